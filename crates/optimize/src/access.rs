@@ -1,14 +1,13 @@
-//! Access path choice: which index of a table to read, and which part of it.
+//! Access path selection: chooses an index of a table and the part of it to read.
 //!
-//! Costs are in rows read by a scan of the clustered index; a row found through another index costs
-//! [`RowCosts::looked_up`], unless the index has all columns that are wanted. Then a scan of it is cheaper by
-//! as much as its entries are shorter than rows, and is done where no condition asks for it, too. One row by
-//! a unique key is always best, however small the table: a statement that locks what it reads locks no other
-//! row then. How many rows come is asked of [`Statistics`]; what these do not know is guessed in the field's
-//! usual sizes.
+//! The cost unit is one row read by a scan of the clustered index. A row found through another index costs
+//! [`RowCosts::looked_up`], unless the index covers all wanted columns. A scan of a covering index is cheaper
+//! in proportion to the length of its entries, and is chosen even if no condition uses the index. A single
+//! row by a unique key is always best, however small the table, because a locking statement then locks no
+//! other row. Row counts come from [`Statistics`]; unknown ones are guessed with the usual constants.
 //!
-//! A plan may be used again with other values. Where the values at hand make another index the best than the
-//! guess without them would, the plan says so, and is used for them alone.
+//! Plans are cached and reused with other values. If the current values lead to another index than the guess
+//! without values would, the plan is marked and used for these values only.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -21,93 +20,93 @@ use crate::estimate::Statistics;
 use crate::physical::{Access, LikeStart, Span, Spans};
 use crate::sargable::{Condition, Sarg};
 
-/// What a row costs that does not come from a scan of the clustered index.
+/// Costs of rows that do not come from a scan of the clustered index.
 #[derive(Clone, Copy, Debug)]
 pub struct RowCosts {
-    /// By an equality on an index that has all columns wanted.
+    /// Cost of a row by an equality on a covering index.
     pub covered: f64,
-    /// A scan reads batches of entries: what one costs goes by its length.
+    /// Scans read batches of entries, so the cost of an entry depends on its length.
     pub by_length: bool,
-    /// Through a secondary index: its entry and a point read.
+    /// Cost of a row through a secondary index: its entry and a point read.
     pub looked_up: f64,
 }
 
 impl RowCosts {
-    /// Where rows are read one by one: a lookup costs a few rows of a scan. Locking reads are of this kind,
-    /// which want to touch few rows.
+    /// Costs where rows are read one by one: a lookup costs a few rows of a scan. Used for locking reads,
+    /// which should touch few rows.
     pub const BY_ROWS: RowCosts = RowCosts { covered: 1.0, by_length: false, looked_up: 3.0 };
-    /// Where the clustered index is read by batches, which makes a row of it cheap.
+    /// Costs where the clustered index is read in batches, which makes its rows cheap.
     pub const BY_BATCHES: RowCosts = RowCosts { covered: 3.0, by_length: true, looked_up: 25.0 };
 }
 
-/// Entries that a table is thought to have at least where rows are locked: a key is taken rather than a scan,
-/// however small the table, because each row that is read is locked.
+/// Minimum number of entries assumed for a table whose rows are locked. Makes a key lookup win over a scan of
+/// even a small table, because each row that is read is locked.
 pub const LOCKED_ENTRIES_MIN: u64 = 1 << 16;
 
-/// What one row by a whole unique key costs of what it would else: less than any scan.
+/// Factor on the cost of a single row by a whole unique key. Makes it cheaper than any scan.
 const ONE_ROW_COST: f64 = 0.01;
-/// Share of rows that one equality on a part of a non-unique index leaves.
+/// Selectivity of one equality on a part of a non-unique index.
 const EQ_SELECTIVITY: f64 = 0.001;
-/// Share that a range with one bound leaves, and with two.
+/// Selectivities of a range with one bound, and with two.
 const HALF_RANGE_SELECTIVITY: f64 = 0.3;
 const RANGE_SELECTIVITY: f64 = 0.05;
-/// Share of the rows that a search finds.
+/// Selectivity of a full-text search.
 const WORD_SELECTIVITY: f64 = 0.01;
-/// What reading an entry costs whatever its length, in bytes; what a row has besides its columns and its key;
-/// what a string is thought to take at most.
+/// Bytes: the fixed cost of reading an entry, the overhead of a row in addition to its columns and key, and
+/// the assumed maximum length of a string.
 const ENTRY_BYTES: f64 = 16.0;
 const ROW_BYTES: f64 = 16.0;
 const STRING_BYTES: u32 = 64;
-/// IN lists longer than this are not multiplied with the parts before.
+/// Maximum number of spans. Longer IN lists are not multiplied with the preceding parts.
 pub(crate) const SPANS_MAX: usize = 16_384;
 
-/// What the rest of the statement wants of the order.
+/// The order in which the rest of the statement wants the rows.
 #[derive(Clone, Debug, Default)]
 pub struct WantedOrder {
-    /// Ordinals of columns, all in one direction; empty: none wanted.
+    /// Column ordinals, all in one direction. Empty if any order will do.
     pub columns: Vec<usize>,
     pub descending: bool,
-    /// Rows after which reading stops.
+    /// Number of rows after which reading stops.
     pub limit: Option<u64>,
 }
 
-/// A choice with what it is thought to cost.
+/// A possible access with its estimated cost.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub access: Access,
     pub rows: f64,
     pub cost: f64,
-    /// Rows come in the wanted order.
+    /// The rows come in the wanted order.
     pub ordered: bool,
 }
 
-/// The table as the choice sees it.
+/// Input of the choice: the table, its indexes and conditions.
 pub struct Candidates<'c> {
     pub table: &'c Arc<Table>,
     pub first_slot: usize,
     pub stats: &'c dyn Statistics,
-    /// Entries that the table is thought to have at least. The engine is asked only where it matters.
+    /// Minimum number of entries to assume. The real number is requested from the engine only if it matters.
     pub entries_min: u64,
-    /// Indexes that hints allow, and whether one of them must be used.
+    /// Indexes that hints allow. `forced`: one of them must be used.
     pub allowed: Vec<usize>,
     pub forced: bool,
     /// Conditions whose values are available.
     pub conditions: Vec<&'c Condition>,
     pub wanted: WantedOrder,
-    /// Columns that are read; all of them without.
+    /// Columns that are read; `All` if unknown.
     pub columns: Columns,
     pub costs: RowCosts,
 }
 
-/// What an index offers.
+/// The part of an index that conditions restrict.
 struct Prefix {
     eq: Vec<Expr>,
-    /// As in [`Span`].
+    /// See [`Span::null_safe`].
     null_safe: u64,
     last: Last,
-    /// Share of the table.
+    /// Fraction of the table's rows.
     selectivity: f64,
-    /// What a range leaves of the rows that the equalities leave.
+    /// Fraction that the range leaves of the rows that the equalities leave.
     range: f64,
     unique: bool,
 }
@@ -120,7 +119,7 @@ enum Last {
 }
 
 impl Candidates<'_> {
-    /// The cheapest access.
+    /// Returns the cheapest access.
     pub fn choose(&self) -> Choice {
         let by_cost = |a: &Choice, b: &Choice| a.cost.total_cmp(&b.cost);
         if let Some(one_row) = self.allowed.iter().filter_map(|&n| self.one_row(n)).min_by(by_cost) {
@@ -155,8 +154,8 @@ impl Candidates<'_> {
         best
     }
 
-    /// What a choice costs that ends with a limit: rows in the wanted order are read until enough of them
-    /// pass the conditions, and another index may know that few do.
+    /// Returns the cost of a choice under a LIMIT. Rows are read in the wanted order until enough of them
+    /// pass the conditions; the estimates of other indexes may show that few do.
     fn limited_cost(&self, choice: &Choice, others: &[Choice]) -> f64 {
         let (Some(limit), true) = (self.wanted.limit, choice.ordered) else { return choice.cost };
         let passing = others.iter().map(|other| other.rows).fold(choice.rows, f64::min).max(1.0);
@@ -164,7 +163,7 @@ impl Candidates<'_> {
         choice.cost * read(passing / choice.rows.max(1.0)) / read(1.0)
     }
 
-    /// The choice with the rows that the statistics count in its spans.
+    /// Replaces the row estimate of a choice by the statistics for its spans, if known.
     fn looked_up(&self, choice: Choice, entries: f64) -> Choice {
         if matches!(choice.access.spans, Spans::Full) {
             return choice;
@@ -180,7 +179,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// One row by a whole unique key.
+    /// Returns the choice of a single row by a whole unique key.
     fn one_row(&self, n: usize) -> Option<Choice> {
         let prefix = self.prefix(&self.table.indexes[n]);
         let is_one = prefix.unique && matches!(prefix.last, Last::None);
@@ -205,7 +204,7 @@ impl Candidates<'_> {
         found
     }
 
-    /// The rows that a MATCH finds. How many those are is known when it runs.
+    /// Returns the choices for MATCH conditions. The number of rows is known only at execution.
     fn with_words(&self, entries: f64) -> Vec<Choice> {
         let of_index = |condition: &&Condition| {
             let Sarg::Words(id, search) = &condition.sarg else { return None };
@@ -219,7 +218,7 @@ impl Candidates<'_> {
         self.conditions.iter().filter_map(of_index).collect()
     }
 
-    /// Equalities on the first key parts, then one IN or range.
+    /// Collects the equalities on the leading key parts, then one IN list or range.
     fn prefix(&self, index: &Index) -> Prefix {
         let mut prefix = Prefix {
             eq: Vec::new(),
@@ -243,7 +242,7 @@ impl Candidates<'_> {
                 if n + 1 == index.columns.len() && part.prefix.is_none() && prefix.null_safe == 0 {
                     prefix.unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
                 }
-                // A prefix index part cannot be followed by more: equal prefixes are not equal columns.
+                // No further part can follow a prefix part: equal prefixes do not imply equal columns.
                 if part.prefix.is_some() {
                     return prefix;
                 }
@@ -328,7 +327,7 @@ impl Candidates<'_> {
         self.choice(n, spans, rows, ordered)
     }
 
-    /// Whether all columns that are read can be had from the index's entries.
+    /// Returns true if the index entries contain all columns that are read.
     fn covers(&self, n: usize) -> bool {
         let Columns::Some(columns) = &self.columns else { return n == 0 };
         if self.table.indexes[n].kind == IndexKind::FullText {
@@ -345,14 +344,14 @@ impl Candidates<'_> {
         part.prefix.is_none() && key.is_reversible()
     }
 
-    /// What an entry of a secondary index takes: its key, and what every entry takes.
+    /// Returns the estimated length of an entry of a secondary index.
     fn entry_length(&self, n: usize) -> f64 {
         let parts = self.table.indexes[n].columns.iter().chain(&self.table.clustered().columns);
         let length = |part: &IndexColumn| self.table.columns[part.column].ty.key_bytes(part.prefix);
         ENTRY_BYTES + parts.map(|part| f64::from(length(part).min(STRING_BYTES))).sum::<f64>()
     }
 
-    /// What a row takes.
+    /// Returns the estimated length of a row.
     fn row_length(&self) -> f64 {
         let columns = self.table.columns.iter();
         let length = |ty: &ColumnType| f64::from(ty.key_bytes(None).min(STRING_BYTES));
@@ -377,14 +376,14 @@ impl Candidates<'_> {
             (_, true) => self.costs.covered,
             (_, false) => self.costs.looked_up,
         };
-        // What has to be sorted is read and handled once more.
+        // Sorting means handling each row once more.
         let sort = if ordered || self.wanted.columns.is_empty() { 0.0 } else { rows * 0.5 };
         let reverse = ordered && self.wanted.descending;
         let access = Access { index: n, spans, reverse, is_for_order: ordered };
         Choice { access, rows, cost: read * per_row + sort, ordered }
     }
 
-    /// Whether entries come in the wanted order when the first `fixed` parts are constant.
+    /// Returns true if entries come in the wanted order when the first `fixed` parts are constant.
     fn is_ordered(&self, index: &Index, fixed: usize) -> bool {
         if self.wanted.columns.is_empty() {
             return false;
@@ -404,7 +403,7 @@ impl Candidates<'_> {
             }
             match rest.next() {
                 Some(Some(column)) if column == wanted => {}
-                // Behind the whole primary key there are no ties left to order.
+                // After the whole primary key, no ties are left to order.
                 None if whole_key => return true,
                 _ => return false,
             }
@@ -413,7 +412,7 @@ impl Candidates<'_> {
     }
 }
 
-/// Whether many entries that lie together are thought to be read.
+/// Returns true if the spans are expected to contain many adjacent entries.
 fn is_scan(spans: &Spans) -> bool {
     let Spans::List(list) = spans else { return true };
     list.iter().any(|span| !span.is_of_keys())

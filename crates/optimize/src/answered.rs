@@ -1,8 +1,8 @@
-//! Conditions that the access itself answers, so that no row needs to be asked.
+//! Residual conditions: removes conjuncts that the index spans already guarantee.
 //!
-//! Only what can be proved is taken out: one span, integer columns compared as integers. Whether the values
-//! that come at execution are integers is known then (`resolve_exactly`); otherwise
-//! the whole condition is asked as ever.
+//! A conjunct is removed only if that can be proved: a single span, and integer columns compared as integers.
+//! At execution it is known whether the values are integers, too (`resolve_exactly`); if not, the whole
+//! condition is evaluated.
 
 use std::ops::Bound;
 
@@ -13,8 +13,8 @@ use cohort_plan::{FromTable, Source};
 use crate::physical::{Access, Span, Spans};
 use crate::sargable::{Condition, Sarg, conditions};
 
-/// Of a query of one table, whose slots are its columns: the conjuncts that are left to ask when the spans of
-/// `access` are exact; none if all are answered.
+/// Returns the conjuncts that must still be evaluated if the spans of `access` are exact. Single-table
+/// queries only: column slots equal column ordinals.
 pub fn unanswered<'c>(access: &Access, table: &Table, conjuncts: &'c [Expr]) -> Vec<&'c Expr> {
     let Spans::List(spans) = &access.spans else { return conjuncts.iter().collect() };
     let [span] = spans.as_slice() else { return conjuncts.iter().collect() };
@@ -32,7 +32,7 @@ pub fn unanswered<'c>(access: &Access, table: &Table, conjuncts: &'c [Expr]) -> 
     conjuncts.iter().filter(|c| !answers(c)).collect()
 }
 
-/// Whether the span by which a join looks rows up answers one of its equalities: of two integer columns.
+/// Returns true if the lookup span of a join guarantees this equality. Both sides must be integer columns.
 pub(crate) fn is_answered_by_lookup(access: &Access, table: &FromTable, conjunct: &Expr) -> bool {
     let Source::Base { table: base, .. } = &table.source else { return false };
     let Spans::List(spans) = &access.spans else { return false };
@@ -53,7 +53,7 @@ pub(crate) fn is_answered_by_lookup(access: &Access, table: &FromTable, conjunct
         && conditions(conjunct).into_iter().any(answers)
 }
 
-/// Whether the column is an integer, and nothing makes integers compare as something else.
+/// Returns true if the column is an integer and the comparison is one of integers.
 fn compares_integers(conjunct: &Expr) -> bool {
     let (column, other, how) = match conjunct {
         Expr::Compare(c) => (&c.left, &c.right, &c.how),
@@ -65,7 +65,7 @@ fn compares_integers(conjunct: &Expr) -> bool {
     as_they_are && (is_integer(column) || is_integer(other))
 }
 
-/// Whether the span holds the condition on this part of the index.
+/// Returns true if the span implies the condition on this index part.
 fn is_in(span: &Span, part: usize, sarg: &Sarg) -> bool {
     match sarg {
         Sarg::Eq(value) => span.eq.get(part) == Some(value),

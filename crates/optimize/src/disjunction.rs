@@ -1,15 +1,15 @@
-//! What a disjunction says of single tables and of all its alternatives.
+//! Simplifies disjunctions: factors out common conjuncts and derives conditions on single tables.
 //!
-//! `(a AND b) OR (a AND c)` is `a AND (b OR c)`: a common part may be an equality that joins two tables. And
-//! when every alternative says something of one table, the disjunction of that can be asked of the table
-//! alone, before it is joined; it is asked again as a part of the whole.
+//! `(a AND b) OR (a AND c)` is `a AND (b OR c)`; the common conjunct may be an equality that joins two
+//! tables. If every alternative restricts the same table, the disjunction of these restrictions can be
+//! applied to the table alone, before the join. The whole disjunction is evaluated later as well.
 
 use cohort_expr::{Expr, and, or};
 use cohort_plan::conjuncts::{all_of, split};
 
 use crate::visit::has_subquery;
 
-/// The condition with the parts that all alternatives have in common taken out.
+/// Returns the condition split into the conjuncts common to all alternatives, and the rest.
 pub(crate) fn factored(condition: Expr) -> Vec<Expr> {
     let Expr::Or(alternatives) = condition else { return vec![condition] };
     if alternatives.iter().any(costs_or_varies) {
@@ -26,14 +26,15 @@ pub(crate) fn factored(condition: Expr) -> Vec<Expr> {
         }
         !is_common
     });
-    // An alternative that has nothing else lets all pass.
+    // An alternative without other conjuncts accepts every row.
     if !parts.iter().any(Vec::is_empty) {
         common.push(or(parts.into_iter().map(and_of).collect()));
     }
     common
 }
 
-/// What a disjunction says of columns of one kind alone; None if an alternative says nothing of them.
+/// Returns the condition that a disjunction implies for some columns alone, or `None` if an alternative
+/// implies nothing for them.
 pub(crate) fn implied(condition: &Expr, is_of: &dyn Fn(usize) -> bool) -> Option<Expr> {
     let Expr::Or(alternatives) = condition else { return None };
     if alternatives.iter().any(costs_or_varies) {

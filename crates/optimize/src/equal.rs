@@ -1,14 +1,14 @@
-//! Columns that conditions make equal.
+//! Equivalence classes of columns.
 //!
 //! # Concepts
-//! `a = b` and `b = c` make a *class* of three columns, and say `a = c` as well: with that condition a table
-//! can be joined to another that no written condition connects it to. A class is made of equalities of two
-//! columns that compare alike: one type, one collation, so that equality is passed on.
+//! `a = b` and `b = c` form a *class* of three columns and imply `a = c`. With the implied condition, a table
+//! can be joined to a table that no written condition connects it to. A class consists of equalities between
+//! two columns that compare alike: one type and one collation, so that equality is transitive.
 //!
 //! # Invariant
-//! The columns of a class are of different tables, and each two of them have a condition, written or implied.
-//! So one condition connects a table to those placed before: the columns of these are equal already, and the
-//! other conditions of the class say nothing new.
+//! The columns of a class belong to different tables, and each pair of them has a condition, written or
+//! implied. So a single condition connects a table to those placed before: their columns are already equal,
+//! and the other conditions of the class add nothing.
 
 use std::collections::BTreeMap;
 
@@ -19,27 +19,27 @@ use cohort_types::{Collation, SqlResult};
 use crate::join::hashable;
 use crate::visit::brings;
 
-/// Columns of a larger class are left as they are written: pairs are many.
+/// Maximum size of a class. Larger ones get no implied conditions, because there would be too many pairs.
 const COLUMNS_MAX: usize = 8;
 
-/// A class.
+/// An equivalence class.
 struct Class {
-    /// By number: columns as they are written somewhere.
+    /// The columns by number, as written somewhere in the statement.
     columns: BTreeMap<usize, Expr>,
     collation: Collation,
-    /// Its conditions among those written.
+    /// Written conditions that belong to the class.
     written: Vec<usize>,
 }
 
-/// The classes of conditions.
+/// The equivalence classes of a set of conditions.
 #[derive(Default)]
 pub(crate) struct Classes {
-    /// Of each condition, its class.
+    /// The class of each condition.
     pub of_condition: Vec<Option<usize>>,
 }
 
 impl Classes {
-    /// Finds the classes of conditions over tables, and adds what they imply to the conditions.
+    /// Finds the classes of conditions over tables, and appends the implied conditions.
     pub fn complete(conditions: &mut Vec<Expr>, tables: &[&FromTable]) -> SqlResult<Classes> {
         let mut classes = Vec::new();
         for (n, condition) in conditions.iter().enumerate() {
@@ -61,7 +61,7 @@ impl Classes {
 }
 
 impl Class {
-    /// The equalities that nobody has written.
+    /// Returns the equalities that are implied but not written.
     fn implied(&self, conditions: &[Expr]) -> SqlResult<Vec<Expr>> {
         let pair = |condition: &Expr| match condition {
             Expr::Compare(node) => match (&node.left, &node.right) {
@@ -83,7 +83,7 @@ impl Class {
     }
 }
 
-/// Two columns of tables that a condition makes equal, and how they compare.
+/// Returns the two columns that a condition makes equal, and their collation.
 fn equality<'e>(condition: &'e Expr, tables: &[&FromTable]) -> Option<(&'e Expr, &'e Expr, Collation)> {
     let Expr::Compare(node) = condition else { return None };
     let is_column = |expr: &Expr| match expr {
@@ -114,7 +114,7 @@ fn add(classes: &mut Vec<Class>, condition: usize, sides: [&Expr; 2], collation:
     classes.push(joined);
 }
 
-/// Whether all pairs compare alike, and no table has two of the columns.
+/// Returns true if all pairs compare alike and no table has two of the columns.
 fn is_sound(class: &Class, tables: &[&FromTable]) -> bool {
     let of_table = |table: &&FromTable| class.columns.keys().filter(|number| brings(table, **number)).count();
     let columns: Vec<&Expr> = class.columns.values().collect();

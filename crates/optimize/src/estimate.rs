@@ -1,5 +1,5 @@
-//! What the choices cost, in rows of a scan of the clustered index, and how many rows come. Fixed numbers:
-//! plans must not depend on the machine.
+//! Cost model and cardinality estimates. The cost unit is one row of a clustered index scan. The constants
+//! are fixed, because plans must not depend on the machine.
 
 use std::sync::Arc;
 
@@ -9,67 +9,70 @@ use cohort_types::SqlResult;
 
 use crate::physical::Access;
 
-/// What is known of tables.
+/// Statistics of tables.
 pub trait Statistics {
-    /// Rows of a table.
+    /// Returns the number of rows of a table.
     fn entries(&self, table: &Table) -> u64;
 
-    /// Rows that have the same values in the first key parts of an index, on average; None: unknown.
+    /// Returns the average number of rows with equal values in the first `parts` key parts of an index, if
+    /// known.
     fn rows_per_key(&self, table: &Arc<Table>, index: usize, parts: usize) -> Option<f64>;
 
-    /// Rows in spans whose values are known before the statement runs; None: unknown.
+    /// Returns the number of rows in spans whose values are known before execution, if known.
     fn rows_in(&self, table: &Arc<Table>, access: &Access) -> Option<f64>;
 
-    /// The share of a table's rows that passes a condition over its columns, which have the numbers from
-    /// `first` on; None: unknown.
+    /// Returns the fraction of a table's rows that passes a condition, if known. The table's columns are
+    /// numbered from `first` on.
     fn share(&self, table: &Arc<Table>, first: usize, condition: &Expr) -> Option<f64> {
         let _ = (table, first, condition);
         None
     }
 
-    /// Errors 1317, 1969 and 3024: KILL or a limit of time ended the statement, perhaps while it is planned.
+    /// Returns error 1317, 1969 or 3024 if the statement was ended by KILL or a time limit, possibly during
+    /// planning.
     fn check_interrupt(&self) -> SqlResult<()>;
 
-    /// The plan is another one than it would be with other values: it is not used for them.
+    /// Marks the plan as valid for the current values only.
     fn depends_on_values(&self);
 }
 
-/// A row put into a hash table, and one looked up there.
+/// Costs of inserting a row into a hash table, and of looking one up.
 pub(crate) const BUILD_COST: f64 = 3.5;
 pub(crate) const PROBE_COST: f64 = 2.0;
-/// A row on the right of a loop, once it is in memory.
+/// Cost of a right row of a nested loop, once it is in memory.
 pub(crate) const LOOP_COST: f64 = 0.5;
-/// An index asked for one row, beside the way to the page where it lies and the rows that come.
+/// Cost of an index lookup, without the page access and the rows found.
 const LOOKUP_COST: f64 = 10.0;
-/// Rows that are thought to lie in a page.
+/// Assumed number of rows per page.
 const PAGE_ROWS: f64 = 100.0;
 
-/// An index of so many entries asked so many times, beside the rows that come ([`found_cost`]).
+/// Returns the cost of `times` lookups in an index with `entries` entries, without the rows found
+/// ([`found_cost`]).
 pub(crate) fn lookup_cost(times: f64, entries: f64) -> f64 {
     times * LOOKUP_COST + page_cost(times, entries)
 }
 
-/// The ways to the pages where so many of so many entries lie: the more entries there are, the fewer of their
-/// pages are near. Many are asked for in their order, and one that was read a moment ago costs nothing.
+/// Returns the cost of reaching the pages of `times` out of `entries` entries. The larger the index, the
+/// fewer of its pages are cached. Lookups are made in key order, so a page that was just read costs nothing.
 fn page_cost(times: f64, entries: f64) -> f64 {
     let pages = (entries / PAGE_ROWS).max(1.0);
     let met = pages * (1.0 - (-times / pages).exp());
     met * 2.0 * entries.max(1.0).log2()
 }
 
-/// What so many rows cost that an index of a table with so many entries finds.
+/// Returns the cost of `rows` rows found by an index of a table with `entries` entries.
 pub(crate) fn found_cost(access: &Access, rows: f64, entries: f64) -> f64 {
     match access.index {
         0 => 2.0 * rows,
-        // They are read in the order of their own keys.
+        // The rows are read in the order of their clustered keys.
         _ => 5.0 * rows + 0.5 * page_cost(rows, entries),
     }
 }
 
-/// Rows of a table that says nothing about itself.
+/// Assumed number of rows of a table without statistics.
 pub(crate) const UNKNOWN_ROWS: f64 = 1000.0;
 
-/// The share of rows that a condition lets pass.
+/// Returns the estimated selectivity of a condition.
 pub(crate) fn selectivity(condition: &Expr) -> f64 {
     match condition {
         Expr::Compare(node) => match node.op {
@@ -108,7 +111,7 @@ pub(crate) fn selectivity(condition: &Expr) -> f64 {
     }
 }
 
-/// Different values of a column of a base table.
+/// Returns the estimated number of distinct values in a column of a base table.
 pub(crate) fn distinct_values(
     stats: &dyn Statistics,
     table: &Arc<Table>,

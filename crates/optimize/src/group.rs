@@ -1,4 +1,5 @@
-//! The tables of FROM that are joined in one go, and what is brought into order before their order is chosen.
+//! Join groups: the tables of FROM that are joined together, and their preparation before the join order is
+//! chosen.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,25 +15,25 @@ use crate::lower::Lowering;
 use crate::physical::JoinKind;
 use crate::visit::brings;
 
-/// Tables joined by inner joins, and what hangs on them by outer joins.
+/// A set of inner-joined tables, and the outer joins attached to it.
 #[derive(Default)]
 pub(crate) struct JoinGroup<'q> {
     pub tables: Vec<&'q FromTable>,
-    /// Number of the first table that must not come before those left of it (STRAIGHT_JOIN).
+    /// For each STRAIGHT_JOIN, its first table on the right: it must not precede the tables on the left.
     pub keep_order: Vec<usize>,
     pub outers: Vec<OuterSide<'q>>,
     pub conditions: Vec<Expr>,
-    /// The accesses chosen so far: of a table, by the tables before it that its conditions read.
+    /// Accesses chosen so far, by table and by the set of preceding tables that its conditions read.
     pub choices: RefCell<HashMap<(usize, u128), Choice>>,
-    /// By table: the share of its rows that pass the conditions on it alone.
+    /// By table: the fraction of its rows that pass the conditions on it alone.
     pub shares: RefCell<HashMap<usize, f64>>,
-    /// Columns that conditions make equal.
+    /// Equivalence classes of columns.
     pub classes: Classes,
-    /// The tables that each table is made of, as bits: a JSON_TABLE comes behind them.
+    /// By table: the tables it is computed from, as bits. A JSON_TABLE must come after them.
     pub made_of: Vec<u128>,
 }
 
-/// The right side of an outer join, or a table that is made of the rows before it.
+/// The right side of an outer join, or a table computed from the rows before it.
 pub(crate) struct OuterSide<'q> {
     pub from: &'q From,
     pub on: Vec<Expr>,
@@ -62,7 +63,8 @@ impl<'q> JoinGroup<'q> {
         }
     }
 
-    /// Takes out of disjunctions what all alternatives have in common, and what they say of single tables.
+    /// Factors out the common conjuncts of disjunctions, and adds the conditions they imply for single
+    /// tables.
     pub fn open_disjunctions(&mut self) {
         let conditions = std::mem::take(&mut self.conditions);
         self.conditions = conditions.into_iter().flat_map(factored).collect();
@@ -80,7 +82,7 @@ impl<'q> JoinGroup<'q> {
         self.conditions.extend(found);
     }
 
-    /// Makes inner joins of outer ones whose padded rows do not pass.
+    /// Converts outer joins to inner joins if a condition rejects their NULL-padded rows.
     pub fn simplify(&mut self, is_lateral: &dyn Fn(&FromTable) -> bool) -> SqlResult<()> {
         let refused = |outer: &OuterSide<'_>, conditions: &[Expr]| {
             if outer.kind != JoinKind::Left {
@@ -92,7 +94,7 @@ impl<'q> JoinGroup<'q> {
             conditions.iter().any(|condition| refuses_null(condition, &is_inside))
         };
         while let Some(n) = self.outers.iter().position(|outer| refused(outer, &self.conditions)) {
-            // What is made of its rows comes behind it.
+            // Sides computed from its rows must come after it.
             let behind = self.outers.split_off(n + 1);
             let outer = self.outers.pop().expect("it was found");
             let before = self.conditions.len();
@@ -109,14 +111,14 @@ impl<'q> JoinGroup<'q> {
     }
 }
 
-/// Whether a column is one of a table that is kept, and NOT NULL there.
+/// Returns true if a column belongs to a base table and is NOT NULL there.
 fn is_required_in(table: &FromTable, column: usize) -> bool {
     let Source::Base { table: base, .. } = &table.source else { return false };
     let described = column.checked_sub(table.first).and_then(|place| base.columns.get(place));
     described.is_some_and(|column| !column.nullable)
 }
 
-/// Whether a condition is not true when all columns of some tables are NULL.
+/// Returns true if a condition cannot be true when all columns of some tables are NULL.
 fn refuses_null(condition: &Expr, is_inside: &dyn Fn(usize) -> bool) -> bool {
     let is_null = |expr: &Expr| matches!(expr, Expr::Column(c) if is_inside(c.ordinal));
     match condition {
@@ -134,7 +136,7 @@ fn refuses_null(condition: &Expr, is_inside: &dyn Fn(usize) -> bool) -> bool {
 }
 
 impl Lowering<'_> {
-    /// A table that is made of inner tables alone comes among them.
+    /// Moves tables that are computed from inner tables only into the set of inner tables.
     pub(crate) fn order_laterals(&self, group: &mut JoinGroup<'_>) {
         let mut n = 0;
         while n < group.outers.len() {

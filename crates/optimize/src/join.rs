@@ -1,12 +1,13 @@
-//! FROM with its conditions to a tree of joins.
+//! Join planning: converts FROM and its conditions to a tree of joins.
 //!
-//! Inner joins are one set of tables with one set of conditions, whatever way they were written. An outer
-//! join keeps its right side as a part of its own, which comes behind all inner tables: what its ON names on
-//! the left is there then. An outer join whose padded rows a later condition refuses is an inner one.
+//! All inner joins form one set of tables with one set of conditions, however they were written. The right
+//! side of an outer join is planned separately and joined after all inner tables, so that the left tables in
+//! its ON are available. An outer join whose NULL-padded rows are rejected by a later condition is converted
+//! to an inner join.
 //!
-//! Order: for a few tables all orders are tried, left-deep, without cross products where that can be; for
-//! more the cheapest next table is taken each time. A table is found by an index, by a hash table of its
-//! rows, or gone through as a whole.
+//! Join order: for few tables, all left-deep orders are tried, avoiding cross products where possible. For
+//! more, a greedy search adds the cheapest next table. A table is joined by an index lookup, by a hash table
+//! of its rows, or by a nested loop.
 
 use std::sync::Arc;
 
@@ -29,20 +30,21 @@ use crate::physical::{HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan,
 use crate::sargable::{Condition, conditions};
 use crate::visit::{brings, has_subquery};
 
-/// Up to so many inner tables all orders are tried.
+/// Maximum number of inner tables for which all orders are tried.
 const EXHAUSTIVE_TABLES: usize = 7;
 
-/// A condition of a group with the tables that it reads, as bits; those of outer sides come behind.
+/// A condition of a group, with the tables it reads as bits. The bits of outer sides follow those of the
+/// tables.
 struct Conjunct {
     expr: Expr,
     tables: u128,
     sargs: Vec<Condition>,
     has_subquery: bool,
-    /// One of the equalities of a class: one of them connects a table to those placed.
+    /// The equivalence class of this equality. One equality per class connects a table to those placed.
     class: Option<usize>,
 }
 
-/// An order of some tables, with what it is thought to cost.
+/// A partial join order with its estimated cost.
 #[derive(Clone)]
 struct Path {
     order: Vec<usize>,
@@ -51,25 +53,25 @@ struct Path {
     cost: f64,
 }
 
-/// How one table joins those before.
+/// A method of joining one table to those before.
 struct Candidate {
     way: Way,
-    /// Rows that come of one row before, the conditions considered.
+    /// Estimated number of rows that pass the conditions, per row of the tables before.
     fan_out: f64,
     cost: f64,
 }
 
 enum Way {
-    /// By an index, or the only table.
+    /// An index lookup, or the scan of the first table.
     Access(Choice),
     Hash(Option<Choice>),
     Loop(Option<Choice>),
-    /// It is made of the rows before it.
+    /// It is computed from the row before it.
     Json,
 }
 
 impl Lowering<'_> {
-    /// The joined tables of FROM, with all conditions that can be decided there.
+    /// Joins the tables of FROM and applies all conditions that can be evaluated there.
     pub(crate) fn join(&mut self, from: &From, conditions: Vec<Expr>, facts: SelectFacts) -> SqlResult<Part> {
         let mut group = JoinGroup { conditions, ..JoinGroup::default() };
         let tables = from.tables();
@@ -101,7 +103,7 @@ impl Lowering<'_> {
             let ready = take(&conjuncts, &mut used, |c| c.tables & !placed == 0 && !c.has_subquery);
             part = self.filter(part, ready)?;
         }
-        // What asks subqueries comes last: it costs most.
+        // Subqueries are evaluated last, because they are the most expensive.
         let left = take(&conjuncts, &mut used, |_| true);
         let is_inner = |column: usize| group.tables.iter().any(|table| brings(table, column));
         let (part, left) = self.semi_joins(part, left, facts, &is_inner)?;
@@ -123,7 +125,7 @@ impl Lowering<'_> {
             let columns = self.statement.columns(expr);
             let tables = columns.iter().filter_map(|c| side_of(*c)).fold(0, |mask, n| mask | 1 << n);
             let has_subquery = has_subquery(expr);
-            // A subquery that reads the tables here has no value before their rows.
+            // A subquery that reads these tables has no value before their rows.
             let is_stable = !has_subquery || self.subqueries_are_constant(expr, &|c| side_of(c).is_some());
             let sargs = if is_stable { conditions(expr) } else { Vec::new() };
             let class = group.classes.of_condition[n];
@@ -132,7 +134,7 @@ impl Lowering<'_> {
         group.conditions.iter().enumerate().map(conjunct).collect()
     }
 
-    /// The order of the inner tables.
+    /// Returns the order of the inner tables.
     fn order(&self, group: &JoinGroup<'_>, conjuncts: &[Conjunct], facts: SelectFacts) -> Vec<usize> {
         let count = group.tables.len();
         if count <= 1 || facts.keep_order {
@@ -165,7 +167,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The path with each table that may come next: those that a condition connects, if there are any.
+    /// Returns the path extended by each possible next table: only connected ones, if there are any.
     fn extensions(
         &self,
         group: &JoinGroup<'_>,
@@ -203,7 +205,7 @@ impl Lowering<'_> {
         next.into_iter().map(extended).collect()
     }
 
-    /// The best way to join a table to those placed before, which yield so many rows.
+    /// Returns the best method of joining a table to those placed before, which produce `rows` rows.
     fn candidate(
         &self,
         group: &JoinGroup<'_>,
@@ -232,7 +234,7 @@ impl Lowering<'_> {
             _ => None,
         };
         let entries = self.rows_of(table);
-        // What the table itself yields.
+        // Rows of the table alone.
         let alone = match &base {
             Some(choice) => (choice.rows.min(entries) * 1.0).min((entries * own).max(1.0)),
             None => (entries * own).max(1.0),
@@ -296,13 +298,13 @@ impl Lowering<'_> {
         best
     }
 
-    /// The share of a table's rows that pass the conditions on it alone.
+    /// Returns the fraction of a table's rows that pass the conditions on it alone.
     fn own_share(&self, group: &JoinGroup<'_>, n: usize, conjuncts: &[Conjunct]) -> f64 {
         if let Some(known) = group.shares.borrow().get(&n) {
             return *known;
         }
         let table = group.tables[n];
-        // Columns of a query around have no value yet.
+        // Columns of outer queries have no value at planning time.
         let reads_around = |c: &&Conjunct| c.expr.columns().iter().any(|column| !brings(table, *column));
         let (open, own): (Vec<&Conjunct>, Vec<&Conjunct>) =
             conjuncts.iter().filter(|c| c.tables == 1 << n && !c.has_subquery).partition(reads_around);
@@ -319,7 +321,7 @@ impl Lowering<'_> {
         share
     }
 
-    /// Whether a column is of one of the tables placed.
+    /// Returns true if a column belongs to one of the placed tables.
     fn is_of(&self, group: &JoinGroup<'_>, column: usize, placed: u128) -> bool {
         let has = |t: &FromTable| (t.first..t.first + t.width).contains(&column);
         group.tables.iter().enumerate().any(|(n, table)| placed & 1 << n != 0 && has(table))
@@ -336,7 +338,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The larger number of different values on the two sides of an equality.
+    /// Returns the larger number of distinct values on the two sides of an equality.
     fn distinct_of(&self, equality: &Expr, group: &JoinGroup<'_>) -> f64 {
         let mut most: f64 = 10.0;
         for column in equality.columns() {
@@ -353,7 +355,7 @@ impl Lowering<'_> {
         most
     }
 
-    /// The access to a base table, when the rows of the tables placed are there.
+    /// Chooses the access to a base table, given the rows of the placed tables.
     fn choose(
         &self,
         group: &JoinGroup<'_>,
@@ -412,7 +414,8 @@ impl Lowering<'_> {
         .choose()
     }
 
-    /// What is read of a base table: what the statement names anywhere, and what a filter reads.
+    /// Returns the columns read from a base table: those that the statement names anywhere, and those of a
+    /// filter.
     fn read_columns<'e>(
         &self,
         table: &FromTable,
@@ -429,7 +432,7 @@ impl Lowering<'_> {
         if read.len() == table.width { Columns::All } else { Columns::Some(Arc::from(read)) }
     }
 
-    /// Ordinals of the columns of a table that the statement names.
+    /// Returns the ordinals of the table's columns that the statement names.
     pub(crate) fn needed_of(&self, table: &FromTable) -> Vec<usize> {
         self.needed.range(table.first..table.first + table.width).map(|column| column - table.first).collect()
     }
@@ -479,7 +482,7 @@ impl Lowering<'_> {
         Ok(joined)
     }
 
-    /// Joins the right side of an outer join to all before.
+    /// Joins the right side of an outer join to all tables before.
     fn attach_outer(&mut self, outer: &OuterSide<'_>, before: Part, facts: SelectFacts) -> SqlResult<Part> {
         let tables = outer.from.tables();
         let is_inside = |column: &usize| tables.iter().any(|t| (t.first..t.first + t.width).contains(column));
@@ -533,7 +536,7 @@ impl Lowering<'_> {
         Ok(part)
     }
 
-    /// The rows of one table that pass conditions on it alone.
+    /// Reads one table and applies the conditions on it alone.
     fn table(
         &mut self,
         table: &FromTable,
@@ -587,7 +590,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A scan, and the columns that it yields. Span expressions read a row of `left`.
+    /// Returns a scan and its output columns. Span expressions read a row of `left`.
     fn scan(
         &mut self,
         table: &FromTable,
@@ -627,7 +630,7 @@ impl Lowering<'_> {
         Ok((scan, layout))
     }
 
-    #[allow(clippy::too_many_arguments)] // what a join is made of
+    #[allow(clippy::too_many_arguments)] // the parts of a join
     pub(crate) fn lookup_join(
         &mut self,
         kind: JoinKind,
@@ -648,7 +651,7 @@ impl Lowering<'_> {
         Ok(Part { node: Node::Join(Box::new(join)), layout, rows: before.rows })
     }
 
-    /// A join whose right rows are kept: in a hash table when there are equalities.
+    /// Returns a join that stores its right rows: in a hash table if there are equalities.
     pub(crate) fn kept_join(
         &mut self,
         kind: JoinKind,
@@ -699,7 +702,7 @@ impl Lowering<'_> {
         self.hash_sides(expr, &|c| (table.first..table.first + table.width).contains(&c), is_left)
     }
 
-    /// The left and the right side of an equality that a hash table can answer.
+    /// Returns the left and the right side of an equality, if a hash table can evaluate it.
     fn hash_sides(
         &self,
         expr: &Expr,
@@ -726,7 +729,7 @@ impl Lowering<'_> {
     }
 }
 
-/// How the rows of a table are read.
+/// Returns the read mode of a table.
 fn mode_of(table: &FromTable, facts: SelectFacts) -> ReadMode {
     match table.key {
         Some(_) => ReadMode::LockExclusive(WaitPolicy::Wait),
@@ -734,7 +737,7 @@ fn mode_of(table: &FromTable, facts: SelectFacts) -> ReadMode {
     }
 }
 
-/// The conditions that nothing has used yet and that may be used now.
+/// Takes the unused conditions that `may` accepts, and marks them as used.
 fn take(conjuncts: &[Conjunct], used: &mut [bool], may: impl Fn(&Conjunct) -> bool) -> Vec<Expr> {
     let mut taken = Vec::new();
     for (conjunct, used) in conjuncts.iter().zip(used) {
@@ -746,7 +749,7 @@ fn take(conjuncts: &[Conjunct], used: &mut [bool], may: impl Fn(&Conjunct) -> bo
     taken
 }
 
-/// The same of what connects a table to those placed, now all of `placed`: of each class one equality.
+/// Takes the conditions that connect the newly placed table: one equality per equivalence class.
 fn take_connecting(conjuncts: &[Conjunct], used: &mut [bool], placed: u128) -> Vec<Expr> {
     let mut classes = Vec::new();
     let mut taken = Vec::new();
@@ -766,20 +769,20 @@ fn take_connecting(conjuncts: &[Conjunct], used: &mut [bool], placed: u128) -> V
     taken
 }
 
-/// Whether the values of a span read a row before.
+/// Returns true if the values of a span read a preceding row.
 pub(crate) fn reads_row(span: &crate::physical::Span, is_before: &dyn Fn(usize) -> bool) -> bool {
     span.exprs().flat_map(|expr| expr.columns()).any(is_before)
 }
 
-/// The collation by which two expressions may be compared as bytes of their group keys: they must be of one
-/// type.
+/// Returns the collation under which two expressions can be compared as encoded group keys. Both must have
+/// the same type.
 pub(crate) fn hashable(inner: &Expr, outer: &Expr, how: &CompareHow) -> Option<Collation> {
     let CompareHow::Scalar { collation, class } = how else { return None };
     let (a, b) = (inner.ty(), outer.ty());
     let plain = |k: TypeKind| !matches!(k, TypeKind::Enum | TypeKind::Set | TypeKind::Bit | TypeKind::Year);
     let same =
         a.class() == b.class() && plain(a.kind) && plain(b.kind) && class.is_none_or(|c| c == a.class());
-    // Signed and unsigned, or two scales, may have different bytes for one number.
+    // Signed and unsigned numbers, or decimals with different scales, may encode one number differently.
     let same_form = match a.class() {
         TypeClass::Int => a.unsigned == b.unsigned,
         TypeClass::Decimal => a.decimals == b.decimals,

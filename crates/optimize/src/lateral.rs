@@ -1,9 +1,9 @@
-//! Tables of FROM that are made of the rows before them: JSON_TABLE.
+//! Lateral tables: a JSON_TABLE that is computed from the rows before it.
 //!
-//! A JSON_TABLE whose document reads columns of its FROM is *lateral*: it comes behind the tables that it
-//! reads. If these are inner tables it is one of them in the choice of the order; if not, it comes behind all
-//! inner tables and the outer joins left of it. One whose document reads nothing of its FROM is a table like
-//! any other.
+//! A JSON_TABLE whose document reads columns of its FROM is *lateral* and must come after the tables it
+//! reads. If these are inner tables, it takes part in the choice of the join order. Otherwise it comes after
+//! all inner tables and the outer joins left of it. A JSON_TABLE whose document reads no column of its FROM
+//! is an ordinary table.
 
 use std::sync::Arc;
 
@@ -15,22 +15,23 @@ use cohort_types::{SqlError, SqlResult};
 use crate::lower::{Lowering, Part, SelectFacts};
 use crate::physical::{Join, JoinKind, JoinMethod, JsonScan, Node};
 
-/// Rows that a document is thought to have, as MariaDB has it.
+/// Assumed number of rows per document, as in MariaDB.
 pub(crate) const JSON_ROWS: f64 = 40.0;
 
 impl Lowering<'_> {
-    /// Whether a table is a JSON_TABLE whose document reads one of some columns.
+    /// Returns true if the table is a JSON_TABLE whose document reads a column that `reads` accepts.
     pub(crate) fn is_lateral(&self, table: &FromTable, reads: &dyn Fn(usize) -> bool) -> bool {
         let Source::Json { document, .. } = &table.source else { return false };
         self.statement.columns(document).into_iter().any(reads)
     }
 
-    /// Whether something in a FROM is made of rows outside of it.
+    /// Returns true if a FROM contains a table computed from rows outside of it.
     pub(crate) fn has_lateral(&self, from: &From, reads: &dyn Fn(usize) -> bool) -> bool {
         from.tables().into_iter().any(|table| self.is_lateral(table, reads))
     }
 
-    /// Error 1235 for an outer join of several tables, of which one is made of the rows that it is joined to.
+    /// Returns error 1235 for an outer join whose right side has several tables, one of them computed from
+    /// the left rows.
     pub(crate) fn refuse_lateral(&self, from: &From, before: &Part) -> SqlResult<()> {
         match self.has_lateral(from, &|column| before.layout.contains(&column)) {
             true => Err(SqlError::not_supported("JSON_TABLE of a row outside of its outer join")),
@@ -38,7 +39,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Joins a JSON_TABLE to the rows that it is made of.
+    /// Joins a JSON_TABLE to the rows it is computed from.
     pub(crate) fn json_join(
         &mut self,
         kind: JoinKind,

@@ -1,20 +1,20 @@
-//! From bound queries to plans that operators run.
+//! The optimizer: converts bound queries to executable plans.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `physical` | [`Plan`]: operators with their inputs |
-//! | `lower` | query blocks to operators |
-//! | `merge` | derived tables that become a part of the query around |
-//! | `push` | conditions that go down into derived tables |
-//! | `unnest` | grouped subqueries of IN as tables of FROM |
-//! | `semi` | subqueries of conditions as semi- and anti-joins |
-//! | `join` | join order, and how each table is found |
-//! | `access` | which index of a table, which part of it |
-//! | `sargable` | conditions that an index can answer |
-//! | `answered` | conditions that an index has answered |
-//! | `disjunction` | what alternatives have in common |
-//! | `estimate` | what the choices cost; how many rows come |
-//! | `visit` | walks over blocks |
+//! | `physical` | [`Plan`]: a tree of operators |
+//! | `lower` | converts query blocks to operators |
+//! | `merge` | merges derived tables into the outer query |
+//! | `push` | pushes conditions down into derived tables |
+//! | `unnest` | converts grouped IN subqueries to tables of FROM |
+//! | `semi` | converts subqueries in conditions to semi-joins and anti-joins |
+//! | `join` | join order and join methods |
+//! | `access` | index choice for a table |
+//! | `sargable` | conditions that an index can evaluate |
+//! | `answered` | residual conditions after an index access |
+//! | `disjunction` | common parts of OR alternatives |
+//! | `estimate` | cost model and cardinality estimates |
+//! | `visit` | walks over query blocks |
 
 mod access;
 mod answered;

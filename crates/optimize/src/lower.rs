@@ -1,9 +1,9 @@
-//! Query blocks to operators.
+//! Lowering: converts query blocks to operators.
 //!
-//! A part of the plan is a node with its *layout*: the number of the column at each place of its row. An
-//! expression is *placed* when it is put above a part: the columns that the layout has become places, all
-//! others are of a query around and become slots of the frame. A subquery is lowered when the first
-//! expression that asks it is placed.
+//! A part of the plan is a node with its *layout*: the column number at each position of its row. *Placing*
+//! an expression above a part replaces columns of the layout by positions. All other columns belong to an
+//! outer query and become slots of the frame. A subquery is lowered when the first expression that uses it is
+//! placed.
 
 use std::collections::HashMap;
 
@@ -24,11 +24,11 @@ use crate::physical::{
 use crate::unordered::forget_order;
 use crate::visit::{ColumnSet, Statement, each_expr, has_subquery};
 
-/// Set operators above each other, which send rows before they have read all. The smallest stack has room for
-/// so many.
+/// Maximum nesting of set operators that return rows before they have read all input. The smallest thread
+/// stack has room for that many.
 const NESTED_MAX: usize = 8;
 
-/// Plans a query with its statement's subqueries and common tables.
+/// Plans a query with its statement's subqueries and common table expressions.
 pub fn optimize(
     query: &Query,
     subqueries: &[Query],
@@ -56,7 +56,7 @@ pub fn optimize(
     let mut root = lowering.query(query)?.node;
     mark_outermost_limit(&mut root);
     let missing = || SqlError::not_supported("this subquery");
-    // A subquery that no expression asks any more is run by nobody.
+    // A subquery that no expression uses any more is never run.
     let unused = || SubqueryPlan {
         root: Node::Empty,
         width: 0,
@@ -73,7 +73,7 @@ pub fn optimize(
     Ok(Plan { root, width: query.types.len(), subqueries, common, frame, given })
 }
 
-/// The LIMIT of the statement itself says how many rows there were.
+/// Marks the LIMIT of the statement itself, which reports the number of rows.
 fn mark_outermost_limit(node: &mut Node) {
     match node {
         Node::Limit(limit) => limit.tells_found = true,
@@ -82,23 +82,23 @@ fn mark_outermost_limit(node: &mut Node) {
     }
 }
 
-/// A part of the plan.
+/// A part of the plan under construction.
 pub(crate) struct Part {
     pub node: Node,
-    /// The number of each column of its row.
+    /// The column number at each position of its row.
     pub layout: Vec<usize>,
-    /// Rows expected.
+    /// Estimated number of rows.
     pub rows: f64,
 }
 
 impl Part {
-    /// One row without columns.
+    /// Returns a part with one row and no columns.
     pub(crate) fn unit() -> Part {
         Part { node: Node::Unit, layout: Vec::new(), rows: 1.0 }
     }
 }
 
-/// What the tables of a SELECT have in common.
+/// Properties common to all tables of a SELECT.
 #[derive(Clone, Copy)]
 pub(crate) struct SelectFacts {
     pub block: u32,
@@ -112,16 +112,16 @@ pub(crate) struct Lowering<'o> {
     pub(crate) stats: &'o dyn Statistics,
     /// Columns that any expression of the statement names.
     pub(crate) needed: ColumnSet,
-    /// Slots of the frame, by column.
+    /// Frame slots by column.
     slots: HashMap<usize, usize>,
     subqueries: Vec<Option<SubqueryPlan>>,
     common: Vec<Option<CommonPlan>>,
-    /// The places in `common` of common tables that are kept.
+    /// Positions in `common` of the stored common table expressions.
     common_numbers: HashMap<usize, usize>,
 }
 
 impl Lowering<'_> {
-    /// A query: its row has the result's columns first, under the query's numbers.
+    /// Plans a query. Its row starts with the result columns, under the query's column numbers.
     pub(crate) fn query(&mut self, query: &Query) -> SqlResult<Part> {
         check_stack()?;
         self.stats.check_interrupt()?;
@@ -155,12 +155,12 @@ impl Lowering<'_> {
                 false => expr.clone().rounded_to_type(),
             };
             let row: Vec<Expr> = row.iter().map(|e| self.place(shown(e), &[])).collect::<SqlResult<_>>()?;
-            // Values that are stored are stored as they are.
+            // Values to be stored are not converted here.
             if from == query.types || query.keeps_digits {
                 alike.push(row);
                 continue;
             }
-            // A row of other types is converted to those of the result; rows stay in their order.
+            // A row of other types is converted to the result types. The order of rows is kept.
             if !alike.is_empty() {
                 inputs.push(Node::Values(std::mem::take(&mut alike)));
             }
@@ -177,7 +177,7 @@ impl Lowering<'_> {
         Ok(Part { node, layout: Vec::new(), rows: count })
     }
 
-    /// A query whose row has the result's columns and no others: what its ORDER BY has added goes.
+    /// Plans a query whose row has only the result columns. Removes those added for ORDER BY.
     pub(crate) fn narrow_query(&mut self, query: &Query) -> SqlResult<Part> {
         let mut part = self.query(query)?;
         if part.layout.len() > query.types.len() {
@@ -190,12 +190,12 @@ impl Lowering<'_> {
         Ok(part)
     }
 
-    /// An operand of a set operation, with the types of the result.
+    /// Plans an operand of a set operation and converts it to the result types.
     fn operand(&mut self, operand: &Query, result: &Query) -> SqlResult<Node> {
         if operand.types == result.types {
             return Ok(self.narrow_query(operand)?.node);
         }
-        // The conversion rounds.
+        // The conversion rounds, so the operand keeps its digits.
         let mut kept = operand.clone();
         kept.keep_digits();
         let node = self.narrow_query(&kept)?.node;
@@ -204,7 +204,7 @@ impl Lowering<'_> {
 
     fn set_operation(&mut self, query: &Query, set: &SetOperation) -> SqlResult<Part> {
         let is_union_all = |operand: &Operand| operand.op == ast::SetOperator::Union && operand.all;
-        // These need nothing but their rows.
+        // A final sequence of UNION ALL only concatenates rows.
         let plain = set.rest.iter().rev().take_while(|operand| is_union_all(operand)).count();
         let (before, plain) = set.rest.split_at(set.rest.len() - plain);
         let runs: Vec<&[Operand]> = before.chunk_by(one_operator).collect();
@@ -225,12 +225,12 @@ impl Lowering<'_> {
         Ok(Part { node, layout: Vec::new(), rows })
     }
 
-    /// `left` with operands of one operator behind it.
+    /// Returns `left` combined with operands of one operator.
     fn run_of_operations(&mut self, query: &Query, left: Node, run: &[Operand]) -> SqlResult<Node> {
         let (collations, op) = (query.collations(), run[0].op);
         if op == ast::SetOperator::Union {
             let mut inputs = vec![left];
-            // No row twice up to the last DISTINCT.
+            // Duplicates are removed up to the last DISTINCT.
             let last_distinct = run.iter().rposition(|operand| !operand.all);
             for (n, operand) in run.iter().enumerate() {
                 inputs.push(self.operand(&operand.query, query)?);
@@ -255,7 +255,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// `left` with operands of many operators behind it.
+    /// Returns `left` combined with operands of several operators, as one chain.
     fn set_chain(&mut self, query: &Query, left: Node, operands: &[Operand]) -> SqlResult<Node> {
         let mut inputs = Vec::with_capacity(operands.len() + 1);
         inputs.push(ChainInput { op: ast::SetOperator::Union, all: true, node: left });
@@ -297,8 +297,8 @@ impl Lowering<'_> {
         for (n, window) in above.windows.iter().enumerate() {
             let alike =
                 |other: &WindowUse| other.partition == window.partition && other.order == window.order;
-            // One operator for all functions over the same window. One that sorts by what is another value
-            // each time is like no window, not even itself.
+            // One operator evaluates all functions over the same window. A window with volatile sort keys
+            // equals no other window, not even itself.
             if !above.windows[..n].iter().any(alike) {
                 let others = above.windows[n + 1..].iter().filter(|w| alike(w));
                 let calls: Vec<&WindowUse> = std::iter::once(window).chain(others).collect();
@@ -308,7 +308,7 @@ impl Lowering<'_> {
         self.output(part, query, select, above)
     }
 
-    /// The conditions that read nothing of the tables, and the others.
+    /// Splits the conditions into those that read no table of the SELECT, and the others.
     fn gates(&self, select: &Select) -> (Vec<Expr>, Vec<Expr>) {
         let tables = select.from.as_ref().map(From::tables).unwrap_or_default();
         let is_here = |column: &usize| tables.iter().any(|t| (t.first..t.first + t.width).contains(column));
@@ -407,7 +407,7 @@ impl Lowering<'_> {
         outcome.map(|()| placed)
     }
 
-    /// Projection, DISTINCT, ORDER BY and LIMIT.
+    /// Adds projection, DISTINCT, ORDER BY and LIMIT.
     fn output(&mut self, part: Part, query: &Query, select: &Select, above: Above) -> SqlResult<Part> {
         let width = above.items.len();
         let numbers: Vec<usize> = (query.first_column..query.first_column + width).collect();
@@ -416,7 +416,7 @@ impl Lowering<'_> {
             SortedBy::Item(n) => costs(&above.items[*n]),
             SortedBy::Expr(_) => false,
         });
-        // What costs much is computed for the rows that are left.
+        // Expensive values are computed only for the remaining rows.
         let costs_some = !select.assigned.is_empty() || above.items.iter().any(costs);
         let is_late = !select.distinct && !sorts_by_costly && costs_some;
         if is_late && (!above.order.is_empty() || query.limit.count.is_some()) {
@@ -442,7 +442,7 @@ impl Lowering<'_> {
         let mut keys = Vec::with_capacity(above.order.len());
         for (by, key) in above.order {
             let n = match by {
-                // Rows are in the order of what is shown.
+                // Rows are sorted by the displayed value.
                 SortedBy::Item(n) if kept.get(n) == Some(&true) => {
                     items.push(items[n].clone());
                     items.len() - 1
@@ -468,8 +468,8 @@ impl Lowering<'_> {
         self.limit(part, query)
     }
 
-    /// The values that an UPDATE assigns. Where one is seen by those behind it, it takes the column's place
-    /// in the layout.
+    /// Appends the values that an UPDATE assigns. If later assignments see a value, it takes the column's
+    /// position in the layout.
     fn assign(&mut self, part: Part, assigned: &[Assigned]) -> SqlResult<Part> {
         if assigned.is_empty() {
             return Ok(part);
@@ -522,7 +522,7 @@ impl Lowering<'_> {
         let ties = match &part.node {
             _ if !query.limit.with_ties => None,
             Node::Sort(sort) => Some(sort.keys.clone()),
-            // A constant order: all rows are equal.
+            // A constant order: all rows tie.
             _ => Some(Vec::new()),
         };
         let node =
@@ -535,7 +535,7 @@ impl Lowering<'_> {
         Ok(LimitCount { count: place(&limit.count)?, offset: place(&limit.offset)? })
     }
 
-    /// The rows that pass all conditions.
+    /// Adds a filter of all conditions.
     pub(crate) fn filter(&mut self, part: Part, conditions: Vec<Expr>) -> SqlResult<Part> {
         let share: f64 = conditions.iter().map(selectivity).product();
         let Some(condition) = all_of(conditions) else { return Ok(part) };
@@ -544,7 +544,7 @@ impl Lowering<'_> {
         Ok(Part { node, layout: part.layout, rows: (part.rows * share).max(0.01) })
     }
 
-    /// A common table as a table of FROM.
+    /// Plans a common table expression as a table of FROM.
     pub(crate) fn common_table(&mut self, number: usize, table: &FromTable) -> SqlResult<Part> {
         let layout = (table.first..table.first + table.width).collect();
         let common = &self.statement.common[number];
@@ -589,13 +589,13 @@ impl Lowering<'_> {
         Ok(at)
     }
 
-    /// The slot of a column of a query around.
+    /// Returns the frame slot of an outer query's column.
     fn slot(&mut self, column: usize) -> usize {
         let next = self.slots.len();
         *self.slots.entry(column).or_insert(next)
     }
 
-    /// Puts an expression above a part with this layout.
+    /// Places an expression above a part with this layout.
     pub(crate) fn place(&mut self, expr: Expr, layout: &[usize]) -> SqlResult<Expr> {
         expr.transform(&mut |node| match node {
             Expr::Column(mut column) => Ok(match layout.iter().position(|c| *c == column.ordinal) {
@@ -646,7 +646,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Whether the subqueries of an expression read no column that `is_here` names.
+    /// Returns true if the subqueries of an expression read no column accepted by `is_here`.
     pub(crate) fn subqueries_are_constant(&self, expr: &Expr, is_here: &dyn Fn(usize) -> bool) -> bool {
         let mut constant = true;
         expr.walk(&mut |node| {
@@ -660,7 +660,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What is computed over the joined or grouped rows.
+/// Expressions computed above the joined or grouped rows.
 struct Above {
     items: Vec<Expr>,
     order: Vec<(SortedBy, SortKey)>,
@@ -668,7 +668,7 @@ struct Above {
     windows: Vec<WindowUse>,
 }
 
-/// What a sort key is.
+/// A sort key: an item or another expression.
 enum SortedBy {
     Item(usize),
     Expr(Expr),
@@ -688,17 +688,17 @@ impl Above {
     }
 }
 
-/// What hands on the value at a place of the row, whatever its type.
+/// Returns an expression that passes on the value at a position, whatever its type.
 fn carried(place: usize) -> Expr {
     Expr::column(place, ExprType::null(), "")
 }
 
-/// Whether two operands behind each other are those of one operator.
+/// Returns true if two adjacent operands can be handled by one operator.
 fn one_operator(a: &Operand, b: &Operand) -> bool {
     a.op == b.op && (a.op == ast::SetOperator::Union || a.all == b.all)
 }
 
-/// The expression with the keys of a rollup in place of what they were made from.
+/// Replaces the source expressions of a rollup's keys by the keys.
 fn replace_keys(expr: Expr, group: &Group) -> Expr {
     if let Some(n) = group.keys.iter().position(|key| *key == expr) {
         return Expr::column(group.first_key + n, expr.ty().with_nullable(true), "");
@@ -706,7 +706,7 @@ fn replace_keys(expr: Expr, group: &Group) -> Expr {
     expr.map_children(&mut |child| replace_keys(child, group))
 }
 
-/// How rows are read.
+/// Converts a locking clause to a read mode.
 pub fn read_mode(locking: Option<ast::Locking>) -> SqlResult<ReadMode> {
     use cohort_locks::WaitPolicy;
     let Some(locking) = locking else { return Ok(ReadMode::Snapshot) };

@@ -1,15 +1,15 @@
-//! Derived tables and views that become a part of the query around.
+//! Merges derived tables and views into the outer query.
 //!
-//! A derived table whose query is a plain SELECT leaves its FROM where it stood, its conditions to the WHERE
-//! around, and its items to the expressions that named its columns: a column has a number of its own in the
-//! statement, so one map from numbers to items serves every block, subqueries included.
+//! If a derived table is a plain SELECT, its FROM replaces it, its conditions move to the outer WHERE, and
+//! its items replace the references to its columns. Column numbers are unique in the statement, so one map
+//! from numbers to items serves every block, including subqueries.
 //!
-//! On the inner side of an outer join the conditions go to its ON. There the columns are NULL in padded
-//! rows, which only items that are columns themselves become; with other items nothing is merged. An item
-//! that names a column of a table merged below is what that column stands for.
+//! On the inner side of an outer join, the conditions move to its ON. There the columns are NULL in padded
+//! rows. That can be reproduced only if all items are plain columns; otherwise the table is not merged. An
+//! item that refers to a column of a table merged earlier is replaced by what that column stands for.
 //!
-//! FOR UPDATE around a derived table does not lock the rows that it reads (those of a view it does), so such
-//! a table stays apart.
+//! FOR UPDATE on the outer query does not lock rows of a derived table (it does lock those of a view), so
+//! such a derived table is not merged.
 
 use cohort_expr::Expr;
 use cohort_plan::{
@@ -18,10 +18,10 @@ use cohort_plan::{
 
 use crate::visit::each_expr_mut;
 
-/// Most tables of one SELECT, as the binder counts them.
+/// Maximum number of tables of one SELECT, as checked by the binder.
 const TABLES_MAX: usize = 61;
 
-/// Merges what can be merged, in all blocks of a statement.
+/// Merges all mergeable tables in all blocks of a statement.
 pub fn merge(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTable]) {
     let mut items = Items::new();
     let mut all: Vec<&mut Query> = vec![query];
@@ -47,7 +47,7 @@ fn merge_query(query: &mut Query, items: &mut Items) {
         Body::Select(select) => {
             let order = merge_select(select, query.locking.is_some(), items);
             let keeps_rows = select.group.is_none() && !select.distinct && select.windows.is_empty();
-            // The order of a view is that of a query that reads it alone and asks for none.
+            // A view's ORDER BY applies only if the query reads nothing else and has no order of its own.
             if let Some(order) = order.filter(|_| alone && keeps_rows) {
                 query.order = order;
             }
@@ -61,7 +61,7 @@ fn merge_query(query: &mut Query, items: &mut Items) {
     }
 }
 
-/// Merges into FROM; the order of the view that FROM was.
+/// Merges into a FROM. Returns the order of the view, if FROM was a single view.
 fn merge_select(select: &mut Select, locks: bool, items: &mut Items) -> Option<Vec<cohort_plan::Order>> {
     let from = select.from.take()?;
     let mut merging = Merging { items, locks, tables: from.tables().len(), order: None };
@@ -75,9 +75,9 @@ fn merge_select(select: &mut Select, locks: bool, items: &mut Items) -> Option<V
 
 struct Merging<'m> {
     items: &'m mut Items,
-    /// The SELECT locks the rows that it reads.
+    /// The SELECT locks the rows it reads.
     locks: bool,
-    /// Of the SELECT, so far.
+    /// Number of tables of the SELECT so far.
     tables: usize,
     /// The order of the query merged last.
     order: Option<Vec<cohort_plan::Order>>,
@@ -130,7 +130,7 @@ impl Merging<'_> {
                     Some(order.iter().map(by_expr).collect()).filter(|order: &Vec<_>| !order.is_empty());
                 self.items.extend(select.items.into_iter().enumerate().map(|(n, item)| (first + n, item)));
                 conditions.extend(select.conditions);
-                // What it has of its own was merged already.
+                // Its own derived tables were merged earlier.
                 select.from.expect("what can be merged reads tables")
             }
         }

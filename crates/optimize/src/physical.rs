@@ -1,19 +1,19 @@
-//! The plan of a query as operators run it: immutable, shared by sessions, run with other parameters each
-//! time.
+//! [`Plan`]: the executable plan of a query. Immutable, shared by sessions, and executed with different
+//! parameters each time.
 //!
 //! # Rows
-//! Each node yields rows of a fixed width. The expressions of a node read the row of its input by position
-//! ([`cohort_expr::Expr::Column`]); those of a join read the row of its left input followed by that of its
-//! right one.
+//! Each node returns rows of a fixed width. The expressions of a node read its input row by position
+//! ([`cohort_expr::Expr::Column`]). Those of a join read the left row followed by the right row.
 //!
-//! # What lies outside
-//! A column of a query around is an [`cohort_expr::Expr::Outer`]: a slot of the *frame*, which whoever
-//! evaluates the subquery fills before. A subquery in an expression is an [`cohort_expr::Expr::Subquery`],
-//! whose number is its place in [`Plan::subqueries`].
+//! # Outer values
+//! A column of an outer query is an [`cohort_expr::Expr::Outer`]: a slot of the *frame*, which is filled
+//! before the subquery is evaluated. A subquery in an expression is an [`cohort_expr::Expr::Subquery`]; its
+//! number is the position in [`Plan::subqueries`].
 //!
-//! # Where subqueries may stand
-//! In every expression but [`Scan::filter`]: a scan holds the engines while it asks its filter. The spans of
-//! a scan may name subqueries that read no column of the scan's input; they are evaluated before it opens.
+//! # Allowed positions of subqueries
+//! Subqueries may occur in every expression except [`Scan::filter`], because a scan holds the engines while
+//! it evaluates its filter. The spans of a scan may contain subqueries that read no column of the scan's
+//! input; they are evaluated before the scan opens.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ use cohort_plan::WindowCall;
 use cohort_sql::ast::SetOperator;
 use cohort_types::{Collation, Columns};
 
-/// A query.
+/// An executable query.
 #[derive(Debug)]
 pub struct Plan {
     pub root: Node,
-    /// Values that one row of the result has; the root may yield more, which come behind.
+    /// Number of values per result row. The root may return more, which follow these.
     pub width: usize,
     pub subqueries: Vec<SubqueryPlan>,
     pub common: Vec<CommonPlan>,
-    /// Slots of the frame.
+    /// Number of frame slots.
     pub frame: usize,
-    /// Columns of the row of a data change that the query reads, and their slots.
+    /// Columns of a data change's row that the query reads, and their slots.
     pub given: Vec<(usize, usize)>,
 }
 
@@ -43,34 +43,35 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct SubqueryPlan {
     pub root: Node,
-    /// Values of a row.
+    /// Number of values per row.
     pub width: usize,
-    /// Slots of the frame that it reads, its own subqueries included: it yields the same rows as long as
-    /// these are the same.
+    /// Frame slots that it reads, including those of its own subqueries. It returns the same rows as long as
+    /// these slots are unchanged.
     pub reads: Vec<usize>,
-    /// RAND() and its like: it is run each time.
+    /// It calls RAND() or another volatile function, so it is run each time.
     pub is_volatile: bool,
-    /// Values have digits that their types do not show.
+    /// Values have more digits than their types show.
     pub keeps_digits: bool,
 }
 
-/// A common table that is kept: named more than once, or recursive. It reads no slots of the frame: it is
-/// bound without the query around it.
+/// A stored common table expression: referenced more than once, or recursive. It reads no frame slots,
+/// because it is bound without the outer query.
 #[derive(Debug)]
 pub struct CommonPlan {
-    /// The rows; of a recursive one those it starts from.
+    /// Its rows; for a recursive one, the initial rows.
     pub seed: Node,
-    /// Of a recursive table: yields new rows from those found last, which it reads by [`Node::Common`].
+    /// For a recursive one: computes new rows from those of the last round, which it reads by
+    /// [`Node::Common`].
     pub step: Option<RecursiveStep>,
 }
 
-/// The part of a recursive common table that is run again and again, until it yields nothing new.
+/// The recursive part of a common table expression, repeated until it returns no new row.
 #[derive(Debug)]
 pub struct RecursiveStep {
     pub node: Node,
-    /// UNION, not UNION ALL: a row that was there before is not new.
+    /// UNION instead of UNION ALL: a row that was returned before is not new.
     pub distinct: bool,
-    /// The columns that make rows distinct, and how they compare.
+    /// Columns that identify a row, with their collations.
     pub distinct_by: Vec<(usize, Collation)>,
 }
 
@@ -79,14 +80,14 @@ pub struct RecursiveStep {
 pub enum Node {
     /// One row without columns.
     Unit,
-    /// No row.
+    /// No rows.
     Empty,
-    /// These rows.
+    /// Constant rows.
     Values(Vec<Vec<Expr>>),
     Scan(Box<Scan>),
-    /// A table that the server computes.
+    /// A virtual table, computed by the server.
     Virtual(Box<VirtualScan>),
-    /// The rows of a common table; inside of a recursive one, those found last.
+    /// Reads a common table expression; inside of a recursive one, the rows of the last round.
     Common {
         number: usize,
     },
@@ -94,26 +95,27 @@ pub enum Node {
         input: Box<Node>,
         condition: Expr,
     },
-    /// The rows of the input if a condition holds that reads none of them; asked once, before the first.
+    /// Returns its input if a condition that reads none of its rows holds. Evaluated once, before the first
+    /// row.
     Gate {
         input: Box<Node>,
         condition: Expr,
     },
-    /// Values of one type each as those of another ([`cohort_expr::to_joined`]).
+    /// Converts each column to another type ([`cohort_expr::to_joined`]).
     Convert {
         input: Box<Node>,
         from: Vec<ExprType>,
         to: Vec<ExprType>,
     },
-    /// A row of these for each row. Values leave with the digits of their type
-    /// ([`Expr::eval_output`]), or with all.
+    /// Computes a row of expressions for each input row. Values are rounded to the digits of their type
+    /// ([`Expr::eval_output`]), or keep all digits.
     Project {
         input: Box<Node>,
         items: Vec<Expr>,
-        /// The items that keep all digits; empty when none does.
+        /// Items that keep all digits; empty if none does.
         kept: Vec<bool>,
     },
-    /// The row of the input with more values behind it, each of which reads those before it.
+    /// Appends values to each row, each of which may read those before it.
     Extend {
         input: Box<Node>,
         more: Vec<Extension>,
@@ -123,18 +125,18 @@ pub enum Node {
     Window(Box<WindowNode>),
     Sort(Box<Sort>),
     Limit(Box<LimitNode>),
-    /// No row twice.
+    /// Removes duplicate rows.
     Distinct {
         input: Box<Node>,
-        /// How the first columns compare; columns behind them do not count, the first row has its own.
+        /// Collations of the leading columns. Further columns do not count; they are those of the first row.
         collations: Vec<Collation>,
     },
-    /// The rows of the inputs one after the other.
+    /// Concatenates the rows of the inputs.
     Concat(Vec<Node>),
     SetOperation(Box<SetOperation>),
-    /// Many set operations at once.
+    /// A chain of set operations in one operator.
     SetChain(Box<SetChain>),
-    /// The integers from `first` to `last`.
+    /// Returns the integers from `first` to `last`.
     Series {
         first: u64,
         last: u64,
@@ -142,81 +144,82 @@ pub enum Node {
     },
 }
 
-/// A table read by one of its indexes.
+/// A table scan by one of the table's indexes.
 #[derive(Clone, Debug)]
 pub struct Scan {
     pub table: Arc<Table>,
-    /// What the statement calls it: for EXPLAIN, and for LOCK TABLES.
+    /// The table's name or alias in the statement, for EXPLAIN and LOCK TABLES.
     pub name: Arc<str>,
-    /// Its SELECT, as EXPLAIN numbers them.
+    /// Number of its SELECT in EXPLAIN.
     pub block: u32,
-    /// The span expressions read the row of the join's left input; of a scan that stands alone, none.
+    /// Span expressions read the left row of the join; they read no row if the scan is not part of a join.
     pub access: Access,
     pub mode: ReadMode,
-    /// Reads a row of the whole table, whatever columns are yielded. No subqueries.
+    /// Reads a row of the whole table, whatever columns are returned. Contains no subqueries.
     pub filter: Option<Expr>,
-    /// Ordinals of the columns that filter or result read.
+    /// Ordinals of the columns that the filter or the result reads.
     pub read: Columns,
-    /// Ordinals of the columns yielded, in this order.
+    /// Ordinals of the returned columns, in this order.
     pub columns: Vec<usize>,
-    /// Behind them comes the row's clustered key, as a binary string. Locking reads only.
+    /// The row's clustered key follows the columns, as a binary string. Locking reads only.
     pub with_key: bool,
-    /// Rows that the optimizer expects from one visit.
+    /// Estimated number of rows per scan.
     pub rows: f64,
 }
 
-/// A table that the server computes.
+/// A scan of a virtual table, computed by the server.
 #[derive(Clone, Debug)]
 pub struct VirtualScan {
     pub schema: Arc<str>,
     pub table: Arc<str>,
     pub name: Arc<str>,
     pub block: u32,
-    /// Reads a row of the whole table. No subqueries. Tells the table which of its rows are wanted.
+    /// Reads a row of the whole table and limits the rows the table computes. Contains no subqueries.
     pub filter: Option<Expr>,
-    /// Ordinals of the columns yielded.
+    /// Ordinals of the returned columns.
     pub columns: Vec<usize>,
 }
 
-/// The planner's choice for one table.
+/// The access path chosen for one table.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Which index of [`Table::indexes`]; 0 is the clustered one.
+    /// Position in [`Table::indexes`]; 0 is the clustered index.
     pub index: usize,
     pub spans: Spans,
-    /// Rows come in descending order of the index.
+    /// Rows are read in descending index order.
     pub reverse: bool,
-    /// The statement wants them in the order of the index.
+    /// The statement relies on the index order.
     pub is_for_order: bool,
 }
 
-/// The part of the index that is read.
+/// The part of an index to read.
 #[derive(Clone, Debug)]
 pub enum Spans {
-    /// All of it.
+    /// The whole index.
     Full,
-    /// One after the other. They may overlap once their keys are computed; no row comes twice.
+    /// Spans to read one after the other. They may overlap until their keys are computed; no row is returned
+    /// twice.
     List(Vec<Span>),
-    /// Of a FULLTEXT index: the rows that have words of a MATCH.
+    /// The rows of a FULLTEXT index that contain words of a MATCH.
     Words(Box<Expr>),
 }
 
-/// Keys that begin with `eq` and whose next part lies between the bounds, or begins as a pattern does. The
-/// expressions read parameters, and in a join columns of the tables before.
+/// Keys that start with `eq` and whose next part lies within the bounds or matches the start of a pattern.
+/// The expressions read parameters, and in a join columns of preceding tables.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// Values of the first key parts; NULL matches nothing.
+    /// Values of the leading key parts. NULL matches nothing.
     pub eq: Vec<Expr>,
-    /// Parts, as bits, whose NULL matches NULL: `IS NULL`, `<=>`.
+    /// Parts, as bits, for which NULL matches NULL: `IS NULL`, `<=>`.
     pub null_safe: u64,
-    /// Bounds of the key part behind them. NULL matches nothing.
+    /// Bounds of the next key part. NULL matches nothing.
     pub lower: Bound<Expr>,
     pub upper: Bound<Expr>,
-    /// Instead of bounds.
+    /// Replaces the bounds.
     pub like: Option<LikeStart>,
 }
 
-/// What a text begins with that a pattern of LIKE matches.
+/// The fixed start of a LIKE pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LikeStart {
     pub pattern: Expr,
@@ -224,17 +227,17 @@ pub struct LikeStart {
 }
 
 impl Span {
-    /// The keys that begin so.
+    /// Returns the span of keys with these leading values.
     pub fn of_keys(eq: Vec<Expr>) -> Span {
         Span { eq, null_safe: 0, lower: Bound::Unbounded, upper: Bound::Unbounded, like: None }
     }
 
-    /// Whether nothing is asked of the part behind the first ones.
+    /// Returns true if the part after the leading values is unrestricted.
     pub fn is_of_keys(&self) -> bool {
         matches!((&self.lower, &self.upper, &self.like), (Bound::Unbounded, Bound::Unbounded, None))
     }
 
-    /// The expressions that are evaluated for it.
+    /// Returns the expressions of the span.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
         let of_bound = |bound| match bound {
             &Bound::Included(ref expr) | &Bound::Excluded(ref expr) => Some(expr),
@@ -244,7 +247,7 @@ impl Span {
         self.eq.iter().chain(bounds).chain(self.like.as_ref().map(|like| &like.pattern))
     }
 
-    /// The same, to change them.
+    /// Returns the expressions of the span, to change them.
     pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let of_bound = |bound| match bound {
             &mut Bound::Included(ref mut expr) | &mut Bound::Excluded(ref mut expr) => Some(expr),
@@ -255,19 +258,19 @@ impl Span {
     }
 }
 
-/// How rows are read.
+/// Read mode of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadMode {
-    /// From the statement's or transaction's read view.
+    /// From the read view of the statement or transaction.
     Snapshot,
-    /// The newest row, locked so that nobody changes it: LOCK IN SHARE MODE.
+    /// The newest version, locked against changes: LOCK IN SHARE MODE.
     LockShare(WaitPolicy),
-    /// The newest row, locked for a change: FOR UPDATE, UPDATE, DELETE.
+    /// The newest version, locked for a change: FOR UPDATE, UPDATE, DELETE.
     LockExclusive(WaitPolicy),
 }
 
 impl ReadMode {
-    /// What to do about rows that others have locked; None if this locks nothing.
+    /// Returns the wait policy for locked rows, or `None` if this mode does not lock.
     pub fn locks(self) -> Option<WaitPolicy> {
         match self {
             ReadMode::Snapshot => None,
@@ -276,16 +279,16 @@ impl ReadMode {
     }
 }
 
-/// Which rows a join yields.
+/// The rows that a join returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinKind {
-    /// Every pair that matches.
+    /// Every matching pair.
     Inner,
-    /// The same, and each left row without a match, with NULLs.
+    /// Every matching pair, and each left row without a match, padded with NULLs.
     Left,
-    /// Each left row that has a match, once; nothing of the right one.
+    /// Each left row with a match, once, without right columns.
     Semi,
-    /// Each left row without a match; nothing of the right one.
+    /// Each left row without a match, without right columns.
     Anti,
 }
 
@@ -299,63 +302,64 @@ pub struct Join {
     pub on: Option<Expr>,
 }
 
-/// How the rows on the right are found.
+/// Method of finding the right rows.
 #[derive(Debug)]
 pub enum JoinMethod {
-    /// The table is asked for each left row, by an index.
+    /// Looks up each left row by an index.
     Lookup(Box<Scan>),
-    /// The right rows are kept in a hash table.
+    /// Stores the right rows in a hash table.
     Hash { right: Node, keys: Vec<HashKey>, right_width: usize },
-    /// The right rows are kept, and gone through for each left row that passes the gate, a condition over it
-    /// alone. One that does not has no match.
+    /// Stores the right rows and reads them for each left row that passes `gate`, a condition on the left row
+    /// alone. A left row that fails it has no match.
     Loop { right: Node, right_width: usize, gate: Option<Expr> },
-    /// The right rows are made of the left one.
+    /// Computes the right rows from the left row.
     Json(Box<JsonScan>),
 }
 
 /// A JSON_TABLE.
 #[derive(Debug)]
 pub struct JsonScan {
-    /// What the statement calls it.
+    /// Its name or alias in the statement.
     pub name: Arc<str>,
     pub block: u32,
-    /// Over the left row.
+    /// Reads the left row.
     pub document: Expr,
     pub table: Arc<JsonTable>,
 }
 
-/// An equality. NULL is equal to nothing.
+/// An equality of a hash join. NULL equals nothing.
 #[derive(Debug)]
 pub struct HashKey {
-    /// Over the left row.
+    /// Reads the left row.
     pub left: Expr,
-    /// Over the right row alone.
+    /// Reads the right row alone.
     pub right: Expr,
     pub collation: Collation,
 }
 
-/// GROUP BY, or aggregates without it. Yields the keys, then `first`, then the aggregates.
+/// GROUP BY, or aggregation without it. Returns the keys, then `first`, then the aggregates.
 #[derive(Debug)]
 pub struct AggregateNode {
     pub input: Node,
-    /// None: one group, also of no rows.
+    /// Empty for a single group, which exists even without rows.
     pub keys: Vec<(Expr, Collation)>,
-    /// There was a GROUP BY, maybe of constants only: no rows, no groups.
+    /// There was a GROUP BY, maybe of constants only: no rows give no groups.
     pub is_grouped: bool,
-    /// Answered by the group's first row (sql_mode without ONLY_FULL_GROUP_BY); NULL for a group of no rows.
+    /// Evaluated on the group's first row (sql_mode without ONLY_FULL_GROUP_BY); NULL for a group without
+    /// rows.
     pub first: Vec<Expr>,
     pub aggregates: Vec<Aggregate>,
-    /// WITH ROLLUP: behind the groups of each prefix of the keys comes a row for all of them, whose further
+    /// WITH ROLLUP: the groups of each key prefix are followed by a row for all of them, in which the other
     /// keys are NULL.
     pub rollup: bool,
-    /// Keys of a rollup that come in descending order; none if it is empty.
+    /// Rollup keys in descending order; empty if none is.
     pub descending: Vec<bool>,
-    /// Groups come in the order of their keys. A rollup is always in order.
+    /// Groups are returned in key order. A rollup is always in order.
     pub ordered: bool,
 }
 
-/// Window functions over one partitioning and order. Yields the input's row, then the functions' values. Rows
-/// come in the order of partition and sort keys.
+/// Window functions over one partitioning and order. Returns the input row, then the functions' values,
+/// ordered by partition and sort keys.
 #[derive(Debug)]
 pub struct WindowNode {
     pub input: Node,
@@ -369,15 +373,15 @@ pub struct WindowNode {
 pub struct Sort {
     pub input: Node,
     pub keys: Vec<(Expr, SortKey)>,
-    /// Rows beyond these are not wanted: offset and count of the limit above.
+    /// Rows after these are not needed: offset and count of the limit above.
     pub limit: Option<LimitCount>,
 }
 
-/// A value behind the row.
+/// A value appended to the row.
 #[derive(Debug)]
 pub enum Extension {
     Value(Expr),
-    /// The value at a place, as a column of a table holds it.
+    /// The value at a position, converted as a table column stores it.
     Held {
         place: usize,
         table: Arc<Table>,
@@ -385,7 +389,7 @@ pub enum Extension {
     },
 }
 
-/// LIMIT and OFFSET, unsigned constants of the execution.
+/// LIMIT and OFFSET: unsigned constants of one execution.
 #[derive(Clone, Debug, Default)]
 pub struct LimitCount {
     pub count: Option<Expr>,
@@ -397,28 +401,29 @@ pub struct LimitCount {
 pub struct LimitNode {
     pub input: Node,
     pub limit: LimitCount,
-    /// WITH TIES: the order of the input; rows that are equal to the last one come, too.
+    /// WITH TIES: the sort order of the input; rows that tie with the last one are returned, too.
     pub ties: Option<Vec<(Expr, SortKey)>>,
-    /// SQL_CALC_FOUND_ROWS: goes on to the end and counts.
+    /// SQL_CALC_FOUND_ROWS: reads to the end and counts.
     pub count_all: bool,
-    /// It is the statement's own: FOUND_ROWS() says how many rows came.
+    /// The statement's own LIMIT: FOUND_ROWS() returns its row count.
     pub tells_found: bool,
 }
 
-/// EXCEPT or INTERSECT. Without `all` no row comes twice.
+/// EXCEPT or INTERSECT. Without `all`, duplicates are removed.
 #[derive(Debug)]
 pub struct SetOperation {
     pub left: Node,
     pub right: Node,
-    /// Rows of the left side that the right side has, or those that it has not.
+    /// If true, returns left rows that the right side has (INTERSECT); otherwise those it does not have
+    /// (EXCEPT).
     pub wants_common: bool,
-    /// ALL: each row of the right side counts for one of the left.
+    /// ALL: each right row counts against one left row.
     pub all: bool,
     pub collations: Vec<Collation>,
 }
 
-/// A chain of set operations, from left to right, as one operator: operators of two inputs each would nest
-/// deeper than any stack.
+/// A chain of set operations, from left to right, in one operator. Binary operators would nest deeper than
+/// the stack allows.
 #[derive(Debug)]
 pub struct SetChain {
     /// At least one; the first is UNION ALL.
@@ -426,7 +431,7 @@ pub struct SetChain {
     pub collations: Vec<Collation>,
 }
 
-/// What stands behind a set operator.
+/// An operand with the set operator before it.
 #[derive(Debug)]
 pub struct ChainInput {
     pub op: SetOperator,
@@ -435,7 +440,7 @@ pub struct ChainInput {
 }
 
 impl Scan {
-    /// Whether it looks for all values of a unique key: one row at most is equal to them.
+    /// Returns true if the scan looks up all parts of a unique key, so it finds at most one row.
     pub fn is_of_unique_key(&self) -> bool {
         let index = &self.table.indexes[self.access.index];
         let Spans::List(spans) = &self.access.spans else { return false };
@@ -478,7 +483,7 @@ impl Node {
         self.inputs().into_iter().for_each(|input| input.each(see));
     }
 
-    /// The nodes that it pulls from.
+    /// Returns the input nodes.
     pub fn inputs(&self) -> Vec<&Node> {
         match self {
             Node::Unit

@@ -1,17 +1,17 @@
-//! Conditions that go down into derived tables which stay apart: before the groups are made, the duplicates
-//! removed, the sets put together.
+//! Pushes conditions down into derived tables that were not merged, so that they apply before grouping,
+//! duplicate removal and set operations.
 //!
-//! A condition moves when it reads one derived table alone and means the same below: over a grouping it may
-//! read keys only, and through a set operation it goes into every operand. What makes rows one (GROUP BY,
-//! DISTINCT, UNION) keeps any of several texts that are equal in their collation, so a condition over texts
-//! moves there only when it compares in that collation.
+//! A condition can be pushed if it reads one derived table alone and keeps its meaning: over a grouping it
+//! may read only keys, and into a set operation it is pushed to every operand. Operations that combine equal
+//! rows (GROUP BY, DISTINCT, UNION) return an arbitrary one of several texts that are equal in their
+//! collation. A condition on texts can be pushed through them only if it compares in that collation.
 
 use cohort_expr::{CompareHow, Expr, ExprType, TypeClass};
 use cohort_plan::{Body, CommonTable, From, FromTable, Items, Query, Select, Source, with_items};
 
 use crate::visit::has_subquery;
 
-/// Moves conditions down in all blocks of a statement.
+/// Pushes conditions down in all blocks of a statement.
 pub fn push_conditions(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTable]) {
     in_query(query);
     subqueries.iter_mut().for_each(in_query);
@@ -64,7 +64,7 @@ fn in_select(select: &mut Select) {
     }
 }
 
-/// The derived tables of FROM, and whether an outer join may pad them.
+/// Collects the derived tables of FROM, and for each whether an outer join may pad it.
 fn derived<'f>(from: &'f mut From, padded: bool, found: &mut Vec<(&'f mut FromTable, bool)>) {
     match from {
         From::Table(table) => {
@@ -80,7 +80,7 @@ fn derived<'f>(from: &'f mut From, padded: bool, found: &mut Vec<(&'f mut FromTa
     }
 }
 
-/// Whether the condition, which reads result columns of the query alone, means the same in it.
+/// Returns true if the condition, which reads only result columns of the query, can be evaluated inside it.
 fn accepts(query: &Query, condition: &Expr) -> bool {
     if query.limit.count.is_some() || query.limit.offset.is_some() || query.count_all {
         return false;
@@ -95,7 +95,7 @@ fn accepts(query: &Query, condition: &Expr) -> bool {
                 Some(group) => group.explicit && !group.rollup && group.keys.contains(&items[n]),
             };
             let makes_one = group.is_some() || *distinct;
-            // What counts rows, or has an effect for each, sees all of them.
+            // A volatile item counts rows or has a side effect for each, so it must see all of them.
             let is_steady = !items.iter().any(Expr::is_volatile);
             is_steady
                 && windows.is_empty()
@@ -116,7 +116,7 @@ fn accepts(query: &Query, condition: &Expr) -> bool {
     }
 }
 
-/// Whether the condition is true of all values that are equal or of none.
+/// Returns true if the condition gives the same result for all equal values.
 fn keeps_alike(query: &Query, condition: &Expr) -> bool {
     let ty = |column: usize| &query.types[column - query.first_column];
     let has_texts = condition.columns().into_iter().any(|c| ty(c).class() == TypeClass::String);
@@ -135,7 +135,7 @@ fn keeps_alike(query: &Query, condition: &Expr) -> bool {
     !has_texts || compares_alike()
 }
 
-/// The condition over the result of `from`, over that of `to`.
+/// Renumbers a condition on the result of `from` to the result of `to`.
 fn renumbered(condition: &Expr, from: &Query, to: &Query) -> Expr {
     let (first, other) = (from.first_column, to.first_column);
     condition.clone().map_columns(&mut |column| column - first + other)

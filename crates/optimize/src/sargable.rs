@@ -1,9 +1,9 @@
-//! Conditions that an index can answer.
+//! Sargable conditions: conditions that an index can evaluate.
 //!
-//! A conjunct of WHERE or ON is *sargable* for a column when comparing is the same as looking for a place in
-//! an index on it: the operation compares in the column's own class and collation. The value's conversion to
-//! the column's type happens when the plan runs; a value that does not convert exactly widens the span, so
-//! the planner need not know it.
+//! A conjunct of WHERE or ON is *sargable* for a column if the comparison is equivalent to a search in an
+//! index on the column: it compares in the column's own class and collation. Values are converted to the
+//! column's type at execution. A value that cannot be converted exactly widens the span, so the planner need
+//! not know it.
 
 use std::ops::Bound;
 
@@ -14,18 +14,18 @@ use cohort_types::{TypeKind, Value};
 use crate::access::SPANS_MAX;
 use crate::physical::LikeStart;
 
-/// What a conjunct says about one column.
+/// A restriction of one column.
 #[derive(Clone, Debug)]
 pub enum Sarg {
     Eq(Expr),
-    /// The same, and NULL is equal to NULL.
+    /// Equality under which NULL equals NULL.
     NullSafe(Expr),
     In(Vec<Expr>),
-    /// Alternatives, each with its bounds.
+    /// Alternative ranges.
     Ranges(Vec<(Bound<Expr>, Bound<Expr>)>),
-    /// LIKE a pattern that does not begin with a wildcard, as far as that is known.
+    /// LIKE with a pattern that, as far as known, does not begin with a wildcard.
     Like(LikeStart),
-    /// A MATCH of a FULLTEXT index.
+    /// A MATCH on a FULLTEXT index.
     Words(IndexId, Box<Expr>),
 }
 
@@ -39,7 +39,7 @@ pub struct Condition {
     pub reads: Vec<usize>,
 }
 
-/// The sargable readings of a conjunct: `a = b` has one for each side.
+/// Returns the sargable interpretations of a conjunct: `a = b` has one for each side.
 pub fn conditions(conjunct: &Expr) -> Vec<Condition> {
     let mut found = Vec::new();
     match conjunct {
@@ -84,7 +84,7 @@ fn add_compare(column: &Expr, op: CompareOp, value: &Expr, how: &CompareHow, fou
     let Some(slot) = column_for(column, &[value], how) else { return };
     let value = &compared(column, value);
     let (below, above) = (Bound::Unbounded, Bound::Unbounded);
-    // The index has the numbers of labels, which are in another order.
+    // The index has the numbers of the labels, which sort differently.
     if column.ty().kind == TypeKind::Enum && op != CompareOp::Eq {
         return;
     }
@@ -100,7 +100,7 @@ fn add_compare(column: &Expr, op: CompareOp, value: &Expr, how: &CompareHow, fou
     push(found, slot, sarg, &[value]);
 }
 
-/// Operand of `=` and its siblings next to an exact number: a quotient has the digits of its type there.
+/// Returns the operand as compared with an exact number: a quotient is rounded to the digits of its type.
 fn compared(column: &Expr, value: &Expr) -> Expr {
     let ty = value.ty();
     let is_exact = matches!(column.ty().class(), TypeClass::Int | TypeClass::Decimal);
@@ -111,7 +111,9 @@ fn compared(column: &Expr, value: &Expr) -> Expr {
     }
 }
 
-/// `(a, b) IN ((1, 2), (3, 4))` holds for no row but those of `a IN (1, 3)`, and of `b IN (2, 4)`.
+/// Adds the conditions of a row IN list.
+///
+/// `(a, b) IN ((1, 2), (3, 4))` implies `a IN (1, 3)` and `b IN (2, 4)`.
 fn add_rows(rows: &In, found: &mut Vec<Condition>) {
     let (Expr::Row(operands), CompareHow::Row(hows)) = (&rows.operand, &rows.how) else { return };
     for (n, (operand, how)) in operands.iter().zip(hows).enumerate() {
@@ -127,7 +129,8 @@ fn value_of(row: &Expr, n: usize) -> Option<&Expr> {
     if let Expr::Row(values) = row { values.get(n) } else { None }
 }
 
-/// A pattern that is known to begin with a wildcard says nothing of the beginning of texts.
+/// Adds the condition of a LIKE, unless its pattern is known to begin with a wildcard: such a pattern does
+/// not restrict the start of texts.
 fn add_like(like: &Like, found: &mut Vec<Condition>) {
     let Expr::Column(column) = &like.operand else { return };
     let is_text = column.ty.class() == TypeClass::String
@@ -147,8 +150,8 @@ fn add_like(like: &Like, found: &mut Vec<Condition>) {
     push(found, column.ordinal, Sarg::Like(start), &[pattern]);
 }
 
-/// `a BETWEEN .. OR a = ..`, `a > .. OR a = .. AND b > ..`: alternatives each of which bounds one column. Of
-/// an alternative with more conditions the others are left to the filter.
+/// Handles `a BETWEEN .. OR a = ..` and `a > .. OR a = .. AND b > ..`: alternatives that each bound one
+/// column. Other conditions of an alternative are left to the filter.
 fn add_alternatives(alternatives: &[Expr], found: &mut Vec<Condition>) {
     let Some((first, others)) = alternatives.split_first() else { return };
     let first = of_alternative(first);
@@ -174,7 +177,7 @@ fn add_alternatives(alternatives: &[Expr], found: &mut Vec<Condition>) {
     }
 }
 
-/// `a = .. OR a = ..` is `a IN (..)`, whose rows are known better than those of ranges.
+/// Converts `a = .. OR a = ..` to `a IN (..)`, for which row estimates are better than for ranges.
 fn as_points(ranges: &[Range]) -> Option<Vec<Expr>> {
     let point = |range: &Range| match range {
         (Bound::Included(low), Bound::Included(high)) if low == high => Some(low.clone()),
@@ -186,8 +189,8 @@ fn as_points(ranges: &[Range]) -> Option<Vec<Expr>> {
     ranges.iter().map(point).collect()
 }
 
-/// The conditions of an alternative: its own, or those that it joins by AND. Alternatives within these are
-/// passed over, which bounds the work.
+/// Returns the conditions of an alternative: itself, or the conjuncts of its AND. Nested alternatives are
+/// skipped to bound the work.
 fn of_alternative(alternative: &Expr) -> Vec<Condition> {
     match alternative {
         Expr::And(items) => {
@@ -199,7 +202,7 @@ fn of_alternative(alternative: &Expr) -> Vec<Condition> {
 
 type Range = (Bound<Expr>, Bound<Expr>);
 
-/// The ranges of a column outside of which none of the conditions lets anything pass, and what they read.
+/// Returns the ranges that the conditions imply for a column, and the slots their values read.
 fn bounds(conditions: &[Condition], slot: usize) -> Option<(Vec<Range>, Vec<usize>)> {
     let of_slot = || conditions.iter().filter(|condition| condition.slot == slot);
     let same = |e: &Expr| (Bound::Included(e.clone()), Bound::Included(e.clone()));
@@ -236,7 +239,8 @@ fn push(found: &mut Vec<Condition>, slot: usize, sarg: Sarg, values: &[&Expr]) {
     }
 }
 
-/// The slot of `operand` if it is a column whose index order answers comparisons with all the values.
+/// Returns the slot of `operand` if it is a column whose index order agrees with comparisons to all the
+/// values.
 fn column_for(operand: &Expr, values: &[&Expr], how: &CompareHow) -> Option<usize> {
     let Expr::Column(column) = operand else { return None };
     let CompareHow::Scalar { collation, class } = how else { return None };
@@ -250,7 +254,8 @@ fn column_for(operand: &Expr, values: &[&Expr], how: &CompareHow) -> Option<usiz
     values.iter().all(fits).then_some(column.ordinal)
 }
 
-/// Whether a value is one per visit: columns of other tables and constants of the execution.
+/// Returns true if a value is constant during a scan: a column of another table, or a constant of the
+/// execution.
 fn is_stable(value: &Expr) -> bool {
     matches!(value, Expr::Column(_)) || value.is_const_per_execution()
 }
@@ -275,7 +280,7 @@ fn value_fits(column: &ExprType, value: &ExprType) -> bool {
     }
     let class = value.class();
     match column.kind {
-        // Their numbers, labels and years compare by rules of their own.
+        // These types compare by rules of their own: by number, label or year.
         TypeKind::Bit | TypeKind::Year | TypeKind::Set | TypeKind::Float => false,
         TypeKind::Enum => class == String,
         TypeKind::Double => matches!(class, Int | Decimal | Real),

@@ -1,23 +1,23 @@
-//! Subqueries of conditions as semi- and anti-joins.
+//! Converts subqueries in conditions to semi-joins and anti-joins.
 //!
 //! # Concepts
-//! `EXISTS (SELECT .. FROM t WHERE t.a = o.a)` lets an outer row pass that has a match: a *semi-join* of the
-//! rows that are joined so far with the subquery's FROM, by those of its conditions that read columns of the
-//! outer query. `x IN (SELECT y ..)` has the condition `x = y` besides. `NOT EXISTS` is an *anti-join*. The
-//! match is found by an index or by a hash table, like that of an outer join, where the subquery would be run
-//! for each outer row.
+//! `EXISTS (SELECT .. FROM t WHERE t.a = o.a)` accepts an outer row that has a match. It becomes a
+//! *semi-join* of the rows joined so far with the subquery's FROM, on those of its conditions that read outer
+//! columns. `x IN (SELECT y ..)` adds the condition `x = y`. `NOT EXISTS` becomes an *anti-join*. Matches are
+//! found by an index or a hash table, as in an outer join, instead of running the subquery for each outer
+//! row.
 //!
-//! # When it is right
-//! - The condition is one of WHERE or of an inner ON: of an answer only whether it is TRUE counts. So IN is
-//!   the same as "some row is equal", and NULL needs no care.
-//! - NOT IN lets a row pass only if no comparison is unknown: it becomes an anti-join where neither side can
+//! # Requirements
+//! - The condition belongs to WHERE or an inner ON, so only TRUE matters. Then IN means "some row is equal",
+//!   and NULL needs no special care.
+//! - NOT IN accepts a row only if no comparison is unknown. It becomes an anti-join only if neither side can
 //!   be NULL.
-//! - The subquery is one SELECT whose rows are those of its FROM: no groups, windows, LIMIT. Its ON
-//!   conditions and JSON_TABLEs read nothing of the query around, for they would be asked before the rows of
-//!   both sides meet.
-//! - Nothing in it is volatile, and it locks no rows.
+//! - The subquery is one SELECT that returns the rows of its FROM: no groups, windows or LIMIT. Its ON
+//!   conditions and JSON_TABLEs read no outer columns, because they are evaluated before the rows of both
+//!   sides are combined.
+//! - It contains nothing volatile and locks no rows.
 //!
-//! Other subqueries are asked row by row ([`cohort_expr::Expr::Subquery`]).
+//! Other subqueries are evaluated row by row ([`cohort_expr::Expr::Subquery`]).
 
 use cohort_expr::{CompareHow, CompareOp, Expr, Subquery, SubqueryTest, compare_as};
 use cohort_plan::{Body, From, Select, Source};
@@ -29,21 +29,21 @@ use crate::physical::{JoinKind, ReadMode, Spans};
 use crate::sargable::{Condition, conditions};
 use crate::visit::{brings, has_subquery};
 
-/// Share of rows that such a join is thought to leave.
+/// Estimated fraction of rows that such a join keeps.
 const SHARE: f64 = 0.5;
 
-/// A condition that a join can answer.
+/// A condition that can be evaluated as a join.
 struct SemiSide<'s> {
     kind: JoinKind,
     select: &'s Select,
     from: &'s From,
-    /// All of these hold for a match.
+    /// Conditions of a match.
     conditions: Vec<Expr>,
 }
 
 impl<'o> Lowering<'o> {
-    /// Joins what conditions ask of subqueries, and says which conditions are left. `is_inner`: of a table
-    /// that no outer join pads.
+    /// Joins the subqueries of conditions, and returns the remaining conditions. `is_inner` accepts columns
+    /// of tables that no outer join pads.
     pub(crate) fn semi_joins(
         &mut self,
         part: Part,
@@ -63,7 +63,7 @@ impl<'o> Lowering<'o> {
             constant.extend(rest);
             return Ok((part, constant));
         }
-        // What is computed once is asked before what is looked up for each row.
+        // Conditions computed once are evaluated before those that need a lookup per row.
         let mut part = self.filter(part, constant)?;
         for side in sides {
             part = self.attach_semi(side, part, facts)?;
@@ -113,14 +113,14 @@ impl<'o> Lowering<'o> {
             }
             (SubqueryTest::Column(_), _) => return None,
         };
-        // Nothing around is read: one look answers for all rows.
+        // It reads no outer column, so one evaluation serves all rows.
         if !conditions.iter().any(reads_around) {
             return None;
         }
         Some(SemiSide { kind, select, from, conditions })
     }
 
-    /// Adds the equalities of IN or NOT IN, and says whether it is the latter.
+    /// Adds the equalities of IN or NOT IN. Returns true for NOT IN.
     fn add_membership(
         &self,
         subquery: &Subquery,
@@ -180,7 +180,7 @@ impl<'o> Lowering<'o> {
         Ok(part)
     }
 
-    /// The access by which a match is looked up, if that costs less than a hash table.
+    /// Returns the access for looking up a match, if it is cheaper than a hash table.
     fn semi_lookup(
         &self,
         from: &From,
@@ -208,7 +208,7 @@ impl<'o> Lowering<'o> {
         let alone: Vec<Condition> =
             own.iter().filter(|expr| !has_subquery(expr)).flat_map(conditions).collect();
         let alone = self.choose_access(table, alone.iter().collect(), facts);
-        // The first match is the last that is looked at, unless more is asked of it.
+        // Only the first match is read, unless there are further conditions on it.
         let entries = self.rows_of(table);
         let found = found_cost(&choice.access, before.rows * choice.rows.min(2.0), entries);
         let by_index = lookup_cost(before.rows, entries) + found;
@@ -221,7 +221,7 @@ impl<'o> Lowering<'o> {
     }
 }
 
-/// Whether an ON condition is such a one.
+/// Returns true if some ON condition satisfies `is_one`.
 fn has_on(from: &From, is_one: &dyn Fn(&Expr) -> bool) -> bool {
     match from {
         From::Table(_) => false,
@@ -231,7 +231,7 @@ fn has_on(from: &From, is_one: &dyn Fn(&Expr) -> bool) -> bool {
     }
 }
 
-/// Whether there is an outer join.
+/// Returns true if there is an outer join.
 fn has_outer(from: &From) -> bool {
     match from {
         From::Table(_) => false,

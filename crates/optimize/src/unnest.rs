@@ -1,12 +1,12 @@
-//! Grouped subqueries of IN as tables of FROM.
+//! Converts grouped IN subqueries to tables of FROM.
 //!
 //! `x IN (SELECT y FROM t GROUP BY y HAVING ..)` is an inner join with the subquery as a derived table: a
-//! grouping yields each key once, so no outer row finds two matches. As a table it takes part in the choice
-//! of the join order, where the condition would be asked of rows that are joined already.
+//! grouping returns each key once, so no outer row has two matches. As a table it takes part in the choice of
+//! the join order, whereas the condition would be evaluated on rows that are already joined.
 //!
-//! It is right where only TRUE counts (conditions of WHERE), where all keys of the grouping are compared, and
-//! where the comparison takes for equal just what the grouping makes one: one type, one collation. A subquery
-//! that reads columns of the query around stays what it is.
+//! The conversion is valid if only TRUE matters (conditions of WHERE), if all grouping keys are compared, and
+//! if the comparison and the grouping agree on equality: one type and one collation. A subquery that reads
+//! outer columns is not converted.
 
 use cohort_expr::{CompareHow, CompareOp, Expr, SubqueryTest, compare_as};
 use cohort_plan::{Body, CommonTable, From, FromJoin, FromTable, Query, Select, Source};
@@ -14,10 +14,10 @@ use cohort_plan::{Body, CommonTable, From, FromJoin, FromTable, Query, Select, S
 use crate::join::hashable;
 use crate::visit::{Statement, has_subquery};
 
-/// Most tables of a FROM that gets another one.
+/// Maximum number of tables of a FROM to which a table is added.
 const TABLES_MAX: usize = 60;
 
-/// Turns what can be turned, in all blocks of a statement.
+/// Converts all eligible subqueries, in all blocks of a statement.
 pub fn unnest(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTable]) {
     if subqueries.is_empty() {
         return;
@@ -43,7 +43,7 @@ pub fn unnest(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonT
     }
 }
 
-/// Whether the rows of a query are told apart by its items: all keys of its grouping, and nothing else.
+/// Returns true if the items are exactly the grouping keys, so that rows are distinct.
 fn yields_keys(query: &Query) -> bool {
     let Body::Select(select) = &query.body else { return false };
     let Some(group) = &select.group else { return false };
@@ -58,7 +58,7 @@ fn yields_keys(query: &Query) -> bool {
         && group.keys.iter().all(|key| select.items.contains(key))
 }
 
-/// The subqueries that can become tables; each does so once.
+/// Subqueries that can become tables, each of them once.
 struct Ready(Vec<Option<Query>>);
 
 impl Ready {
@@ -124,7 +124,7 @@ impl Ready {
         }
     }
 
-    /// The table that a condition becomes, and what joins it.
+    /// Returns the table that replaces a condition, and its join conditions.
     fn table_of(&mut self, condition: &Expr) -> Option<(FromTable, Vec<Expr>)> {
         let Expr::Subquery(node) = condition else { return None };
         let SubqueryTest::Quantified { operand, op: CompareOp::Eq, all: false, how } = &node.test else {

@@ -1,13 +1,13 @@
-//! Groups whose order nobody sees.
+//! Removes the ordering of groups where it cannot be observed.
 //!
-//! GROUP BY without ORDER BY answers in the order of its keys. Where the groups only go into other groups
-//! that do not depend on it, they need not be sorted.
+//! GROUP BY without ORDER BY returns groups in key order. If they only feed another grouping that does not
+//! depend on the order, they need not be sorted.
 
 use cohort_expr::{Aggregate, AggregateKind, Expr, TypeClass};
 
 use crate::physical::{AggregateNode, Node};
 
-/// Lets the groups below come in any order, if this grouping answers the same then.
+/// Drops the order of the groups below this grouping, if its result stays the same.
 pub(crate) fn forget_order(node: &mut AggregateNode) {
     let has_order = node.ordered || !node.is_grouped;
     if has_order
@@ -29,12 +29,12 @@ fn forget_below(node: &mut Node) {
     }
 }
 
-/// Whether equal values are the same: of texts the first one of a group is shown.
+/// Returns true if equal values are identical. For texts the group shows the first of several forms.
 fn has_one_form(expr: &Expr) -> bool {
     matches!(expr.ty().class(), TypeClass::Int | TypeClass::Date | TypeClass::DateTime)
 }
 
-/// Whether it makes no difference in which order an aggregate gathers.
+/// Returns true if the aggregate does not depend on the order of its input.
 fn is_of_a_bag(aggregate: &Aggregate) -> bool {
     match aggregate.kind {
         AggregateKind::CountStar | AggregateKind::Count => true,

@@ -1,4 +1,4 @@
-//! Columns that query blocks produce, and those that they read from outer blocks.
+//! Columns that query blocks produce, and columns that they read from outer blocks.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -10,15 +10,15 @@ pub(crate) use cohort_plan::{each_expr, each_expr_mut};
 /// Column numbers.
 pub(crate) type ColumnSet = BTreeSet<usize>;
 
-/// The subqueries and common tables of a statement, by number.
+/// The subqueries and common table expressions of a statement, by number.
 pub(crate) struct Statement<'s> {
     pub subqueries: &'s [Query],
     pub common: &'s [CommonTable],
-    /// What is known of each subquery, once somebody has asked.
+    /// Properties of each subquery, computed on first use.
     facts: Vec<OnceCell<Facts>>,
 }
 
-/// What a subquery is to the queries around it.
+/// Properties of a subquery as seen by its outer queries.
 struct Facts {
     free: ColumnSet,
     is_volatile: bool,
@@ -29,7 +29,7 @@ impl<'s> Statement<'s> {
         Statement { subqueries, common, facts: subqueries.iter().map(|_| OnceCell::new()).collect() }
     }
 
-    /// The columns that an expression reads, those that its subqueries read from around included.
+    /// Returns the columns that an expression reads, including outer columns read by its subqueries.
     pub(crate) fn columns(&self, expr: &Expr) -> ColumnSet {
         let mut found = ColumnSet::new();
         self.add_columns(expr, &mut found);
@@ -49,18 +49,19 @@ impl<'s> Statement<'s> {
         });
     }
 
-    /// The columns that a subquery reads from around. Common tables read none: they are bound without the
-    /// query around them.
+    /// Returns the outer columns that a subquery reads. Common table expressions read none, because they are
+    /// bound without the outer query.
     pub(crate) fn free(&self, id: usize) -> &ColumnSet {
         &self.facts(id).free
     }
 
-    /// Whether a subquery may have other rows each time it runs.
+    /// Returns true if a subquery may return different rows each time it runs.
     pub(crate) fn is_volatile(&self, id: usize) -> bool {
         self.facts(id).is_volatile
     }
 
-    /// Asked for each place where the subquery stands, and for each of those around it: computed once.
+    /// Returns the properties of a subquery. They are needed at each of its uses and in all outer blocks, so
+    /// they are computed once.
     fn facts(&self, id: usize) -> &Facts {
         self.facts[id].get_or_init(|| {
             let query = &self.subqueries[id];
@@ -88,17 +89,18 @@ impl<'s> Statement<'s> {
     }
 }
 
-/// Whether a column is of a table.
+/// Returns true if a column belongs to the table.
 pub(crate) fn brings(table: &FromTable, column: usize) -> bool {
     (table.first..table.first + table.width).contains(&column)
 }
 
-/// Whether an expression asks a subquery.
+/// Returns true if an expression contains a subquery.
 pub(crate) fn has_subquery(expr: &Expr) -> bool {
     expr.asks_subquery()
 }
 
-/// Calls `see` with the first number and the count of columns that a query brings: its own, its tables'.
+/// Calls `see` with the first number and the count of the columns that a query defines: its own and its
+/// tables'.
 fn each_brought(query: &Query, see: &mut dyn FnMut(usize, usize)) {
     see(query.first_column, query.types.len());
     match &query.body {

@@ -1,9 +1,8 @@
-//! Query blocks: what a query means, before anything is decided about how it is run.
+//! Query blocks: the meaning of a query, before its execution is planned.
 //!
-//! A block keeps the clauses of its SELECT apart; every column of the statement has a number of its own
-//! ([`cohort_expr::Expr::Column`]), so that a condition can be moved between blocks as it stands. A column of
-//! a block around is named by its number like any other: a number that no table of the block brings is
-//! *outer*.
+//! A block keeps the clauses of its SELECT separate. Every column of the statement has its own number
+//! ([`cohort_expr::Expr::Column`]), so a condition can be moved between blocks unchanged. Columns of
+//! enclosing blocks are referenced by number, too: a number that belongs to no table of the block is *outer*.
 
 use std::sync::Arc;
 
@@ -20,32 +19,32 @@ use crate::window::WindowUse;
 #[derive(Clone)]
 pub struct Query {
     pub body: Body,
-    /// ORDER BY. Behind a set operation or VALUES only items.
+    /// ORDER BY. After a set operation or VALUES, only items.
     pub order: Vec<Order>,
     pub limit: Limit,
-    /// Result column n has the number `first_column + n` for a query that reads it as a table.
+    /// Result column n has the number `first_column + n` in a query that reads this one as a table.
     pub first_column: usize,
     pub columns: Vec<ColumnMeta>,
     pub types: Vec<ExprType>,
-    /// FOR UPDATE and the like.
+    /// FOR UPDATE or LOCK IN SHARE MODE.
     pub locking: Option<ast::Locking>,
     /// INTO @a, @b.
     pub into: Vec<String>,
     /// SQL_CALC_FOUND_ROWS.
     pub count_all: bool,
-    /// A view with ALGORITHM=TEMPTABLE: its rows are made before anybody reads them.
+    /// A view with ALGORITHM=TEMPTABLE: it is materialized before its rows are read.
     pub apart: bool,
-    /// Its values are stored or computed with: a quotient keeps the digits that its type does not show.
+    /// Its values are stored or used in computations, so a quotient keeps digits beyond those of its type.
     pub keeps_digits: bool,
 }
 
-/// What yields the rows.
+/// The source of the rows.
 #[derive(Clone)]
 pub enum Body {
     Select(Box<Select>),
     Set(Box<SetOperation>),
     Values(Vec<Vec<Expr>>),
-    /// A query in parentheses with its own order and limit.
+    /// A query in parentheses with its own ORDER BY and LIMIT.
     Nested(Box<Query>),
 }
 
@@ -57,7 +56,7 @@ pub struct SetOperation {
     pub rest: Vec<Operand>,
 }
 
-/// What stands behind a set operator.
+/// A set operator with the query that follows it.
 #[derive(Clone)]
 pub struct Operand {
     pub op: ast::SetOperator,
@@ -65,12 +64,12 @@ pub struct Operand {
     pub query: Query,
 }
 
-/// LIMIT and OFFSET, unsigned constants of the execution.
+/// LIMIT and OFFSET: unsigned constants of one execution.
 #[derive(Clone, Debug, Default)]
 pub struct Limit {
     pub count: Option<Expr>,
     pub offset: Option<Expr>,
-    /// Rows that are equal to the last one in the order come, too.
+    /// Rows that tie with the last one are returned, too.
     pub with_ties: bool,
 }
 
@@ -81,7 +80,7 @@ pub struct Order {
     pub key: SortKey,
 }
 
-/// What a sort key is.
+/// The value of a sort key.
 #[derive(Clone, Debug)]
 pub enum OrderBy {
     /// A column of the result.
@@ -93,16 +92,16 @@ pub enum OrderBy {
 /// One SELECT.
 #[derive(Clone)]
 pub struct Select {
-    /// As EXPLAIN numbers them.
+    /// Number of the SELECT in EXPLAIN.
     pub block: u32,
     pub from: Option<From>,
-    /// WHERE: all of them hold.
+    /// Conjuncts of WHERE.
     pub conditions: Vec<Expr>,
     pub group: Option<Group>,
     pub having: Option<Expr>,
     /// Window functions that items and ORDER BY read.
     pub windows: Vec<WindowUse>,
-    /// Of an UPDATE: computed for each row that is found, one after the other, before the items.
+    /// Assignments of an UPDATE, evaluated in order for each row found, before the items.
     pub assigned: Vec<Assigned>,
     pub items: Vec<Expr>,
     pub distinct: bool,
@@ -112,40 +111,39 @@ pub struct Select {
 /// An assignment of an UPDATE.
 #[derive(Clone)]
 pub struct Assigned {
-    /// The number of the value as the expression yields it.
+    /// Column number of the value that the expression returns.
     pub column: usize,
     pub value: Expr,
-    /// The column that it is assigned to, when those behind it read the new value.
+    /// The assigned column, if later assignments read the new value.
     pub seen_as: Option<AssignedTo>,
 }
 
 /// A column of a base table in FROM.
 #[derive(Clone)]
 pub struct AssignedTo {
-    /// Its number.
+    /// Its column number.
     pub number: usize,
     pub table: Arc<Table>,
     pub column: usize,
 }
 
-/// GROUP BY, or aggregates without it.
+/// GROUP BY, or aggregation without it.
 #[derive(Clone)]
 pub struct Group {
     pub keys: Vec<Expr>,
-    /// Keys of WITH ROLLUP whose groups come in descending order.
+    /// Keys of WITH ROLLUP whose groups are in descending order.
     pub descending: Vec<bool>,
     /// There was a GROUP BY.
     pub explicit: bool,
     pub rollup: bool,
-    /// No ORDER BY was written: groups come in the order of their keys, as MariaDB's do.
+    /// Without ORDER BY, groups are returned in key order, as in MariaDB.
     pub in_key_order: bool,
     pub aggregates: Vec<Collected>,
-    /// Of WITH ROLLUP: key n, which is NULL in the rows for several groups, has the number
-    /// `first_key + n` behind the grouping.
+    /// WITH ROLLUP: after grouping, key n has the number `first_key + n`, because it is NULL in summary rows.
     pub first_key: usize,
 }
 
-/// An aggregate with the number of the column that it becomes.
+/// An aggregate with its column number.
 #[derive(Clone)]
 pub struct Collected {
     pub column: usize,
@@ -162,30 +160,30 @@ pub enum From {
 /// A table of FROM.
 #[derive(Clone)]
 pub struct FromTable {
-    /// Its columns have the numbers from here on.
+    /// Number of its first column.
     pub first: usize,
     pub width: usize,
-    /// What the statement calls it.
+    /// Its name or alias in the statement.
     pub name: Arc<str>,
     pub source: Source,
-    /// The view that it is.
+    /// The view, if it is one.
     pub view: Option<Arc<View>>,
-    /// Its rows are locked for a change, and their key becomes the column of this number.
+    /// If set, its rows are locked for a change, and their keys become the column of this number.
     pub key: Option<usize>,
 }
 
-/// Where the rows of a table of FROM come from.
+/// The source of a FROM table's rows.
 #[derive(Clone)]
 pub enum Source {
     Base {
         table: Arc<Table>,
-        /// Indexes that hints allow; whether they must be used.
+        /// Indexes that hints allow. `forced`: one of them must be used.
         allowed: Vec<usize>,
         forced: bool,
     },
     Virtual(Arc<dyn VirtualDefinition>),
     Derived(Box<Query>),
-    /// A common table, by its number in the statement.
+    /// A common table expression, by its number in the statement.
     Common(usize),
     /// `seq_1_to_10_step_2`.
     Series {
@@ -193,14 +191,14 @@ pub enum Source {
         last: u64,
         step: i64,
     },
-    /// JSON_TABLE. The document may read columns of the tables before it.
+    /// JSON_TABLE. The document may read columns of preceding tables.
     Json {
         document: Expr,
         table: Arc<JsonTable>,
     },
 }
 
-/// Two tables joined. RIGHT JOIN is LEFT JOIN from the other side.
+/// A join of two tables. RIGHT JOIN is represented as LEFT JOIN with the sides swapped.
 #[derive(Clone)]
 pub struct FromJoin {
     /// LEFT JOIN.
@@ -212,29 +210,29 @@ pub struct FromJoin {
     pub on: Vec<Expr>,
 }
 
-/// A common table.
+/// A common table expression.
 #[derive(Clone)]
 pub struct CommonTable {
-    /// Its rows; of a recursive one those it starts from.
+    /// Its rows; for a recursive one, the initial rows.
     pub seed: Query,
-    /// What finds more of them, again and again.
+    /// The recursive part, repeated to find further rows.
     pub step: Option<Step>,
-    /// How often the statement names it from outside.
+    /// Number of references from outside of it.
     pub references: usize,
 }
 
-/// The recursive part of a common table.
+/// The recursive part of a common table expression.
 #[derive(Clone)]
 pub struct Step {
     pub query: Query,
-    /// UNION, not UNION ALL.
+    /// UNION instead of UNION ALL.
     pub distinct: bool,
-    /// CYCLE: the columns whose values make rows distinct; empty for all.
+    /// CYCLE: the columns that identify a row; empty for all.
     pub cycle: Vec<usize>,
 }
 
 impl Query {
-    /// Whether it is a single SELECT.
+    /// Returns the SELECT, if the query is a single one.
     pub fn select(&self) -> Option<&Select> {
         match &self.body {
             Body::Select(select) => Some(select),
@@ -242,12 +240,12 @@ impl Query {
         }
     }
 
-    /// The number of a result column.
+    /// Returns the number of a result column.
     pub fn column(&self, n: usize) -> usize {
         self.first_column + n
     }
 
-    /// Declares that the values are stored or computed with, and not shown.
+    /// Declares that the values are stored or used in computations, and not displayed.
     pub fn keep_digits(&mut self) {
         self.keeps_digits = true;
         if let Body::Nested(inner) = &mut self.body {
@@ -255,8 +253,8 @@ impl Query {
         }
     }
 
-    /// Whether MariaDB would put it in the place of the table that it is: nothing of it needs rows that are
-    /// made before.
+    /// Returns true if MariaDB would merge the query into the outer one, because it needs no materialized
+    /// rows.
     pub fn is_like_a_view(&self) -> bool {
         let is_plain = |select: &Select| {
             select.group.is_none() && select.having.is_none() && select.windows.is_empty() && !select.distinct
@@ -264,9 +262,9 @@ impl Query {
         self.limit.count.is_none() && self.select().is_some_and(is_plain)
     }
 
-    /// Which items of its SELECT keep all digits they are computed with; empty when none does. Rows that a
-    /// temporary table holds in MariaDB (DISTINCT, windows, what a grouped query does not aggregate) have the
-    /// digits of their types.
+    /// Returns the items of its SELECT that keep all digits of their computation; empty if none does. Rows
+    /// that MariaDB holds in a temporary table (DISTINCT, windows, unaggregated columns of a grouped query)
+    /// have the digits of their types.
     pub fn digits_kept(&self) -> Vec<bool> {
         let Some(select) = self.select().filter(|_| self.keeps_digits) else { return Vec::new() };
         let group = select.group.as_ref();
@@ -284,14 +282,14 @@ impl Query {
         if kept.contains(&true) { kept } else { Vec::new() }
     }
 
-    /// How result columns compare.
+    /// Returns the collations of the result columns.
     pub fn collations(&self) -> Vec<Collation> {
         self.types.iter().map(|ty| ty.collation).collect()
     }
 }
 
 impl From {
-    /// Its tables, from left to right.
+    /// Returns its tables, from left to right.
     pub fn tables(&self) -> Vec<&FromTable> {
         match self {
             From::Table(table) => vec![table],

@@ -1,8 +1,8 @@
-//! UPDATE and DELETE over joins, or with subqueries: the query that finds the rows, with their keys and the
+//! UPDATE and DELETE over joins or with subqueries: binds the query that finds the rows, their keys and the
 //! new values.
 //!
-//! The rows are found under locks and kept before the first is changed, so the query may read what the
-//! statement writes.
+//! The rows are found under locks and stored before the first is changed, so the query may read the tables
+//! that the statement writes.
 
 use std::sync::Arc;
 
@@ -22,31 +22,31 @@ use crate::written::{Refusal, RowCheck, base_tables, written};
 /// A table whose rows are changed.
 pub struct ChangeTarget {
     pub table: Arc<Table>,
-    /// What the statement calls it.
+    /// Its name or alias in the statement.
     pub name: Arc<str>,
-    /// The item that is its row's key, NULL where an outer join has padded.
+    /// The item that holds the row's key; NULL in rows padded by an outer join.
     pub key_at: usize,
-    /// What views ask of rows that are written.
+    /// WITH CHECK OPTION conditions on the written rows.
     pub checks: Vec<RowCheck>,
 }
 
-/// A column to be assigned.
+/// A column to assign.
 pub struct ChangeAssignment {
-    /// Its target.
+    /// Position of its target.
     pub target: usize,
     pub column: usize,
-    /// The item that is its value; None for DEFAULT.
+    /// The item that holds its value; `None` for DEFAULT.
     pub value_at: Option<usize>,
 }
 
-/// A change of joined rows, bound.
+/// A bound change of joined rows.
 pub struct JoinedChange {
     pub query: Query,
     pub targets: Vec<ChangeTarget>,
     pub assignments: Vec<ChangeAssignment>,
 }
 
-/// What stands around the tables of the statement.
+/// The clauses of the statement other than its targets.
 pub struct ChangeClauses<'c> {
     pub from: &'c ast::TableRef,
     pub filter: Option<&'c ast::Expr>,
@@ -54,7 +54,7 @@ pub struct ChangeClauses<'c> {
     pub limit: Option<&'c ast::Limit>,
 }
 
-/// Binds an assignment over the binder's scope: the slot, and the value; None for DEFAULT.
+/// Binds an assignment over the binder's scope. Returns the slot, and the value or `None` for DEFAULT.
 pub fn bind_assignment(
     binder: &Binder<'_>,
     assignment: &ast::Assignment,
@@ -68,7 +68,7 @@ pub fn bind_assignment(
     Ok((slot, value))
 }
 
-/// Error 1364, in every mode: UPDATE assigns a DEFAULT that there is not.
+/// Returns error 1364, in every mode, if UPDATE assigns a DEFAULT that does not exist.
 fn check_default(scope: &Scope, slot: usize) -> SqlResult<()> {
     let table = &scope.tables[scope.table_of(slot)];
     let Relation::Base(base) = &table.relation else { return Ok(()) };
@@ -82,7 +82,7 @@ fn check_default(scope: &Scope, slot: usize) -> SqlResult<()> {
     Err(SqlError::new(ErrorCode::NoDefaultForField, text))
 }
 
-/// A value for the column of a slot; None for DEFAULT.
+/// Binds a value for the column of a slot. Returns `None` for DEFAULT.
 pub fn bind_new_value(binder: &Binder<'_>, slot: usize, value: &ast::Expr) -> SqlResult<Option<Expr>> {
     Ok(match value {
         ast::Expr::Default(None) => None,
@@ -90,7 +90,7 @@ pub fn bind_new_value(binder: &Binder<'_>, slot: usize, value: &ast::Expr) -> Sq
     })
 }
 
-/// Binds an UPDATE. `at_once`: assignments see the row as it was, not what those before assigned.
+/// Binds an UPDATE. `at_once`: assignments read the old row, not the values of earlier assignments.
 pub fn bind_joined_update(
     ctx: &PlanContext<'_>,
     clauses: &ChangeClauses<'_>,
@@ -125,7 +125,7 @@ pub fn bind_joined_update(
             return Err(more_than_one(&change.scope.tables[*number]));
         }
     }
-    // Of several tables, MariaDB puts the new values aside before it writes the first of them.
+    // With several tables, MariaDB stores the new values before it writes the first of them.
     let in_order = !at_once && change.base_count() == 1;
     let mut made = Vec::with_capacity(bound.len());
     for ((_, value), (target, column)) in bound.into_iter().zip(targets) {
@@ -134,7 +134,7 @@ pub fn bind_joined_update(
     Ok(change.finish(made))
 }
 
-/// Binds a DELETE. `targets`: tables whose rows go; none for the only one.
+/// Binds a DELETE. `targets` are the tables whose rows are deleted; empty for a single-table DELETE.
 pub fn bind_joined_delete(
     ctx: &PlanContext<'_>,
     clauses: &ChangeClauses<'_>,
@@ -168,7 +168,7 @@ pub fn bind_joined_delete(
             let view = view.clone();
             ctx.names.view(&view.name.schema, &view.name.table, Privilege::Delete.into())?;
             slot = change.only_base_of(slot, &view)?;
-            // What is returned are columns of the table, which the view may hide or call something else.
+            // RETURNING refers to columns of the base table, which the view may hide or rename.
             for item in returning {
                 if let ast::SelectItem::Expr { expr, .. } = item
                     && !expr.has_subquery()
@@ -188,7 +188,7 @@ pub fn bind_joined_delete(
     Ok(change.finish(Vec::new()))
 }
 
-/// Error 1393.
+/// Returns error 1393.
 fn more_than_one(entry: &ScopeTable) -> SqlError {
     let schema = entry.schema.as_deref().unwrap_or_default();
     let text =
@@ -207,13 +207,13 @@ struct Change<'c> {
     items: Vec<Expr>,
     assigned: Vec<Assigned>,
     targets: Vec<ChangeTarget>,
-    /// The numbers of their first columns.
+    /// Numbers of their first columns.
     firsts: Vec<usize>,
     block: u32,
 }
 
 impl<'c> Change<'c> {
-    /// The base tables of FROM, through views.
+    /// Returns the number of base tables in FROM, including those of views.
     fn base_count(&self) -> usize {
         let of_table = |table: &FromTable| match &table.source {
             Source::Derived(query) if table.view.is_some() => base_tables(query).len(),
@@ -222,7 +222,7 @@ impl<'c> Change<'c> {
         self.from.tables().into_iter().map(of_table).sum()
     }
 
-    /// Makes a value an item. `in_order`: those behind it read what the column holds then.
+    /// Adds a value as an item. `in_order`: later assignments read the value that the column then holds.
     fn assign(
         &mut self,
         target: usize,
@@ -250,7 +250,7 @@ impl<'c> Change<'c> {
         if is_default && seen_as.is_none() {
             return Ok(ChangeAssignment { target, column, value_at: None });
         }
-        // What a constant DEFAULT is, or what stands for one that is missing.
+        // The constant DEFAULT, or the implicit one.
         let value = value.unwrap_or_else(|| match &described.default {
             DefaultValue::Value(value) => Expr::constant(value.clone()),
             _ if described.nullable => Expr::null(),
@@ -261,12 +261,12 @@ impl<'c> Change<'c> {
         if is_default {
             return Ok(ChangeAssignment { target, column, value_at: None });
         }
-        // Without a type: the value goes into the column with all its digits.
+        // Without a type, so that the value reaches the column with all its digits.
         self.items.push(Expr::column(number, ExprType::null(), ""));
         Ok(ChangeAssignment { target, column, value_at: Some(self.items.len() - 1) })
     }
 
-    /// A table that is changed under two names keeps its primary key: error 1706.
+    /// Returns error 1706 if a table changed under two names has its primary key changed.
     fn check_keys_of_aliases(&self, assigned: &[(usize, usize)]) -> SqlResult<()> {
         let in_key = |(target, column): (usize, usize)| {
             let clustered = self.targets[target].table.clustered();
@@ -287,7 +287,8 @@ impl<'c> Change<'c> {
         Ok(())
     }
 
-    /// `change`: what is done to the only table; of several those that are only read are not known yet.
+    /// Binds FROM and the clauses. `change` is the privilege on a single table; among several, the targets
+    /// are not known yet.
     fn bind(
         ctx: &'c PlanContext<'c>,
         clauses: &ChangeClauses<'_>,
@@ -335,8 +336,8 @@ impl<'c> Change<'c> {
         binder
     }
 
-    /// Makes the table of a column a target: its number among the targets, and the column of the table. Error
-    /// 1288 when it is none that rows lie in, 1348 when a view computes the column.
+    /// Makes the table of a column a target. Returns its position among the targets and the column's ordinal.
+    /// Error 1288 if the table has no stored rows, 1348 if a view computes the column.
     fn target(&mut self, slot: usize, statement: &str, how: Option<Privilege>) -> SqlResult<(usize, usize)> {
         let entry = &self.scope.tables[self.scope.table_of(slot)];
         let found = written(&self.from, slot).map_err(|refusal| match refusal {
@@ -370,7 +371,7 @@ impl<'c> Change<'c> {
         Ok((self.targets.len() - 1, column))
     }
 
-    /// A column that is one of the only base table of a view: error 1395 when it joins several.
+    /// Returns the column of a view's only base table. Error 1395 if the view joins several.
     fn only_base_of(&self, slot: usize, view: &View) -> SqlResult<usize> {
         let tables = self.from.tables();
         let is_it = |table: &&&FromTable| table.first == slot;
@@ -405,7 +406,7 @@ impl<'c> Change<'c> {
     }
 }
 
-/// Has the rows of a table locked for a change, and their key yielded.
+/// Marks a table so that its rows are locked for a change and their keys returned.
 fn mark_target(from: &mut From, first: usize, key: usize) {
     match from {
         From::Table(table) if table.first == first => table.key = Some(key),

@@ -1,9 +1,9 @@
-//! Which collation applies where a statement names a character set, a collation, both or none.
+//! Resolves the collation of a declaration that names a character set, a collation, both or neither.
 
 use cohort_sql::ast::{DatabaseOptions, Statement, TableOption};
 use cohort_types::{Charset, Collation, SqlError, SqlResult};
 
-/// The collation meant; `inherited` when nothing was written.
+/// Returns the collation; `inherited` if neither was written.
 pub fn resolve(charset: Option<&str>, collation: Option<&str>, inherited: Collation) -> SqlResult<Collation> {
     let charset = charset.map(by_name).transpose()?;
     let Some(name) = collation else {
@@ -26,18 +26,18 @@ pub fn resolve(charset: Option<&str>, collation: Option<&str>, inherited: Collat
     }
 }
 
-/// The character set of this name; error 1115.
+/// Returns the character set with this name. Error 1115 if it is unknown.
 pub fn by_name(name: &str) -> SqlResult<Charset> {
     Charset::by_name(name).ok_or_else(|| SqlError::unknown_charset(name))
 }
 
-/// The collation of a database with these options.
+/// Returns the collation of a database with these options.
 pub fn of_database(options: &DatabaseOptions, inherited: Collation) -> SqlResult<Collation> {
     resolve(options.charset.as_deref(), options.collation.as_deref(), inherited)
 }
 
-/// Names that are not there are errors before anything else is looked at: also where the statement would do
-/// nothing, and at PREPARE. MariaDB's parser finds them.
+/// Checks the character set and collation names of a statement. Like in MariaDB's parser, unknown names are
+/// errors even if the statement would do nothing, and at PREPARE.
 pub fn check_names(statement: &Statement) -> SqlResult<()> {
     let known = |charset: Option<&str>, collation: Option<&str>| {
         resolve(charset, collation, Collation::UTF8MB4_GENERAL_CI).map(drop)

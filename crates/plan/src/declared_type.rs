@@ -1,11 +1,11 @@
-//! The type of a column as it is declared.
+//! Converts a column's declared type.
 
 use cohort_sql::ast::{DataType, DeclaredKind};
 use cohort_types::{Collation, ColumnType, SqlError, SqlResult, TypeKind};
 
 use crate::charset;
 
-/// The type meant, with the table's collation where none was written.
+/// Returns the declared type, with the table's collation if none was written.
 pub fn column_type(declared: &DataType, column: &str, table: Collation) -> SqlResult<ColumnType> {
     let DeclaredKind::Column(kind) = declared.kind else { return Err(SqlError::wrong_column_spec(column)) };
     let length = declared.length.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
@@ -70,7 +70,7 @@ fn string_type(
 ) -> SqlResult<ColumnType> {
     use TypeKind as K;
     let collation = if kind.is_text() { collation_of(declared, table)? } else { Collation::BINARY };
-    // The character set `binary` turns a text type into its binary twin.
+    // The character set `binary` turns a text type into the corresponding binary type.
     let kind = match (kind, collation == Collation::BINARY) {
         (K::Char, true) => K::Binary,
         (K::VarChar, true) => K::VarBinary,

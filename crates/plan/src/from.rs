@@ -1,4 +1,4 @@
-//! FROM: the tables of a SELECT, how they are joined, and which names see which columns.
+//! Binds FROM: the tables of a SELECT, their joins, and the visibility of columns.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::updatable::{can_merge, place};
 use crate::view::bind_view;
 use crate::with::CommonTables;
 
-/// Most tables of one SELECT.
+/// Maximum number of tables of one SELECT.
 const TABLES_MAX: usize = 61;
 
-/// Binds FROM: its tables, and what names may mean.
+/// Binds FROM. Returns its tables and the scope of names.
 pub(crate) fn bind_from(
     ctx: &PlanContext<'_>,
     with: &CommonTables<'_>,
@@ -33,8 +33,8 @@ pub(crate) fn bind_from(
     bind_from_for(ctx, with, outer, from, Privilege::Select)
 }
 
-/// The tables of the first SELECT of a query, whose rows are not gathered into groups: what ON DUPLICATE KEY
-/// UPDATE may name besides the table that gets the rows.
+/// Returns the tables of the first SELECT of a query without grouping: ON DUPLICATE KEY UPDATE may name their
+/// columns in addition to those of the target table.
 pub fn scope_of_rows(ctx: &PlanContext<'_>, query: &ast::Query) -> SqlResult<Scope> {
     let with = CommonTables::default().with(query.with.as_ref())?;
     let mut body = &query.body;
@@ -54,7 +54,7 @@ pub fn scope_of_rows(ctx: &PlanContext<'_>, query: &ast::Query) -> SqlResult<Sco
                     return Ok(Scope::default());
                 }
                 let scope = bind_from(ctx, &with, None, select.from.as_ref())?.1;
-                // They are bound again with the whole query.
+                // The query is bound again as a whole, including these.
                 ctx.subqueries.take();
                 ctx.common.take();
                 return Ok(scope);
@@ -63,7 +63,7 @@ pub fn scope_of_rows(ctx: &PlanContext<'_>, query: &ast::Query) -> SqlResult<Sco
     }
 }
 
-/// The same for tables on which the statement wants another privilege as a whole.
+/// Binds FROM like [`bind_from`], but requires another privilege on the tables as a whole.
 pub(crate) fn bind_from_for(
     ctx: &PlanContext<'_>,
     with: &CommonTables<'_>,
@@ -84,21 +84,22 @@ pub(crate) fn bind_from_for(
 struct Tables<'t> {
     ctx: &'t PlanContext<'t>,
     with: &'t CommonTables<'t>,
-    /// The query around, which conditions may name.
+    /// The outer query, which conditions may name.
     outer: Option<&'t Binder<'t>>,
-    /// On each table as a whole.
+    /// The privilege required on each table as a whole.
     wanted: Privilege,
     scope: Scope,
-    /// Outer joins that may put NULLs in the place of the tables that are added.
+    /// Number of outer joins that may pad the tables being added with NULLs.
     padded: usize,
-    /// Tables that a JSON_TABLE may not read, by number: those left of a RIGHT JOIN that it is right of.
+    /// Positions of the tables that a JSON_TABLE may not read: those left of a RIGHT JOIN whose right side
+    /// contains it.
     unreachable: Vec<usize>,
 }
 
 /// A bound part of FROM.
 struct Side {
     from: From,
-    /// The numbers of its tables in the scope.
+    /// Positions of its tables in the scope.
     numbers: Vec<usize>,
 }
 
@@ -280,7 +281,7 @@ impl Tables<'_> {
         let (outer, left, right) = match join.kind {
             ast::JoinKind::Inner | ast::JoinKind::Cross | ast::JoinKind::Straight => (false, left, right),
             ast::JoinKind::Left => (true, left, right),
-            // A LEFT JOIN from the other side.
+            // RIGHT JOIN is LEFT JOIN with the sides swapped.
             ast::JoinKind::Right => (true, right, left),
         };
         if outer {
@@ -296,7 +297,7 @@ impl Tables<'_> {
         match &join.condition {
             ast::JoinCondition::None => Ok(Vec::new()),
             ast::JoinCondition::On(condition) => {
-                // What ON may name: the tables of this join only.
+                // ON may name the tables of this join only.
                 let visible = self.scope_of(left.iter().chain(right));
                 let mut binder = Binder::new(self.ctx, &visible, Clause::On);
                 (binder.with, binder.outer, binder.subqueries_allowed) = (Some(self.with), self.outer, true);
@@ -314,7 +315,7 @@ impl Tables<'_> {
         }
     }
 
-    /// What ON may name: the tables of this join only.
+    /// Returns the scope of an ON: the tables of this join only.
     fn scope_of<'n>(&self, numbers: impl Iterator<Item = &'n usize>) -> Scope {
         let mut numbers: Vec<usize> = numbers.copied().collect();
         numbers.sort_unstable();
@@ -329,8 +330,8 @@ impl Tables<'_> {
         names.map(|c| c.name.to_string()).collect()
     }
 
-    /// USING: equalities, one column of each pair hidden, and the order of `*`: the columns in common as the
-    /// side that keeps its rows has them, then the rest of that side, then the rest of the other.
+    /// Applies USING: adds the equalities, hides one column of each pair, and reorders `*`: the common
+    /// columns as in the row-preserving side, then the rest of that side, then the rest of the other.
     fn merge_columns(
         &mut self,
         join: &ast::Join,
@@ -379,7 +380,7 @@ fn not_unique(name: &str) -> SqlError {
     SqlError::new(ErrorCode::NonUniqTable, format!("Not unique table/alias: '{name}'"))
 }
 
-/// What the columns of a query are that becomes a part of the one around.
+/// Returns the origins of the columns of a query that is merged into the outer one.
 pub(crate) fn merged_columns(query: &Query) -> Option<Arc<[MergedColumn]>> {
     let column = |(n, meta): (usize, &ColumnMeta)| MergedColumn {
         meta: meta.clone(),
@@ -388,7 +389,7 @@ pub(crate) fn merged_columns(query: &Query) -> Option<Arc<[MergedColumn]>> {
     can_merge(query, false).then(|| query.columns.iter().enumerate().map(column).collect())
 }
 
-/// A computed table under its alias, or its name as written.
+/// Creates the entry of a virtual table under its alias, or its name as written.
 fn virtual_scope(found: &Arc<dyn VirtualDefinition>, shown: &str, first_slot: usize) -> ScopeTable {
     let name: Arc<str> = shown.into();
     let columns = found
@@ -414,9 +415,9 @@ fn virtual_scope(found: &Arc<dyn VirtualDefinition>, shown: &str, first_slot: us
     }
 }
 
-/// The indexes that USE, FORCE and IGNORE leave, and whether a scan is the last resort; error 1176.
+/// Returns the indexes that USE, FORCE and IGNORE allow, and whether a scan is the last resort. Error 1176.
 pub fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(Vec<usize>, bool)> {
-    // No range of a FULLTEXT index is a range of values.
+    // A range of a FULLTEXT index is not a range of values.
     let is_usable = |index: &Index| !index.ignored && index.kind != IndexKind::FullText;
     let mut allowed: Vec<usize> =
         (0..table.indexes.len()).filter(|&n| is_usable(&table.indexes[n])).collect();
@@ -449,7 +450,7 @@ pub fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(V
     Ok((allowed, forced))
 }
 
-/// `seq_1_to_10` and `seq_1_to_10_step_2`: the integers from one to the other.
+/// Parses `seq_1_to_10` and `seq_1_to_10_step_2`, which are series of integers.
 fn series(name: &str) -> Option<Source> {
     let rest = name.to_ascii_lowercase();
     let (first, rest) = rest.strip_prefix("seq_")?.split_once("_to_")?;

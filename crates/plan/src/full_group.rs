@@ -1,21 +1,21 @@
-//! ONLY_FULL_GROUP_BY: what a SELECT that groups may show. As in MariaDB a column must be one of GROUP BY's,
-//! or within an expression that is; that a key determines it does not count.
+//! ONLY_FULL_GROUP_BY: restricts what a grouped SELECT may return. As in MariaDB, a column must be in GROUP
+//! BY or be part of an expression that is. Functional dependency on a key does not count.
 
 use cohort_expr::Expr;
 use cohort_types::{SqlError, SqlResult};
 
 use crate::bind::Scope;
 
-/// The grouping keys.
+/// The kind of grouping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grouping {
     /// GROUP BY.
     Explicit,
-    /// Aggregates alone.
+    /// Aggregates without GROUP BY.
     Implicit,
 }
 
-/// Checks select items and, without GROUP BY, what ORDER BY names: errors 1055 and 1140.
+/// Checks the select items and, without GROUP BY, the ORDER BY expressions. Errors 1055 and 1140.
 pub(crate) fn check<'e>(
     grouping: Grouping,
     scope: &Scope,
@@ -24,7 +24,7 @@ pub(crate) fn check<'e>(
     order: impl Iterator<Item = &'e Expr>,
 ) -> SqlResult<()> {
     let mut found = None;
-    // As in MariaDB, arguments of window functions are not looked at.
+    // As in MariaDB, arguments of window functions are not checked.
     let mut look = |expr: &Expr| see(expr, scope, keys, &mut found);
     items.for_each(&mut look);
     if grouping == Grouping::Implicit {
@@ -40,7 +40,7 @@ pub(crate) fn check<'e>(
     }
 }
 
-/// Notes the first column of the scope that stands outside of the keys.
+/// Records the first column of the scope that is not part of a key.
 fn see(expr: &Expr, scope: &Scope, keys: &[Expr], found: &mut Option<usize>) {
     expr.walk(&mut |part| {
         if found.is_some() || keys.contains(part) {

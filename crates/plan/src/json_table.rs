@@ -1,4 +1,4 @@
-//! JSON_TABLE of FROM: its document, its columns.
+//! Binds a JSON_TABLE: its document and columns.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use cohort_types::{ColumnType, SqlResult, TypeKind, check_stack};
 
 use crate::bind::{Binder, one_column};
 
-/// A JSON_TABLE with names.
+/// A bound JSON_TABLE with its column names.
 pub(crate) struct BoundJsonTable {
     pub document: Expr,
     pub table: JsonTable,
@@ -16,7 +16,7 @@ pub(crate) struct BoundJsonTable {
     pub types: Vec<ExprType>,
 }
 
-/// Binds it; the binder sees the tables before it.
+/// Binds a JSON_TABLE. The binder sees the preceding tables.
 pub(crate) fn bind_json_table(node: &ast::JsonTable, binder: &Binder<'_>) -> SqlResult<BoundJsonTable> {
     let document = one_column(binder.expression(&node.document)?)?;
     let mut columns = Columns { binder, names: Vec::new(), types: Vec::new() };

@@ -1,27 +1,27 @@
-//! Names of a statement bound to what they mean: query blocks.
+//! The binder: resolves the names of a statement and produces query blocks.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `names` | [`Names`]: what binding asks of session, catalog and privileges |
-//! | `bind/` | [`Binder`]: expressions of the AST to bound trees; [`Scope`]: what names may mean |
+//! | `names` | [`Names`]: the interface of session, catalog and privileges |
+//! | `bind/` | [`Binder`]: binds expressions of the AST; [`Scope`]: the tables that names may refer to |
 //! | `block` | [`Query`], [`Select`]: a query as blocks |
 //! | `change` | UPDATE and DELETE over joins |
-//! | `query` | set operations, VALUES, what stands around a SELECT |
-//! | `table_names` | [`TableNames`]: the session's settings for the expressions of a table |
+//! | `query` | set operations, VALUES, the clauses around a SELECT |
+//! | `table_names` | [`TableNames`]: session settings for the expressions of a table |
 //! | `select` | one SELECT |
-//! | `full_group` | what ONLY_FULL_GROUP_BY refuses |
+//! | `full_group` | checks of ONLY_FULL_GROUP_BY |
 //! | `from` | FROM and its joins |
-//! | `with` | common tables |
+//! | `with` | common table expressions |
 //! | `view` | the queries of views |
-//! | `view_names` | what the query of a view names |
-//! | `updatable` | which of them can be merged, and written through |
+//! | `view_names` | the names used in the query of a view |
+//! | `updatable` | mergeable and updatable queries |
 //! | `written` | changes of rows through views |
-//! | `meaning` | [`Meanings`]: full names, for the text of a view |
-//! | `window` | window functions, bound |
-//! | `walk` | the expressions of a block |
+//! | `meaning` | [`Meanings`]: full names, for the stored text of a view |
+//! | `window` | bound window functions |
+//! | `walk` | walks over the expressions of a block |
 //! | `meta` | result metadata |
-//! | `charset`, `declared_type` | collations and types that are declared |
-//! | `conjuncts` | conditions that must all hold |
+//! | `charset`, `declared_type` | declared collations and types |
+//! | `conjuncts` | lists of conjuncts |
 
 mod bind;
 mod block;

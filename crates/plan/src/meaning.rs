@@ -1,6 +1,6 @@
-//! What the names of a query were found to mean, for the text in which a view is kept.
+//! [`Meanings`]: the resolved names of a query, for the text in which a view is stored.
 //!
-//! Binding notes each name under its place in memory: the tree is not moved between binding and the walk that
+//! Binding records each name under its address. The tree does not move between binding and the walk that
 //! writes the meanings into it.
 
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use cohort_types::{Charset, TypeKind};
 
 use crate::bind::{Relation, Scope, same_name};
 
-/// Names of one statement with their meanings, by the place of the name.
+/// Resolved names of one statement, by the address of the name.
 #[derive(Debug)]
 pub struct Meanings {
-    /// What CAST AS CHAR yields.
+    /// The character set that CAST AS CHAR returns.
     connection: Charset,
     columns: HashMap<usize, ColumnRef>,
     stars: HashMap<usize, Vec<ColumnRef>>,
@@ -29,7 +29,8 @@ fn place<T>(node: &T) -> usize {
     std::ptr::from_ref(node).addr()
 }
 
-/// The full name of the column in a slot; of a table with an alias that alias without a database.
+/// Returns the full name of the column in a slot. A table with an alias is named by the alias without a
+/// database.
 fn full_name(scope: &Scope, slot: usize) -> ColumnRef {
     let table = &scope.tables[scope.table_of(slot)];
     let real = match &table.relation {
@@ -47,7 +48,7 @@ fn full_name(scope: &Scope, slot: usize) -> ColumnRef {
 }
 
 impl Meanings {
-    /// Nothing is known. `connection`: the character set of texts that say none.
+    /// Creates an empty set. `connection` is the character set of texts that name none.
     pub fn new(connection: Charset) -> Meanings {
         Meanings {
             connection,
@@ -76,7 +77,7 @@ impl Meanings {
         self.tables.insert(place(call), name);
     }
 
-    /// USING or NATURAL: the columns that are equal.
+    /// Records an equality of USING or NATURAL.
     pub(crate) fn note_pair(&mut self, join: &Join, left: (&Scope, usize), right: (&Scope, usize)) {
         let pair = (full_name(left.0, left.1), full_name(right.0, right.1));
         self.pairs.entry(place(join)).or_default().push(pair);
@@ -165,7 +166,7 @@ impl Rename for Meanings {
     }
 }
 
-/// Puts select items in the place of their names. The names of columns are full ones already.
+/// Replaces names of select items by the items. Names of columns are already full.
 fn spell_out(expr: &mut Expr, items: &[SelectItem]) {
     expr.each_part(&mut |part| {
         let Expr::Column(ColumnRef { table: None, name, .. }) = part else { return };

@@ -1,4 +1,4 @@
-//! What clients are told about result columns.
+//! Metadata of result columns.
 
 use cohort_catalog::{IndexKind, OnUpdate, Table};
 use cohort_expr::{Expr, ExprType, TypeClass};
@@ -7,7 +7,7 @@ use cohort_types::{Collation, ColumnType, FixedKind, TypeKind};
 
 use crate::bind::{Relation, Scope, ScopeTable};
 
-/// A select item's metadata; columns of base tables say where they are from.
+/// Returns the metadata of a select item. For a column of a base table, it names the origin.
 pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
     let Some((slot, ty)) = column_of(expr).filter(|(slot, _)| scope.holds(*slot)) else {
         let mut meta = expression_meta(name.to_owned(), &expr.ty());
@@ -49,7 +49,7 @@ pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
     meta
 }
 
-/// A column of a view or derived table that becomes a part of the query: it is what it was inside.
+/// Returns the metadata of a column of a merged view or derived table, which equals the inner column's.
 fn merged_meta(name: &str, ty: &ExprType, table: &ScopeTable, inside: &ColumnMeta, n: usize) -> ColumnMeta {
     let is_column = !inside.org_table.is_empty();
     let mut meta = match is_column {
@@ -78,7 +78,7 @@ fn column_of(expr: &Expr) -> Option<(usize, &ExprType)> {
     }
 }
 
-/// Metadata of a column of a base table, as COM_FIELD_LIST and SELECT * tell it.
+/// Returns the flags of a base table column, as reported by COM_FIELD_LIST and SELECT *.
 fn column_flags(table: &Table, n: usize) -> ColumnFlags {
     let column = &table.columns[n];
     let mut flags = ColumnFlags::default();
@@ -115,7 +115,7 @@ fn column_flags(table: &Table, n: usize) -> ColumnFlags {
     flags
 }
 
-/// What columns of computed tables have besides: no default, and texts of a buffer's length.
+/// Adjusts the metadata of a virtual table's column: no default, and text lengths limited to a buffer's.
 pub fn virtual_column(meta: &mut ColumnMeta) {
     meta.flags = meta.flags.with(ColumnFlags::NO_DEFAULT_VALUE);
     if meta.type_code.is_blob() {
@@ -123,7 +123,7 @@ pub fn virtual_column(meta: &mut ColumnMeta) {
     }
 }
 
-/// The metadata of an expression, which is stored nowhere.
+/// Returns the metadata of an expression, which is not stored anywhere.
 pub fn expression_meta(name: String, ty: &ExprType) -> ColumnMeta {
     if ty.null_literal {
         return ColumnMeta {
@@ -157,7 +157,7 @@ pub fn expression_meta(name: String, ty: &ExprType) -> ColumnMeta {
     }
 }
 
-/// The type of an expression on the wire.
+/// Returns the wire type of an expression.
 fn type_code(ty: &ExprType) -> TypeCode {
     match ty.kind {
         TypeKind::TinyText | TypeKind::TinyBlob => TypeCode::TinyBlob,
@@ -189,7 +189,7 @@ fn type_code(ty: &ExprType) -> TypeCode {
     }
 }
 
-/// The metadata of a column of a set operation: a table could hold it.
+/// Returns the metadata of a set operation's column, as for a table column that could hold its values.
 pub fn joined_meta(name: String, ty: &ExprType) -> ColumnMeta {
     let meta = expression_meta(name, ty);
     match ty.kind {
@@ -202,12 +202,12 @@ pub fn joined_meta(name: String, ty: &ExprType) -> ColumnMeta {
     }
 }
 
-/// MariaDB's name of the format of a type's text.
+/// Returns MariaDB's name for the format of a type's text.
 fn format_of(ty: &ExprType) -> Option<&'static str> {
     FixedKind::of(ty.kind).map(FixedKind::name).or_else(|| ty.is_json().then_some("json"))
 }
 
-/// The metadata of a column of a table: a base table's, or one that holds a result in between.
+/// Returns the metadata of a table's column: a base table, or a temporary table that holds a result.
 pub fn field_meta(name: String, ty: &ExprType) -> ColumnMeta {
     if ty.null_literal {
         return joined_meta(name, ty);

@@ -1,4 +1,4 @@
-//! What binding asks of the session and the catalog.
+//! [`Names`]: the binder's interface to session and catalog.
 
 use std::sync::Arc;
 
@@ -9,57 +9,56 @@ use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlRe
 
 /// The session, the catalog and the account's privileges, as binding sees them.
 pub trait Names {
-    /// The session's settings.
+    /// Returns the session's settings.
     fn env(&self) -> &SessionEnv;
 
-    /// Its variables.
+    /// Returns the session's variables.
     fn hooks(&self) -> &dyn SessionHooks;
 
-    /// The current database.
+    /// Returns the current database.
     fn current_schema(&self) -> Option<&str>;
 
-    /// The type of a user variable now.
+    /// Returns the current type of a user variable.
     fn user_variable_type(&self, name: &str) -> Option<ExprType>;
 
-    /// Fails when the statement was killed or its time is up.
+    /// Fails if the statement was killed or timed out.
     fn check_interrupt(&self) -> SqlResult<()>;
 
-    /// A warning that each execution of the plan has.
+    /// Adds a warning that is repeated at each execution of the plan.
     fn warn(&self, code: ErrorCode, text: String);
 
-    /// A table that the server computes, for reading: error 1142 without the privilege.
+    /// Returns a virtual table for reading. Error 1142 without the privilege.
     fn virtual_table(&self, schema: &str, name: &str) -> SqlResult<Option<Arc<dyn VirtualDefinition>>>;
 
-    /// A base table on which the statement wants privileges: error 1142 without them, 1146 when there is
-    /// none.
+    /// Returns a base table, after checking the required privileges. Error 1142 without them, 1146 if it does
+    /// not exist.
     fn base_table(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Arc<Table>>;
 
-    /// The type that a declaration means, of a column of this name, with the connection's collation where
-    /// none was written.
+    /// Returns the type of a column declaration, with the connection's collation if none was written.
     fn declared_type(&self, declared: &DataType, column: &str) -> SqlResult<ColumnType>;
 
-    /// A sequence that an expression names; whether the session's temporary ones are not asked. Error 4089
-    /// for what is none, 4091 when there is nothing.
+    /// Checks a sequence that an expression names. Returns true if temporary ones of the session must be
+    /// ignored. Error 4089 if it is not a sequence, 4091 if it does not exist.
     fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<bool>;
 
-    /// A view on which the statement wants privileges: error 1142 without them.
+    /// Returns a view, after checking the required privileges. Error 1142 without them.
     fn view(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Option<Arc<View>>>;
 
-    /// Until [`Names::leave_view`] the privileges that count are those that the view's query runs with; error
-    /// 1462 for a view inside itself.
+    /// Switches to the privileges with which the view's query runs, until [`Names::leave_view`]. Error 1462
+    /// if a view contains itself.
     fn enter_view(&self, view: &Arc<View>) -> SqlResult<()>;
 
-    /// The account or role, whose host is empty, that a view's query runs with where an expression stands;
-    /// None: the session's own.
+    /// Returns the account, or role with an empty host, with which the enclosing view runs. Returns `None`
+    /// for the session's own account.
     fn definer(&self) -> Option<AccountName>;
 
-    /// The query of the view entered last is bound.
+    /// Switches back after the query of the view entered last is bound.
     fn leave_view(&self);
 
-    /// The statement uses a column of a view: error 1143.
+    /// Checks the privilege on a column of a view. Error 1143.
     fn use_view_column(&self, view: &Arc<View>, column: &str, how: Privilege) -> SqlResult<()>;
 
-    /// Checks and notes the use of a column of a table that the server computes: error 1143.
+    /// Checks and records the use of a virtual table's column. Error 1143.
     fn use_virtual_column(
         &self,
         table: &dyn VirtualDefinition,
@@ -67,14 +66,14 @@ pub trait Names {
         how: Privilege,
     ) -> SqlResult<()>;
 
-    /// The statement uses a column: error 1143.
+    /// Checks the privilege on a column. Error 1143.
     fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()>;
 
-    /// Error 1142.
+    /// Returns error 1142.
     fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError;
 }
 
-/// A column of a table that the server computes.
+/// A column of a virtual table.
 #[derive(Clone, Debug)]
 pub struct VirtualColumn {
     pub name: &'static str,
@@ -82,14 +81,14 @@ pub struct VirtualColumn {
     pub nullable: bool,
 }
 
-/// Name and columns of a table that the server computes.
+/// Name and columns of a virtual table.
 pub trait VirtualDefinition: Send + Sync {
-    /// `information_schema`.
+    /// Returns the schema: `information_schema`.
     fn schema(&self) -> &'static str;
 
-    /// As MariaDB spells it (upper case in information_schema); found in any case.
+    /// Returns the name as MariaDB spells it (upper case in information_schema). Lookups ignore case.
     fn name(&self) -> &'static str;
 
-    /// The columns in order.
+    /// Returns the columns in order.
     fn columns(&self) -> &[VirtualColumn];
 }

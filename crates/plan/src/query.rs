@@ -1,4 +1,4 @@
-//! Queries of the AST to blocks: set operations, VALUES, what stands around a SELECT.
+//! Binds queries of the AST: set operations, VALUES, and the clauses around a SELECT.
 
 use std::cell::RefCell;
 
@@ -16,7 +16,7 @@ use crate::meta::{expression_meta, field_meta, joined_meta};
 use crate::select::bind_select;
 use crate::with::CommonTables;
 
-/// Binds a query. `outer` is what an expression around it sees.
+/// Binds a query. `outer` is the binder of the expression that contains it.
 pub fn bind_query(
     ctx: &PlanContext<'_>,
     with: &CommonTables<'_>,
@@ -49,7 +49,7 @@ fn bind_within(
             }
             let mut bound = bind_body(ctx, with, outer, body)?;
             if query.limit.is_some() {
-                // What is counted comes before this LIMIT.
+                // Rows are counted before this LIMIT.
                 bound.count_all = counts_all(&mut bound).map(std::mem::take).unwrap_or_default();
             }
             bound.order = order_over_result(ctx, &bound, &query.order_by)?;
@@ -71,7 +71,7 @@ fn bind_within(
     Ok(bound)
 }
 
-/// Whether an ORDER BY of a set operation names no column of its result.
+/// Returns true if an ORDER BY of a set operation is not a column of its result.
 fn is_computed(expr: &ast::Expr) -> bool {
     match expr {
         ast::Expr::Column(name) => name.table.is_some(),
@@ -79,7 +79,7 @@ fn is_computed(expr: &ast::Expr) -> bool {
     }
 }
 
-/// A set operation in the order of expressions over its result: a table in the FROM of a SELECT that orders.
+/// Binds a set operation with ORDER BY expressions: as a table in the FROM of a SELECT that sorts.
 fn bind_ordered_set(ctx: &PlanContext<'_>, with: &CommonTables<'_>, query: &ast::Query) -> SqlResult<Query> {
     if query.locking.is_some() {
         return Err(not_supported("FOR UPDATE of a set operation"));
@@ -112,7 +112,7 @@ fn bind_ordered_set(ctx: &PlanContext<'_>, with: &CommonTables<'_>, query: &ast:
     Ok(bound)
 }
 
-/// The first SELECT of a body.
+/// Returns the first SELECT of a body.
 fn first_select(body: &mut ast::QueryBody) -> Option<&mut ast::Select> {
     match body {
         ast::QueryBody::Select(select) => Some(select),
@@ -122,7 +122,7 @@ fn first_select(body: &mut ast::QueryBody) -> Option<&mut ast::Select> {
     }
 }
 
-/// The part of a query without ORDER BY and LIMIT.
+/// Binds a query without its ORDER BY and LIMIT.
 fn bind_body(
     ctx: &PlanContext<'_>,
     with: &CommonTables<'_>,
@@ -142,12 +142,12 @@ fn bind_body(
     }
 }
 
-/// What stands around a SELECT that has nothing around it.
+/// Returns the surroundings of a SELECT without ORDER BY, LIMIT or other clauses.
 fn bare() -> ast::Query {
     ast::Query::of(ast::QueryBody::Values(Vec::new()))
 }
 
-/// A chain of bodies; of one alone that body.
+/// Binds a chain of bodies; a single one is bound as itself.
 pub(crate) fn bind_chain(
     ctx: &PlanContext<'_>,
     with: &CommonTables<'_>,
@@ -168,7 +168,7 @@ fn bind_set_operation(
     rest: &[ast::SetOperand],
 ) -> SqlResult<Query> {
     let mut first = bind_body(ctx, with, outer, first)?;
-    // SQL_CALC_FOUND_ROWS of the first SELECT counts the rows of them all.
+    // SQL_CALC_FOUND_ROWS of the first SELECT counts the rows of all.
     let count_all = counts_all(&mut first).map(std::mem::take).unwrap_or_default();
     let mut operands = Vec::with_capacity(rest.len());
     for operand in rest {
@@ -191,7 +191,7 @@ fn bind_set_operation(
     Ok(if is_plain { query } else { query.kept_in_table() })
 }
 
-/// Where it is kept that a query has SQL_CALC_FOUND_ROWS, if it has.
+/// Returns the flag that holds SQL_CALC_FOUND_ROWS, if it is set.
 fn counts_all(query: &mut Query) -> Option<&mut bool> {
     if query.count_all {
         return Some(&mut query.count_all);
@@ -231,7 +231,7 @@ fn bind_values(
     Ok(Query::new(ctx, Body::Values(bound), columns, types))
 }
 
-/// ORDER BY behind a set operation: names and numbers of result columns.
+/// Binds ORDER BY after a set operation: names and numbers of result columns.
 fn order_over_result(
     ctx: &PlanContext<'_>,
     query: &Query,
@@ -248,7 +248,7 @@ fn order_over_result(
             ast::Expr::Literal(literal) => item_position(ctx, literal, query.columns.len(), Clause::OrderBy)?,
             _ => return Err(not_supported("ORDER BY an expression of a set operation")),
         };
-        // A constant orders nothing.
+        // A constant does not affect the order.
         let Some(n) = n else { continue };
         let key = SortKey { collation: query.types[n].collation, descending: item.descending };
         order.push(Order { by: OrderBy::Item(n), key });
@@ -256,7 +256,7 @@ fn order_over_result(
     Ok(order)
 }
 
-/// Error 4180: ties of what has no order.
+/// Returns error 4180 for WITH TIES without ORDER BY.
 pub(crate) fn check_ties(query: &ast::Query) -> SqlResult<()> {
     match query.limit.as_ref().is_some_and(|limit| limit.with_ties) && query.order_by.is_empty() {
         true => Err(SqlError::ties_without_order()),
@@ -264,7 +264,7 @@ pub(crate) fn check_ties(query: &ast::Query) -> SqlResult<()> {
     }
 }
 
-/// The LIMIT of a change of rows, which has no ties.
+/// Binds the LIMIT of a data change, which does not support ties.
 pub fn bind_plain_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> SqlResult<Limit> {
     match limit.is_some_and(|limit| limit.with_ties) {
         true => Err(not_supported("WITH TIES here")),
@@ -272,7 +272,7 @@ pub fn bind_plain_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> Sq
     }
 }
 
-/// LIMIT and OFFSET.
+/// Binds LIMIT and OFFSET.
 pub(crate) fn bind_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> SqlResult<Limit> {
     let Some(limit) = limit else { return Ok(Limit::default()) };
     let scope = Scope::default();
@@ -287,7 +287,7 @@ fn wrong_columns() -> SqlError {
 }
 
 impl Query {
-    /// A query without order and limit.
+    /// Creates a query without ORDER BY and LIMIT.
     pub(crate) fn new(
         ctx: &PlanContext<'_>,
         body: Body,
@@ -309,7 +309,7 @@ impl Query {
         }
     }
 
-    /// A query that is only a part of the statement: error 1234 if it counts rows for FOUND_ROWS().
+    /// Checks a query that is a part of the statement. Error 1234 if it counts rows for FOUND_ROWS().
     pub(crate) fn not_counted(mut self) -> SqlResult<Query> {
         match counts_all(&mut self) {
             None => Ok(self),
@@ -317,7 +317,8 @@ impl Query {
         }
     }
 
-    /// The same, with the metadata of columns of a table that holds the rows before they are sent.
+    /// Replaces the metadata with a temporary table's, because such a table holds the rows before they are
+    /// sent.
     fn kept_in_table(mut self) -> Query {
         for (column, ty) in self.columns.iter_mut().zip(&self.types) {
             let name = column.name.clone();
@@ -326,7 +327,8 @@ impl Query {
         self
     }
 
-    /// Column n of the result: a constant as such, since its digits count; of anything else only the type.
+    /// Returns column n of the result: a constant as itself, because its digits count; otherwise only a typed
+    /// column.
     fn item(&self, n: usize) -> Expr {
         match self.select() {
             Some(select) if matches!(select.items[n], Expr::Const(_)) => select.items[n].clone(),

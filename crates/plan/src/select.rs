@@ -1,4 +1,4 @@
-//! One SELECT of the AST to a block: items, GROUP BY, HAVING, ORDER BY, windows.
+//! Binds one SELECT of the AST: items, GROUP BY, HAVING, ORDER BY, windows.
 
 use std::cell::RefCell;
 
@@ -19,14 +19,14 @@ use crate::meta::column_meta;
 use crate::query::{bind_limit, check_ties};
 use crate::with::CommonTables;
 
-/// A select item, bound.
+/// A bound select item.
 struct Item {
     name: String,
     expr: Expr,
     has_alias: bool,
 }
 
-/// Everything of one SELECT while it is being planned.
+/// State of a SELECT while it is bound.
 struct SelectBinder<'s> {
     ctx: &'s PlanContext<'s>,
     scope: &'s Scope,
@@ -40,7 +40,7 @@ struct SelectBinder<'s> {
     aggregates: RefCell<Vec<Collected>>,
 }
 
-/// Binds a SELECT; `query` is what stands around it.
+/// Binds a SELECT; `query` has the clauses around it.
 pub(crate) fn bind_select(
     ctx: &PlanContext<'_>,
     with: &CommonTables<'_>,
@@ -129,7 +129,7 @@ pub(crate) fn bind_select(
     Ok(bound)
 }
 
-/// Rows that MATCH finds come by their relevance, where nothing else is asked for.
+/// Returns the order of rows found by MATCH: by relevance, if no other order is requested.
 fn by_relevance(conditions: &[Expr]) -> Option<Order> {
     let search = conditions.iter().find(|condition| condition.match_source().is_some())?;
     let key = SortKey { collation: search.ty().collation, descending: true };
@@ -190,7 +190,8 @@ impl SelectBinder<'_> {
         Ok(())
     }
 
-    /// The select item that a bare name means; error 1052 when several different ones.
+    /// Returns the select item that an unqualified name refers to. Error 1052 if it matches several different
+    /// ones.
     fn item_named(&self, name: &ast::ColumnRef, clause: Clause) -> SqlResult<Option<usize>> {
         if name.table.is_some() {
             return Ok(None);
@@ -201,7 +202,7 @@ impl SelectBinder<'_> {
                 Some(before) if self.items[before].expr != item.expr => {
                     let other = &self.items[before];
                     let are_columns = [&other.expr, &item.expr].iter().all(|e| matches!(e, Expr::Column(_)));
-                    // The alias of an expression is meant before a column of the same name.
+                    // The alias of an expression takes precedence over a column with the same name.
                     match (other.has_alias, item.has_alias) {
                         (true, false) if !are_columns => {}
                         (false, true) if !are_columns => found = Some(n),
@@ -218,7 +219,7 @@ impl SelectBinder<'_> {
         Ok(found)
     }
 
-    /// The order of GROUP BY a DESC without ORDER BY.
+    /// Returns the order of GROUP BY a DESC without ORDER BY.
     fn order_of_groups(&self) -> Vec<Order> {
         let keys = self.group.iter().zip(&self.descending);
         keys.map(|(key, descending)| {
@@ -235,7 +236,7 @@ impl SelectBinder<'_> {
                 ast::Expr::Literal(literal) => {
                     match item_position(self.ctx, literal, self.items.len(), Clause::GroupBy)? {
                         Some(n) => self.items[n].expr.clone(),
-                        // A constant makes no groups, but a row for all of them.
+                        // With ROLLUP, a constant adds no groups but a summary row.
                         None if rollup => self.binder(Clause::GroupBy).expression(&item.expr)?,
                         None => continue,
                     }
@@ -263,7 +264,7 @@ impl SelectBinder<'_> {
         Ok(())
     }
 
-    /// Error 4015 for expressions that read a window function by its name.
+    /// Returns error 4015 for expressions that refer to a window function by name.
     fn refuse_windows<'e>(&self, exprs: impl Iterator<Item = &'e Expr>) -> SqlResult<()> {
         let found = self.windows.found.borrow();
         let reads = |expr: &Expr| expr.columns().iter().any(|c| found.iter().any(|w| w.column == *c));
@@ -276,7 +277,7 @@ impl SelectBinder<'_> {
         Ok(())
     }
 
-    /// A column of the tables comes before an alias in GROUP BY.
+    /// Binds a name in GROUP BY. A column of the tables takes precedence over an alias.
     fn group_column(&self, name: &ast::ColumnRef, whole: &ast::Expr) -> SqlResult<Expr> {
         let item = self.item_named(name, Clause::GroupBy)?;
         match (self.scope.find(name, Clause::GroupBy), item) {
@@ -294,13 +295,13 @@ impl SelectBinder<'_> {
                 self.ctx.read_column(self.scope, slot)
             }
             (Ok(None) | Err(_), Some(n)) => Ok(self.items[n].expr.clone()),
-            // A column of a query around this one.
+            // A column of an outer query.
             (Ok(None), None) => self.binder(Clause::GroupBy).expression(whole),
             (Err(error), None) => Err(error),
         }
     }
 
-    /// The column that GROUP BY names so.
+    /// Returns the GROUP BY column with this name.
     fn group_column_named(&self, name: &ast::ColumnRef) -> Option<&Expr> {
         self.group.iter().find(|key| match key {
             Expr::Column(column) if self.scope.holds(column.ordinal) => {
@@ -329,7 +330,7 @@ impl SelectBinder<'_> {
         Ok(sort)
     }
 
-    /// None: a constant, which orders nothing.
+    /// Binds an ORDER BY expression. Returns `None` for a constant, which does not affect the order.
     fn order_value(&self, expr: &ast::Expr) -> SqlResult<Option<OrderBy>> {
         refuse_negative(expr, Clause::OrderBy)?;
         match expr {
@@ -363,7 +364,7 @@ impl SelectBinder<'_> {
         Ok(Some(item.map_or(OrderBy::Expr(bound), OrderBy::Item)))
     }
 }
-/// Select items as names inside expressions of ORDER BY and GROUP BY, after the tables.
+/// Select items as names in expressions of ORDER BY and GROUP BY, after the tables.
 struct ItemAliases<'a> {
     binder: &'a SelectBinder<'a>,
     clause: Clause,
@@ -379,11 +380,11 @@ impl Aliases for ItemAliases<'_> {
     }
 }
 
-/// Select items as names inside of subqueries of those behind them. An item that has another value each time
-/// is none, since it would be asked again.
+/// Select items as names in subqueries of later items. Volatile items are excluded, because they would be
+/// evaluated again.
 struct EarlierItems<'a> {
     binder: &'a SelectBinder<'a>,
-    /// The item being bound, and those behind it.
+    /// The item being bound, and those after it.
     later: &'a [ast::SelectItem],
 }
 
@@ -414,13 +415,13 @@ impl Aliases for EarlierItems<'_> {
     }
 }
 
-/// What HAVING may name: the columns of GROUP BY, then select items.
+/// Names in HAVING: the columns of GROUP BY, then select items.
 struct HavingNames<'a> {
     binder: &'a SelectBinder<'a>,
 }
 
 impl HavingNames<'_> {
-    /// Whether a column is one of GROUP BY or a select item.
+    /// Returns true if a column is in GROUP BY or is a select item.
     fn is_known(&self, column: &Expr) -> bool {
         let mut known = self.binder.group.iter().chain(self.binder.items.iter().map(|i| &i.expr));
         known.any(|expr| expr == column)

@@ -1,5 +1,5 @@
-//! Names for the expressions of a table's description: who writes a row must not matter for what a generated
-//! column holds or a CHECK says.
+//! [`TableNames`]: names for a table's own expressions. The value of a generated column, or the result of a
+//! CHECK, must not depend on the session that writes the row.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlRe
 
 use crate::names::{Names, VirtualDefinition};
 
-/// A session's names with the settings that decide the types of expressions at their defaults.
+/// A session's names, with default values for the settings that determine the types of expressions.
 pub struct TableNames<'n> {
     session: &'n dyn Names,
     env: SessionEnv,
 }
 
 impl<'n> TableNames<'n> {
-    /// The names of a session.
+    /// Wraps the names of a session.
     pub fn new(session: &'n dyn Names) -> TableNames<'n> {
         let defaults = SessionEnv::new(0);
         let env = SessionEnv {

@@ -1,4 +1,4 @@
-//! Which queries can be a part of the query around, and through which rows can be changed.
+//! Decides which queries can be merged into the outer query, and through which rows can be changed.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use cohort_expr::Expr;
 
 use crate::block::{Body, From, FromTable, Query, Select, Source};
 
-/// Whether a query that stands in FROM may become a part of the query around: a plain SELECT, whose items may
-/// be evaluated as often as they are named.
+/// Returns true if a query in FROM may be merged into the outer query: a plain SELECT, whose items may be
+/// evaluated any number of times.
 pub fn is_mergeable(query: &Query) -> bool {
     let Body::Select(select) = &query.body else { return false };
     let Select { from, conditions, group, having, windows, items, distinct, straight_join, .. } = &**select;
@@ -24,8 +24,8 @@ pub fn is_mergeable(query: &Query) -> bool {
         && !items.iter().any(|item| matches!(item, Expr::Row(_)))
 }
 
-/// The same where it stands. `padded`: on the inner side of an outer join. An item with a subquery is not
-/// asked more often than it was written.
+/// Returns true if a query may be merged where it stands. `padded`: on the inner side of an outer join. An
+/// item with a subquery must not be evaluated more often than written.
 pub fn can_merge(query: &Query, padded: bool) -> bool {
     let Body::Select(select) = &query.body else { return false };
     let is_column = |item: &Expr| matches!(item, Expr::Column(_));
@@ -41,7 +41,7 @@ pub fn can_merge(query: &Query, padded: bool) -> bool {
 }
 
 impl Query {
-    /// Whether rows of a base table can be changed through it.
+    /// Returns true if rows of a base table can be changed through it.
     pub fn is_updatable(&self) -> bool {
         is_mergeable(self) && self.select().and_then(|select| select.from.as_ref()).is_some_and(is_updatable)
     }
@@ -55,12 +55,13 @@ fn is_updatable(from: &From) -> bool {
     })
 }
 
-/// The column of a base table that column n of a query is, if it is one as it stands.
+/// Returns the base table column that column n of a query is, if it is a plain column.
 pub fn origin(query: &Query, n: usize) -> Option<(&std::sync::Arc<Table>, usize)> {
     place(query, n).map(|(_, table, column)| (table, column))
 }
 
-/// The same, with the number of the table's first column, which tells tables of FROM apart.
+/// Returns the base table column like [`origin`], and the number of the table's first column, which
+/// identifies the table in FROM.
 pub(crate) fn place(query: &Query, n: usize) -> Option<(usize, &std::sync::Arc<Table>, usize)> {
     let select = query.select()?;
     let Expr::Column(column) = &select.items[n] else { return None };
@@ -74,11 +75,11 @@ pub(crate) fn place(query: &Query, n: usize) -> Option<(usize, &std::sync::Arc<T
     }
 }
 
-/// What columns stand for, by number.
+/// Expressions that replace columns, by column number.
 pub type Items = HashMap<usize, Expr>;
 
-/// The expression with items in place of columns. Of an item that is a column only the number counts: the one
-/// around may be padded.
+/// Replaces columns by items. If an item is a column, only its number is replaced, because the outer column
+/// may be NULL-padded.
 pub fn with_items(expr: Expr, items: &Items) -> Expr {
     match expr {
         Expr::Column(mut column) => match items.get(&column.ordinal) {

@@ -12,7 +12,7 @@ use crate::block::Query;
 use crate::query::bind_query;
 use crate::with::CommonTables;
 
-/// The query of a view, as it is kept: texts that say nothing else have the collation of its maker.
+/// Parses the stored query of a view. Texts without a collation get that of the view's creator.
 pub fn view_query(view: &View) -> SqlResult<Box<ast::Query>> {
     let options = ParseOptions { collation: view.connection, ..ParseOptions::default() };
     match parse(view.text.as_bytes(), &options)?.statement {
@@ -21,8 +21,8 @@ pub fn view_query(view: &View) -> SqlResult<Box<ast::Query>> {
     }
 }
 
-/// Binds a view's query: with the privileges of its definer or of its reader, and its literals as they
-/// are. What the query lacks is error 1356.
+/// Binds a view's query with the privileges of its definer or its reader. Its literals are not parameters.
+/// Missing objects are reported as error 1356.
 pub fn bind_view(ctx: &PlanContext<'_>, view: &Arc<View>) -> SqlResult<Query> {
     let query = view_query(view)?;
     ctx.names.enter_view(view)?;
@@ -35,7 +35,7 @@ pub fn bind_view(ctx: &PlanContext<'_>, view: &Arc<View>) -> SqlResult<Query> {
     bound.map_err(|error| if hides(error.code) { invalid_view(view) } else { error })
 }
 
-/// Whether an error says what the reader of a view need not know of it.
+/// Returns true if an error would reveal details of a view to its reader.
 fn hides(code: ErrorCode) -> bool {
     use ErrorCode as E;
     matches!(
@@ -50,7 +50,7 @@ fn hides(code: ErrorCode) -> bool {
     )
 }
 
-/// Error 1356.
+/// Returns error 1356.
 pub fn invalid_view(view: &View) -> SqlError {
     let text = format!(
         "View '{}.{}' references invalid table(s) or column(s) or function(s) or definer/invoker of view \

@@ -1,4 +1,4 @@
-//! What the query of a view names.
+//! Names used in the query of a view.
 
 use cohort_catalog::View;
 use cohort_sql::ast;
@@ -6,14 +6,14 @@ use cohort_types::SqlResult;
 
 use crate::view::view_query;
 
-/// The base tables and views that a view's text names: schema, name, what it calls them.
+/// Returns the base tables and views that a view's text names: schema, name and alias.
 pub fn named_tables(view: &View) -> SqlResult<Vec<(String, String, String)>> {
     let mut looks = Looks::default();
     view_query(view)?.rename(&mut looks);
     Ok(looks.tables)
 }
 
-/// What a query names.
+/// Names used in a query.
 #[derive(Default)]
 pub struct Looks {
     /// Schema, name and alias of each table.

@@ -4,10 +4,10 @@ use cohort_expr::Expr;
 
 use crate::block::{Body, From, OrderBy, Query, Select, Source};
 
-/// Makes the walk that looks at expressions, and with `mut` the one that changes them.
+/// Generates the walk that reads expressions, and with `mut` the one that changes them.
 macro_rules! walks {
     ($of_query:ident, $of_select:ident, $of_from:ident, $of_window:ident $(, $mutable:tt)?) => {
-        /// Calls `see` for each expression of a query, those of its derived tables included.
+        /// Calls `see` for each expression of a query, including those of its derived tables.
         pub fn $of_query(query: & $($mutable)? Query, see: &mut dyn FnMut(& $($mutable)? Expr)) {
             for order in & $($mutable)? query.order {
                 if let OrderBy::Expr(expr) = & $($mutable)? order.by {

@@ -1,9 +1,9 @@
-//! Window functions, bound.
+//! Bound window functions.
 
 use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_types::Collation;
 
-/// A window function that a SELECT uses, with the number of the column that it becomes.
+/// A window function used by a SELECT, with its column number.
 #[derive(Clone)]
 pub struct WindowUse {
     pub column: usize,
@@ -20,7 +20,7 @@ pub struct WindowCall {
     pub ty: ExprType,
 }
 
-/// What is computed over a frame or partition; arguments read the input's row.
+/// A function over a frame or partition. Arguments read the input row.
 #[derive(Clone, Debug)]
 pub enum WindowFunction {
     RowNumber,
@@ -29,7 +29,7 @@ pub enum WindowFunction {
     PercentRank,
     CumeDist,
     Ntile(Expr),
-    /// LAG and LEAD: the row so many before or after the current one.
+    /// LAG and LEAD: the row `offset` rows before or after the current one.
     Lag {
         value: Expr,
         offset: Option<Expr>,
@@ -43,7 +43,7 @@ pub enum WindowFunction {
     },
     /// An aggregate over the frame.
     Aggregate(Aggregate),
-    /// MEDIAN(x) is PERCENTILE_CONT(0.5): over the partition, in the window's order.
+    /// MEDIAN(x) is PERCENTILE_CONT(0.5) over the partition, in the window's order.
     PercentileCont {
         fraction: Expr,
     },
@@ -52,7 +52,7 @@ pub enum WindowFunction {
     },
 }
 
-/// The rows around the current one.
+/// The frame of a row.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub unit: FrameUnit,
@@ -60,26 +60,26 @@ pub struct Frame {
     pub end: FrameBound,
 }
 
-/// What bounds of a frame count.
+/// The unit of frame bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameUnit {
     Rows,
-    /// Distances of the one order key. `CURRENT ROW` means all rows of its value.
+    /// Distances in the values of the single order key. `CURRENT ROW` includes all rows with an equal key.
     Range,
 }
 
-/// An end of a frame.
+/// A bound of a frame.
 #[derive(Clone, Debug)]
 pub enum FrameBound {
     UnboundedPreceding,
-    /// The value does not depend on the row.
+    /// The distance does not depend on the row.
     Preceding(Expr),
     CurrentRow,
     Following(Expr),
     UnboundedFollowing,
 }
 
-/// Makes the walk that looks at expressions, and with `mut` the one that changes them.
+/// Generates the walk that reads expressions, and with `mut` the one that changes them.
 macro_rules! walks {
     ($name:ident $(, $mutable:tt)?) => {
         impl WindowUse {

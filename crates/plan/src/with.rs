@@ -1,7 +1,7 @@
-//! WITH: named queries that FROM may use as if they were derived tables.
+//! WITH: named queries that FROM may use like derived tables (common table expressions).
 //!
-//! A common table is bound when it is first named, and all that name it share it. So a chain of tables that
-//! each name the one before twice is bound once for each table, not 2^n times.
+//! A common table expression is bound at its first reference and shared by all references. So a chain in
+//! which each one references the previous one twice is bound once per table, not 2^n times.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,19 +16,20 @@ use crate::block::{CommonTable, Query, Step};
 use crate::from::merged_columns;
 use crate::query::{bind_chain, bind_query};
 
-/// The common tables in sight, innermost last.
+/// The visible common table expressions, innermost last.
 #[derive(Clone, Default)]
 pub struct CommonTables<'q> {
     tables: Vec<Rc<Common<'q>>>,
 }
 
-/// A common table.
+/// A common table expression.
 struct Common<'q> {
     table: &'q ast::CommonTable,
-    /// How many of the tables in sight its own query sees: those before it, and of a WITH RECURSIVE all.
+    /// Number of visible ones that its own query can name: those before it, and all of a WITH RECURSIVE.
     sees: usize,
     recursive: bool,
-    /// Its number among the statement's common tables, and its columns, once it is bound or its seed is.
+    /// Its number among the statement's common table expressions, and its columns, once it or its seed is
+    /// bound.
     known: RefCell<Option<Known>>,
     /// Its seed is being bound.
     begun: Cell<bool>,
@@ -36,18 +37,18 @@ struct Common<'q> {
     inside: Cell<bool>,
 }
 
-/// A common table that may be read.
+/// A common table expression that can be read.
 #[derive(Clone)]
 pub(crate) struct Known {
     pub number: usize,
     pub names: Vec<String>,
     pub types: Vec<ExprType>,
-    /// What its columns are where it becomes a part of the query around.
+    /// Origins of its columns, if it is merged into the outer query.
     pub merged: Option<Arc<[MergedColumn]>>,
 }
 
 impl<'q> CommonTables<'q> {
-    /// With those of an inner WITH.
+    /// Returns the visible ones together with those of an inner WITH.
     pub(crate) fn with<'n>(&self, with: Option<&'n ast::With>) -> SqlResult<CommonTables<'n>>
     where
         'q: 'n,
@@ -74,7 +75,7 @@ impl<'q> CommonTables<'q> {
         Ok(CommonTables { tables })
     }
 
-    /// A common table by name.
+    /// Returns a common table expression by name.
     pub(crate) fn find(&self, ctx: &PlanContext<'_>, name: &str) -> SqlResult<Option<Known>> {
         let found = self.tables.iter().rposition(|common| common.table.name.eq_ignore_ascii_case(name));
         let Some(common) = found.map(|at| &self.tables[at]) else { return Ok(None) };
@@ -86,7 +87,7 @@ impl<'q> CommonTables<'q> {
         Ok(Some(known))
     }
 
-    /// Binds those of the innermost WITH, of so many tables, that the query does not name: they may be wrong.
+    /// Binds those of the innermost WITH that the query does not reference, because they may contain errors.
     pub(crate) fn check_unused(&self, ctx: &PlanContext<'_>, with: &ast::With) -> SqlResult<()> {
         let first = self.tables.len() - with.tables.len();
         self.tables[first..].iter().try_for_each(|common| self.make_known(ctx, common))
@@ -124,7 +125,7 @@ impl Common<'_> {
         }
         let sight = sight.with(query.with.as_ref())?;
         let steps: Vec<&ast::SetOperand> = rest.iter().filter(|operand| recurs(&operand.body)).collect();
-        // An anchor behind a recursive part is as good as before it, where only rows are gathered.
+        // With only unions, an anchor after a recursive part is equivalent to one before it.
         let is_union = rest.iter().all(|operand| operand.op == ast::SetOperator::Union);
         let (is_sorted, one_kind) = (
             rest.is_sorted_by_key(|operand| recurs(&operand.body)),
@@ -158,7 +159,7 @@ impl Common<'_> {
         Ok(())
     }
 
-    /// The columns of CYCLE; errors 1054, 1060.
+    /// Returns the columns of CYCLE. Errors 1054 and 1060.
     fn cycle(&self, ctx: &PlanContext<'_>, number: usize) -> SqlResult<Vec<usize>> {
         let given = &self.table.columns;
         let common = ctx.common.borrow();
@@ -182,7 +183,7 @@ impl Common<'_> {
         Ok(cycle)
     }
 
-    /// Makes it known with the rows that it starts from.
+    /// Registers it with its initial rows.
     fn add(&self, ctx: &PlanContext<'_>, seed: Query) -> SqlResult<usize> {
         let given = &self.table.columns;
         if !given.is_empty() && given.len() != seed.columns.len() {
@@ -196,7 +197,7 @@ impl Common<'_> {
             false => given.clone(),
         };
         let types = match self.recursive {
-            // Further rows may bring NULL.
+            // Later rows may contain NULL.
             true => seed.types.iter().map(|ty| ty.clone().with_nullable(true)).collect(),
             false => seed.types.clone(),
         };
@@ -214,8 +215,8 @@ fn no_anchor(name: &str) -> SqlError {
     SqlError::new(ErrorCode::RecursiveWithoutAnchors, text)
 }
 
-/// Error 4008: a SELECT that names the recursive table more than once, gathers groups or windows of its rows,
-/// pads it by an outer join, or asks a subquery that names it.
+/// Returns error 4008 for a recursive SELECT that references its table more than once, applies grouping or
+/// window functions to it, pads it by an outer join, or references it in a subquery.
 fn check_step(body: &ast::QueryBody, name: &str) -> SqlResult<()> {
     match body {
         ast::QueryBody::Select(select) => {
@@ -264,7 +265,7 @@ fn check_step(body: &ast::QueryBody, name: &str) -> SqlResult<()> {
     }
 }
 
-/// Counts how often FROM names the table itself, and notes an outer join that pads it.
+/// Counts the references to the table itself in FROM, and records whether an outer join pads it.
 fn count_direct(from: &ast::TableRef, name: &str, is_padded: bool, found: (&mut usize, &mut bool)) {
     let (direct, padded) = found;
     match from {
@@ -284,7 +285,7 @@ fn count_direct(from: &ast::TableRef, name: &str, is_padded: bool, found: (&mut 
     }
 }
 
-/// Whether FROM of a query, or of a query in it, names a table.
+/// Returns true if FROM of a query, or of a query nested in it, names a table.
 fn names_table(query: &ast::Query, name: &str) -> bool {
     body_names_table(&query.body, name)
 }

@@ -1,5 +1,5 @@
-//! What a change of a column means where the table is a view: the base table below it, the privileges on the
-//! way, and what WITH CHECK OPTION asks of the rows.
+//! Changes through views: finds the base table column behind a column, the privileges on the way, and the
+//! WITH CHECK OPTION conditions on the rows.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::block::{From, FromTable, Query, Source};
 use crate::updatable::{Items, can_merge, with_items};
 use crate::view::{bind_view, invalid_view};
 
-/// A column of a base table that a column of the statement stands for.
+/// The base table column behind a column of the statement.
 pub(crate) struct Written<'f> {
     /// The views on the way to it, outermost first.
     levels: Vec<&'f FromTable>,
@@ -22,7 +22,7 @@ pub(crate) struct Written<'f> {
     pub column: usize,
 }
 
-/// WITH CHECK OPTION: rows that the statement writes have to meet the condition, over a row of the table.
+/// WITH CHECK OPTION: a condition on written rows, over a row of the base table.
 #[derive(Clone)]
 pub struct RowCheck {
     /// The view that the statement names.
@@ -30,15 +30,15 @@ pub struct RowCheck {
     pub condition: Expr,
 }
 
-/// Why a column cannot be written.
+/// The reason why a column cannot be written.
 pub(crate) enum Refusal {
-    /// Its table cannot.
+    /// Its table cannot be written.
     Table,
     /// It is computed.
     Column,
 }
 
-/// The table of FROM that brings a column, and whether an outer join may pad it.
+/// Returns the table of FROM that a column belongs to, and whether an outer join may pad it.
 fn find(from: &From, column: usize, padded: bool) -> Option<(&FromTable, bool)> {
     match from {
         From::Table(table) => {
@@ -51,7 +51,7 @@ fn find(from: &From, column: usize, padded: bool) -> Option<(&FromTable, bool)> 
     }
 }
 
-/// What the column of a number stands for.
+/// Returns the base table column behind a column number.
 pub(crate) fn written(from: &From, column: usize) -> Result<Written<'_>, Refusal> {
     let (mut from, mut column, mut padded, mut levels) = (from, column, false, Vec::new());
     loop {
@@ -76,7 +76,7 @@ pub(crate) fn written(from: &From, column: usize) -> Result<Written<'_>, Refusal
     }
 }
 
-/// The base tables of a view that is merged, through the views in it.
+/// Returns the base tables of a merged view, including those of nested views.
 pub(crate) fn base_tables(query: &Query) -> Vec<&FromTable> {
     let from = query.select().and_then(|select| select.from.as_ref());
     let tables = from.map(From::tables).unwrap_or_default();
@@ -88,12 +88,12 @@ pub(crate) fn base_tables(query: &Query) -> Vec<&FromTable> {
 }
 
 impl Written<'_> {
-    /// The definers of the views on the way need the privilege, too.
+    /// Checks the privilege on the column, also for the definers of the views on the way.
     pub(crate) fn use_column(&self, ctx: &PlanContext<'_>, how: Privilege) -> SqlResult<()> {
         self.inside(ctx, |ctx| ctx.names.use_column(&self.table, self.column, how))
     }
 
-    /// The same for the table as a whole.
+    /// Checks the privileges on the table as a whole in the same way.
     pub(crate) fn want(&self, ctx: &PlanContext<'_>, wanted: Privileges) -> SqlResult<()> {
         let name = &self.table.name;
         self.inside(ctx, |ctx| ctx.names.base_table(&name.schema, &name.table, wanted).map(drop))
@@ -121,7 +121,8 @@ impl Written<'_> {
         self.levels.iter().filter_map(|level| level.view.as_ref())
     }
 
-    /// What the views on the way ask of rows: CASCADED of all below, too.
+    /// Returns the CHECK OPTION conditions of the views on the way. CASCADED includes those of all views
+    /// below.
     pub(crate) fn checks(&self) -> SqlResult<Vec<RowCheck>> {
         let Some(outermost) = self.views().next() else { return Ok(Vec::new()) };
         let (mut items, mut conditions, mut cascaded) = (Items::new(), Vec::new(), false);
@@ -157,7 +158,7 @@ impl Written<'_> {
     }
 }
 
-/// A view that INSERT names: the base table that gets the rows.
+/// A view that is the target of an INSERT, with the base table that receives the rows.
 pub struct InsertView {
     pub table: Arc<Table>,
     /// The table's columns under the view's names.
@@ -167,8 +168,8 @@ pub struct InsertView {
     pub checks: Vec<RowCheck>,
 }
 
-/// Resolves the target of an INSERT that is a view; None when it is none. `columns`: those that the statement
-/// names. Errors 1471, 1393, 1394.
+/// Resolves the target of an INSERT if it is a view, otherwise returns `None`. `columns` are those that the
+/// statement names. Errors 1471, 1393 and 1394.
 pub fn bind_insert_view(
     ctx: &PlanContext<'_>,
     name: &ast::ObjectName,
@@ -202,7 +203,7 @@ pub fn bind_insert_view(
     for n in (0..width).filter(is_named) {
         named.push(written(&from, first + n).map_err(|_| refused())?);
     }
-    // A name that the view does not have is told where the names are looked up.
+    // An unknown name is reported later, when the names are looked up.
     let known = (0..width).filter_map(|n| Some((n, written(&from, first + n).ok()?)));
     let places: Vec<(usize, Written<'_>)> = known.collect();
     let base = named.first().or(places.first().map(|(_, place)| place)).ok_or_else(refused)?;
@@ -214,7 +215,7 @@ pub fn bind_insert_view(
     let entry = &mut scope.tables[0];
     entry.schema = Some(view.name.schema.as_str().into());
     entry.view = Some(view.clone());
-    // What the view does not show has no name.
+    // Columns that the view does not expose have no name.
     entry.columns.iter_mut().for_each(|column| column.name = "".into());
     let mut own = Vec::new();
     for (n, place) in places.iter().filter(|(_, place)| place.base.first == base.base.first) {

@@ -1,12 +1,12 @@
-//! Settings that refuse statements: `read_only`, `sql_safe_updates`, what cannot be set inside of a
-//! transaction.
+//! Checks of settings that reject statements: `read_only`, `sql_safe_updates`, and variables that cannot be
+//! set inside a transaction.
 
 use cohort_config::VarId;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use cohort_session::SessionState;
 
-/// Error 1290 under `read_only`, for accounts without READ_ONLY ADMIN.
+/// Returns error 1290 under `read_only`, for accounts without READ_ONLY ADMIN.
 pub fn check_read_only(session: &SessionState) -> SqlResult<()> {
     if !session.db.globals.flag(VarId::ReadOnly) {
         return Ok(());
@@ -17,7 +17,7 @@ pub fn check_read_only(session: &SessionState) -> SqlResult<()> {
     Err(cohort_trx::read_only())
 }
 
-/// Error 1175 under `sql_safe_updates`.
+/// Returns error 1175 under `sql_safe_updates`.
 pub fn refuse_without_key(session: &SessionState) -> SqlResult<()> {
     if !session.vars.flag(VarId::SqlSafeUpdates) {
         return Ok(());
@@ -26,7 +26,8 @@ pub fn refuse_without_key(session: &SessionState) -> SqlResult<()> {
     Err(SqlError::new(ErrorCode::UpdateWithoutKeyInSafeMode, text))
 }
 
-/// Errors 1953, 1694, 1929, 1679: what the binlog needs to know from a transaction's start on.
+/// Returns error 1953, 1694, 1929 or 1679 for a variable that the binary log needs from the start of a
+/// transaction.
 pub fn check_settable_now(id: VarId, in_transaction: bool) -> SqlResult<()> {
     if !in_transaction {
         return Ok(());

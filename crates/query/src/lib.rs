@@ -1,10 +1,11 @@
-//! Queries of a session: planned from bound blocks, locked, run over the session's transaction.
+//! Queries of a session: plans bound blocks, locks their tables, and runs the plans in the session's
+//! transaction.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `plan/` | plans that sessions share: direct ones and trees of operators |
-//! | `select/` | runs them |
-//! | `guards` | settings that refuse statements |
+//! | `plan/` | plans shared by sessions: direct plans and operator trees |
+//! | `select/` | execution of plans |
+//! | `guards` | settings that reject statements |
 
 pub mod guards;
 mod plan;

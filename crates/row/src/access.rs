@@ -1,8 +1,9 @@
-//! How a table's rows are found: the planner's choice ([`cohort_optimize::Access`]) with its keys computed
-//! ([`KeySpans`]), which cursors follow.
+//! [`KeySpans`]: the key ranges that cursors read. They are a planned access ([`cohort_optimize::Access`])
+//! with its keys computed.
 //!
-//! A span may hold more rows than the condition it was made from (a key that does not convert to the column's
-//! type widens it), never fewer: a reader must check the whole condition on every row.
+//! A span may hold more rows than the condition it was made from, because a key that cannot be converted to
+//! the column's type widens the span. It never holds fewer. A reader must check the whole condition on every
+//! row.
 
 use cohort_engine::KeyRange;
 
@@ -11,15 +12,14 @@ use cohort_engine::KeyRange;
 pub struct KeySpans {
     pub index: usize,
     pub reverse: bool,
-    /// Disjoint, in the order in which they are to be read.
+    /// Disjoint, in reading order.
     pub spans: Vec<KeySpan>,
 }
 
-/// A part of an index, as the engine orders keys.
+/// A part of an index, in the engine's key order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySpan {
-    /// All columns of the clustered or a unique index: at most one row. The encoded key columns, none of them
-    /// NULL.
+    /// All columns of the clustered or a unique index, encoded and none of them NULL: at most one row.
     Point(Vec<u8>),
     Range(KeyRange),
 }

@@ -1,16 +1,17 @@
-//! Filling key spaces that nobody sees yet: a new index of an existing table, a copy of a table.
+//! Bulk load of indexes that no statement can see yet: a new index of a table, or a copy of a table.
 //!
-//! Both are made from what a view shows, so that writers may go on: see [`catch_up`](super::catch_up) for
-//! what they change. A copy that cannot be brought up to that reads the newest committed rows; the caller
-//! keeps writers out by a metadata lock then, and has waited until the last of them is published. Entries are
-//! sorted in memory in runs of bounded size, each given to the engine's bulk load; rows that come in the
-//! order of the new key need no sorting and are one run whatever their number.
+//! Both are built from a read view, so that writers can continue; [`catch_up`](super::catch_up) applies their
+//! changes afterwards. A copy that cannot be caught up reads the newest committed rows instead. Its caller
+//! blocks writers with a metadata lock and has waited until the last of them is published.
 //!
-//! KILL and `max_statement_time` end both between two batches and within the load of a run; one run is sorted
-//! in a second or so.
+//! Entries are sorted in memory in runs of bounded size. Each run goes to the engine's bulk load. Rows that
+//! arrive in the order of the new key need no sorting and form a single run of any length.
+//!
+//! KILL and `max_statement_time` stop the build between two batches and during the load of a run. Sorting one
+//! run takes about a second.
 //!
 //! # On failure
-//! Runs loaded so far stay in a key space that no table names: the caller has the engine drop it.
+//! Loaded runs stay in an index that no table names. The caller must have the engine drop it.
 
 use std::sync::Arc;
 
@@ -20,18 +21,18 @@ use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::{Columns, SqlError, SqlResult, Value};
 
-/// Told now and then how many rows are done, for SHOW PROCESSLIST.
+/// Callback with the number of rows done, called now and then, for SHOW PROCESSLIST.
 pub type Progress<'p> = dyn FnMut(u64) + 'p;
 
-/// Makes the row of the new table from a row of the old one.
+/// A conversion of a row of the old table to a row of the new one.
 pub type Convert<'c> = dyn FnMut(&[Value]) -> SqlResult<Vec<Value>> + 'c;
 
 const SCAN_ENTRIES: usize = 1024;
 const RUN_BYTES: usize = 128 << 20;
 const PROGRESS_ROWS: u64 = 10_000;
 
-/// Fills index `index` of `table` (a version that has it) from the rows of the clustered index. Error 1062 if
-/// it is unique and two rows collide.
+/// Fills index `index` of `table` (a version that has it) from the rows of the clustered index. Returns error
+/// 1062 if the index is unique and two rows collide.
 pub fn build_index(
     trx: &mut SessionTrx,
     table: &Arc<Table>,
@@ -64,8 +65,8 @@ pub fn build_index(
     runs.finish(trx)
 }
 
-/// Copies all rows of `from` into `to`, a table whose key spaces are empty, with all its indexes. Error 1062
-/// if two new rows collide.
+/// Copies all rows of `from` into `to`, with all indexes. The indexes of `to` must be empty. Returns error
+/// 1062 if two new rows collide.
 pub fn copy_rows(
     trx: &mut SessionTrx,
     (from, at): (&Arc<Table>, ReadAt<'_>),
@@ -100,11 +101,11 @@ pub fn copy_rows(
     (1..target.indexes.len()).try_for_each(|index| build_index(trx, to, index, ReadAt::Latest, progress))
 }
 
-/// All rows of a table, batch by batch.
+/// A batched scan of all rows of a table.
 struct RowScan<'t> {
     table: &'t OpenTable,
     at: ReadAt<'t>,
-    /// What is left.
+    /// Unread rest.
     range: Option<KeyRange>,
     batch: Batch,
     row: Vec<Value>,
@@ -115,7 +116,7 @@ impl<'t> RowScan<'t> {
         RowScan { table, at, range: Some(KeyRange::default()), batch: Batch::default(), row: Vec::new() }
     }
 
-    /// Reads the next batch; false at the end.
+    /// Reads the next batch. Returns false at the end.
     fn fill(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
         self.batch.clear();
         while self.batch.is_empty() {
@@ -136,16 +137,16 @@ impl<'t> RowScan<'t> {
     }
 }
 
-/// Entries on their way into one key space.
+/// The loader of one index: collects entries into sorted runs.
 struct Runs<'t> {
     table: &'t OpenTable,
     index: usize,
-    /// Where the rows are read.
+    /// The state that source rows are read from: a view, or the newest rows.
     at: ReadAt<'t>,
-    /// Entries came in order so far and go straight into one load.
+    /// The open load, as long as all entries have arrived in order.
     open: Option<Box<dyn BulkLoad>>,
     last_key: Vec<u8>,
-    /// The run being gathered, once an entry came out of order.
+    /// Entries of the current run, once an entry has arrived out of order.
     entries: Vec<(Vec<u8>, Vec<u8>)>,
     bytes: usize,
     is_sorting: bool,
@@ -207,7 +208,7 @@ impl<'t> Runs<'t> {
             if n.is_multiple_of(SCAN_ENTRIES) {
                 trx.check_interrupt()?;
             }
-            // Runs before this one may hold the key; only indexes whose keys can collide are asked.
+            // Earlier runs may already hold the key. Only indexes whose keys can collide are checked.
             if self.loaded > 0 && self.can_collide() && self.is_loaded(trx, key)? {
                 return Err(self.collision(trx, value)?);
             }
@@ -242,7 +243,7 @@ impl<'t> Runs<'t> {
         load.finish().map_err(engine_error)
     }
 
-    /// Error 1062 for the entry with this value: a row, or the clustered key of one.
+    /// Returns error 1062 for the entry with this value (a row, or the clustered key of a row).
     fn collision(&self, trx: &mut SessionTrx, value: &[u8]) -> SqlResult<SqlError> {
         let (mut found, mut row) = (Vec::new(), Vec::new());
         let bytes = if self.index == 0 {

@@ -1,24 +1,26 @@
-//! [`CatchUp`]: brings indexes, or the copy of a table, that were made at a view up to what writers have
-//! changed since. A copy is all indexes of another table, whose rows are made from those of this one.
+//! [`CatchUp`]: applies the changes that writers made during an online build of indexes or of a table copy. A
+//! table copy is built as the set of all indexes of a new table, with rows converted from those of the
+//! source.
 //!
 //! # Rounds
-//! A round takes the rows out that writers have touched, reads each under its lock, and writes what the
-//! difference makes of the new indexes' entries: first all that go, then all that come. A row whose lock is
-//! taken comes again in the next round. Rounds beside the writers leave the last one little to do, which runs
-//! when the table's name is held exclusively: then no row is locked, and none comes again.
+//! A round takes the list of touched rows. It reads each row under its lock, compares the row's entries with
+//! those in the new indexes, and writes the difference: first all deletes, then all inserts. A row whose lock
+//! is taken is requeued for the next round. Rounds that run concurrently with writers leave little for the
+//! last one. The last round runs under the exclusive metadata lock of the table. It locks no rows and
+//! requeues none.
 //!
-//! The entries are writes of the DDL statement's own transaction. They commit with the description that names
-//! the indexes, and go with it.
+//! The entries are written by the DDL statement's own transaction. They commit or roll back with the table
+//! description that names the new indexes.
 //!
 //! # Rows of a copy
-//! Two rows of the source may seem to become one row of the copy, with the same entries in all of its
-//! indexes: the first has given its key up, but was locked when it was looked at. So an entry of the copy
-//! belongs to the row that has put the copy's own: if that one's place is taken, nothing of the row is put,
-//! and if it changes, all entries of the row go and come again.
+//! Two rows of the source may appear to map to one row of the copy, with the same entries in all of its
+//! indexes: the first gave up its key, but was locked when the round reached it. So the entries of a copied
+//! row belong to the source row that wrote its clustered entry. If the clustered key is taken, no entry of
+//! the row is written. If the clustered entry changes, all entries of the row are removed and written again.
 //!
 //! # Unique keys
-//! Beside writers two rows may seem to have one key: one gave it up, and its lock was taken when the other
-//! was looked at. So a key that is taken is no error before the last round; the row comes again.
+//! While writers run, two rows may appear to have the same key: one gave it up, but was locked when the round
+//! reached the other. So a taken key is an error only in the last round; before that the row is requeued.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,52 +34,52 @@ use cohort_types::{Columns, SqlError, SqlResult, Value};
 
 use super::build::Convert;
 
-/// Rows between two looks at KILL.
+/// Number of rows between two checks for KILL.
 const LOOK_EVERY: usize = 256;
-/// Bytes that a row takes here beside its keys.
+/// Memory per tracked row in addition to its keys, in bytes.
 const ROW_BYTES: usize = 96;
 
-/// A key and what it leads to.
+/// Key and value of an index entry.
 type Entry = (Vec<u8>, Vec<u8>);
 
 /// Entries of one row, by new index.
 type Entries = Vec<Option<Entry>>;
 
-/// A build that writers did not wait for.
+/// Catch-up state of an online build.
 pub struct CatchUp<'t> {
-    /// The version that writers write.
+    /// The table version that writers use.
     source: Arc<OpenTable>,
-    /// The version that has the new indexes.
+    /// The table version with the new indexes.
     table: Arc<OpenTable>,
-    /// How rows of the copy are made; always the same of the same row. None: nothing is copied.
+    /// Converts a source row to a row of the copy. Deterministic. `None` if no table is copied.
     convert: Option<&'t mut Convert<'t>>,
     fresh: &'t [usize],
-    /// What the indexes were built from.
+    /// The view that the indexes were built from.
     view: &'t ReadView,
     touched: &'t TouchedRows,
-    /// What the new indexes hold of the rows that were looked at.
+    /// Entries in the new indexes, for rows that were processed before.
     held: HashMap<Vec<u8>, Entries, ahash::RandomState>,
     bytes: u64,
     bytes_max: u64,
 }
 
-/// An entry to come: place in `fresh`, entry, clustered key of the row that writers write.
+/// A pending insert: position in `fresh`, entry, clustered key of the source row.
 type Coming = (usize, Entry, Vec<u8>);
 
-/// What was made.
+/// The result of an online build, before catch-up.
 pub struct Built<'t> {
-    /// The table that writers write.
+    /// The table that writers use.
     pub source: &'t Arc<Table>,
-    /// The table that has the new indexes.
+    /// The table with the new indexes.
     pub table: &'t Arc<Table>,
-    /// Which of its indexes are new.
+    /// Positions of its new indexes.
     pub fresh: &'t [usize],
-    /// What they were made from.
+    /// The view that they were built from.
     pub view: &'t ReadView,
 }
 
 impl<'t> CatchUp<'t> {
-    /// Nothing was looked at yet. With `convert` the new indexes are those of a copy.
+    /// Creates the state before the first round. With `convert`, the new indexes are those of a copy.
     pub fn new(
         trx: &SessionTrx,
         built: &Built<'t>,
@@ -91,7 +93,8 @@ impl<'t> CatchUp<'t> {
         Ok(CatchUp { source, table, convert, fresh, view, touched, held, bytes: 0, bytes_max })
     }
 
-    /// Goes through the rows touched since the last round; answers how many. `alone`: nobody writes any more.
+    /// Processes the rows touched since the last round and returns their number. `alone`: no writer is active
+    /// any more.
     pub fn round(&mut self, trx: &mut SessionTrx, alone: bool) -> SqlResult<usize> {
         let mut keys = self.touched.take().ok_or_else(|| self.too_much())?;
         keys.sort_unstable();
@@ -115,7 +118,7 @@ impl<'t> CatchUp<'t> {
         Ok(keys.len())
     }
 
-    /// Removes the entries that a row no longer has, and notes those that it has got.
+    /// Deletes entries that the row no longer has, and collects its new ones in `coming`.
     fn look_at(
         &mut self,
         trx: &mut SessionTrx,
@@ -156,7 +159,7 @@ impl<'t> CatchUp<'t> {
         trx.charge_writes()
     }
 
-    /// False: its key is taken, and the row comes again.
+    /// Writes an entry. Returns false if its key is taken; then the row is requeued.
     fn put(
         &mut self,
         trx: &mut SessionTrx,
@@ -186,7 +189,7 @@ impl<'t> CatchUp<'t> {
         Ok(true)
     }
 
-    /// The entries of a row in the new indexes; none if there is no row.
+    /// Returns the row's entries in the new indexes; all are `None` if the row does not exist.
     fn entries_of(&mut self, trx: &mut SessionTrx, key: &[u8], at: ReadAt<'_>) -> SqlResult<Entries> {
         let Some(row) = self.row(trx, key, at)? else { return Ok(vec![None; self.fresh.len()]) };
         let table = &self.table;
@@ -209,14 +212,14 @@ impl<'t> CatchUp<'t> {
         self.fresh.iter().map(entry).collect()
     }
 
-    /// The row that writers write, as the new indexes have it.
+    /// Reads the source row and converts it for the new indexes.
     fn row(&mut self, trx: &mut SessionTrx, key: &[u8], at: ReadAt<'_>) -> SqlResult<Option<Vec<Value>>> {
         let (mut bytes, mut row) = (Vec::new(), Vec::new());
         let engine = trx.engine(self.source.engine);
         if !engine.get(at, self.source.indexes[0].id, key, &mut bytes).map_err(engine_error)? {
             return Ok(None);
         }
-        // An index is added to a version of the table that may have other columns as well.
+        // The table version with the new index may also have other columns.
         let stored = if self.convert.is_some() { &self.source } else { &self.table };
         stored.decode(&bytes, &Columns::All, &mut row)?;
         Ok(Some(match &mut self.convert {
@@ -230,13 +233,13 @@ impl<'t> CatchUp<'t> {
         if self.bytes > self.bytes_max { Err(self.too_much()) } else { Ok(()) }
     }
 
-    /// Error 1799.
+    /// Returns error 1799 (online log too big).
     fn too_much(&self) -> SqlError {
         let index = self.fresh.first().map_or("", |index| &*self.table.table().indexes[*index].name);
         SqlError::online_log_too_big(index)
     }
 
-    /// Error 1062.
+    /// Returns error 1062 (duplicate key).
     fn collision(&mut self, trx: &mut SessionTrx, index: usize, key: &[u8]) -> SqlResult<SqlError> {
         let row = self.row(trx, key, ReadAt::Latest)?.unwrap_or_default();
         Ok(self.table.duplicate_error(index, &row, &trx.settings.time_zone))

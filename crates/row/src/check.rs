@@ -1,7 +1,7 @@
-//! CHECK TABLE: whether the secondary indexes hold what the rows say.
+//! CHECK TABLE: verifies that the secondary indexes agree with the rows.
 //!
-//! Each index is read once, in one view. The entries that the rows should have are counted, and their
-//! checksums added up; so are those that are there. What differs in one entry differs in the sum.
+//! Each index is read once, in one view. The entries that the rows should have are counted and their
+//! checksums summed; the entries that exist likewise. A difference in one entry changes the sum.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use cohort_types::{Columns, SqlResult};
 
 const BATCH_ENTRIES: usize = 1024;
 
-/// Number and sum of checksums of an index's entries.
+/// Number of entries of an index, and sum of their checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Entries {
     count: u64,
@@ -31,7 +31,7 @@ impl Entries {
     }
 }
 
-/// Reads all of the table and tells what is wrong with it.
+/// Reads the whole table and returns a description of each inconsistency.
 pub fn check_entries(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Vec<String>> {
     let open = trx.open_table(table)?;
     let view = trx.read_view()?;

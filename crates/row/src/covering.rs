@@ -1,29 +1,29 @@
-//! Rows out of the entries of a secondary index alone: no clustered row is read.
+//! Covering index scans: rows decoded from entries of a secondary index, without reading the clustered row.
 
 use cohort_catalog::IndexKind;
 use cohort_optimize::Columns;
 use cohort_table::OpenTable;
 use cohort_types::{KeyError, KeyPart, Lane, LaneType, SqlResult, Value};
 
-/// What to do with a part of an entry.
+/// Handling of one part of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// Its value is that of this column.
+    /// Decode the part into this column.
     Take(usize, KeyPart),
     Skip(KeyPart),
 }
 
-/// How the columns wanted are read from an entry.
+/// Decoding steps that extract the wanted columns from an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Covering {
-    /// Of the index's own columns.
+    /// Steps over the index's own columns.
     key: Vec<Step>,
-    /// Of the clustered key behind them.
+    /// Steps over the clustered key that follows them.
     clustered: Vec<Step>,
 }
 
 impl Covering {
-    /// None if the index does not have all the columns, or the clustered index is read anyway.
+    /// Returns `None` if the index lacks a wanted column, or if it is the clustered index.
     pub(super) fn of(table: &OpenTable, index: usize, columns: &Columns) -> Option<Covering> {
         let Columns::Some(wanted) = columns else { return None };
         if index == 0 {
@@ -43,13 +43,14 @@ impl Covering {
                 .collect()
         };
         let (key, mut clustered) = (steps(index), steps(0));
-        // Nothing is behind the clustered key: its tail need not be passed over.
+        // The clustered key is the last part of the entry, so its unused tail needs no skipping.
         let used = clustered.iter().rposition(|step| matches!(step, Step::Take(..))).map_or(0, |n| n + 1);
         clustered.truncate(used);
         missing.is_empty().then_some(Covering { key, clustered })
     }
 
-    /// How a column is read into a lane; None when it is not among those wanted, or has no lane.
+    /// Returns the reader of a column into a vector. Returns `None` if the column is not wanted or has no
+    /// vector type.
     pub(super) fn lane(&self, table: &OpenTable, index: usize, column: usize) -> Option<EntryReader> {
         let is_it = |step: &Step| matches!(step, Step::Take(taken, _) if *taken == column);
         let of = |steps: &[Step], at: usize, mut before: Vec<KeyPart>, in_value| {
@@ -71,7 +72,7 @@ impl Covering {
         }
     }
 
-    /// The row of an entry; columns not wanted are NULL.
+    /// Decodes an entry into a row. Columns that are not wanted are NULL.
     pub(super) fn decode(
         &self,
         table: &OpenTable,
@@ -99,12 +100,12 @@ impl Step {
     }
 }
 
-/// How a column is read from entries into a lane.
+/// A reader of one column of index entries into a vector (`Lane`).
 #[derive(Clone, Debug)]
 pub(super) struct EntryReader {
-    /// The clustered key is the entry's value.
+    /// The clustered key is the value of the entry.
     in_value: bool,
-    /// Parts to pass over.
+    /// Parts to skip.
     before: Vec<KeyPart>,
     part: KeyPart,
     ty: LaneType,
@@ -115,7 +116,7 @@ impl EntryReader {
         self.ty
     }
 
-    /// Appends the element of each entry.
+    /// Appends the column's value of each entry.
     pub(super) fn read<'e>(
         &self,
         entries: impl Iterator<Item = (&'e [u8], &'e [u8])>,

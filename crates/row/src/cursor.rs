@@ -1,36 +1,39 @@
-//! [`TableCursor`]: the rows of one table, one after the other.
+//! [`TableCursor`]: iterates over the rows of one table.
 //!
 //! # Snapshot reads
-//! Entries come in batches from the engine's snapshot. An entry of a secondary index leads to the clustered
-//! row in the same snapshot, which is there by construction. Where the caller wants many rows and no order
-//! ([`TableCursor::in_any_order`]), the entries of a batch are taken in the order of their rows: neighbours
-//! lie in one page, and pages that were read a moment ago are near.
+//! The engine's snapshot returns entries in batches. An entry of a secondary index leads to the clustered
+//! row, which exists in the same snapshot by construction. If the caller wants many rows in no particular
+//! order ([`TableCursor::in_any_order`]), the entries of a batch are visited in the order of their rows.
+//! Neighbouring rows share pages, so most of the pages needed were read recently.
 //!
 //! # Locking reads
-//! Batches of the newest entries are only *candidates*. For each the clustered row is locked, read again
-//! under the lock, and compared with the entry it was found by: a row that meanwhile moved elsewhere in the
-//! scanned index is passed over, and the batch is read again from its entry on: the row may have moved there,
-//! and a key of a unique index may have come to another row. A row whose lock was held before has been moved
-//! by this transaction, which must not change it twice: then the batch stays. Then the caller's filter
-//! decides; a row that does not match is unlocked again under READ COMMITTED (and stays locked otherwise, as
-//! InnoDB's record locks).
+//! Batches of the newest entries are only *candidates*. For each candidate the cursor locks the clustered
+//! row, reads it again under the lock, and compares it with the entry that led to it:
+//! - If the row has moved within the scanned index, the cursor skips it and reads the batch again from that
+//!   entry on, because the row may have moved to a later place, and a key of a unique index may now lead to
+//!   another row.
+//! - If this transaction already held the row's lock, this transaction moved the row itself and must not
+//!   change it twice. Then the batch is not read again.
 //!
-//! Under REPEATABLE READ and SERIALIZABLE the scan also locks the range that it has passed, entry by entry
-//! ([`RangeScan`]); what somebody else has put there and not committed is waited for, and the batch is read
-//! again.
+//! The caller's filter decides last. A row that does not match is unlocked under READ COMMITTED and stays
+//! locked at the other levels, like InnoDB's record locks.
 //!
-//! A clustered scan whose caller changes nothing but the row it is at takes the row from the batch when
+//! Under REPEATABLE READ and SERIALIZABLE the scan also locks the range it has read, entry by entry
+//! ([`RangeScan`]). It waits for other transactions' uncommitted entries in that range, and then reads the
+//! batch again.
+//!
+//! If the caller changes only the current row, a clustered scan takes the row from the batch as long as
 //! nothing has become visible since the batch was read ([`AppliedMark`]).
 //!
-//! A point access by the whole clustered key locks first and reads once. The key stays locked when there is
-//! no row: nobody inserts it before this transaction ends. A point of a unique index that has no entry is
-//! locked in the same way, at the levels that lock ranges.
+//! A point access by the whole clustered key locks first and then reads once. If the row does not exist, the
+//! key stays locked, so that no other transaction inserts it before this one ends. A point of a unique index
+//! without an entry is locked in the same way, at the levels that lock ranges.
 //!
-//! UPDATE under READ COMMITTED looks at the newest version of a row that somebody else has locked, and waits
-//! for it only if that matches.
+//! UPDATE under READ COMMITTED evaluates the newest version of a row that another transaction has locked, and
+//! waits for the lock only if that version matches.
 //!
-//! When all columns wanted lie in the entry itself (in a form that gives the value back), the row is not read
-//! ([`Covering`]).
+//! If the entry itself holds all wanted columns (in a form that restores the value), the cursor does not read
+//! the row ([`Covering`]).
 
 mod gather;
 mod stored;
@@ -53,27 +56,27 @@ use crate::word_scan::WordScan;
 pub(crate) use gather::Into;
 pub use stored::{Stored, StoredBatch};
 
-/// How a cursor reads.
+/// Read options of a cursor.
 #[derive(Clone, Debug)]
 pub struct CursorOptions {
     pub mode: ReadMode,
     pub columns: Columns,
     pub changes: RowChanges,
-    /// Rows that the caller will hardly go beyond (LIMIT), to keep batches small.
+    /// Number of rows the caller is likely to read (LIMIT). Keeps batches small.
     pub rows_expected: Option<u64>,
 }
 
-/// What the transaction itself may do to the table between two rows of a locking scan.
+/// Changes that the transaction itself may make to the table between two rows of a locking scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowChanges {
-    /// Anything: each row is read again under its lock.
+    /// Any change: the cursor reads each row again under its lock.
     #[default]
     Any,
-    /// At most it changes the row yielded last, in its place in the clustered index.
+    /// At most a change of the current row that leaves its clustered key as it is.
     Current,
 }
 
-/// The whole condition on a row, checked again under the lock.
+/// The whole condition on a row, evaluated again under the lock.
 pub type RowFilter<'f> = dyn FnMut(&[Value]) -> SqlResult<bool> + 'f;
 
 /// Accepts every row.
@@ -82,7 +85,7 @@ pub fn every_row(_: &[Value]) -> SqlResult<bool> {
     Ok(true)
 }
 
-/// Takes off a range what a scan has passed, up to `key`.
+/// Removes from `range` the part that a scan has already read, up to `key`.
 fn cut_behind(range: &mut KeyRange, key: &[u8], reverse: bool) {
     match reverse {
         false => range.start = Some(successor(key)),
@@ -91,68 +94,69 @@ fn cut_behind(range: &mut KeyRange, key: &[u8], reverse: bool) {
 }
 
 const BATCH_BYTES: usize = 1 << 20;
-/// Room made before a batch is read; a larger one grows.
+/// Initial capacity of the batch buffer; larger batches grow it.
 const BATCH_BYTES_FIRST: usize = 32 << 10;
 const BATCH_ENTRIES_FIRST: usize = 128;
 const BATCH_ENTRIES_MAX: usize = 4096;
-/// Entries of a batch that are put in the order of their rows, where any order will do.
+/// Minimum number of entries for which a batch is sorted by row, if the caller accepts any order.
 const ORDERED_ENTRIES_MIN: usize = 256;
 
-/// An open scan. It borrows nothing: the transaction is given to each call.
+/// An open scan. It borrows nothing: each call gets the transaction.
 pub struct TableCursor {
     table: Arc<OpenTable>,
     options: CursorOptions,
     view: Option<ReadView>,
     spans: KeySpans,
     span_next: usize,
-    /// What is left of the span being scanned.
+    /// Unread rest of the current span.
     range: Option<KeyRange>,
     batch: Batch,
     batch_at: usize,
-    /// The batch's entries in the order in which they are taken; empty: in their own.
+    /// Visiting order of the batch's entries. If empty, they are visited in index order.
     batch_order: Vec<(u64, u32)>,
     in_any_order: bool,
     batch_entries: usize,
-    /// Taken before the batch was read, where a row of it need not be read again under its lock as long as
-    /// the mark stays.
+    /// Applied mark from before the batch was read, if its rows need no second read under their locks. Valid
+    /// while the engines' mark is unchanged.
     batch_mark: Option<AppliedMark>,
-    /// What the next look into the span counts as, if it is one of its own, and the looks after it.
+    /// Status counters: of the next search in the span (`look`, if it counts separately), and of each step
+    /// after it (`step`).
     look: Option<Counted>,
     step: Counted,
-    /// Clustered key of the row yielded last (locking reads), or of the point that is read.
+    /// Clustered key of the row returned last (locking reads), or of the point being read.
     key: Vec<u8>,
-    /// Row bytes, when they do not lie in the batch.
+    /// Row bytes, if they are not in the batch.
     value: Vec<u8>,
     index_key: Vec<u8>,
     covering: Option<Covering>,
     passing: Option<Passing>,
-    /// What the batch is the first part of, in a locking scan.
+    /// In a locking scan, the range that the batch was read from; the batch is its first part.
     batch_range: KeyRange,
-    /// Where the index was read last, and where the rows that its entries lead to.
+    /// Search hints: the last position read in the index, and in the clustered index.
     near: Near,
     near_row: Near,
-    /// Instead of spans: the keys of rows that have words.
+    /// A full-text scan that replaces the spans: it returns keys of rows that contain given words.
     words: Option<WordScan>,
 }
 
-/// What a cursor that locks ranges keeps of them.
+/// Range-lock state of a cursor that locks ranges.
 struct Passing {
     scan: RangeScan,
-    /// The batch is the last one of its span, whose end is not locked yet.
+    /// The batch is the last one of its span, and the end of the span is not locked yet.
     ends_span: bool,
 }
 
-/// Where the next candidate lies.
+/// Location of the next candidate.
 #[derive(Clone, Copy)]
 enum Candidate {
-    /// `batch_at - 1` of the batch.
+    /// Entry `batch_at - 1` of the batch.
     Entry,
-    /// A point: the key is in `index_key`.
+    /// A point whose key is in `index_key`.
     Point,
 }
 
 impl TableCursor {
-    /// Opens a scan of `spans`, which [`crate::ResolveAccess`] made.
+    /// Opens a scan of `spans`, which [`crate::ResolveAccess`] computed.
     pub fn open(
         trx: &mut SessionTrx,
         table: &Arc<Table>,
@@ -161,15 +165,15 @@ impl TableCursor {
     ) -> SqlResult<TableCursor> {
         let table = trx.open_table(table)?;
         if table.table().is_sequence() {
-            // A transaction that holds the row would hold up everybody's next number, its own too.
+            // Never lock the sequence row here: that would block NEXTVAL in all sessions, including this one.
             options.mode = ReadMode::Snapshot;
         }
         let view = match options.mode {
             ReadMode::Snapshot => Some(trx.read_view()?),
             _ => None,
         };
-        // A view that is older than the key space would find it empty. Locking reads are refused like the
-        // others: a transaction that counts on what it has seen must not change what it cannot see.
+        // A view older than the index would find it empty. Locking reads are refused, too: a transaction that
+        // relies on what it has read must not change rows that its view cannot see.
         let since = table.indexes[0].since.max(table.indexes[spans.index].since);
         if trx.has_view_before(since) {
             return Err(definition_changed());
@@ -182,7 +186,7 @@ impl TableCursor {
         Ok(cursor)
     }
 
-    /// The same for the newest rows, whatever the transaction's view shows.
+    /// Opens a scan of the newest rows, regardless of the transaction's view.
     pub(super) fn open_newest(
         trx: &mut SessionTrx,
         table: &Arc<OpenTable>,
@@ -225,8 +229,8 @@ impl TableCursor {
         Ok(cursor)
     }
 
-    /// Locks the ranges that it passes at every isolation level: a caller that looks for all rows that refer
-    /// to another must meet those, too, that are moved behind it.
+    /// Locks the ranges the scan reads, at every isolation level. A caller that needs all rows that refer to
+    /// another row must not miss rows that move to a place the scan has already left.
     pub(super) fn lock_ranges(mut self) -> TableCursor {
         if let Some(wait) = self.options.mode.locks()
             && !self.table.is_temporary()
@@ -237,18 +241,18 @@ impl TableCursor {
         self
     }
 
-    /// The caller wants no order of rows.
+    /// Allows the cursor to return rows in any order.
     pub fn in_any_order(mut self) -> TableCursor {
         self.in_any_order = true;
         self
     }
 
-    /// How it reads.
+    /// Returns the read mode.
     pub(super) fn mode(&self) -> ReadMode {
         self.options.mode
     }
 
-    /// Starts again with other spans of the same index: the inner table of a join.
+    /// Restarts the cursor on other spans of the same index, for the inner table of a join.
     #[inline]
     pub fn reopen(&mut self, spans: KeySpans) {
         let index = std::mem::replace(&mut self.spans, spans).index;
@@ -265,7 +269,8 @@ impl TableCursor {
         }
     }
 
-    /// The next row that passes the filter: `row` gets a value per column of the table. False at the end.
+    /// Writes the next row that passes the filter to `row`, one value per column of the table. Returns false
+    /// at the end.
     pub fn next(
         &mut self,
         trx: &mut SessionTrx,
@@ -289,49 +294,49 @@ impl TableCursor {
         Ok(false)
     }
 
-    /// Clustered key of the row yielded last. Locking reads only.
+    /// Returns the clustered key of the row returned last. Locking reads only.
     #[inline]
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// Key of the index entry that led to the row yielded last. Scans of ranges only.
+    /// Returns the key of the index entry that led to the row returned last. Range scans only.
     #[inline]
     pub fn entry_key(&self) -> &[u8] {
         self.batch.get(self.current()).0
     }
 
-    /// The number of the entry of the batch that was taken last.
+    /// Returns the batch index of the entry that was taken last.
     fn current(&self) -> usize {
         let n = self.batch_at - 1;
         self.batch_order.get(n).map_or(n, |(_, entry)| *entry as usize)
     }
 
-    /// The table's codecs.
+    /// Returns the open table with its codecs.
     pub fn open_table(&self) -> &OpenTable {
         &self.table
     }
 
-    /// Whether rows can be had by whole batches ([`TableCursor::take_batch`]): ranges in a snapshot, of the
-    /// clustered index or of one whose entries have all that is wanted.
+    /// Returns true if rows are available in whole batches ([`TableCursor::take_batch`]): range scans of a
+    /// snapshot, on the clustered index or on a covering index.
     pub(super) fn reads_batches(&self) -> bool {
         let is_range = |span: &KeySpan| matches!(span, KeySpan::Range(_));
         let has_all = self.spans.index == 0 || self.covering.is_some();
         self.view.is_some() && self.words.is_none() && has_all && self.spans.spans.iter().all(is_range)
     }
 
-    /// How columns are read from entries; None where entries are rows.
+    /// Returns the decoder of index entries, or `None` if entries are whole rows.
     pub(super) fn covering(&self) -> Option<&Covering> {
         self.covering.as_ref()
     }
 
-    /// The index that is read.
+    /// Returns the position of the scanned index.
     pub(super) fn index(&self) -> usize {
         self.spans.index
     }
 
-    /// Passes all entries that are left in the batch, reading the next one if there are none; None at the
-    /// end. [`TableCursor::reads_batches`] has said yes.
+    /// Consumes the remaining entries of the batch and returns their range. Reads the next batch if none
+    /// remain. Returns `None` at the end. Requires [`TableCursor::reads_batches`].
     pub(super) fn take_batch(&mut self, trx: &mut SessionTrx) -> SqlResult<Option<std::ops::Range<usize>>> {
         if self.candidate(trx)?.is_none() {
             return Ok(None);
@@ -343,19 +348,19 @@ impl TableCursor {
         Ok(Some(first..self.batch.len()))
     }
 
-    /// An entry of the batch.
+    /// Returns key and value of an entry of the batch.
     #[inline]
     pub(super) fn entry(&self, n: usize) -> (&[u8], &[u8]) {
         self.batch.get(n)
     }
 
-    /// The row bytes of an entry of the clustered index.
+    /// Returns the row bytes of an entry of the clustered index.
     #[inline]
     pub(super) fn value(&self, n: usize) -> &[u8] {
         self.batch.get(n).1
     }
 
-    /// Decodes the columns wanted of an entry into a row of the whole table.
+    /// Decodes the wanted columns of an entry into a row of the whole table.
     pub(super) fn decode_entry(&self, n: usize, columns: &Columns, row: &mut Vec<Value>) -> SqlResult<()> {
         let (key, value) = self.batch.get(n);
         match &self.covering {
@@ -390,7 +395,7 @@ impl TableCursor {
             if self.passing.as_ref().is_some_and(|passing| passing.ends_span) && !self.pass_end(trx)? {
                 continue;
             }
-            // The look that finds the end of a span.
+            // The search that finds the end of a span.
             if let Some(look) = self.look.take() {
                 trx.counts().count(look);
             }
@@ -417,7 +422,7 @@ impl TableCursor {
         }
     }
 
-    /// Spans of a FULLTEXT index lead to points of the clustered one.
+    /// Turns the spans of a FULLTEXT index into a word scan that returns points of the clustered index.
     fn take_words(&mut self) {
         self.words = None;
         let index = self.spans.index;
@@ -445,15 +450,15 @@ impl TableCursor {
         Passing { scan, ends_span: false }
     }
 
-    /// Locks the range up to the next entry of the batch. False: there may be others before it by now, and
-    /// the batch is read again.
+    /// Locks the range up to the next entry of the batch. Returns false if new entries may have appeared in
+    /// that range; then the batch is read again.
     fn pass_entry(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
         let key = self.batch.get(self.batch_at).0;
         let step = Self::pass(&self.passing, self.options.mode, trx, StepTo::Entry(key))?;
         Ok(self.is_passed(step))
     }
 
-    /// The same up to the end of the span.
+    /// Locks the range up to the end of the span. Returns false as in [`TableCursor::pass_entry`].
     fn pass_end(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
         let step = Self::pass(&self.passing, self.options.mode, trx, StepTo::End)?;
         if let Some(passing) = &mut self.passing {
@@ -479,7 +484,7 @@ impl TableCursor {
         false
     }
 
-    /// Has what is left of the batch read once more.
+    /// Discards the unread part of the batch, so that it is read again.
     fn read_again(&mut self) {
         let mut range = std::mem::take(&mut self.batch_range);
         if self.batch_at > 0 {
@@ -490,8 +495,8 @@ impl TableCursor {
         self.range = Some(range);
     }
 
-    /// The candidate's row is not where it was found: another transaction has moved it, or taken it out. Its
-    /// entry is read again, too: in a unique index it may lead to another row by now.
+    /// Handles a candidate whose row has moved or is gone, because another transaction changed it. Its entry
+    /// is read again as well: in a unique index it may lead to another row now.
     fn row_has_moved(&mut self, entry: Option<usize>) {
         if entry.is_some() && self.passing.is_none() {
             self.batch_at -= 1;
@@ -499,7 +504,7 @@ impl TableCursor {
         }
     }
 
-    /// Counts how a range is entered, and says what the looks into it count as.
+    /// Counts the start of a range, and sets the counters for the searches in it.
     fn begin_range(&mut self, trx: &SessionTrx, range: &KeyRange) {
         let is_whole = range.start.is_none() && range.end.is_none();
         if is_whole && self.spans.index == 0 && !self.spans.reverse {
@@ -514,7 +519,7 @@ impl TableCursor {
         self.step = step;
     }
 
-    /// Reads the next batch of `range` and keeps what is left of it.
+    /// Reads the next batch of `range` and keeps the rest of the range.
     fn fill(&mut self, trx: &mut SessionTrx, mut range: KeyRange) -> SqlResult<()> {
         trx.check_killed()?;
         if let Some(passing) = &mut self.passing {
@@ -563,7 +568,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Puts the entries of the batch in the order of the rows that they lead to, where that pays.
+    /// Sorts the batch's entries by the rows they lead to, if that pays.
     fn order_batch(&mut self) -> SqlResult<()> {
         self.batch_order.clear();
         let reads_rows = self.leads_to_rows() && self.view.is_some();
@@ -590,7 +595,7 @@ impl TableCursor {
             covering.decode(&self.table, self.spans.index, key, value, row)?;
             return Ok(true);
         }
-        // Taken out while it is read by, so that no reference to it is counted.
+        // Moved out during the read, to avoid an atomic reference count.
         let view = self.view.take().expect("snapshot reads have a view");
         let found = self.read_row(trx, ReadAt::View(&view), candidate);
         self.view = Some(view);
@@ -612,7 +617,8 @@ impl TableCursor {
         found.map_err(engine_error)
     }
 
-    /// Puts the candidate's clustered key into `key`; false if a point of a unique index has no entry.
+    /// Writes the candidate's clustered key to `key`. Returns false if a point of a unique index has no
+    /// entry.
     fn find_clustered_key(
         &mut self,
         trx: &mut SessionTrx,
@@ -674,8 +680,8 @@ impl TableCursor {
                 check_unchanged(&self.table, trx, &view, &self.key)?;
             }
             if !is_there && is_unique_point {
-                // Somebody removed the entry. It leads to another row by now, or there is none, which some
-                // levels lock.
+                // Another transaction removed the entry. The key now leads to another row or to none; some
+                // isolation levels lock its absence.
                 trx.unlock_unmatched(clustered, &self.key, lock);
                 trx.check_killed()?;
                 continue;
@@ -691,8 +697,8 @@ impl TableCursor {
         }
     }
 
-    /// Locks the candidate's row. None if it is passed over: SKIP LOCKED, or nobody waits for a row that does
-    /// not match.
+    /// Locks the candidate's row. Returns `None` if it is skipped: by SKIP LOCKED, or because a locked row
+    /// does not match and needs no wait.
     fn lock_candidate(
         &mut self,
         trx: &mut SessionTrx,
@@ -724,9 +730,9 @@ impl TableCursor {
         trx.lock_row(clustered, &self.key, mode, WaitPolicy::Wait).map(Some)
     }
 
-    /// Reads the newest version of the row of clustered key `key`, or takes it from the batch if that is it
-    /// (not so for a caller without the row's lock, which learns the truth under it). False if there is none,
-    /// or it is no longer where it was found.
+    /// Reads the newest version of the row with clustered key `key`. Takes it from the batch if the batch is
+    /// still current (a caller without the row's lock reads it again under the lock). Returns false if the
+    /// row does not exist or has moved.
     fn read_newest(
         &mut self,
         trx: &mut SessionTrx,
@@ -750,20 +756,20 @@ impl TableCursor {
         self.still_at(entry, row)
     }
 
-    /// Locks the key in `index_key`, of which its unique index has no entry, so that it stays so. True if
-    /// there is one by now.
+    /// Locks the key in `index_key`, which has no entry in its unique index, to keep it absent. Returns true
+    /// if an entry has appeared meanwhile.
     fn lock_absent(&mut self, trx: &mut SessionTrx, mode: RowMode, wait: WaitPolicy) -> SqlResult<bool> {
         let id = self.table.indexes[self.spans.index].id;
         let lock = trx.lock_row(id, &self.index_key, mode, wait)?;
         if lock == RowLock::Skipped || !self.find_clustered_key(trx, ReadAt::Latest, Candidate::Point)? {
             return Ok(false);
         }
-        // The row's own lock is the one to hold.
+        // The row exists now, so its own lock replaces this one.
         trx.unlock_new(id, &self.index_key, lock);
         Ok(true)
     }
 
-    /// Whether the row, read again under its lock, still has the index entry by which it was found.
+    /// Returns true if the row, read again under its lock, still has the index entry that led to it.
     fn still_at(&mut self, entry: Option<usize>, row: &[Value]) -> SqlResult<bool> {
         if self.spans.index == 0 {
             return Ok(true);
@@ -780,8 +786,8 @@ impl TableCursor {
     }
 }
 
-/// Numbers entries of an index in the order of the rows that they lead to, or nearly so: behind the first
-/// bytes of the rows' keys.
+/// Appends the numbers of index entries, sorted by the rows they lead to. The order is approximate: it
+/// compares the first 8 bytes of the rows' keys.
 pub(crate) fn order_by_rows(
     table: &OpenTable,
     index: usize,
@@ -799,7 +805,7 @@ pub(crate) fn order_by_rows(
     Ok(())
 }
 
-/// Error 1020 if the newest version of a row, which is locked, is not the one that the view has.
+/// Returns error 1020 if the newest version of a locked row differs from the version in the view.
 pub(crate) fn check_unchanged(
     table: &OpenTable,
     trx: &mut SessionTrx,

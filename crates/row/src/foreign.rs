@@ -1,15 +1,15 @@
-//! [`Foreign`]: what the foreign keys of a table ask of each change of its rows.
+//! [`Foreign`]: enforces the foreign keys of a table for each change of a row.
 //!
 //! # Concepts
-//! - The *child* has the constraint and its columns, the *parent* is referred to
+//! - The *child* table has the constraint and its columns. The constraint refers to the *parent* table
 //!   ([`cohort_catalog::ForeignKey`]).
-//! - A *check* finds the parent's row of a child's row that is new or has a new key (`foreign_check`).
-//! - An *action* finds the child's rows of a parent's row that goes or gets another key, and refuses the
-//!   change or follows it (`foreign_action`). Rows that follow may be parents in turn: a *chain*, of fewer
-//!   than 15 links.
+//! - A *check* looks up the parent row of a child row that is new or has a new key (`foreign_check`).
+//! - An *action* looks up the child rows of a parent row that is deleted or gets another key. It refuses the
+//!   change or applies it to the children (`foreign_action`). Changed children may be parents in turn: a
+//!   *chain*, of fewer than 15 links.
 //!
-//! A table that neither has foreign keys nor is referred to has no `Foreign`: its rows pay one look at an
-//! option. Nor has any table while `foreign_key_checks` is off.
+//! A table that neither has foreign keys nor is referenced has no `Foreign`; its rows pay for one test of an
+//! option. While `foreign_key_checks` is off, no table has one.
 //!
 //! # Steps of one row's change
 //! ```text
@@ -17,26 +17,26 @@
 //! update   claim keys -> check -> refuse, if all children refuse -> write -> actions
 //! delete                          refuse, if all children refuse -> write -> actions
 //! ```
-//! All of this lies below row events: a replica performs actions itself, as MariaDB's do. So rows that an
-//! action changes are not in the binary log, fire no CURRENT_TIMESTAMP, and count as nobody's affected rows.
+//! All of this happens below row events: a replica performs actions itself, like MariaDB's replicas. So rows
+//! that an action changes are not in the binary log, do not trigger ON UPDATE CURRENT_TIMESTAMP, and do not
+//! count as affected rows.
 //!
 //! # Locks
-//! Checks and actions read the newest rows, whatever the isolation level. A check holds the parent's row
-//! shared; a writer that deletes that row, or gives it another key, holds it exclusively before it looks for
-//! children.
-//! So of a child that comes and a parent that goes at the same time the later one waits, and sees what the
-//! earlier one did. A refusing action holds the child's row that it found shared, a following one
-//! exclusively.
+//! Checks and actions read the newest rows at every isolation level. A check holds the parent row shared. A
+//! writer that deletes a parent row, or changes its key, locks the row exclusively before it looks up
+//! children. So if a child insert races with a parent delete, the later one waits and sees the result of the
+//! earlier one. An action that refuses holds the child row it found shared; an action that changes children
+//! holds them exclusively.
 //!
-//! Names: all tables that a statement may come to by its keys, their schemas, are locked when the
-//! writer is opened, behind those that the statement names: parents and refusing children `SharedRead`,
-//! children that follow `SharedWrite`. Names that are locked in another order elsewhere end as a deadlock
-//! (1213). LOCK TABLES need not name them.
+//! Metadata locks: opening the writer locks all tables that the statement may reach through foreign keys, and
+//! their schemas, after the tables that the statement names. Parents and refusing children are locked
+//! `SharedRead`, children that change `SharedWrite`. If another statement locks the same names in another
+//! order, one of the two ends with a deadlock error (1213). LOCK TABLES need not name these tables.
 //!
 //! # On failure
-//! A refused change leaves nothing of its row: the keys it has claimed stay locked, as for duplicates. What
-//! actions had changed by then is undone with the row (`SessionTrx::end_row`), of which the binary log is
-//! told last. A crash knows whole transactions only.
+//! A refused change leaves no trace of its row, except that claimed keys stay locked, as for duplicates.
+//! Changes that actions have made by then are undone with the row (`SessionTrx::end_row`), which is why the
+//! row is logged to the binary log last. Recovery restores whole transactions only.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -53,43 +53,43 @@ use crate::access::{KeySpan, KeySpans};
 use crate::cursor::TableCursor;
 use crate::write::TableWriter;
 
-/// What a table's foreign keys ask; of one writer.
+/// Foreign key state of one writer.
 pub(super) struct Foreign {
-    /// Keys of this table, in the order of the indexes and of their names.
+    /// Foreign keys of this table, ordered by index and name.
     pub(super) parents: Vec<ParentKey>,
-    /// Keys that refer to this table, in the order of the indexes and of their names.
+    /// Foreign keys that refer to this table, ordered by index and name.
     pub(super) children: Vec<ChildKey>,
-    /// Takes the counts of look-ups that no client asked for.
+    /// Status counters for internal lookups, which the client's statement must not count.
     quiet: Arc<SessionCounts>,
 }
 
-/// A key of the table itself.
+/// A foreign key of the table itself (child side).
 pub(super) struct ParentKey {
-    /// Its place among the table's keys.
+    /// Its position among the table's keys.
     pub(super) key: usize,
     pub(super) columns: Vec<usize>,
-    /// The index that begins with them: the key is checked with it.
+    /// The index whose leading columns are the key. The key is checked together with this index.
     pub(super) index: usize,
     pub(super) is_self: bool,
-    /// None: the parent is not there, or no longer fits. No row passes.
+    /// `None` if the parent does not exist or no longer fits. Then every row fails the check.
     pub(super) parent: Option<Place>,
 }
 
-/// A key that refers to the table.
+/// A foreign key that refers to the table (parent side).
 pub(super) struct ChildKey {
     pub(super) child: Arc<Table>,
-    /// Its place among the child's keys.
+    /// Its position among the child's keys.
     pub(super) key: usize,
-    /// The referenced columns here, and the index that begins with them.
+    /// The referenced columns of this table; `index` is the index that begins with them.
     pub(super) columns: Vec<usize>,
     pub(super) index: usize,
     pub(super) is_self: bool,
     pub(super) place: Place,
-    /// Opened when the first row is followed.
+    /// Opened when the first child row changes.
     pub(super) writer: Option<Box<TableWriter>>,
 }
 
-/// Where the rows of the other table are looked up: the first columns of an index.
+/// Lookup path into the other table: the leading columns of an index.
 pub(super) struct Place {
     pub(super) open: Arc<OpenTable>,
     pub(super) index: usize,
@@ -103,7 +103,7 @@ impl ChildKey {
         &self.child.foreign_keys[self.key]
     }
 
-    /// What it does about a change of the parent's row.
+    /// Returns the key's action for a change of the parent row.
     pub(super) fn action(&self, is_update: bool) -> ForeignAction {
         let key = self.foreign_key();
         if is_update { key.on_update } else { key.on_delete }
@@ -111,7 +111,7 @@ impl ChildKey {
 }
 
 impl Foreign {
-    /// None when nothing is asked.
+    /// Returns `None` if no foreign key applies.
     pub(super) fn open(trx: &mut SessionTrx, table: &Arc<OpenTable>) -> SqlResult<Option<Box<Foreign>>> {
         let described = table.table();
         if described.foreign_keys.is_empty() && described.referenced_by.is_empty() {
@@ -147,10 +147,10 @@ impl Foreign {
         for (child, n) in described.references_from(&catalog) {
             let is_self = child.name == described.name;
             let child = if is_self { Arc::clone(described) } else { child };
-            // What was changed while keys were not checked may not fit any more: then nobody is referred to.
+            // A change made while checks were off may not fit any more. Then the key refers to no table.
             let Some(key) = child.foreign_keys.get(n) else { continue };
             let Ok((columns, referred)) = fit(&child, key, described) else { continue };
-            // Without the index, dropped while keys were not checked, all rows are looked at.
+            // Without the index (dropped while checks were off), all rows are scanned.
             let index = leading_index(&child, &key.columns).unwrap_or(0);
             let open = if is_self { Arc::clone(table) } else { trx.open_table(&child)? };
             let place = Place { open, index, columns: key.columns.clone(), cursor: None };
@@ -160,15 +160,15 @@ impl Foreign {
         Ok(Some(Box::new(Foreign { parents, children, quiet: Arc::default() })))
     }
 
-    /// Exchanges the counters of the client's statement for those that nobody reads, and back.
+    /// Swaps the counters of the client's statement with the internal ones, and back.
     pub(super) fn swap_counts(&mut self, trx: &mut SessionTrx) {
         trx.swap_counts(&mut self.quiet);
     }
 }
 
-/// Locks the names of all tables that a change of this table's rows may come to, and answers how the table is
-/// described then: while a name was waited for, its table may have got another one. So names are locked until
-/// nothing was described anew meanwhile.
+/// Locks the names of all tables that a row change may reach, and returns the current table description.
+/// While the thread waits for a name, a table may be redefined. So names are locked until the catalog did not
+/// change during a round.
 fn lock_names(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Arc<Table>> {
     loop {
         let catalog = trx.env().catalog();
@@ -216,7 +216,7 @@ fn lock_name(trx: &mut SessionTrx, name: &TableName, mode: MetadataMode) -> SqlR
 }
 
 impl Place {
-    /// The other table's key of these columns of a row; None if one of them is NULL.
+    /// Returns the other table's key for these columns of a row, or `None` if one of them is NULL.
     pub(super) fn key_of(&self, columns: &[usize], row: &[Value]) -> SqlResult<Option<Vec<u8>>> {
         if columns.iter().any(|column| row[*column].is_null()) {
             return Ok(None);
@@ -230,7 +230,7 @@ impl Place {
         Ok(Some(key))
     }
 
-    /// Whether the columns are all of an index without duplicates.
+    /// Returns true if the columns are all columns of a unique index.
     pub(super) fn is_unique(&self) -> bool {
         let index = &self.open.indexes[self.index];
         let is_unique =
@@ -238,7 +238,7 @@ impl Place {
         is_unique && index.parts.len() == self.columns.len()
     }
 
-    /// Where the rows with this key lie.
+    /// Returns the spans that hold the rows with this key.
     pub(super) fn spans(&self, key: Vec<u8>) -> KeySpans {
         let span = match () {
             () if !self.is_led() => KeySpan::Range(KeyRange::default()),
@@ -248,7 +248,7 @@ impl Place {
         KeySpans { index: self.index, reverse: false, spans: vec![span] }
     }
 
-    /// Whether the index begins with the columns.
+    /// Returns true if the index begins with the columns.
     pub(super) fn is_led(&self) -> bool {
         is_led(self.open.table(), self.index, &self.columns)
     }

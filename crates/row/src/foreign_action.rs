@@ -1,13 +1,13 @@
-//! What a parent's change does to its children: RESTRICT, CASCADE, SET NULL.
+//! Foreign key actions: RESTRICT, CASCADE and SET NULL for the children of a changed parent row.
 //!
-//! Children are looked up one key after the other, in the order of the keys' names, each after what the keys
-//! before have done. Where no key follows the change, they are looked up before the parent is written.
-//! Otherwise the parent is written first: a row that is gone is met by no cycle again, so chains of DELETEs
-//! end. A chain of updates that comes to a table that it updates already is refused.
+//! Children are looked up key by key, in the order of the key names; each lookup sees the changes made for
+//! the keys before. If no key changes children, they are looked up before the parent is written. Otherwise
+//! the parent is written first. A deleted row is never found again by a cycle, so chains of deletes end. A
+//! chain of updates that reaches a table it already updates is refused.
 //!
-//! InnoDB changes a row index by index, and acts when it has come to the index that is referred by. The
-//! entries of later indexes still refuse: so a row that refers to itself refuses its own end.
-//! [`Link::refuses`] stands for these entries.
+//! InnoDB changes a row index by index, and performs an action when it reaches the referenced index. The
+//! entries of later indexes still refuse the change. So a row that refers to itself refuses its own deletion.
+//! [`Link::refuses`] reproduces these entries.
 
 use cohort_base::TableId;
 use cohort_catalog::{ForeignAction, IndexKind};
@@ -21,17 +21,17 @@ use crate::foreign::{ChildKey, Foreign};
 use crate::foreign_check::NewRow;
 use crate::write::{Buffers, TableWriter, Written};
 
-/// A chain has fewer links than this below the statement's own row.
+/// Exclusive limit on the links of a chain, not counting the statement's own row.
 const LINKS_MAX: usize = 15;
 
-/// The change of one row on the way down a chain.
+/// One row change in a chain of actions.
 #[derive(Clone, Copy)]
 pub(super) struct Link<'c> {
     above: Option<&'c Link<'c>>,
     table: TableId,
-    /// The row as it was.
+    /// The row before the change.
     before: &'c [Value],
-    /// The index by which the row is referred to just now.
+    /// The referenced index that is being processed.
     index: usize,
     is_update: bool,
     depth: usize,
@@ -42,8 +42,8 @@ impl Link<'_> {
         (self.is_update && self.table == table) || self.above.is_some_and(|above| above.updates(table))
     }
 
-    /// Whether a row of the chain still refers by this key, in an index that its change has not come to. One
-    /// that goes is passed over by what changes children.
+    /// Returns true if a row of the chain still refers by this key, through an index that its change has not
+    /// reached. Actions that change children skip a row that is being deleted.
     fn refuses(&self, child: &ChildKey, key: &[u8], restricts: bool) -> SqlResult<bool> {
         let place = &child.place;
         if (restricts || self.is_update)
@@ -57,10 +57,10 @@ impl Link<'_> {
     }
 }
 
-/// Why a change is refused.
+/// The reason for a refused change.
 pub(super) enum Refused {
     Error(SqlError),
-    /// A row that follows would have a key that another one has.
+    /// A changed child row would get the key of another row.
     Duplicate {
         table: String,
         key: String,
@@ -73,19 +73,19 @@ impl From<SqlError> for Refused {
     }
 }
 
-/// A row and what becomes of it.
+/// A row with its change.
 #[derive(Clone, Copy)]
 pub(super) struct ChangedRow<'r> {
     pub(super) key: &'r [u8],
     pub(super) before: &'r [Value],
-    /// None: it goes.
+    /// `None` if the row is deleted.
     pub(super) after: Option<&'r [Value]>,
-    /// The key by which it follows its parent.
+    /// The foreign key through which the row follows its parent.
     pub(super) follows: Option<usize>,
 }
 
 impl Refused {
-    /// The client's error; 1761 names the statement's own row.
+    /// Converts to the client's error. Error 1761 names the statement's own row.
     pub(super) fn error(self, table: &OpenTable, row: ChangedRow<'_>, trx: &SessionTrx) -> SqlError {
         let (child, key) = match self {
             Refused::Error(error) => return error,
@@ -103,7 +103,7 @@ impl Refused {
     }
 }
 
-/// What stands beside error 1296.
+/// Returns the diagnostic that accompanies error 1296.
 pub fn chain_too_long() -> SqlError {
     let text = format!(
         "InnoDB: Cannot delete/update rows with cascading foreign key constraints that exceed max depth of \
@@ -113,8 +113,8 @@ pub fn chain_too_long() -> SqlError {
 }
 
 impl Foreign {
-    /// Changes or removes a row and all that follows it. A refusal leaves nothing of it, at the top of a
-    /// chain.
+    /// Updates or deletes a row, and applies the actions to its children. A refused change at the top of a
+    /// chain leaves no trace.
     pub(super) fn change(
         &mut self,
         trx: &mut SessionTrx,
@@ -170,7 +170,7 @@ impl Foreign {
         self.swap_counts(trx);
         let outcome = concerned.iter().try_for_each(|n| {
             let child = &mut self.children[*n];
-            // The row's own link has come to this index.
+            // The row's own link has reached this index.
             let own = link.filter(|link| std::ptr::eq(link.before, row.before));
             let own = own.map(|link| Link { index: child.index, ..*link });
             child.act(trx, row, own.as_ref().or(link))
@@ -181,13 +181,14 @@ impl Foreign {
 }
 
 impl ChildKey {
-    /// Whether rows may refer to what is changed of a row.
+    /// Returns true if rows may refer to the changed part of the row.
     fn concerns(&self, row: &ChangedRow<'_>) -> bool {
         let is_changed = |after: &[Value]| self.columns.iter().any(|c| row.before[*c] != after[*c]);
         self.columns.iter().all(|c| !row.before[*c].is_null()) && row.after.is_none_or(is_changed)
     }
 
-    /// `link`: the change of the parent's row, or, before that is written, of the one that it follows.
+    /// Finds the children and applies the action. `link`: the change of the parent row, or, before that is
+    /// written, of the row above it in the chain.
     fn act(
         &mut self,
         trx: &mut SessionTrx,
@@ -215,7 +216,7 @@ impl ChildKey {
         let is_led = self.place.is_led();
         let spans = self.place.spans(key.clone());
         let cursor = match self.place.cursor.take() {
-            // One statement may refuse and follow by the same key: ON DUPLICATE KEY UPDATE, REPLACE.
+            // One statement may both refuse and change by the same key: ON DUPLICATE KEY UPDATE, REPLACE.
             Some(mut cursor) if cursor.mode() == mode => {
                 cursor.reopen(spans);
                 cursor
@@ -240,7 +241,7 @@ impl ChildKey {
         Ok(())
     }
 
-    /// Does to a child's row what its parent's change asks for.
+    /// Applies the action to one child row.
     fn follow(
         &mut self,
         trx: &mut SessionTrx,
@@ -280,7 +281,8 @@ impl ChildKey {
         }
     }
 
-    /// The child's row with the parent's new key, or without one; error 1451 if it cannot have it.
+    /// Returns the child row with the parent's new key, or with NULL. Returns error 1451 if it cannot take
+    /// that key.
     fn following(
         &self,
         child: &[Value],
@@ -316,7 +318,7 @@ impl ChildKey {
         Ok(after)
     }
 
-    /// Error 1451.
+    /// Returns error 1451.
     fn refused(&self) -> SqlError {
         let constraint = named_constraint(&self.child, self.foreign_key());
         let text =
@@ -324,7 +326,7 @@ impl ChildKey {
         SqlError::new(ErrorCode::RowIsReferenced, text)
     }
 
-    /// Error 1296.
+    /// Returns error 1296.
     fn too_deep(&self) -> SqlError {
         let constraint = named_constraint(&self.child, self.foreign_key());
         SqlError::new(ErrorCode::GetErrmsg, format!("Got error 193 '{constraint}' from InnoDB"))

@@ -1,4 +1,4 @@
-//! Whether a row has its parent: the child's side of a foreign key.
+//! The child side of a foreign key: checks that a row's parent exists.
 
 use cohort_engine::ReadAt;
 use cohort_locks::RowMode;
@@ -13,16 +13,17 @@ use crate::foreign::{Foreign, ParentKey, Place};
 /// A row that is about to be written.
 #[derive(Clone, Copy)]
 pub(super) struct NewRow<'r> {
-    /// What it was, and its clustered key then.
+    /// The row before the change, and its clustered key.
     pub(super) before: Option<(&'r [Value], &'r [u8])>,
     pub(super) after: &'r [Value],
-    /// The key by which it follows its parent: that one is half changed, and not asked.
+    /// The key through which the row follows its parent. It is not checked, because the parent change is
+    /// incomplete.
     pub(super) follows: Option<usize>,
 }
 
 impl Foreign {
-    /// Error 1452 unless each key that is new to the row has a parent, which is locked. `index`: only the
-    /// keys that are checked with this index.
+    /// Locks the parent of each key that is new to the row. Returns error 1452 if one is missing. With
+    /// `index`, checks only the keys that belong to this index.
     pub(super) fn check(
         &mut self,
         trx: &mut SessionTrx,
@@ -45,7 +46,7 @@ impl Foreign {
 impl ParentKey {
     fn check(&mut self, trx: &mut SessionTrx, table: &OpenTable, row: NewRow<'_>) -> SqlResult<()> {
         let is_same = |before: &[Value]| self.columns.iter().all(|c| before[*c] == row.after[*c]);
-        // A row that moves takes its keys to another place: each is looked at again there.
+        // A row whose clustered key changes gets new index entries, so each of its keys is checked again.
         let moves = |before: &[Value]| {
             !self.is_self && table.indexes[0].parts.iter().any(|(c, _)| before[*c] != row.after[*c])
         };
@@ -58,8 +59,8 @@ impl ParentKey {
         }
         let Some(parent) = &mut self.parent else { return Err(refused(table, self.key)) };
         let Some(key) = parent.key_of(&self.columns, row.after)? else { return Ok(()) };
-        // The row may be its own parent, as far as its indexes are written by then: as it is going to be, or
-        // as it was.
+        // The row may be its own parent, through indexes that are already written: with its new key or with
+        // its old one.
         let is_written = self.is_self && parent.index < self.index;
         if is_written && parent.key_of(&parent.columns, row.after)?.as_ref() == Some(&key) {
             return Ok(());
@@ -72,7 +73,7 @@ impl ParentKey {
     }
 }
 
-/// Error 1452.
+/// Returns error 1452.
 fn refused(table: &OpenTable, key: usize) -> SqlError {
     let described = table.table();
     let constraint = named_constraint(described, &described.foreign_keys[key]);
@@ -81,7 +82,8 @@ fn refused(table: &OpenTable, key: usize) -> SqlError {
 }
 
 impl Place {
-    /// Whether there is a row with this key, other than that of clustered key `own`; it is locked shared.
+    /// Returns true if a row with this key exists, other than the row with clustered key `own`. Locks it
+    /// shared.
     fn find(&mut self, trx: &mut SessionTrx, key: Vec<u8>, own: Option<&[u8]>) -> SqlResult<bool> {
         if self.index == 0 && self.is_unique() {
             return match own == Some(&key) {
@@ -100,7 +102,8 @@ impl Place {
             }
             None => {
                 let cursor = TableCursor::open_newest(trx, &self.open, spans, options)?;
-                // A row that somebody else has inserted and not committed is waited for at every level.
+                // Waits for a row that another transaction has inserted but not committed, at every isolation
+                // level.
                 if self.is_unique() { cursor.lock_ranges() } else { cursor }
             }
         };

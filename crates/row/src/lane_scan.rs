@@ -1,21 +1,21 @@
-//! [`LaneScan`]: the rows of a snapshot scan, a batch at a time.
+//! [`LaneScan`]: vectorized snapshot scan.
 //!
 //! # Concepts
-//! A batch of the engine holds some thousand rows as bytes: entries of the clustered index, or of one that
-//! has all columns that are wanted (a covering index). The conditions of the scan are asked of all of them,
-//! one condition after the other: it reads its own columns of the rows that are left ([`ColumnReader`]), runs
-//! its program ([`LaneProgram`]) and *selects* rows. Only those that passed all conditions are decoded, and
-//! of these only the columns that are yielded.
+//! A batch of the engine holds some thousand rows as bytes: entries of the clustered index, or of a covering
+//! index. The scan applies its conditions to the whole batch, one condition after the other. Each condition
+//! reads its own columns of the rows still selected ([`ColumnReader`]), runs its vectorized program
+//! ([`LaneProgram`]) and narrows the *selection*. Only rows that pass all conditions are decoded, and of
+//! these only the output columns.
 //!
 //! # Order of conditions
-//! The conditions that have a program come first as far as they stand first in the statement; from the first
-//! one on that has none, all are asked row by row ([`LaneScan::rest`]). So no condition that warns is asked
-//! of more or of fewer rows than it would be otherwise.
+//! The leading conditions of the statement that compile to programs are evaluated vectorized. From the first
+//! one that does not compile, all conditions are evaluated row by row ([`LaneScan::rest`]). So a condition
+//! that can raise warnings is evaluated for exactly the rows for which it would be evaluated otherwise.
 //!
-//! # When rows are not plain
-//! Rows written before a column was added, and such as are longer than 64 KiB, are decoded and asked row by
-//! row, the whole batch with them. So is a batch in which a number does not fit 64 bits. Entries of other
-//! indexes are always plain.
+//! # Rows that are not plain
+//! Rows written before a column was added, and rows longer than 64 KiB, are not *plain*. If a batch contains
+//! one, the whole batch is decoded and evaluated row by row. A batch with a number that does not fit 64 bits
+//! is handled in the same way. Entries of secondary indexes are always plain.
 
 use std::ops::Range;
 
@@ -31,35 +31,35 @@ use crate::covering::EntryReader;
 use crate::cursor::TableCursor;
 use crate::steps::row_done;
 
-/// Steps that a row of a batch counts for.
+/// Evaluation steps that a row of a batch counts for.
 const STEPS_OF_A_ROW: u32 = 2;
 
-/// What reads a scan by batches.
+/// A vectorized scan.
 pub struct LaneScan {
     conditions: Vec<LaneCondition>,
-    /// Asked row by row of what the others let pass.
+    /// Conditions without a program, evaluated row by row for the rows that passed the others.
     rest: Option<Expr>,
-    /// Columns that `rest` and the expressions of conditions read.
+    /// Columns read by `rest` and by the expressions of conditions.
     columns: Columns,
-    /// Numbers of the entries of the batch that passed.
+    /// Batch entries that passed.
     selected: Vec<u32>,
-    /// The one of these that is next.
+    /// Position of the next one.
     at: usize,
     /// A decoded row of the whole table.
     row: Vec<Value>,
-    /// Of the columns yielded, if all have lanes.
+    /// Readers of the output columns, if all have vector types.
     yields: Option<Vec<ColumnReader>>,
     /// All entries of the batch are plain.
     is_plain: bool,
-    /// Entries read since somebody asked.
+    /// Entries read since the last [`LaneScan::take_examined`].
     examined: u64,
 }
 
-/// How a column is read.
+/// Reader of one column.
 enum ColumnReader {
-    /// From rows.
+    /// Reads from row bytes.
     Row(LaneReader),
-    /// From the entries of a secondary index.
+    /// Reads from the entries of a secondary index.
     Entry(EntryReader),
 }
 
@@ -72,7 +72,7 @@ struct LaneCondition {
 }
 
 impl LaneScan {
-    /// What reads this scan; None if it is read row by row.
+    /// Builds the vectorized reader of this scan, or returns `None` if it must be read row by row.
     pub fn of(cursor: &TableCursor, scan: &Scan, eval: &EvalContext<'_>) -> Option<LaneScan> {
         match cursor.reads_batches() && !scan.with_key {
             true => LaneScan::new(cursor, scan, eval),
@@ -80,7 +80,7 @@ impl LaneScan {
         }
     }
 
-    /// What asks the conditions of a scan and yields its columns, wherever its entries come from.
+    /// Builds the filter and output part of a scan, independent of the source of its entries.
     pub(crate) fn new(cursor: &TableCursor, scan: &Scan, eval: &EvalContext<'_>) -> Option<LaneScan> {
         let reader_of = |column: usize| ColumnReader::of(cursor, column);
         let type_of = |column: usize| reader_of(column).map(|reader| reader.ty());
@@ -115,18 +115,18 @@ impl LaneScan {
         })
     }
 
-    /// The types of the columns yielded, if all have lanes.
+    /// Returns the types of the output columns, if all have vector types.
     pub fn types(&self) -> Option<Vec<LaneType>> {
         Some(self.yields.as_ref()?.iter().map(ColumnReader::ty).collect())
     }
 
-    /// Entries that were read since this was asked last.
+    /// Returns the number of entries read since the last call.
     pub fn take_examined(&mut self) -> u64 {
         std::mem::take(&mut self.examined)
     }
 
-    /// Appends the columns yielded by at most `want` rows, and says of how many; fewer at the end, and when
-    /// the batch is full.
+    /// Appends the output columns of at most `want` rows and returns the number of rows. It is smaller at the
+    /// end, and when the batch is full.
     pub fn next_rows(
         &mut self,
         cursor: &mut TableCursor,
@@ -161,8 +161,8 @@ impl LaneScan {
         Ok(rows)
     }
 
-    /// Replaces the lanes by those of the rows of one batch that pass; false at the end. [`LaneScan::types`]
-    /// says of which types they are.
+    /// Replaces the vectors by those of one batch's passing rows. Returns false at the end.
+    /// [`LaneScan::types`] gives their types.
     pub fn next_lanes(
         &mut self,
         cursor: &mut TableCursor,
@@ -180,12 +180,12 @@ impl LaneScan {
         Ok(true)
     }
 
-    /// The entries selected that were not yielded yet.
+    /// Returns the selected entries that were not returned yet.
     pub(crate) fn all_selected(&self) -> &[u32] {
         &self.selected[self.at..]
     }
 
-    /// Appends the lanes of the columns yielded of all of these.
+    /// Appends the output columns of all of these to the vectors.
     pub(crate) fn read_selected(&mut self, cursor: &TableCursor, lanes: &mut Lanes) -> SqlResult<()> {
         debug_assert_eq!(
             self.yields.as_ref().map(Vec::len),
@@ -206,7 +206,7 @@ impl LaneScan {
         Ok(())
     }
 
-    /// Reads a batch and selects the rows that pass; false at the end.
+    /// Reads a batch and selects the passing rows. Returns false at the end.
     fn select(
         &mut self,
         cursor: &mut TableCursor,
@@ -219,30 +219,30 @@ impl LaneScan {
         Ok(true)
     }
 
-    /// Forgets the rows selected.
+    /// Clears the selection.
     pub(crate) fn forget(&mut self) {
         self.selected.clear();
         self.at = 0;
     }
 
-    /// Whether conditions are asked row by row.
+    /// Returns true if some conditions are evaluated row by row.
     pub(crate) fn asks_by_rows(&self) -> bool {
         self.rest.is_some()
     }
 
-    /// The entry selected that is next.
+    /// Returns the next selected entry.
     #[inline]
     pub(crate) fn selected(&self) -> Option<usize> {
         self.selected.get(self.at).map(|n| *n as usize)
     }
 
-    /// Goes behind it.
+    /// Advances to the next selected entry.
     #[inline]
     pub(crate) fn pass(&mut self) {
         self.at += 1;
     }
 
-    /// Appends the columns that are yielded of an entry.
+    /// Appends the output columns of an entry.
     #[inline]
     pub(crate) fn yield_entry(
         &mut self,
@@ -257,7 +257,7 @@ impl LaneScan {
         }
     }
 
-    /// Selects those of some entries of the cursor's batch that pass.
+    /// Selects the passing entries from a range of the cursor's batch.
     pub(crate) fn select_of(
         &mut self,
         cursor: &TableCursor,
@@ -287,7 +287,7 @@ impl LaneScan {
 }
 
 impl LaneCondition {
-    /// Keeps the rows that pass; false, and nothing done, when a number does not fit.
+    /// Keeps the rows that pass. Returns false, with the selection unchanged, if a number does not fit.
     fn select(
         &mut self,
         cursor: &TableCursor,
@@ -328,7 +328,7 @@ impl ColumnReader {
         }
     }
 
-    /// Appends the lengths of the selected rows' texts to a lane, or the column where that is as cheap.
+    /// Appends the lengths of the selected rows' texts to a vector, or the texts where that is as cheap.
     fn read_lens(
         &self,
         cursor: &TableCursor,
@@ -345,7 +345,7 @@ impl ColumnReader {
         }
     }
 
-    /// Appends the column of the selected rows to a lane.
+    /// Appends the column of the selected rows to a vector.
     fn read(&self, cursor: &TableCursor, selected: &[u32], is_plain: bool, lane: &mut Lane) -> SqlResult<()> {
         let table = cursor.open_table();
         match self {
@@ -365,7 +365,7 @@ impl ColumnReader {
     }
 }
 
-/// The same where not all rows are plain.
+/// Appends a column of rows that are not all plain to a vector.
 fn read_unlike_rows<'r>(
     table: &OpenTable,
     reader: &LaneReader,
@@ -379,7 +379,7 @@ fn read_unlike_rows<'r>(
     })
 }
 
-/// Appends the columns of an entry to a row. `whole` is room for a row of the table.
+/// Appends the output columns of an entry to a row. `whole` is a buffer for a row of the table.
 fn yield_row(
     cursor: &TableCursor,
     n: usize,
@@ -397,7 +397,7 @@ fn yield_row(
     Ok(())
 }
 
-/// Asks a condition row by row and keeps the rows that pass.
+/// Evaluates a condition row by row and keeps the rows that pass.
 fn ask_each(
     cursor: &TableCursor,
     columns: &Columns,

@@ -1,26 +1,26 @@
-//! Rows of a table: access by index, writes with index maintenance.
+//! Rows of a table: access through an index, and writes that maintain all indexes.
 //!
-//! Everything happens in a session's transaction ([`cohort_trx::SessionTrx`]) on tables that are ready for
-//! use ([`cohort_table::OpenTable`]); statements and sessions are not known here.
+//! All work happens in a session's transaction ([`cohort_trx::SessionTrx`]) on open tables
+//! ([`cohort_table::OpenTable`]). This crate knows neither statements nor sessions.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `access` | [`KeySpans`]: which part of which index is read, as bytes |
-//! | `resolve` | [`ResolveAccess`]: from the planner's choice to them: keys computed and converted to the columns' types |
-//! | `cursor` | [`TableCursor`]: rows one after the other, from a snapshot or under locks |
-//! | `point` | the row of one key, without a cursor |
-//! | `lane_scan` | [`LaneScan`]: the rows of a snapshot scan, a batch at a time |
-//! | `match_scan` | [`MatchScan`]: the rows that match many rows of a join's other side |
-//! | `word_scan` | rows that have words, by a FULLTEXT index |
-//! | `covering` | rows out of index entries alone |
-//! | `write` | [`TableWriter`]: insert, update, delete with locks, unique checks and all indexes |
-//! | `foreign` | what the foreign keys of a table ask of each change of its rows |
-//! | `foreign_check` | whether a row has its parent |
-//! | `foreign_action` | what a parent's change does to its children |
-//! | `build`, `catch_up` | filling a new index or a copied table; what writers touch meanwhile |
-//! | `check` | whether secondary indexes hold what the rows say |
-//! | `trail` | [`Trail`]: where searches ended, so that the next one goes on there |
-//! | `steps` | how long loops over rows look for KILL |
+//! | `access` | [`KeySpans`]: the part of an index to read, as encoded keys |
+//! | `resolve` | [`ResolveAccess`]: computes the spans of a planned access from its key expressions |
+//! | `cursor` | [`TableCursor`]: returns rows one by one, from a snapshot or under locks |
+//! | `point` | reads the row of one key without a cursor |
+//! | `lane_scan` | [`LaneScan`]: a vectorized snapshot scan, one batch at a time |
+//! | `match_scan` | [`MatchScan`]: batched index lookups for many rows of a join's outer side |
+//! | `word_scan` | full-text lookup: rows that contain given words, from a FULLTEXT index |
+//! | `covering` | rows decoded from index entries alone (covering index) |
+//! | `write` | [`TableWriter`]: insert, update and delete, with locks, unique checks and all indexes |
+//! | `foreign` | foreign keys: the checks and actions that a row change requires |
+//! | `foreign_check` | checks that a row's parent exists |
+//! | `foreign_action` | applies a parent's change to its child rows |
+//! | `build`, `catch_up` | fills a new index or a copied table, and applies concurrent changes to it |
+//! | `check` | compares secondary indexes with the rows |
+//! | `trail` | [`Trail`]: search-position cache: the next search resumes where the last one ended |
+//! | `steps` | how often loops over rows check for KILL |
 
 mod access;
 mod build;

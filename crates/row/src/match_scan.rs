@@ -1,16 +1,17 @@
-//! [`MatchScan`]: the rows of a table that match many rows of a join's other side.
+//! [`MatchScan`]: index lookups of a join, for a batch of outer rows at once.
 //!
 //! # Concepts
-//! Going through the matches of one row takes a handful of calls and a decoded row for each entry. Here the
-//! entries of many rows are gathered in one batch, each with the number of the row that it is a match of, and
-//! the scan's conditions are asked of all of them as of a scan's ([`LaneScan`]).
+//! Looking up the matches of one row costs a handful of calls and a decoded row per entry. This scan gathers
+//! the entries for many outer rows in one batch, each tagged with the number of its outer row. It then
+//! applies the scan's conditions to the whole batch, like a [`LaneScan`].
 //!
-//! Entries of a secondary index that lead to rows (*leads*) are gathered first, and their rows are read some
-//! at a time. Where the caller takes matches in any order, they are read in the order of their own keys:
-//! neighbours lie in one page, and pages that were read a moment ago are near.
+//! If entries of a secondary index lead to rows (*leads*), they are gathered first, and their rows are read
+//! in portions. If the caller accepts matches in any order, the rows are read in the order of their clustered
+//! keys: neighbouring rows share pages, so most of the pages needed were read recently.
 //!
 //! # Order
-//! Otherwise the matches of a row come together, in the order of the index, and rows in theirs.
+//! Otherwise the matches of one outer row are returned together, in index order, and outer rows in their
+//! order.
 
 use cohort_engine::Batch as Entries;
 use cohort_expr::EvalContext;
@@ -24,28 +25,29 @@ use crate::cursor::{Into, TableCursor, order_by_rows};
 use crate::lane_scan::LaneScan;
 use crate::resolve::ResolveAccess;
 
-/// Entries of a batch, and their bytes, after which no more are gathered. They stay in the processor's caches
-/// while their conditions are asked.
+/// Limits of a batch in entries and bytes. A batch of this size stays in the processor's caches while its
+/// conditions are evaluated.
 const ENTRIES_AT_ONCE: usize = 1024;
 const BYTES_AT_ONCE: usize = 256 << 10;
-/// Rows that are looked for at once.
+/// Maximum number of rows looked up at once.
 const ROWS_AT_ONCE: usize = 128;
-/// The same of leads, which are short.
+/// Limits of a batch of leads, which are short.
 const LEADS_AT_ONCE: usize = 32 << 10;
 const LEAD_BYTES_AT_ONCE: usize = 1 << 20;
-/// So many leads are put in the order of their rows.
+/// Minimum number of leads for which they are sorted by row.
 const ORDERED_LEADS_MIN: usize = 64;
-/// Matches of a row, as the optimizer expects them, beyond which not all are read where one may do.
+/// Estimated matches per row above which a lookup that needs only one match is done row by row.
 const FEW_MATCHES: f64 = 8.0;
 
-/// The matches of some rows.
+/// A batched lookup for a set of outer rows.
 pub struct MatchScan {
-    /// Asks the conditions.
+    /// Evaluates the conditions.
     lanes: LaneScan,
     matching: Matching,
-    /// Which row each entry of the cursor's batch is a match of.
+    /// Outer row of each entry in the cursor's batch.
     of: Vec<u32>,
-    /// The row whose spans are computed next, and what is left of the spans of the one before it.
+    /// The outer row whose spans are computed next; `spans` and `rest` are the unread spans of the row
+    /// before.
     next_row: usize,
     spans: std::vec::IntoIter<KeySpan>,
     rest: Option<KeySpan>,
@@ -53,19 +55,19 @@ pub struct MatchScan {
     looks: u64,
 }
 
-/// Entries that lead to rows.
+/// Gathered entries that lead to rows.
 #[derive(Default)]
 struct Leads {
     entries: Entries,
     of: Vec<u32>,
-    /// In which order their rows are read: their numbers behind the first bytes of the rows' keys.
+    /// Reading order: entry numbers, sorted by the first bytes of the rows' keys.
     order: Vec<(u64, u32)>,
-    /// The next one of these.
+    /// Position in `order`.
     at: usize,
 }
 
 impl MatchScan {
-    /// What finds matches so; None if they are looked for row by row.
+    /// Builds the batched lookup, or returns `None` if matches must be looked up row by row.
     pub fn of(
         cursor: &TableCursor,
         scan: &Scan,
@@ -76,7 +78,7 @@ impl MatchScan {
             return None;
         }
         let lanes = LaneScan::new(cursor, scan, eval)?;
-        // What is not asked for must not warn.
+        // A condition must not warn about rows that would not have been read.
         if matching == Matching::Until && (scan.rows > FEW_MATCHES || lanes.asks_by_rows()) {
             return None;
         }
@@ -92,7 +94,7 @@ impl MatchScan {
         })
     }
 
-    /// Forgets all matches: other rows come.
+    /// Discards all matches before the next set of outer rows.
     pub fn begin(&mut self, cursor: &mut TableCursor) {
         cursor.begin_gathering();
         self.lanes.forget();
@@ -105,14 +107,14 @@ impl MatchScan {
         }
     }
 
-    /// Entries that were read, and rows whose matches were looked for, since this was asked last.
+    /// Returns the entries read and the rows looked up since the last call.
     pub fn take_examined(&mut self) -> (u64, u64) {
         (self.lanes.take_examined(), std::mem::take(&mut self.looks))
     }
 
-    /// Appends the columns yielded of the next match, and says of which row it is. With `n` it is one of this
-    /// row; rows are asked for in their order. None: there are no more.
-    #[allow(clippy::too_many_arguments)] // a scan with its surroundings
+    /// Appends the output columns of the next match and returns its outer row. With `n`, returns only matches
+    /// of that row; rows must be requested in order. Returns `None` at the end.
+    #[allow(clippy::too_many_arguments)] // a scan with its context
     pub fn next(
         &mut self,
         cursor: &mut TableCursor,
@@ -147,9 +149,9 @@ impl MatchScan {
         }
     }
 
-    /// Appends the lanes of the next matches in the order in which they are read, and to `of` the number of
-    /// the row of each; false when there are no more.
-    #[allow(clippy::too_many_arguments)] // a scan with its surroundings
+    /// Appends the next matches to the vectors, in reading order, and the outer row of each to `of`. Returns
+    /// false at the end.
+    #[allow(clippy::too_many_arguments)] // a scan with its context
     pub fn next_lanes(
         &mut self,
         cursor: &mut TableCursor,
@@ -172,7 +174,7 @@ impl MatchScan {
         Ok(true)
     }
 
-    /// Whether entries may come of a row, or of one before it, or rows of leads.
+    /// Returns true if row `n` or an earlier one may have more entries, or leads whose rows are unread.
     fn has_more_of_last(&self, n: usize) -> bool {
         let of_spans = self.next_row == n + 1 && (self.rest.is_some() || self.spans.len() > 0);
         let of_leads = |leads: &Leads| {
@@ -181,7 +183,7 @@ impl MatchScan {
         of_spans || self.leads.as_ref().is_some_and(of_leads)
     }
 
-    /// Gathers a batch; false when there is nothing left.
+    /// Gathers a batch. Returns false at the end.
     fn gather(
         &mut self,
         cursor: &mut TableCursor,
@@ -210,7 +212,7 @@ impl MatchScan {
         Ok(!self.of.is_empty())
     }
 
-    /// Gathers the rows that leads lead to, and leads when there are none left.
+    /// Gathers rows for the leads, after gathering more leads if none remain.
     fn gather_rows(
         &mut self,
         cursor: &mut TableCursor,
@@ -256,12 +258,12 @@ impl MatchScan {
         Ok(())
     }
 
-    /// Entries of a span that are gathered at once.
+    /// Returns the maximum number of entries to gather from a span.
     fn limit(&self, room: usize) -> usize {
         if self.matching == Matching::One { 1 } else { room }
     }
 
-    /// Leaves out what is left of a row's spans where one match is enough.
+    /// Skips the remaining spans of a row that needs only one match.
     fn skip_rest(&mut self, is_found: bool) {
         if is_found && self.matching == Matching::One {
             self.rest = None;
@@ -269,7 +271,7 @@ impl MatchScan {
         }
     }
 
-    /// What is gathered next.
+    /// Returns the next span to gather.
     fn next_span(
         &mut self,
         cursor: &TableCursor,

@@ -1,11 +1,11 @@
-//! The row of one key in a snapshot: what a cursor would find, without one.
+//! Snapshot read of one row by its key, without a cursor.
 
 use cohort_engine::ReadAt;
 use cohort_table::{OpenTable, definition_changed};
 use cohort_trx::{Counted, SessionTrx, engine_error};
 use cohort_types::SqlResult;
 
-/// Reads the row of a clustered key as it is stored into `value`; false if there is none.
+/// Reads the stored row of a clustered key into `value`. Returns false if it does not exist.
 pub fn read_point(
     trx: &mut SessionTrx,
     table: &OpenTable,
@@ -14,7 +14,7 @@ pub fn read_point(
 ) -> SqlResult<bool> {
     let view = trx.read_view()?;
     let clustered = &table.indexes[0];
-    // A view that is older than the key space would find it empty.
+    // A view older than the index would find it empty.
     if trx.has_view_before(clustered.since) {
         return Err(definition_changed());
     }

@@ -1,8 +1,8 @@
-//! An [`Access`] with its keys computed.
+//! [`ResolveAccess`]: computes the key spans of an [`Access`].
 //!
-//! A key value is converted to the column's type only where nothing is lost and the order of the index is the
-//! order of the comparison; otherwise the span is widened at that place, down to the whole index. The
-//! caller's condition, which is checked on every row, then decides.
+//! A key value is converted to the column's type only if the conversion is lossless and the index order
+//! equals the comparison order. Otherwise the span is widened at that column, in the worst case to the whole
+//! index. The caller's condition, checked on every row, then decides.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -19,33 +19,33 @@ use cohort_types::{
 
 use crate::access::{KeySpan, KeySpans};
 
-/// A key value as the column can hold it.
+/// A key value converted to the column's type.
 enum KeyValue {
-    /// The same value.
+    /// The value converts without loss.
     Exact(Value),
-    /// An integer column lies on both sides of it: the nearest value below.
+    /// Falls between two integers; holds the lower one.
     Between(i128),
-    /// Nothing is equal to it, and none of the column's values lies between it and this one.
+    /// No column value is equal to it, and none lies between it and this one.
     Near(Value),
-    /// It is about a change of the clock: what may be equal to it lies between these.
+    /// A time near a change of the zone's clock: equal values may lie anywhere between these two.
     About(Value, Value),
-    /// NULL, or beyond all values of the type on this side: nothing is equal to it.
+    /// No column value is equal: NULL, or below or above all values of the type.
     Null,
     Below,
     Above,
-    /// Cannot be told: no narrowing.
+    /// Unknown: the span cannot be narrowed.
     Unknown,
 }
 
-/// Computes the keys of an access.
+/// Computation of an access's keys (an extension trait, because [`Access`] belongs to the optimizer).
 pub trait ResolveAccess {
-    /// `row` holds the columns of the tables before in a join.
+    /// Computes the spans. `row` holds the columns of the preceding tables of a join.
     fn resolve(&self, table: &OpenTable, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
         self.resolve_exactly(table, row, ctx).map(|(spans, _)| spans)
     }
 
-    /// The same, and whether the spans hold no row that the conditions they were made from would not let
-    /// pass: all values were integers (or NULL) for integer columns.
+    /// Computes the spans, and returns true if they are exact: every row in them satisfies the conditions
+    /// they were made from. This holds if all values were integers (or NULL) for integer columns.
     fn resolve_exactly(
         &self,
         table: &OpenTable,
@@ -90,7 +90,8 @@ impl ResolveAccess for Access {
     }
 }
 
-/// The words of a search, without one of which no row is found; all rows where there are no such.
+/// Returns the spans of a full-text search: those of the words one of which every match must contain. Returns
+/// the whole table if there are no such words.
 fn resolve_words(index: usize, search: &Expr, ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
     let range = |(start, end)| KeySpan::Range(KeyRange { start: Some(start), end });
     Ok(match search.word_ranges(ctx)? {
@@ -120,7 +121,7 @@ fn resolve_span(
             KeyValue::Exact(value) => part.encode(&value, &mut base).map_err(|e| table.key_error(0, e))?,
             KeyValue::Null if is_null_safe && part.nullable => {
                 part.encode(&Value::Null, &mut base).map_err(|e| table.key_error(0, e))?;
-                // Any number of rows may have it.
+                // Any number of rows may have NULL.
                 is_unique = false;
             }
             KeyValue::Unknown | KeyValue::About(..) => return Ok(Some(prefix_range(base))),
@@ -144,7 +145,8 @@ fn resolve_span(
         let mut key = base.clone();
         part.encode(value, &mut key).map(|()| key).map_err(|e| table.key_error(0, e))
     };
-    // A prefix key holds only the front of a value: what is equal there may still lie on either side.
+    // A prefix key holds only the start of a value: values with an equal prefix may lie on either side of the
+    // bound.
     let includes = |b: &Bound<Expr>| matches!(b, Bound::Included(_)) || part.prefix.is_some();
     let start = match lower {
         Some(KeyValue::Null | KeyValue::Above) => return Ok(None),
@@ -152,7 +154,7 @@ fn resolve_span(
         Some(KeyValue::Exact(value)) => prefix_end(&encode(&value)?),
         Some(KeyValue::Between(below)) => prefix_end(&encode(&integer(part, below))?),
         Some(KeyValue::Near(value) | KeyValue::About(value, _)) => Some(encode(&value)?),
-        // NULL is below all values, and matches no bound.
+        // NULL sorts below all values and satisfies no bound.
         _ if part.nullable && (lower.is_some() || upper.is_some()) => prefix_end(&encode(&Value::Null)?),
         _ => Some(base.clone()),
     };
@@ -168,7 +170,7 @@ fn resolve_span(
     Ok((!is_empty).then_some(KeySpan::Range(KeyRange { start, end })))
 }
 
-/// The keys whose next part may be a text that the pattern matches.
+/// Returns the keys whose next part may be a text that the LIKE pattern matches.
 fn like_range(
     like: &LikeStart,
     part: &KeyPart,
@@ -192,12 +194,12 @@ fn prefix_range(base: Vec<u8>) -> KeySpan {
     KeySpan::Range(KeyRange { end: prefix_end(&base), start: Some(base) })
 }
 
-/// An integer of the part's type.
+/// Returns an integer value of the part's type.
 fn integer(part: &KeyPart, value: i128) -> Value {
     if part.ty.unsigned { Value::UInt(value as u64) } else { Value::Int(value as i64) }
 }
 
-/// The value, and whether it is an integer or NULL for an integer column.
+/// Converts a key value. Also returns true if it is an integer or NULL for an integer column.
 fn key_value(
     expr: &Expr,
     part: &KeyPart,
@@ -249,7 +251,7 @@ fn integer_range(ty: &ColumnType) -> Option<(i128, i128)> {
     Some(if ty.unsigned { (0, 2 * half - 1) } else { (-half, half - 1) })
 }
 
-/// Converts by assignment; the value counts only if it still compares equal to what it was.
+/// Converts by assignment. The result counts only if it compares equal to the original value.
 fn stored_exactly(
     value: &Value,
     ty: &ColumnType,
@@ -279,14 +281,14 @@ fn stored_exactly(
     Ok(match (order, &stored) {
         (_, Value::Timestamp(micros)) => at_moment(*micros, order, ctx),
         (Ordering::Equal, _) => KeyValue::Exact(stored),
-        // A fraction that the column has no digits for was cut or rounded.
+        // The column has too few fraction digits, so the value was truncated or rounded.
         (_, Value::Date(_) | Value::DateTime(_) | Value::Decimal(_)) => KeyValue::Near(stored),
         _ => KeyValue::Unknown,
     })
 }
 
-/// A moment of a TIMESTAMP column, whose values compare as the clock shows them and lie in the order of time.
-/// That is one order but about a change of the clock.
+/// Converts a value of a TIMESTAMP column. TIMESTAMP values compare as local time but are indexed in UTC
+/// order. The two orders agree except near a change of the zone's clock.
 fn at_moment(micros: i64, order: Ordering, ctx: &EvalContext<'_>) -> KeyValue {
     const DAY: i64 = 86_400_000_000;
     let zone = &ctx.env.time_zone;
@@ -302,7 +304,7 @@ fn at_moment(micros: i64, order: Ordering, ctx: &EvalContext<'_>) -> KeyValue {
     }
 }
 
-/// The member of an ENUM with this label.
+/// Returns the ENUM member with this label.
 fn member(value: &Value, ty: &ColumnType) -> KeyValue {
     let Value::Str(text) = value else { return KeyValue::Unknown };
     let is_it = |(_, member): &(usize, &String)| ty.collation.compare(member.as_bytes(), &text.bytes).is_eq();
@@ -315,16 +317,16 @@ fn member(value: &Value, ty: &ColumnType) -> KeyValue {
             }
             Err(_) => KeyValue::Unknown,
         },
-        // A value that was none of the members is the empty text.
+        // The value of an invalid member is the empty text.
         (None, _) if !ty.collation.compare(b"", &text.bytes).is_eq() => KeyValue::Null,
         _ => KeyValue::Unknown,
     }
 }
 
-/// Whether comparing the column with such a value goes by the order of the column's own values.
+/// Returns true if comparing the column with such a value follows the order of the column's own values.
 fn index_orders_as_comparison(value: &Value, ty: &ColumnType) -> bool {
     match ty.kind {
-        // Strings compare by label, the index by number.
+        // Comparison goes by label, the index by number.
         TypeKind::Set => false,
         TypeKind::Char
         | TypeKind::VarChar
@@ -347,7 +349,7 @@ fn index_orders_as_comparison(value: &Value, ty: &ColumnType) -> bool {
     }
 }
 
-/// Sorts the spans and joins those that overlap, so that no row comes twice.
+/// Sorts the spans and merges overlapping ones, so that no row is returned twice.
 fn disjoint(mut spans: Vec<KeySpan>) -> Vec<KeySpan> {
     if spans.len() < 2 {
         return spans;
@@ -384,7 +386,7 @@ fn end_of(span: &KeySpan) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether `b`, which does not start before `a`, starts inside it.
+/// Returns true if `b`, which does not start before `a`, starts inside it.
 fn overlaps(a: &KeySpan, b: &KeySpan) -> bool {
     match a {
         KeySpan::Point(key) => key == start_of(b),

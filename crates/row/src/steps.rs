@@ -1,12 +1,12 @@
-//! Steps of loops over rows, after which they look for KILL and time limits.
+//! Step counting in loops over rows, for checks of KILL and time limits.
 
 use cohort_expr::EvalContext;
 use cohort_types::{Interrupt, SqlResult};
 
-/// Steps that a row counts as: it may come from a disk.
+/// Evaluation steps that a row counts as. A row may be read from disk.
 const STEPS_OF_A_ROW: u32 = 16;
 
-/// Counts a row of a loop that holds only the evaluation's half of the statement.
+/// Counts a row, in a loop that has only the evaluation context.
 #[inline]
 pub fn row_done(eval: &EvalContext<'_>) -> SqlResult<()> {
     eval.steps(STEPS_OF_A_ROW)

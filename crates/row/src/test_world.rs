@@ -1,5 +1,5 @@
-//! A server without SQL for the tests of rows and transactions: reference engine, real locks and commit path,
-//! in memory.
+//! A server without SQL, for tests of rows and transactions: reference engine, real locks and commit path,
+//! all in memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,17 +94,17 @@ fn catalog() -> Catalog {
     catalog
 }
 
-/// An empty disk.
+/// Returns an empty disk.
 pub(crate) fn disk() -> SharedFs {
     Arc::new(MemFs::new())
 }
 
-/// A session's transaction, which logs.
+/// Returns a session's transaction with binary logging.
 pub(crate) fn session(db: &Arc<TrxEnv>) -> SessionTrx {
     session_with(db, KillFlag::default())
 }
 
-/// The same with a flag by which it is killed.
+/// Returns a session's transaction that `kill` can stop.
 pub(crate) fn session_with(db: &Arc<TrxEnv>, kill: KillFlag) -> SessionTrx {
     let mut trx = SessionTrx::new(db.clone(), kill, Arc::default());
     trx.settings.binlog.on = true;
@@ -193,7 +193,7 @@ fn bare() -> Arc<Table> {
     made(3, "bare", columns, vec![index(22, "GEN_CLUST_INDEX", IndexKind::HiddenRowId, &[])])
 }
 
-/// A row of [`table`]; 0 stands for NULL in `u`.
+/// Returns a row of [`table`]; 0 means NULL in `u`.
 pub(crate) fn row(id: i64, k: i64, u: i64) -> Vec<Value> {
     vec![Value::Int(id), Value::Int(k), if u == 0 { Value::Null } else { Value::Int(u) }]
 }
@@ -208,7 +208,7 @@ pub(crate) fn statement<T>(
     trx.statement_end(outcome)
 }
 
-/// INSERT of one row; a duplicate is error 1062.
+/// Inserts one row. A duplicate is error 1062.
 pub(crate) fn insert(trx: &mut SessionTrx, values: &[Value]) -> SqlResult<()> {
     statement(trx, |trx| {
         let mut writer = TableWriter::open(trx, &table_of(trx))?;
@@ -221,7 +221,7 @@ pub(crate) fn insert(trx: &mut SessionTrx, values: &[Value]) -> SqlResult<()> {
     })
 }
 
-/// UPDATE (to `Some`) or DELETE of the rows that the filter accepts; how many.
+/// Updates (to `Some`) or deletes the rows that the filter accepts. Returns their number.
 pub(crate) fn change(
     trx: &mut SessionTrx,
     spans: KeySpans,
@@ -256,7 +256,7 @@ pub(crate) fn change(
     })
 }
 
-/// All rows in the order of an index.
+/// Returns all rows in the order of an index.
 pub(crate) fn rows(trx: &mut SessionTrx, index: usize, mode: ReadMode) -> SqlResult<Vec<Vec<Value>>> {
     statement(trx, |trx| {
         let options =
@@ -270,12 +270,12 @@ pub(crate) fn rows(trx: &mut SessionTrx, index: usize, mode: ReadMode) -> SqlRes
     })
 }
 
-/// The whole index.
+/// Returns the spans of the whole index.
 pub(crate) fn all_of(index: usize) -> KeySpans {
     KeySpans { index, reverse: false, spans: vec![KeySpan::Range(Default::default())] }
 }
 
-/// One row by its id.
+/// Returns the span of one row by its id.
 pub(crate) fn point(id: i64) -> KeySpans {
     let part = KeyPart { ty: ColumnType::int(TypeKind::Int, None, false), prefix: None, nullable: false };
     let mut key = Vec::new();
@@ -283,7 +283,7 @@ pub(crate) fn point(id: i64) -> KeySpans {
     KeySpans { index: 0, reverse: false, spans: vec![KeySpan::Point(key)] }
 }
 
-/// One table for all: the registry knows it by its address.
+/// Returns the shared description of the table: the registry identifies it by address.
 fn table_of(trx: &SessionTrx) -> Arc<Table> {
     trx.env().catalog().table("d", "t").expect("made with the database").clone()
 }

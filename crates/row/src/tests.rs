@@ -1,4 +1,4 @@
-//! Rows, locks, transactions and their binlog events over the reference engine.
+//! Tests of rows, locks, transactions and their binlog events, on the reference engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,7 +62,7 @@ fn a_failed_statement_is_undone_alone_and_its_transaction_goes_on() {
     trx.begin(BeginOptions::default()).expect("begins");
     insert(&mut trx, &row(1, 1, 1)).expect("inserts");
     insert(&mut trx, &row(2, 2, 2)).expect("inserts");
-    // The first row takes k = 9 and u = 5, the second fails over it.
+    // The first row gets k = 9 and u = 5; the second fails with a duplicate.
     let error =
         change(&mut trx, all_of(0), |_| true, |r| Some(vec![r[0].clone(), Value::Int(9), Value::Int(5)]));
     assert_eq!(error.expect_err("both u = 5").code, ErrorCode::DupEntry);
@@ -116,7 +116,7 @@ fn a_locked_row_is_waited_for_skipped_or_refused() {
     holder.commit().expect("commits");
     let found = rows(&mut other, 0, FOR_UPDATE).expect("reads");
     assert_eq!(found[0], row(1, 5, 0));
-    // I5: what it showed was ordered, maybe not hardened; the reply waits for it.
+    // I5: the row it returned was ordered, maybe not durable, so the reply waits for it.
     assert!(other.hold_until() >= holder.hold_until() || db.commit.acknowledged() >= holder.hold_until());
 }
 
@@ -209,7 +209,7 @@ fn what_is_logged_is_what_was_changed() {
     );
 }
 
-/// Row events and what surrounds them, of all binlog files.
+/// Returns the kinds of row events, and of the events around them, of all binlog files.
 fn kinds_of_events(disk: &SharedFs, db: &Arc<TrxEnv>) -> Vec<&'static str> {
     use cohort_binlog::EventReader;
     use cohort_binlog::event::{Event, RowsKind};
@@ -239,7 +239,7 @@ fn kinds_of_events(disk: &SharedFs, db: &Arc<TrxEnv>) -> Vec<&'static str> {
     read.expect("the binlog is on").expect("written")
 }
 
-/// A statement that planned before a DDL statement comes with the older description, at any time.
+/// A statement planned before a DDL statement may present the older description at any time.
 #[test]
 fn a_table_version_never_goes_back() {
     let db = database(&disk());
@@ -254,7 +254,7 @@ fn a_table_version_never_goes_back() {
     let late = trx.open_table(&old).expect("opens");
     assert_eq!(late.table().comment, "");
     assert!(Arc::ptr_eq(&trx.open_table(&new).expect("opens"), &current), "the older did not replace it");
-    // All versions that write into one key space count on with one counter.
+    // All versions that write into one index share one counter.
     assert!(Arc::ptr_eq(&opened.auto_increment, &current.auto_increment));
     assert!(Arc::ptr_eq(&late.auto_increment, &current.auto_increment));
 }
@@ -263,7 +263,7 @@ fn a_table_version_never_goes_back() {
 fn a_row_id_that_is_taken_is_passed_over() {
     let db = database(&disk());
     let mut trx = session(&db);
-    // No version that the catalog holds: each has a counter of its own, the worst that can be.
+    // Versions that are not in the catalog: the worst case, because each has a counter of its own.
     let stranger = || Arc::new(Table::clone(db.catalog().table("d", "bare").expect("is there")));
     let mut writers = [stranger(), stranger()].map(|t| TableWriter::open(&mut trx, &t).expect("opens"));
     let values = vec![Value::Int(1); writers[0].table().columns().len()];
@@ -299,7 +299,7 @@ fn a_view_is_not_older_than_what_the_transaction_has_changed() {
     let (mut first, mut second) = (session(&db), session(&db));
     insert(&mut first, &row(1, 0, 0)).and_then(|()| insert(&mut first, &row(2, 0, 0))).expect("inserts");
     db.commit.wait_acknowledged(first.hold_until()).expect("runs");
-    // Ordered, and nobody has flushed it.
+    // Ordered, but not flushed.
     first.begin(BeginOptions::default()).expect("begins");
     for id in [1, 2] {
         change(&mut first, point(id), |_| true, |_| Some(row(id, 5, 0))).expect("updates");
@@ -311,7 +311,7 @@ fn a_view_is_not_older_than_what_the_transaction_has_changed() {
     assert_eq!(rows(&mut second, 0, SNAPSHOT).expect("reads"), [row(1, 6, 0), row(2, 5, 0)]);
 }
 
-/// A replica that answers when it is told to.
+/// A replica that acknowledges only when the test allows it.
 #[derive(Default)]
 struct Held(AtomicBool);
 
@@ -372,7 +372,7 @@ fn a_scanned_range_takes_no_rows_until_it_is_released() {
     }
     reader.commit().expect("commits");
     insert(&mut writer, &row(3, 15, 0)).expect("is free");
-    // An uncommitted row is waited for, and not found when it has gone.
+    // The reader waits for an uncommitted row, and does not find it after its rollback.
     writer.begin(BeginOptions::default()).expect("begins");
     insert(&mut writer, &row(4, 17, 0)).expect("inserts");
     let late = rows(&mut reader, 1, FOR_UPDATE).expect_err("a row is being inserted");

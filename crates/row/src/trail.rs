@@ -1,19 +1,18 @@
-//! [`Trail`]: where searches of an index ended, so that the next one goes on there.
+//! [`Trail`]: search-position cache of an index: the next search resumes where the last one ended.
 
 use std::collections::HashMap;
 
 use cohort_base::IndexId;
 
-/// Where searches ended: by index and the beginning of the part that was searched, the entry of the row that
-/// was found last.
+/// A map from an index and the start of the searched range to the entry of the row found last.
 #[derive(Debug, Default)]
 pub struct Trail(HashMap<(IndexId, Vec<u8>), Vec<u8>>);
 
-/// Places that are remembered; more of them begin anew.
+/// Maximum number of cached positions. Reaching it clears the cache.
 const PLACES_MAX: usize = 1024;
 
 impl Trail {
-    /// The entry at which the last search of a part ended that begins there.
+    /// Returns the entry at which the last search of the range that starts there ended.
     pub fn end_of(&self, index: IndexId, start: &[u8]) -> Option<&Vec<u8>> {
         if self.0.is_empty() {
             return None;
@@ -21,7 +20,7 @@ impl Trail {
         self.0.get(&(index, start.to_vec()))
     }
 
-    /// A search has ended.
+    /// Records the end of a search.
     pub fn note(&mut self, index: IndexId, start: Vec<u8>, entry: Vec<u8>) {
         if self.0.len() >= PLACES_MAX {
             self.0.clear();

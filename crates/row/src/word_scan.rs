@@ -1,42 +1,43 @@
-//! [`WordScan`]: the rows that have one of several words, each once, in the order of the clustered index.
+//! [`WordScan`]: returns the rows that contain one of several words, each row once, in clustered order.
 
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
 use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::SqlResult;
 
-/// Entries that are read at once, of all words.
+/// Entries read at once, over all words.
 const BATCH_ENTRIES: usize = 8192;
 const BATCH_ENTRIES_MIN: usize = 32;
 const BATCH_ENTRIES_MAX: usize = 256;
 
-/// Reads the entries of words in step: those of one word are in the order of the clustered keys.
+/// A merge of the posting lists of several words. The entries of one word are in the order of the clustered
+/// keys.
 pub(crate) struct WordScan {
     index: usize,
     words: Vec<Word>,
-    /// Entries of a word that are read at once.
+    /// Entries read at once per word.
     entries: usize,
-    /// The key given last.
+    /// The key returned last.
     last: Option<Vec<u8>>,
 }
 
-/// The entries of one word.
+/// Posting list of one word.
 struct Word {
-    /// What is left of them behind the batch.
+    /// Unread entries after the batch.
     range: Option<KeyRange>,
     batch: Batch,
     at: usize,
 }
 
 impl WordScan {
-    /// Each range has the entries of one word.
+    /// Creates a scan. Each range holds the entries of one word.
     pub fn new(index: usize, ranges: Vec<KeyRange>) -> WordScan {
         let word = |range| Word { range: Some(range), batch: Batch::default(), at: 0 };
         let entries = (BATCH_ENTRIES / ranges.len().max(1)).clamp(BATCH_ENTRIES_MIN, BATCH_ENTRIES_MAX);
         WordScan { index, words: ranges.into_iter().map(word).collect(), entries, last: None }
     }
 
-    /// Puts the next row's clustered key into `key`; false at the end.
+    /// Writes the next row's clustered key to `key`. Returns false at the end.
     pub fn next(
         &mut self,
         table: &OpenTable,
@@ -63,7 +64,7 @@ impl WordScan {
 }
 
 impl Word {
-    /// The clustered key of the entry at hand; none at the end.
+    /// Returns the clustered key of the current entry, or `None` at the end.
     fn key(&self, table: &OpenTable, index: usize) -> SqlResult<Option<&[u8]>> {
         if self.at == self.batch.len() {
             return Ok(None);
@@ -72,7 +73,7 @@ impl Word {
         table.clustered_key_of(index, key, value).map(Some)
     }
 
-    /// Goes to the first entry behind `last`.
+    /// Advances to the first entry after `last`.
     fn pass(
         &mut self,
         table: &OpenTable,

@@ -1,18 +1,19 @@
-//! [`TableWriter`]: changes of single rows, with their locks, unique checks, index entries and row images.
+//! [`TableWriter`]: changes single rows, with locks, unique checks, index entries and row images.
 //!
 //! # Locks
 //! A change holds the exclusive lock of the row's clustered key. A writer that adds or removes an entry of a
-//! unique index also holds the exclusive lock of that entry's key: so a duplicate check under that lock sees
-//! either no entry or one that is not about to change, and a second insert of the same key waits for the
-//! first to end. A key that comes into any index is put among the keys that ranges are locked against
-//! ([`SessionTrx::put_key`]), before its duplicate check.
+//! unique index also holds the exclusive lock of that entry's key. So a duplicate check under that lock finds
+//! either no entry or one that is stable, and a second insert of the same key waits for the first to end.
+//! Before its duplicate check, a new key of any index is registered as an insert-intention point that
+//! conflicts with range locks ([`SessionTrx::put_key`]).
 //!
-//! A row that turns out to be in the way is locked as its next use wants it: shared for an error, so that
-//! a locking reader is not disturbed, exclusive for REPLACE and ON DUPLICATE KEY UPDATE.
+//! A conflicting row is locked for its next use: shared to report an error, so that locking readers are not
+//! disturbed; exclusive for REPLACE and ON DUPLICATE KEY UPDATE.
 //!
 //! # Order of steps
 //! All locks and checks of a row come before its first write. So a duplicate key leaves nothing to undo, and
-//! IGNORE, REPLACE and ON DUPLICATE KEY UPDATE go on from there. What foreign keys add is in [`Foreign`].
+//! IGNORE, REPLACE and ON DUPLICATE KEY UPDATE can continue from there. [`Foreign`] describes the additional
+//! steps for foreign keys.
 
 use std::sync::Arc;
 
@@ -32,62 +33,62 @@ use crate::foreign_check::NewRow;
 /// A row with the same key exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
-    /// Which index refuses.
+    /// The index with the conflict.
     pub index: usize,
-    /// Clustered key of the row that is there.
+    /// Clustered key of the existing row.
     pub key: Vec<u8>,
 }
 
-/// The answer of a write: done, or refused with nothing written.
+/// Result of a write: done, or refused with nothing written.
 pub(crate) type Written = Result<(), Duplicate>;
 
-/// Changes rows of one table. Reusable: its memory serves all rows of a statement.
+/// Writer of rows of one table. Reusable: its buffers serve all rows of a statement.
 pub struct TableWriter {
     table: Arc<OpenTable>,
     buffers: Buffers,
     foreign: Option<Box<Foreign>>,
 }
 
-/// How a row that is in a new row's way is locked.
+/// Lock mode for a row that conflicts with a new row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DuplicateLock {
-    /// It is told only.
+    /// The conflict is only reported.
     #[default]
     Shared,
-    /// It is going to be changed.
+    /// The existing row will be changed.
     Exclusive,
 }
 
-/// A writer's memory, apart from its table so that both can be used at once.
+/// A writer's buffers, separate from its table so that both can be borrowed at once.
 #[derive(Default)]
 pub(super) struct Buffers {
     /// Clustered key of the row being written.
     key: Vec<u8>,
     bytes: Vec<u8>,
-    /// Secondary index entries: of an insert one per index, of an update old and new one of each index
-    /// touched.
+    /// Secondary index entries. Of an insert: one per index. Of an update: the old and the new entry of each
+    /// changed index.
     entries: Entries,
     found: Vec<u8>,
     duplicate_lock: DuplicateLock,
     image: Vec<u8>,
-    /// Which columns the row images hold; None for all.
+    /// Columns in the row images; `None` for all.
     presence: Option<Presence>,
     changed: Vec<usize>,
-    /// The binlog is told nothing: rows that follow their parent.
+    /// Changes are not logged to the binary log: rows that follow their parent.
     is_silent: bool,
-    /// An index is built beside this writer.
+    /// Touched rows of an online index build that runs concurrently.
     touched: Option<Arc<TouchedRows>>,
 }
 
-/// Bytes that most index keys take at the most.
+/// Upper bound of the length of most index keys, in bytes.
 const KEY_ROOM: usize = 64;
 
-/// Keys end to end.
+/// Concatenated keys.
 #[derive(Default)]
 struct Entries {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// The one that is being made.
+    /// The key being built.
     next: Vec<u8>,
 }
 
@@ -97,17 +98,17 @@ impl Entries {
         self.ends.clear();
     }
 
-    /// Where the next one is made.
+    /// Returns the cleared buffer of the next key.
     fn begin(&mut self) -> &mut Vec<u8> {
         self.next.clear();
         self.next.reserve(KEY_ROOM);
         &mut self.next
     }
 
-    /// Adds what was made in `next`.
+    /// Appends the key built in `next`.
     fn push(&mut self) {
         if self.ends.capacity() == 0 {
-            // A row's entries before a change and behind it.
+            // Room for a row's entries before and after a change.
             self.ends.reserve(4);
             self.bytes.reserve(4 * self.next.len());
         }
@@ -122,14 +123,14 @@ impl Entries {
 }
 
 impl TableWriter {
-    /// What a change of a row may do to others of its table: foreign keys lead from one row to the next.
+    /// Returns the changes that a write may make to other rows of its table through foreign keys.
     #[inline]
     pub fn row_changes(&self) -> RowChanges {
         let has_children = self.foreign.as_ref().is_some_and(|foreign| !foreign.children.is_empty());
         if has_children { RowChanges::Any } else { RowChanges::Current }
     }
 
-    /// For a table whose name the statement has locked.
+    /// Opens a writer. The statement has locked the table's name.
     pub fn open(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<TableWriter> {
         trx.check_writable(table)?;
         let table = trx.open_table(table)?;
@@ -138,7 +139,7 @@ impl TableWriter {
         Ok(TableWriter { table, buffers, foreign })
     }
 
-    /// For rows that follow the change of their parents.
+    /// Opens a writer for rows that follow a change of their parents.
     pub(super) fn following(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<TableWriter> {
         let table = trx.open_table(table)?;
         let foreign = Foreign::open(trx, &table)?;
@@ -151,19 +152,19 @@ impl TableWriter {
         &self.table
     }
 
-    /// Has row images hold only what `binlog_row_image` asks for. `written` are the columns that the
-    /// statement gives values.
+    /// Limits row images to what `binlog_row_image` requires. `written` are the columns that the statement
+    /// assigns.
     pub fn narrow_images(&mut self, trx: &SessionTrx, written: impl Iterator<Item = usize>) {
         let image = trx.settings.binlog.row_image;
         self.buffers.presence = Presence::of(image, self.table.table(), written);
     }
 
-    /// Says how rows that are in the way are to be locked.
+    /// Sets the lock mode for conflicting rows.
     pub fn lock_duplicates(&mut self, lock: DuplicateLock) {
         self.buffers.duplicate_lock = lock;
     }
 
-    /// Adds a row.
+    /// Inserts a row.
     pub fn insert(&mut self, trx: &mut SessionTrx, row: &[Value]) -> SqlResult<Written> {
         let Some(foreign) = &mut self.foreign else { return self.buffers.insert(&self.table, trx, row) };
         let new = NewRow { before: None, after: row, follows: None };
@@ -175,8 +176,8 @@ impl TableWriter {
         Ok(Ok(()))
     }
 
-    /// Changes the row of clustered key `key`, which the caller has locked, from `before` to `after`. Rows
-    /// that do not differ are not to be given here.
+    /// Changes the row with clustered key `key`, which the caller has locked, from `before` to `after`. The
+    /// two must differ.
     pub fn update(
         &mut self,
         trx: &mut SessionTrx,
@@ -191,7 +192,7 @@ impl TableWriter {
         self.change(trx, row, None).map_err(|why| why.error(&self.table, row, trx))
     }
 
-    /// Removes the row of clustered key `key`, which the caller has locked.
+    /// Deletes the row with clustered key `key`, which the caller has locked.
     pub fn delete(&mut self, trx: &mut SessionTrx, key: &[u8], row: &[Value]) -> SqlResult<()> {
         if self.foreign.is_none() {
             return self.buffers.delete(&self.table, trx, key, row);
@@ -202,7 +203,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Changes or removes a row, `above` all those that it follows.
+    /// Updates or deletes a row as part of a chain. `above` is the change that it follows.
     pub(super) fn change(
         &mut self,
         trx: &mut SessionTrx,
@@ -216,7 +217,8 @@ impl TableWriter {
         }
     }
 
-    /// Has the row of this key be as given, and logs it as inserted: the one row of a sequence.
+    /// Writes `row` under this key, existing or not, and logs it as an insert: for the single row of a
+    /// sequence.
     pub fn replace(&mut self, trx: &mut SessionTrx, key: &[u8], row: &[Value]) -> SqlResult<()> {
         let space = self.table.indexes[0].id;
         trx.lock_row(space, key, RowMode::Exclusive, WaitPolicy::Wait)?;
@@ -228,8 +230,8 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Locks and reads the row of a clustered key, for REPLACE and ON DUPLICATE KEY UPDATE; false if it is
-    /// gone.
+    /// Locks and reads the row of a clustered key, for REPLACE and ON DUPLICATE KEY UPDATE. Returns false if
+    /// the row no longer exists.
     pub fn fetch(&mut self, trx: &mut SessionTrx, key: &[u8], row: &mut Vec<Value>) -> SqlResult<bool> {
         let clustered = self.table.indexes[0].id;
         trx.counts().count(Counted::ReadKey);
@@ -247,10 +249,10 @@ impl TableWriter {
     }
 }
 
-/// Words that are written between two looks at KILL, and at what the transaction keeps.
+/// Words written between two checks for KILL and for the size of the transaction.
 const WORDS_UNASKED: usize = 1 << 12;
 
-/// Writes what changes in FULLTEXT indexes. Nobody waits for a word: its entries are locked by none.
+/// Writes the changes of FULLTEXT indexes. Their entries are never locked.
 fn write_words(
     table: &OpenTable,
     trx: &mut SessionTrx,
@@ -260,7 +262,7 @@ fn write_words(
 ) -> SqlResult<()> {
     for index in (table.ordered..table.indexes.len()).filter(|index| changes(*index)) {
         let id = table.indexes[index].id;
-        // The words of a long text take many times its bytes.
+        // The words of a long text take many times the bytes of the text.
         let mut memory = (trx.reservation(), trx.reservation());
         let keys = |row: Option<(&[u8], &[Value])>, memory: &mut Reservation| match row {
             None => Ok(Vec::new()),
@@ -296,7 +298,7 @@ impl Buffers {
         }
     }
 
-    /// Locks the keys of a new row and looks whether they are taken; `before` comes before each index.
+    /// Locks the keys of a new row and checks for duplicates. Calls `before` ahead of each index.
     #[inline]
     fn claim_insert(
         &mut self,
@@ -355,7 +357,7 @@ impl Buffers {
         }
     }
 
-    /// Writes the change of a row: its new keys, if it has any, were claimed.
+    /// Writes the change of a row whose new keys, if any, were claimed.
     pub(super) fn write(
         &mut self,
         table: &Arc<OpenTable>,
@@ -368,7 +370,8 @@ impl Buffers {
         }
     }
 
-    /// The same, and the binlog is told later: what it was told cannot be taken back within a statement.
+    /// Writes a change without logging it. It is logged later, because binlog events cannot be removed within
+    /// a statement.
     pub(super) fn write_unlogged(
         &mut self,
         table: &Arc<OpenTable>,
@@ -381,7 +384,7 @@ impl Buffers {
         outcome
     }
 
-    /// Tells the binlog what was written without it.
+    /// Logs a change that was written without logging.
     pub(super) fn log_change(
         &mut self,
         table: &OpenTable,
@@ -395,7 +398,7 @@ impl Buffers {
         self.log(table, trx, change)
     }
 
-    /// Locks the keys that a row is going to have and looks whether they are taken.
+    /// Locks the new keys of a row and checks for duplicates.
     #[inline]
     pub(super) fn claim_update(
         &mut self,
@@ -496,7 +499,7 @@ impl Buffers {
         }
     }
 
-    /// Tells the build of an index that a row, whose lock is held, is about to change.
+    /// Notifies a concurrent index build that a row, whose lock is held, is about to change.
     #[inline]
     fn touch(&self, key: &[u8]) {
         if let Some(touched) = &self.touched {
@@ -512,7 +515,7 @@ impl Buffers {
         }
     }
 
-    /// Finds and locks the clustered key of a new row.
+    /// Determines and locks the clustered key of a new row.
     fn claim_new_key(
         &mut self,
         table: &OpenTable,
@@ -523,8 +526,8 @@ impl Buffers {
             table.primary_key(row, &mut self.key)?;
             return self.claim_key(table, trx);
         }
-        // The counter gives each number once. A key that is taken all the same is some counter's mistake,
-        // which must not cost a row; the lock is for readers of the new row after its early release, too
+        // The counter returns each number once. If a key is taken nevertheless, some counter is wrong, which
+        // must not overwrite a row. The lock also covers readers of the new row after an early lock release
         // (I5).
         loop {
             let id = trx.next_row_id(table)?;
@@ -537,13 +540,13 @@ impl Buffers {
         }
     }
 
-    /// Locks `key` in the clustered index and looks whether it is taken.
+    /// Locks `key` in the clustered index and checks whether it is taken.
     fn claim_key(&mut self, table: &OpenTable, trx: &mut SessionTrx) -> SqlResult<Option<Duplicate>> {
         let taken = self.claim(table, trx, 0)?;
         Ok(taken.then(|| Duplicate { index: 0, key: self.key.clone() }))
     }
 
-    /// Puts the row's entry among those of an index; in a unique one locks it and looks whether it is taken.
+    /// Registers the row's entry in an index. In a unique index, locks it and checks for a duplicate.
     fn claim_entry(
         &mut self,
         table: &OpenTable,
@@ -556,7 +559,7 @@ impl Buffers {
         self.claim_next(table, trx, index, row)
     }
 
-    /// The same for the entry in `entries.next`.
+    /// Registers the entry in `entries.next`, like [`Buffers::claim_entry`].
     fn claim_next(
         &mut self,
         table: &OpenTable,
@@ -573,8 +576,8 @@ impl Buffers {
         Ok(taken.then(|| Duplicate { index, key: self.found.clone() }))
     }
 
-    /// Puts a key of a unique index, which lies in `key` or `entries.next`, among those of new rows, locks it
-    /// and looks whether it is taken; then `found` has its value.
+    /// Registers a key of a unique index (in `key` or `entries.next`) as an insert-intention point, locks it,
+    /// and checks whether it is taken. If so, `found` holds its value.
     fn claim(&mut self, table: &OpenTable, trx: &mut SessionTrx, index: usize) -> SqlResult<bool> {
         let id = table.indexes[index].id;
         let key = if index == 0 { &self.key } else { &self.entries.next };
@@ -588,7 +591,7 @@ impl Buffers {
             lock = trx.lock_row(id, key, RowMode::Exclusive, WaitPolicy::SkipLocked)?;
         }
         if lock == RowLock::Skipped {
-            // Somebody has a range or the row. If the row is there, it is that which is waited for.
+            // Another transaction holds a range or the row. If the row exists, wait for its lock.
             if is_taken(trx)? {
                 let mode = match self.duplicate_lock {
                     DuplicateLock::Shared => RowMode::Shared,
@@ -613,8 +616,8 @@ impl Buffers {
         Ok(taken)
     }
 
-    /// Notes the old and the new entry of an updated row; in a unique index locks both and looks whether the
-    /// new one is taken.
+    /// Records the old and the new entry of an updated row. In a unique index, locks both and checks whether
+    /// the new one is taken.
     fn exchange_claims(
         &mut self,
         table: &OpenTable,

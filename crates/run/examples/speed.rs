@@ -1,5 +1,5 @@
-//! How long operators take: `cargo run --release -p cohort-run --example speed [name]`. Rows come from a
-//! storage that makes them up, so that nothing else is measured.
+//! Measures operators: `cargo run --release -p cohort-run --example speed [name]`. A synthetic storage
+//! generates the rows, so that only the operators are measured.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -20,7 +20,7 @@ use support::*;
 
 const ROWS: u64 = 1_000_000;
 
-/// Tables of a million rows: a number that is scattered over `0..groups`, the row's own number, and a text.
+/// Tables of a million rows: a number scattered over `0..groups`, the row number, and a text.
 struct Made {
     cursors: Vec<u64>,
     memory: usize,

@@ -1,19 +1,19 @@
-//! GROUP BY and aggregates.
+//! GROUP BY and aggregate functions.
 //!
-//! # Ways
-//! - *hash*: a table of groups; groups come out in the order of their first rows. Rows of groups for which
-//!   there is no memory are put aside ([`crate::partition`]) and taken after the others.
-//! - *ordered*: the same, and the groups are sorted by their keys.
-//! - *rollup*: the rows are sorted by the keys; each prefix of the keys has a group that ends when the prefix
-//!   does.
+//! # Methods
+//! - *hash*: a hash table of groups. Groups are returned in the order of their first rows. Rows of groups
+//!   that do not fit into memory are spilled ([`crate::partition`]) and processed after the others.
+//! - *ordered*: hash aggregation, and the groups are sorted by their keys.
+//! - *rollup*: the rows are sorted by the keys. Each prefix of the keys has a group that ends when the prefix
+//!   changes.
 //!
 //! # Memory
-//! Rows of numbers may have keys of megabytes, or leave texts of megabytes in the groups' states. So rows are
-//! taken in by pieces, few at first ([`Groups::add`]), and what states gather counts when it is decided
-//! whether there is memory for another group.
+//! Rows of numbers may produce keys of megabytes, or leave texts of megabytes in the group states. So rows
+//! are added in pieces that start small ([`Groups::add`]), and the memory of the states counts when a new
+//! group is admitted.
 //!
 //! # Missing
-//! What DISTINCT and GROUP_CONCAT gather for one group stays in memory.
+//! Values collected by DISTINCT and GROUP_CONCAT for one group stay in memory.
 
 use cohort_expr::{AggregateState, SortKey, append_group_key};
 use cohort_optimize::{AggregateNode, Node};
@@ -31,17 +31,17 @@ use crate::sort::{Order, Sorter};
 use crate::spill::SpillFile;
 use crate::storage::{Event, Kept};
 
-/// Rows of the first piece.
+/// Number of rows in the first piece.
 const PIECE_ROWS_FIRST: usize = 16;
-/// Bytes that a piece may add to the groups before the next one is smaller.
+/// Memory growth per piece above which the next piece is smaller, in bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// GROUP BY.
+/// The GROUP BY operator.
 pub(crate) struct AggregateOperator<'p> {
     node: &'p AggregateNode,
     input: Input<'p>,
     groups: Groups<'p>,
-    /// Sorts the groups (ordered), or the rows (rollup).
+    /// Sorts the groups (ordered) or the rows (rollup).
     sorter: Sorter<'p>,
     rollup: Option<Rollup<'p>>,
     progress: Progress,
@@ -73,7 +73,7 @@ impl<'p> AggregateOperator<'p> {
         }
     }
 
-    /// The types of the input's lanes, if keys and aggregates can be had of lanes.
+    /// Returns the vector types of the input, if keys and aggregates can be computed from vectors.
     fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
         match may_have_lanes(self.node) {
             true => self.input.lane_types(run),
@@ -154,33 +154,33 @@ impl<'p> Operator<'p> for AggregateOperator<'p> {
     }
 }
 
-/// Groups in a hash table.
+/// A hash table of groups.
 struct Groups<'p> {
     node: &'p AggregateNode,
     table: KeyTable,
-    /// Of the rows taken in now.
+    /// Keys of the current rows.
     keys: KeyBatch,
-    /// Their groups; None of those that were put aside.
+    /// Groups of the current rows; `None` for spilled rows.
     groups: Vec<Option<usize>>,
     /// Keys and first values of each group.
     values: Batch,
-    /// Of each group, one per aggregate; none where lanes gather.
+    /// One state per group and aggregate; empty while `by_lanes` aggregates.
     states: Vec<AggregateState>,
-    /// Gathers the groups in memory, whose rows came as lanes.
+    /// Vectorized aggregation of the groups in memory.
     by_lanes: Option<Box<LaneGroups>>,
     /// New groups get no states.
     leaves_states: bool,
     held: Held,
     /// Bytes that the states have charged.
     gathered: usize,
-    /// Rows that are taken in at once.
+    /// Number of rows per piece.
     piece_rows: usize,
     memory: Option<usize>,
-    /// Rows of other groups.
+    /// Spilled rows of groups that did not fit.
     aside: Option<Partitions>,
     pending: Vec<Partition>,
     level: u32,
-    /// The group to be yielded next.
+    /// The group to return next.
     next: usize,
 }
 
@@ -231,7 +231,7 @@ impl<'p> Groups<'p> {
         self.held.release(run);
     }
 
-    /// Takes rows in.
+    /// Adds rows.
     fn add(&mut self, run: Run<'_, '_>, rows: &Batch) -> SqlResult<()> {
         let mut from = 0;
         while from < rows.len() {
@@ -247,7 +247,7 @@ impl<'p> Groups<'p> {
         Ok(())
     }
 
-    /// Takes rows from `from` on in; says how many.
+    /// Adds a piece of the rows, starting at `from`. Returns its length.
     fn add_piece(&mut self, run: Run<'_, '_>, rows: &Batch, from: usize) -> SqlResult<usize> {
         let piece = rows.iter().skip(from).take(self.piece_rows);
         let mut count = piece.len();
@@ -298,7 +298,7 @@ impl<'p> Groups<'p> {
         Ok(count)
     }
 
-    /// Takes all rows of the input in, by lanes.
+    /// Adds all rows of the input, vectorized.
     fn add_all_lanes<'i>(
         &mut self,
         run: Run<'_, 'i>,
@@ -316,7 +316,7 @@ impl<'p> Groups<'p> {
         }
         let mut batch = Batch::new();
         while input.next_lanes(run, &mut lanes)? {
-            // Taken out while it is used: groups are made meanwhile.
+            // Moved out while in use, because groups are created meanwhile.
             match self.by_lanes.take() {
                 Some(mut by_lanes) => {
                     let outcome = self.add_lanes(run, &lanes, &mut by_lanes);
@@ -344,7 +344,8 @@ impl<'p> Groups<'p> {
         if gathered.is_ok() {
             return Ok(());
         }
-        // Some number does not fit: decimals have more digits row by row, integers their error.
+        // A number does not fit: row-by-row evaluation has more digits for decimals, and the error for
+        // integers.
         let aggregates = &self.node.aggregates;
         let missing = groups * aggregates.len() - self.states.len();
         self.held.grow(run, missing * size_of::<AggregateState>())?;
@@ -364,7 +365,8 @@ impl<'p> Groups<'p> {
         Ok(())
     }
 
-    /// Finds or makes the groups of some rows. Returns the bytes that their keys take besides the groups'.
+    /// Finds or creates the groups of the rows. Returns the bytes of their raw keys, in addition to the
+    /// groups' own.
     fn find_groups(
         &mut self,
         run: Run<'_, '_>,
@@ -383,7 +385,7 @@ impl<'p> Groups<'p> {
         let (mut bytes, mut last) = (0, ASIDE);
         let mut row = Vec::new();
         for n in 0..lanes.rows {
-            // Rows often come in the order of their keys.
+            // Rows often arrive grouped by key.
             if last != ASIDE && by_lanes.is_like_before(n) {
                 by_lanes.push(last);
                 continue;
@@ -408,7 +410,7 @@ impl<'p> Groups<'p> {
         Ok(bytes)
     }
 
-    /// The group of one row; None if it was put aside.
+    /// Returns the group of one row, or `None` if the row was spilled.
     fn group_of(&mut self, run: Run<'_, '_>, row: &[Value]) -> SqlResult<Option<usize>> {
         let mut key = Vec::new();
         for (expr, collation) in &self.node.keys {
@@ -421,7 +423,7 @@ impl<'p> Groups<'p> {
         }
     }
 
-    /// Reads the states of some groups, so that they are near ([`KeyTable::touch`]).
+    /// Touches the states of the given groups to bring them into the cache ([`KeyTable::touch`]).
     fn touch(&self, groups: &[Option<usize>]) {
         let count = self.node.aggregates.len();
         let mut seen = false;
@@ -431,7 +433,7 @@ impl<'p> Groups<'p> {
         std::hint::black_box(seen);
     }
 
-    /// Makes a group, or puts the row aside.
+    /// Creates a group, or spills the row.
     fn start(
         &mut self,
         run: Run<'_, '_>,
@@ -458,7 +460,7 @@ impl<'p> Groups<'p> {
         Ok(Some(self.table.insert(hashed, key)))
     }
 
-    /// Charges the group whose values have come.
+    /// Charges the memory of the group whose values were just appended.
     fn grow(&mut self, run: Run<'_, '_>, key: &[u8]) -> SqlResult<()> {
         let values: usize = self.values.unfinished().iter().map(Value::memory_bytes).sum();
         let mut states = 0;
@@ -470,7 +472,7 @@ impl<'p> Groups<'p> {
         self.held.grow(run, values + states + KeyTable::bytes_for(key))
     }
 
-    /// The group of no rows.
+    /// Adds the single group of an empty input.
     fn add_empty(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
         self.by_lanes = None;
         self.leaves_states = false;
@@ -479,7 +481,7 @@ impl<'p> Groups<'p> {
         self.grow(run, &[])
     }
 
-    /// No more rows come.
+    /// Ends the input.
     fn finish(&mut self) -> SqlResult<()> {
         if let Some(aside) = self.aside.take() {
             self.pending.extend(aside.finish()?);

@@ -1,74 +1,74 @@
-//! Rows on their way between operators: their values one after the other, without an allocation per row.
+//! [`Batch`]: rows passed between operators, as one flat vector of values without an allocation per row.
 
 use cohort_types::{SqlResult, Value};
 
-/// Bytes of text behind which a batch has no room for another row.
+/// Bytes of text after which a batch accepts no further row.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// Some rows of one width. The first row decides about the width.
+/// A batch of rows of equal width. The first row determines the width.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     values: Vec<Value>,
     width: usize,
     rows: usize,
-    /// Bytes of text in the rows that came since the batch was marked.
+    /// Bytes of text in the rows added since the last [`Batch::mark`].
     text_bytes: usize,
 }
 
 impl Batch {
-    /// No rows.
+    /// Creates an empty batch.
     pub fn new() -> Batch {
         Batch::default()
     }
 
-    /// Lets go of the rows and keeps the room.
+    /// Removes the rows and keeps the capacity.
     pub fn clear(&mut self) {
         self.values.clear();
         self.rows = 0;
         self.text_bytes = 0;
     }
 
-    /// The next rows are those of a call: the first of them has room.
+    /// Starts a new call's rows. The first of them always fits.
     #[inline]
     pub(crate) fn mark(&mut self) {
         self.text_bytes = 0;
     }
 
-    /// Whether the rows since the mark take so much that the next one belongs to another call.
+    /// Returns true if the rows since the mark are so large that the next row belongs to another call.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.text_bytes >= TEXT_BYTES_MAX
     }
 
-    /// Whether another row may come when there are to be at most `rows`.
+    /// Returns true if another row fits, given a maximum of `rows` rows.
     #[inline]
     pub fn has_room(&self, rows: usize) -> bool {
         self.rows < rows && !self.is_full()
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// The n-th row.
+    /// Returns the n-th row.
     #[inline]
     pub fn row(&self, n: usize) -> &[Value] {
         &self.values[n * self.width..(n + 1) * self.width]
     }
 
-    /// The n-th row, whose values may be taken.
+    /// Returns the n-th row, from which values may be moved out.
     #[inline]
     pub fn row_mut(&mut self, n: usize) -> &mut [Value] {
         &mut self.values[n * self.width..(n + 1) * self.width]
     }
 
-    /// The rows in order.
+    /// Iterates over the rows.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Value]> {
         (0..self.rows).map(|n| self.row(n))
     }
@@ -79,13 +79,13 @@ impl Batch {
         self.end_row();
     }
 
-    /// Where the values of the next row go; [`Batch::end_row`] makes them one.
+    /// Returns the vector to append the next row's values to. [`Batch::end_row`] completes the row.
     #[inline]
     pub fn open_row(&mut self) -> &mut Vec<Value> {
         &mut self.values
     }
 
-    /// The values behind the last row become one.
+    /// Completes the row from the values appended after the last one.
     #[inline]
     pub fn end_row(&mut self) {
         if self.rows == 0 {
@@ -96,32 +96,32 @@ impl Batch {
         debug_assert_eq!(self.values.len(), self.rows * self.width, "rows of one width");
     }
 
-    /// The values of the row that has not ended.
+    /// Returns the values of the incomplete row.
     #[inline]
     pub(crate) fn unfinished(&self) -> &[Value] {
         &self.values[self.rows * self.width..]
     }
 
-    /// The same, whose values may be taken.
+    /// Returns the values of the incomplete row, which may be moved out.
     #[inline]
     pub(crate) fn unfinished_mut(&mut self) -> &mut [Value] {
         &mut self.values[self.rows * self.width..]
     }
 
-    /// Values of a row.
+    /// Returns the number of values per row.
     #[inline]
     pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    /// Appends the first values of a row to the one that has not ended.
+    /// Appends the first values of an earlier row to the incomplete row.
     #[inline]
     pub(crate) fn copy_to_unfinished(&mut self, row: usize, values: usize) {
         let start = row * self.width;
         self.values.extend_from_within(start..start + values);
     }
 
-    /// Drops the row that has not ended, but for its first values.
+    /// Drops all but the first `keep` values of the incomplete row.
     #[inline]
     pub(crate) fn cut_unfinished(&mut self, keep: usize) {
         let complete = if self.rows == 0 { 0 } else { self.rows * self.width };
@@ -136,7 +136,7 @@ impl Batch {
         }
     }
 
-    /// Puts the rows in the order of an integer column; rows with something else there come first.
+    /// Sorts the rows by an integer column. Rows with another type in it come first.
     pub(crate) fn sort_by_number(&mut self, column: usize) {
         let number = |row: &[Value]| match row[column] {
             Value::Int(v) => v,
@@ -155,7 +155,7 @@ impl Batch {
         self.values = sorted;
     }
 
-    /// Keeps the rows before `from`, and of those behind what passes.
+    /// Keeps the rows before `from`, and those after it that pass.
     pub(crate) fn retain_from(
         &mut self,
         from: usize,
@@ -177,13 +177,13 @@ impl Batch {
     }
 }
 
-/// Bytes of text in some values.
+/// Returns the bytes of text in the values.
 #[inline]
 fn text_bytes(values: &[Value]) -> usize {
     values.iter().map(|value| if let Value::Str(text) = value { text.bytes.len() } else { 0 }).sum()
 }
 
-/// Takes the values out of a row.
+/// Moves the values out of a row.
 pub(crate) fn taken(row: &mut [Value]) -> impl Iterator<Item = Value> + '_ {
     row.iter_mut().map(|value| std::mem::replace(value, Value::Null))
 }

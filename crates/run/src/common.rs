@@ -1,19 +1,19 @@
-//! Common tables: rows that several readers share, and recursion.
+//! Common table expressions (CTE): rows shared by several readers, and recursion.
 //!
 //! # States
-//! - *unknown*: not `is_known`;
-//! - *recursing*: `recent` says which rows the last round found; readers get these;
+//! - *unknown*: `is_known` is false;
+//! - *recursing*: `recent` is the range of rows that the last round added; readers get these rows;
 //! - *known*: readers get all rows.
 //!
 //! The first reader that finds the table unknown fills it.
 //!
 //! # Recursion
-//! All rows lie in one store, in the order they were found; those of the last round are its end. The step
-//! runs again until a round finds nothing, or `max_recursive_iterations` rounds have run, which is warning
-//! 1931.
+//! All rows are in one store, in the order in which they were found; those of the last round are at its end.
+//! The recursive step runs until a round adds no row, or until `max_recursive_iterations` rounds have run,
+//! which gives warning 1931.
 //!
 //! # Missing
-//! The keys by which a recursive UNION knows the rows it had are kept in memory.
+//! The keys that a recursive UNION uses to detect duplicates stay in memory.
 
 use std::ops::Range;
 
@@ -27,10 +27,10 @@ use crate::operator::{Input, Operator, build};
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::{Held, Run};
 
-/// Bytes of a key in a set besides its own.
+/// Memory of a key in a set, in addition to its bytes.
 pub(crate) const KEY_BYTES: usize = 40;
 
-/// A common table.
+/// State of a common table expression.
 #[derive(Default)]
 pub(crate) struct CommonState<'p> {
     rows: RowStore,
@@ -48,7 +48,7 @@ impl<'p> CommonState<'p> {
     }
 }
 
-/// Fills the table unless it is known.
+/// Fills the table if it is unknown.
 fn fill(run: Run<'_, '_>, number: usize) -> SqlResult<()> {
     let plan = &run.state.plan.common[number];
     let state = &run.state.common[number];
@@ -57,7 +57,7 @@ fn fill(run: Run<'_, '_>, number: usize) -> SqlResult<()> {
         if state.recent.is_some() || state.is_known {
             return Ok(());
         }
-        // A fill that failed may have left some.
+        // An earlier fill that failed may have left rows.
         state.rows.clear(run);
     }
     let mut seen = plan.step.as_ref().filter(|step| step.distinct).map(Seen::new);
@@ -81,7 +81,7 @@ fn fill(run: Run<'_, '_>, number: usize) -> SqlResult<()> {
     Ok(())
 }
 
-/// Runs the step until it finds nothing.
+/// Runs the recursive step until it adds no row.
 fn recurse<'p>(
     run: Run<'_, 'p>,
     number: usize,
@@ -114,7 +114,7 @@ fn recurse<'p>(
     Ok(())
 }
 
-/// Appends the rows of an input that are new.
+/// Appends the new rows of an input.
 fn pull<'p>(
     run: Run<'_, 'p>,
     number: usize,
@@ -136,7 +136,7 @@ fn pull<'p>(
     Ok(())
 }
 
-/// Rows that a recursive UNION had.
+/// Keys of the rows that a recursive UNION has returned.
 struct Seen<'p> {
     step: &'p RecursiveStep,
     keys: HashSet<Vec<u8>, ahash::RandomState>,
@@ -149,7 +149,7 @@ impl<'p> Seen<'p> {
         Seen { step, keys: HashSet::default(), key: Vec::new(), held: Held::default() }
     }
 
-    /// Whether the row is new.
+    /// Records the row's key. Returns true if the row is new.
     fn insert(&mut self, run: Run<'_, '_>, row: &[Value]) -> SqlResult<bool> {
         self.key.clear();
         for (column, collation) in &self.step.distinct_by {
@@ -164,11 +164,11 @@ impl<'p> Seen<'p> {
     }
 }
 
-/// Reads a common table.
+/// A reader of a common table expression.
 pub(crate) struct CommonReader {
     number: usize,
     reader: StoreReader,
-    /// The row to stop at; None before the first row.
+    /// The row to stop at; `None` before the first row.
     end: Option<u64>,
 }
 

@@ -1,26 +1,27 @@
-//! Bytes that are equal for values that `=` takes for equal, where the two sides may be of different types.
+//! Encodes values as bytes that are equal if `=` considers the values equal, also for operands of different
+//! types.
 
 use std::borrow::Cow;
 
 use cohort_expr::{Expr, TypeClass, append_group_key};
 use cohort_types::{Collation, Decimal, Interrupt, NoWarnings, SqlResult, Str, TypeKind, Value};
 
-/// What values become before their bytes are compared.
+/// Conversion of values before their bytes are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyMode {
-    /// Themselves: both sides are of one type.
+    /// No conversion: both sides have the same type.
     Plain,
     /// Integers and decimals.
     Exact,
     /// Doubles.
     Real,
-    /// Texts: labels of ENUM and SET.
+    /// Texts, including labels of ENUM and SET.
     Text,
 }
 
 impl KeyMode {
-    /// For two expressions that are compared. Other pairs than of numbers, of texts and of one type do not
-    /// get here.
+    /// Returns the mode for comparing two expressions. Callers pass only pairs of numbers, of texts, or of
+    /// the same type.
     pub fn of(left: &Expr, right: &Expr) -> KeyMode {
         let (left, right) = (left.ty(), right.ty());
         let is_exact = |class| matches!(class, TypeClass::Int | TypeClass::Decimal);
@@ -38,7 +39,7 @@ impl KeyMode {
     }
 }
 
-/// Appends a value's bytes.
+/// Appends the encoded value.
 #[inline]
 pub(crate) fn append_equal_key(
     value: &Value,

@@ -1,4 +1,4 @@
-//! Rows with more values behind them: what an UPDATE assigns, one assignment after the other.
+//! Appends computed columns to rows: the assignments of an UPDATE, each of which sees those before it.
 
 use cohort_expr::EvalContext;
 use cohort_optimize::Extension;
@@ -8,16 +8,16 @@ use crate::batch::{Batch, taken};
 use crate::operator::{Input, Operator};
 use crate::runtime::Run;
 
-/// The rows of the input, each with more values.
+/// An operator that appends computed columns to the rows of its input.
 pub(crate) struct Extend<'p> {
     input: Input<'p>,
     more: &'p [Extension],
     rows: Batch,
-    /// The next of them.
+    /// Position of the next row in `rows`.
     at: usize,
-    /// The row that grows.
+    /// The row being extended.
     row: Vec<Value>,
-    /// Rows that came, which warnings tell.
+    /// Number of input rows so far, reported in warnings.
     seen: u64,
 }
 
@@ -79,8 +79,8 @@ impl<'p> Operator<'p> for Extend<'p> {
     }
 }
 
-/// What a column holds once the value was stored. Whether it can be stored is told when it is: a statement
-/// that fails then has changed nothing.
+/// Returns the value that the column will hold. A value that cannot be stored is reported when it is stored;
+/// at that time the statement has changed nothing.
 fn held(
     value: Value,
     ty: &ColumnType,

@@ -1,39 +1,41 @@
-//! A hash table of byte keys, numbered in the order they came.
+//! [`KeyTable`]: a hash table of byte strings, numbered in insertion order.
 //!
 //! # Concepts
-//! A short key, which most are, is a number itself (the *word*) and lies in its slot: finding it touches one
-//! cache line. A long one lies beside, behind its length; its word is a part of its hash and where it lies.
+//! Most keys are short. A short key is encoded as an integer (the *word*) and stored in its slot, so a lookup
+//! touches one cache line. A long key is stored in a separate buffer after its length; its word holds part of
+//! its hash and its position.
 //!
-//! Looking for many keys, a processor waits for memory most of the time. So a caller with a batch of keys
-//! hashes all ([`KeyBatch`]) and lets the table look at all their slots first, which the processor does side
-//! by side.
+//! Lookups of many keys are dominated by cache misses. So a caller with a batch of keys hashes all of them
+//! first ([`KeyBatch`]) and lets the table touch all their slots, which lets the processor overlap the
+//! misses.
 //!
-//! The slots are a power of two, probed one after the other; a third of them are free. They are chosen by the
-//! lower bits of the hash; partitions ([`crate::partition`]) go by the upper ones.
+//! The number of slots is a power of two, about a third or more of them are free, and collisions are resolved
+//! by linear probing. Slots are chosen by the low bits of the hash; partitions ([`crate::partition`]) use the
+//! high bits.
 
 use cohort_expr::append_group_key;
 use cohort_types::{Collation, Interrupt, SqlResult};
 
 use crate::batch::Batch;
 
-/// Longest key that lies in its slot.
+/// Maximum length of a key stored in its slot.
 const SHORT: usize = 15;
 
-/// Stands where a short key has its length.
+/// Mark of a long key, in the byte that holds the length of a short one.
 const LONG: u8 = 0xff;
 
-/// Bytes of keys that are made before some are looked up.
+/// Bytes of keys after which a batch must be looked up.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// No key.
+/// Key number of a free slot.
 const FREE: u32 = u32::MAX;
 
-/// Keys, each with a number.
+/// A table of keys with consecutive numbers.
 #[derive(Default)]
 pub(crate) struct KeyTable {
     slots: Vec<Slot>,
     count: usize,
-    /// Long keys, each behind its length in four bytes.
+    /// Long keys, each after its length in four bytes.
     long: Vec<u8>,
     hasher: ahash::RandomState,
 }
@@ -42,19 +44,19 @@ pub(crate) struct KeyTable {
 struct Slot {
     word: [u64; 2],
     number: u32,
-    /// The lower half of the hash.
+    /// Low half of the hash.
     hash: u32,
 }
 
-/// A key that is looked for.
+/// A hashed key to look up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hashed {
     pub hash: u64,
-    /// A short key with its length; of a long one the hash, and the mark where it lies.
+    /// A short key with its length; or the hash of a long key and the mark [`LONG`].
     word: [u64; 2],
 }
 
-/// The keys of some rows.
+/// Hashed keys of a batch of rows.
 #[derive(Default)]
 pub(crate) struct KeyBatch {
     bytes: Vec<u8>,
@@ -69,20 +71,20 @@ impl KeyBatch {
         self.hashed.clear();
     }
 
-    /// Whether the keys take so much that they are looked up before another is made: a row of numbers may
-    /// have a key of megabytes.
+    /// Returns true if the keys are so large that they must be looked up before the next is built. Even a row
+    /// of numbers may have a key of megabytes.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= BATCH_BYTES
     }
 
-    /// Where the bytes of the next key go.
+    /// Returns the buffer to append the next key's bytes to.
     #[inline]
     pub fn open_key(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// The bytes behind the last key become one.
+    /// Completes the key from the bytes appended after the last one.
     #[inline]
     pub fn end_key(&mut self, table: &KeyTable) {
         let start = self.ends.last().copied().unwrap_or(0);
@@ -90,7 +92,7 @@ impl KeyBatch {
         self.ends.push(self.bytes.len());
     }
 
-    /// A key of these bytes, of which there are few.
+    /// Appends a short key of fixed length.
     #[inline]
     pub fn push_short<const N: usize>(&mut self, key: [u8; N], table: &KeyTable) {
         const { assert!(N <= SHORT) };
@@ -99,18 +101,18 @@ impl KeyBatch {
         self.ends.push(self.bytes.len());
     }
 
-    /// Whether a key is the same as the one before it.
+    /// Returns true if key `n` equals the key before it.
     #[inline]
     pub fn is_like_before(&self, n: usize) -> bool {
         if n == 0 || self.hashed[n].word != self.hashed[n - 1].word {
             return false;
         }
-        // Words of short keys are the keys.
+        // The word of a short key is the key.
         let key = self.key(n).1;
         key.len() <= SHORT || key == self.key(n - 1).1
     }
 
-    /// The keys of whole rows, for a look-up in the table.
+    /// Appends the keys of whole rows.
     pub fn take_rows(
         &mut self,
         rows: &Batch,
@@ -129,7 +131,7 @@ impl KeyBatch {
         Ok(())
     }
 
-    /// The n-th key.
+    /// Returns the n-th key with its hash.
     #[inline]
     pub fn key(&self, n: usize) -> (Hashed, &[u8]) {
         let start = if n == 0 { 0 } else { self.ends[n - 1] };
@@ -138,7 +140,7 @@ impl KeyBatch {
 }
 
 impl KeyTable {
-    /// How many keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -167,7 +169,7 @@ impl KeyTable {
         Hashed { hash: self.hasher.hash_one(word), word: [word as u64, (word >> 64) as u64] }
     }
 
-    /// Reads the slots where keys may be, so that they are near when the keys are looked for.
+    /// Touches the slots of the keys to bring them into the cache before the lookups.
     pub fn touch(&self, keys: &KeyBatch) {
         let Some(mask) = self.slots.len().checked_sub(1) else { return };
         let mut seen = 0;
@@ -182,7 +184,7 @@ impl KeyTable {
         &self.long[at + 4..at + 4 + length as usize]
     }
 
-    /// The number of a key.
+    /// Returns the number of a key, if present.
     #[inline]
     pub fn find(&self, sought: &Hashed, key: &[u8]) -> Option<usize> {
         let mask = self.slots.len().checked_sub(1)?;
@@ -206,7 +208,7 @@ impl KeyTable {
         }
     }
 
-    /// Adds a key that is not there, and says its number.
+    /// Inserts an absent key and returns its number.
     pub fn insert(&mut self, new: &Hashed, key: &[u8]) -> usize {
         if self.slots.len() * 2 <= self.count * 3 {
             self.grow();
@@ -230,13 +232,13 @@ impl KeyTable {
         self.slots = slots;
     }
 
-    /// Bytes that a key takes.
+    /// Returns the memory that a key needs.
     pub fn bytes_for(key: &[u8]) -> usize {
         7 * size_of::<Slot>() / 4 + if key.len() > SHORT { key.len() + 4 } else { 0 }
     }
 }
 
-/// Puts a slot where there is room.
+/// Stores a slot at the first free position.
 fn place(slots: &mut [Slot], slot: Slot) {
     let mask = slots.len() - 1;
     let mut at = slot.hash as usize & mask;

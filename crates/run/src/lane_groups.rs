@@ -1,13 +1,13 @@
-//! Grouping of many rows at once: keys and aggregates of lanes.
+//! Vectorized grouping: computes keys and aggregates from vectors.
 //!
 //! # Concepts
-//! A row's *raw key* is the bytes of its key columns as the lanes have them. Rows with the same raw key are
-//! of one group. With texts among the keys several raw keys may be (texts that are equal and not the same):
-//! then a raw key leads to its group, and only one that is seen for the first time is looked up among the
-//! groups. Without texts the raw key is the group's.
+//! The *raw key* of a row consists of the bytes of its key columns as stored in the vectors. Rows with the
+//! same raw key belong to the same group. If the keys include texts, a group may have several raw keys,
+//! because different texts may compare equal. Then a table maps raw keys to groups, and only a new raw key is
+//! looked up among the groups. Without texts, the raw key is the group key.
 //!
-//! A [`Cell`] gathers one aggregate of one group. When groups are read, cells become states as row by row
-//! evaluation has them ([`Aggregate::gathered`]).
+//! A [`Cell`] accumulates one aggregate of one group. When the groups are read, cells are converted to the
+//! states of row-by-row evaluation ([`Aggregate::gathered`]).
 
 use cohort_expr::{
     Aggregate, AggregateKind, AggregateState, Gathered, LaneCompiler, LaneProgram, NumberAt, Overflow,
@@ -20,13 +20,13 @@ use cohort_types::{Lane, LaneType, SqlResult, is_whole_date, year_of};
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
 use crate::lanes::Lanes;
 
-/// No group: the row was put aside.
+/// Group number of a row that was spilled, so has no group in memory.
 pub(crate) const ASIDE: u32 = u32::MAX;
 
-/// What is gathered of one aggregate in one group.
+/// Accumulator of one aggregate in one group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cell {
-    /// The sum in two halves; of MIN and MAX the number.
+    /// The sum in two halves; for MIN and MAX the number.
     total: [u64; 2],
     count: u64,
 }
@@ -58,55 +58,55 @@ impl Cell {
     }
 }
 
-/// What an aggregate gathers.
+/// The accumulation of an aggregate.
 enum Measure {
     Rows,
-    /// Rows of which this is not true.
+    /// Counts rows for which this is not true.
     NotNull(TruthAt),
     Total(NumberAt),
-    /// The least or the greatest number of a column.
+    /// The smallest or the largest number of a column.
     Extreme {
         column: usize,
         least: bool,
     },
-    /// Different numbers of a column.
+    /// Counts the distinct numbers of a column.
     Distinct {
         column: usize,
-        /// Groups with the numbers that were seen in them.
+        /// Pairs of group and number that were counted already.
         seen: KeyTable,
     },
 }
 
-/// What tells the groups apart.
+/// A part of the raw key.
 #[derive(Clone, Copy)]
 enum RawKey {
     Column(usize),
-    /// The year of a column; of a date without a month or a day all of it.
+    /// The year of a column; for a date without month or day, the whole date.
     Year(usize),
 }
 
-/// The lanes' side of a grouping.
+/// The vectorized part of a grouping.
 pub(crate) struct LaneGroups {
     program: LaneProgram,
     keys: Vec<RawKey>,
     measures: Vec<Measure>,
-    /// Of each group, one per aggregate.
+    /// One cell per group and aggregate.
     cells: Vec<Cell>,
     types: Vec<LaneType>,
-    /// Several raw keys may lead to one group.
+    /// Several raw keys may map to one group.
     has_own_keys: bool,
     raw: KeyTable,
-    /// The groups of raw keys.
+    /// The group of each raw key.
     groups_of_raw: Vec<u32>,
     batch: KeyBatch,
-    /// The groups of the rows taken in now.
+    /// Groups of the current rows.
     groups: Vec<u32>,
-    /// What numbers that count once take, since somebody asked.
+    /// Bytes used by DISTINCT sets since the last `take_distinct_bytes`.
     distinct_bytes: usize,
 }
 
 impl LaneGroups {
-    /// None if a key or an aggregate cannot be had of lanes.
+    /// Returns `None` if a key or an aggregate cannot be vectorized.
     pub fn new(node: &AggregateNode, types: &[LaneType], eval: &EvalContext<'_>) -> Option<LaneGroups> {
         let key = |expr: &Expr| match expr {
             Expr::Column(column) => types.get(column.ordinal).map(|_| RawKey::Column(column.ordinal)),
@@ -123,7 +123,8 @@ impl LaneGroups {
         for aggregate in &node.aggregates {
             measures.push(measure(aggregate, types, &mut compiler)?);
         }
-        // Where a number does not fit, rows are gathered one by one, and nobody knows which values both saw.
+        // If a number does not fit, rows are accumulated one by one. Then the distinct values of both paths
+        // could not be combined.
         let has_distinct = measures.iter().any(|measure| matches!(measure, Measure::Distinct { .. }));
         let is_plain =
             |aggregate: &Aggregate| aggregate.args.iter().all(|arg| matches!(arg, Expr::Column(_)));
@@ -148,9 +149,10 @@ impl LaneGroups {
         })
     }
 
-    /// Tells a scan of which texts no more than the lengths are read. `needed` are columns of which more is.
+    /// Limits the scan to text lengths for columns whose texts are not read. `needed` are columns whose texts
+    /// are.
     pub fn narrow(&self, needed: &[usize], lanes: &mut Lanes) {
-        // Rows that are evaluated one by one have their texts.
+        // Row-by-row evaluation needs the texts.
         if self.program.may_overflow() {
             return;
         }
@@ -162,17 +164,17 @@ impl LaneGroups {
         }
     }
 
-    /// Bytes of numbers that count once, since this was asked last.
+    /// Returns the bytes that DISTINCT sets grew by since the last call.
     pub fn take_distinct_bytes(&mut self) -> usize {
         std::mem::take(&mut self.distinct_bytes)
     }
 
-    /// Whether keys are those of the groups' table, not raw ones.
+    /// Returns true if raw keys have a table of their own and differ from group keys.
     pub fn has_own_keys(&self) -> bool {
         self.has_own_keys
     }
 
-    /// Makes the raw keys of some rows.
+    /// Computes the raw keys of the rows.
     pub fn make_keys(&mut self, lanes: &Lanes, table: &KeyTable) {
         let table = if self.has_own_keys { &self.raw } else { table };
         self.groups.clear();
@@ -181,7 +183,7 @@ impl LaneGroups {
             && !self.types[n].is_text()
             && lanes.lanes[n].nulls.is_empty()
         {
-            // The most common key has a loop of its own.
+            // A specialized loop for the most common key.
             for number in &lanes.lanes[n].numbers {
                 self.batch.push_short(raw_number(*number), table);
             }
@@ -200,13 +202,13 @@ impl LaneGroups {
         table.touch(&self.batch);
     }
 
-    /// The raw key of a row.
+    /// Returns the raw key of a row.
     #[inline]
     pub fn key(&self, row: usize) -> (Hashed, &[u8]) {
         self.batch.key(row)
     }
 
-    /// The group of a row whose raw key was seen before.
+    /// Returns the group of a row whose raw key is known.
     #[inline]
     pub fn known(&self, row: usize, table: &KeyTable) -> Option<u32> {
         let (hashed, key) = self.batch.key(row);
@@ -216,7 +218,7 @@ impl LaneGroups {
         }
     }
 
-    /// The next row is of this group, whose raw key was not seen before. Returns the bytes that this takes.
+    /// Assigns the next row, whose raw key is new, to a group. Returns the memory this takes, in bytes.
     pub fn learn(&mut self, group: u32) -> usize {
         let (hashed, key) = self.batch.key(self.groups.len());
         let mut bytes = 0;
@@ -229,31 +231,31 @@ impl LaneGroups {
         bytes
     }
 
-    /// The next row is of this group.
+    /// Assigns the next row to a group.
     #[inline]
     pub fn push(&mut self, group: u32) {
         self.groups.push(group);
     }
 
-    /// All rows are of one group.
+    /// Assigns all rows to one group.
     pub fn all_of(&mut self, rows: usize, group: u32) {
         self.groups.clear();
         self.groups.resize(rows, group);
     }
 
-    /// Whether there are keys.
+    /// Returns true if there are keys.
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
 
-    /// Whether a row has the key of the one before it.
+    /// Returns true if a row has the key of the row before it.
     #[inline]
     pub fn is_like_before(&self, row: usize) -> bool {
         self.batch.is_like_before(row)
     }
 
-    /// Gathers the rows that were looked up last, of so many groups in all. What does not fit leaves the
-    /// cells as they were.
+    /// Accumulates the rows that were looked up last. `groups` is the total number of groups. On overflow,
+    /// the cells are unchanged.
     pub fn gather(
         &mut self,
         lanes: &Lanes,
@@ -317,12 +319,12 @@ impl LaneGroups {
         Ok(Ok(()))
     }
 
-    /// The groups of the rows that were looked up last.
+    /// Returns the groups of the rows that were looked up last.
     pub fn groups(&self) -> &[u32] {
         &self.groups
     }
 
-    /// What an aggregate of a group has gathered, as its state.
+    /// Converts the cell of an aggregate to its state.
     pub fn state(&self, group: usize, n: usize, aggregate: &Aggregate) -> AggregateState {
         let cell = self.cells.get(group * self.measures.len() + n).copied().unwrap_or_default();
         let (total, count) = (cell.total(), cell.count);
@@ -334,13 +336,13 @@ impl LaneGroups {
         })
     }
 
-    /// Bytes of the cells of a group.
+    /// Returns the bytes of a group's cells.
     pub fn cell_bytes(&self) -> usize {
         self.measures.len() * size_of::<Cell>()
     }
 }
 
-/// Whether lanes may do for keys and aggregates, whatever the types of columns are.
+/// Returns true if keys and aggregates can be vectorized, provided that the column types allow it.
 pub(crate) fn may_have_lanes(node: &AggregateNode) -> bool {
     let is_key = |expr: &Expr| matches!(expr, Expr::Column(_)) || year_of_column(expr).is_some();
     let is_measure = |aggregate: &Aggregate| match aggregate.kind {
@@ -381,7 +383,7 @@ fn measure(aggregate: &Aggregate, types: &[LaneType], compiler: &mut LaneCompile
     }
 }
 
-/// Calls `see` with the place of each row whose number was not seen at this place.
+/// Calls `see` for each row whose number is new in its cell, with the cell's position.
 fn each_new(
     seen: &mut KeyTable,
     lane: &Lane,
@@ -403,7 +405,7 @@ fn each_new(
     }
 }
 
-/// Gathers all rows in one cell.
+/// Accumulates all rows in one cell.
 fn add_all(measure: &Measure, cell: &mut Cell, program: &LaneProgram, inputs: &[&Lane], lanes: &Lanes) {
     match measure {
         Measure::Rows => cell.count += lanes.rows as u64,
@@ -428,12 +430,12 @@ fn add_all(measure: &Measure, cell: &mut Cell, program: &LaneProgram, inputs: &[
             let present = lane.numbers.iter().enumerate().filter(|(row, _)| !lane.is_null(*row));
             present.for_each(|(_, number)| cell.keep_better(*number, *least));
         }
-        // Gathered by whoever has the table.
+        // Accumulated by the caller, which owns the table.
         Measure::Distinct { .. } => {}
     }
 }
 
-/// Appends the year of an element, or all of it.
+/// Appends the year of an element, or the whole date.
 #[inline]
 fn append_year(lane: &Lane, row: usize, key: &mut Vec<u8>) {
     let number = lane.numbers[row];
@@ -448,7 +450,7 @@ fn append_year(lane: &Lane, row: usize, key: &mut Vec<u8>) {
     }
 }
 
-/// Appends the bytes of an element, which tell it from all others of its lane.
+/// Appends the bytes of an element; different elements of a vector have different bytes.
 #[inline]
 fn append_raw(lane: &Lane, ty: LaneType, row: usize, key: &mut Vec<u8>) {
     if lane.is_null(row) {
@@ -463,7 +465,7 @@ fn append_raw(lane: &Lane, ty: LaneType, row: usize, key: &mut Vec<u8>) {
     }
 }
 
-/// The raw key of a number.
+/// Returns the raw key of a number.
 #[inline]
 fn raw_number(number: i64) -> [u8; 9] {
     let mut key = [1; 9];

@@ -1,13 +1,13 @@
-//! Rows that are sorted as lanes.
+//! Vectorized sort.
 //!
 //! # Concepts
-//! The keys are columns. The keys of a row make one number, its *front*: of the first key how far it is from
-//! the least of its column, in as many bits as the column needs, then the same of the next key, until 64 bits
-//! are full. The front of a text is what follows the bytes that all sort keys of the column begin with.
-//! Fronts are sorted digit by digit. Rows with the same front are compared by the keys that it does not hold
-//! whole.
+//! The keys are columns. The keys of a row are packed into one number, its *front*: the first key's distance
+//! from the minimum of its column, in as many bits as the column needs, then the next key, until 64 bits are
+//! used. The front of a text consists of the sort key's bytes that follow the common prefix of the column.
+//! Fronts are sorted by radix sort. Rows with equal fronts are compared by the keys that the front does not
+//! hold completely.
 //!
-//! Rows become values when they are yielded, or written to disk.
+//! Rows are converted to values when they are returned or written to disk.
 
 use std::cmp::Ordering;
 
@@ -16,25 +16,25 @@ use cohort_types::{CountBytes, Interrupt, Lane, LaneType, SqlResult, Value};
 
 use crate::lanes::Lanes;
 
-/// Bits by which rows are parted in one pass: the places of so many parts stay in the processor's caches.
+/// Maximum number of bits per radix pass: the write positions of all buckets stay in the processor's caches.
 const DIGIT_BITS_MAX: u32 = 11;
-/// Fewer rows are sorted by comparing.
+/// Fewer rows are sorted by comparison.
 const ROWS_BY_DIGITS_MIN: usize = 2048;
-/// Rows between two looks at KILL.
+/// Number of rows between two checks for KILL.
 const PIECE_ROWS: usize = 1 << 16;
-/// What a row takes while it is sorted: its front and its number twice, its place in the order.
+/// Memory per row during the sort: two copies of front and row number, and the position in the order.
 const SORTED_ROW_BYTES: usize = 2 * size_of::<(u64, u32)>() + size_of::<u32>();
-/// Lanes count the bytes of texts with 32 bits.
+/// Maximum size of the rows in memory, because vectors address text bytes with 32 bits.
 const LANE_BYTES_MAX: usize = 1 << 31;
 
-/// A key.
+/// A sort key column.
 struct LaneKey {
     column: usize,
     is_text: bool,
     key: SortKey,
 }
 
-/// The sort keys of a column of texts, one for each row; NULL has an empty one, no text has.
+/// Collation sort keys of a text column, one per row. Empty for NULL only.
 #[derive(Default)]
 struct TextKeys {
     bytes: Vec<u8>,
@@ -45,32 +45,32 @@ struct TextKeys {
 pub(crate) struct LaneRows {
     keys: Vec<LaneKey>,
     rows: Lanes,
-    /// Of the first key that is a text.
+    /// Sort keys of the first key column that is a text.
     texts: TextKeys,
-    /// Numbers of rows in order.
+    /// Row numbers in sorted order.
     order: Vec<u32>,
-    /// The row of which none behind it is wanted.
+    /// The last wanted row of the last sort: rows that sort after it are dropped.
     worst: Option<usize>,
 }
 
-/// What the fronts of some rows hold.
+/// Packed sort keys of some rows.
 struct Fronts {
     fronts: Vec<u64>,
-    /// Bits that they use.
+    /// Number of bits used.
     bits: u32,
-    /// Keys that they hold whole.
+    /// Number of leading keys that are packed completely.
     whole: usize,
 }
 
 impl LaneRows {
-    /// No rows of columns of these types; `keys` are the columns by which they are sorted.
+    /// Creates an empty set of rows with these column types. `keys` are the sort columns.
     pub fn new(types: Vec<LaneType>, keys: impl Iterator<Item = (usize, SortKey)>) -> LaneRows {
         let key = |(column, key): (usize, SortKey)| LaneKey { column, is_text: types[column].is_text(), key };
         let keys = keys.map(key).collect();
         LaneRows { keys, rows: Lanes::new(types), texts: TextKeys::default(), order: Vec::new(), worst: None }
     }
 
-    /// Appends those of some rows that may be wanted, and says how many bytes that takes.
+    /// Appends the rows that may still be wanted. Returns the bytes this takes.
     pub fn append(&mut self, lanes: &Lanes, interrupt: &dyn Interrupt) -> SqlResult<usize> {
         interrupt.count_bytes(lanes.size_bytes())?;
         let (before, rows_before) = (self.size_bytes(), self.rows.rows);
@@ -86,7 +86,7 @@ impl LaneRows {
         Ok(self.size_bytes() - before)
     }
 
-    /// Makes the sort keys of the rows from this one on.
+    /// Computes the sort keys of the rows from `first` on.
     fn add_text_keys(&mut self, first: usize) {
         let Some(key) = self.keys.iter().find(|key| key.is_text) else { return };
         let lane = &self.rows.lanes[key.column];
@@ -98,12 +98,12 @@ impl LaneRows {
         }
     }
 
-    /// Rows in memory.
+    /// Returns the number of rows in memory.
     pub fn len(&self) -> usize {
         self.rows.rows
     }
 
-    /// Whether there is room for no more rows, whatever memory there is.
+    /// Returns true if the format limits allow no further rows, however much memory is available.
     pub fn is_full(&self) -> bool {
         self.rows.size_bytes() > LANE_BYTES_MAX || self.rows.rows > (u32::MAX / 2) as usize
     }
@@ -113,7 +113,7 @@ impl LaneRows {
         self.rows.size_bytes() + texts + self.rows.rows * SORTED_ROW_BYTES
     }
 
-    /// Forgets the rows.
+    /// Removes the rows.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.texts.bytes.clear();
@@ -122,7 +122,7 @@ impl LaneRows {
         self.worst = None;
     }
 
-    /// Brings the rows in order and forgets those beyond `wanted`.
+    /// Sorts the rows and drops those after the first `wanted`.
     pub fn sort(&mut self, wanted: usize, interrupt: &dyn Interrupt) -> SqlResult<()> {
         let fronts = self.fronts(interrupt)?;
         let mut order = sorted(&fronts, interrupt)?;
@@ -134,7 +134,7 @@ impl LaneRows {
         Ok(())
     }
 
-    /// Sorts, keeps the wanted rows only and says how many bytes that frees.
+    /// Sorts, keeps only the wanted rows, and returns the bytes freed.
     pub fn cut(&mut self, wanted: usize, interrupt: &dyn Interrupt) -> SqlResult<usize> {
         self.sort(wanted, interrupt)?;
         let before = self.size_bytes();
@@ -148,17 +148,17 @@ impl LaneRows {
         Ok(before - self.size_bytes())
     }
 
-    /// Rows that were sorted.
+    /// Returns the number of sorted rows.
     pub fn sorted_rows(&self) -> usize {
         self.order.len()
     }
 
-    /// The values of the n-th row in order.
+    /// Returns the values of the n-th row in sorted order.
     pub fn row(&self, n: usize) -> impl Iterator<Item = Value> {
         self.rows.row(self.order[n] as usize)
     }
 
-    /// The order of two rows, each among some rows.
+    /// Compares two rows, each from its own set of rows.
     fn compare(&self, a: (&Lanes, usize), b: (&Lanes, usize)) -> Ordering {
         let mut orders = self.keys.iter().map(|key| key.compare(a, b));
         orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
@@ -180,13 +180,14 @@ impl LaneRows {
         Ok(fronts)
     }
 
-    /// Brings rows with the same front in order.
+    /// Sorts rows with equal fronts.
     fn sort_equal(&self, fronts: &Fronts, order: &mut [u32], interrupt: &dyn Interrupt) -> SqlResult<()> {
         let rest = &self.keys[fronts.whole..];
         let compare = |a: &u32, b: &u32| {
             let (a, b) = (*a as usize, *b as usize);
             let compare = |(n, key): (usize, &LaneKey)| match n {
-                // The first of them has its sort keys here, if it is a text: no text before it is whole.
+                // If the first of these keys is a text, its sort keys are here: no earlier text key is packed
+                // completely.
                 0 if key.is_text => key.directed(self.texts.text(a).cmp(self.texts.text(b))),
                 _ => key.compare((&self.rows, a), (&self.rows, b)),
             };
@@ -214,13 +215,13 @@ impl LaneKey {
         if self.key.descending { order.reverse() } else { order }
     }
 
-    /// The order of two rows by this key.
+    /// Compares two rows by this key.
     fn compare(&self, (a, row_a): (&Lanes, usize), (b, row_b): (&Lanes, usize)) -> Ordering {
         let (a, b) = (&a.lanes[self.column], &b.lanes[self.column]);
         self.directed(match (a.is_null(row_a), b.is_null(row_b)) {
             (false, false) if self.is_text => self.key.collation.compare(a.text(row_a), b.text(row_b)),
             (false, false) => a.numbers[row_a].cmp(&b.numbers[row_b]),
-            // NULL comes first.
+            // NULL sorts first.
             (a, b) => b.cmp(&a),
         })
     }
@@ -232,7 +233,7 @@ impl TextKeys {
         &self.bytes[start..self.ends[row]]
     }
 
-    /// Bytes that all of them begin with.
+    /// Returns the length of the common prefix of all sort keys.
     fn shared(&self) -> usize {
         let mut texts = (0..self.ends.len()).map(|row| self.text(row)).filter(|text| !text.is_empty());
         let Some(first) = texts.next() else { return 0 };
@@ -248,7 +249,7 @@ impl TextKeys {
 }
 
 impl Fronts {
-    /// Appends as many of the first bits as there is room for of numbers with so many.
+    /// Appends the leading bits of numbers that have `bits` bits, as many as fit.
     fn push(&mut self, numbers: impl Iterator<Item = u64>, bits: u32) {
         let kept = bits.min(u64::BITS - self.bits);
         if kept == 0 {
@@ -260,7 +261,7 @@ impl Fronts {
         }
     }
 
-    /// Appends a key that is a number; false if not the whole of it.
+    /// Appends a numeric key. Returns false if it does not fit completely.
     fn add_numbers(&mut self, lane: &Lane, descending: bool) -> bool {
         let has_nulls = lane.nulls.contains(&true);
         let (mut least, mut greatest) = (i64::MAX, i64::MIN);
@@ -269,12 +270,12 @@ impl Fronts {
                 (least, greatest) = (least.min(*number), greatest.max(*number));
             }
         }
-        // Only NULLs are all the same.
+        // All keys are NULL.
         if least > greatest {
             return true;
         }
         let range = greatest.wrapping_sub(least) as u64;
-        // NULL's number is 0, for which the greatest range has no room.
+        // NULL is encoded as 0. If the range uses all 64 bits, it must be halved to make room.
         let halved = u32::from(range == u64::MAX && has_nulls);
         let last = (range >> halved) + u64::from(has_nulls);
         let number = |(n, number): (usize, &i64)| {
@@ -290,7 +291,7 @@ impl Fronts {
         is_whole
     }
 
-    /// Appends a key that is a text: never the whole of it.
+    /// Appends a text key. Returns false: a text is never packed completely.
     fn add_texts(&mut self, texts: &TextKeys, descending: bool) -> bool {
         let shared = texts.shared();
         let number = |row: usize| {
@@ -307,7 +308,7 @@ impl Fronts {
     }
 }
 
-/// The numbers of the rows in the order of their fronts, of equal ones the earlier row first.
+/// Returns the row numbers sorted by front. The sort is stable.
 fn sorted(fronts: &Fronts, interrupt: &dyn Interrupt) -> SqlResult<Vec<u32>> {
     let numbered = || fronts.fronts.iter().zip(0u32..).map(|(front, row)| (*front, row));
     let rows = fronts.fronts.len();
@@ -319,7 +320,7 @@ fn sorted(fronts: &Fronts, interrupt: &dyn Interrupt) -> SqlResult<Vec<u32>> {
     }
     let row_bits = usize::BITS - rows.leading_zeros();
     if fronts.bits + row_bits <= u64::BITS {
-        // Front and row number make one number.
+        // Pack front and row number into one integer.
         let entries = numbered().map(|(front, row)| front << row_bits | u64::from(row)).collect();
         let sorted = by_digits(entries, |entry| entry >> row_bits, fronts.bits, interrupt)?;
         let mask = (1 << row_bits) - 1;
@@ -329,7 +330,7 @@ fn sorted(fronts: &Fronts, interrupt: &dyn Interrupt) -> SqlResult<Vec<u32>> {
     Ok(sorted.into_iter().map(|entry| entry.1).collect())
 }
 
-/// Sorts by numbers of so many bits, from the last digit to the first; equal ones keep their order.
+/// Sorts entries by numbers of `bits` bits. A stable radix sort that starts at the least significant digit.
 fn by_digits<T: Copy + Default>(
     mut entries: Vec<T>,
     number: impl Fn(&T) -> u64,
@@ -373,7 +374,7 @@ mod tests {
 
     const TEXT: Collation = Collation::UTF8MB4_GENERAL_CI;
 
-    /// Rows of two numbers, a text and their own number; `spread` tells how far apart numbers are.
+    /// Returns rows of two numbers, a text and the row number; `spread` limits the range of the numbers.
     fn rows(count: usize, spread: [i64; 2]) -> Vec<Vec<Value>> {
         let mut state = 88_172_645_463_325_252u64;
         let mut random = |below: u64| {

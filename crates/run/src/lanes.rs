@@ -1,4 +1,4 @@
-//! Rows by columns, for operators that compute with many at once.
+//! [`Lanes`]: a column batch, for operators that process many rows at once.
 
 use cohort_optimize::{Join, JoinKind, JoinMethod, Node, Scan};
 use cohort_types::{Lane, LaneType, SqlResult, Value};
@@ -7,28 +7,28 @@ use crate::batch::Batch;
 use crate::operator::Input;
 use crate::runtime::Run;
 
-/// The columns of some rows.
+/// The columns of a batch of rows.
 #[derive(Debug, Default)]
 pub struct Lanes {
     pub types: Vec<LaneType>,
-    /// One per column of the row.
+    /// One vector per column.
     pub lanes: Vec<Lane>,
     pub rows: usize,
-    /// Whose columns somebody reads. The lanes of others may stay empty.
+    /// True for columns that are read. Vectors of other columns may stay empty.
     pub wanted: Vec<bool>,
-    /// Of which others somebody reads the lengths of texts, and what is NULL.
+    /// True for other columns of which only text lengths and NULLs are read.
     pub lens_wanted: Vec<bool>,
 }
 
 impl Lanes {
-    /// No rows of columns of these types.
+    /// Creates an empty batch with these column types.
     pub fn new(types: Vec<LaneType>) -> Lanes {
         let lanes = types.iter().map(|_| Lane::default()).collect();
         let (wanted, lens_wanted) = (vec![true; types.len()], vec![false; types.len()]);
         Lanes { types, lanes, rows: 0, wanted, lens_wanted }
     }
 
-    /// The same of which somebody reads some columns only.
+    /// Creates an empty batch of which only some columns are read.
     pub(crate) fn of_columns(types: Vec<LaneType>, columns: impl IntoIterator<Item = usize>) -> Lanes {
         let mut lanes = Lanes::new(types);
         lanes.wanted.fill(false);
@@ -36,39 +36,39 @@ impl Lanes {
         lanes
     }
 
-    /// Of this column no more is read than the lengths of texts, and what is NULL.
+    /// Limits reading of a column to text lengths and NULLs.
     pub(crate) fn want_lens(&mut self, column: usize) {
         self.wanted[column] = false;
         self.lens_wanted[column] = true;
     }
 
-    /// Adds the columns that are wanted of joined rows, in which these stand from `first` on.
+    /// Marks the columns that are read from joined rows, in which these columns start at `first`.
     pub(crate) fn want_of(&mut self, joined: &[bool], first: usize) {
         for (wanted, above) in self.wanted.iter_mut().zip(joined.iter().skip(first)) {
             *wanted |= above;
         }
     }
 
-    /// Forgets the rows, keeps the room.
+    /// Removes the rows and keeps the capacity.
     pub fn clear(&mut self) {
         self.lanes.iter_mut().for_each(Lane::clear);
         self.rows = 0;
     }
 
-    /// Appends a row; false if a value is not of its column's type.
+    /// Appends a row. Returns false if a value does not have its column's type.
     pub fn push_row(&mut self, row: &[Value]) -> bool {
         self.rows += 1;
         let mut columns = self.lanes.iter_mut().zip(&self.types).zip(row);
         columns.all(|((lane, ty), value)| lane.push_value(value, *ty))
     }
 
-    /// The n-th row; NULL where nobody reads.
+    /// Returns the n-th row; columns that are not read are NULL.
     pub fn row(&self, n: usize) -> impl Iterator<Item = Value> {
         let lanes = self.lanes.iter().zip(&self.types).zip(&self.wanted);
         lanes.map(move |((lane, ty), is_wanted)| if *is_wanted { lane.value(n, *ty) } else { Value::Null })
     }
 
-    /// Appends all rows of others of the same types.
+    /// Appends all rows of a batch with the same types.
     pub(crate) fn append(&mut self, other: &Lanes) {
         for (lane, from) in self.lanes.iter_mut().zip(&other.lanes) {
             lane.append(from);
@@ -76,14 +76,14 @@ impl Lanes {
         self.rows += other.rows;
     }
 
-    /// Appends rows of others of the same types.
+    /// Appends the given rows of a batch with the same types.
     pub(crate) fn extend_from(&mut self, other: &Lanes, rows: &[u32]) {
         self.gather(other.lanes.iter().map(|lane| (lane, rows)));
         self.rows += rows.len();
     }
 
-    /// Takes pairs of rows of two sides, where there are no rows yet. Without columns of the right side those
-    /// of the left one are all.
+    /// Fills an empty batch with pairs of rows of two sides. If this batch has no right columns, only the
+    /// left ones are taken.
     pub(crate) fn gather_pairs(
         &mut self,
         (left, of_left): (&Lanes, &[u32]),
@@ -95,7 +95,7 @@ impl Lanes {
         self.rows = of_left.len();
     }
 
-    /// Appends to each lane that is wanted elements of another one.
+    /// Appends the given elements to each vector that is read.
     fn gather<'l>(&mut self, from: impl Iterator<Item = (&'l Lane, &'l [u32])>) {
         let lanes = self.lanes.iter_mut().zip(&self.types).zip(&self.wanted).zip(from);
         for (((lane, ty), _), (from, elements)) in lanes.filter(|((_, is_wanted), _)| **is_wanted) {
@@ -103,22 +103,22 @@ impl Lanes {
         }
     }
 
-    /// Bytes that the rows take.
+    /// Returns the memory of the rows in bytes.
     pub(crate) fn size_bytes(&self) -> usize {
         self.lanes.iter().map(Lane::size_bytes).sum()
     }
 }
 
-/// An input whose rows come as lanes, whichever way it yields them.
+/// An input read as vectors, whether or not it returns vectors itself.
 pub(crate) enum LaneSource {
     Lanes,
-    /// It yields rows, which are taken apart.
+    /// The input returns rows, which are converted.
     Rows(Batch),
 }
 
 impl LaneSource {
-    /// The types of the columns of an input that was opened, and how they come; None, and nothing done, if
-    /// they have no lanes.
+    /// Returns the column types of an opened input, and how to read it. Returns `None`, with no effect, if
+    /// some column has no vector type.
     pub fn of<'p>(
         input: &mut Input<'p>,
         node: &Node,
@@ -135,7 +135,7 @@ impl LaneSource {
         Ok(Some((source, types)))
     }
 
-    /// Replaces the lanes by those of more rows; false at the end.
+    /// Replaces the vectors with those of the next rows. Returns false at the end.
     pub fn next<'p>(
         &mut self,
         input: &mut Input<'p>,
@@ -150,14 +150,14 @@ impl LaneSource {
     }
 }
 
-/// Appends rows whose columns have these lanes.
+/// Appends rows whose columns have these vector types.
 pub(crate) fn push_rows(rows: &Batch, lanes: &mut Lanes) {
     for row in rows.iter() {
         assert!(lanes.push_row(row), "the values of a column are of its type");
     }
 }
 
-/// The types of the lanes of a node's columns; None if some have no lane, or nothing is known of them.
+/// Returns the vector types of a node's columns, or `None` if one has none or is unknown.
 pub(crate) fn column_types(node: &Node) -> Option<Vec<LaneType>> {
     match node {
         Node::Scan(scan) => scan_types(scan),
@@ -173,7 +173,7 @@ pub(crate) fn column_types(node: &Node) -> Option<Vec<LaneType>> {
     }
 }
 
-/// The same of what stands on the right of a join.
+/// Returns the vector types of the right side of a join, like [`column_types`].
 pub(crate) fn right_types(join: &Join) -> Option<Vec<LaneType>> {
     match &join.method {
         JoinMethod::Lookup(scan) => scan_types(scan),
@@ -182,7 +182,7 @@ pub(crate) fn right_types(join: &Join) -> Option<Vec<LaneType>> {
     }
 }
 
-/// The same of the columns that a scan yields.
+/// Returns the vector types of a scan's output, like [`column_types`].
 pub(crate) fn scan_types(scan: &Scan) -> Option<Vec<LaneType>> {
     if scan.with_key {
         return None;

@@ -1,27 +1,27 @@
-//! Operators: they pull rows through the plan of a query.
+//! Query operators: execute a plan by pulling rows through it.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `storage` | [`Storage`]: where rows come from |
-//! | `rows` | [`run`], [`Rows`]: a plan's rows, pushed or pulled |
-//! | `batch` | [`Batch`]: rows on their way |
-//! | `lanes` | [`Lanes`]: rows by columns |
-//! | `measure` | what operators did, for ANALYZE |
-//! | `runtime` | what the operators of a run share; memory |
-//! | `operator` | the interface of operators; a plan becomes some |
-//! | `nodes` | walks over plans: what may change, what has effects |
-//! | `source`, `scan` | rows of nothing, of expressions, of tables |
+//! | `storage` | [`Storage`]: the source of rows |
+//! | `rows` | [`run`], [`Rows`]: returns a plan's rows, pushed or pulled |
+//! | `batch` | [`Batch`]: rows passed between operators |
+//! | `lanes` | [`Lanes`]: column batches |
+//! | `measure` | operator statistics, for ANALYZE |
+//! | `runtime` | state shared by the operators of a run; memory accounting |
+//! | `operator` | the operator interface; builds operators from a plan |
+//! | `nodes` | plan analysis: volatile nodes, side effects |
+//! | `source`, `scan` | rows of constants, expressions and tables |
 //! | `project`, `limit` | filter, projection, LIMIT |
-//! | `join` | joins by lookup, by a hash table, by going through all |
-//! | `aggregate`, `lane_groups`, `rollup` | groups: hashed, of many rows at once, ordered, rolled up |
+//! | `join` | index lookup join, hash join, nested-loop join |
+//! | `aggregate`, `lane_groups`, `rollup` | GROUP BY: hashed, vectorized, ordered, WITH ROLLUP |
 //! | `sort`, `sort_front` | ORDER BY in memory and on disk |
 //! | `window` | window functions, frames |
 //! | `set_operation` | DISTINCT, EXCEPT, INTERSECT |
-//! | `set_chain` | many UNION, EXCEPT and INTERSECT at once |
-//! | `common` | common tables and recursion |
-//! | `subquery`, `quantified` | subqueries of expressions; IN, ANY, ALL |
-//! | `equal_key`, `key_table` | values as bytes that are equal when they are; keys by hash |
-//! | `row_store`, `partition`, `spill` | rows that are kept, put aside, written to disk |
+//! | `set_chain` | chains of UNION, EXCEPT and INTERSECT in one operator |
+//! | `common` | common table expressions and recursion |
+//! | `subquery`, `quantified` | subqueries in expressions; IN, ANY, ALL |
+//! | `equal_key`, `key_table` | values encoded as bytes that compare like the values; hash table of keys |
+//! | `row_store`, `partition`, `spill` | stored, partitioned and spilled rows |
 
 mod aggregate;
 mod batch;

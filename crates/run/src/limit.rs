@@ -10,7 +10,7 @@ use crate::batch::{Batch, taken};
 use crate::operator::{Input, Operator};
 use crate::runtime::Run;
 
-/// Rows to leave out, and rows to yield.
+/// Evaluates a LIMIT. Returns the number of rows to skip and the number to return.
 pub fn limit_bounds(limit: &LimitCount, eval: &EvalContext<'_>) -> SqlResult<(u64, u64)> {
     let number = |expr: &Option<Expr>, otherwise: u64| {
         expr.as_ref().map_or(Ok(otherwise), |expr| limit_value(expr, eval))
@@ -18,14 +18,15 @@ pub fn limit_bounds(limit: &LimitCount, eval: &EvalContext<'_>) -> SqlResult<(u6
     Ok((number(&limit.offset, 0)?, number(&limit.count, u64::MAX)?))
 }
 
-/// A number of LIMIT; error 1210.
+/// Evaluates one number of a LIMIT. Returns error 1210 if it is invalid.
 fn limit_value(expr: &Expr, eval: &EvalContext<'_>) -> SqlResult<u64> {
     let value = expr.eval(&[], eval)?;
     let bad = || SqlError::wrong_arguments("LIMIT");
     match &*value {
         Value::Int(n) => u64::try_from(*n).map_err(|_| bad()),
         Value::UInt(n) => Ok(*n),
-        // A parameter that was bound to a string, as some drivers do with all, to another number or to NULL.
+        // A parameter bound to a string (some drivers bind all parameters so), to another number type or to
+        // NULL.
         other => match other.to_int(&mut NoWarnings) {
             Some(n) => u64::try_from(n.wide()).map_err(|_| bad()),
             None => Ok(0),
@@ -33,16 +34,17 @@ fn limit_value(expr: &Expr, eval: &EvalContext<'_>) -> SqlResult<u64> {
     }
 }
 
-/// Some rows, behind some that are left out.
+/// The LIMIT operator.
 pub(crate) struct Limit<'p> {
     node: &'p LimitNode,
     input: Input<'p>,
     skip: u64,
     left: u64,
-    /// Rows of the input that were read.
+    /// Number of input rows read.
     found: u64,
     unwanted: Batch,
-    /// Rows of which some may be ties, from `at` on, and the keys of the last one that was counted.
+    /// Rows read but not returned, from `at` on, some of which may be ties; `last` are the keys of the last
+    /// counted row.
     pending: Batch,
     at: usize,
     last: Option<Vec<Value>>,
@@ -54,7 +56,7 @@ impl<'p> Limit<'p> {
         Limit { node, input, skip: 0, left: 0, found: 0, unwanted, pending, at: 0, last: None }
     }
 
-    /// As `next`, behind what is left out: rows up to the last one that is wanted, and those equal to it.
+    /// Returns rows like `next`, after the offset: up to the last wanted row, and the rows that tie with it.
     fn next_with_ties(
         &mut self,
         run: Run<'_, 'p>,
@@ -94,7 +96,7 @@ impl<'p> Limit<'p> {
         Ok(())
     }
 
-    /// Leaves out rows; the number that came.
+    /// Skips rows. Returns the number of rows skipped.
     fn drop_rows(&mut self, run: Run<'_, 'p>, want: u64) -> SqlResult<u64> {
         if let Some(rows) = self.input.skip(run, want)? {
             self.found += rows;

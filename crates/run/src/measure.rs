@@ -1,11 +1,10 @@
-//! What the operators of one run did, for ANALYZE of a statement and for the slow log.
+//! Operator statistics of one run, for ANALYZE of a statement and for the slow query log.
 //!
-//! A run with [`Measures`] builds each operator within a [`Measured`], which counts and looks at the clock
-//! around every call. Whoever reads tables for the run adds what it read. A run without measures has nothing
-//! of this.
+//! A run with [`Measures`] wraps each operator in a [`Measured`], which counts and times every call. Storage
+//! that reads tables for the run adds its own counts. A run without measures has no overhead.
 //!
-//! Parts of a plan are known by the place in memory where they lie: the plan does not move while it runs and
-//! is told about.
+//! Parts of a plan are identified by their address, because a plan does not move while it runs and is
+//! reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,32 +19,32 @@ use crate::lanes::Lanes;
 use crate::operator::Operator;
 use crate::runtime::Run;
 
-/// What the parts of one plan did.
+/// Statistics of the parts of one plan.
 #[derive(Debug, Default)]
 pub struct Measures {
     parts: Mutex<HashMap<usize, Arc<Tally>>>,
-    /// Temporary files that were made so far.
+    /// Number of temporary files created.
     spills: AtomicU64,
-    /// Nanoseconds that planning took.
+    /// Planning time in nanoseconds.
     planning: AtomicU64,
 }
 
-/// What one part did: an operator, or the reads of one table.
+/// Statistics of one part: an operator, or the reads of one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
-    /// Times that it began.
+    /// Number of times it was opened.
     pub loops: u64,
-    /// Rows of a table, before its condition was asked.
+    /// Rows read from a table, before its filter.
     pub read: u64,
-    /// Rows yielded.
+    /// Rows returned.
     pub rows: u64,
-    /// With all that lies below.
+    /// Elapsed time, including the parts below.
     pub nanos: u64,
-    /// Temporary files made, with all that lies below.
+    /// Temporary files created, including those of the parts below.
     pub spills: u64,
 }
 
-/// A [`Measure`] that grows.
+/// A [`Measure`] that accumulates.
 #[derive(Debug, Default)]
 pub struct Tally {
     loops: AtomicU64,
@@ -56,7 +55,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds what was done.
+    /// Adds counts.
     pub fn add(&self, more: Measure) {
         let sums = [&self.loops, &self.read, &self.rows, &self.nanos, &self.spills];
         let parts = [more.loops, more.read, more.rows, more.nanos, more.spills];
@@ -74,27 +73,27 @@ impl Tally {
 }
 
 impl Measures {
-    /// What a part has done; None when it never ran.
+    /// Returns the statistics of a part, or `None` if it never ran.
     pub fn of<T: ?Sized>(&self, part: &T) -> Option<Measure> {
         self.parts.lock().get(&place(part)).map(|tally| tally.get())
     }
 
-    /// Where what a part does is added up.
+    /// Returns the accumulator of a part.
     pub fn tally<T: ?Sized>(&self, part: &T) -> Arc<Tally> {
         Arc::clone(self.parts.lock().entry(place(part)).or_default())
     }
 
-    /// A temporary file is made.
+    /// Counts a temporary file.
     pub fn spilled(&self) {
         self.spills.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How long planning took.
+    /// Sets the planning time.
     pub fn set_planning(&self, nanos: u64) {
         self.planning.store(nanos, Ordering::Relaxed);
     }
 
-    /// How long planning took.
+    /// Returns the planning time.
     pub fn planning(&self) -> u64 {
         self.planning.load(Ordering::Relaxed)
     }
@@ -108,12 +107,12 @@ fn place<T: ?Sized>(part: &T) -> usize {
     std::ptr::from_ref(part).cast::<()>() as usize
 }
 
-/// Nanoseconds since then.
+/// Returns the nanoseconds since `start`.
 pub fn nanos_since(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// An operator that is measured.
+/// A wrapper that measures an operator.
 pub(crate) struct Measured<'p> {
     pub inner: Box<dyn Operator<'p> + 'p>,
     pub measures: &'p Measures,
@@ -121,7 +120,7 @@ pub(crate) struct Measured<'p> {
 }
 
 impl<'p> Measured<'p> {
-    /// Calls the operator; the answer says how many rows came.
+    /// Calls the operator. The second result of `call` is the number of rows returned.
     fn call<T>(
         &mut self,
         loops: u64,

@@ -1,4 +1,4 @@
-//! Walks over plans: what decides how operators run them.
+//! Plan analysis that determines how operators execute it.
 
 use cohort_expr::Expr;
 use cohort_optimize::{AggregateNode, Extension, JoinMethod, Node, Plan, WindowNode};
@@ -6,8 +6,8 @@ use cohort_optimize::{AggregateNode, Extension, JoinMethod, Node, Plan, WindowNo
 use crate::runtime::BATCH_ROWS;
 use crate::scan::span_exprs;
 
-/// Rows that operators ask for at once. Where evaluations have effects that others see, or answer anew each
-/// time, a row goes all its way before the next one is read.
+/// Returns the number of rows that operators request at once. Returns 1 if evaluations have visible side
+/// effects or are volatile; then each row passes through the whole plan before the next is read.
 pub(crate) fn batch_rows(plan: &Plan) -> usize {
     let subqueries = plan.subqueries.iter().map(|subquery| &subquery.root);
     let common =
@@ -22,7 +22,7 @@ pub(crate) fn batch_rows(plan: &Plan) -> usize {
     if volatile { 1 } else { BATCH_ROWS }
 }
 
-/// Whether a node may yield other rows when it is opened again in the same run.
+/// Returns true if a node may return different rows when it is opened again in the same run.
 pub(crate) fn varies(root: &Node, plan: &Plan) -> bool {
     let mut varies = false;
     walk(root, &mut |node| {
@@ -46,8 +46,8 @@ pub(crate) fn varies(root: &Node, plan: &Plan) -> bool {
     varies
 }
 
-/// Calls `visit` for a node and, when it answers true, for those below. No recursion: nobody has looked yet
-/// how deep the plan is.
+/// Calls `visit` for a node and, if it returns true, for its inputs. Iterative, because the depth of the plan
+/// is not checked yet.
 fn walk(root: &Node, visit: &mut dyn FnMut(&Node) -> bool) {
     let mut waiting = vec![root];
     while let Some(node) = waiting.pop() {
@@ -57,7 +57,7 @@ fn walk(root: &Node, visit: &mut dyn FnMut(&Node) -> bool) {
     }
 }
 
-/// The expressions of a node.
+/// Visits the expressions of a node.
 fn exprs(node: &Node, visit: &mut dyn FnMut(&Expr)) {
     match node {
         Node::Unit

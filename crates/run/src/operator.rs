@@ -1,4 +1,4 @@
-//! The interface of operators, and how a plan becomes some.
+//! The operator interface, and the construction of operators from a plan.
 
 use cohort_optimize::{JoinMethod, Node, ReadMode};
 use cohort_types::{Interrupt, LaneType, SqlResult};
@@ -20,42 +20,42 @@ use crate::sort::SortOperator;
 use crate::source::{Concat, Constants, Empty, Series, Unit};
 use crate::window::Window;
 
-/// Yields rows.
+/// An operator: returns rows in batches.
 pub(crate) trait Operator<'p>: Send {
-    /// Starts, or starts again: what lies outside may have changed.
+    /// Starts or restarts. Outer values may have changed.
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()>;
 
-    /// Appends some rows, at most `want` and no more than [`Batch::has_room`] allows; none at the end.
+    /// Appends rows: at most `want`, and no more than [`Batch::has_room`] allows. Appends none at the end.
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()>;
 
-    /// Leaves out some of the next rows, at most so many, and says how many; 0 at the end. None, and nothing
-    /// done, where rows have to be asked for.
+    /// Skips at most `rows` of the next rows and returns the number skipped; 0 at the end. Returns `None`,
+    /// with no effect, if the rows must be read instead.
     fn skip(&mut self, run: Run<'_, 'p>, rows: u64) -> SqlResult<Option<u64>> {
         let _ = (run, rows);
         Ok(None)
     }
 
-    /// The types of its columns, if its rows can be had as lanes. Nothing has been asked of it since it was
-    /// opened, and from here on nothing but [`Operator::next_lanes`] is.
+    /// Switches to vectorized output and returns the column types, or returns `None` if unsupported. Call it
+    /// right after `open`; afterwards call only [`Operator::next_lanes`].
     fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
         let _ = run;
         Ok(None)
     }
 
-    /// Replaces the lanes by those of more rows; false at the end.
+    /// Replaces the vectors with those of the next rows. Returns false at the end.
     fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
         let _ = (run, lanes);
         Ok(false)
     }
 
-    /// Lets go of cursors and memory. [`Operator::open`] starts again.
+    /// Releases cursors and memory. [`Operator::open`] restarts.
     fn close(&mut self, run: Run<'_, 'p>);
 }
 
-/// An operator as the one above sees it.
+/// An operator as the input of another operator.
 pub(crate) struct Input<'p> {
     operator: Box<dyn Operator<'p> + 'p>,
-    /// Its rows are locked when they are read, so nobody asks for one that may not be needed.
+    /// Reading locks the rows, so rows that may not be needed are never requested.
     locks: bool,
 }
 
@@ -64,7 +64,7 @@ impl<'p> Input<'p> {
         Input { operator: Box::new(operator), locks }
     }
 
-    /// The same, measured as a part of its plan.
+    /// Wraps the operator to measure it as a part of its plan.
     fn measured(self, measures: &'p Measures, node: &'p Node) -> Input<'p> {
         let tally = measures.tally(node);
         Input { operator: Box::new(Measured { inner: self.operator, measures, tally }), locks: self.locks }
@@ -75,7 +75,7 @@ impl<'p> Input<'p> {
         self.operator.open(run)
     }
 
-    /// Appends at most `want` rows and says how many; 0 at the end.
+    /// Appends at most `want` rows and returns their number; 0 at the end.
     pub fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<usize> {
         run.eval.check_stack()?;
         let before = out.len();
@@ -87,25 +87,26 @@ impl<'p> Input<'p> {
         Ok(rows)
     }
 
-    /// Replaces the batch by more rows, of which all may turn out to be wanted; false at the end.
+    /// Replaces the batch with the next rows, all of which may be needed. Returns false at the end.
     pub fn refill(&mut self, run: Run<'_, 'p>, batch: &mut Batch, want: usize) -> SqlResult<bool> {
         batch.clear();
         let at_once = if self.locks { 1 } else { run.state.batch_rows };
         Ok(self.next(run, batch, want.min(at_once))? > 0)
     }
 
-    /// Replaces the batch by more rows, all of which are wanted; false at the end.
+    /// Replaces the batch with the next rows, all of which are needed. Returns false at the end.
     pub fn refill_all(&mut self, run: Run<'_, 'p>, batch: &mut Batch) -> SqlResult<bool> {
         batch.clear();
         Ok(self.next(run, batch, run.state.batch_rows)? > 0)
     }
 
-    /// Leaves out some of the next rows, if that is done without asking for them.
+    /// Skips rows, if the operator can do that without reading them.
     pub fn skip(&mut self, run: Run<'_, 'p>, rows: u64) -> SqlResult<Option<u64>> {
         self.operator.skip(run, rows)
     }
 
-    /// The types of the lanes in which the rows can be had; None: they are had as batches.
+    /// Switches to vectorized output and returns the types. Returns `None` if the rows must be read as
+    /// batches.
     pub fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
         match self.locks || run.state.batch_rows == 1 {
             true => Ok(None),
@@ -113,7 +114,7 @@ impl<'p> Input<'p> {
         }
     }
 
-    /// Replaces the lanes by those of more rows; false at the end.
+    /// Replaces the vectors with those of the next rows. Returns false at the end.
     pub fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
         let goes_on = self.operator.next_lanes(run, lanes)?;
         run.eval.steps(1 + lanes.rows as u32)?;
@@ -125,7 +126,7 @@ impl<'p> Input<'p> {
     }
 }
 
-/// The operators of a node and of those below it. It recurs, so its frame is small.
+/// Builds the operators of a node and of its inputs. Recursive, so its stack frame is kept small.
 pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>> {
     run.eval.check_stack()?;
     let mut inputs = Vec::new();
@@ -139,7 +140,7 @@ pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>
     })
 }
 
-/// The operator of a node over those of its inputs.
+/// Builds the operator of a node from those of its inputs.
 #[inline(never)]
 fn assemble<'p>(node: &'p Node, inputs: Vec<Input<'p>>, run: Run<'_, 'p>) -> SqlResult<Input<'p>> {
     let locks = inputs.iter().any(|input| input.locks);

@@ -1,8 +1,8 @@
-//! Rows put aside by the hash of a key, for operators that have no memory for all keys at once.
+//! Hash partitions of spilled rows, for operators whose keys do not all fit into memory.
 //!
-//! An operator keeps what it has and puts rows of other keys aside. When it is done with those it keeps, it
-//! takes one partition after the other in the same way: each is a level deeper, where other bits of the hash
-//! decide. As every round keeps some keys, this comes to an end.
+//! An operator keeps the keys that fit and spills the rows of other keys. When it is done with those in
+//! memory, it processes one partition after the other in the same way. Each is one level deeper and is
+//! partitioned by other bits of the hash. Every round keeps some keys, so this terminates.
 
 use cohort_types::{Interrupt, SqlResult, Value};
 
@@ -10,17 +10,17 @@ use crate::batch::Batch;
 use crate::runtime::Run;
 use crate::spill::{Chain, ChainReader, SpillFile};
 
-/// Partitions of a level.
+/// Number of partitions per level.
 pub(crate) const FAN_OUT: usize = 16;
 
-/// Rows that were put aside.
+/// A partition of spilled rows.
 pub(crate) struct Partition {
     pub file: SpillFile,
     pub chain: Chain,
     pub level: u32,
 }
 
-/// Rows that are being put aside.
+/// Partitions being written.
 pub(crate) struct Partitions {
     pub file: SpillFile,
     chains: Vec<Chain>,
@@ -32,15 +32,15 @@ impl Partitions {
         Partitions { file, chains: (0..FAN_OUT).map(|_| Chain::default()).collect(), level }
     }
 
-    /// Puts a row aside.
+    /// Spills a row.
     pub fn push(&mut self, run: Run<'_, '_>, hash: u64, row: &[Value]) -> SqlResult<()> {
         run.eval.step()?;
-        // Hashes of 64 bits have four for each of sixteen levels.
+        // A 64-bit hash has four bits for each of sixteen levels.
         let which = hash.rotate_left(4 * (self.level % 16 + 1)) as usize % FAN_OUT;
         self.chains[which].push(&self.file, row)
     }
 
-    /// No more rows come: all partitions, also those without rows.
+    /// Ends writing and returns all partitions, including empty ones.
     pub fn finish(mut self) -> SqlResult<Vec<Partition>> {
         for chain in &mut self.chains {
             chain.finish(&self.file)?;
@@ -50,7 +50,7 @@ impl Partitions {
     }
 }
 
-/// Reads a partition.
+/// A reader of a partition.
 pub(crate) struct PartitionReader {
     partition: Partition,
     reader: ChainReader,
@@ -61,7 +61,7 @@ impl PartitionReader {
         PartitionReader { partition, reader: ChainReader::default() }
     }
 
-    /// Replaces the batch by at most `want` rows; false at the end.
+    /// Replaces the batch with at most `want` rows. Returns false at the end.
     pub fn refill(&mut self, run: Run<'_, '_>, batch: &mut Batch, want: usize) -> SqlResult<bool> {
         batch.clear();
         while batch.has_room(want.min(run.state.batch_rows)) {

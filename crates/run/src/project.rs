@@ -8,7 +8,7 @@ use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
 
-/// Rows that pass a condition.
+/// The filter operator.
 pub(crate) struct Filter<'p> {
     input: Input<'p>,
     condition: &'p Expr,
@@ -27,7 +27,7 @@ impl<'p> Operator<'p> for Filter<'p> {
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
         let before = out.len();
-        // The rows go where they stay, and those that do not pass leave.
+        // Rows are appended to the output first; those that fail are removed again.
         while out.len() == before && self.input.next(run, out, want)? > 0 {
             out.retain_from(before, |row| self.condition.passes(row, run.eval))?;
         }
@@ -39,7 +39,7 @@ impl<'p> Operator<'p> for Filter<'p> {
     }
 }
 
-/// The input, or nothing if a condition that reads none of its rows does not hold.
+/// The gate operator: returns its input, or nothing if a condition that reads none of its rows fails.
 pub(crate) struct Gate<'p> {
     input: Input<'p>,
     condition: &'p Expr,
@@ -67,7 +67,7 @@ impl<'p> Operator<'p> for Gate<'p> {
     }
 }
 
-/// Values of one type each as those of another.
+/// An operator that converts each column to another type.
 pub(crate) struct Convert<'p> {
     input: Input<'p>,
     from: &'p [ExprType],
@@ -101,25 +101,25 @@ impl<'p> Operator<'p> for Convert<'p> {
     }
 }
 
-/// Bytes of a text that is charged while a row holds it, whoever keeps it then.
+/// Size from which on a text is charged to the statement while a row holds it.
 const LARGE_BYTES: usize = 64 << 10;
 
-/// A row of expressions for each row.
+/// The projection operator: computes a row of expressions for each input row.
 pub(crate) struct Project<'p> {
     input: Input<'p>,
     items: &'p [Expr],
-    /// Per item: the column that it is, when no item behind it reads the same.
+    /// Per item: the column to move, if the item is a plain column that no later item reads.
     moved: Vec<Option<usize>>,
-    /// The items that keep all digits; empty when none does.
+    /// Items that keep all digits; empty if none does.
     kept: &'p [bool],
     rows: Batch,
-    /// The next of them.
+    /// Position of the next row in `rows`.
     at: usize,
-    /// Large values that were yielded last.
+    /// Memory of the large values returned last.
     held: Held,
-    /// Rows of the input that came as lanes.
+    /// Input rows that were read as vectors.
     lanes: Lanes,
-    /// Rows that came, which warnings tell.
+    /// Number of input rows so far, reported in warnings.
     seen: u64,
 }
 
@@ -172,7 +172,7 @@ impl<'p> Operator<'p> for Project<'p> {
             self.at += 1;
             for (n, (item, moved)) in self.items.iter().zip(&self.moved).enumerate() {
                 let value = match moved {
-                    // Numbers get the digits of their type, and timestamps the session's time zone.
+                    // Numbers must get the digits of their type, and timestamps the session's time zone.
                     Some(ordinal) if matches!(row[*ordinal], Value::Str(_) | Value::Int(_) | Value::Null) => {
                         std::mem::replace(&mut row[*ordinal], Value::Null)
                     }

@@ -1,16 +1,16 @@
-//! IN, ANY and ALL over the rows of a subquery, with three truth values.
+//! IN, ANY and ALL over the rows of a subquery, in three-valued logic.
 //!
 //! # Concepts
-//! An [`Operand`] is what is compared, evaluated. A [`Verdict`] takes rows one by one until the answer is
-//! certain: ANY is true with the first row that compares true, false when all compare false, else unknown;
-//! ALL the other way round. [`Members`] keep the rows of a query that always yields the same, and need not
-//! look at each:
+//! An [`Operand`] is the evaluated left side. A [`Verdict`] consumes rows until the result is certain: ANY is
+//! true on the first row that compares true, false if all rows compare false, and unknown otherwise. ALL is
+//! the opposite. [`Members`] store the rows of a query whose result never changes, and can avoid comparing
+//! each row:
 //!
-//! - equality finds a row by its key ([`Keys`]), when operand and rows are of one class, whose equal values
-//!   have equal keys. Not found, the answer depends on whether a NULL may hide it;
-//! - order needs the least and the greatest value, when all are of one class.
+//! - equality finds a row by its key ([`Keys`]), if operand and rows are of a class whose equal values have
+//!   equal keys. If no row is found, the result depends on whether a NULL could have matched;
+//! - an order comparison needs only the smallest and the largest value, if all values are of one class.
 //!
-//! Everything else looks at all rows.
+//! All other comparisons read all rows.
 //!
 //! # Missing
 //! The keys stay in memory; the rows do not.
@@ -27,7 +27,7 @@ use crate::operator::Input;
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::{Held, Run};
 
-/// What is compared with the rows, and how.
+/// The left side of a comparison with rows, and the comparison.
 pub(crate) struct Operand<'e> {
     values: Vec<Value>,
     op: CompareOp,
@@ -57,7 +57,7 @@ impl<'e> Operand<'e> {
         Ok(Operand { values, op, all, how })
     }
 
-    /// How the n-th parts compare.
+    /// Returns the comparison method of the n-th parts.
     fn how(&self, n: usize) -> &CompareHow {
         match self.how {
             CompareHow::Row(hows) => &hows[n],
@@ -65,12 +65,12 @@ impl<'e> Operand<'e> {
         }
     }
 
-    /// Appends bytes that tell operands of one expression apart.
+    /// Appends bytes that distinguish operands of one expression.
     pub fn append_key(&self, key: &mut Vec<u8>) {
         self.values.iter().for_each(|value| crate::spill::encode(value, key));
     }
 
-    /// Whether the comparison with a row holds; None is unknown.
+    /// Compares with a row. Returns `None` if unknown.
     fn compare(&self, run: Run<'_, '_>, row: &[Value]) -> SqlResult<Option<bool>> {
         let mut unknown = false;
         for (n, (a, b)) in self.values.iter().zip(row).enumerate() {
@@ -107,19 +107,19 @@ fn truth(answer: Option<bool>) -> Value {
     answer.map_or(Value::Null, Value::bool)
 }
 
-/// The answer as far as the rows that came decide it.
+/// The result as far as the rows seen so far determine it.
 pub(crate) struct Verdict<'o> {
     operand: &'o Operand<'o>,
     answer: Option<bool>,
 }
 
 impl<'o> Verdict<'o> {
-    /// Of no rows.
+    /// Creates the result for no rows.
     pub fn new(operand: &'o Operand<'o>) -> Verdict<'o> {
         Verdict { operand, answer: Some(operand.all) }
     }
 
-    /// Whether further rows change nothing.
+    /// Returns true if further rows cannot change the result.
     pub fn is_certain(&self) -> bool {
         self.answer == Some(!self.operand.all)
     }
@@ -140,7 +140,7 @@ impl<'o> Verdict<'o> {
     }
 }
 
-/// How equal values of a class become equal keys.
+/// Encoding under which equal values of a class have equal keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyClass {
     /// Integers and decimals.
@@ -152,7 +152,7 @@ enum KeyClass {
     Fixed,
 }
 
-/// The class of a value that is not NULL, under a comparison; None when the comparison converts it.
+/// Returns the class of a value that is not NULL, or `None` if the comparison converts it.
 fn key_class(value: &Value, how: &CompareHow) -> Option<KeyClass> {
     let CompareHow::Scalar { collation, class } = how else { return None };
     let (key, own) = match value.class() {
@@ -184,11 +184,11 @@ fn append_key(value: &Value, class: KeyClass, key: &mut Vec<u8>, interrupt: &dyn
     append_equal_key(value, mode, collation, key, interrupt)
 }
 
-/// Rows of a query that always yields the same.
+/// Stored rows of a query whose result never changes.
 pub(crate) struct Members {
     rows: RowStore,
     reader: StoreReader,
-    /// By the classes of the operand asked last.
+    /// Built for the classes of the operand seen last.
     keys: Option<Keys>,
     extremes: Option<Extremes>,
     held: Held,
@@ -198,19 +198,19 @@ pub(crate) struct Members {
 struct Keys {
     classes: Vec<KeyClass>,
     table: KeyTable,
-    /// Some row is of another class: the keys say nothing.
+    /// Some row is of another class, so the keys cannot be used.
     useless: bool,
-    /// Numbers of rows with a NULL.
+    /// Numbers of rows that contain a NULL.
     with_null: Vec<u64>,
 }
 
-/// The ends of one column.
+/// Minimum and maximum of one column.
 struct Extremes {
     class: KeyClass,
-    /// None without values.
+    /// `None` if there are no values.
     ends: Option<(Value, Value)>,
     has_null: bool,
-    /// Some value is of another class: the ends say nothing.
+    /// Some value is of another class, so minimum and maximum cannot be used.
     useless: bool,
 }
 
@@ -271,7 +271,8 @@ impl Members {
         Ok(verdict.value())
     }
 
-    /// Whether a row equals the operand, which has no NULL; None when keys cannot tell.
+    /// Returns whether a row equals the operand, which contains no NULL. Returns `None` if keys cannot
+    /// decide.
     fn find(
         &mut self,
         run: Run<'_, '_>,
@@ -343,7 +344,7 @@ impl Members {
         Ok(keys)
     }
 
-    /// Whether an order holds for any row or for all, by the end that decides; None when ends cannot tell.
+    /// Evaluates an order comparison from the minimum or maximum. Returns `None` if they cannot decide.
     fn compare_end(
         &mut self,
         run: Run<'_, '_>,
@@ -359,7 +360,7 @@ impl Members {
         }
         let unless_null = |answer| if extremes.has_null { None } else { Some(answer) };
         let Some((least, greatest)) = &extremes.ends else { return Ok(Some(None)) };
-        // Greater than any is greater than the least; greater than all is greater than the greatest.
+        // Greater than any means greater than the minimum; greater than all means greater than the maximum.
         let wants_less = matches!(operand.op, CompareOp::Lt | CompareOp::Le);
         let end = if wants_less == operand.all { least } else { greatest };
         let holds = operand.compare(run, std::slice::from_ref(end))?;

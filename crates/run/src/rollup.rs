@@ -1,8 +1,8 @@
-//! GROUP BY .. WITH ROLLUP: a group for each prefix of the keys, which ends when the prefix does.
+//! GROUP BY .. WITH ROLLUP: one group for each prefix of the keys, which ends when the prefix changes.
 //!
 //! # States
-//! A row either belongs to the innermost group, or ends some groups. Then it *waits* until these, the
-//! *closing* ones, have been yielded, the innermost first. Behind the last row all groups close.
+//! A row either belongs to the innermost group or ends some groups. In the second case the row *waits* until
+//! these *closing* groups have been returned, innermost first. After the last row, all groups close.
 
 use cohort_expr::{AggregateState, SortKey, compare_rows};
 use cohort_optimize::AggregateNode;
@@ -12,7 +12,7 @@ use crate::batch::Batch;
 use crate::runtime::Run;
 use crate::sort::Sorter;
 
-/// Groups of all prefixes of the keys, of rows that come in order.
+/// Groups for all prefixes of the keys, over sorted rows.
 pub(crate) struct Rollup<'p> {
     node: &'p AggregateNode,
     order: Vec<SortKey>,
@@ -20,13 +20,13 @@ pub(crate) struct Rollup<'p> {
     keys: Vec<Value>,
     /// Values of the first row of the innermost group.
     first: Vec<Value>,
-    /// Per length of prefix one for each aggregate; empty before the first row.
+    /// States per prefix length and aggregate; empty before the first row.
     states: Vec<Vec<AggregateState>>,
-    /// Groups that are to be yielded: of prefixes of this length, and down to that one.
+    /// Groups to return: prefix lengths from the first number down to the second.
     closing: Option<(usize, usize)>,
     rows: Batch,
     at: usize,
-    /// The row whose turn it is when the groups are yielded.
+    /// The row to process after the closing groups are returned.
     waiting: Option<Vec<Value>>,
     done: bool,
 }
@@ -104,7 +104,7 @@ impl<'p> Rollup<'p> {
         Ok(())
     }
 
-    /// Looks at the next row: it belongs to the innermost group, or ends some.
+    /// Processes the next row: it belongs to the innermost group or ends some groups.
     fn take(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
         let row = self.rows.row(self.at - 1);
         let mut keys = Vec::with_capacity(self.order.len());
@@ -142,7 +142,7 @@ impl<'p> Rollup<'p> {
         Ok(())
     }
 
-    /// Yields the group of a prefix, and starts another.
+    /// Returns the group of a prefix and starts the next one.
     fn yield_group(&mut self, run: Run<'_, '_>, length: usize, out: &mut Batch) -> SqlResult<()> {
         out.open_row().extend_from_slice(&self.keys[..length]);
         out.open_row().extend(std::iter::repeat_n(Value::Null, self.keys.len() - length));

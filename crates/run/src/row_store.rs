@@ -1,4 +1,4 @@
-//! Rows that an operator keeps and reads again: in memory, and on disk once they are too many.
+//! [`RowStore`]: rows stored for repeated reading, in memory, or on disk if they do not fit.
 
 use cohort_types::{CountBytes, SqlResult, Value};
 
@@ -7,18 +7,19 @@ use crate::runtime::{Held, Run};
 use crate::spill::{Chain, ChainReader, SpillFile};
 use crate::storage::{Event, Kept};
 
-/// Rows in the order they came.
+/// Rows in insertion order.
 #[derive(Default)]
 pub(crate) struct RowStore {
     rows: Batch,
     held: Held,
-    /// All rows, once they are on disk.
+    /// All rows, once they were spilled.
     spilled: Option<(SpillFile, Chain)>,
-    /// Grows whenever rows go or move; readers of an earlier one look for their place again.
+    /// Incremented when rows are removed or moved. Readers of an older generation must find their position
+    /// again.
     generation: u64,
 }
 
-/// A place in a store.
+/// A read position in a store.
 #[derive(Debug, Default)]
 pub(crate) struct StoreReader {
     next: u64,
@@ -33,7 +34,7 @@ impl RowStore {
         self.spilled.as_ref().map_or(self.rows.len() as u64, |(_, chain)| chain.rows())
     }
 
-    /// Appends a row, whose values it takes.
+    /// Appends a row and moves its values out.
     pub fn push(&mut self, run: Run<'_, '_>, row: &mut [Value]) -> SqlResult<()> {
         if let Some((file, chain)) = &mut self.spilled {
             run.eval.count_row(row)?;
@@ -64,7 +65,7 @@ impl RowStore {
         Ok(())
     }
 
-    /// Lets go of all rows.
+    /// Removes all rows and releases the memory.
     pub fn clear(&mut self, run: Run<'_, '_>) {
         self.rows.clear();
         self.spilled = None;
@@ -72,11 +73,11 @@ impl RowStore {
         self.held.release(run);
     }
 
-    /// The n-th row.
+    /// Returns the n-th row.
     pub fn row<'s>(&'s self, reader: &'s mut StoreReader, n: u64) -> SqlResult<&'s [Value]> {
         let Some((file, chain)) = &self.spilled else { return Ok(self.rows.row(n as usize)) };
         reader.follow(self);
-        // The row read last is asked for again more often than not.
+        // The row read last is often requested again.
         if reader.chain.is_some() && reader.next == n + 1 && !reader.row.is_empty() {
             return Ok(&reader.row);
         }
@@ -89,7 +90,7 @@ impl RowStore {
         Ok(&reader.row)
     }
 
-    /// Appends at most `want` rows from the reader's place on, none from `end` on; says how many.
+    /// Appends at most `want` rows from the reader's position on, none from `end` on. Returns their number.
     pub fn read(&self, reader: &mut StoreReader, end: u64, out: &mut Batch, want: usize) -> SqlResult<usize> {
         let most = end.saturating_sub(reader.next).min(want as u64) as usize;
         let mut rows = 0;
@@ -119,7 +120,7 @@ impl RowStore {
 }
 
 impl StoreReader {
-    /// Forgets what it knows of rows that are no longer there.
+    /// Discards cached state of an older generation.
     fn follow(&mut self, store: &RowStore) {
         if self.generation != store.generation {
             self.generation = store.generation;
@@ -128,7 +129,7 @@ impl StoreReader {
         }
     }
 
-    /// Before the n-th row.
+    /// Creates a reader positioned before the n-th row.
     pub fn at(n: u64) -> StoreReader {
         StoreReader { next: n, ..StoreReader::default() }
     }

@@ -1,4 +1,4 @@
-//! Runs a plan: pushes its rows, or lets them be pulled.
+//! Execution of a plan: pushes its rows to a sink, or lets the caller pull them.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::operator::{Input, build};
 use crate::runtime::{Run, Runtime, State};
 use crate::storage::Storage;
 
-/// The rows of a plan, for a caller that stops and goes on.
+/// The rows of a plan, for a caller that pulls them in several calls.
 pub struct Rows<'p> {
     state: State<'p>,
     root: Option<Input<'p>>,
@@ -22,7 +22,7 @@ pub struct Rows<'p> {
 }
 
 impl<'p> Rows<'p> {
-    /// Nothing has run yet.
+    /// Creates the iterator; nothing is executed yet.
     pub fn new(plan: &'p Plan) -> Rows<'p> {
         Rows::of(plan, &[], None)
     }
@@ -31,8 +31,8 @@ impl<'p> Rows<'p> {
         Rows { state: State::new(plan, row, batch_rows(plan), measures), root: None, yielded: 0 }
     }
 
-    /// Replaces the batch by at most `want` rows; false at the end. No row is read that is not asked for.
-    /// After an error only [`Rows::close`] may be called.
+    /// Replaces the batch with at most `want` rows. Returns false at the end. Reads no row that was not
+    /// requested. After an error, only [`Rows::close`] may be called.
     pub fn next(
         &mut self,
         storage: &mut dyn Storage,
@@ -60,13 +60,13 @@ impl<'p> Rows<'p> {
         Ok(rows > 0)
     }
 
-    /// Rows of the result; where the plan counts all that there are without its LIMIT, these, once the end
-    /// was reached.
+    /// Returns the number of rows of the result. If the plan counts the rows without its LIMIT, returns that
+    /// count once the end was reached.
     pub fn found(&self) -> u64 {
         self.state.found.get().unwrap_or(self.yielded)
     }
 
-    /// Lets go of cursors and memory.
+    /// Releases cursors and memory.
     pub fn close(&mut self, storage: &mut dyn Storage, eval: &EvalContext<'_>) {
         let root = &mut self.root;
         with_run(&self.state, storage, eval, |run| {
@@ -78,7 +78,7 @@ impl<'p> Rows<'p> {
     }
 }
 
-/// Joins what lasts with what is lent for a call.
+/// Combines the state of the run with the references borrowed for one call.
 fn with_run<'p, T>(
     state: &State<'p>,
     storage: &mut dyn Storage,
@@ -90,9 +90,9 @@ fn with_run<'p, T>(
     call(runtime.run(&eval))
 }
 
-/// Runs a plan and pushes its rows into `sink`, which may say that it wants no more. A row has
-/// [`Plan::width`] values, which the sink may take. Returns how many rows there are ([`Rows::found`]).
-/// `row` is the one that the plan was bound within ([`Plan::given`]).
+/// Runs a plan and pushes its rows into `sink`, which may stop the run. A row has [`Plan::width`] values,
+/// which the sink may move out. Returns the number of rows ([`Rows::found`]). `row` is the outer row that the
+/// plan was bound with ([`Plan::given`]).
 pub fn run(
     plan: &Plan,
     row: &[Value],
@@ -103,7 +103,7 @@ pub fn run(
     run_rows(Rows::of(plan, row, None), plan.width, storage, eval, sink)
 }
 
-/// The same, and each operator is measured.
+/// Runs a plan like [`run`], and measures each operator.
 pub fn run_measured(
     plan: &Plan,
     row: &[Value],

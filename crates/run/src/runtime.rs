@@ -1,14 +1,14 @@
-//! What the operators of one run share.
+//! State shared by the operators of one run.
 //!
 //! # Concepts
-//! [`State`] lives as long as the run: the frame, the subqueries, the common tables. [`Runtime`] joins it
-//! with the storage for as long as somebody pulls. [`Run`] adds the evaluation's context; it is passed to
-//! every operator.
+//! [`State`] lives as long as the run: the frame of outer values, the subqueries, the common table
+//! expressions. [`Runtime`] combines it with the storage for the duration of one pull. [`Run`] adds the
+//! evaluation context; it is passed to every operator.
 //!
 //! # Borrows
-//! The storage is borrowed for one call, in which no subquery runs: those of a scan's spans are answered
-//! before ([`Run::prime`]). A subquery's operators are taken out of the state while they run, so that it is
-//! never borrowed while an expression is evaluated.
+//! The storage is borrowed for one call, during which no subquery may run. Subqueries in a scan's spans are
+//! evaluated before that ([`Run::prime`]). A subquery's operators are moved out of the state while they run,
+//! so that the state is never borrowed while an expression is evaluated.
 
 use std::cell::{Cell, RefCell, RefMut};
 
@@ -21,28 +21,28 @@ use crate::measure::Measures;
 use crate::storage::Storage;
 use crate::subquery::SubqueryState;
 
-/// Rows that operators ask for at once.
+/// Number of rows that operators request at once.
 pub(crate) const BATCH_ROWS: usize = 1024;
 
-/// What lasts from one pull to the next.
+/// State that persists between pulls.
 pub(crate) struct State<'p> {
     pub plan: &'p Plan,
-    /// Values of the columns of queries around.
+    /// Column values of outer queries.
     pub frame: RefCell<Vec<Value>>,
     pub subqueries: Vec<RefCell<SubqueryState<'p>>>,
     pub common: Vec<RefCell<CommonState<'p>>>,
-    /// Answers that stand ready for a scan's spans, by subquery.
+    /// Precomputed subquery values for a scan's spans, by subquery.
     primed: RefCell<Vec<(usize, Value)>>,
-    /// Rows without LIMIT, when somebody counted.
+    /// Number of rows without LIMIT, if they were counted.
     pub found: Cell<Option<u64>>,
-    /// Rows asked for at once: one when evaluations have effects that others see.
+    /// Rows requested at once: 1 if evaluations have visible side effects.
     pub batch_rows: usize,
-    /// Operators are measured.
+    /// If set, operators are measured.
     pub measures: Option<&'p Measures>,
 }
 
 impl<'p> State<'p> {
-    /// `row`: what the plan reads of it stands in the frame.
+    /// Creates the state. Copies the values that the plan reads from `row` into the frame.
     pub fn new(
         plan: &'p Plan,
         row: &[Value],
@@ -66,7 +66,7 @@ impl<'p> State<'p> {
     }
 }
 
-/// A storage that operators take turns with.
+/// A storage that operators borrow in turn.
 pub(crate) trait Shared {
     fn storage(&self) -> RefMut<'_, dyn Storage + '_>;
 }
@@ -89,7 +89,7 @@ impl<'p> Runtime<'_, '_, 'p> {
     }
 }
 
-/// What an operator gets with each call.
+/// Context passed to an operator with each call.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a, 'p> {
     pub state: &'a State<'p>,
@@ -98,12 +98,12 @@ pub(crate) struct Run<'a, 'p> {
 }
 
 impl<'a, 'p> Run<'a, 'p> {
-    /// The storage, for one call.
+    /// Borrows the storage for one call.
     pub fn storage(&self) -> RefMut<'a, dyn Storage + 'a> {
         self.storage.storage()
     }
 
-    /// The values of some slots of the frame, as bytes that tell all values apart.
+    /// Encodes the values of frame slots; different values have different bytes.
     pub fn frame_key(&self, slots: &[usize]) -> Vec<u8> {
         let frame = self.state.frame.borrow();
         let mut key = Vec::new();
@@ -111,7 +111,7 @@ impl<'a, 'p> Run<'a, 'p> {
         key
     }
 
-    /// Evaluates subqueries whose values a scan's spans will ask for.
+    /// Evaluates the subqueries whose values a scan's spans need.
     pub fn prime(&self, subqueries: &[&Subquery], row: &[Value]) -> SqlResult<()> {
         for subquery in subqueries {
             let value = crate::subquery::value(*self, subquery, row)?;
@@ -120,7 +120,7 @@ impl<'a, 'p> Run<'a, 'p> {
         Ok(())
     }
 
-    /// The spans are known.
+    /// Discards the precomputed values after the spans were computed.
     pub fn unprime(&self, subqueries: &[&Subquery]) {
         if !subqueries.is_empty() {
             self.state.primed.borrow_mut().clear();
@@ -143,7 +143,7 @@ impl Subqueries for Runtime<'_, '_, '_> {
     }
 }
 
-/// The subqueries of some expressions.
+/// Returns the subqueries of some expressions.
 pub(crate) fn subqueries_of<'p>(exprs: impl IntoIterator<Item = &'p Expr>) -> Vec<&'p Subquery> {
     let mut found = Vec::new();
     for expr in exprs {
@@ -159,7 +159,7 @@ fn collect<'p>(expr: &'p Expr, found: &mut Vec<&'p Subquery>) {
     }
 }
 
-/// Bytes that an operator keeps, charged to the statement.
+/// Memory of an operator that is charged to the statement.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     bytes: usize,
@@ -170,7 +170,7 @@ impl Held {
         self.bytes
     }
 
-    /// Charges more; error 1290 or 1041 when the statement may not have so much.
+    /// Charges more memory. Returns error 1290 or 1041 if the statement exceeds its limit.
     #[inline]
     pub fn grow(&mut self, run: Run<'_, '_>, bytes: usize) -> SqlResult<()> {
         run.eval.keep(bytes)?;
@@ -178,14 +178,14 @@ impl Held {
         Ok(())
     }
 
-    /// Gives some back.
+    /// Releases some memory.
     pub fn shrink(&mut self, run: Run<'_, '_>, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         run.eval.let_go(bytes);
         self.bytes -= bytes;
     }
 
-    /// Gives all back.
+    /// Releases all memory.
     pub fn release(&mut self, run: Run<'_, '_>) {
         self.shrink(run, self.bytes);
     }

@@ -1,4 +1,4 @@
-//! Rows of tables.
+//! Table scans.
 
 use cohort_expr::{Expr, Subquery};
 use cohort_optimize::{ReadMode, Scan, Spans, VirtualScan};
@@ -10,15 +10,15 @@ use crate::operator::Operator;
 use crate::runtime::{Held, Run, subqueries_of};
 use crate::storage::{CursorId, MATCHED_BYTES, Matching};
 
-/// A place in a table.
+/// An operator's cursor on a table.
 pub(crate) struct Cursor<'p> {
     scan: &'p Scan,
     id: Option<CursorId>,
     /// A row of the whole table.
     row: Vec<Value>,
-    /// Of the spans.
+    /// Subqueries in the spans.
     subqueries: Vec<&'p Subquery>,
-    /// No column is yielded twice.
+    /// No column is returned twice, so values can be moved.
     takes: bool,
 }
 
@@ -30,12 +30,12 @@ impl<'p> Cursor<'p> {
         Cursor { scan, id: None, row: Vec::new(), subqueries: subqueries_of(span_exprs(scan)), takes }
     }
 
-    /// Values of a row yielded.
+    /// Returns the number of values per returned row.
     pub fn width(&self) -> usize {
         self.scan.columns.len() + usize::from(self.scan.with_key)
     }
 
-    /// Goes before the first row, with spans of `outer`.
+    /// Restarts before the first row, with spans computed from `outer`.
     pub fn seek(&mut self, run: Run<'_, 'p>, outer: &[Value], rows: Option<u64>) -> SqlResult<()> {
         run.prime(&self.subqueries, outer)?;
         let sought = match self.id {
@@ -47,8 +47,8 @@ impl<'p> Cursor<'p> {
         Ok(())
     }
 
-    /// Appends the values of at most `want` rows, and says of how many; fewer at the end, and when the batch
-    /// is full.
+    /// Appends the values of at most `want` rows and returns their number. It is smaller at the end, and when
+    /// the batch is full.
     pub fn read(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<usize> {
         let Some(id) = self.id else { return Ok(0) };
         let mut storage = run.storage();
@@ -68,7 +68,7 @@ impl<'p> Cursor<'p> {
         Ok(want)
     }
 
-    /// Appends the values of the next row to one that has not ended; false at the end.
+    /// Appends the values of the next row to an incomplete row. Returns false at the end.
     pub fn read_into(&mut self, run: Run<'_, 'p>, out: &mut Vec<Value>) -> SqlResult<bool> {
         let Some(id) = self.id else { return Ok(false) };
         let mut storage = run.storage();
@@ -82,7 +82,8 @@ impl<'p> Cursor<'p> {
         Ok(true)
     }
 
-    /// Prepares for the matches of many rows, of which `row` is one; false if they are sought one by one.
+    /// Prepares a batched lookup for many rows like `row`. Returns false if rows must be looked up one by
+    /// one.
     pub fn begin_matches(&mut self, run: Run<'_, 'p>, row: &[Value], matching: Matching) -> SqlResult<bool> {
         if !self.subqueries.is_empty() || self.scan.mode != ReadMode::Snapshot {
             return Ok(false);
@@ -94,7 +95,7 @@ impl<'p> Cursor<'p> {
         Ok(run.storage().begin_matches(id, self.scan, matching, run.eval))
     }
 
-    /// Appends the next match to a row that has not ended ([`crate::Storage::next_match`]).
+    /// Appends the next match to an incomplete row ([`crate::Storage::next_match`]).
     #[inline]
     pub fn next_match(
         &mut self,
@@ -107,7 +108,7 @@ impl<'p> Cursor<'p> {
         run.storage().next_match(id, self.scan, rows, n, out, run.eval)
     }
 
-    /// Appends matches of rows, as many as are at hand ([`crate::Storage::next_match_lanes`]).
+    /// Appends the matches that are available at once ([`crate::Storage::next_match_lanes`]).
     pub fn next_match_lanes(
         &mut self,
         run: Run<'_, 'p>,
@@ -150,13 +151,14 @@ pub(crate) fn span_exprs(scan: &Scan) -> Vec<&Expr> {
     spans.iter().flat_map(|span| span.exprs()).collect()
 }
 
-/// A table that stands alone.
+/// The table scan operator.
 pub(crate) struct ScanOperator<'p> {
     cursor: Cursor<'p>,
     progress: Progress,
-    /// Lanes come as the matches of this one row, which has no columns: the index leads to rows.
+    /// If set, vectors are read as the matches of this one row, which has no columns: the index leads to
+    /// rows.
     matched: Option<Batch>,
-    /// Charged for those that are read ahead.
+    /// Memory charged for prefetched matches.
     held: Held,
 }
 
@@ -234,7 +236,7 @@ impl<'p> Operator<'p> for ScanOperator<'p> {
     }
 }
 
-/// A table that the server computes.
+/// A scan of a virtual table, whose rows the server computes.
 pub(crate) struct Virtual<'p> {
     scan: &'p VirtualScan,
     rows: Option<std::vec::IntoIter<Vec<Value>>>,

@@ -1,14 +1,14 @@
-//! Many set operations at once, from left to right.
+//! [`SetChainOperator`]: executes a chain of set operations from left to right in one pass.
 //!
 //! # Concepts
-//! What becomes of a row depends on rows with its key alone, so each key has a state of its own and every
-//! input is read once. Steps that do not meet a key still change it: INTERSECT ends it, DISTINCT leaves one
-//! row of many. A key settles these when it is met again ([`SetChainOperator::settle`]), and behind the last
-//! step.
+//! The result depends, for each key, only on the rows with that key. So each key has its own state, and every
+//! input is read once. Steps that do not see a key still change it: INTERSECT removes it, DISTINCT reduces
+//! its rows to one. These changes are applied lazily, when the key is seen again
+//! ([`SetChainOperator::settle`]), and after the last step.
 //!
-//! Equal rows are told as the first of them, as by the table that MariaDB keeps them in. Rows that only UNION
-//! ALL adds at the end of a chain are none of this operator's.  Keys for which there is no memory are put
-//! aside with their rows and the number of the step, and taken after the others ([`crate::partition`]).
+//! Among equal rows, the first is returned, as in MariaDB's temporary table. Rows that a UNION ALL only
+//! appends at the end of a chain do not pass through this operator. If a key does not fit into memory, its
+//! rows are spilled with the number of the step, and processed after the others ([`crate::partition`]).
 
 use cohort_optimize::{SetChain, SetOperator};
 use cohort_types::{Interrupt, SqlResult, Value};
@@ -27,7 +27,7 @@ pub(crate) struct SetChainOperator<'p> {
     inputs: Vec<Input<'p>>,
     steps: Vec<Step>,
     table: KeyTable,
-    /// Per key: where it stands, and its first row.
+    /// Per key: its progress. Its first row is in `rows`.
     states: Vec<KeyState>,
     rows: Batch,
     keys: KeyBatch,
@@ -39,29 +39,29 @@ pub(crate) struct SetChainOperator<'p> {
     phase: Phase,
 }
 
-/// What a step and those before it do to keys that they do not meet.
+/// Effects of a step and of the steps before it on keys that they do not see.
 #[derive(Clone, Copy)]
 struct Step {
     op: SetOperator,
     all: bool,
-    /// The last INTERSECT before it, and the last DISTINCT.
+    /// The last INTERSECT and the last DISTINCT before it.
     intersect: Option<u32>,
     distinct: Option<u32>,
 }
 
 #[derive(Clone, Copy)]
 struct KeyState {
-    /// Rows after the step, but for INTERSECT: before it.
+    /// Number of rows after the step; for INTERSECT, before it.
     count: u64,
-    /// Rows that INTERSECT has met.
+    /// Number of rows that INTERSECT has seen.
     common: u64,
-    /// The last step that met the key.
+    /// The last step that saw the key.
     step: u32,
 }
 
 enum Phase {
     Unread,
-    /// Yields the rows of the key of this number, of which so many are gone already.
+    /// Returns the rows of this key, of which the given number was already returned.
     Yield(usize, u64),
     Done,
 }
@@ -100,7 +100,7 @@ impl<'p> SetChainOperator<'p> {
         self.held.release(run);
     }
 
-    /// Takes rows of an input in, or rows that were put aside.
+    /// Processes rows of an input, or spilled rows.
     fn take(&mut self, run: Run<'_, 'p>, batch: &mut Batch, step: u32) -> SqlResult<()> {
         self.keys.take_rows(batch, &self.chain.collations, &self.table, run.eval)?;
         for n in 0..batch.len() {
@@ -145,7 +145,7 @@ impl<'p> SetChainOperator<'p> {
         Ok(())
     }
 
-    /// Does to a key what the steps from its last one up to `now` have done to it.
+    /// Applies to a key the effects of the steps from its last one up to `now`.
     fn settle(&mut self, number: usize, now: u32) {
         let state = &mut self.states[number];
         if state.step == now {
@@ -170,7 +170,7 @@ impl<'p> SetChainOperator<'p> {
         let mut outcome = Ok(());
         for (step, input) in inputs.iter_mut().enumerate() {
             outcome = self.read_input(run, input, &mut batch, step as u32);
-            // Many inputs keep nothing at the same time.
+            // Close it now, so that many inputs do not hold resources at the same time.
             input.close(run);
             if outcome.is_err() {
                 break;
@@ -194,7 +194,7 @@ impl<'p> SetChainOperator<'p> {
         Ok(())
     }
 
-    /// Goes on with keys that were put aside; false when there are none.
+    /// Continues with the spilled keys. Returns false if there are none.
     fn read_partition(&mut self, run: Run<'_, 'p>) -> SqlResult<bool> {
         if let Some(aside) = self.aside.take() {
             self.pending.extend(aside.finish()?);
@@ -228,7 +228,7 @@ impl<'p> SetChainOperator<'p> {
     }
 }
 
-/// The steps of a chain, and one more: its end.
+/// Returns the steps of a chain, plus a final one.
 fn steps(chain: &SetChain) -> Vec<Step> {
     let (mut intersect, mut distinct) = (None, None);
     let mut steps = Vec::with_capacity(chain.inputs.len() + 1);

@@ -1,10 +1,11 @@
-//! DISTINCT, EXCEPT and INTERSECT: what becomes of a row depends on which rows with its key came before.
+//! DISTINCT, EXCEPT and INTERSECT of two inputs: rows are returned depending on earlier rows with the same
+//! key.
 //!
 //! # Concepts
-//! Every key of the right side has a count. Rows of the left side are then looked up: DISTINCT is EXCEPT
-//! without a right side. Keys for which there is no memory are put aside with their rows, of both sides, and
-//! taken after the others ([`crate::partition`]). So the rows come in the order of the left side as long as
-//! nothing is put aside.
+//! Every key of the right side has a count. Then the rows of the left side are looked up; DISTINCT is EXCEPT
+//! without a right side. If a key does not fit into memory, its rows are spilled, of both sides, and
+//! processed after the others ([`crate::partition`]). So rows are returned in the order of the left side as
+//! long as nothing is spilled.
 
 use cohort_optimize::SetOperation;
 use cohort_types::{Collation, SqlResult};
@@ -17,7 +18,7 @@ use crate::runtime::{Held, Run};
 use crate::spill::SpillFile;
 use crate::storage::{Event, Kept};
 
-/// EXCEPT, INTERSECT, DISTINCT.
+/// The operator for EXCEPT, INTERSECT and DISTINCT.
 pub(crate) struct SetOperator<'p> {
     left: Input<'p>,
     right: Option<Input<'p>>,
@@ -25,9 +26,9 @@ pub(crate) struct SetOperator<'p> {
     all: bool,
     collations: &'p [Collation],
     table: KeyTable,
-    /// Per key: rows of the right side that are left, or whether the key may still be yielded.
+    /// Per key: the remaining rows of the right side, or whether the key may still be returned.
     counts: Vec<u64>,
-    /// Of the rows taken in now.
+    /// Keys of the current rows.
     keys: KeyBatch,
     held: Held,
     memory: usize,
@@ -38,13 +39,13 @@ pub(crate) struct SetOperator<'p> {
     rows: Batch,
 }
 
-/// Rows put aside, of both sides.
+/// Spilled rows of both sides.
 struct Aside {
     left: Partitions,
     right: Partitions,
 }
 
-/// Where rows of the left side come from.
+/// Source of the left rows.
 enum Source {
     /// The right side has not been read.
     Unread,
@@ -93,12 +94,12 @@ impl<'p> SetOperator<'p> {
         self.held.release(run);
     }
 
-    /// The keys of some rows.
+    /// Computes the keys of the rows.
     fn hash(&mut self, run: Run<'_, 'p>, rows: &Batch) -> SqlResult<()> {
         self.keys.take_rows(rows, self.collations, &self.table, run.eval)
     }
 
-    /// Adds the key of the n-th row; false when its rows have to be put aside.
+    /// Adds the key of the n-th row. Returns false if its rows must be spilled.
     fn add_key(&mut self, run: Run<'_, 'p>, n: usize, count: u64) -> SqlResult<bool> {
         if self.aside.is_some() {
             return Ok(false);
@@ -135,7 +136,7 @@ impl<'p> SetOperator<'p> {
         Ok(())
     }
 
-    /// Whether a row of the left side is yielded now; its key has been hashed.
+    /// Returns true if a left row, whose key was hashed, is to be returned now.
     fn take_left(&mut self, run: Run<'_, 'p>, n: usize) -> SqlResult<bool> {
         let (hashed, key) = self.keys.key(n);
         Ok(match self.table.find(&hashed, key) {
@@ -152,13 +153,13 @@ impl<'p> SetOperator<'p> {
                     aside.left.push(run, hashed.hash, self.rows.row(n))?;
                     false
                 }
-                // A key that is yielded once is known from then on, and is not yielded again.
+                // A returned key is recorded, so that it is not returned again.
                 None => !self.wants_common && (self.all || self.add_key(run, n, 0)?),
             },
         })
     }
 
-    /// Replaces the batch by rows of the left side; false when there are none at all.
+    /// Replaces the batch with rows of the left side. Returns false if there are no more.
     fn refill(&mut self, run: Run<'_, 'p>, want: usize) -> SqlResult<bool> {
         loop {
             let more = match &mut self.source {

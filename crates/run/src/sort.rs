@@ -1,17 +1,17 @@
 //! ORDER BY.
 //!
 //! # Concepts
-//! A row is kept with its keys: those that are no columns of the row are computed and stand before it. The
-//! order of the rows is an array of [`Entry`]: a row's number, and the front of its first key as a number,
-//! which decides most comparisons. Where rows come as lanes and keys are columns, they stay lanes
-//! ([`crate::lane_sort`]); on disk all rows are the same.
+//! A row is stored with its sort keys: computed keys precede the row's columns. The sort order is an array of
+//! [`Entry`]: the row's number, and the front of its first key as an integer, which decides most comparisons.
+//! If rows arrive as vectors and keys are columns, the rows stay in vectors ([`crate::lane_sort`]); on disk
+//! there is one row format.
 //!
-//! Rows that do not fit become sorted *runs* on disk, which are merged: [`FAN_IN`] into one of the next level
-//! whenever a level has so many, the rest while rows are asked for. Equal rows stay in the order they came:
-//! in a run, and because runs are merged in their order.
+//! Rows that do not fit into memory are written as sorted *runs* and merged: [`FAN_IN`] runs of one level
+//! into one of the next level whenever there are that many, and the rest while rows are read. The sort is
+//! stable: runs are sorted stably and merged in their order.
 //!
-//! With a limit only so many rows are kept: twice as many are sorted and cut, and a row that comes behind the
-//! last one kept is dropped at once.
+//! With a limit, only that many rows are kept: rows accumulate to twice the limit, are sorted and cut, and a
+//! row that sorts after the last one kept is dropped at once.
 
 use std::cmp::Ordering;
 
@@ -29,19 +29,19 @@ use crate::sort_front::{Entry, Fronts, sort_by_front, sort_equal_fronts};
 use crate::spill::{Chain, ChainReader, SpillFile};
 use crate::storage::{Event, Kept, Sorted};
 
-/// Runs merged at once.
+/// Number of runs merged at once.
 const FAN_IN: usize = 64;
-/// Rows expected of a table, from which on lanes pay.
+/// Estimated number of rows of a table from which on vectors pay.
 const LANE_ROWS_MIN: f64 = 256.0;
-/// With a limit, rows of lanes that are sorted and cut at once, at least.
+/// With a limit, the minimum number of vectorized rows that are sorted and cut at once.
 const LANE_ROWS_CUT_MIN: usize = 1 << 14;
 
-/// How rows are ordered.
+/// A sort order.
 #[derive(Clone)]
 pub(crate) struct Order<'p> {
-    /// Keys that are computed; they stand before the row.
+    /// Computed keys; they precede the row's columns.
     computed: Vec<&'p Expr>,
-    /// Per key, where its value is in the row and its keys.
+    /// Position of each key in keys and row.
     places: Vec<usize>,
     keys: Vec<SortKey>,
 }
@@ -64,19 +64,19 @@ impl<'p> Order<'p> {
         Order { computed, places, keys: keys.map(|key| key.1).collect() }
     }
 
-    /// The first columns in this order.
+    /// Creates the order by the first columns.
     pub fn of_columns(keys: impl Iterator<Item = SortKey>) -> Order<'p> {
         let keys: Vec<SortKey> = keys.collect();
         Order { computed: Vec::new(), places: (0..keys.len()).collect(), keys }
     }
 
-    /// Compares two rows with their keys before them.
+    /// Compares two rows, each preceded by its keys.
     #[inline]
     fn compare(&self, a: &[Value], b: &[Value]) -> Ordering {
         self.compare_from(0, a, b)
     }
 
-    /// The same from the n-th key on.
+    /// Compares two rows from the n-th key on.
     #[inline]
     fn compare_from(&self, n: usize, a: &[Value], b: &[Value]) -> Ordering {
         for (place, key) in self.places[n..].iter().zip(&self.keys[n..]) {
@@ -90,32 +90,32 @@ impl<'p> Order<'p> {
     }
 }
 
-/// Takes rows in, and yields them in order.
+/// A sorter: takes rows and returns them in order.
 pub(crate) struct Sorter<'p> {
     order: Order<'p>,
-    /// Keys and rows.
+    /// Rows with their keys.
     rows: Batch,
     entries: Vec<Entry>,
     fronts: Fronts,
-    /// The rows in memory instead, where they come as lanes.
+    /// The rows in memory, if they arrive as vectors.
     by_lanes: Option<Box<LaneRows>>,
-    /// Rows that are wanted.
+    /// Number of rows wanted.
     limit: u64,
-    /// The last row that is wanted, of those sorted last.
+    /// The last wanted row of the last sort.
     worst: Option<Vec<Value>>,
     held: Held,
     memory: usize,
-    /// The rows are found by keys or a range of one table.
+    /// The rows come from key lookups or a range of one table.
     of_range: bool,
     runs: Vec<SortedRun>,
-    /// The sorted rows in memory come from here on.
+    /// Position of the next sorted row in memory.
     next: usize,
     merge: Option<Merge>,
     sorted: bool,
 }
 
 impl<'p> Sorter<'p> {
-    /// For rows that were kept before.
+    /// Creates a sorter for rows that were stored before.
     pub fn new(order: Order<'p>) -> Sorter<'p> {
         Sorter {
             order,
@@ -135,12 +135,12 @@ impl<'p> Sorter<'p> {
         }
     }
 
-    /// For the rows of a node.
+    /// Creates a sorter for the rows of a node.
     pub fn of_rows(order: Order<'p>, node: &Node) -> Sorter<'p> {
         Sorter { of_range: is_of_range(node), ..Sorter::new(order) }
     }
 
-    /// Starts with no rows.
+    /// Removes all rows and starts.
     pub fn start(&mut self, run: Run<'_, 'p>, limit: u64) {
         self.clear(run);
         self.limit = limit;
@@ -162,7 +162,7 @@ impl<'p> Sorter<'p> {
         self.sorted = false;
     }
 
-    /// Takes a row's values.
+    /// Adds a row and moves its values out.
     pub fn push(&mut self, run: Run<'_, 'p>, row: &mut [Value]) -> SqlResult<()> {
         for expr in &self.order.computed {
             let value = expr.eval_output(row, run.eval)?.into_owned();
@@ -192,19 +192,19 @@ impl<'p> Sorter<'p> {
         if self.held.bytes() > self.memory { self.spill(run) } else { Ok(()) }
     }
 
-    /// Whether rows may come as lanes: no key is computed.
+    /// Returns true if rows may arrive as vectors, because no key is computed.
     pub fn takes_lanes(&self) -> bool {
         self.order.computed.is_empty()
     }
 
-    /// Rows come as lanes of these types, all of them.
+    /// Declares that all rows will arrive as vectors of these types.
     pub fn begin_lanes(&mut self, types: Vec<LaneType>) {
         debug_assert!(self.takes_lanes() && self.entries.is_empty(), "keys are columns, no row has come");
         let keys = self.order.places.iter().copied().zip(self.order.keys.iter().copied());
         self.by_lanes = Some(Box::new(LaneRows::new(types, keys)));
     }
 
-    /// Takes rows in.
+    /// Adds vectorized rows.
     pub fn push_lanes(&mut self, run: Run<'_, 'p>, lanes: &Lanes) -> SqlResult<()> {
         let wanted = self.wanted();
         let rows = self.by_lanes.as_mut().expect("rows come as lanes");
@@ -222,17 +222,17 @@ impl<'p> Sorter<'p> {
         usize::try_from(self.limit).unwrap_or(usize::MAX)
     }
 
-    /// Rows in memory.
+    /// Returns the number of rows in memory.
     fn len(&self) -> usize {
         self.by_lanes.as_ref().map_or(self.entries.len(), |rows| rows.len())
     }
 
-    /// Rows in memory that have been brought in order.
+    /// Returns the number of sorted rows in memory.
     fn sorted_len(&self) -> usize {
         self.by_lanes.as_ref().map_or(self.entries.len(), |rows| rows.sorted_rows())
     }
 
-    /// Brings the rows in memory in order.
+    /// Sorts the rows in memory.
     fn sort(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         let wanted = self.wanted();
         if let Some(rows) = &mut self.by_lanes {
@@ -263,7 +263,7 @@ impl<'p> Sorter<'p> {
         Ok(())
     }
 
-    /// Keeps the rows that are wanted.
+    /// Sorts and keeps the wanted rows.
     fn cut(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.sort(run)?;
         let mut kept = Batch::new();
@@ -289,10 +289,10 @@ impl<'p> Sorter<'p> {
         Ok(())
     }
 
-    /// Writes what is in memory as a run.
+    /// Writes the rows in memory as a run.
     fn spill(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.sort(run)?;
-        // Runs of one round of merging share a file, which goes when they are merged.
+        // Runs of one merge round share a file, which is deleted when they are merged.
         let file = match self.runs.last() {
             Some(last) if last.level == 0 => last.file.clone(),
             _ => SpillFile::create(run)?,
@@ -329,7 +329,7 @@ impl<'p> Sorter<'p> {
         Ok(())
     }
 
-    /// Makes one run of the last ones.
+    /// Merges the last `count` runs into one.
     fn merge_last(&mut self, run: Run<'_, 'p>, count: usize, level: u32) -> SqlResult<()> {
         let merged = self.runs.split_off(self.runs.len() - count);
         run.storage().note(Event::Merged);
@@ -346,7 +346,7 @@ impl<'p> Sorter<'p> {
         Ok(())
     }
 
-    /// No more rows come.
+    /// Ends the input.
     pub fn finish(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.sorted = true;
         self.worst = None;
@@ -369,12 +369,12 @@ impl<'p> Sorter<'p> {
         Ok(())
     }
 
-    /// Whether [`Sorter::finish`] was called.
+    /// Returns true if [`Sorter::finish`] was called.
     pub fn is_sorted(&self) -> bool {
         self.sorted
     }
 
-    /// Leaves rows out, as many as there are; None: they have to be read.
+    /// Skips at most `rows` rows and returns the number skipped. Returns `None` if they must be read instead.
     pub fn skip(&mut self, rows: u64) -> Option<u64> {
         if self.merge.is_some() {
             return None;
@@ -417,7 +417,7 @@ impl<'p> Sorter<'p> {
     }
 }
 
-/// Whether rows are found by keys or a range of one table.
+/// Returns true if rows come from key lookups or a range of one table.
 fn is_of_range(mut node: &Node) -> bool {
     loop {
         node = match node {
@@ -431,19 +431,19 @@ fn is_of_range(mut node: &Node) -> bool {
     }
 }
 
-/// Runs that are read side by side: a heap of those with rows left, the smallest row on top.
+/// A merge of runs: a heap of the runs that have rows left, the smallest row on top.
 struct Merge {
     runs: Vec<MergedRun>,
     heap: Vec<usize>,
-    /// A row of each run and the block that it was read from.
+    /// Memory of one row per run and of the block it was read from.
     held: Held,
 }
 
-/// A run on disk.
+/// A sorted run on disk.
 struct SortedRun {
     chain: Chain,
     file: SpillFile,
-    /// How often its rows were merged.
+    /// Number of times its rows were merged.
     level: u32,
 }
 
@@ -452,12 +452,12 @@ struct MergedRun {
     reader: ChainReader,
     row: Vec<Value>,
     row_bytes: usize,
-    /// Bytes charged for the largest row yet and its block.
+    /// Bytes charged for the largest row so far and its block.
     held_bytes: usize,
 }
 
 impl MergedRun {
-    /// Replaces the row by the next one; false when there is none.
+    /// Replaces the row with the next one. Returns false at the end.
     fn read(&mut self, run: Run<'_, '_>, held: &mut Held) -> SqlResult<bool> {
         self.row.clear();
         if !self.reader.next(&self.run.file, &self.run.chain, &mut self.row)? {
@@ -491,7 +491,7 @@ impl Merge {
         Ok(merge)
     }
 
-    /// Replaces `row` by the smallest row left; false when there is none.
+    /// Replaces `row` with the smallest remaining row. Returns false if there is none.
     fn next(&mut self, run: Run<'_, '_>, order: &Order<'_>, row: &mut Vec<Value>) -> SqlResult<bool> {
         let Some(top) = self.heap.first() else { return Ok(false) };
         let merged = &mut self.runs[*top];
@@ -503,7 +503,7 @@ impl Merge {
         Ok(true)
     }
 
-    /// Moves the entry at a place of the heap down to where it belongs.
+    /// Sifts down the heap entry at `at`.
     fn sink(&mut self, run: Run<'_, '_>, mut at: usize, order: &Order<'_>) -> SqlResult<()> {
         loop {
             let mut least = at;
@@ -522,14 +522,14 @@ impl Merge {
         }
     }
 
-    /// Of equal rows that of the earlier run comes first.
+    /// Compares the current rows of two runs. Of equal rows, the earlier run's comes first.
     fn comes_before(&self, run: Run<'_, '_>, a: usize, b: usize, order: &Order<'_>) -> SqlResult<bool> {
         run.eval.count_bytes(self.runs[a].row_bytes.min(self.runs[b].row_bytes))?;
         Ok(order.compare(&self.runs[a].row, &self.runs[b].row).then(a.cmp(&b)).is_lt())
     }
 }
 
-/// ORDER BY.
+/// The ORDER BY operator.
 pub(crate) struct SortOperator<'p> {
     node: &'p Sort,
     input: Input<'p>,
@@ -542,7 +542,7 @@ impl<'p> SortOperator<'p> {
         SortOperator { node, input, sorter: Sorter::of_rows(order, &node.input) }
     }
 
-    /// Reads all rows and brings them in order.
+    /// Reads and sorts all rows.
     fn sort(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         if self.sorter.is_sorted() {
             return Ok(());
@@ -569,7 +569,7 @@ impl<'p> SortOperator<'p> {
     }
 }
 
-/// Whether so many rows are expected that lanes pay.
+/// Returns true if the estimated number of rows is large enough for vectors.
 fn expects_many(node: &Node) -> bool {
     match node {
         Node::Scan(scan) => scan.rows >= LANE_ROWS_MIN,

@@ -1,25 +1,25 @@
-//! The front of a sort key as a number: where the numbers of two rows differ, they say which comes first. So
-//! a sort is one of integers, and only rows with the same number are compared by their keys.
+//! Fronts: the start of a sort key as an integer. If the integers of two rows differ, they decide the order.
+//! So most of a sort compares integers, and only rows with equal integers are compared by their keys.
 //!
-//! Texts often begin alike. Their sort keys are kept until the sort; then the front is what follows the bytes
-//! that all of them begin with.
+//! Texts often share a prefix. Their sort keys are kept until the sort; then the front is built from the
+//! bytes after the common prefix.
 
 use std::cmp::Ordering;
 
 use cohort_expr::{SortKey, sort_rows};
 use cohort_types::{Interrupt, SqlResult, Value};
 
-/// Entries sorted at once: some milliseconds.
+/// Number of entries sorted between two checks for KILL: some milliseconds.
 const RUN_ENTRIES: usize = 1 << 17;
 
-/// A row in the order.
+/// A row in the sort order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub front: u64,
     pub row: u32,
 }
 
-/// What fronts are of. Numbers of different kinds do not compare.
+/// Value class of the fronts. Numbers of different classes do not compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
     /// Only NULL so far.
@@ -33,17 +33,17 @@ enum Kind {
     Time,
     Timestamp,
     Fixed,
-    /// Several: fronts say nothing.
+    /// Several classes: fronts cannot be used.
     Mixed,
 }
 
-/// What is known of the first keys of some rows.
+/// Fronts of the first keys of some rows.
 #[derive(Debug, Default)]
 pub(crate) struct Fronts {
     kind: Kind,
-    /// Two keys may have the same front and not be equal.
+    /// Two different keys may have the same front.
     is_cut: bool,
-    /// Sort keys of texts, and where that of each row ends.
+    /// Sort keys of texts, and their ends by row.
     texts: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -56,8 +56,8 @@ impl Fronts {
         self.ends.clear();
     }
 
-    /// The front of the next row's first key, and the bytes kept for it. 0 is NULL's. A text has its front
-    /// later.
+    /// Returns the front of the next row's first key, and the bytes stored for it. NULL has front 0. Texts
+    /// get their front later.
     #[inline]
     pub fn add(&mut self, value: &Value, key: &SortKey) -> (u64, usize) {
         let (kind, front) = match value {
@@ -96,14 +96,14 @@ impl Fronts {
         (front, self.texts.len() - kept + size_of::<usize>())
     }
 
-    /// The smallest number has NULL's front.
+    /// Returns the front of a signed integer. The smallest integer shares NULL's front.
     fn signed(&mut self, v: i64) -> u64 {
         self.is_cut |= v == i64::MIN;
         v as u64 ^ (1 << 63)
     }
 
-    /// Gives the entries, which are in the order of their rows, their final fronts. Whether equal fronts mean
-    /// equal keys.
+    /// Sets the final fronts of the entries, which are in row order. Returns true if equal fronts mean equal
+    /// keys.
     pub fn settle(&self, entries: &mut [Entry], key: Option<&SortKey>) -> bool {
         match self.kind {
             Kind::Mixed => entries.iter_mut().for_each(|entry| entry.front = 0),
@@ -123,12 +123,12 @@ impl Fronts {
         false
     }
 
-    /// Whether the first keys are texts, so that [`Fronts::compare`] orders them.
+    /// Returns true if the first keys are texts, so that [`Fronts::compare`] orders them.
     pub fn are_texts(&self) -> bool {
         self.kind == Kind::Text
     }
 
-    /// The order of two rows by their first keys, which are texts or NULL.
+    /// Compares two rows by their first keys, which are texts or NULL.
     pub fn compare(&self, a: &Entry, b: &Entry, key: &SortKey) -> Ordering {
         let order = self.text(a.row as usize).cmp(self.text(b.row as usize));
         if key.descending { order.reverse() } else { order }
@@ -139,7 +139,7 @@ impl Fronts {
         &self.texts[start..self.ends[row]]
     }
 
-    /// Bytes that all sort keys begin with.
+    /// Returns the length of the common prefix of all sort keys.
     fn shared(&self) -> usize {
         let mut texts = (0..self.ends.len()).map(|row| self.text(row)).filter(|text| !text.is_empty());
         let Some(first) = texts.next() else { return 0 };
@@ -160,7 +160,8 @@ fn of_real(v: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | (1 << 63) }
 }
 
-/// A date takes 23 bits, the microseconds of a day 37; a date is never NULL's 0.
+/// Returns the front of a date and time: 23 bits for the date, 37 for the microseconds of the day. The top
+/// bit distinguishes it from NULL's 0.
 fn of_date(packed: u32, micros_of_day: i64) -> u64 {
     (1 << 63) | (u64::from(packed) << 37) | (micros_of_day as u64)
 }
@@ -172,14 +173,14 @@ fn front_of_bytes(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(front)
 }
 
-/// Sorts by front; of equal ones the earlier row comes first.
+/// Sorts by front. Stable.
 pub(crate) fn sort_by_front(entries: &mut Vec<Entry>, interrupt: &dyn Interrupt) -> SqlResult<()> {
     let order = |entry: &Entry| (entry.front, entry.row);
     for run in entries.chunks_mut(RUN_ENTRIES) {
         interrupt.steps(run.len() as u32)?;
         run.sort_unstable_by_key(order);
     }
-    // Neighbours are merged, until one run is left.
+    // Merge neighbouring runs until one is left.
     let mut length = RUN_ENTRIES;
     while length < entries.len() {
         let mut merged = Vec::with_capacity(entries.len());
@@ -206,7 +207,7 @@ pub(crate) fn sort_by_front(entries: &mut Vec<Entry>, interrupt: &dyn Interrupt)
     Ok(())
 }
 
-/// Brings entries of the same front in order. `row_bytes`: of the keys of a row, roughly.
+/// Sorts entries with equal fronts. `row_bytes` is the approximate size of a row's keys.
 pub(crate) fn sort_equal_fronts(
     entries: &mut [Entry],
     row_bytes: usize,

@@ -1,4 +1,4 @@
-//! Operators that make rows of nothing, or pass on those of others.
+//! Operators without table access: constants, series, and concatenation of inputs.
 
 use cohort_expr::Expr;
 use cohort_types::{SqlResult, Value};
@@ -7,7 +7,7 @@ use crate::batch::Batch;
 use crate::operator::{Input, Operator};
 use crate::runtime::Run;
 
-/// One row without columns.
+/// An operator that returns one row without columns.
 #[derive(Default)]
 pub(crate) struct Unit {
     done: bool,
@@ -29,7 +29,7 @@ impl<'p> Operator<'p> for Unit {
     fn close(&mut self, _: Run<'_, 'p>) {}
 }
 
-/// No row.
+/// An operator that returns no row.
 pub(crate) struct Empty;
 
 impl<'p> Operator<'p> for Empty {
@@ -44,7 +44,7 @@ impl<'p> Operator<'p> for Empty {
     fn close(&mut self, _: Run<'_, 'p>) {}
 }
 
-/// Rows of expressions.
+/// An operator that returns rows of expressions.
 pub(crate) struct Constants<'p> {
     rows: &'p [Vec<Expr>],
     next: usize,
@@ -81,7 +81,7 @@ impl<'p> Operator<'p> for Constants<'p> {
     fn close(&mut self, _: Run<'_, 'p>) {}
 }
 
-/// The integers from one to another.
+/// An operator that returns the integers of a range.
 pub(crate) struct Series {
     first: u64,
     last: u64,
@@ -116,10 +116,10 @@ impl<'p> Operator<'p> for Series {
     fn close(&mut self, _: Run<'_, 'p>) {}
 }
 
-/// One input after the other.
+/// An operator that concatenates the rows of its inputs.
 pub(crate) struct Concat<'p> {
     inputs: Vec<Input<'p>>,
-    /// The input read now.
+    /// The current input.
     at: usize,
     is_open: bool,
 }

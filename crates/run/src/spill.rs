@@ -1,13 +1,13 @@
-//! Rows on disk, for operators that want more memory than they may have.
+//! Rows on disk, for operators that exceed their memory limit.
 //!
 //! # Concepts
-//! An operator has one [`SpillFile`], which has no name and goes when it is dropped. A [`Chain`] is a
-//! sequence of rows in it: a sorted run, a partition, a table. A chain gathers rows in a block and appends
-//! blocks to the file, so that many chains grow side by side. A row lies in one block. A [`ChainReader`]
-//! reads a chain from any row on; many read at once.
+//! An operator has one [`SpillFile`], an anonymous temporary file that is deleted when it is dropped. A
+//! [`Chain`] is a sequence of rows in it: a sorted run, a partition, a table. A chain collects rows in a
+//! block and appends full blocks to the file, so many chains can grow concurrently. A row never spans blocks.
+//! A [`ChainReader`] reads a chain from any row on; there may be many readers at once.
 //!
 //! # On failure
-//! A full disk is the statement's error 1021, anything else its error 3 or 2. What was written is dropped
+//! A full disk fails the statement with error 1021, any other failure with error 3 or 2. The data is dropped
 //! with the file.
 
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use cohort_vfs::SharedFile;
 
 use crate::runtime::Run;
 
-/// Bytes of a block that is written.
+/// Size at which a block is written.
 const BLOCK_BYTES: usize = 32 << 10;
 
-/// A file that many chains share.
+/// A temporary file shared by many chains.
 #[derive(Clone)]
 pub(crate) struct SpillFile {
     file: SharedFile,
@@ -44,13 +44,13 @@ impl SpillFile {
     }
 }
 
-/// Rows in a file, in the order they came.
+/// Rows in a file, in insertion order.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
     blocks: Vec<Block>,
-    /// Rows that are not in the file yet.
+    /// Rows not yet written to the file.
     tail: Vec<u8>,
-    /// Of these the first.
+    /// Number of the first of these.
     tail_first: u64,
     rows: u64,
 }
@@ -82,7 +82,7 @@ impl Chain {
         Ok(())
     }
 
-    /// No rows will come: lets go of the buffer.
+    /// Ends writing and frees the buffer.
     pub fn finish(&mut self, file: &SpillFile) -> SqlResult<()> {
         if !self.tail.is_empty() {
             self.write_tail(file)?;
@@ -92,17 +92,17 @@ impl Chain {
     }
 }
 
-/// A place in a chain.
+/// A read position in a chain.
 #[derive(Debug, Default)]
 pub(crate) struct ChainReader {
-    /// The block to be read next; one beyond the last is the tail.
+    /// The next block to read; one past the last means the tail.
     next_block: usize,
     buffer: Vec<u8>,
     at: usize,
 }
 
 impl ChainReader {
-    /// Goes to a row.
+    /// Positions the reader at a row.
     pub fn seek(&mut self, file: &SpillFile, chain: &Chain, row: u64) -> SqlResult<()> {
         let behind = chain.blocks.partition_point(|block| block.first_row <= row);
         let (block, first) = if row >= chain.tail_first || behind == 0 {
@@ -123,7 +123,7 @@ impl ChainReader {
         Ok(())
     }
 
-    /// Appends the values of the next row; false at the end.
+    /// Appends the values of the next row. Returns false at the end.
     pub fn next(&mut self, file: &SpillFile, chain: &Chain, out: &mut Vec<Value>) -> SqlResult<bool> {
         if self.at == self.buffer.len() && !self.load(file, chain)? {
             return Ok(false);
@@ -132,7 +132,7 @@ impl ChainReader {
         Ok(true)
     }
 
-    /// Bytes of the block that it reads.
+    /// Returns the bytes of the current block.
     pub fn buffer_bytes(&self) -> usize {
         self.buffer.capacity()
     }
@@ -161,13 +161,13 @@ fn damaged() -> SqlError {
     SqlError::new(ErrorCode::GetErrno, "A temporary file does not hold what was written")
 }
 
-/// Appends a row: the number of its values, then each with a byte that tells its kind.
+/// Appends a row: the number of its values, then each value after a type byte.
 pub(crate) fn encode_row(row: &[Value], out: &mut Vec<u8>) {
     put_number(row.len() as u64, out);
     row.iter().for_each(|value| encode(value, out));
 }
 
-/// Appends bytes that are equal for equal values and those only.
+/// Appends an encoding that is equal for equal values only.
 pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.push(0),
@@ -253,7 +253,7 @@ fn put_text(text: &Str, out: &mut Vec<u8>) {
     out.extend_from_slice(&text.bytes);
 }
 
-/// Appends the values of the row that the bytes begin with, and says how long it was.
+/// Appends the values of the first row in `bytes` and returns the row's length.
 fn decode_row(bytes: &[u8], out: &mut Vec<Value>) -> Option<usize> {
     let mut rest = bytes;
     let values = take_number(&mut rest)?;
@@ -388,7 +388,7 @@ mod tests {
             let mut back = Vec::new();
             assert_eq!(decode_row(&bytes, &mut back), Some(bytes.len()), "{value:?}");
             assert_eq!(format!("{back:?}"), format!("{:?}", [&value]), "with its scale and its sign");
-            // A row that is cut is told from one that is whole.
+            // A truncated row is never decoded as a complete one.
             for end in 0..bytes.len().min(100) {
                 assert_eq!(decode_row(&bytes[..end], &mut Vec::new()), None, "{value:?}");
             }

@@ -1,5 +1,5 @@
-//! Where rows come from: the transaction's tables and the server's own, behind one interface, so that the
-//! operators know neither sessions nor engines.
+//! [`Storage`]: the source of rows. It hides the transaction's tables and the server's own tables behind one
+//! interface, so that operators know neither sessions nor engines.
 
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
@@ -9,63 +9,64 @@ use cohort_vfs::SharedFile;
 use crate::batch::Batch;
 use crate::lanes::Lanes;
 
-/// An open cursor.
+/// Handle of an open cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CursorId(pub usize);
 
-/// What an operator keeps rows for.
+/// Purpose of the rows that an operator keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// To be sorted.
+    /// To sort them.
     Sorted,
-    /// To be found by rows of the other side of a join.
+    /// To look them up for the other side of a join.
     Joined,
-    /// As groups, rows seen before, or rows that several readers share.
+    /// Groups, rows seen before, or rows shared by several readers.
     Table,
 }
 
-/// What operators do that SHOW STATUS counts.
+/// Operator events that SHOW STATUS counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Rows were brought in order.
+    /// Rows were sorted.
     Sorted(Sorted),
-    /// Sorted rows on disk are merged.
+    /// Sorted runs on disk are merged.
     Merged,
-    /// What was kept as a table goes to disk.
+    /// A table of kept rows is spilled.
     TableOnDisk,
 }
 
-/// What a sort did.
+/// Statistics of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sorted {
-    /// Rows that it kept.
+    /// Number of rows it kept.
     pub rows: u64,
-    /// They were found by keys or a range of one table.
+    /// The rows came from key lookups or a range of one table.
     pub of_range: bool,
-    /// It dropped rows beyond a limit as they came.
+    /// Rows beyond a limit were dropped as they arrived.
     pub limited: bool,
 }
 
-/// What a caller charges for matches that are read ahead.
+/// Memory that a caller charges for prefetched matches.
 pub(crate) const MATCHED_BYTES: usize = 4 << 20;
 
-/// Which matches of many rows are wanted ([`Storage::begin_matches`]).
+/// The matches wanted from a batched lookup ([`Storage::begin_matches`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {
-    /// All of them, in any order.
+    /// All matches, in any order.
     InAnyOrder,
-    /// Those of one row after the other, all of them.
+    /// All matches of one row after the other.
     All,
-    /// The same until the caller knows enough of a row.
+    /// Matches of one row after the other, each until the caller needs no more of that row.
     Until,
-    /// Of each row whether there is one: nothing is asked of it.
+    /// At most one match of each row, without a further condition.
     One,
 }
 
-/// The transaction and the server, as operators see them. Filters are asked while the implementor is
-/// borrowed: they have no subqueries that are not known already.
+/// The transaction and the server, as operators see them. Filters are evaluated while the implementor is
+/// borrowed, so they contain no subqueries except precomputed ones.
 pub trait Storage {
-    /// Opens a scan. The span expressions read `row`. `rows_expected`: the caller will hardly go beyond.
+    /// Opens a scan. The span expressions read `row`. `rows_expected`: the caller is unlikely to read more
+    /// rows.
     fn open(
         &mut self,
         scan: &Scan,
@@ -74,7 +75,7 @@ pub trait Storage {
         eval: &EvalContext<'_>,
     ) -> SqlResult<CursorId>;
 
-    /// Starts again, with spans computed from another row.
+    /// Restarts a cursor, with spans computed from another row.
     fn reopen(
         &mut self,
         cursor: CursorId,
@@ -83,8 +84,8 @@ pub trait Storage {
         eval: &EvalContext<'_>,
     ) -> SqlResult<()>;
 
-    /// The next row that the scan's filter lets pass: `row` gets a value per column of the *table*. False at
-    /// the end.
+    /// Writes the next row that passes the scan's filter to `row`, one value per column of the *table*.
+    /// Returns false at the end.
     fn next(
         &mut self,
         cursor: CursorId,
@@ -93,8 +94,9 @@ pub trait Storage {
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool>;
 
-    /// Appends the columns yielded by at most `want` of the next rows that pass, and says of how many; fewer
-    /// at the end, and when the batch is full. None, and nothing done: this scan is read row by row.
+    /// Appends the output columns of at most `want` of the next passing rows and returns their number. It is
+    /// smaller at the end, and when the batch is full. Returns `None`, with no effect, if this scan must be
+    /// read row by row.
     fn next_rows(
         &mut self,
         cursor: CursorId,
@@ -107,14 +109,14 @@ pub trait Storage {
         Ok(None)
     }
 
-    /// The types of the columns yielded, if they can be had as lanes ([`Storage::next_lanes`]). No row has
-    /// been read.
+    /// Returns the types of the output columns if the scan can be read as vectors ([`Storage::next_lanes`]).
+    /// Must be called before any row is read.
     fn lane_types(&mut self, cursor: CursorId, scan: &Scan, eval: &EvalContext<'_>) -> Option<Vec<LaneType>> {
         let _ = (cursor, scan, eval);
         None
     }
 
-    /// Replaces the lanes by those of some of the next rows that pass; false at the end.
+    /// Replaces the vectors with those of the next passing rows. Returns false at the end.
     fn next_lanes(
         &mut self,
         cursor: CursorId,
@@ -126,8 +128,8 @@ pub trait Storage {
         Ok(false)
     }
 
-    /// Prepares an open cursor for many rows that its spans are computed from. False: it is asked for each of
-    /// them ([`Storage::reopen`]).
+    /// Prepares an open cursor for a batched lookup of many rows, from which its spans are computed. Returns
+    /// false if each row must be looked up separately ([`Storage::reopen`]).
     fn begin_matches(
         &mut self,
         cursor: CursorId,
@@ -139,9 +141,9 @@ pub trait Storage {
         false
     }
 
-    /// Appends the columns yielded of the next match of `rows`, which stay the same until matches begin anew,
-    /// and says of which row it is. With `n` it is one of this row: rows are asked for in their order. None
-    /// when there are no more.
+    /// Appends the output columns of the next match of `rows`, and returns the matched row's number. `rows`
+    /// must not change until the next batch begins. With `n`, returns only matches of that row; rows must be
+    /// requested in order. Returns `None` if there are no more.
     fn next_match(
         &mut self,
         cursor: CursorId,
@@ -155,8 +157,8 @@ pub trait Storage {
         Ok(None)
     }
 
-    /// Appends the lanes of some matches of `rows` in the order in which they are read, and to `of` the
-    /// number of the row of each; false when there are no more.
+    /// Appends some matches of `rows` to the vectors, in reading order, and the number of each matched row to
+    /// `of`. Returns false if there are no more.
     fn next_match_lanes(
         &mut self,
         cursor: CursorId,
@@ -170,22 +172,22 @@ pub trait Storage {
         Ok(false)
     }
 
-    /// Clustered key of the row yielded last. Locking reads only.
+    /// Returns the clustered key of the row returned last. Locking reads only.
     fn key(&self, cursor: CursorId) -> &[u8];
 
-    /// Lets go of a cursor.
+    /// Closes a cursor.
     fn close(&mut self, cursor: CursorId);
 
-    /// All rows of a table that the server computes, a value per column of the table. Rows that the filter
-    /// does not let pass may be among them.
+    /// Returns all rows of a virtual table, one value per column of the table. The result may include rows
+    /// that fail the filter.
     fn virtual_rows(&mut self, scan: &VirtualScan, eval: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
 
-    /// A new file in `tmpdir` that has no name, for rows that do not fit into memory.
+    /// Creates an anonymous temporary file in `tmpdir`, for rows that do not fit into memory.
     fn spill_file(&mut self) -> SqlResult<SharedFile>;
 
-    /// An operator tells what it did.
+    /// Reports an event of an operator.
     fn note(&mut self, event: Event);
 
-    /// Bytes that one operator may hold of such rows before it spills.
+    /// Returns the bytes of such rows that one operator may hold before it spills.
     fn operator_memory(&self, kept: Kept) -> usize;
 }

@@ -1,14 +1,13 @@
-//! Subqueries of expressions: run when their value is asked for, and only as far as it takes.
+//! Subqueries in expressions: executed when their value is needed, and only as far as necessary.
 //!
 //! # Concepts
-//! The slots of the frame that the subquery reads are filled from the row first. As long as they hold the
-//! same values the answer is the same, so answers are kept by these values; of a subquery that reads none
-//! there is one answer. What IN, ANY and ALL ask of rows that are always the same is asked of [`Members`],
-//! which keep the rows.
+//! First, the frame slots that the subquery reads are filled from the row. The result depends only on these
+//! values, so results are cached by them; a subquery that reads none has a single result. IN, ANY and ALL
+//! over rows that never change are evaluated by [`Members`], which store the rows.
 //!
 //! # Bounds
-//! Answers of a subquery take [`CACHE_BYTES`] at most; one more, and they are forgotten. When hardly any is
-//! asked for twice, they are not kept any more.
+//! The cached results of a subquery take at most [`CACHE_BYTES`]; if that is exceeded, the cache is cleared.
+//! If the hit rate is very low, caching stops.
 
 use cohort_expr::{Subquery, SubqueryTest};
 use cohort_types::{SqlResult, Value};
@@ -20,13 +19,13 @@ use crate::operator::{Input, build};
 use crate::quantified::{Members, Operand, Verdict};
 use crate::runtime::{Held, Run};
 
-/// Bytes of the answers that are kept for one subquery.
+/// Maximum size of a subquery's result cache in bytes.
 const CACHE_BYTES: usize = 1 << 20;
 
-/// Answers after which it shows whether keeping them pays.
+/// Number of lookups after which the hit rate is judged.
 const TRIAL: u64 = 1000;
 
-/// A subquery's operators and answers.
+/// A subquery's operators and cached results.
 #[derive(Default)]
 pub(crate) struct SubqueryState<'p> {
     root: Option<Input<'p>>,
@@ -46,7 +45,7 @@ impl<'p> SubqueryState<'p> {
     }
 }
 
-/// Answers by what they depend on.
+/// Results by the values they depend on.
 #[derive(Default)]
 struct Answers {
     by_key: HashMap<Vec<u8>, Answer, ahash::RandomState>,
@@ -96,7 +95,7 @@ impl Answers {
     }
 }
 
-/// The answer to what a subquery is asked for a row.
+/// Returns the value of a subquery for a row.
 pub(crate) fn value(run: Run<'_, '_>, subquery: &Subquery, row: &[Value]) -> SqlResult<Value> {
     run.eval.check_stack()?;
     let mut outer = Vec::with_capacity(subquery.outer.len());
@@ -110,7 +109,7 @@ pub(crate) fn value(run: Run<'_, '_>, subquery: &Subquery, row: &[Value]) -> Sql
     let is_volatile = plan.is_volatile || subquery.is_volatile;
     let is_fixed = plan.reads.is_empty() && !is_volatile;
     if is_fixed && let SubqueryTest::Column(n) = &subquery.test {
-        // Most are asked for every row of a query: nothing but the value is copied.
+        // Fast path: most of these are evaluated for every row of a query, so only the value is copied.
         let state = run.state.subqueries[subquery.id].borrow();
         if let Some(Answer::Row(Some(row))) = state.answers.by_key.get(&[u8::from(false)][..]) {
             return Ok(row[*n].clone().of_no_column());
@@ -187,7 +186,7 @@ fn answered(run: Run<'_, '_>, subquery: &Subquery, operand: Option<&Operand<'_>>
     })
 }
 
-/// Asks the rows of a subquery that are always the same.
+/// Evaluates a quantified comparison over rows that never change.
 fn ask_members(run: Run<'_, '_>, id: usize, operand: &Operand<'_>) -> SqlResult<Value> {
     let taken = run.state.subqueries[id].borrow_mut().members.take();
     let mut members = match taken {
@@ -199,8 +198,8 @@ fn ask_members(run: Run<'_, '_>, id: usize, operand: &Operand<'_>) -> SqlResult<
     answer
 }
 
-/// Opens a subquery's operators. They are out of the state meanwhile: what they evaluate may ask other
-/// subqueries.
+/// Opens a subquery's operators. They are moved out of the state meanwhile, because their expressions may
+/// evaluate other subqueries.
 fn with_root<'a, 'p, T>(
     run: Run<'a, 'p>,
     id: usize,

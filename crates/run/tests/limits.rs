@@ -1,4 +1,4 @@
-//! What operators do when something runs out: the disk, memory, the patience of whoever waits.
+//! Tests of operators that run out of a resource: disk space, memory, or time (KILL).
 
 mod support;
 
@@ -13,7 +13,7 @@ use cohort_optimize::{
 use cohort_types::ErrorCode;
 use support::*;
 
-/// Plans that need memory for all their rows, each with its own way to do without.
+/// Returns plans that need memory for all their rows; each has its own way to work without it.
 fn plans() -> Vec<(&'static str, Plan)> {
     let join = |method, on| Node::Join(Box::new(Join { kind: JoinKind::Left, left: of("t", 2), method, on }));
     let key = HashKey { left: col(0), right: col(0), collation: CI };
@@ -106,7 +106,7 @@ fn a_statement_can_be_killed_at_any_question() {
             let rows = run_in(&plan, &mut storage(memory), &counting).expect("runs").0.len() as u64;
             let asked = 1_000_000 - counting.patience.get().expect("it was set");
             assert!(asked >= rows / 1000, "{name}: {asked} questions for {rows} rows");
-            // How rows fall into partitions differs from run to run, and so does the number of questions.
+            // The partitioning of rows varies from run to run, and so does the number of checks.
             for patience in (0..=asked / 2).step_by(1 + asked as usize / 24) {
                 let impatient = Session::default();
                 impatient.patience.set(Some(patience));

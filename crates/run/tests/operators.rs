@@ -1,4 +1,4 @@
-//! Each operator on some rows, with the results written down.
+//! Tests of each operator on a few rows, with literal expected results.
 
 mod support;
 
@@ -58,7 +58,7 @@ fn limits_read_no_more_than_they_need() {
     assert_eq!(read(&mut storage, limit(table(), None, Some(0), false)), (0, 0, 0));
     assert_eq!(read(&mut storage, limit(table(), Some(4990), None, false)), (10, 10, 5000));
     assert_eq!(read(&mut storage, limit(table(), Some(2), Some(3), true)), (3, 5000, 5000));
-    // One of ten passes: reads stop with the row that is the last one wanted.
+    // One row of ten passes: reading stops at the last wanted row.
     let some = Node::Filter { input: Box::new(table()), condition: eq(col(1), lit(4)) };
     assert_eq!(read(&mut storage, limit(some, None, Some(3), false)), (3, 3, 25));
     storage.opened = 0;
@@ -122,7 +122,7 @@ fn people() -> Memory {
     ])
 }
 
-/// The three ways to join the two tables by their first columns.
+/// Returns the three methods of joining the two tables by their first columns.
 fn ways(kind: JoinKind, on: Option<Expr>) -> Vec<Node> {
     let conjunction = |on: &Option<Expr>| {
         let equal = eq(col(0), col(2));
@@ -218,7 +218,7 @@ fn grouped(keys: &[usize], first: &[usize], aggregates: Vec<cohort_expr::Aggrega
     }
 }
 
-/// `CREATE TABLE g (a INT, b INT, c INT)`.
+/// Returns the rows of `CREATE TABLE g (a INT, b INT, c INT)`.
 fn groups() -> Memory {
     let rows = [
         [Some(1), Some(1), Some(10)],
@@ -256,12 +256,12 @@ fn groups_of_lanes_are_those_of_rows() {
     let rows: Vec<Vec<Value>> = (0..200)
         .map(|n| {
             let text = ["x", "X", "y"][n as usize % 3];
-            // Sums of these do not fit 64 bits.
+            // Sums of these exceed 64 bits.
             let number = if n < 150 { long - n } else { long + n };
             vec![int(n % 7), Value::text(text), if n % 5 == 0 { Value::Null } else { int(number) }]
         })
         .collect();
-    // The last one fits for some rows only: an error of the statement.
+    // The last one fits for some rows only, which is an error of the statement.
     let too_large = add(col(2), binary(cohort_expr::BinaryOp::Mul, col(0), lit(long / 5)));
     for keys in [vec![], vec![0], vec![1], vec![0, 1]] {
         for sum in [col(2), add(col(2), col(0)), too_large.clone()] {
@@ -299,7 +299,7 @@ fn groups_of_lanes_are_those_of_rows() {
     }
 }
 
-/// MariaDB: `SELECT a, b, c, SUM(c), COUNT(*) FROM g GROUP BY a, b WITH ROLLUP`.
+/// Expects MariaDB's results of `SELECT a, b, c, SUM(c), COUNT(*) FROM g GROUP BY a, b WITH ROLLUP`.
 #[test]
 fn rollups_answer_as_mariadb() {
     let aggregates =
@@ -336,7 +336,7 @@ fn distinct_keeps_the_first_of_equal_rows() {
     assert_eq!(shown_all(&rows_of(&plan(node, 2), &mut storage)), ["a 0", "B 1", "c 4"]);
 }
 
-/// MariaDB: `(VALUES (1),(1),(2),(NULL),(NULL),(3)) op (VALUES (1),(NULL),(4),(1),(1))`.
+/// Expects MariaDB's results of `(VALUES (1),(1),(2),(NULL),(NULL),(3)) op (VALUES (1),(NULL),(4),(1),(1))`.
 #[test]
 fn set_operations() {
     let left = || {
@@ -389,7 +389,7 @@ fn runs_are_merged_in_levels() {
     let node = Node::Sort(Box::new(Sort { input: of("t", 2), keys: vec![(col(0), desc())], limit: None }));
     let root = plan(node, 2);
     let mut storage = Memory::new(&[("t", rows)]);
-    // A run holds a row or two: several levels of 64 runs each.
+    // A run holds one or two rows, so there are several levels of 64 runs each.
     storage.memory = 200;
     let got = rows_of(&root, &mut storage);
     assert!(storage.spilled > 64, "{}", storage.spilled);
@@ -425,7 +425,8 @@ fn counter(limit: i64, distinct: bool, next: Expr) -> (cohort_optimize::Plan, Se
     (root, session)
 }
 
-/// MariaDB: `WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n+1 FROM r WHERE n<..) SELECT * FROM r`.
+/// Expects MariaDB's results of
+/// `WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n+1 FROM r WHERE n<..) SELECT * FROM r`.
 #[test]
 fn recursion_stops_with_a_warning_at_its_limit() {
     for (limit, rows, warnings) in [(3, 3, 0), (4, 4, 1), (10, 4, 1)] {

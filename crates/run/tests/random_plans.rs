@@ -1,5 +1,5 @@
-//! Random plans over random tables against an interpreter of nested loops, in memory and with so little of it
-//! that everything goes to disk.
+//! Compares random plans over random tables with an interpreter based on nested loops. Plans run in memory,
+//! and with so little memory that everything spills.
 
 mod support;
 
@@ -14,7 +14,7 @@ use cohort_optimize::{
 use cohort_types::Value;
 use support::*;
 
-/// A small generator.
+/// A small random number generator.
 struct Random(u64);
 
 impl Random {
@@ -54,7 +54,7 @@ fn condition(random: &mut Random, width: usize) -> Expr {
     cmp(op, left, right)
 }
 
-/// A plan and its width.
+/// Returns a random plan and its width.
 fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
     if depth == 0 || random.below(8) == 0 {
         let (name, width) = random.one_of(&TABLES);
@@ -108,7 +108,7 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
             let (input, width) = generate(random, depth - 1);
             let keys: Vec<(Expr, _)> = (0..random.below(3)).map(|_| (col(random.below(width)), CI)).collect();
             let column = |random: &mut Random| vec![col(random.below(width))];
-            // Some that lanes gather, and some that they do not.
+            // Some that are computed from vectors, and some that are not.
             let (second, third) = match random.below(2) {
                 0 => (
                     aggregate(AggregateKind::BitXor, column(random)),
@@ -166,7 +166,7 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
                     let column = random.below(right_width);
                     let key = col(random.below(left_width));
                     let scan = lookup(name, right_width, column, key);
-                    // Asked row by row, or for the matches of many.
+                    // Matches are looked up row by row, or for a batch of rows.
                     let scan = if random.below(2) == 0 { scan } else { declared(scan) };
                     JoinMethod::Lookup(Box::new(scan))
                 }
@@ -209,7 +209,7 @@ fn node_width(node: &Node) -> usize {
     }
 }
 
-/// The reference: no operators, no hash tables but for counting whole rows.
+/// The reference interpreter: no operators, and hash tables only to count whole rows.
 struct Interpreter<'t> {
     tables: &'t [(&'static str, Rows)],
     env: SessionEnv,
@@ -269,7 +269,7 @@ impl Interpreter<'_> {
             found = match input.op {
                 SetOperator::Union => {
                     found.extend(rows);
-                    // Whatever is in both: all of the left side, once.
+                    // UNION DISTINCT: the INTERSECT DISTINCT of the rows with themselves.
                     if input.all { found } else { set_operation(found.clone(), found, true, false) }
                 }
                 op => set_operation(found, rows, op == SetOperator::Intersect, input.all),
@@ -286,7 +286,7 @@ impl Interpreter<'_> {
             let mut groups: Vec<(Vec<Value>, Rows)> = Vec::new();
             for row in &rows {
                 let key: Vec<Value> = node.keys[..length].iter().map(|key| self.value(&key.0, row)).collect();
-                // BIT_XOR is unsigned, and equal to other integers all the same.
+                // BIT_XOR is unsigned, but equals other integers of the same value.
                 match groups.iter_mut().find(|group| shown(&group.0) == shown(&key)) {
                     Some(group) => group.1.push(row.clone()),
                     None => groups.push((key, vec![row.clone()])),
@@ -386,13 +386,13 @@ fn random_plans_answer_as_nested_loops() {
             assert_eq!(sorted(&rows), wanted, "round {round} memory {memory}: {:?}\n{tables:?}", root.root);
             spilled += u64::from(storage.spilled > 0);
         }
-        // What answers anew each time makes rows go one by one.
+        // A volatile condition makes rows pass one by one.
         let rand = cohort_expr::build_call("rand", vec![], &SessionEnv::new(0)).expect("builds");
         let always = cmp(CompareOp::Lt, rand, lit(2));
         let one_by_one = plan(Node::Filter { input: Box::new(root.root), condition: always }, width);
         assert_eq!(sorted(&rows_of(&one_by_one, &mut Memory::new(&tables))), wanted, "round {round}");
         let Node::Filter { input, .. } = one_by_one.root else { panic!("it was put there") };
-        // The same again, sorted by everything, and a part of it.
+        // The same plan, sorted by all columns, and a part of its result.
         let (offset, count) = (random.below(5), random.below(20));
         let limit = || LimitCount { count: Some(lit(count as i64)), offset: Some(lit(offset as i64)) };
         let keys = (0..width).map(|n| (col(n), if n % 2 == 0 { asc() } else { desc() })).collect();
@@ -427,7 +427,7 @@ fn random_plans_answer_as_nested_loops() {
     assert!(spilled > 1000, "{spilled}");
 }
 
-/// EXCEPT or INTERSECT of two bags.
+/// Returns EXCEPT or INTERSECT of two bags.
 fn set_operation(left: Rows, right: Rows, wants_common: bool, all: bool) -> Rows {
     let count = |rows: Rows| {
         let mut counts: BTreeMap<String, (Vec<Value>, usize)> = BTreeMap::new();
@@ -451,7 +451,7 @@ fn set_operation(left: Rows, right: Rows, wants_common: bool, all: bool) -> Rows
     found
 }
 
-/// A chain over both, again and again, with all operators.
+/// Returns a chain that repeats both inputs with all set operators.
 fn set_chain(random: &mut Random, left: Node, right: Node, width: usize, depth: usize) -> Node {
     let mut inputs = vec![ChainInput { op: SetOperator::Union, all: true, node: left }];
     let mut next = Some(right);

@@ -1,4 +1,4 @@
-//! Subqueries of expressions.
+//! Tests of subqueries in expressions.
 
 mod support;
 
@@ -10,7 +10,7 @@ use cohort_types::{Decimal, ErrorCode, SqlResult, Value};
 use std::ops::Bound;
 use support::*;
 
-/// `SELECT *, <item> FROM table`.
+/// Returns the plan of `SELECT *, <item> FROM table`.
 fn with_item(table: &str, width: usize, item: Expr) -> Plan {
     let mut items: Vec<Expr> = (0..width).map(col).collect();
     items.push(item);
@@ -25,7 +25,7 @@ fn storage() -> Memory {
     ])
 }
 
-/// `SELECT y FROM u WHERE u.x = <slot 0>`.
+/// Returns the plan of `SELECT y FROM u WHERE u.x = <slot 0>`.
 fn correlated() -> Node {
     let filter = Node::Filter { input: Box::new(of("u", 2)), condition: eq(col(0), outer(0)) };
     Node::Project { input: Box::new(filter), items: vec![col(1)], kept: Vec::new() }
@@ -112,14 +112,14 @@ fn subqueries_in_subqueries_read_the_frames_around() {
 
 #[test]
 fn spans_may_name_subqueries() {
-    // SELECT * FROM u WHERE x = (SELECT 2), by an index: the storage is busy with one of the two at a time.
+    // SELECT * FROM u WHERE x = (SELECT 2), by an index: the two never use the storage at the same time.
     let key = subquery(0, SubqueryTest::Column(0), vec![]);
     let mut root = plan(Node::Scan(Box::new(lookup("u", 2, 0, key))), 2);
     let two =
         Node::Filter { input: Box::new(Node::Scan(Box::new(scan("t", 1)))), condition: eq(col(0), lit(2)) };
     root.subqueries.push(subplan(two, 1, &[]));
     assert_eq!(shown_all(&rows_of(&root, &mut storage())), ["2 20", "2 21"]);
-    // One that is run each time, in a lookup.
+    // A subquery that is evaluated each time, in a lookup join.
     let upper = subquery(0, SubqueryTest::Column(0), vec![]);
     let spans = Spans::List(vec![Span { upper: Bound::Included(upper), ..Span::of_keys(vec![col(0)]) }]);
     let inner = lookup("u", 2, 0, lit(0));
@@ -137,7 +137,7 @@ fn spans_may_name_subqueries() {
     assert_eq!(shown_all(&rows_of(&root, &mut storage())), ["1 1 10", "2 2 20", "2 2 21", "1 1 10"]);
 }
 
-/// A comparison as binders make it, taken apart: the operand and how it compares.
+/// Returns a quantified comparison built as the binder builds it: operand and comparison method.
 fn quantified(
     id: usize,
     operand: Expr,
@@ -150,7 +150,7 @@ fn quantified(
     subquery(id, SubqueryTest::Quantified { operand: node.left, op, all, how: node.how }, outer)
 }
 
-/// Evaluates `operand op ANY|ALL (SELECT values)`, as a query that is always the same and as one that is not.
+/// Evaluates `operand op ANY|ALL (SELECT values)`, both as a query that never changes and as one that does.
 fn ask(operand: Value, op: CompareOp, all: bool, values: &[Value]) -> Value {
     let rows: Rows = values.iter().map(|v| vec![v.clone()]).collect();
     let typed = |value: Option<&Value>| {
@@ -182,7 +182,7 @@ fn ask(operand: Value, op: CompareOp, all: bool, values: &[Value]) -> Value {
     answers[0].clone()
 }
 
-/// The definition: a disjunction for ANY, a conjunction for ALL.
+/// Evaluates the definition: a disjunction for ANY, a conjunction for ALL.
 fn defined(operand: &Value, op: CompareOp, all: bool, values: &[Value]) -> SqlResult<Value> {
     let env = SessionEnv::new(0);
     let session = Session::default();
@@ -220,7 +220,7 @@ fn any_and_all_answer_as_their_definition() {
     };
     for round in 0..600 {
         let family = &families[below(families.len())];
-        // A column has one type: the rows are of one kind, the operand of any.
+        // A column has one type, so the rows are of one class; the operand may have any.
         let kind = |value: &Value| value.class();
         let wanted = kind(&family[below(family.len() - 1)]);
         let rows: Vec<Value> = (0..below(6))
@@ -241,7 +241,8 @@ fn any_and_all_answer_as_their_definition() {
     }
 }
 
-/// MariaDB: `SELECT (a, b) IN (SELECT u, d FROM n)` with n = (1,1.5),(2,1.75),(7,3),(9,3.25).
+/// Expects MariaDB's results of `SELECT (a, b) IN (SELECT u, d FROM n)` with the rows (1,1.5), (2,1.75),
+/// (7,3) and (9,3.25) in n.
 #[test]
 fn rows_in_a_query_answer_as_mariadb() {
     let n: Rows = [(1, "1.5"), (2, "1.75"), (7, "3"), (9, "3.25")]
@@ -314,7 +315,7 @@ fn answers_of_many_outer_rows_take_bounded_memory() {
     })
     .expect("runs");
     assert_eq!(wrong, 0);
-    // The table's rows as the storage hands them over, and a mebibyte of answers.
+    // The table's rows as returned by the storage, and one MiB of cached results.
     let table = 100_000 * (size_of::<Vec<Value>>() + size_of::<Value>()) as u64;
     assert!(budget.peak() < table + (3 << 20), "{}", budget.peak());
 }

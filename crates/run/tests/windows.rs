@@ -1,4 +1,5 @@
-//! Window functions: MariaDB 10.11's answers, and answers computed row by row from the definition.
+//! Tests of window functions: expected results of MariaDB 10.11, and results computed row by row from the
+//! definition.
 
 mod support;
 
@@ -25,7 +26,7 @@ fn range(start: FrameBound, end: FrameBound) -> Frame {
     Frame { unit: FrameUnit::Range, start, end }
 }
 
-/// Without a frame clause.
+/// Returns the frame that applies without a frame clause.
 fn default_frame() -> Frame {
     range(UnboundedPreceding, CurrentRow)
 }
@@ -42,7 +43,7 @@ fn count() -> WindowFunction {
     WindowFunction::Aggregate(aggregate(AggregateKind::CountStar, vec![]))
 }
 
-/// `CREATE TABLE w (p INT, o INT, v INT)`, `CREATE TABLE f (o INT, v INT)`.
+/// Returns the rows of `CREATE TABLE w (p INT, o INT, v INT)` and `CREATE TABLE f (o INT, v INT)`.
 fn tables() -> Memory {
     let w = [
         [Some(1), Some(1), Some(10)],
@@ -68,7 +69,7 @@ fn tables() -> Memory {
     Memory::new(&[("w", w), ("f", f.iter().map(|row| ints(row)).collect())])
 }
 
-/// Runs calls over w or f; partitioned by the first column of w, and ordered by the columns named.
+/// Runs calls over w or f. w is partitioned by its first column; both are ordered by the given columns.
 fn answers(table: &str, order: &[(usize, bool)], calls: Vec<WindowCall>) -> Vec<String> {
     let (width, partition) = if table == "w" { (3, vec![(col(0), CI)]) } else { (2, Vec::new()) };
     let key = |(n, down): &(usize, bool)| (col(*n), if *down { desc() } else { asc() });
@@ -180,7 +181,7 @@ fn frames_answer_as_mariadb() {
     assert_eq!(answers("f", &[(0, false)], calls), ordered_as_inserted(&wanted));
 }
 
-/// Equal keys of f stay in the order of insertion, which is that of v.
+/// Rows with equal keys of f stay in insertion order, which is the order of v.
 fn ordered_as_inserted(rows: &[&str]) -> Vec<String> {
     rows.iter().map(|row| (*row).to_string()).collect()
 }
@@ -307,7 +308,7 @@ fn aggregates_over_sliding_frames_answer_as_mariadb() {
     assert_eq!(got, wanted);
 }
 
-/// A small generator.
+/// A small random number generator.
 struct Random(u64);
 
 impl Random {
@@ -330,7 +331,7 @@ fn random_bound(random: &mut Random, is_end: bool) -> FrameBound {
     }
 }
 
-/// Whether a row lies in the frame of another, from the definition.
+/// Returns true if a row is in the frame of another one, by the definition.
 fn within(frame: &Frame, at: usize, other: usize, keys: &[Option<i64>], down: bool) -> bool {
     let distance = |bound: &FrameBound| match bound {
         UnboundedPreceding => None,
@@ -344,7 +345,7 @@ fn within(frame: &Frame, at: usize, other: usize, keys: &[Option<i64>], down: bo
         FrameUnit::Rows => Some(n as i64),
         FrameUnit::Range => keys[n].map(|v| if down { -v } else { v }),
     };
-    // NULL comes first, and last in descending order; its distance to anything is NULL.
+    // NULL sorts first, in descending order last. Its distance to any value is NULL.
     let null = if down { i64::MAX } else { i64::MIN };
     let of = |n: usize| place(n).unwrap_or(null);
     let limit = |bound: &FrameBound| distance(bound).map(|d| place(at).map_or(null, |p| p + d));
@@ -436,7 +437,7 @@ fn sliding_aggregates_take_each_row_in_a_few_times() {
     ];
     let node = WindowNode { input: of("t", 1), partition: vec![], order: vec![(col(0), asc())], calls };
     let session = Session::default();
-    // Each step is at least one row: a thousand of them between two questions.
+    // Each step counts at least one row, so there are a thousand rows between two checks.
     session.patience.set(Some(5000));
     let (rows, _) =
         run_in(&plan(Node::Window(Box::new(node)), 5), &mut Memory::new(&[("t", table)]), &session)

@@ -1,22 +1,22 @@
 //! Generated values: AUTO_INCREMENT columns and hidden row ids.
 //!
-//! The counter lives in memory and is shared by all sessions; a value once given out is not given again, also
-//! when its transaction is rolled back. After a restart it continues behind the largest of
+//! The counter is in memory and shared by all sessions. A value is given out once, even if its transaction
+//! rolls back. After a restart, the counter continues after the largest of
 //! - the last key in the column's index,
 //! - AUTO_INCREMENT=n of the table,
-//! - the value stored in the key space [`AUTO_INCREMENT_SPACE`].
+//! - the value stored in the index [`AUTO_INCREMENT_SPACE`].
 //!
-//! The stored value is needed only where the index does not tell: when rows at its end were removed. So
-//! inserts do not write it (that would be one more entry in every commit); a statement that removes a row at
-//! or above the stored value writes the counter in the same transaction ([`AutoIncrement::must_persist`]). A
-//! queue that is filled at one end and emptied at the other thus writes it once per filling. Values that only
-//! rolled-back transactions have used, and that lie behind the last row, may be given again after a restart.
+//! The stored value is needed only if rows at the end of the index were deleted. So inserts do not write it,
+//! which would add an entry to every commit. A statement that deletes a row at or above the stored value
+//! writes the counter in the same transaction ([`AutoIncrement::must_persist`]). So a table used as a queue
+//! writes it once per fill, at the first delete after it. Values after the last row that only rolled-back
+//! transactions used may be given out again after a restart.
 
 use cohort_base::IndexId;
 use cohort_types::{ColumnType, TypeKind, Value};
 use parking_lot::Mutex;
 
-/// The key space of auto-increment counters: table id (u64, big-endian) -> next value (u64, little-endian).
+/// The index of auto-increment counters: table id (u64, big-endian) -> next value (u64, little-endian).
 pub const AUTO_INCREMENT_SPACE: IndexId = IndexId(1);
 
 /// A table's counter.
@@ -28,9 +28,9 @@ pub struct AutoIncrement {
 
 #[derive(Debug, Default)]
 struct State {
-    /// None until first used.
+    /// `None` until first used.
     next: Option<u64>,
-    /// As stored and ordered; never above what is stored.
+    /// The stored value, once its transaction is ordered. Never above the value on disk.
     persisted: u64,
 }
 
@@ -42,8 +42,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// The first value of the series at or above `from`; None beyond u64. An offset above the increment is
-    /// ignored.
+    /// Returns the first value of the series at or above `from`, or `None` beyond u64. An offset above the
+    /// increment is ignored.
     pub fn at_or_above(self, from: u64) -> Option<u64> {
         let increment = self.increment.max(1);
         let offset = if self.offset > increment { 0 } else { self.offset.max(1) };
@@ -55,32 +55,32 @@ impl Series {
     }
 }
 
-/// Values given to one statement: `next`, `next + increment`, ..
+/// Values reserved for one statement: `next`, `next + increment`, ..
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
     pub next: u64,
     pub left: u64,
 }
 
-/// Why no value can be generated.
+/// The reason why no value can be generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsedUp {
     /// The counter is at its end: error 1467.
     Counter,
-    /// The column's type does not hold the next value: error 167.
+    /// The column's type cannot hold the next value: error 167.
     Type,
 }
 
 impl AutoIncrement {
-    /// The next value; the counter must be loaded.
+    /// Returns the next value. The counter must be loaded.
     pub fn next(&self) -> u64 {
         self.state.lock().next.unwrap_or(1)
     }
 
-    /// Takes `count` values of the series.
+    /// Reserves `count` values of the series.
     pub fn reserve(&self, series: Series, count: u64, max: u64) -> Result<Reserved, UsedUp> {
         let mut state = self.state.lock();
-        // The last number of all is where a counter ends that can go no further.
+        // u64::MAX marks an exhausted counter.
         let first = series.at_or_above(state.next.unwrap_or(1)).filter(|first| *first < u64::MAX);
         let first = first.ok_or(UsedUp::Counter)?;
         if first > max {
@@ -93,8 +93,8 @@ impl AutoIncrement {
         Ok(Reserved { next: first, left })
     }
 
-    /// A row with this value exists: the next one is the session's next behind it. Whether it is none that
-    /// the counter gave.
+    /// Advances the counter past an explicit value, to the next value of the session's series. Returns true
+    /// if the counter had not given it out.
     pub fn pass(&self, value: u64, series: Series) -> bool {
         let mut state = self.state.lock();
         let next = state.next.unwrap_or(1);
@@ -103,23 +103,23 @@ impl AutoIncrement {
         value >= next
     }
 
-    /// Whether the transaction that removes a row of this value must store the counter.
+    /// Returns true if a transaction that deletes a row with this value must store the counter.
     pub fn must_persist(&self, value: u64) -> bool {
         value >= self.state.lock().persisted
     }
 
-    /// The stored value was ordered.
+    /// Records that the stored value was ordered.
     pub fn note_persisted(&self, next: u64) {
         self.state.lock().persisted = next;
     }
 
-    /// Whether the counter is loaded.
+    /// Returns true if the counter is loaded.
     pub fn is_loaded(&self) -> bool {
         self.state.lock().next.is_some()
     }
 
-    /// Sets the counter unless somebody else has: it goes on at `start`, behind the stored value, and behind
-    /// the last row.
+    /// Loads the counter unless another session has: it continues at `start`, after the stored value and
+    /// after the last row.
     pub fn load(&self, stored: u64, start: u64, behind: u64) {
         let mut state = self.state.lock();
         if state.next.is_none() {
@@ -128,17 +128,17 @@ impl AutoIncrement {
         }
     }
 
-    /// The counter goes on here, and nothing is stored any more.
+    /// Restarts the counter at `next`. No value is stored then.
     pub fn restart(&self, next: u64) {
         *self.state.lock() = State { next: Some(next), persisted: 0 };
     }
 
-    /// Whether row ids have been given out.
+    /// Returns true if row ids have been given out.
     pub fn has_row_ids(&self) -> bool {
         self.row_id.lock().is_some()
     }
 
-    /// The next row id: `first`, unless one was given out before. None behind the last number.
+    /// Returns the next row id: `first` if none was given out before. Returns `None` when they are exhausted.
     pub fn next_row_id(&self, first: u64) -> Option<u64> {
         let mut counter = self.row_id.lock();
         let next = counter.unwrap_or(first);
@@ -147,7 +147,7 @@ impl AutoIncrement {
     }
 }
 
-/// The value as a number to count from; negative ones do not count.
+/// Returns the value as a counter value, or `None` if it is not positive.
 pub fn positive(value: &Value) -> Option<u64> {
     match value {
         Value::Int(v) => u64::try_from(*v).ok().filter(|v| *v > 0),
@@ -158,7 +158,7 @@ pub fn positive(value: &Value) -> Option<u64> {
     }
 }
 
-/// The largest value that a column of this type holds.
+/// Returns the largest value that a column of this type can hold.
 pub fn largest_counted(ty: &ColumnType) -> u64 {
     let bits = match ty.kind {
         TypeKind::TinyInt => 8,

@@ -1,32 +1,33 @@
-//! Whether a foreign key fits the tables that it is between, and how it is written.
+//! Checks that a foreign key fits its two tables, and prints it.
 
 use cohort_catalog::{ForeignAction, ForeignKey, IndexColumn, IndexKind, Table};
 use cohort_sql::print::{Style, quoted_name};
 use cohort_types::{ColumnType, TypeKind};
 
-/// Why a foreign key cannot refer to a table.
+/// The reason why a foreign key cannot refer to a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
     NoColumn(String),
-    /// The child's column and the parent's.
+    /// The child's column and the parent's column.
     Types(String, String),
     NoIndex,
     PrefixOnly,
 }
 
-/// The first index that begins with these columns, whole and in this order.
+/// Returns the first index that begins with these columns, whole and in this order.
 pub fn leading_index(table: &Table, columns: &[usize]) -> Option<usize> {
     (0..table.indexes.len()).find(|index| begins_with(table, *index, columns, Parts::Whole))
 }
 
-/// Whether parts of a column count.
+/// Index parts that count: whole columns only, or also column prefixes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parts {
     Whole,
     Any,
 }
 
-/// Whether the entries of an index begin with these columns. Those of a plain key end with the primary key.
+/// Returns true if an index's entries begin with these columns. Entries of a plain key end with the primary
+/// key.
 fn begins_with(table: &Table, index: usize, columns: &[usize], parts: Parts) -> bool {
     let index = &table.indexes[index];
     let behind: &[IndexColumn] = match index.kind {
@@ -41,12 +42,12 @@ fn begins_with(table: &Table, index: usize, columns: &[usize], parts: Parts) -> 
             .all(|(part, c)| part.column == *c && (parts == Parts::Any || part.prefix.is_none()))
 }
 
-/// Whether an index begins with these columns.
+/// Returns true if an index begins with these columns.
 pub fn is_led(table: &Table, index: usize, columns: &[usize]) -> bool {
     begins_with(table, index, columns, Parts::Whole)
 }
 
-/// The ordinals of the parent's columns and the index that begins with them.
+/// Returns the ordinals of the parent's columns, and the index that begins with them.
 pub fn fit(child: &Table, key: &ForeignKey, parent: &Table) -> Result<(Vec<usize>, usize), Misfit> {
     let mut columns = Vec::with_capacity(key.columns.len());
     for name in &key.parent_columns {
@@ -65,7 +66,7 @@ pub fn fit(child: &Table, key: &ForeignKey, parent: &Table) -> Result<(Vec<usize
     Ok((columns, index))
 }
 
-/// Whether keys of one type can be looked up among those of the other.
+/// Returns true if keys of one type can be looked up among keys of the other.
 fn compares_with(a: &ColumnType, b: &ColumnType) -> bool {
     if a.kind.is_text() || b.kind.is_text() {
         return a.kind.is_text() && b.kind.is_text() && a.collation == b.collation;
@@ -85,12 +86,12 @@ fn compares_with(a: &ColumnType, b: &ColumnType) -> bool {
     a.kind == b.kind && (a.unsigned == b.unsigned || !a.kind.is_integer()) && members(a) == members(b)
 }
 
-/// `CONSTRAINT ... ON UPDATE ...`, as SHOW CREATE TABLE has it.
+/// Returns `CONSTRAINT ... ON UPDATE ...` as in SHOW CREATE TABLE.
 pub fn constraint_text(child: &Table, key: &ForeignKey) -> String {
     constraint_text_in(child, key, Style::default())
 }
 
-/// Prints for a reader of this style.
+/// Returns the constraint's text in the given quoting style.
 pub fn constraint_text_in(child: &Table, key: &ForeignKey, style: Style) -> String {
     let mut text = without_actions(child, key, key.parent.schema != child.name.schema, style);
     for (on, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
@@ -101,7 +102,7 @@ pub fn constraint_text_in(child: &Table, key: &ForeignKey, style: Style) -> Stri
     text
 }
 
-/// The same without the actions.
+/// Returns the constraint's text without the actions.
 pub fn bare_constraint_text(child: &Table, key: &ForeignKey, with_schema: bool) -> String {
     without_actions(child, key, with_schema, Style::default())
 }
@@ -119,7 +120,7 @@ fn without_actions(child: &Table, key: &ForeignKey, with_schema: bool, style: St
     )
 }
 
-/// `` `schema`.`child`, CONSTRAINT ... ``, as errors have it.
+/// Returns `` `schema`.`child`, CONSTRAINT ... `` for error messages.
 pub fn named_constraint(child: &Table, key: &ForeignKey) -> String {
     let name = &child.name;
     format!("{}.{}, {}", quoted_name(&name.schema), quoted_name(&name.table), constraint_text(child, key))

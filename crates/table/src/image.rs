@@ -1,4 +1,4 @@
-//! A table's rows as the binlog carries them.
+//! Row images of the binary log.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::map_metadata::{MapMetadata, table_map};
 use crate::open_table::OpenTable;
 use crate::presence::{Presence, has_bit};
 
-/// Bytes that the image of a row takes, or a little more.
+/// Returns an upper estimate of the bytes of a row image.
 fn image_room(row: &[Value]) -> usize {
     let bytes = |value: &Value| match value {
         Value::Str(text) => text.bytes.len() + 4,
@@ -19,7 +19,7 @@ fn image_room(row: &[Value]) -> usize {
     row.len().div_ceil(8) + row.iter().map(bytes).sum::<usize>()
 }
 
-/// The rows of one change: of an update both, else the one there is.
+/// A row change, with the rows of its image.
 #[derive(Clone, Copy)]
 pub enum Change<'r> {
     Insert(&'r [Value]),
@@ -28,7 +28,7 @@ pub enum Change<'r> {
 }
 
 impl OpenTable {
-    /// Appends the images of a change: full ones, unless `presence` says which columns they hold.
+    /// Appends the images of a change: full ones, or those of the columns in `presence`.
     pub fn append_change(
         &self,
         change: Change<'_>,
@@ -80,7 +80,7 @@ impl OpenTable {
         }
     }
 
-    /// The table map with so much metadata.
+    /// Returns the table map with the requested metadata.
     pub fn map(&self, metadata: MapMetadata) -> &Arc<TableMap> {
         match metadata {
             MapMetadata::NoLog => &self.map,
@@ -91,7 +91,7 @@ impl OpenTable {
         }
     }
 
-    /// An image of the columns of a bitmap.
+    /// Appends an image of the columns in a bitmap.
     fn append_some(&self, row: &[Value], present: &[u8], out: &mut Vec<u8>) -> SqlResult<()> {
         let count: u32 = present.iter().map(|byte| byte.count_ones()).sum();
         let nulls = out.len();
@@ -106,8 +106,8 @@ impl OpenTable {
         Ok(())
     }
 
-    /// A full image: null bitmap, in which unused bits are set as MariaDB does, and the values that are not
-    /// NULL.
+    /// Appends a full image: the null bitmap, in which unused bits are set as in MariaDB, and the values that
+    /// are not NULL.
     pub fn append_image(&self, row: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
         out.reserve(image_room(row));
         let nulls = out.len();

@@ -18,7 +18,7 @@ use cohort_types::{
 use crate::open_table::{OpenIndex, OpenTable};
 
 impl OpenTable {
-    /// The clustered key of a row of a table with a primary key.
+    /// Encodes the clustered key of a row, for a table with a primary key.
     #[inline]
     pub fn primary_key(&self, row: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
         debug_assert_eq!(self.indexes[0].kind, IndexKind::Primary);
@@ -26,7 +26,7 @@ impl OpenTable {
         self.indexes[0].encode_columns(row, out).map_err(|e| self.key_error(0, e))
     }
 
-    /// The key of a row's entry in a secondary or unique index.
+    /// Encodes the key of a row's entry in a secondary or unique index.
     #[inline]
     pub fn index_key(
         &self,
@@ -44,8 +44,8 @@ impl OpenTable {
         Ok(())
     }
 
-    /// The keys of a row's entries in a FULLTEXT index, in order. `goes_on` is asked now and then, with how
-    /// many bytes they have.
+    /// Returns the keys of a row's entries in a FULLTEXT index, in order. Calls `goes_on` now and then with
+    /// the bytes so far.
     pub fn word_keys(
         &self,
         index: usize,
@@ -67,7 +67,7 @@ impl OpenTable {
                 if count % WORDS_ROOM == 0 {
                     goes_on(bytes)?;
                 }
-                // A long text has the same words again and again.
+                // A long text repeats the same words.
                 if keys.len() == room {
                     sort_out(&mut keys);
                     room = WORDS_ROOM.max(2 * keys.len());
@@ -80,7 +80,7 @@ impl OpenTable {
         Ok(keys)
     }
 
-    /// The value of that entry.
+    /// Returns the value of an index entry.
     #[inline]
     pub fn index_value<'k>(&self, index: usize, clustered_key: &'k [u8]) -> &'k [u8] {
         match self.indexes[index].kind {
@@ -89,7 +89,7 @@ impl OpenTable {
         }
     }
 
-    /// The clustered key in an entry of any index.
+    /// Returns the clustered key in an entry of any index.
     #[inline]
     pub fn clustered_key_of<'e>(&self, index: usize, key: &'e [u8], value: &'e [u8]) -> SqlResult<&'e [u8]> {
         let open = &self.indexes[index];
@@ -112,7 +112,7 @@ impl OpenTable {
         }
     }
 
-    /// Whether an update of these columns changes the index's entries.
+    /// Returns true if an update of these columns changes the index's entries.
     #[inline]
     pub fn index_has_any(&self, index: usize, columns: &[usize]) -> bool {
         let open = &self.indexes[index];
@@ -122,19 +122,19 @@ impl OpenTable {
         }
     }
 
-    /// Whether no unique index comes after this one: a row that collides here collides nowhere else that has
-    /// not been looked at.
+    /// Returns true if no unique index follows this one, so that a row with a duplicate here has no unchecked
+    /// duplicate elsewhere.
     pub fn is_last_unique(&self, index: usize) -> bool {
         self.indexes[index + 1..].iter().all(|later| later.kind != IndexKind::Unique)
     }
 
-    /// Error 1062: the key's values as `a-1`, TIMESTAMPs in the session's zone.
+    /// Returns error 1062 with the key's values as `a-1`, TIMESTAMPs in the session's time zone.
     pub fn duplicate_error(&self, index: usize, row: &[Value], zone: &dyn TimeZone) -> SqlError {
         let (text, name) = (self.key_text(index, row, zone), &self.table.indexes[index].name);
         SqlError::new(ErrorCode::DupEntry, format!("Duplicate entry '{text}' for key '{name}'"))
     }
 
-    /// The key's values as errors show them.
+    /// Returns the key's values as error messages show them.
     pub fn key_text(&self, index: usize, row: &[Value], zone: &dyn TimeZone) -> String {
         let mut text = String::new();
         for (n, (column, part)) in self.indexes[index].parts.iter().enumerate() {
@@ -154,7 +154,8 @@ impl OpenTable {
         text
     }
 
-    /// How a column of an index is encoded; `column` where the index does not hold it at this place.
+    /// Returns the encoding of an index part. If the index has another column at this place, returns the
+    /// encoding of `column`.
     pub fn key_part(&self, index: usize, place: usize, column: usize) -> Cow<'_, KeyPart> {
         match self.indexes[index].parts.get(place) {
             Some((at, part)) if *at == column => Cow::Borrowed(part),
@@ -175,20 +176,20 @@ impl OpenTable {
 }
 
 impl OpenIndex {
-    /// Appends the key columns.
+    /// Appends the encoded key columns.
     #[inline]
     pub fn encode_columns(&self, row: &[Value], out: &mut Vec<u8>) -> Result<(), KeyError> {
         self.parts.iter().try_for_each(|(column, part)| part.encode(&row[*column], out))
     }
 
-    /// Whether a key column is NULL: such rows never collide in a unique index.
+    /// Returns true if a key column is NULL: such rows never collide in a unique index.
     #[inline]
     pub fn has_null(&self, row: &[Value]) -> bool {
         self.parts.iter().any(|(column, part)| part.nullable && row[*column].is_null())
     }
 }
 
-/// Words that are gathered before those that come again are sorted out.
+/// Number of words collected before duplicates are removed.
 const WORDS_ROOM: usize = 1 << 14;
 
 fn sort_out(keys: &mut Vec<Vec<u8>>) {
@@ -196,7 +197,7 @@ fn sort_out(keys: &mut Vec<Vec<u8>>) {
     keys.dedup();
 }
 
-/// Bytes of a key in error 1062.
+/// Maximum length of a key in error 1062, in bytes.
 const DUPLICATE_BYTES_MAX: usize = 64;
 const DOTS: &str = "...";
 

@@ -1,23 +1,23 @@
-//! Tables as statements use them: the catalog's description with its codecs made once, the counters that all
-//! sessions share, and what a session keeps of tables of its own.
+//! Open tables: the catalog's description with prepared codecs, counters shared by all sessions, and a
+//! session's temporary tables.
 //!
-//! Nothing here knows of transactions: those of [`OpenTable`]'s methods that turn rows to bytes and back are
-//! pure, and where rows are read and written is the business of the crates `trx` and `row`.
+//! This crate knows no transactions. The methods of [`OpenTable`] that convert rows to bytes and back are
+//! pure; the crates `trx` and `row` read and write rows.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `open_table` | [`OpenTable`]: a table's codecs and counters, made once and shared; [`TableRegistry`] |
+//! | `open_table` | [`OpenTable`]: a table's codecs and counters, shared by sessions; [`TableRegistry`] |
 //! | `keys` | index entries of a row |
-//! | `image` | [`Change`]: row images of the binlog |
-//! | `presence` | [`Presence`]: which columns those hold |
-//! | `map_metadata` | table maps of the binlog |
-//! | `auto_increment` | [`AutoIncrement`]: generated values and how they survive a restart |
-//! | `touched` | [`TouchedRows`]: what writers touch while an index is built beside them |
-//! | `foreign_fit` | whether a foreign key fits its tables; its text |
-//! | `temporary` | [`TemporaryTables`]: those of a session |
-//! | `source_tables` | [`SourceTemporaryTables`]: those of a source's connections, for appliers |
-//! | `temporary_rows` | [`TemporaryRows`]: the key spaces of temporary tables, with undo |
-//! | `spilled_values` | their values that lie in a file |
+//! | `image` | [`Change`]: row images of the binary log |
+//! | `presence` | [`Presence`]: the columns in row images |
+//! | `map_metadata` | table maps of the binary log |
+//! | `auto_increment` | [`AutoIncrement`]: generated values and their recovery after a restart |
+//! | `touched` | [`TouchedRows`]: rows changed by writers during an online index build |
+//! | `foreign_fit` | checks that a foreign key fits its tables; its text |
+//! | `temporary` | [`TemporaryTables`]: a session's temporary tables |
+//! | `source_tables` | [`SourceTemporaryTables`]: temporary tables of a source's connections, for appliers |
+//! | `temporary_rows` | [`TemporaryRows`]: the indexes of temporary tables, with undo |
+//! | `spilled_values` | their values that are spilled to a file |
 
 mod auto_increment;
 mod foreign_fit;

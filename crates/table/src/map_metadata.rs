@@ -10,8 +10,8 @@
 //!           5 members of SETs, 6 members of ENUMs: per column their number, then strings
 //!           8 columns of the primary key, or 9 with the characters of each that it uses (0: all)
 //! ```
-//! Character sets are collation numbers: one for all and pairs (place among these columns, number) for those
-//! that differ (2, 10), or one per column (3, 11), whichever is shorter.
+//! Character sets are collation numbers: either a default and pairs (position among these columns, number)
+//! for the exceptions (2, 10), or one per column (3, 11), whichever is shorter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub enum MapMetadata {
 }
 
 impl MapMetadata {
-    /// From the variable's number.
+    /// Converts the variable's number.
     pub fn of(number: u64) -> MapMetadata {
         match number {
             0 => MapMetadata::NoLog,
@@ -42,10 +42,10 @@ impl MapMetadata {
     }
 }
 
-/// The table is described with exact BIT lengths: the only flag MariaDB sets.
+/// The table map has exact BIT lengths. The only flag that MariaDB sets.
 const TABLE_MAP_FLAGS: u16 = 1;
 
-/// The table map event of a version of a table.
+/// Returns the table map event of a table version.
 pub fn table_map(table: &Table, map_id: u64, metadata: MapMetadata) -> Arc<TableMap> {
     let mut map = TableMap {
         optional: optional_metadata(table, metadata),
@@ -65,12 +65,12 @@ pub fn table_map(table: &Table, map_id: u64, metadata: MapMetadata) -> Arc<Table
     Arc::new(map)
 }
 
-/// The field codes of a group of columns: default and exceptions, one per column.
+/// Field codes of a column group: default with exceptions, and one per column.
 type CharsetFields = (u8, u8);
 const STRINGS: CharsetFields = (2, 3);
 const ENUMS_AND_SETS: CharsetFields = (10, 11);
 
-/// The bytes behind the null bitmap of a table map.
+/// Returns the bytes that follow the null bitmap of a table map.
 pub fn optional_metadata(table: &Table, level: MapMetadata) -> Vec<u8> {
     let mut out = Vec::new();
     if level == MapMetadata::NoLog {
@@ -125,7 +125,7 @@ fn charsets(table: &Table, includes: fn(&Column) -> bool, fields: CharsetFields,
     let numbers: Vec<u16> = table.columns.iter().filter(|c| includes(c)).map(|c| c.ty.collation.0).collect();
     let mut counts = BTreeMap::new();
     numbers.iter().for_each(|number| *counts.entry(*number).or_insert(0) += 1);
-    // Of several that are used most, the smallest.
+    // Among equally frequent ones, the smallest.
     let Some((&usual, &count)) = counts.iter().rev().max_by_key(|(_, count)| **count) else { return };
     let others = numbers.len() - count;
     let mut value = Vec::new();

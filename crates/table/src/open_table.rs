@@ -1,4 +1,4 @@
-//! A table as statements use it: the catalog's description with its codecs made once, shared by all sessions.
+//! [`OpenTable`]: the catalog's description of a table with prepared codecs, shared by all sessions.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use crate::map_metadata::{MapMetadata, table_map};
 use crate::presence::all_columns;
 use crate::touched::{TouchedCell, TouchedRows};
 
-/// An engine by its place among those of the server. Behind them all is the session's store of temporary
+/// Position of an engine among those of the server. The next position is the session's store of temporary
 /// tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineNo(pub usize);
@@ -31,61 +31,61 @@ pub struct OpenIndex {
     pub kind: IndexKind,
     /// Column ordinal and codec of each key part.
     pub parts: Vec<(usize, KeyPart)>,
-    /// Read views that are older find nothing in the key space.
+    /// Read views older than this find nothing in the index.
     pub since: CommitSeq,
-    /// Of a FULLTEXT index, which has no `parts`.
+    /// The columns of a FULLTEXT index, which has no `parts`.
     pub words: Option<WordColumns>,
 }
 
-/// Whose words a FULLTEXT index has.
+/// The columns whose words a FULLTEXT index contains.
 #[derive(Debug)]
 pub struct WordColumns {
     pub columns: Vec<usize>,
-    /// How a word is encoded.
+    /// Encoding of a word.
     pub part: KeyPart,
 }
 
-/// A version of a table, ready for use.
+/// An open version of a table.
 pub struct OpenTable {
     pub table: Arc<Table>,
     pub engine: EngineNo,
     pub layout: RowLayout,
     /// In the order of [`Table::indexes`]: the clustered one first.
     pub indexes: Vec<OpenIndex>,
-    /// How many of them have one entry for a row: FULLTEXT indexes come behind.
+    /// Number of indexes with one entry per row; FULLTEXT indexes follow them.
     pub ordered: usize,
     /// The AUTO_INCREMENT column and the index that begins with it.
     pub auto_column: Option<(usize, usize)>,
     pub auto_increment: Arc<AutoIncrement>,
     /// Columns with ON UPDATE CURRENT_TIMESTAMP.
     pub on_update: Vec<usize>,
-    /// For metadata locks.
+    /// Names for metadata locks.
     pub schema_key: NameKey,
     pub table_key: NameKey,
-    /// Its table id is one per version of the table, so that a reader never mixes two.
+    /// Table map of the binary log. Each version has its own table id, so that a reader never mixes two.
     pub map: Arc<TableMap>,
-    /// The same with more metadata, MINIMAL and FULL; made when it is first wanted.
+    /// Table maps with MINIMAL and FULL metadata, created on first use.
     pub rich_maps: [OnceLock<Arc<TableMap>>; 2],
     /// The bitmap of all columns in row events.
     pub all_columns: Vec<u8>,
-    /// Average bytes of an entry that scans have met; steers how many they ask for.
+    /// Average bytes of an entry in recent scans; determines the size of their requests.
     entry_bytes: AtomicU32,
-    /// Where writers tell what they touch, while an index is built beside them.
+    /// Receives the rows that writers touch during an online index build.
     touched: Arc<TouchedCell>,
 }
 
-/// What all versions of a table that write into one key space share.
+/// State shared by all versions of a table that write into the same index.
 #[derive(Clone, Default)]
 struct OfSpace {
     counters: Arc<AutoIncrement>,
     touched: Arc<TouchedCell>,
 }
 
-/// The tables that statements have used, each in the version that the catalog holds, and their counters.
+/// The tables in use, each in the version that the catalog holds, and their counters.
 ///
-/// A statement may come with an older version (it planned before a DDL statement and finds out when it has
-/// the table's name), or with one that a DDL statement is still making. Such a version is opened for this
-/// statement alone and never replaces the catalog's.
+/// A statement may present an older version (it was planned before a DDL statement, and notices that when it
+/// locks the table's name), or one that a DDL statement is still creating. Such a version is opened for this
+/// statement only and never replaces the catalog's.
 ///
 /// Lock order: `open`, the catalog.
 #[derive(Default)]
@@ -97,13 +97,14 @@ pub struct TableRegistry {
 #[derive(Default)]
 struct Open {
     tables: HashMap<TableId, Arc<OpenTable>>,
-    /// By clustered key space. The catalog makes a version anew also when another table's foreign key comes
-    /// or goes.
+    /// By clustered index. The catalog also creates a new version of a table when a foreign key of another
+    /// table is added or dropped.
     spaces: HashMap<IndexId, OfSpace>,
 }
 
 impl TableRegistry {
-    /// The table, opened now if this version is new. `published` is what the catalog is read at.
+    /// Returns the open table, and opens this version if it is new. `published` is the position to read the
+    /// catalog at.
     #[inline]
     pub fn open(
         &self,
@@ -112,7 +113,7 @@ impl TableRegistry {
         catalog: &CatalogVersions,
         published: impl Fn() -> CommitSeq,
     ) -> SqlResult<Arc<OpenTable>> {
-        // The lock goes before it is asked for again.
+        // The read lock must be released before the write lock is taken.
         let known = self.open.read().known(table);
         match known {
             Some(open) => Ok(open),
@@ -132,7 +133,7 @@ impl TableRegistry {
         if let Some(open) = all.known(table) {
             return Ok(open);
         }
-        // Looked at to the end: what is current now is not replaced meanwhile.
+        // The catalog is held during this block, so the current version cannot be replaced meanwhile.
         catalog.read(published, |catalog| {
             let space = table.clustered().id;
             let shared = all.spaces.get(&space).cloned().unwrap_or_default();
@@ -147,12 +148,12 @@ impl TableRegistry {
         })
     }
 
-    /// Forgets a dropped table.
+    /// Removes a dropped table.
     pub fn forget(&self, table: TableId) {
         self.open.write().tables.remove(&table);
     }
 
-    /// Forgets the counters of key spaces that no table has any more.
+    /// Removes the counters of dropped indexes.
     pub fn forget_counters(&self, spaces: impl Iterator<Item = IndexId>) {
         let mut all = self.open.write();
         spaces.for_each(|space| drop(all.spaces.remove(&space)));
@@ -166,7 +167,7 @@ impl Open {
     }
 }
 
-/// The engine that keeps a table of the catalog.
+/// Returns the engine of a catalog table.
 fn engine_of(engines: &[Arc<dyn Engine>], table: &Table) -> SqlResult<EngineNo> {
     let place = engines.iter().position(|e| e.name().eq_ignore_ascii_case(&table.engine));
     place.map(EngineNo).ok_or_else(|| {
@@ -175,13 +176,13 @@ fn engine_of(engines: &[Arc<dyn Engine>], table: &Table) -> SqlResult<EngineNo> 
     })
 }
 
-/// Error 1412: a statement has met a table that is no longer as it was planned for.
+/// Returns error 1412: the table is no longer as it was when the statement was planned.
 pub fn definition_changed() -> SqlError {
     SqlError::new(ErrorCode::TableDefChanged, "Table definition has changed, please retry transaction")
 }
 
-/// Whether the catalog still holds this very description. Between planning and running nobody changes a
-/// session's temporary tables.
+/// Returns true if the catalog still holds exactly this description. A session's temporary tables cannot
+/// change between planning and execution.
 #[inline]
 pub fn is_current(catalog: &Catalog, table: &Arc<Table>) -> bool {
     if table.is_temporary() {
@@ -191,7 +192,7 @@ pub fn is_current(catalog: &Catalog, table: &Arc<Table>) -> bool {
 }
 
 impl OpenTable {
-    /// A session's own table, whose rows are never logged.
+    /// Opens a temporary table of a session, whose rows are never logged.
     pub(crate) fn temporary(store: EngineNo, table: &Arc<Table>, counters: Arc<AutoIncrement>) -> OpenTable {
         OpenTable::new(store, table, OfSpace { counters, ..OfSpace::default() }, 0)
     }
@@ -224,13 +225,14 @@ impl OpenTable {
         }
     }
 
-    /// Whether it is a session's own: nobody else reads it, nothing of it is locked or logged.
+    /// Returns true if it is a temporary table: no other session reads it, and it is neither locked nor
+    /// logged.
     #[inline]
     pub fn is_temporary(&self) -> bool {
         self.table.is_temporary()
     }
 
-    /// The catalog's description.
+    /// Returns the catalog's description.
     #[inline]
     pub fn table(&self) -> &Arc<Table> {
         &self.table
@@ -241,8 +243,8 @@ impl OpenTable {
         &self.table.columns
     }
 
-    /// Decodes row bytes into one value per column. Of `row` nothing is kept but, among [`Columns::Some`],
-    /// the NULLs of the others, which it has from the row before.
+    /// Decodes row bytes into one value per column. Discards the contents of `row`, except that with
+    /// [`Columns::Some`] the other columns keep their NULLs from the previous row.
     #[inline]
     pub fn decode(&self, bytes: &[u8], columns: &Columns, row: &mut Vec<Value>) -> SqlResult<()> {
         let decoded = match columns {
@@ -266,32 +268,32 @@ impl OpenTable {
         SqlError::new(ErrorCode::UnknownError, format!("row of {}.{}: {error:?}", name.schema, name.table))
     }
 
-    /// Where a writer tells what it touches. The name's lock keeps the answer as it is until the writer's
-    /// transaction ends.
+    /// Returns the list to which a writer adds touched rows, if an index is being built. The metadata lock
+    /// keeps the result valid until the writer's transaction ends.
     #[inline]
     pub fn touched(&self) -> Option<Arc<TouchedRows>> {
         self.touched.get()
     }
 
-    /// Has writers tell what they touch from now on, or no longer. The caller has the name exclusively, or
-    /// gives up.
+    /// Starts or ends the recording of touched rows. The caller holds the name exclusively, or is abandoning
+    /// the build.
     pub fn set_touched(&self, touched: Option<Arc<TouchedRows>>) {
         self.touched.set(touched);
     }
 
-    /// Bytes of an entry, as the last scan met them.
+    /// Returns the average bytes of an entry in the last scan.
     #[inline]
     pub fn entry_bytes(&self) -> usize {
         self.entry_bytes.load(Ordering::Relaxed) as usize
     }
 
-    /// How many entries a scan should ask for at first, so that its batch stays near `bytes`.
+    /// Returns the number of entries that a scan should request at first to read about `bytes`.
     #[inline]
     pub fn entries_in(&self, bytes: usize) -> usize {
         bytes / self.entry_bytes().max(1)
     }
 
-    /// A scan met entries of this size.
+    /// Records the size of entries seen by a scan.
     #[inline]
     pub fn note_entries(&self, bytes: usize, entries: usize) {
         if let Some(average) = bytes.checked_div(entries) {
@@ -299,8 +301,8 @@ impl OpenTable {
         }
     }
 
-    /// The value of the AUTO_INCREMENT column as its counter sees it. Numbers with a fraction may be larger
-    /// than any that is generated: they do not count.
+    /// Returns the value of the AUTO_INCREMENT column as its counter sees it. Fractional numbers beyond the
+    /// type's range do not count.
     #[inline]
     pub fn counted(&self, value: &Value) -> Option<u64> {
         let (column, _) = self.auto_column?;
@@ -325,7 +327,7 @@ impl OpenIndex {
 impl WordColumns {
     fn new(table: &Table, index: &cohort_catalog::Index) -> WordColumns {
         let columns: Vec<usize> = index.columns.iter().map(|part| part.column).collect();
-        // They have one collation.
+        // All columns have one collation.
         let collation = table.columns[columns[0]].ty.collation;
         let ty = ColumnType::string(TypeKind::VarChar, full_text::WORD_CHARS_MAX as u32, collation);
         WordColumns { columns, part: KeyPart { ty, prefix: None, nullable: false } }
@@ -338,7 +340,8 @@ fn auto_column(table: &Table, indexes: &[OpenIndex]) -> Option<(usize, usize)> {
     Some((column, index))
 }
 
-/// Before any scan: rows of plain columns are small, rows with BLOB columns may be anything.
+/// Returns the initial estimate of the row size: rows without BLOB columns are small, others may have any
+/// size.
 fn first_guess_bytes(columns: &[Column]) -> u32 {
     let is_large = |kind| {
         matches!(

@@ -1,4 +1,4 @@
-//! Which columns the row images of a statement hold: `binlog_row_image` NOBLOB and MINIMAL.
+//! [`Presence`]: the columns in a statement's row images, for `binlog_row_image` NOBLOB and MINIMAL.
 //!
 //! ```text
 //! image    before                      after
@@ -6,18 +6,19 @@
 //! NOBLOB   all but BLOBs               all but BLOBs that the statement does not write
 //! MINIMAL  the primary key             the columns that the statement writes
 //! ```
-//! The primary key is the declared one, or the first unique key without NULLs; a table that has neither logs
-//! full images. What REPLACE resets in an existing row counts as written: otherwise a replica would keep it.
+//! The primary key is the declared one, or the first unique key without NULLs. A table that has neither logs
+//! full images. Columns that REPLACE resets in an existing row count as written; otherwise a replica would
+//! keep them.
 
 use cohort_catalog::{DefaultValue, IndexKind, Table};
 use cohort_types::Value;
 
-/// Which columns a row image holds (`binlog_row_image`).
+/// The columns in row images (`binlog_row_image`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowImage {
     /// All columns, before and after.
     Full,
-    /// All but BLOB and TEXT columns that are not needed.
+    /// All columns except BLOB and TEXT columns that are not needed.
     NoBlob,
     /// The key before, the changed columns after.
     Minimal,
@@ -29,7 +30,7 @@ pub struct Presence {
     pub after: Vec<u8>,
 }
 
-/// Whether bit n is set.
+/// Returns true if bit n is set.
 #[inline]
 pub fn has_bit(bits: &[u8], n: usize) -> bool {
     bits[n / 8] >> (n % 8) & 1 != 0
@@ -39,7 +40,7 @@ fn set_bit(bits: &mut [u8], n: usize) {
     bits[n / 8] |= 1 << (n % 8);
 }
 
-/// The columns of the key that identifies rows to replicas.
+/// Returns the key that identifies rows for replicas.
 pub fn identifying_key(table: &Table) -> Option<&cohort_catalog::Index> {
     let whole = |index: &&cohort_catalog::Index| match index.kind {
         IndexKind::Primary => true,
@@ -50,7 +51,7 @@ pub fn identifying_key(table: &Table) -> Option<&cohort_catalog::Index> {
 }
 
 impl Presence {
-    /// None for full images. `written` are the columns that the statement gives values.
+    /// Returns `None` for full images. `written` are the columns that the statement assigns.
     pub fn of(image: RowImage, table: &Table, written: impl Iterator<Item = usize>) -> Option<Presence> {
         if image == RowImage::Full {
             return None;
@@ -70,7 +71,7 @@ impl Presence {
         Some(Presence { before, after })
     }
 
-    /// Adds the columns that a row's change touches beyond what the statement names.
+    /// Adds columns that a row's change modifies beyond those the statement names.
     pub fn cover(&mut self, before: &[Value], after: &[Value]) {
         for column in 0..before.len() {
             if before[column] != after[column] {
@@ -80,7 +81,7 @@ impl Presence {
     }
 }
 
-/// All columns of a table, as a bitmap of row events.
+/// Returns the bitmap of all columns of a table.
 pub fn all_columns(width: usize) -> Vec<u8> {
     let mut bits = vec![0xff; width.div_ceil(8)];
     if let (Some(last), rest @ 1..) = (bits.last_mut(), width % 8) {
@@ -89,7 +90,7 @@ pub fn all_columns(width: usize) -> Vec<u8> {
     bits
 }
 
-/// The columns of an inserted row that come from nowhere a replica could know.
+/// Returns the columns of an inserted row whose values a replica cannot derive.
 pub fn computed_columns(table: &Table) -> impl Iterator<Item = usize> {
     let is_computed = |column: &cohort_catalog::Column| {
         column.auto_increment

@@ -1,9 +1,9 @@
-//! [`SourceTemporaryTables`]: temporary tables of a source's connections, which statements of its log make
-//! and use.
+//! [`SourceTemporaryTables`]: temporary tables of a source's connections, which statements of its binary log
+//! create and use.
 //!
-//! A statement names its connection by number; the tables of each number are a set of their own, and outlive
-//! the transactions and the appliers. They go with a DROP, which the source logs when the connection ends,
-//! or all at once when the source has started anew.
+//! A statement names its connection by number. Each number has its own set of tables, which outlives
+//! transactions and appliers. The tables are dropped by a DROP, which the source logs when the connection
+//! ends, or all at once when the source has restarted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,30 +16,30 @@ use crate::temporary::TemporaryTables;
 /// A connection: its server and its number there.
 pub type SourceThread = (ServerId, u32);
 
-/// The sets that hold a table. Appliers of one source share it; one connection's statements are never applied
-/// at the same time.
+/// The non-empty sets. Appliers of one source share them; the statements of one connection are never applied
+/// concurrently.
 #[derive(Default)]
 pub struct SourceTemporaryTables {
     sets: Mutex<BTreeMap<SourceThread, Arc<TemporaryTables>>>,
 }
 
 impl SourceTemporaryTables {
-    /// How many tables there are.
+    /// Returns the total number of tables.
     pub fn count(&self) -> usize {
         self.sets.lock().values().map(|set| set.count()).sum()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no tables.
     pub fn is_empty(&self) -> bool {
         self.sets.lock().is_empty()
     }
 
-    /// Drops all of them.
+    /// Drops all tables.
     pub fn clear(&self) {
         self.sets.lock().clear();
     }
 
-    /// The set of a connection; made now if there is none.
+    /// Returns the set of a connection, creating it if there is none.
     pub fn of(
         &self,
         thread: SourceThread,
@@ -49,7 +49,7 @@ impl SourceTemporaryTables {
         known.unwrap_or_else(make)
     }
 
-    /// Keeps a connection's set as long as it holds a table.
+    /// Keeps a connection's set as long as it contains a table.
     pub fn keep(&self, thread: SourceThread, set: &Arc<TemporaryTables>) {
         let mut sets = self.sets.lock();
         if set.is_empty() {

@@ -1,22 +1,22 @@
-//! [`SpilledValues`]: long or many values of temporary tables, in a file without a name.
+//! [`SpilledValues`]: large or many values of temporary tables, spilled to an anonymous temporary file.
 //!
-//! Values are appended, the newest to a buffer; a value that goes leaves a gap. Their owner moves all
-//! of them to a new file when gaps are the larger part ([`SpilledValues::is_full_of_gaps`]). With the last
-//! value the file goes.
+//! Values are appended, the newest to a buffer. A freed value leaves a gap. The owner moves all values to a
+//! new file when gaps predominate ([`SpilledValues::is_full_of_gaps`]). The file is deleted with the last
+//! value.
 
 use std::io;
 
 use cohort_vfs::SharedFile;
 
-/// Makes the file when it is first wanted.
+/// The function that creates the file, called on first use.
 pub(super) type MakeFile = dyn Fn() -> io::Result<SharedFile> + Send;
 
-/// Bytes that are written, and read ahead, at once.
+/// Size of writes and of read-ahead, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Gaps that are not worth moving anything.
+/// Bytes of gaps below which values are never moved.
 const GAPS_MIN: u64 = 16 << 20;
 
-/// Where a value lies.
+/// Location of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     at: u64,
@@ -26,29 +26,29 @@ pub(super) struct Place {
 #[derive(Default)]
 pub(super) struct SpilledValues {
     file: Option<SharedFile>,
-    /// Where the buffer's first byte belongs.
+    /// File offset of the buffer's first byte.
     written: u64,
     tail: Vec<u8>,
-    /// Bytes of values that are there.
+    /// Total bytes of live values.
     live: u64,
-    /// What was read last, and from where.
+    /// The bytes read last, and their offset.
     window: Vec<u8>,
     window_at: u64,
 }
 
 impl SpilledValues {
-    /// Bytes of values and gaps.
+    /// Returns the total bytes of values and gaps.
     pub fn end(&self) -> u64 {
         self.written + self.tail.len() as u64
     }
 
-    /// Whether a new file would be much smaller.
+    /// Returns true if a new file would be much smaller.
     pub fn is_full_of_gaps(&self) -> bool {
         let gaps = self.end() - self.live;
         gaps > GAPS_MIN && gaps > self.live
     }
 
-    /// Keeps a value.
+    /// Stores a value.
     pub fn add(&mut self, value: &[u8], make: &MakeFile) -> io::Result<Place> {
         let bytes = u32::try_from(value.len()).map_err(io::Error::other)?;
         let at = self.end();
@@ -77,7 +77,7 @@ impl SpilledValues {
         Ok(())
     }
 
-    /// Gives a value up.
+    /// Frees a value.
     pub fn free(&mut self, place: Place) {
         self.live -= u64::from(place.bytes);
         if self.live == 0 {

@@ -1,11 +1,12 @@
-//! A session's temporary tables.
+//! [`TemporaryTables`]: a session's temporary tables.
 //!
-//! They are known to their session alone: names that it uses are looked up here before the catalog, ids begin
-//! where the catalog's never come, rows lie in a store of the session ([`TemporaryRows`]). Nothing of it is
-//! locked, logged or redo: a temporary table ends with its session, which includes a crash.
+//! Temporary tables are visible to their session only. The session looks names up here before it uses the
+//! catalog. Their ids start where the catalog's never reach, and their rows are in a store of the session
+//! ([`TemporaryRows`]). They are neither locked nor logged and have no redo: a temporary table ends with its
+//! session, also in a crash.
 //!
-//! A plan that was made while there were such tables is good while they are the same: the *epoch* is a part
-//! of what plans are kept by.
+//! A plan made while such tables exist is valid as long as they do not change: the *epoch* is a part of the
+//! plan cache key.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,22 +24,22 @@ use crate::auto_increment::AutoIncrement;
 use crate::open_table::{EngineNo, OpenTable};
 use crate::temporary_rows::{Limits, TemporaryRows};
 
-/// What the server lends to temporary tables.
+/// Server resources used by temporary tables.
 #[derive(Clone)]
 pub struct TemporaryParts {
-    /// Where rows go that memory is not to hold.
+    /// File system for rows that do not fit into memory.
     pub fs: SharedFs,
     pub globals: Arc<Globals>,
-    /// Gives epochs their numbers.
+    /// Allocates epoch numbers.
     pub trx_ids: Arc<TrxIds>,
-    /// The place of their store.
+    /// Engine position of their store.
     pub store: EngineNo,
 }
 
-/// The temporary tables of one session. Only the session uses it.
+/// The temporary tables of one session. Only the session uses them.
 pub struct TemporaryTables {
     parts: TemporaryParts,
-    /// 0 without a table, another number after each change.
+    /// 0 if there are no tables; a new number after each change.
     epoch: AtomicU64,
     inner: Mutex<Inner>,
 }
@@ -47,7 +48,7 @@ struct Inner {
     tables: BTreeMap<TableName, Arc<Table>>,
     /// Versions that statements have used.
     open: HashMap<TableId, Arc<OpenTable>>,
-    /// By clustered key space.
+    /// By clustered index.
     counters: HashMap<IndexId, Arc<AutoIncrement>>,
     rows: Option<Arc<TemporaryRows>>,
     next_table: TableId,
@@ -56,7 +57,7 @@ struct Inner {
 }
 
 impl TemporaryTables {
-    /// None yet. What they take is charged to `memory`.
+    /// Creates an empty set. Its memory is charged to `memory`.
     pub fn new(parts: TemporaryParts, memory: Arc<Budget>) -> Arc<TemporaryTables> {
         Arc::new(TemporaryTables {
             parts,
@@ -73,29 +74,29 @@ impl TemporaryTables {
         })
     }
 
-    /// Charges tables that are made from now on elsewhere.
+    /// Charges tables created from now on to another budget.
     pub fn charge_to(&self, memory: Arc<Budget>) {
         self.inner.lock().memory = memory;
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no tables.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.epoch() == 0
     }
 
-    /// How many there are.
+    /// Returns the number of tables.
     pub fn count(&self) -> usize {
         self.inner.lock().tables.len()
     }
 
-    /// Plans are good for one epoch.
+    /// Returns the epoch. Plans are valid for one epoch.
     #[inline]
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// The table of this name.
+    /// Returns the table with this name.
     #[inline]
     pub fn find(&self, schema: &str, name: &str) -> Option<Arc<Table>> {
         if self.is_empty() {
@@ -105,13 +106,13 @@ impl TemporaryTables {
         inner.tables.get(&TableName { schema: schema.to_owned(), table: name.to_owned() }).cloned()
     }
 
-    /// Adds a table, or another version of one, under its name.
+    /// Adds a table or a new version of one.
     pub fn put(&self, table: Arc<Table>) {
         self.inner.lock().tables.insert(table.name.clone(), table);
         self.begin_epoch();
     }
 
-    /// Removes a table; its key spaces stay.
+    /// Removes a table but keeps its indexes.
     pub fn take(&self, name: &TableName) -> Option<Arc<Table>> {
         let removed = self.inner.lock().tables.remove(name);
         self.begin_epoch();
@@ -125,7 +126,7 @@ impl TemporaryTables {
         self.free(table.indexes.iter().map(|index| index.id));
     }
 
-    /// Gives up key spaces.
+    /// Frees indexes.
     pub fn free(&self, spaces: impl IntoIterator<Item = IndexId>) {
         let mut inner = self.inner.lock();
         let spaces: Vec<IndexId> = spaces.into_iter().collect();
@@ -136,7 +137,7 @@ impl TemporaryTables {
         }
     }
 
-    /// All of them go, with their rows.
+    /// Removes all tables with their rows.
     pub fn clear(&self) {
         let mut inner = self.inner.lock();
         inner.tables.clear();
@@ -153,7 +154,7 @@ impl TemporaryTables {
         self.epoch.store(number, Ordering::Relaxed);
     }
 
-    /// A number for a new table.
+    /// Allocates a table id.
     pub fn table_id(&self) -> TableId {
         let mut inner = self.inner.lock();
         let id = inner.next_table;
@@ -161,16 +162,16 @@ impl TemporaryTables {
         id
     }
 
-    /// A number for a new key space.
+    /// Allocates an index id.
     pub fn index_id(&self) -> IndexId {
         let mut inner = self.inner.lock();
         let id = inner.next_index;
-        // Two thousand million of them: a session that made one every millisecond would need weeks.
+        // There are two billion ids: at one per millisecond, a session needs weeks to exhaust them.
         inner.next_index.0 = inner.next_index.0.checked_add(1).unwrap_or(IndexId::FIRST_TEMPORARY.0);
         id
     }
 
-    /// A version of a table, ready for use.
+    /// Opens a version of a table.
     pub fn open(&self, table: &Arc<Table>) -> Arc<OpenTable> {
         let inner = &mut *self.inner.lock();
         if let Some(open) = inner.open.get(&table.id).filter(|open| Arc::ptr_eq(&open.table, table)) {
@@ -182,7 +183,7 @@ impl TemporaryTables {
         open
     }
 
-    /// Where the rows are.
+    /// Returns the row store.
     pub fn rows(&self) -> Arc<TemporaryRows> {
         let inner = &mut *self.inner.lock();
         let memory = &inner.memory;
@@ -199,7 +200,7 @@ impl TemporaryTables {
         Arc::clone(inner.rows.get_or_insert_with(make))
     }
 
-    /// Rows of a table.
+    /// Returns the number of rows of a table.
     pub fn entries(&self, table: &Table) -> u64 {
         let inner = self.inner.lock();
         inner.rows.as_ref().map_or(0, |rows| rows.entries(table.clustered().id))

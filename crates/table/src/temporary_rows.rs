@@ -1,20 +1,20 @@
-//! [`TemporaryRows`]: the key spaces of a session's temporary tables.
+//! [`TemporaryRows`]: the row store of a session's temporary tables.
 //!
 //! # Concepts
-//! A key space is an ordered map. There is one reader and writer, the session, so a change is made in place
-//! and noted: the notes undo a statement, a part of the transaction or all of it. Nothing of it is redo, and
-//! no crash leaves anything.
+//! Each index is an ordered map. The session is the only reader and writer, so a change is made in place, and
+//! an undo record (*note*) is kept. Notes undo a statement, a part of the transaction or all of it. Nothing
+//! is written as redo, and nothing survives a crash.
 //!
-//! Keys are kept in memory, values too until the store holds `tmp_memory_table_size` bytes; what is written
-//! then goes to a file ([`SpilledValues`]) of at most `tmp_disk_table_size` bytes. What lies in memory, notes
-//! included, is charged to the session.
+//! Keys are kept in memory. Values are, too, until the store holds `tmp_memory_table_size` bytes; later ones
+//! are spilled to a file ([`SpilledValues`]) of at most `tmp_disk_table_size` bytes. Memory, including that
+//! of notes, is charged to the session.
 //!
 //! # Invariants
-//! - `charged` is the sum of what entries and notes cost in memory.
+//! - `charged` is the sum of the memory costs of entries and notes.
 //! - A place in the file belongs to one entry or one note.
 //!
 //! # On failure
-//! A change that memory or disk refuses is not made. A note is undone without either.
+//! A change that exceeds memory or disk limits is not made. Undoing a note needs neither.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,16 +30,16 @@ use parking_lot::Mutex;
 
 use crate::spilled_values::{MakeFile, Place, SpilledValues};
 
-/// What an entry or a note costs beside its bytes, roughly.
+/// Approximate memory of an entry or a note in addition to its bytes.
 const ENTRY_BYTES: u64 = 80;
-/// A value that is shorter costs less in memory than its place.
+/// Shorter values cost less in memory than their place in the file.
 const SPILLED_BYTES_MIN: usize = 64;
-/// Bytes of a batch from which a scan takes no further entry.
+/// Size of a batch after which a scan adds no further entry, in bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
 type Space = BTreeMap<Box<[u8]>, Slot>;
 
-/// Where a value is.
+/// Location of a value.
 #[derive(Debug)]
 enum Slot {
     Memory(Box<[u8]>),
@@ -47,7 +47,7 @@ enum Slot {
 }
 
 impl Slot {
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     fn cost(&self) -> u64 {
         match self {
             Slot::Memory(value) => value.len() as u64,
@@ -60,14 +60,14 @@ fn cost(key: &[u8], slot: Option<&Slot>) -> u64 {
     key.len() as u64 + ENTRY_BYTES + slot.map_or(0, Slot::cost)
 }
 
-/// What a key had before it was changed.
+/// Undo record: the value of a key before a change.
 struct Note {
     space: IndexId,
     key: Box<[u8]>,
     before: Option<Slot>,
 }
 
-/// How much there may be.
+/// Size limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// `tmp_memory_table_size`
@@ -76,7 +76,7 @@ pub struct Limits {
     pub file_bytes: u64,
 }
 
-/// All temporary rows of a session.
+/// All rows of a session's temporary tables.
 pub struct TemporaryRows {
     state: Mutex<State>,
 }
@@ -92,7 +92,7 @@ struct State {
 }
 
 impl TemporaryRows {
-    /// Nothing yet; `make_file` gives a file that goes with its last handle.
+    /// Creates an empty store. `make_file` creates an anonymous temporary file.
     pub(crate) fn new(memory: Reservation, limits: Limits, make_file: Box<MakeFile>) -> Arc<TemporaryRows> {
         let state = State {
             spaces: HashMap::new(),
@@ -106,22 +106,22 @@ impl TemporaryRows {
         Arc::new(TemporaryRows { state: Mutex::new(state) })
     }
 
-    /// What the session's settings say by now.
+    /// Sets the limits to the session's current settings.
     pub fn set_limits(&self, limits: Limits) {
         self.state.lock().limits = limits;
     }
 
-    /// The session's transaction in its temporary tables.
+    /// Begins the session's transaction on its temporary tables.
     pub fn begin(self: &Arc<Self>) -> Box<dyn EngineTrx> {
         Box::new(TemporaryTrx { rows: Arc::clone(self), has_written: false })
     }
 
-    /// Fills a key space without notes.
+    /// Loads an index without undo records.
     pub fn bulk_load(self: &Arc<Self>, space: IndexId) -> Box<dyn BulkLoad> {
         Box::new(Load { rows: Arc::clone(self), space })
     }
 
-    /// Gives up key spaces; notes about them have nothing left to undo.
+    /// Frees indexes. Their notes have nothing left to undo.
     pub(crate) fn drop_spaces(&self, spaces: impl IntoIterator<Item = IndexId>) {
         let state = &mut *self.state.lock();
         for id in spaces {
@@ -134,12 +134,12 @@ impl TemporaryRows {
         state.settle();
     }
 
-    /// Changes behind a savepoint stay, whatever becomes of those before it.
+    /// Makes changes after a savepoint permanent, regardless of those before it.
     pub fn keep_behind(&self, savepoint: Savepoint) {
         self.state.lock().keep(savepoint.0);
     }
 
-    /// Entries of a key space.
+    /// Returns the number of entries in an index.
     pub(crate) fn entries(&self, space: IndexId) -> u64 {
         self.state.lock().spaces.get(&space).map_or(0, |space| space.len() as u64)
     }
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// Gives back what is charged too much.
+    /// Returns excess memory to the budget.
     fn settle(&mut self) {
         let too_much = self.memory.used().saturating_sub(self.charged);
         self.memory.shrink(too_much);
@@ -176,7 +176,7 @@ impl State {
         Ok(Slot::File(place))
     }
 
-    /// Changes a key; with `is_noted` so that it can be undone.
+    /// Changes a key. With `is_noted`, the change can be undone.
     fn change(
         &mut self,
         id: IndexId,
@@ -200,7 +200,7 @@ impl State {
         if self.values.is_full_of_gaps() { self.move_values() } else { Ok(()) }
     }
 
-    /// Puts a value in place of another; that other one.
+    /// Replaces the value of a key. Returns the old value.
     fn swap(&mut self, id: IndexId, key: &[u8], slot: Option<Slot>) -> Option<Slot> {
         let space = self.spaces.entry(id).or_default();
         let before = match slot {
@@ -216,12 +216,12 @@ impl State {
         before
     }
 
-    /// Undoes changes down to this number of notes.
+    /// Undoes changes until `notes` notes are left.
     fn undo(&mut self, notes: usize) {
         while self.notes.len() > notes {
             let note = self.notes.pop().expect("counted above");
             self.charged -= cost(&note.key, note.before.as_ref());
-            // A table that was dropped meanwhile does not come back.
+            // A table that was dropped meanwhile is not restored.
             let gone = match self.spaces.contains_key(&note.space) {
                 true => self.swap(note.space, &note.key, note.before),
                 false => note.before,
@@ -231,7 +231,7 @@ impl State {
         self.settle();
     }
 
-    /// Changes stay, but for the first ones, so many.
+    /// Makes all changes permanent except the first `undoable` ones.
     fn keep(&mut self, undoable: usize) {
         for note in self.notes.split_off(undoable.min(self.notes.len())) {
             self.charged -= cost(&note.key, note.before.as_ref());
@@ -240,7 +240,7 @@ impl State {
         self.settle();
     }
 
-    /// Writes the values that are there into a new file.
+    /// Copies the live values to a new file.
     fn move_values(&mut self) -> Result<(), EngineError> {
         let mut moved = SpilledValues::default();
         let mut value = Vec::new();
@@ -253,7 +253,7 @@ impl State {
             self.values.read(place, &mut value).map_err(EngineError::Io)?;
             places.push((slot, moved.add(&value, &*self.make_file).map_err(EngineError::Io)?));
         }
-        // All of them, or none: until here nothing was changed.
+        // All or none: nothing was changed before this point.
         for (slot, place) in places {
             *slot = Slot::File(place);
         }
@@ -311,7 +311,7 @@ fn read_slot(values: &mut SpilledValues, slot: &Slot, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// The session's transaction. Dropped without [`EngineTrx::prepare`], its changes are undone.
+/// The session's transaction. If it is dropped without [`EngineTrx::prepare`], its changes are undone.
 struct TemporaryTrx {
     rows: Arc<TemporaryRows>,
     has_written: bool,
@@ -371,12 +371,12 @@ impl EngineTrx for TemporaryTrx {
         !self.has_written
     }
 
-    /// The store charges what it holds.
+    /// Returns 0, because the store charges its own memory.
     fn memory_bytes(&self) -> usize {
         0
     }
 
-    /// Nothing of temporary tables becomes durable.
+    /// Visits nothing, because temporary tables have no durable writes.
     fn each_write(&self, _: &mut EachWrite<'_>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -442,7 +442,7 @@ mod tests {
         }
     }
 
-    /// Random changes, marks and rollbacks beside a map that is copied.
+    /// Compares random changes, savepoints and rollbacks with a map that is copied.
     #[test]
     fn it_is_a_map_with_undo_whether_values_lie_in_memory_or_in_the_file() {
         for (seed, memory_bytes) in [(1, u64::MAX), (2, 10_000), (3, 0)] {

@@ -1,12 +1,12 @@
-//! [`TouchedRows`]: the rows that writers touch while an index is built beside them.
+//! [`TouchedRows`]: the rows that writers touch while an index is built online.
 //!
 //! # Rules
-//! - It is put to its table while the table's name is held exclusively: every transaction that writes the
-//!   table later finds it, and none that wrote before is under way.
-//! - A writer adds the clustered key of a row under the row's lock, before it writes the row. So the build,
-//!   which takes a key out and then gets that lock, finds what the writer left, or the key comes in again.
-//! - A write that is undone leaves its key behind: the row is looked at for nothing.
-//! - Keys beyond `bytes_max` are not kept. The build fails then, the writers do not notice.
+//! - The list is attached to the table under the exclusive metadata lock: every transaction that writes the
+//!   table later finds it, and none that wrote before is still running.
+//! - A writer adds a row's clustered key under the row's lock, before it writes the row. The build takes a
+//!   key out and then acquires that lock. So it either sees what the writer left, or the key is added again.
+//! - A write that is undone leaves its key in the list: the row is examined in vain.
+//! - If the list exceeds `bytes_max`, further keys are dropped and the build fails; writers are not affected.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
-/// Bytes that a key takes beside its own.
+/// Memory of a key in addition to its bytes.
 const ENTRY_BYTES: u64 = 48;
 
-/// Where the writers of a table look whether an index is built beside them.
+/// The place where writers of a table check for an online index build.
 #[derive(Debug, Default)]
 pub struct TouchedCell {
     /// Almost always false, so that statements share no lock.
@@ -26,7 +26,7 @@ pub struct TouchedCell {
 }
 
 impl TouchedCell {
-    /// What was set. The lock of the table's name orders both.
+    /// Returns the list, if one is set. The metadata lock orders `set` and `get`.
     #[inline]
     pub fn get(&self) -> Option<Arc<TouchedRows>> {
         if self.is_set.load(Ordering::Acquire) { self.rows.read().clone() } else { None }
@@ -39,7 +39,7 @@ impl TouchedCell {
     }
 }
 
-/// Clustered keys, each once.
+/// Distinct clustered keys.
 #[derive(Debug)]
 pub struct TouchedRows {
     keys: Mutex<Keys>,
@@ -54,12 +54,12 @@ struct Keys {
 }
 
 impl TouchedRows {
-    /// Keeps keys of so many bytes.
+    /// Creates a list with a memory limit.
     pub fn new(bytes_max: u64) -> TouchedRows {
         TouchedRows { keys: Mutex::default(), bytes_max }
     }
 
-    /// A row is about to change.
+    /// Records that a row is about to change.
     pub fn add(&self, key: &[u8]) {
         let mut keys = self.keys.lock();
         if keys.overflowed || keys.set.contains(key) {
@@ -73,7 +73,7 @@ impl TouchedRows {
         keys.set.insert(key.to_vec());
     }
 
-    /// Takes out what has come in; None if there was more than is kept.
+    /// Takes all keys. Returns `None` if the limit was exceeded.
     pub fn take(&self) -> Option<Vec<Vec<u8>>> {
         let mut keys = self.keys.lock();
         if keys.overflowed {

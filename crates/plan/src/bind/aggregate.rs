@@ -1,10 +1,10 @@
-//! Aggregates in expressions. An aggregate becomes a column of its own; the SELECT that gathers its rows
-//! keeps what it is computed from.
+//! Binds aggregates in expressions. An aggregate becomes a column; the SELECT that aggregates its rows keeps
+//! the aggregate itself.
 //!
-//! An aggregate in a subquery may be one of a query around. The innermost query whose columns its arguments
-//! read gathers the rows, if the clause where the subquery stands allows aggregates: the select list, HAVING
-//! and ORDER BY. Otherwise the next query inside of that one does whose clause allows it. Without any column
-//! it is the query where the aggregate stands, or else the first one around that may.
+//! An aggregate in a subquery may belong to an outer query. It belongs to the innermost query whose columns
+//! its arguments read, if the clause that contains the subquery allows aggregates (select list, HAVING, ORDER
+//! BY). Otherwise it belongs to the next query inward whose clause allows them. If its arguments read no
+//! column, it belongs to the query in which it is written, or else to the nearest outer query that allows it.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::walk::each_expr;
 impl Binder<'_> {
     pub(super) fn aggregate(&self, aggregate: &ast::Aggregate) -> SqlResult<Expr> {
         refuse_windows(aggregate)?;
-        // Arguments are over the rows of the group; tables are visible even in HAVING, and come first.
+        // Arguments read the rows of the group. Tables are visible even in HAVING, and take precedence.
         let names_items = matches!(self.clause, Clause::Having | Clause::OrderBy);
         let inner = Binder {
             aggregates: None,
@@ -50,7 +50,7 @@ impl Binder<'_> {
         Ok(Expr::column(list[n].column, list[n].aggregate.ty.clone(), "aggregate"))
     }
 
-    /// An aggregate with its arguments bound.
+    /// Returns an aggregate whose arguments are bound.
     pub(crate) fn aggregate_of(
         &self,
         aggregate: &ast::Aggregate,
@@ -73,7 +73,7 @@ impl Binder<'_> {
         Aggregate::new(kind, args, options, self.ctx.names.env())
     }
 
-    /// Whether an expression reads an aggregate of this query.
+    /// Returns true if an expression reads an aggregate of this query.
     pub(crate) fn reads_aggregate(&self, expr: &Expr) -> bool {
         let mut columns = BTreeSet::new();
         add_columns(self.ctx, expr, &mut columns);
@@ -84,7 +84,7 @@ impl Binder<'_> {
         self.aggregates.is_some_and(|list| list.borrow().iter().any(|known| columns.contains(&known.column)))
     }
 
-    /// The clause whose query gathers the rows of an aggregate here that reads these columns.
+    /// Returns the clause whose query owns an aggregate that reads these columns.
     fn owner_of(&self, columns: &BTreeSet<usize>) -> Option<&Binder<'_>> {
         let may = |binder: &&Binder<'_>| binder.aggregates.is_some() || binder.within_aggregate;
         let reads = |binder: &Binder<'_>| columns.iter().any(|column| binder.scope.holds(*column));
@@ -110,7 +110,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The argument whose number stands in the ORDER BY of an aggregate; None when it is no number.
+    /// Returns the argument to which a number in the ORDER BY of an aggregate refers, or `None` if it is not
+    /// a number.
     fn position(&self, expr: &ast::Expr, count: usize) -> SqlResult<Option<usize>> {
         match expr {
             ast::Expr::Literal(literal) => item_position(self.ctx, literal, count, Clause::OrderBy),
@@ -119,7 +120,7 @@ impl Binder<'_> {
     }
 }
 
-/// Error 4074 for a window function in an argument.
+/// Returns error 4074 if an argument contains a window function.
 pub(super) fn refuse_windows(aggregate: &ast::Aggregate) -> SqlResult<()> {
     let is_window = |part: &ast::Expr| matches!(part, ast::Expr::Window(_));
     match aggregate.args.iter().any(|arg| arg.has_part(is_window)) {
@@ -128,7 +129,7 @@ pub(super) fn refuse_windows(aggregate: &ast::Aggregate) -> SqlResult<()> {
     }
 }
 
-/// Adds the columns that an expression and the subqueries in it name.
+/// Adds the columns that an expression and its subqueries name.
 fn add_columns(ctx: &PlanContext<'_>, expr: &Expr, found: &mut BTreeSet<usize>) {
     let known = ctx.subqueries.borrow();
     let mut asked = Vec::new();

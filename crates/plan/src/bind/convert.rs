@@ -1,4 +1,4 @@
-//! Words of the AST to those of the expression crate; literals to constants.
+//! Converts AST enums to those of the expression crate, and literals to constants.
 
 use cohort_expr::{
     AggregateKind, BinaryOp, CastType, CompareOp, Expr, SessionEnv, TrimSide, Truth, VariableScope,
@@ -16,7 +16,7 @@ pub(super) fn is_comparison(op: ast::BinaryOp) -> bool {
     matches!(op, Equal | NullSafeEqual | NotEqual | Less | LessEqual | Greater | GreaterEqual)
 }
 
-/// A comparison's operator; equality for what is none.
+/// Returns the comparison operator; equality if `op` is not a comparison.
 pub(super) fn compare_op(op: ast::BinaryOp) -> CompareOp {
     match binary_op(op) {
         BinaryOp::Compare(op) => op,
@@ -51,7 +51,7 @@ pub(super) fn binary_op(op: ast::BinaryOp) -> BinaryOp {
     }
 }
 
-/// None for IS NULL.
+/// Returns `None` for IS NULL.
 pub(super) fn truth(test: ast::IsTest) -> Option<Truth> {
     match test {
         ast::IsTest::Null => None,
@@ -69,7 +69,7 @@ pub(super) fn trim_side(side: ast::TrimSide) -> TrimSide {
     }
 }
 
-/// Which value of a system variable is meant.
+/// Returns the scope of a system variable reference.
 pub fn variable_scope(scope: ast::VariableScope) -> VariableScope {
     match scope {
         ast::VariableScope::Unspecified => VariableScope::Default,
@@ -127,7 +127,7 @@ pub(super) fn aggregate_kind(kind: ast::AggregateKind, no_args: bool) -> Aggrega
     }
 }
 
-/// A character set by name; error 1115.
+/// Returns a character set by name. Error 1115 if it is unknown.
 pub fn charset(name: &str) -> SqlResult<Charset> {
     Charset::by_name(name).ok_or_else(|| {
         SqlError::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))
@@ -181,7 +181,7 @@ pub(super) fn cast_type(to: &ast::DataType, operand: &ast::Expr, env: &SessionEn
     })
 }
 
-/// What errors call the operand of a cast.
+/// Returns the operand of a cast as error messages show it.
 fn shown(operand: &ast::Expr) -> String {
     match operand {
         ast::Expr::Literal(literal) if matches!(literal.value, Value::Str(_)) => literal.value.to_text(),
@@ -190,7 +190,7 @@ fn shown(operand: &ast::Expr) -> String {
     }
 }
 
-/// Digits of a second; error 1426.
+/// Returns the number of fraction digits of a second. Error 1426 if it is too large.
 fn second_digits(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<u8> {
     match to.length.unwrap_or(0) {
         digits @ 0..=6 => Ok(digits as u8),
@@ -198,7 +198,7 @@ fn second_digits(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<u8> {
     }
 }
 
-/// The length of a text; error 1439. The largest one is none.
+/// Returns the length of a text, or `None` for the maximum. Error 1439 if it is too large.
 fn text_length(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<Option<u32>> {
     let Some(length) = to.length else { return Ok(None) };
     let length = u32::try_from(length).map_err(|_| SqlError::display_width(&shown(operand), u32::MAX))?;
@@ -221,7 +221,7 @@ fn decimal_type(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<CastType> 
     Ok(CastType::Decimal { precision: precision as u8, decimals: decimals as u8 })
 }
 
-/// (m,d) of DOUBLE; errors 1425, 1426 and 1427.
+/// Returns (m,d) of DOUBLE. Errors 1425, 1426 and 1427.
 fn double_size(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<Option<(u8, u8)>> {
     let (Some(length), Some(decimals)) = (to.length, to.decimals) else { return Ok(None) };
     if decimals > 38 {
@@ -234,11 +234,11 @@ fn double_size(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<Option<(u8,
     if decimals > length {
         return Err(SqlError::scale_above_precision(""));
     }
-    // More digits than a DOUBLE is ever shown with: as many as it has.
+    // With more digits than a DOUBLE can show, the size has no effect.
     Ok((decimals <= 30).then_some((length as u8, decimals as u8)))
 }
 
-/// A literal as a constant.
+/// Converts a literal to a constant.
 pub(super) fn literal(literal: &ast::Literal, env: &SessionEnv) -> SqlResult<Expr> {
     let mode = SqlMode(env.sql_mode.0);
     let text = || literal.value.as_bytes().unwrap_or_default();
@@ -269,7 +269,7 @@ fn temporal(value: Option<Value>, kind: &str, literal: &ast::Literal) -> SqlResu
     value.map(Expr::constant).ok_or_else(|| SqlError::new(ErrorCode::WrongValue, text()))
 }
 
-/// The expression of `SELECT expression`.
+/// Returns the expression of `SELECT expression`.
 pub fn only_item(statement: &ast::Statement) -> Option<&ast::Expr> {
     let ast::Statement::Query(query) = statement else { return None };
     let ast::QueryBody::Select(select) = &query.body else { return None };

@@ -1,4 +1,4 @@
-//! Expressions of the AST to bound trees.
+//! Binds expressions of the AST.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::bind::window::Windows;
 use crate::block::Collected;
 use crate::with::CommonTables;
 
-/// The part of a statement, as error texts name it.
+/// A clause of a statement, as error messages name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clause {
     Select,
@@ -40,7 +40,7 @@ pub enum Clause {
 }
 
 impl Clause {
-    /// As MariaDB spells it.
+    /// Returns the clause as MariaDB spells it.
     pub fn text(self) -> &'static str {
         match self {
             Clause::Select => "SELECT",
@@ -59,66 +59,68 @@ impl Clause {
     }
 }
 
-/// How names outside of the scope's tables are looked up.
+/// Lookup of names other than columns of the scope's tables.
 pub trait Aliases {
-    /// A select item that the name means, before (`first`) or after the tables were asked.
+    /// Returns the select item that the name refers to. `order` says whether the tables were searched before.
     fn find(&self, name: &ast::ColumnRef, order: AliasOrder) -> SqlResult<Option<Expr>>;
 
-    /// Whether a subquery may name a column of the tables outside of aggregates.
+    /// Returns true if a subquery may name a column of the tables outside of aggregates.
     fn admits(&self, _column: &Expr) -> bool {
         true
     }
 }
 
-/// Whether the tables have been asked already.
+/// Order of the alias lookup and the search in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AliasOrder {
     BeforeTables,
     AfterTables,
 }
 
-/// What becomes of a literal.
+/// Treatment of a literal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Literals {
-    /// A parameter where possible.
+    /// Becomes a parameter where possible.
     Lift,
-    /// A constant; the plan depends on it.
+    /// Becomes a constant, on which the plan depends.
     Pin,
 }
 
-/// Binds expressions over one scope.
+/// A binder of the expressions of one clause, over one scope.
 pub struct Binder<'b> {
     pub ctx: &'b PlanContext<'b>,
     pub scope: &'b Scope,
     pub clause: Clause,
-    /// Collects the aggregates found; None where the clause allows none.
+    /// Collects the aggregates found; `None` if the clause allows none.
     pub aggregates: Option<&'b RefCell<Vec<Collected>>>,
-    /// The expression is in an argument of an aggregate: another one of the same query is an error (1111).
+    /// The expression is in an argument of an aggregate, where another aggregate of the same query is an
+    /// error (1111).
     pub within_aggregate: bool,
-    /// Select items that names may mean.
+    /// Select items that names may refer to.
     pub aliases: Option<&'b dyn Aliases>,
-    /// Select items that names in subqueries may mean, when the tables here have no such column.
+    /// Select items that names in subqueries may refer to, if the tables have no such column.
     pub aliases_within: Option<&'b dyn Aliases>,
-    /// Whether names may mean columns of the tables.
+    /// Names may refer to columns of the tables.
     pub tables_visible: bool,
-    /// VALUES(column) is the column this many slots on; None where VALUES is refused.
+    /// VALUES(column) is the column this many slots later; `None` if VALUES is not allowed.
     pub values_offset: Option<usize>,
-    /// Common tables that subqueries may name.
+    /// Common table expressions that subqueries may name.
     pub with: Option<&'b CommonTables<'b>>,
-    /// The query around: what it sees can be named when nothing here has the name.
+    /// The binder of the outer query, for names that are not found here.
     pub outer: Option<&'b Binder<'b>>,
-    /// Collects the window functions found; None where they are an error (4015).
+    /// Collects the window functions found; `None` if they are an error (4015).
     pub windows: Option<&'b Windows<'b>>,
-    /// False where nobody runs them: a data change's own expressions, defaults.
+    /// False if subqueries would never be run: in a data change's own expressions, in defaults.
     pub subqueries_allowed: bool,
 }
 
-/// Error 1235.
+/// Returns error 1235.
 pub fn not_supported(what: &str) -> SqlError {
     SqlError::not_supported(what)
 }
 
-/// The item that a number in ORDER BY or GROUP BY means; None when the literal is no number.
+/// Returns the item to which a number in ORDER BY or GROUP BY refers, or `None` if the literal is not a
+/// number.
 pub fn item_position(
     ctx: &PlanContext<'_>,
     literal: &ast::Literal,
@@ -133,7 +135,7 @@ pub fn item_position(
     position(n, count, clause).map(Some)
 }
 
-/// Error 1054 for a negative number in ORDER BY or GROUP BY, which means no item.
+/// Returns error 1054 for a negative number in ORDER BY or GROUP BY, which refers to no item.
 pub fn refuse_negative(expr: &ast::Expr, clause: Clause) -> SqlResult<()> {
     if let ast::Expr::Unary { op: ast::UnaryOp::Negate, expr } = expr
         && let ast::Expr::Literal(ast::Literal {
@@ -146,8 +148,8 @@ pub fn refuse_negative(expr: &ast::Expr, clause: Clause) -> SqlResult<()> {
     Ok(())
 }
 
-/// The item that a parameter in ORDER BY or GROUP BY means; None when its value is no number. A plan that
-/// depends on it serves once.
+/// Returns the item to which a parameter in ORDER BY or GROUP BY refers, or `None` if its value is not a
+/// number. A plan that depends on the parameter is used once.
 pub fn param_position(
     ctx: &PlanContext<'_>,
     n: u32,
@@ -163,8 +165,8 @@ pub fn param_position(
     }
 }
 
-/// A condition, in whose IS NULL a DATE or DATETIME column that is NOT NULL passes with its zero date, as far
-/// as `is_required` says that of its number.
+/// Rewrites IS NULL in a condition so that it accepts the zero date of a DATE or DATETIME column that is NOT
+/// NULL. `is_required` says which columns are NOT NULL.
 pub fn with_zero_dates(condition: Expr, is_required: &dyn Fn(usize) -> bool) -> SqlResult<Expr> {
     let each = |items: Vec<Expr>| {
         items.into_iter().map(|item| with_zero_dates(item, is_required)).collect::<SqlResult<Vec<_>>>()
@@ -187,14 +189,14 @@ pub fn with_zero_dates(condition: Expr, is_required: &dyn Fn(usize) -> bool) -> 
     }
 }
 
-/// Error 1054 for a number that no item has.
+/// Returns error 1054 for a number to which no item corresponds.
 fn position(n: i64, count: usize, clause: Clause) -> SqlResult<usize> {
     let found = usize::try_from(n).ok().filter(|n| (1..=count).contains(n));
     let error = || SqlError::new(ErrorCode::BadField, format!("Unknown column '{n}' in '{}'", clause.text()));
     found.map(|n| n - 1).ok_or_else(error)
 }
 
-/// Error 1241 for a row where a value is wanted.
+/// Returns error 1241 for a row in place of a single value.
 pub fn one_column(expr: Expr) -> SqlResult<Expr> {
     match expr {
         Expr::Row(_) => Err(SqlError::new(ErrorCode::OperandColumns, "Operand should contain 1 column(s)")),
@@ -203,7 +205,7 @@ pub fn one_column(expr: Expr) -> SqlResult<Expr> {
 }
 
 impl<'b> Binder<'b> {
-    /// A binder for one clause.
+    /// Creates a binder for one clause.
     pub fn new(ctx: &'b PlanContext<'b>, scope: &'b Scope, clause: Clause) -> Binder<'b> {
         Binder {
             ctx,
@@ -222,7 +224,7 @@ impl<'b> Binder<'b> {
         }
     }
 
-    /// A condition: literals compared with something become parameters.
+    /// Binds a condition. Literals in comparisons become parameters.
     pub fn condition(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         let condition = self.condition_of_padded(expr)?;
         if matches!(self.clause, Clause::Where | Clause::On) {
@@ -232,18 +234,19 @@ impl<'b> Binder<'b> {
         }
     }
 
-    /// The same of an ON where an outer join adds rows of NULLs: IS NULL has no second meaning there.
+    /// Binds the condition of an ON whose join adds NULL-padded rows. There IS NULL does not accept zero
+    /// dates.
     pub fn condition_of_padded(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         let literals = if self.lifts() { Literals::Lift } else { Literals::Pin };
         one_column(self.predicate(expr, literals)?)
     }
 
-    /// A value to be stored: a literal becomes a parameter.
+    /// Binds a value to be stored. A literal becomes a parameter.
     pub fn value(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         match expr {
             ast::Expr::Literal(literal) => self.literal(literal, Literals::Lift),
-            // `k = k + 1`, `paid = paid + 12.50`: how many digits stand before the point decides nothing, and
-            // texts whose decimals have other scales have other plans ([`cohort_sql::Digest`]).
+            // `k = k + 1`, `paid = paid + 12.50`: the plan does not depend on the number of integer digits.
+            // Texts whose decimals have another scale have their own plans ([`cohort_sql::Digest`]).
             ast::Expr::Binary { op: op @ (ast::BinaryOp::Add | ast::BinaryOp::Subtract), left, right } => {
                 let (ast::Expr::Column(_), ast::Expr::Literal(literal)) = (&**left, &**right) else {
                     return self.bind(expr);
@@ -261,12 +264,12 @@ impl<'b> Binder<'b> {
         }
     }
 
-    /// Any other expression: literals are pinned.
+    /// Binds any other expression. Literals are pinned.
     pub fn expression(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         one_column(self.bind(expr)?)
     }
 
-    /// LIMIT: an unsigned number that becomes a parameter.
+    /// Binds a LIMIT: an unsigned number that becomes a parameter.
     pub fn limit(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         match expr {
             ast::Expr::Literal(literal) => self.literal(literal, Literals::Lift),
@@ -274,12 +277,13 @@ impl<'b> Binder<'b> {
         }
     }
 
-    /// The DEFAULT of a column, as an expression over rows that begin at a slot; error 1364 when it has none.
+    /// Returns the DEFAULT of a column, as an expression over rows that begin at a slot. Error 1364 if it has
+    /// none.
     pub fn default_of(&self, table: &Arc<Table>, column: usize, first_slot: usize) -> SqlResult<Expr> {
         let column = &table.columns[column];
         match &column.default {
             DefaultValue::Value(value) => {
-                // A stored moment is a local time for the session.
+                // A stored timestamp is shown in the session's time zone.
                 let zone: &dyn TimeZone = &self.ctx.names.env().time_zone;
                 Ok(Expr::constant(match value {
                     Value::Timestamp(0) => Value::DateTime(DateTime::default()),
@@ -343,9 +347,9 @@ impl<'b> Binder<'b> {
         }
     }
 
-    /// Whether a column is one of a table, and NOT NULL there.
+    /// Returns true if a column belongs to a table and is NOT NULL there.
     fn is_required(&self, column: usize) -> bool {
-        // It may be of a query around; an aggregate's is of none.
+        // The column may belong to an outer query. The column of an aggregate belongs to no scope.
         let binders = std::iter::successors(Some(self), |binder| binder.outer);
         let Some(scope) = binders.map(|binder| binder.scope).find(|scope| scope.holds(column)) else {
             return false;
@@ -456,7 +460,7 @@ impl<'b> Binder<'b> {
         let env = self.ctx.names.env();
         match expr {
             ast::Expr::Cast { expr, to } => {
-                // A type that cannot be is told before a column that is not there.
+                // An invalid type is reported before an unknown column.
                 let to = convert::cast_type(to, expr, env)?;
                 cast(self.bind(expr)?, to, env)
             }
@@ -507,15 +511,15 @@ impl<'b> Binder<'b> {
         Ok(self.of_definer(name, call))
     }
 
-    /// CURRENT_USER() and CURRENT_ROLE() name the account that the query of a view runs with, not the one
-    /// that reads the view.
+    /// Replaces CURRENT_USER() and CURRENT_ROLE() in a view by the account whose privileges the view uses,
+    /// not the reader's account.
     fn of_definer(&self, name: &str, call: Expr) -> Expr {
         let (is_user, is_role) = (name == "current_user", name == "current_role");
         if !is_user && !is_role {
             return call;
         }
         let Some((user, host)) = self.ctx.names.definer() else { return call };
-        // The definer is a role: there is no user.
+        // If the definer is a role, there is no user.
         let (user, role) = if host.is_empty() { (String::new(), Some(user)) } else { (user, None) };
         let value = match is_user {
             true => Value::text(format!("{user}@{host}")),
@@ -524,7 +528,8 @@ impl<'b> Binder<'b> {
         Expr::typed_constant(value, call.ty())
     }
 
-    /// The name is an argument: the session finds the sequence when a value is asked for.
+    /// Binds a sequence function. The sequence's name is an argument, and the session looks it up at
+    /// evaluation.
     fn sequence(&self, call: &ast::SequenceCall) -> SqlResult<Expr> {
         let names = self.ctx.names;
         let schema = call.name.db.as_deref().or(names.current_schema());
@@ -544,11 +549,11 @@ impl<'b> Binder<'b> {
     fn placeholder(&self, index: u32) -> Expr {
         let index = index as usize;
         let ty = match self.ctx.params.get(index) {
-            // An integer has the widest type: the next execution may bind a longer one.
+            // An integer has the widest type, because the next execution may bind a longer one.
             Some(Value::Int(_)) if self.ctx.source == ParamSource::Placeholders => {
                 ExprType::bigint(21).with_nullable(false)
             }
-            // A fraction has all its digits, whatever its value is.
+            // A fraction has the maximum number of digits, whatever its value.
             Some(Value::DateTime(d)) if d.micros != 0 && self.ctx.source == ParamSource::Placeholders => {
                 ExprType::datetime(6).with_nullable(false)
             }
@@ -629,8 +634,8 @@ impl<'b> Binder<'b> {
         }
     }
 
-    /// A column that a name in a subquery of this clause means: one of the tables, those of a HAVING too, or
-    /// else a select item without aggregates (error 1247).
+    /// Returns the column that a name in a subquery of this clause refers to: a column of the tables (also in
+    /// HAVING), otherwise a select item without aggregates (error 1247).
     fn column_within(&self, name: &ast::ColumnRef, in_aggregate: bool) -> SqlResult<Option<Expr>> {
         if let Some(slot) = self.scope.find(name, self.clause)? {
             let column = self.read_slot(name, slot)?;
@@ -661,7 +666,7 @@ impl<'b> Binder<'b> {
         self.ctx.read_column(self.scope, slot)
     }
 
-    /// A column that a name means here, not in a query around.
+    /// Returns the column that a name refers to in this query, not in an outer one.
     fn own_column(&self, name: &ast::ColumnRef) -> SqlResult<Option<Expr>> {
         if self.within_aggregate
             && let Some(slot) = self.scope.find(name, self.clause)?
@@ -701,7 +706,7 @@ impl<'b> Binder<'b> {
 
     fn values_function(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
         let mut around = std::iter::successors(Some(self), |binder| binder.outer);
-        // In a subquery it is the row of the data change around.
+        // In a subquery, VALUES() refers to the row of the enclosing data change.
         if let Some(change) = around.find(|binder| binder.values_offset.is_some())
             && !std::ptr::eq(change, self)
         {
@@ -709,7 +714,7 @@ impl<'b> Binder<'b> {
         }
         let slot = self.scope.column(name, self.clause)?;
         let column = self.scope.slot(slot);
-        // Elsewhere than in ON DUPLICATE KEY UPDATE there is no new row.
+        // Outside of ON DUPLICATE KEY UPDATE there is no new row.
         let Some(offset) = self.values_offset else { return Ok(Expr::null()) };
         Ok(Expr::column(slot + offset, column.ty.clone(), column.full_name.clone()))
     }

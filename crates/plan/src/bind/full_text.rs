@@ -1,4 +1,4 @@
-//! MATCH .. AGAINST: which FULLTEXT index has just these columns.
+//! MATCH .. AGAINST: finds the FULLTEXT index on exactly these columns.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Binder<'_> {
                 return Err(wrong_columns());
             }
             base = Some((first, table));
-            // A column that is named twice is asked once.
+            // A column named twice counts once.
             if !wanted.contains(&n) {
                 wanted.push(n);
                 bound.push(column);
@@ -65,9 +65,9 @@ impl Binder<'_> {
         match_against(bound, self.expression(text)?, mode, source)
     }
 
-    /// The column of a base table that has the number, here or in a query around: the number of the table's
-    /// first column, the table, and which of its columns it is. Of views and derived tables it is seen where
-    /// they become a part of their query.
+    /// Finds the base table column with this number, here or in an outer query. Returns the number of the
+    /// table's first column, the table, and the ordinal. Looks through views and derived tables that are
+    /// merged.
     fn base_column(&self, number: usize) -> SqlResult<(usize, Arc<Table>, usize)> {
         let mut binder = self;
         while !binder.scope.holds(number) {

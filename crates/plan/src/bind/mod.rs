@@ -1,12 +1,11 @@
-//! Names of the AST -> columns by number, types and functions.
+//! Binding: resolves the names of the AST to numbered columns, types and functions.
 //!
-//! Every column of a statement has a number of its own: table n of a [`Scope`] has the numbers from
-//! `tables[n].first_slot` on, one per column in the order of the table; results of queries and aggregates
-//! have theirs.
+//! Every column of a statement has its own number. The columns of table n of a [`Scope`] are numbered from
+//! `tables[n].first_slot` on, in table order. Query results and aggregates have their own numbers.
 //!
-//! Literals and parameters: a literal with an ordinal is a parameter of the cached plan where the plan does
-//! not depend on its value ([`Binder::condition`], [`Binder::value`]); everywhere else it is a constant and
-//! its value is *pinned*: the plan serves only statements with the same value in that place.
+//! Literals and parameters: a literal with an ordinal becomes a parameter of the cached plan if the plan does
+//! not depend on its value ([`Binder::condition`], [`Binder::value`]). Everywhere else it is a constant and
+//! its value is *pinned*: the plan is reused only by statements with the same value in that place.
 
 mod aggregate;
 pub mod convert;

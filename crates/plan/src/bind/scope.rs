@@ -1,4 +1,4 @@
-//! The tables that names may mean.
+//! [`Scope`]: the tables that names may refer to.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,56 +14,56 @@ use crate::block::{CommonTable, Query};
 use crate::meaning::Meanings;
 use crate::names::{Names, VirtualDefinition};
 
-/// What `PlanContext::params` holds.
+/// The origin of the values in `PlanContext::params`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamSource {
-    /// The literals of the text: a literal may become a parameter of the plan.
+    /// The literals of the text; a literal may become a parameter of the plan.
     Literals,
     /// The values bound to `?`; literals are constants.
     Placeholders,
 }
 
-/// Numbers below are those of the row that a data change works on: its columns, and the new row behind them.
+/// Smaller numbers are reserved for the row of a data change: its columns, followed by those of the new row.
 const FIRST_COLUMN: usize = 1 << 20;
 
-/// Whether a column is one of the row that a data change works on.
+/// Returns true if a column belongs to the row of a data change.
 pub fn is_of_changed_row(column: usize) -> bool {
     column < FIRST_COLUMN
 }
 
-/// What planning reads, and what it finds out about the statement as a whole.
+/// Planning input, and facts that planning collects about the statement as a whole.
 pub struct PlanContext<'p> {
     /// The session, the catalog and the privileges.
     pub names: &'p dyn Names,
-    /// Values of parameters; their types decide how they compare.
+    /// Values of parameters; their types determine how they compare.
     pub params: &'p [Value],
     pub source: ParamSource,
-    /// Ordinals of literals whose value the plan depends on.
+    /// Ordinals of the literals whose values the plan depends on.
     pub pins: RefCell<Vec<u32>>,
-    /// False when the plan depends on something else that changes: the types of user variables.
+    /// False if the plan depends on something else that may change: the types of user variables.
     pub reusable: Cell<bool>,
-    /// Off while the query of a view is bound: its literals are not the statement's.
+    /// False while the query of a view is bound, because its literals are not those of the statement.
     pub(crate) lifts_literals: Cell<bool>,
-    /// What names mean, when somebody wants to know.
+    /// Records the meanings of names, if the caller needs them.
     pub meanings: RefCell<Option<Meanings>>,
-    /// The number of the next column that a table, a query or an aggregate brings.
+    /// Number of the next column of a table, query or aggregate.
     next_column: Cell<usize>,
-    /// The number of the next SELECT, as EXPLAIN shows it.
+    /// Number of the next SELECT in EXPLAIN.
     next_block: Cell<u32>,
-    /// Subqueries of expressions, by their number.
+    /// Subqueries in expressions, by number.
     pub subqueries: RefCell<Vec<Query>>,
-    /// Common tables that are named, by their number.
+    /// Referenced common table expressions, by number.
     pub common: RefCell<Vec<CommonTable>>,
 }
 
-/// Where a table's rows come from.
+/// The source of a table's rows.
 #[derive(Clone)]
 pub enum Relation {
     Base(Arc<Table>),
-    /// Computed by the server.
+    /// A virtual table, computed by the server.
     Virtual(Arc<dyn VirtualDefinition>),
     View(Arc<View>),
-    /// A query in FROM, or a common table.
+    /// A query in FROM, or a common table expression.
     Derived,
 }
 
@@ -72,47 +72,47 @@ pub enum Relation {
 pub struct ScopeColumn {
     pub name: Arc<str>,
     pub ty: ExprType,
-    /// As messages show it: `` `db`.`t`.`a` ``.
+    /// As shown in messages: `` `db`.`t`.`a` ``.
     pub full_name: Arc<str>,
-    /// Only found with its table's name: merged into another by USING, or INVISIBLE.
+    /// Found only if qualified with its table's name: merged into another column by USING, or INVISIBLE.
     pub hidden: bool,
-    /// Left out of `*`.
+    /// Excluded from `*`.
     pub invisible: bool,
 }
 
-/// A table of the scope.
+/// A table in scope.
 #[derive(Clone)]
 pub struct ScopeTable {
     pub relation: Relation,
-    /// Schema of the table; none for derived ones.
+    /// Schema of the table; `None` for derived tables.
     pub schema: Option<Arc<str>>,
     /// Alias, or else the name.
     pub name: Arc<str>,
     pub columns: Vec<ScopeColumn>,
     /// Slot of the first column.
     pub first_slot: usize,
-    /// A base table that the statement names through a view.
+    /// The view through which the statement names this base table.
     pub view: Option<Arc<View>>,
-    /// Of a view or derived table that becomes a part of the query around: what its columns are.
+    /// For a merged view or derived table: the origins of its columns.
     pub merged: Option<Arc<[MergedColumn]>>,
 }
 
-/// A column of a view or derived table that becomes a part of the query around.
+/// A column of a view or derived table that is merged into the outer query.
 pub struct MergedColumn {
     pub meta: ColumnMeta,
-    /// The column of a base table that it is, behind the number of that table's first column.
+    /// The base table column that it is, preceded by the number of that table's first column.
     pub base: Option<(usize, Arc<Table>, usize)>,
 }
 
-/// What a statement needs on the columns of a scope that it reads.
+/// The privilege required on the columns that a statement reads in a scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
     /// SELECT.
     #[default]
     Stored,
-    /// INSERT: they are those of the row that it makes.
+    /// INSERT, because they are columns of the new row.
     NewRow,
-    /// Nothing: expressions of the table read them, whoever writes the row.
+    /// None, because the table's own expressions read them, whichever account writes the row.
     OfTable,
 }
 
@@ -120,14 +120,13 @@ pub enum Reading {
 #[derive(Clone, Default)]
 pub struct Scope {
     pub tables: Vec<ScopeTable>,
-    /// Slots of `*`: of each table in turn, but for a join with USING, where the columns in common come first
-    /// and once.
+    /// Slots of `*`: those of each table in turn, except that USING puts the common columns first, once each.
     pub star: Vec<usize>,
     pub reading: Reading,
 }
 
 impl<'p> PlanContext<'p> {
-    /// A context of one statement.
+    /// Creates the context of a statement.
     pub fn new(names: &'p dyn Names, params: &'p [Value], source: ParamSource) -> PlanContext<'p> {
         PlanContext {
             names,
@@ -144,26 +143,26 @@ impl<'p> PlanContext<'p> {
         }
     }
 
-    /// Numbers for so many columns, which nothing else of the statement has.
+    /// Allocates `count` column numbers, unique in the statement.
     pub fn new_columns(&self, count: usize) -> usize {
         let first = self.next_column.get();
         self.next_column.set(first + count);
         first
     }
 
-    /// The number of the next SELECT.
+    /// Allocates the number of the next SELECT.
     pub(crate) fn new_block(&self) -> u32 {
         self.next_block.replace(self.next_block.get() + 1)
     }
 
-    /// Called by what may call itself: fails when the stack has no room for another level, or nobody waits
-    /// for the statement any more.
+    /// Must be called by recursive functions. Fails if the stack is nearly exhausted, or if the statement was
+    /// killed or timed out.
     pub(crate) fn enter(&self) -> SqlResult<()> {
         check_stack()?;
         self.names.check_interrupt()
     }
 
-    /// The schema a name is in: error 1046 when it says none and there is no current database.
+    /// Returns the schema of a name. Error 1046 if it has none and there is no current database.
     pub fn schema_of<'n>(&'n self, name: &'n ast::ObjectName) -> SqlResult<&'n str> {
         match (&name.db, self.names.current_schema()) {
             (Some(db), _) => Ok(db),
@@ -172,13 +171,13 @@ impl<'p> PlanContext<'p> {
         }
     }
 
-    /// The base table of a name, on which the statement wants privileges: errors 1046 without a current
-    /// database, 1142 without the privileges, 1146 when there is none.
+    /// Returns the base table of a name, after checking the required privileges. Errors: 1046 without a
+    /// current database, 1142 without the privileges, 1146 if it does not exist.
     pub fn base_table(&self, name: &ast::ObjectName, wanted: Privileges) -> SqlResult<Arc<Table>> {
         self.names.base_table(self.schema_of(name)?, &name.name, wanted)
     }
 
-    /// The statement uses the column of a slot: error 1143.
+    /// Checks the privilege on the column of a slot. Error 1143.
     pub fn use_column(&self, scope: &Scope, slot: usize, how: Privilege) -> SqlResult<()> {
         let table = &scope.tables[scope.table_of(slot)];
         if let Some(view) = &table.view {
@@ -192,7 +191,8 @@ impl<'p> PlanContext<'p> {
         }
     }
 
-    /// The statement uses all columns without naming them: error 1142 when one of them may not be used.
+    /// Checks the privilege on a column that the statement uses without naming it. Error 1142 if it is
+    /// missing.
     pub fn use_unnamed(&self, scope: &Scope, slot: usize, how: Privilege) -> SqlResult<()> {
         let whole = |error: SqlError| match &scope.tables[scope.table_of(slot)].relation {
             Relation::Base(base) if error.code == ErrorCode::ColumnaccessDenied => {
@@ -209,20 +209,20 @@ impl<'p> PlanContext<'p> {
         self.use_column(scope, slot, how).map_err(whole)
     }
 
-    /// Somebody may want to know what names mean.
+    /// Records the meaning of a name, if requested.
     pub(crate) fn note(&self, note: impl FnOnce(&mut Meanings)) {
         if let Some(meanings) = &mut *self.meanings.borrow_mut() {
             note(meanings);
         }
     }
 
-    /// A reference to the column of a slot, which the statement reads: error 1143.
+    /// Returns a reference to the column of a slot, after checking the privilege to read it. Error 1143.
     pub fn read_column(&self, scope: &Scope, slot: usize) -> SqlResult<Expr> {
         self.use_read(scope, slot)?;
         Ok(scope.column_expr(slot))
     }
 
-    /// The statement reads the column of a slot, or what is told of it: error 1143.
+    /// Checks the privilege to read the column of a slot, or its metadata. Error 1143.
     pub(crate) fn use_read(&self, scope: &Scope, slot: usize) -> SqlResult<()> {
         match scope.reading {
             Reading::Stored => self.use_column(scope, slot, Privilege::Select),
@@ -233,7 +233,7 @@ impl<'p> PlanContext<'p> {
 }
 
 impl ScopeTable {
-    /// A base table under its alias or name.
+    /// Creates the entry of a base table under its alias or name.
     pub fn base(table: Arc<Table>, alias: Option<&str>, first_slot: usize) -> ScopeTable {
         let name: Arc<str> = alias.unwrap_or(&table.name.table).into();
         let schema: Arc<str> = table.name.schema.as_str().into();
@@ -270,14 +270,14 @@ impl ScopeTable {
 }
 
 impl Scope {
-    /// A scope of one base table.
+    /// Creates a scope of one base table.
     pub fn of_table(table: Arc<Table>, alias: Option<&str>) -> Scope {
         let mut scope = Scope::default();
         scope.push(ScopeTable::base(table, alias, 0));
         scope
     }
 
-    /// The scope of a table's own expressions, for rows that begin at a slot.
+    /// Creates the scope of a table's own expressions, for rows that begin at a slot.
     pub fn of_expressions(table: Arc<Table>, first_slot: usize) -> Scope {
         let mut scope = Scope { reading: Reading::OfTable, ..Scope::default() };
         scope.push(ScopeTable::base(table, None, first_slot));
@@ -290,42 +290,42 @@ impl Scope {
         self.tables.push(table);
     }
 
-    /// Number of slots of all tables.
+    /// Returns the number of slots of all tables.
     pub fn width(&self) -> usize {
         self.tables.last().map_or(0, |t| t.first_slot + t.columns.len())
     }
 
-    /// The column of a slot.
+    /// Returns the column of a slot.
     pub fn slot(&self, slot: usize) -> &ScopeColumn {
         let table = self.table_of(slot);
         let table = &self.tables[table];
         &table.columns[slot - table.first_slot]
     }
 
-    /// Whether a column is one of its tables'.
+    /// Returns true if a column belongs to one of its tables.
     pub fn holds(&self, slot: usize) -> bool {
         self.tables.iter().any(|t| (t.first_slot..t.first_slot + t.columns.len()).contains(&slot))
     }
 
-    /// The number of the table that a slot belongs to.
+    /// Returns the position of the table that a slot belongs to.
     pub fn table_of(&self, slot: usize) -> usize {
         self.tables.partition_point(|t| t.first_slot <= slot) - 1
     }
 
-    /// A reference to the column of a slot.
+    /// Returns a reference to the column of a slot.
     pub fn column_expr(&self, slot: usize) -> Expr {
         let column = self.slot(slot);
         Expr::column(slot, column.ty.clone(), column.full_name.clone())
     }
 
-    /// Whether a name may mean the column of a slot.
+    /// Returns true if a name may refer to the column of a slot.
     pub fn is_named(&self, slot: usize, name: &ast::ColumnRef) -> bool {
         let table = &self.tables[self.table_of(slot)];
         table.matches(name.db.as_deref(), name.table.as_deref())
             && same_name(&self.slot(slot).name, &name.name)
     }
 
-    /// The slot of a column if exactly one table has it; error 1052 when several have.
+    /// Returns the slot of a column if exactly one table has it. Error 1052 if several have.
     pub fn find(&self, name: &ast::ColumnRef, clause: Clause) -> SqlResult<Option<usize>> {
         let mut found = None;
         for table in self.tables.iter().filter(|t| t.matches(name.db.as_deref(), name.table.as_deref())) {
@@ -341,17 +341,17 @@ impl Scope {
         Ok(found)
     }
 
-    /// The slot of a column; 1054 or 1052 with the clause's name.
+    /// Returns the slot of a column. Error 1054 or 1052, which names the clause.
     pub fn column(&self, name: &ast::ColumnRef, clause: Clause) -> SqlResult<usize> {
         self.find(name, clause)?.ok_or_else(|| unknown_column(name, clause))
     }
 
-    /// Slots of `*` that belong to some of the tables, given by number.
+    /// Returns the slots of `*` that belong to some of the tables, given by position.
     pub fn star_of(&self, tables: &[usize]) -> Vec<usize> {
         self.star.iter().copied().filter(|s| tables.contains(&self.table_of(*s))).collect()
     }
 
-    /// Slots of `t.*`; error 1051 when there is no such table.
+    /// Returns the slots of `t.*`. Error 1051 if there is no such table.
     pub fn table_star_slots(
         &self,
         name: &ast::ObjectName,
@@ -373,24 +373,24 @@ impl ScopeTable {
     }
 }
 
-/// Whether two column names are the same.
+/// Returns true if two column names are equal.
 pub fn same_name(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
 }
 
-/// `db.table.column` as written.
+/// Returns `db.table.column` as written.
 pub fn column_text(name: &ast::ColumnRef) -> String {
     let parts = [name.db.as_deref(), name.table.as_deref(), Some(name.name.as_str())];
     parts.into_iter().flatten().collect::<Vec<_>>().join(".")
 }
 
-/// Error 1054.
+/// Returns error 1054.
 pub fn unknown_column(name: &ast::ColumnRef, clause: Clause) -> SqlError {
     let text = format!("Unknown column '{}' in '{}'", column_text(name), clause.text());
     SqlError::new(ErrorCode::BadField, text)
 }
 
-/// Error 1052.
+/// Returns error 1052.
 pub fn ambiguous(name: &ast::ColumnRef, clause: Clause) -> SqlError {
     SqlError::new(
         ErrorCode::NonUniq,

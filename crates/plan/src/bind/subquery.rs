@@ -1,5 +1,5 @@
-//! Subqueries in expressions. A subquery is bound where it stands, and kept among the statement's subqueries;
-//! the expression has its number.
+//! Binds subqueries in expressions. A bound subquery is stored with the statement's subqueries; the
+//! expression holds its number.
 
 use cohort_expr::{CompareOp, Expr, ExprType, Subquery, SubqueryTest, TypeClass, compare_exprs, row};
 use cohort_sql::ast;
@@ -11,7 +11,7 @@ use crate::block::{Body, Limit, Query};
 use crate::query::bind_query;
 
 impl Binder<'_> {
-    /// Binds a subquery: its number and the types of its columns.
+    /// Binds a subquery. Returns its number and the types of its columns.
     fn subquery(&self, query: &ast::Query) -> SqlResult<(usize, Vec<ExprType>)> {
         if !self.subqueries_allowed {
             return Err(not_supported("subqueries here"));
@@ -83,7 +83,7 @@ impl Binder<'_> {
         let test = SubqueryTest::Quantified { operand: compared.left, op, all, how: compared.how };
         let reads_table = self.ctx.subqueries.borrow()[id].select().is_none_or(|s| s.from.is_some());
         let ty = match reads_table && is_membership && !all {
-            // MariaDB announces a BIGINT's width for IN.
+            // MariaDB reports the display width of BIGINT for IN.
             true => ExprType { length: 21, ..ExprType::boolean() },
             false => ExprType::boolean().with_nullable(nullable),
         };
@@ -92,7 +92,8 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
-    /// The items of a subquery become what a comparison makes of them: a year beside a date is a date.
+    /// Converts the items of a subquery as the comparison requires: a year compared with a date becomes a
+    /// date.
     fn make_ready(&self, id: usize, items: Vec<Expr>) -> SqlResult<()> {
         let mut known = self.ctx.subqueries.borrow_mut();
         let query = &mut known[id];
@@ -115,14 +116,15 @@ impl Binder<'_> {
     }
 }
 
-/// Whether an operand and the columns of a subquery compare as exact numbers, with the digits of their types.
+/// Returns true if operand and columns compare as exact numbers, with the digits of their types.
 fn are_exact(operand: &Expr, types: &[ExprType]) -> bool {
     let parts = if let Expr::Row(parts) = operand { parts.as_slice() } else { std::slice::from_ref(operand) };
     let is_exact = |ty: &ExprType| matches!(ty.class(), TypeClass::Int | TypeClass::Decimal);
     parts.iter().zip(types).all(|(part, ty)| is_exact(&part.ty()) && is_exact(ty))
 }
 
-/// Drops what does not decide whether there is a row: MariaDB does not evaluate the items of EXISTS either.
+/// Drops everything that does not affect whether there is a row. MariaDB does not evaluate the items of
+/// EXISTS either.
 fn only_existence(query: &mut Query) {
     let (count, offset) = (&query.limit.count, &query.limit.offset);
     let is_some_rows = |count: &Expr| match count {

@@ -1,5 +1,4 @@
-//! Window functions in expressions. A function becomes a column of its own; the SELECT keeps what it is
-//! computed from.
+//! Binds window functions in expressions. A function becomes a column; the SELECT keeps the function itself.
 
 use cohort_expr::{Expr, ExprType, SortKey, TypeClass};
 use cohort_sql::ast;
@@ -9,13 +8,13 @@ use crate::bind::aggregate::refuse_windows;
 use crate::bind::expr::{Binder, not_supported};
 use crate::window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};
 
-/// The windows that a SELECT names, and the functions found so far.
+/// The named windows of a SELECT, and the window functions found so far.
 pub struct Windows<'w> {
     pub named: &'w [(String, ast::WindowSpec)],
     pub found: std::cell::RefCell<Vec<WindowUse>>,
 }
 
-/// A window with what it takes over from the one that it names.
+/// A window specification, including what it inherits from a named window.
 struct Spec<'s> {
     partition_by: &'s [ast::Expr],
     order_by: &'s [ast::OrderItem],
@@ -23,7 +22,7 @@ struct Spec<'s> {
 }
 
 impl<'w> Windows<'w> {
-    /// Of a SELECT; error 4010 when two have one name.
+    /// Creates the state for a SELECT. Error 4010 if two windows have the same name.
     pub(crate) fn new(named: &'w [(String, ast::WindowSpec)]) -> SqlResult<Windows<'w>> {
         for (n, (name, _)) in named.iter().enumerate() {
             if named[..n].iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
@@ -47,7 +46,7 @@ impl<'w> Windows<'w> {
         }
     }
 
-    /// The place of a named window among the first so many; error 4009.
+    /// Returns the position of a named window among the first `before`. Error 4009 if it is unknown.
     fn find(&self, name: &str, before: usize) -> SqlResult<usize> {
         let found = self.named[..before].iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
         found.ok_or_else(|| {
@@ -56,7 +55,7 @@ impl<'w> Windows<'w> {
         })
     }
 
-    /// A window with those that it goes on from, which come before it.
+    /// Resolves a window together with those it is based on, which must precede it.
     fn whole<'s>(&self, spec: &'s ast::WindowSpec, before: usize) -> SqlResult<Spec<'s>>
     where
         'w: 's,
@@ -213,7 +212,7 @@ impl Binder<'_> {
             return Ok(Frame { unit: FrameUnit::Range, start: FrameBound::UnboundedPreceding, end });
         };
         use ast::WindowBound as B;
-        // One that ends so many rows before it begins is just empty.
+        // A frame that ends a number of rows before it begins is valid and empty.
         let is_bad = matches!(
             (&frame.start, &frame.end),
             (B::UnboundedFollowing, _)
@@ -268,7 +267,7 @@ fn not_numeric() -> SqlError {
     SqlError::new(ErrorCode::WrongTypeForRangeFrame, "Numeric datatype is required for RANGE-type frame")
 }
 
-/// Errors 4101, 4102 and 4104 for what a percentile cannot be taken of.
+/// Returns errors 4101, 4102 and 4104 for invalid arguments of a percentile.
 fn check_percentile(
     function: &WindowFunction,
     partition: &[(Expr, Collation)],

@@ -1,4 +1,4 @@
-//! Query blocks of one base table, or of none, to direct plans.
+//! Builds direct plans: single-table fast paths for query blocks of one base table, or of none.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use cohort_types::{SqlResult, TypeKind, Value};
 use crate::plan::query::{DirectPlan, DirectTable, ExactStep, GroupPlan, SortItem, SortValue};
 use crate::plan::stored::StoredWay;
 
-/// The direct plan of a query that has one. The statement has no subqueries and no common tables.
+/// Returns the direct plan of a query, if it has one. The statement must have no subqueries and no common
+/// table expressions.
 pub(super) fn direct(query: &Query, stats: &dyn Statistics) -> SqlResult<Option<DirectPlan>> {
     let Body::Select(select) = &query.body else { return Ok(None) };
     let table = match &select.from {
@@ -33,10 +34,11 @@ pub(super) fn direct(query: &Query, stats: &dyn Statistics) -> SqlResult<Option<
     Ok((!suits_operators(&plan)).then_some(plan))
 }
 
-/// Rows up to which a fixed pipeline is the better way.
+/// Maximum estimated number of rows for which a fixed pipeline is faster.
 const ROWS_MAX: u64 = 2000;
 
-/// Whether operators do better: they read many rows by batches, filter and group them by columns, and spill.
+/// Returns true if operators are faster: they read many rows in batches, filter and group vectorized, and
+/// spill.
 fn suits_operators(plan: &DirectPlan) -> bool {
     let Some(table) = &plan.table else { return false };
     let is_streamed = plan.group.is_none() && plan.sort.is_empty() && !plan.distinct;
@@ -86,7 +88,7 @@ impl Direct<'_> {
             if let SortValue::Item(n) = item.value
                 && kept.get(n) == Some(&true)
             {
-                // Rows are in the order of what is shown.
+                // Rows are sorted by the displayed value.
                 item.value = SortValue::Expr(items[n].clone());
             }
         }
@@ -112,7 +114,7 @@ impl Direct<'_> {
         plan
     }
 
-    /// The expression over slots.
+    /// Converts column numbers in an expression to slots.
     fn place(&self, expr: &Expr) -> Expr {
         let (first, width) = self.table.map_or((0, 0), |table| (table.first, table.width));
         let aggregates = self.select.group.as_ref().map_or(&[][..], |group| &group.aggregates);
@@ -236,7 +238,7 @@ fn note_columns(
     }
 }
 
-/// The order that would save the sort, if it is one of columns in one direction.
+/// Returns the row order that would make the sort unnecessary, if the sort keys are columns in one direction.
 fn wanted_order(items: &[Expr], sort: &[SortItem], limit: &LimitCount, distinct: bool) -> WantedOrder {
     let mut wanted = WantedOrder::default();
     let constant = |e: &Option<Expr>| match e {
@@ -247,7 +249,7 @@ fn wanted_order(items: &[Expr], sort: &[SortItem], limit: &LimitCount, distinct:
         },
         _ => None,
     };
-    // A limit that becomes known later is most often a small page.
+    // A limit that is known only at execution is usually a small page.
     let assumed = limit.count.as_ref().map(|_| 100);
     if !distinct {
         wanted.limit = constant(&limit.count).or(assumed);

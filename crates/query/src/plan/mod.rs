@@ -1,11 +1,11 @@
-//! Plans that sessions share.
+//! Plans shared by sessions.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `query` | [`QueryPlan`]: what planning yields |
-//! | `direct` | queries of one table to fixed pipelines |
-//! | `stored` | [`StoredWay`]: direct plans that need no values of rows |
-//! | `shape` | what SHOW STATUS counts a plan's runs as |
+//! | `query` | [`QueryPlan`]: the result of planning |
+//! | `direct` | single-table fast paths |
+//! | `stored` | [`StoredWay`]: direct plans on stored rows, which decode no values |
+//! | `shape` | what SHOW STATUS counts for each run of a plan |
 
 mod direct;
 mod query;
@@ -22,12 +22,12 @@ pub use query::{DirectPlan, DirectTable, GroupPlan, PlanBody, QueryPlan, SortIte
 pub use shape::PlanShape;
 pub(crate) use stored::{Measure, MeasureOf, StoredWay};
 
-/// Binds and plans a query whose rows are shown.
+/// Binds and plans a query whose rows are sent to the client.
 pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {
     plan_bound(ctx, session, bind_query(ctx, &CommonTables::default(), None, query)?)
 }
 
-/// Binds and plans a query whose rows are stored, within the scope of the row of a data change.
+/// Binds and plans a query whose rows are stored. `row` is the scope of a data change's row.
 pub fn plan_query_within(
     ctx: &PlanContext<'_>,
     session: &SessionState,

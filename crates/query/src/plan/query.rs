@@ -1,11 +1,11 @@
-//! Plans of queries: immutable, shared by sessions, run with other parameters each time.
+//! Query plans: immutable, shared by sessions, and executed with different parameters each time.
 //!
 //! A query of one base table without subqueries has a *direct* plan, a fixed pipeline over one cursor. Any
 //! other query is a tree of operators ([`cohort_optimize::Plan`]).
 //!
 //! # Rows of a direct plan
-//! Column n of the table is in slot n; columns that nobody reads stay NULL. Behind the last one come, for a
-//! grouped SELECT, the results of its aggregates.
+//! Column n of the table is in slot n; columns that are not read stay NULL. In a grouped SELECT, the results
+//! of its aggregates follow.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use cohort_types::Collation;
 use crate::plan::shape::PlanShape;
 use crate::plan::stored::StoredWay;
 
-/// A query.
+/// A planned query.
 pub struct QueryPlan {
     pub body: PlanBody,
-    /// The result's columns.
+    /// Metadata of the result columns.
     pub columns: Vec<ColumnMeta>,
     pub types: Vec<ExprType>,
     /// INTO @a, @b.
     pub into: Vec<String>,
-    /// The query has a LIMIT of its own.
+    /// The query has its own LIMIT.
     pub has_limit: bool,
-    /// What its runs are counted as.
+    /// Status counters of its runs.
     pub shape: PlanShape,
 }
 
-/// What yields the rows.
+/// The executable part of a plan.
 pub enum PlanBody {
     Direct(Box<DirectPlan>),
     Tree(Box<Plan>),
@@ -42,16 +42,16 @@ pub enum PlanBody {
 /// A SELECT from one base table, or from none.
 pub struct DirectPlan {
     pub table: Option<DirectTable>,
-    /// Columns of the table.
+    /// Number of columns of the table.
     pub width: usize,
-    /// Conditions that read no table: when one fails there are no rows.
+    /// Conditions that read no table. If they fail, the result is empty.
     pub constant_filter: Option<Expr>,
     pub group: Option<GroupPlan>,
     pub having: Option<Expr>,
     pub items: Vec<Expr>,
-    /// The items that keep all digits they are computed with; empty when none does.
+    /// Items that keep all digits of their computation; empty if none does.
     pub kept: Vec<bool>,
-    /// The items are different columns, none of which needs conversion: values can be moved out of the row.
+    /// The items are distinct columns that need no conversion, so their values can be moved out of the row.
     pub items_move: bool,
     pub distinct: bool,
     pub sort: Vec<SortItem>,
@@ -59,32 +59,32 @@ pub struct DirectPlan {
     pub read: ReadMode,
     /// SQL_CALC_FOUND_ROWS.
     pub count_all: bool,
-    /// As EXPLAIN numbers it.
+    /// Number of the SELECT in EXPLAIN.
     pub block: u32,
-    /// How it runs over rows that need not become values.
+    /// Execution on stored rows, if possible.
     pub stored: Option<StoredWay>,
 }
 
 /// The table of a direct plan.
 pub struct DirectTable {
     pub table: Arc<Table>,
-    /// What the statement calls it: for EXPLAIN, and for LOCK TABLES.
+    /// Its name or alias in the statement, for EXPLAIN and LOCK TABLES.
     pub name: Arc<str>,
     pub access: Access,
     pub columns: Columns,
-    /// Asked of every row.
+    /// Evaluated for every row.
     pub filter: Option<Expr>,
-    /// What is left to do when the spans are exact; if that is less.
+    /// The reduced work if the spans are exact; `None` if nothing is saved.
     pub exact: Option<ExactStep>,
-    /// Rows that the planner expects.
+    /// Estimated number of rows.
     pub rows_estimate: u64,
 }
 
-/// A scan over spans that hold just the rows that the conditions they were made from let pass.
+/// A scan over exact spans, which contain only rows that satisfy the conditions they were made from.
 pub struct ExactStep {
     /// The other conditions.
     pub filter: Option<Expr>,
-    /// What they and the rest of the statement read.
+    /// Columns read by these conditions and by the rest of the statement.
     pub columns: Columns,
 }
 
@@ -94,7 +94,7 @@ pub struct SortItem {
     pub key: SortKey,
 }
 
-/// What a sort key is.
+/// The value of a sort key.
 pub enum SortValue {
     /// A column of the result.
     Item(usize),
@@ -102,25 +102,25 @@ pub enum SortValue {
     Expr(Expr),
 }
 
-/// GROUP BY, or aggregates without it.
+/// GROUP BY, or aggregation without it.
 pub struct GroupPlan {
-    /// None: one group, also of no rows.
+    /// Empty for a single group, which exists even without rows.
     pub keys: Vec<(Expr, Collation)>,
     pub aggregates: Vec<Aggregate>,
-    /// No ORDER BY was written: groups come in the order of their keys, as MariaDB's do.
+    /// Without ORDER BY, groups are returned in key order, as in MariaDB.
     pub sort_by_key: bool,
     /// There was a GROUP BY.
     pub explicit: bool,
 }
 
 impl QueryPlan {
-    /// Whether it reads any table, computed ones too.
+    /// Returns true if it reads any table, including virtual tables.
     pub fn reads_tables(&self) -> bool {
         self.shape.reads_tables
     }
 
-    /// Whether it yields the same rows whenever it is run in a statement: it reads no row of a data change,
-    /// and nothing that answers anew each time.
+    /// Returns true if it returns the same rows each time it runs in a statement: it reads no row of a data
+    /// change and nothing volatile.
     pub fn is_fixed(&self) -> bool {
         match &self.body {
             PlanBody::Direct(_) => true,
@@ -130,7 +130,7 @@ impl QueryPlan {
         }
     }
 
-    /// Its base tables, with what the statement calls them.
+    /// Returns its base tables with their names or aliases in the statement.
     pub fn tables(&self) -> Vec<(&Arc<Table>, &str)> {
         match &self.body {
             PlanBody::Direct(direct) => direct.table.iter().map(|t| (&t.table, &*t.name)).collect(),
@@ -142,7 +142,7 @@ impl QueryPlan {
         }
     }
 
-    /// Whether it locks rows, and whether for a change.
+    /// Returns the strongest lock mode of its tables.
     #[inline]
     pub fn locks(&self) -> ReadMode {
         match &self.body {
@@ -158,7 +158,7 @@ impl QueryPlan {
         }
     }
 
-    /// Tells the audit log which tables are read, and how.
+    /// Reports the tables that it reads, and their lock mode, to the audit log.
     pub fn tell_tables(&self, told: &AuditTables<'_>) {
         told.query(self.locks(), self.tables().iter().map(|(table, _)| &***table));
     }

@@ -1,16 +1,16 @@
-//! What stands out in a plan: found once, when it is made, and counted each time that it runs.
+//! [`PlanShape`]: properties of a plan that SHOW STATUS counts. Computed once, and counted at each run.
 
 use cohort_optimize::{Access, JoinMethod, Node, Plan, Spans};
 use cohort_trx::{Counted, SessionCounts};
 
 use crate::plan::query::{DirectPlan, PlanBody};
 
-/// How often a plan does what SHOW STATUS counts.
+/// Counts per run of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanShape {
-    /// Any of its tables is read as a whole, or rows are kept in a table without indexes.
+    /// Some table is read completely, or rows are kept in a temporary table without indexes.
     pub(crate) reads_whole_table: bool,
-    /// It reads any table, computed ones too.
+    /// It reads any table, including virtual tables.
     pub(crate) reads_tables: bool,
     scans: u64,
     ranges: u64,
@@ -19,7 +19,7 @@ pub struct PlanShape {
     temporary_tables: u64,
 }
 
-/// Where a table stands among those of its SELECT.
+/// Position of a table in its SELECT.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     First,
@@ -27,7 +27,7 @@ enum Place {
 }
 
 impl PlanShape {
-    /// The shape of a plan.
+    /// Computes the shape of a plan.
     pub fn of(body: &PlanBody) -> PlanShape {
         let mut shape = PlanShape::default();
         match body {
@@ -37,7 +37,7 @@ impl PlanShape {
         shape
     }
 
-    /// Counts a run.
+    /// Counts one run.
     pub(crate) fn count(&self, counts: &SessionCounts) {
         let all = [
             (Counted::SelectScan, self.scans),
@@ -84,12 +84,12 @@ impl PlanShape {
                     JoinMethod::Lookup(scan) => self.access(&scan.access, Place::Joined),
                     JoinMethod::Hash { right, .. } => self.joined(right),
                     JoinMethod::Loop { right, .. } => self.joined(right),
-                    // Its rows are made of the left one: it is asked by no key.
+                    // Its rows are computed from the left row; there is no key lookup.
                     JoinMethod::Json(_) => self.scanned(Place::Joined),
                 };
             }
             Node::Filter { input, .. } | Node::Gate { input, .. } => return self.node(input, place),
-            // A rollup sorts its rows.
+            // A rollup sorts its rows instead.
             Node::Aggregate(group) => {
                 self.temporary_tables += u64::from(!group.keys.is_empty() && !group.rollup);
             }
@@ -103,7 +103,7 @@ impl PlanShape {
         node.inputs().into_iter().for_each(|input| self.node(input, Place::First));
     }
 
-    /// What is kept for a join, to be gone through.
+    /// Counts a stored right side of a join, which is read completely.
     fn joined(&mut self, right: &Node) {
         let mut table = right;
         while let Node::Filter { input, .. } | Node::Gate { input, .. } = table {
@@ -148,7 +148,7 @@ impl PlanShape {
     }
 }
 
-/// The values of one key, no range: EXPLAIN calls it `const`, `eq_ref` or `ref`.
+/// Returns true for the values of a single key, without a range: `const`, `eq_ref` or `ref` in EXPLAIN.
 fn is_of_keys(spans: &[cohort_optimize::Span]) -> bool {
     matches!(spans, [one] if one.is_of_keys() && !one.eq.is_empty())
 }

@@ -1,9 +1,9 @@
-//! Direct plans over rows as they are stored.
+//! [`StoredWay`]: direct plans that work on stored rows.
 //!
-//! A plan that asks nothing of its rows but some columns makes no values of them: bytes go from the engine's
-//! entries to the client, are sorted as they lie there, or are added up. That holds for the rows of a
-//! snapshot that no condition is asked of, because the spans of the index answer all of them; whoever runs
-//! the plan finds that out. Everything else goes row by row.
+//! A plan that only reads some columns of its rows decodes no values: the bytes are copied from the engine's
+//! entries to the client, sorted in stored form, or added up. This requires a snapshot read in which the
+//! index spans guarantee all conditions. That is decided at execution; otherwise rows are processed one by
+//! one.
 
 use cohort_expr::{Aggregate, AggregateKind, Expr, Quantifier};
 use cohort_optimize::ReadMode;
@@ -11,37 +11,37 @@ use cohort_types::{ColumnType, LaneType, TypeKind};
 
 use crate::plan::query::{DirectPlan, GroupPlan, SortValue};
 
-/// What is done with rows.
+/// Operation on stored rows.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StoredWay {
-    /// Columns of the table are the result's. With DISTINCT these are the sort keys, too, in any order: equal
-    /// rows are neighbours.
+    /// The result consists of table columns. With DISTINCT, these are also the sort keys, in any order, so
+    /// that equal rows become adjacent.
     Columns {
         items: Box<[usize]>,
-        /// Of each sort item.
+        /// Column of each sort item.
         keys: Box<[usize]>,
     },
-    /// All rows are one group.
+    /// All rows form one group.
     Totals {
-        /// Of each aggregate.
+        /// One per aggregate.
         measures: Box<[Measure]>,
         /// Columns that are not aggregated have the values of the first row.
         reads_first_row: bool,
     },
 }
 
-/// What is gathered of an aggregate.
+/// Accumulation of one aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
     pub of: MeasureOf,
-    /// Of the column that it reads, which is 0 where it reads none.
+    /// The column that it reads; 0 if it reads none.
     pub column: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasureOf {
     Rows,
-    /// Rows where the column is not NULL.
+    /// Rows in which the column is not NULL.
     Present,
     Total,
     Least,
@@ -49,7 +49,7 @@ pub enum MeasureOf {
 }
 
 impl StoredWay {
-    /// None: the plan needs values.
+    /// Returns `None` if the plan needs decoded values.
     pub(super) fn of(plan: &DirectPlan) -> Option<StoredWay> {
         if plan.read != ReadMode::Snapshot {
             return None;
@@ -66,7 +66,7 @@ fn column_type(plan: &DirectPlan, column: usize) -> Option<&ColumnType> {
 }
 
 fn columns(plan: &DirectPlan) -> Option<StoredWay> {
-    // A TIMESTAMP is shown, and sorted, in the session's time zone.
+    // A TIMESTAMP is displayed and sorted in the session's time zone.
     let column = |expr: &Expr| match expr {
         Expr::Column(column) => {
             let ty = column_type(plan, column.ordinal)?;

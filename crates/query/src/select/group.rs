@@ -1,5 +1,5 @@
-//! GROUP BY and aggregates. A group is its first row, which answers for columns that are not aggregated
-//! (sql_mode without ONLY_FULL_GROUP_BY), and the state of each aggregate.
+//! GROUP BY and aggregates of direct plans. A group consists of its first row, from which unaggregated
+//! columns are taken (sql_mode without ONLY_FULL_GROUP_BY), and one state per aggregate.
 
 use cohort_expr::{AggregateState, SortKey, append_group_key, compare_rows, sort_rows};
 use cohort_run::Sorted;
@@ -28,7 +28,7 @@ pub(super) struct Groups<'p> {
 }
 
 impl<'p> Groups<'p> {
-    /// No group yet. `width`: slots of a row.
+    /// Creates an empty set. `width` is the number of slots of a row.
     pub(super) fn new(plan: &'p GroupPlan, width: usize) -> Groups<'p> {
         Groups { plan, width, groups: Vec::new(), by_key: HashMap::default(), key: Vec::new() }
     }
@@ -41,7 +41,7 @@ impl<'p> Groups<'p> {
         Ok(self.groups.len() - 1)
     }
 
-    /// The group of a row.
+    /// Returns the group of a row.
     fn group_of(&mut self, ctx: &StatementContext<'_>, row: &[Value]) -> SqlResult<usize> {
         if self.plan.keys.is_empty() {
             if self.groups.is_empty() {
@@ -62,7 +62,7 @@ impl<'p> Groups<'p> {
         Ok(n)
     }
 
-    /// Pushes one row per group: its first row and the answers of the aggregates.
+    /// Pushes one row per group: its first row, followed by the results of the aggregates.
     pub(super) fn finish(mut self, ctx: &mut StatementContext<'_>, sink: &mut dyn ScanSink) -> SqlResult<()> {
         if self.groups.is_empty() && !self.plan.explicit {
             self.start_group(ctx, vec![Value::Null; self.width])?;

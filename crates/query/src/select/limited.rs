@@ -1,5 +1,5 @@
-//! [`LimitedStorage`]: the rows of a transaction's tables under LIMIT ROWS EXAMINED. They are read one by
-//! one, and scans end once so many were looked at.
+//! [`LimitedStorage`]: reads a transaction's tables under LIMIT ROWS EXAMINED. Rows are read one by one, and
+//! scans end when the limit is reached.
 
 use cohort_expr::EvalContext;
 use cohort_optimize::{Node, Scan, VirtualScan};
@@ -21,7 +21,7 @@ impl<'s> LimitedStorage<'s> {
     }
 }
 
-/// What a scan has found: nothing if the limit ended it.
+/// Returns what a scan has found, or false if the limit ended it.
 pub(super) fn found_within(examined: &RowsExamined, found: SqlResult<bool>) -> SqlResult<bool> {
     match found {
         Err(error) if error.code == ErrorCode::QueryResultIncomplete && examined.is_over() => Ok(false),
@@ -29,12 +29,12 @@ pub(super) fn found_within(examined: &RowsExamined, found: SqlResult<bool>) -> S
     }
 }
 
-/// What the rows that are left out mean for the result.
+/// Effect of the unread rows on the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeftOut {
-    /// Rows come as they are found: those found so far are the result.
+    /// Rows are returned as they are found: those found so far are the result.
     Rest,
-    /// Groups and windows of some rows only would be wrong: there is no result.
+    /// Groups and windows over some of the rows would be wrong: the result is empty.
     All,
     /// Error 1028.
     Sort,
@@ -51,7 +51,7 @@ impl LeftOut {
         left_out
     }
 
-    /// Whether the rows that were found are the result; asked once the limit is used up.
+    /// Returns true if the rows found are the result. Called once the limit is reached.
     pub(super) fn keeps_rows(self) -> SqlResult<bool> {
         match self {
             LeftOut::Rest => Ok(true),

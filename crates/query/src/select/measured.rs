@@ -1,4 +1,4 @@
-//! [`MeasuredStorage`]: the rows of a transaction's tables, and what it took to read them.
+//! [`MeasuredStorage`]: reads a transaction's tables and measures the reads.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,11 +14,11 @@ use hashbrown::HashMap;
 
 use super::tree::{TrxStorage, passes};
 
-/// A storage whose reads are measured, scan by scan.
+/// A storage that measures each scan.
 pub(super) struct MeasuredStorage<'m, 's> {
     inner: TrxStorage<'s>,
     measures: &'m Measures,
-    /// By cursor.
+    /// Accumulators by cursor.
     tallies: HashMap<usize, Arc<Tally>>,
 }
 
@@ -27,14 +27,14 @@ impl<'m, 's> MeasuredStorage<'m, 's> {
         MeasuredStorage { inner, measures, tallies: HashMap::new() }
     }
 
-    /// Notes a read of a cursor that began at `start`, and the rows that passed.
+    /// Records a read of a cursor that began at `start`, and the number of rows that passed.
     fn note(&mut self, cursor: CursorId, start: Instant, read: u64, rows: u64) {
         let read = read + self.inner.take_examined(cursor);
         let nanos = nanos_since(start);
         self.tallies[&cursor.0].add(Measure { read, rows, nanos, ..Measure::default() });
     }
 
-    /// The same of a read of matches; each row whose matches were looked for is a loop.
+    /// Records a read of matches. Each looked-up row counts as a loop.
     fn note_matched(&mut self, cursor: CursorId, start: Instant, rows: u64) {
         let (read, loops) = self.inner.take_matched(cursor);
         let nanos = nanos_since(start);

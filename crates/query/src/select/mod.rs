@@ -1,16 +1,16 @@
-//! Runs query plans. Rows are pushed to the caller.
+//! Execution of query plans. Rows are pushed to the caller.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `scan` | direct plans: the rows of one table; conditions |
+//! | `scan` | direct plans: reads the rows of one table and applies conditions |
 //! | `group` | GROUP BY and aggregates of direct plans |
 //! | `output` | HAVING, projection, DISTINCT, ORDER BY, LIMIT of direct plans |
-//! | `stored` | direct plans over rows as they are stored: sent, or added up |
-//! | `stored_sort` | such rows in another order |
-//! | `tree` | trees of operators, and where their rows come from |
-//! | `limited` | the same under LIMIT ROWS EXAMINED |
-//! | `measured` | where those rows come from while they are measured |
-//! | `prepare` | metadata locks, and whether the tables are still those of the plan |
+//! | `stored` | direct plans on stored rows: sends columns, or adds rows up |
+//! | `stored_sort` | sorts stored rows |
+//! | `tree` | operator trees, and the storage that they read |
+//! | `limited` | that storage under LIMIT ROWS EXAMINED |
+//! | `measured` | that storage with measurements |
+//! | `prepare` | metadata locks, and the check that a plan is current |
 
 mod group;
 mod limited;
@@ -36,19 +36,20 @@ use crate::plan::{DirectPlan, PlanBody, PlanShape, QueryPlan};
 
 pub use prepare::{Freshness, lock_for_write, lock_names, lock_sequences, lock_tables, lock_views};
 
-/// Whether more rows are wanted.
+/// A sink's request to continue or to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     Continue,
     Stop,
 }
 
-/// Takes the rows of a query.
+/// Consumer of the rows of a query.
 pub trait RowSink {
-    /// A row; its values may be taken out. `hold`: what must be published before the client sees it.
+    /// Receives a row, whose values may be moved out. `hold`: the commit that must be published before the
+    /// client sees the row.
     fn row(&mut self, eval: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow>;
 
-    /// Rows as they are stored, of which these columns are the result's.
+    /// Receives stored rows, of which `columns` are the result.
     fn stored_rows(
         &mut self,
         eval: &EvalContext<'_>,
@@ -67,11 +68,11 @@ pub trait RowSink {
     }
 }
 
-/// Keeps all rows.
+/// A sink that keeps all rows.
 #[derive(Default)]
 pub struct Collect {
     pub rows: Vec<Vec<Value>>,
-    /// Stop after so many.
+    /// Maximum number of rows.
     pub rows_max: Option<u64>,
 }
 
@@ -84,7 +85,7 @@ impl RowSink for Collect {
     }
 }
 
-/// A limit for one execution.
+/// The LIMIT of one execution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub offset: u64,
@@ -92,7 +93,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Rows that have to be found, the skipped ones included.
+    /// Returns the number of rows to find, including skipped ones.
     pub(crate) fn reach(self) -> u64 {
         self.offset.saturating_add(self.count)
     }
@@ -103,25 +104,25 @@ impl Limits {
     }
 }
 
-/// How many rows there were.
+/// Row counts of a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RowCounts {
-    /// Rows sent.
+    /// Number of rows sent.
     pub sent: u64,
-    /// For FOUND_ROWS(): rows that came until the limit was reached, those of OFFSET included; without the
-    /// limit when SQL_CALC_FOUND_ROWS asked for it.
+    /// For FOUND_ROWS(): rows produced until the limit was reached, including those skipped by OFFSET;
+    /// without the limit under SQL_CALC_FOUND_ROWS.
     pub found: u64,
 }
 
-/// Runs a query; `limit_default` holds when it has no LIMIT of its own.
+/// Runs a query. `limit_default` applies if the query has no LIMIT.
 pub fn run_query(
     plan: &QueryPlan,
     ctx: &mut StatementContext<'_>,
     limit_default: u64,
     sink: &mut dyn RowSink,
 ) -> SqlResult<RowCounts> {
-    // What the transaction has written may rest on rows that are not hardened, and so may the absence of rows
-    // that a locking read has missed (I5).
+    // The transaction's own changes may depend on rows that are not durable. So may the absence of rows that
+    // a locking read looked for (I5).
     ctx.trx.reveal();
     let counts = run_within(plan, &[], ctx, limit_default, sink)?;
     ctx.session.rows_found.set(Some(counts.found));
@@ -168,7 +169,7 @@ pub fn count_sort(counts: &SessionCounts, sorted: Sorted) {
     }
 }
 
-/// All rows of the query of a statement.
+/// Returns all rows of a statement's query.
 pub fn rows(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
     let mut all = Collect::default();
     let counts = run_within(plan, &[], ctx, u64::MAX, &mut all)?;
@@ -176,7 +177,7 @@ pub fn rows(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<V
     Ok(all.rows)
 }
 
-/// All rows of a query that was bound within the scope of a row.
+/// Returns all rows of a query that was bound within the scope of `row`.
 pub fn rows_within(
     plan: &QueryPlan,
     row: &[Value],
@@ -187,7 +188,7 @@ pub fn rows_within(
     Ok(all.rows)
 }
 
-/// A plan is about to run.
+/// Counts the start of a run.
 fn begin(shape: &PlanShape, ctx: &StatementContext<'_>) {
     if shape.reads_whole_table {
         ctx.session.reads_whole_table.set(true);

@@ -1,4 +1,4 @@
-//! HAVING, projection, DISTINCT, ORDER BY, LIMIT.
+//! Output stage of direct plans: HAVING, projection, DISTINCT, ORDER BY, LIMIT.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -17,13 +17,13 @@ use crate::select::scan::ScanSink;
 use crate::select::stored::StoredScan;
 use crate::select::{Flow, Limits, RowCounts, RowSink, count_sort};
 
-/// Sorting keeps this many rows more than the limit before it throws the last away.
+/// Number of rows beyond the limit that a sort keeps before it drops the last ones.
 pub(super) const SORT_SLACK: usize = 1024;
 
-/// What a key in a hash table takes besides its bytes.
+/// Memory of a hash table key in addition to its bytes.
 pub(super) const KEY_BYTES: usize = 48;
 
-/// Computed texts from here on are charged while their row is there, and sent.
+/// Size from which on a computed text is charged while its row is held and sent.
 const LARGE_BYTES: usize = 64 << 10;
 
 /// The last stage of a SELECT.
@@ -31,12 +31,12 @@ pub(super) struct Output<'p> {
     pub(super) select: &'p DirectPlan,
     pub(super) sink: &'p mut dyn RowSink,
     pub(super) window: Window,
-    /// Values can be taken out of the row.
+    /// Values can be moved out of the row.
     moves: bool,
     distinct: Option<Distinct>,
     pub(super) sorter: Option<Sorter<'p>>,
     values: Vec<Value>,
-    /// Bytes charged for the large texts of `values`.
+    /// Bytes charged for the large texts in `values`.
     kept: usize,
 }
 
@@ -56,18 +56,18 @@ impl<'p> Output<'p> {
         }
     }
 
-    /// LIMIT 0, and nobody counts.
+    /// Returns true for LIMIT 0 without SQL_CALC_FOUND_ROWS.
     pub(super) fn is_full(&self) -> bool {
         self.window.limits.count == 0 && !self.select.count_all
     }
 
-    /// Rows that a scan will be asked for.
+    /// Returns the number of rows that will be read from a scan, if known.
     pub(super) fn rows_expected(&self) -> Option<u64> {
         let all = self.sorter.is_some() || self.distinct.is_some() || self.select.count_all;
         (!all && self.window.limits.count != u64::MAX).then(|| self.window.limits.reach())
     }
 
-    /// Sends what was kept for sorting.
+    /// Sends the rows kept for sorting.
     pub(super) fn finish(mut self, ctx: &mut StatementContext<'_>) -> SqlResult<RowCounts> {
         if let Some(sorter) = self.sorter.take() {
             for mut row in sorter.finish(ctx, self.select)? {
@@ -80,7 +80,7 @@ impl<'p> Output<'p> {
         Ok(RowCounts { sent, found: if self.select.count_all { passed } else { passed.min(limits.reach()) } })
     }
 
-    /// Counts a row in its final order against the limit and sends it.
+    /// Counts a row in its final order against the limit, and sends it.
     fn send(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
         let flow = self.window.send(ctx, values, self.sink)?;
         Ok(if self.select.count_all { Flow::Continue } else { flow })
@@ -109,7 +109,7 @@ impl<'p> Output<'p> {
             if let Some(Value::Str(text)) = self.values.last()
                 && text.bytes.len() >= LARGE_BYTES
             {
-                // Here, and in what is sent.
+                // Once here, and once in the reply.
                 let bytes = 2 * text.bytes.len();
                 ctx.eval.keep(bytes)?;
                 self.kept += bytes;
@@ -120,7 +120,7 @@ impl<'p> Output<'p> {
     }
 }
 
-/// An aggregate may have more digits than its type, such as a sum of quotients.
+/// Rounds an aggregate to its type: it may have more digits, such as a sum of quotients.
 fn with_digits_of(value: Value, decimals: u8) -> Value {
     match value {
         Value::Decimal(number) if number.scale() > decimals => {
@@ -139,7 +139,7 @@ impl ScanSink for Output<'_> {
         }
         let is_locking = self.select.read != ReadMode::Snapshot;
         if is_locking || (self.select.table.is_some() && ctx.trx.plain_reads_lock()) {
-            // The client learns of rows that may not be hardened yet (I5).
+            // The client sees rows that may not be durable yet (I5).
             ctx.trx.reveal();
         }
         let mut keys = Vec::new();
@@ -196,16 +196,16 @@ impl ScanSink for Output<'_> {
     }
 }
 
-/// OFFSET and LIMIT over rows in their final order.
+/// OFFSET and LIMIT, applied to rows in their final order.
 pub(super) struct Window {
     pub(super) limits: Limits,
-    /// Rows that came, before the limit.
+    /// Number of rows received, before the limit.
     passed: u64,
     sent: u64,
 }
 
 impl Window {
-    /// So many rows come: those of them that are sent.
+    /// Counts `rows` received rows and returns the range of them to send.
     pub(super) fn pass(&mut self, rows: usize) -> Range<usize> {
         let skipped = self.limits.offset.saturating_sub(self.passed).min(rows as u64) as usize;
         let sent = (self.limits.count - self.sent).min((rows - skipped) as u64) as usize;
@@ -214,12 +214,12 @@ impl Window {
         skipped..skipped + sent
     }
 
-    /// Whether no more is sent.
+    /// Returns true if no more rows are sent.
     pub(super) fn is_full(&self) -> bool {
         self.sent >= self.limits.count
     }
 
-    /// Rows that may come until no more is sent.
+    /// Returns the number of rows that can be received until no more are sent.
     pub(super) fn left(&self) -> u64 {
         self.limits.reach().saturating_sub(self.passed)
     }
@@ -246,7 +246,7 @@ impl Window {
     }
 }
 
-/// The rows seen, for DISTINCT.
+/// The rows seen so far, for DISTINCT.
 pub(super) struct Distinct {
     collations: Vec<Collation>,
     seen: HashSet<Vec<u8>, ahash::RandomState>,
@@ -258,7 +258,7 @@ impl Distinct {
         Distinct { collations, seen: HashSet::default(), key: Vec::new() }
     }
 
-    /// Whether no equal row came before.
+    /// Returns true if no equal row was seen before.
     pub(super) fn is_new(&mut self, ctx: &StatementContext<'_>, values: &[Value]) -> SqlResult<bool> {
         self.make_key(ctx, values)?;
         let before = self.seen.len();
@@ -279,18 +279,18 @@ impl Distinct {
     }
 }
 
-/// Rows to be sorted; those with equal keys stay in the order they came.
+/// Rows to sort. The sort is stable.
 pub(super) struct Sorter<'p> {
     sort: &'p [SortItem],
     rows: Vec<SortRow>,
-    /// Only the first so many matter.
+    /// Only this many first rows are needed.
     keep: usize,
 }
 
 struct SortRow {
-    /// The beginning of the first key, if that is a text: most rows are in the order of these.
+    /// Start of the first key, if it is a text. It decides most comparisons.
     front: Option<u64>,
-    /// Of the sort items that are expressions, in their order.
+    /// Values of the sort items that are expressions, in their order.
     keys: Vec<Value>,
     row: Vec<Value>,
 }
@@ -373,7 +373,7 @@ impl<'p> Sorter<'p> {
     }
 }
 
-/// Counts the sort of so many rows, of which the first `keep` matter.
+/// Counts a sort of `rows` rows, of which the first `keep` are needed.
 pub(super) fn count_sorted(ctx: &StatementContext<'_>, select: &DirectPlan, rows: usize, keep: usize) {
     let is_found = |table: &DirectTable| !matches!(table.access.spans, Spans::Full);
     let sorted = Sorted {

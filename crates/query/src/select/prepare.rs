@@ -1,7 +1,8 @@
-//! Before a query reads: metadata locks on its tables, and whether they are still those of the plan.
+//! Preparation of a query: locks the names of its tables (metadata locks) and checks that the plan is
+//! current.
 //!
-//! The lock is taken for autocommit reads too: a table dropped under a scan would have its key space freed,
-//! and the scan would end early.
+//! Autocommit reads need the locks, too: if a table were dropped during a scan, its index would be freed and
+//! the scan would end early.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +17,17 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use crate::guards::check_read_only;
 use crate::plan::QueryPlan;
 
-/// Whether the plan can be used.
+/// Result of the check that a plan is current.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
     Fresh,
-    /// A table was changed between planning and locking: plan again.
+    /// A table changed between planning and locking: the statement must be planned again.
     Stale,
 }
 
-/// Locks all names of a plan by `lock`. A deadlock with a DDL statement that goes through the same names in
-/// another order is nobody's fault: a transaction that has no names yet gives back what it has got, and is
-/// told to plan again. Not where the session has other locks, which it would keep.
+/// Locks all names of a plan by `lock`. A deadlock with a DDL statement that locks the same names in another
+/// order is resolved here: if the transaction held no names before, it releases those just taken and the
+/// statement is planned again. This is not done if the session has other locks, because it would keep them.
 pub fn lock_names(
     ctx: &mut StatementContext<'_>,
     lock: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<Freshness>,
@@ -61,7 +62,7 @@ pub fn lock_views(views: &[Arc<View>], ctx: &mut StatementContext<'_>) -> SqlRes
     Ok(if are_current { Freshness::Fresh } else { Freshness::Stale })
 }
 
-/// Locks the names of sequences, those that give numbers as tables that are written.
+/// Locks the names of sequences; those whose numbers are generated are locked like written tables.
 pub fn lock_sequences(
     sequences: &[(Arc<Table>, bool)],
     ctx: &mut StatementContext<'_>,
@@ -94,7 +95,8 @@ pub fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResul
     outcome
 }
 
-/// NOWAIT and WAIT n are about names, too: a table that another session has locked is not waited for longer.
+/// Returns the wait limit for names: NOWAIT and WAIT n also limit the wait for a table locked by another
+/// session.
 fn name_wait(mode: ReadMode) -> Option<Duration> {
     match mode.locks()? {
         WaitPolicy::NoWait => Some(Duration::ZERO),
@@ -108,7 +110,7 @@ fn lock_tables_now(
     tables: &[(&Arc<Table>, &str)],
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Freshness> {
-    // Rows that are locked for a change count as a change, as in MariaDB.
+    // Locking rows for a change counts as a change, as in MariaDB.
     if matches!(plan.locks(), ReadMode::LockExclusive(_)) {
         if tables.iter().any(|(table, _)| !table.is_temporary()) {
             check_read_only(ctx.session)?;
@@ -126,7 +128,7 @@ fn lock_tables_now(
     Ok(if is_fresh { Freshness::Fresh } else { Freshness::Stale })
 }
 
-/// Metadata locks of a data change.
+/// Takes the metadata locks of a data change.
 pub fn lock_for_write(
     (table, alias): (&Arc<Table>, &str),
     ctx: &mut StatementContext<'_>,

@@ -1,4 +1,4 @@
-//! Direct plans: the rows of one table, or one row without columns.
+//! Scans of direct plans: the rows of one table, or one row without columns.
 
 use std::time::Instant;
 
@@ -16,12 +16,12 @@ use crate::select::Flow;
 use crate::select::limited::found_within;
 use crate::select::stored::StoredScan;
 
-/// Takes the rows of a scan.
+/// Consumer of the rows of a scan.
 pub(super) trait ScanSink {
-    /// A row of the table; values may be taken out.
+    /// Receives a row of the table, whose values may be moved out.
     fn scanned(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow>;
 
-    /// Takes all rows as they are stored, in the plan's way.
+    /// Processes all rows in stored form, as the plan's `StoredWay` says.
     fn take_stored(
         &mut self,
         ctx: &mut StatementContext<'_>,
@@ -29,7 +29,7 @@ pub(super) trait ScanSink {
         scan: StoredScan<'_>,
     ) -> SqlResult<()>;
 
-    /// Takes the row of a clustered key as it is stored, in the plan's way; false if that takes a scan.
+    /// Processes the stored row of a clustered key. Returns false if a scan is needed instead.
     fn take_point(
         &mut self,
         _ctx: &mut StatementContext<'_>,
@@ -116,7 +116,8 @@ impl ScanSink for TimedSink<'_> {
     }
 }
 
-/// Without any copying: the cursor's row is the row. Yields how many rows the filter was asked of.
+/// Passes each row of the cursor without copying it. Returns the number of rows that the filter was evaluated
+/// on.
 fn each_row(
     filter: &Option<Expr>,
     width: usize,
@@ -155,7 +156,7 @@ fn each_row(
             }
         };
         if !found {
-            // Without a filter the row that is not there was counted, too.
+            // Without a filter, the missing row was counted, too.
             return Ok(seen - u64::from(filter.is_none()));
         }
         if sink.scanned(ctx, &mut row)? == Flow::Stop {

@@ -1,7 +1,7 @@
-//! Direct plans over rows as they are stored ([`StoredWay`]): columns are sent, rows are added up.
+//! Direct plans on stored rows ([`StoredWay`]): sends columns, or adds rows up.
 //!
-//! Rows come by batches of the engine. KILL and time limits are looked at once for each batch, which is what
-//! a scan reads before it looks, too.
+//! Rows arrive in batches of the engine. KILL and time limits are checked once per batch, which is also what
+//! a scan reads between two checks.
 
 use cohort_expr::{Aggregate, AggregateState, Gathered};
 use cohort_row::{Stored, TableCursor, read_point};
@@ -15,25 +15,25 @@ use crate::plan::{Measure, MeasureOf};
 use crate::select::Flow;
 use crate::select::output::Output;
 
-/// Steps that a row counts as: it may come from a disk.
+/// Evaluation steps that a row counts as. A row may be read from disk.
 const STEPS_OF_A_ROW: usize = 16;
 
-/// Rows that nobody has read yet.
+/// A scan that has not been read yet.
 pub(super) struct StoredScan<'s> {
     pub table: &'s OpenTable,
-    /// What the plan reads of a row.
+    /// Columns that the plan reads.
     pub columns: &'s Columns,
     pub cursor: TableCursor,
 }
 
-/// Counts rows, and looks for KILL and time limits.
+/// Counts rows, and checks for KILL and time limits.
 pub(super) fn rows_done(ctx: &StatementContext<'_>, rows: usize) -> SqlResult<()> {
     ctx.trx.check_killed()?;
     ctx.eval.steps(u32::try_from(rows * STEPS_OF_A_ROW).unwrap_or(u32::MAX))
 }
 
 impl Output<'_> {
-    /// Sends columns of rows in the order they come.
+    /// Sends columns of the rows in scan order.
     pub(super) fn send_stored(
         &mut self,
         ctx: &mut StatementContext<'_>,
@@ -59,7 +59,7 @@ impl Output<'_> {
         }
     }
 
-    /// Sends columns of the row of a clustered key, if there is one.
+    /// Sends columns of the row with a clustered key, if it exists.
     pub(super) fn send_point(
         &mut self,
         ctx: &mut StatementContext<'_>,
@@ -76,7 +76,7 @@ impl Output<'_> {
         self.send_rows(ctx, &columns, &[&row]).map(drop)
     }
 
-    /// Counts rows in their final order against the limit and sends them.
+    /// Counts rows in their final order against the limit, and sends them.
     pub(super) fn send_rows(
         &mut self,
         ctx: &mut StatementContext<'_>,
@@ -98,26 +98,26 @@ impl Output<'_> {
     }
 }
 
-/// The totals of all rows.
+/// Aggregates over all rows.
 pub(super) struct Totals {
     totals: Vec<Total>,
-    /// The first row, if it is wanted.
+    /// The first row, if needed.
     first: Option<Vec<Value>>,
     rows: u64,
 }
 
 struct Total {
     measure: Measure,
-    /// None: it reads no column.
+    /// `None` if it reads no column.
     reader: Option<LaneReader>,
     lane: Lane,
-    /// Of the least and the greatest its number.
+    /// The sum; for minimum and maximum, the number itself.
     total: i128,
     count: u64,
 }
 
 impl Totals {
-    /// Adds up the rows of a scan.
+    /// Aggregates the rows of a scan.
     pub(super) fn of(
         ctx: &mut StatementContext<'_>,
         measures: &[Measure],
@@ -149,17 +149,17 @@ impl Totals {
         Ok(all)
     }
 
-    /// How many rows there were.
+    /// Returns the number of rows.
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The first row, if it was wanted and there is one.
+    /// Returns the first row, if it was needed and exists.
     pub(super) fn take_first(&mut self) -> Option<Vec<Value>> {
         self.first.take()
     }
 
-    /// What the aggregates have gathered.
+    /// Returns the states of the aggregates.
     pub(super) fn states(&self, aggregates: &[Aggregate]) -> Vec<AggregateState> {
         aggregates.iter().zip(&self.totals).map(|(aggregate, total)| total.state(aggregate)).collect()
     }
@@ -195,7 +195,7 @@ impl Total {
         }
     }
 
-    /// Takes in what was read of so many rows.
+    /// Accumulates what was read from `rows` rows.
     fn add(&mut self, rows: usize) {
         let lane = &self.lane;
         let nulls = lane.nulls.iter().filter(|is_null| **is_null).count();
@@ -203,7 +203,7 @@ impl Total {
         let present = present.map(|(_, number)| *number);
         let found = match self.measure.of {
             MeasureOf::Rows | MeasureOf::Present => None,
-            // NULL is 0 in a lane.
+            // NULL is 0 in a vector.
             MeasureOf::Total => {
                 self.total += lane.numbers.iter().map(|number| i128::from(*number)).sum::<i128>();
                 None

@@ -1,13 +1,13 @@
-//! Rows as they are stored, in another order.
+//! Sorts stored rows.
 //!
 //! # Concepts
-//! The batches that a scan has read are kept. What is sorted are *places*, numbers of 128 bits: the first
-//! sort key's front ([`Field::front`]), the batch, the row in it. Most rows are told apart by their fronts,
-//! and numbers sort fast. Rows with the same front are compared by all keys afterwards; those that are equal
-//! stay in the order they came, because a place grows with each row.
+//! The batches read by a scan are kept. The sort works on *places*, 128-bit integers that consist of the
+//! front of the first sort key ([`Field::front`]), the batch number and the row number. Fronts distinguish
+//! most rows, and integers sort fast. Rows with equal fronts are then compared by all keys. The sort is
+//! stable, because places increase with each row.
 //!
-//! With DISTINCT the sort keys are the result's columns ([`StoredWay::Columns`]), so equal rows are
-//! neighbours, and the first one stays.
+//! With DISTINCT, the sort keys are the result columns ([`StoredWay::Columns`]), so equal rows become
+//! adjacent, and the first one is kept.
 //!
 //! [`Field::front`]: cohort_types::Field::front
 //! [`StoredWay::Columns`]: crate::plan::StoredWay::Columns
@@ -24,30 +24,30 @@ use crate::select::Flow;
 use crate::select::output::{Output, SORT_SLACK, count_sorted};
 use crate::select::stored::StoredScan;
 
-/// Places that are sorted without a look at KILL: less than a millisecond.
+/// Number of places sorted between two checks for KILL: less than a millisecond.
 const SORTED_AT_ONCE: usize = 8192;
-/// Single rows are kept in batches of this size.
+/// Size of the batches in which single rows are kept.
 const LOOSE_BYTES_MAX: usize = 1 << 20;
-/// Rows that are sent at once.
+/// Number of rows sent at once.
 const SENT_AT_ONCE: usize = 1024;
 
-/// Rows to be sorted.
+/// Rows to sort.
 struct StoredSorter<'s> {
     sort: &'s [SortItem],
     /// The sort keys.
     keys: StoredColumns<'s>,
-    /// Of the first one.
+    /// Front encoding of the first key.
     fronts: Fronts,
     is_distinct: bool,
-    /// Only the first so many rows matter.
+    /// Only this many first rows are needed.
     keep: usize,
     batches: Vec<StoredBatch>,
     places: Vec<u128>,
-    /// Bytes that the statement is charged with.
+    /// Bytes charged to the statement.
     charged: usize,
 }
 
-/// Where a row lies.
+/// Packs front, batch and row number into a place.
 fn place(front: u64, batch: usize, row: usize) -> u128 {
     u128::from(front) << 64 | (batch as u128) << 32 | row as u128
 }
@@ -57,7 +57,7 @@ fn front_of(place: u128) -> u64 {
 }
 
 impl Output<'_> {
-    /// Sends columns of rows in the order of others.
+    /// Sends columns of the rows, sorted by `keys`.
     pub(super) fn sort_stored(
         &mut self,
         ctx: &mut StatementContext<'_>,
@@ -115,7 +115,7 @@ impl StoredSorter<'_> {
         self.batches[(place >> 32) as u32 as usize].row(place as u32 as usize)
     }
 
-    /// The front of a row. All keys are read, so that they can be read again.
+    /// Returns the front of a row. Reads all keys, so that later reads cannot fail.
     #[inline]
     fn front(&self, row: &[u8]) -> SqlResult<u64> {
         let front = self.keys.front(0, row, self.fronts)?;
@@ -147,7 +147,7 @@ impl StoredSorter<'_> {
         Ok(())
     }
 
-    /// Charges the statement with what is kept by now.
+    /// Charges the statement for the memory in use.
     fn charge(&mut self, eval: &EvalContext<'_>) -> SqlResult<()> {
         let batches = self.batches.iter().map(StoredBatch::size_bytes).sum::<usize>();
         let bytes = batches + self.places.len() * size_of::<u128>();
@@ -159,7 +159,7 @@ impl StoredSorter<'_> {
         Ok(())
     }
 
-    /// Compares by all keys.
+    /// Compares two rows by all keys.
     fn compare(&self, a: u128, b: u128) -> Ordering {
         let (a, b) = (self.row(a), self.row(b));
         for (n, item) in self.sort.iter().enumerate() {
@@ -172,7 +172,7 @@ impl StoredSorter<'_> {
         Ordering::Equal
     }
 
-    /// Puts the places in their order, of equal rows the first one alone if the result is DISTINCT.
+    /// Sorts the places. If the result is DISTINCT, keeps only the first of equal rows.
     fn order(&mut self, eval: &EvalContext<'_>) -> SqlResult<()> {
         let mut places = std::mem::take(&mut self.places);
         if places.len() <= SORTED_AT_ONCE {
@@ -197,7 +197,7 @@ impl StoredSorter<'_> {
         Ok(())
     }
 
-    /// Adds places whose rows have the same front.
+    /// Appends places whose rows have equal fronts.
     fn push_run(&mut self, mut run: Vec<u128>, row_bytes: usize, eval: &EvalContext<'_>) -> SqlResult<()> {
         let key_bytes = row_bytes * run.len();
         sort_rows(&mut run, key_bytes, &|a, b| self.compare(*a, *b), eval)?;
@@ -210,7 +210,7 @@ impl StoredSorter<'_> {
         Ok(())
     }
 
-    /// Keeps the first rows alone.
+    /// Keeps only the first rows.
     fn drop_rest(&mut self, eval: &EvalContext<'_>) -> SqlResult<()> {
         self.places.truncate(self.keep);
         let before = std::mem::take(&mut self.batches);

@@ -1,5 +1,5 @@
-//! Trees of operators over this transaction: [`TrxStorage`] gives them the rows of its tables and of those
-//! that the server computes.
+//! Runs operator trees in the session's transaction. [`TrxStorage`] gives them the rows of base tables and
+//! virtual tables.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -22,10 +22,10 @@ use super::limited::{LeftOut, LimitedStorage};
 use super::measured::MeasuredStorage;
 use crate::select::{Flow, RowCounts, RowSink, count_sort};
 
-/// Rows that a reader of batches wants at once.
+/// Number of rows requested at once from which on batches are used.
 const ROWS_OF_A_BATCH: usize = 256;
 
-/// Runs a tree within a row.
+/// Runs a tree. `row` is the outer row that it was bound with.
 pub(super) fn run(
     plan: &Plan,
     row: &[Value],
@@ -88,13 +88,13 @@ pub(super) struct TrxStorage<'s> {
     session: &'s SessionState,
     process: &'s Process,
     trx: &'s mut SessionTrx,
-    /// None where a cursor was let go.
+    /// `None` for closed cursors.
     cursors: Vec<Option<OpenScan>>,
-    /// What must be published before the client sees the rows that were read.
+    /// The commit that must be published before the client sees the rows read so far.
     hold: &'s Cell<CommitSeq>,
 }
 
-/// A cursor, and how its rows are read.
+/// A cursor with its read method.
 struct OpenScan {
     cursor: TableCursor,
     reading: Reading,
@@ -102,15 +102,15 @@ struct OpenScan {
     matches: Option<Box<MatchScan>>,
 }
 
-/// How rows are read.
+/// The read method of a scan.
 enum Reading {
-    /// Nobody has asked for many.
+    /// Not enough rows were requested yet to decide.
     Undecided,
     ByRows,
     ByBatches(Box<LaneScan>),
 }
 
-/// Whether a row that was read passes the scan's filter.
+/// Returns true if a row passes the scan's filter.
 #[inline]
 pub(super) fn passes(scan: &Scan, row: &[Value], eval: &EvalContext<'_>) -> SqlResult<bool> {
     row_done(eval)?;
@@ -118,7 +118,7 @@ pub(super) fn passes(scan: &Scan, row: &[Value], eval: &EvalContext<'_>) -> SqlR
 }
 
 impl OpenScan {
-    /// Decides about batches, once many rows are asked for.
+    /// Decides on batches, once many rows are requested.
     fn by_batches(
         &mut self,
         scan: &Scan,
@@ -142,7 +142,7 @@ impl TrxStorage<'_> {
         self.cursors[cursor.0].as_mut().expect("an open cursor")
     }
 
-    /// The next row that `passes` lets through.
+    /// Reads the next row accepted by `passes`.
     #[inline]
     pub(super) fn next_that_passes(
         &mut self,
@@ -156,14 +156,14 @@ impl TrxStorage<'_> {
         debug_assert!(!matches!(open.reading, Reading::ByBatches(_)), "a scan is read in one way");
         let found = open.cursor.next(self.trx, passes, row)?;
         if found && !is_plain {
-            // The client learns of rows that may not be hardened yet (I5).
+            // The client sees rows that may not be durable yet (I5).
             self.trx.reveal();
             self.hold.set(self.trx.hold_until());
         }
         Ok(found)
     }
 
-    /// Rows that a cursor has read by batches since this was asked last.
+    /// Returns the number of rows that a cursor has read in batches since the last call.
     pub(super) fn take_examined(&mut self, cursor: CursorId) -> u64 {
         match &mut self.scan(cursor).reading {
             Reading::ByBatches(lanes) => lanes.take_examined(),
@@ -171,7 +171,8 @@ impl TrxStorage<'_> {
         }
     }
 
-    /// Rows that a cursor has read as matches of others, and of how many others, since this was asked last.
+    /// Returns the number of rows that a cursor has read as matches, and of rows looked up, since the last
+    /// call.
     pub(super) fn take_matched(&mut self, cursor: CursorId) -> (u64, u64) {
         self.scan(cursor).matches.as_mut().map_or((0, 0), |matches| matches.take_examined())
     }
@@ -245,7 +246,7 @@ impl Storage for TrxStorage<'_> {
         eval: &EvalContext<'_>,
     ) -> SqlResult<Option<usize>> {
         let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
-        // A caller that wants few rows wants no batch to be read for nothing.
+        // A caller that wants few rows should not cause a batch to be read.
         if matches!(open.reading, Reading::Undecided) && want < ROWS_OF_A_BATCH {
             open.reading = Reading::ByRows;
         }

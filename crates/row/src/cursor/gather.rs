@@ -1,4 +1,4 @@
-//! The entries of many spans in one batch: what a join's rows are matched with.
+//! Batched lookups: gathers the entries of many spans in one batch, to match the rows of a join.
 
 use cohort_engine::{Batch, Direction, Looks, ReadAt};
 use cohort_trx::{Counted, SessionTrx, engine_error};
@@ -7,25 +7,25 @@ use cohort_types::SqlResult;
 use super::TableCursor;
 use crate::access::KeySpan;
 
-/// Entries that are gathered.
+/// Destination of gathered entries.
 pub(crate) enum Into<'b> {
-    /// In the cursor's own batch.
+    /// The cursor's own batch.
     Own,
     Other(&'b mut Batch),
 }
 
 impl TableCursor {
-    /// Whether the entries of many spans can be gathered: not while ranges are locked.
+    /// Returns true if entries of many spans can be gathered. Cursors that lock cannot.
     pub(crate) fn gathers(&self) -> bool {
         self.view.is_some() && self.words.is_none()
     }
 
-    /// Whether entries have not all that is wanted, but lead to rows.
+    /// Returns true if entries lead to rows because they lack some wanted columns.
     pub(crate) fn leads_to_rows(&self) -> bool {
         self.spans.index != 0 && self.covering.is_none()
     }
 
-    /// Empties the batch: entries are gathered, or rows ([`TableCursor::gather_row`]).
+    /// Empties the batch before entries or rows ([`TableCursor::gather_row`]) are gathered.
     pub(crate) fn begin_gathering(&mut self) {
         self.spans.spans.clear();
         self.range = None;
@@ -35,12 +35,13 @@ impl TableCursor {
         self.batch_at = 0;
     }
 
-    /// The entries that were gathered, and their bytes.
+    /// Returns number and total bytes of the gathered entries.
     pub(crate) fn gathered(&self) -> (usize, usize) {
         (self.batch.len(), self.batch.size_bytes())
     }
 
-    /// Appends at most so many entries of a span. None: these were all; else what is left of the span.
+    /// Appends at most `limit` entries of a span. Returns the unread rest of the span, or `None` if it was
+    /// read completely.
     pub(crate) fn gather(
         &mut self,
         trx: &mut SessionTrx,
@@ -87,8 +88,8 @@ impl TableCursor {
         Ok(rest)
     }
 
-    /// Appends the rows that some entries lead to, which are there by construction, and to `found` the
-    /// numbers of the entries; stops once the batch holds `bytes_max`, and says of how many entries.
+    /// Appends the rows of some entries, which always exist, and appends the entry numbers to `found`. Stops
+    /// once the batch holds `bytes_max`. Returns the number of entries processed.
     pub(crate) fn gather_rows(
         &mut self,
         trx: &mut SessionTrx,
@@ -109,7 +110,7 @@ impl TableCursor {
         looked.map_err(engine_error)
     }
 
-    /// Remembers how long the rows gathered are.
+    /// Records the average length of the gathered rows.
     pub(crate) fn note_gathered(&self) {
         self.table.note_entries(self.batch.size_bytes(), self.batch.len());
     }

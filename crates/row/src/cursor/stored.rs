@@ -1,4 +1,4 @@
-//! Rows of a snapshot as they are stored: what needs no value of them.
+//! Snapshot rows in stored form, for operations that need no decoded values.
 
 use std::ops::Range;
 
@@ -8,61 +8,62 @@ use cohort_types::SqlResult;
 
 use super::{Candidate, TableCursor};
 
-/// Where the rows lie that a cursor found.
+/// Location of the rows that a cursor found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// These entries of the cursor's batch are rows.
+    /// A range of the cursor's batch; its entries are rows.
     Entries(Range<usize>),
-    /// One that was read by its key.
+    /// One row that was read by its key.
     Single,
 }
 
-/// Rows that somebody keeps.
+/// An owned batch of stored rows.
 #[derive(Debug, Default)]
 pub struct StoredBatch(Batch);
 
 impl StoredBatch {
-    /// The n-th row.
+    /// Returns the n-th row.
     #[inline]
     pub fn row(&self, n: usize) -> &[u8] {
         self.0.value(n)
     }
 
-    /// Some rows.
+    /// Returns a range of rows.
     #[inline]
     pub fn rows(&self, rows: Range<usize>) -> impl Iterator<Item = &[u8]> {
         self.0.values(rows)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no row.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Bytes of the rows and of what stands with them.
+    /// Returns the size of the rows with their keys, in bytes.
     pub fn size_bytes(&self) -> usize {
         self.0.size_bytes()
     }
 
-    /// Adds a row.
+    /// Appends a row.
     pub fn push(&mut self, row: &[u8]) {
         self.0.push(&[], row);
     }
 }
 
 impl TableCursor {
-    /// Whether rows can be had as they are stored: they come from a snapshot, and none is made of the entry
-    /// of an index.
+    /// Returns true if rows are available in stored form: a snapshot scan whose rows are not decoded from
+    /// index entries.
     pub fn gives_stored(&self) -> bool {
         self.view.is_some() && self.covering.is_none()
     }
 
-    /// Passes the next rows, at most so many; None at the end. [`TableCursor::gives_stored`] has said yes.
+    /// Returns the next rows, at most `rows_max`, or `None` at the end. Requires
+    /// [`TableCursor::gives_stored`].
     pub fn next_stored(&mut self, trx: &mut SessionTrx, rows_max: usize) -> SqlResult<Option<Stored>> {
         while let Some(candidate) = self.candidate(trx)? {
             if let (Candidate::Entry, 0) = (candidate, self.spans.index) {
@@ -72,7 +73,7 @@ impl TableCursor {
                 self.batch_at = end;
                 return Ok(Some(Stored::Entries(first..end)));
             }
-            // Taken out while it is read by, so that no reference to it is counted.
+            // Moved out during the read, to avoid an atomic reference count.
             let view = self.view.take().expect("snapshot reads have a view");
             let found = self.read_row(trx, ReadAt::View(&view), candidate);
             self.view = Some(view);
@@ -83,18 +84,18 @@ impl TableCursor {
         Ok(None)
     }
 
-    /// Entries that were found, as rows.
+    /// Returns stored rows by their batch entries.
     #[inline]
     pub fn stored_rows(&self, entries: Range<usize>) -> impl Iterator<Item = &[u8]> {
         self.batch.values(entries)
     }
 
-    /// The single row that was found last.
+    /// Returns the single row that was read last.
     pub fn single(&self) -> &[u8] {
         &self.value
     }
 
-    /// Hands over the batch with all of its entries, which were passed.
+    /// Moves out the batch, all entries of which were returned.
     pub fn take_stored(&mut self) -> StoredBatch {
         debug_assert_eq!(self.batch_at, self.batch.len(), "entries that nobody has seen would be lost");
         self.batch_at = 0;

@@ -1,16 +1,16 @@
-//! A join by equality: the right rows lie in a hash table.
+//! Hash join: the right rows are in a hash table.
 //!
 //! # States
-//! - *unbuilt*: the table is filled when the first row on the left has come;
-//! - *whole*: all right rows are in memory; rows on the left are looked up as they come, in their order;
-//! - *parted*: the right rows do not fit. Those of both sides lie in partitions on disk
-//!   ([`crate::partition`]), of which one after the other is joined, so rows come in no order. A partition of
-//!   the right side that does not fit either is parted again, down to [`DEEPEST`]: rows of one key cannot be
-//!   told apart, and stay in memory.
+//! - *unbuilt*: the table is built when the first left row arrives;
+//! - *whole*: all right rows are in memory; left rows are looked up in their order;
+//! - *parted*: the right rows do not fit. The rows of both sides are spilled to partitions
+//!   ([`crate::partition`]), which are joined one after the other, so rows are returned in no order. A right
+//!   partition that does not fit is partitioned again, down to level [`DEEPEST`]. Rows with equal keys cannot
+//!   be separated, so at that level they stay in memory.
 //!
-//! # Lanes
-//! Asked for lanes, the join does the same with columns ([`LaneHash`]) until the right rows do not fit; then
-//! the rows of both sides are parted as above.
+//! # Vectorized
+//! If the consumer reads vectors, the join works on columns ([`LaneHash`]) until the right rows do not fit.
+//! Then it partitions the rows of both sides as above.
 
 use cohort_expr::Expr;
 use cohort_optimize::{HashKey, Join, JoinKind, JoinMethod};
@@ -28,34 +28,34 @@ use crate::runtime::{Held, Run};
 use crate::spill::SpillFile;
 use crate::storage::Kept;
 
-/// Levels of partitions.
+/// Maximum number of partitioning levels.
 const DEEPEST: u32 = 6;
 
-/// No row.
+/// Row number that means no row.
 const NONE: u32 = u32::MAX;
 
-/// A hash join.
+/// The hash join operator.
 pub(crate) struct Hash<'p> {
     join: &'p Join,
     left: Left<'p>,
     right: Input<'p>,
     keys: Vec<Key<'p>>,
     right_width: usize,
-    /// The right rows may be others when the join is opened again.
+    /// The right rows may change when the join is opened again.
     varies: bool,
     table: Table,
     built: Built,
-    /// Of the rows taken in now.
+    /// Keys of the current rows.
     batch: KeyBatch,
-    /// Of those, which have a NULL in their key.
+    /// For each of them, true if its key contains a NULL.
     without_key: Vec<bool>,
-    /// The first match of each row of the batch on the left.
+    /// First match of each row in the left batch.
     first: Vec<u32>,
     key: Vec<u8>,
-    /// The match whose turn it is; None when the next row on the left is.
+    /// The next match to join; `None` if the next left row comes first.
     matching: Option<u32>,
     pending: Vec<(Partition, Partition)>,
-    /// Joins by columns, once lanes were asked for.
+    /// The vectorized join, once the consumer reads vectors.
     lanes: Option<Box<LaneHash<'p>>>,
 }
 
@@ -66,7 +66,7 @@ enum Built {
     Parted,
 }
 
-/// An equality, and how both sides are compared.
+/// One equality of the join key, with its comparison mode.
 struct Key<'p> {
     left: &'p Expr,
     right: &'p Expr,
@@ -86,14 +86,14 @@ impl<'p> Key<'p> {
 struct Table {
     keys: KeyTable,
     rows: Batch,
-    /// Per key, its first and last row. Empty as long as every row has a key of its own: the n-th key is that
-    /// of the n-th row.
+    /// First and last row of each key. Empty while all keys are distinct; then the n-th key is that of the
+    /// n-th row.
     chains: Vec<(u32, u32)>,
-    /// Per row, the next one of its key; as long as `chains`.
+    /// The next row with the same key, for each row. Empty while `chains` is empty.
     next: Vec<u32>,
     held: Held,
     memory: usize,
-    /// One row of a key says all that is asked of it.
+    /// Only one row per key is needed.
     keeps_first: bool,
 }
 
@@ -106,7 +106,7 @@ impl Table {
         self.held.release(run);
     }
 
-    /// Adds a row, whose values it takes.
+    /// Adds a row and moves its values out.
     fn add(&mut self, run: Run<'_, '_>, hashed: &Hashed, key: &[u8], row: &mut [Value]) -> SqlResult<()> {
         let number = self.rows.len() as u32;
         let mut bytes = row.iter().map(Value::memory_bytes).sum::<usize>() + 3 * size_of::<u32>();
@@ -138,7 +138,7 @@ impl Table {
         self.held.grow(run, bytes)
     }
 
-    /// The first row of a key.
+    /// Returns the first row of a key.
     #[inline]
     fn first(&self, hashed: &Hashed, key: &[u8]) -> u32 {
         match self.keys.find(hashed, key) {
@@ -147,14 +147,14 @@ impl Table {
         }
     }
 
-    /// Reads some rows, so that they are near when they are joined ([`KeyTable::touch`]).
+    /// Touches the given rows to bring them into the cache before the join ([`KeyTable::touch`]).
     fn touch(&self, rows: &[u32]) {
         let present = rows.iter().filter(|row| **row != NONE);
         let nulls = present.filter(|row| self.rows.row(**row as usize).first().is_some_and(Value::is_null));
         std::hint::black_box(nulls.count());
     }
 
-    /// The row of the same key behind a row.
+    /// Returns the next row with the same key.
     #[inline]
     fn behind(&self, row: u32) -> u32 {
         self.next.get(row as usize).copied().unwrap_or(NONE)
@@ -165,7 +165,7 @@ impl Table {
     }
 }
 
-/// Replaces `key` by that of a row; false when a part is NULL, which is equal to nothing.
+/// Replaces `key` by the key of a row. Returns false if a part is NULL, which equals nothing.
 #[inline]
 fn make_key<'p>(
     keys: &[Key<'p>],
@@ -235,7 +235,7 @@ impl<'p> Hash<'p> {
         }
     }
 
-    /// Parts the rows of both sides, which came as lanes so far.
+    /// Switches from vectors to partitions: partitions the rows of both sides.
     fn part_lanes(&mut self, run: Run<'_, 'p>, mut lanes: LaneHash<'p>) -> SqlResult<()> {
         let mut right = Partitions::new(SpillFile::create(run)?, 0);
         let stored = std::mem::take(&mut lanes.stored);
@@ -313,7 +313,7 @@ impl<'p> Hash<'p> {
         Ok(())
     }
 
-    /// The keys of rows from `from` on: of all, unless they take much room.
+    /// Computes the keys of the rows from `from` on, or of the first of these if keys are large.
     fn hash(
         &mut self,
         run: Run<'_, 'p>,
@@ -335,7 +335,7 @@ impl<'p> Hash<'p> {
         Ok(())
     }
 
-    /// Finds the first matches of a batch on the left.
+    /// Finds the first match of each row in the left batch.
     fn match_batch(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         let rows = std::mem::take(&mut self.left.rows);
         self.first.clear();
@@ -351,7 +351,7 @@ impl<'p> Hash<'p> {
         Ok(())
     }
 
-    /// Moves the table's rows into partitions.
+    /// Spills the table's rows to partitions.
     fn put_aside(&mut self, run: Run<'_, 'p>, level: u32) -> SqlResult<Partitions> {
         let file = SpillFile::create(run)?;
         let mut aside = Partitions::new(file, level);
@@ -363,12 +363,12 @@ impl<'p> Hash<'p> {
         Ok(aside)
     }
 
-    /// Puts the rows on the left aside, beginning with the one that has come.
+    /// Spills the left rows to partitions, starting with the current one.
     fn part_left(&mut self, run: Run<'_, 'p>, right: Partitions) -> SqlResult<()> {
         let mut left = Partitions::new(right.file.clone(), 0);
         loop {
             let row = self.left.row();
-            // What is equal to nothing has no match in any partition.
+            // A row with a NULL in its key has no match in any partition.
             make_key(&self.keys, |key| key.left, row, run, &mut self.key)?;
             left.push(run, self.table.keys.hash(&self.key).hash, row)?;
             if !self.left.advance(run, run.state.batch_rows)? {
@@ -379,7 +379,7 @@ impl<'p> Hash<'p> {
         Ok(())
     }
 
-    /// Takes up the next pair of partitions; false when there is none.
+    /// Starts the next pair of partitions. Returns false if none is left.
     fn next_partition(&mut self, run: Run<'_, 'p>) -> SqlResult<bool> {
         let mut batch = Batch::new();
         'pairs: while let Some((left, right)) = self.pending.pop() {
@@ -434,7 +434,7 @@ impl<'p> Hash<'p> {
         aside.push(run, self.table.keys.hash(&self.key).hash, row)
     }
 
-    /// Goes to the next row on the left and finds its matches; false at the end.
+    /// Advances to the next left row and finds its matches. Returns false at the end.
     fn advance(&mut self, run: Run<'_, 'p>, want: usize) -> SqlResult<bool> {
         while !self.left.advance(run, want)? {
             if self.built != Built::Parted || !self.next_partition(run)? {
@@ -471,7 +471,7 @@ impl<'p> Operator<'p> for Hash<'p> {
     }
 
     fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
-        // A table of rows that is there already does as well.
+        // A table of rows that is already built is as good.
         if self.built != Built::No {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! A join that makes the rows on the right of the one on the left: JSON_TABLE.
+//! JSON_TABLE join: computes the right rows from the current left row.
 
 use cohort_optimize::{Join, JsonScan};
 use cohort_types::{SqlResult, Value};
@@ -8,13 +8,13 @@ use crate::batch::Batch;
 use crate::operator::{Input, Operator};
 use crate::runtime::Run;
 
-/// JSON_TABLE over the rows on the left.
+/// The JSON_TABLE join operator.
 pub(crate) struct JsonRows<'p> {
     left: Left<'p>,
     scan: &'p JsonScan,
-    /// Those of the current row's document.
+    /// Right rows of the current document.
     right: StoredRight,
-    /// Rows of all documents before.
+    /// Number of rows of all earlier documents.
     before: u64,
 }
 

@@ -1,15 +1,16 @@
-//! The lanes' side of a hash join: both sides come as lanes, and lanes come out.
+//! Vectorized hash join: reads both sides as vectors and returns vectors.
 //!
 //! # Concepts
-//! The right rows are *stored* column by column; a table leads from a key to the first one, and chains from
-//! each to the next one of its key. Rows on the left are looked up a batch at a time. What matches is a list
-//! of *pairs* of row numbers, of which the condition is asked, and by which columns are gathered.
+//! The right rows are *stored* as columns. A hash table maps a key to its first row; chains link each row to
+//! the next one with the same key. Left rows are looked up one batch at a time. The matches are a list of
+//! *pairs* of row numbers. The join condition is evaluated for the pairs, and the output columns are gathered
+//! by them.
 //!
-//! Where the kind of join asks what became of a row on the left, its pairs are followed by one without a row
-//! on the right, the *end* of the row.
+//! If the join kind must know whether a left row had a match, the pairs of the row are followed by a pair
+//! without a right row, the *end* of the row.
 //!
 //! # When the right rows do not fit
-//! The join gives up lanes ([`Progress::Full`]): [`super::Hash`] parts the rows of both sides.
+//! The join stops using vectors ([`Progress::Full`]), and [`super::Hash`] partitions the rows of both sides.
 
 use cohort_expr::{EvalContext, Expr, LaneCompiler, LaneProgram, TruthAt, YES};
 use cohort_optimize::{HashKey, Join, JoinKind};
@@ -21,26 +22,26 @@ use crate::operator::Input;
 use crate::runtime::{Held, Run};
 use crate::storage::Kept;
 
-/// Pairs that are made at once.
+/// Maximum number of pairs built at once.
 const PAIRS_MAX: usize = 4096;
 
-/// What a call has come to.
+/// Result of a call.
 pub(super) enum Progress {
-    /// Rows.
+    /// Rows were returned.
     Rows,
     Over,
-    /// The right side is larger than memory.
+    /// The right side does not fit into memory.
     Full,
 }
 
-/// Left and right row of each pair.
+/// Left and right row number of each pair.
 #[derive(Default)]
 struct Pairs {
     left: Vec<u32>,
     right: Vec<u32>,
 }
 
-/// A condition over pairs.
+/// A compiled condition over pairs.
 pub(super) struct PairCondition<'p> {
     expr: &'p Expr,
     program: LaneProgram,
@@ -50,7 +51,8 @@ pub(super) struct PairCondition<'p> {
 }
 
 impl<'p> PairCondition<'p> {
-    /// The condition of a join of columns of these types, if it has one. None if there is no program for it.
+    /// Compiles the condition of a join with these column types. Returns `None` if it cannot be compiled, and
+    /// `Some(None)` if the join has no condition.
     pub fn of(
         join: &'p Join,
         left: &[LaneType],
@@ -66,7 +68,7 @@ impl<'p> PairCondition<'p> {
         Some(Some(PairCondition { expr, program, truth, lanes, passes: Vec::new() }))
     }
 
-    /// Which pairs of rows pass.
+    /// Evaluates the condition and returns which pairs pass.
     pub fn ask(
         &mut self,
         (left, of_left): (&Lanes, &[u32]),
@@ -87,7 +89,7 @@ impl<'p> PairCondition<'p> {
             self.passes.extend(self.program.truths(self.truth).iter().map(|truth| *truth == YES));
             return Ok(&self.passes);
         }
-        // Some number does not fit.
+        // A number does not fit: evaluate row by row.
         let mut row: Vec<Value> = Vec::new();
         for (l, r) in of_left.iter().zip(of_right) {
             row.clear();
@@ -102,7 +104,7 @@ impl<'p> PairCondition<'p> {
     }
 }
 
-/// The columns of the left and of the right side that a condition reads.
+/// Returns the left and the right columns that a condition reads.
 pub(super) fn read_columns(
     condition: &Option<PairCondition<'_>>,
     left_width: usize,
@@ -112,7 +114,7 @@ pub(super) fn read_columns(
     (left, right.into_iter().map(|column| column - left_width).collect())
 }
 
-/// The types of the columns that a join of these yields.
+/// Returns the column types of the join's output.
 pub(super) fn joined_types(kind: JoinKind, left: &Lanes, right: &Lanes) -> Vec<LaneType> {
     let right = match kind {
         JoinKind::Inner | JoinKind::Left => right.types.as_slice(),
@@ -121,33 +123,33 @@ pub(super) fn joined_types(kind: JoinKind, left: &Lanes, right: &Lanes) -> Vec<L
     left.types.iter().chain(right).copied().collect()
 }
 
-/// A hash join of lanes.
+/// A vectorized hash join.
 pub(super) struct LaneHash<'p> {
     kind: JoinKind,
-    /// Where the key's columns stand on the left and on the right.
+    /// Positions of the key columns on the left and on the right.
     keys: Vec<(usize, usize)>,
     condition: Option<PairCondition<'p>>,
     pub left_source: LaneSource,
     pub right_source: LaneSource,
-    /// The rows on the left that are looked up now.
+    /// The current left rows.
     pub left: Lanes,
-    /// Those on the right that came last.
+    /// The right rows that were read last.
     pub right: Lanes,
     pub stored: Lanes,
     table: KeyTable,
-    /// Per key, its first and its last row.
+    /// First and last row of each key.
     chains: Vec<(u32, u32)>,
-    /// Per row, the next one of its key.
+    /// The next row with the same key, for each row.
     next: Vec<u32>,
-    /// One row of a key says all that is asked of it.
+    /// Only one row per key is needed.
     keeps_first: bool,
     pub is_built: bool,
     held: Held,
     batch: KeyBatch,
     without_key: Vec<bool>,
-    /// The first match of each row on the left.
+    /// First match of each left row.
     first: Vec<u32>,
-    /// The row on the left whose turn it is, its next match, and whether it had one.
+    /// The current left row, its next match, and whether it had a match.
     at: usize,
     match_at: u32,
     matched: bool,
@@ -156,7 +158,8 @@ pub(super) struct LaneHash<'p> {
 }
 
 impl<'p> LaneHash<'p> {
-    /// Takes both inputs, which are open; None, and nothing done, if this join cannot be had of lanes.
+    /// Takes over both inputs, which are open. Returns `None`, with no effect, if this join cannot be
+    /// vectorized.
     pub fn new(
         join: &'p Join,
         keys: &'p [HashKey],
@@ -218,12 +221,12 @@ impl<'p> LaneHash<'p> {
         }))
     }
 
-    /// The types of the columns that come out.
+    /// Returns the types of the output columns.
     pub fn types(&self) -> Vec<LaneType> {
         joined_types(self.kind, &self.left, &self.stored)
     }
 
-    /// Goes before the first row, with the right side as it is.
+    /// Restarts before the first left row and keeps the right side.
     pub fn restart(&mut self) {
         self.left.clear();
         self.at = 0;
@@ -231,12 +234,12 @@ impl<'p> LaneHash<'p> {
         self.matched = false;
     }
 
-    /// Lets go of the memory.
+    /// Releases the memory.
     pub fn release(&mut self, run: Run<'_, 'p>) {
         self.held.release(run);
     }
 
-    /// Replaces the lanes by those of more joined rows.
+    /// Replaces the vectors with those of the next joined rows.
     pub fn next(
         &mut self,
         run: Run<'_, 'p>,
@@ -268,7 +271,7 @@ impl<'p> LaneHash<'p> {
         Ok(Progress::Rows)
     }
 
-    /// Stores the right side; false when there is no memory for it: what came last is not stored.
+    /// Stores the right side. Returns false if it does not fit; then the rows read last are not stored.
     fn build(&mut self, run: Run<'_, 'p>, right: &mut Input<'p>) -> SqlResult<bool> {
         let memory = run.storage().operator_memory(Kept::Joined);
         let mut rows = Vec::new();
@@ -313,7 +316,7 @@ impl<'p> LaneHash<'p> {
         Ok(true)
     }
 
-    /// Finds the first matches of the rows on the left.
+    /// Finds the first match of each left row.
     fn find_first(&mut self) {
         let keys = self.keys.iter().map(|key| key.0);
         make_keys(keys, &self.left, &self.table, &mut self.batch, &mut self.without_key);
@@ -328,7 +331,7 @@ impl<'p> LaneHash<'p> {
         self.match_at = self.first.first().copied().unwrap_or(NO_ELEMENT);
     }
 
-    /// Makes the next pairs.
+    /// Builds the next pairs.
     fn make_pairs(&mut self) {
         let Pairs { left, right } = &mut self.pairs;
         left.clear();
@@ -350,7 +353,7 @@ impl<'p> LaneHash<'p> {
         }
     }
 
-    /// Keeps of the pairs what the kind of join yields.
+    /// Keeps the pairs that the join kind returns.
     fn keep_pairs(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         let Pairs { left, right } = &self.pairs;
         let passes = match &mut self.condition {
@@ -377,7 +380,7 @@ impl<'p> LaneHash<'p> {
     }
 }
 
-/// The keys of some rows, and which have a NULL in theirs.
+/// Computes the keys of the rows, and marks those that contain a NULL.
 fn make_keys(
     columns: impl Iterator<Item = usize> + Clone,
     lanes: &Lanes,
@@ -401,7 +404,7 @@ fn make_keys(
     table.touch(batch);
 }
 
-/// Appends a number, in few bytes where several make one key: short keys are found faster.
+/// Appends a number. Multi-part keys get a compact encoding, because short keys are looked up faster.
 #[inline]
 fn append_number(number: i64, is_alone: bool, key: &mut Vec<u8>) {
     let bytes = number.to_le_bytes();

@@ -1,7 +1,7 @@
-//! The lanes' side of a join by index: the rows on the left come as lanes, and lanes come out.
+//! Vectorized index lookup join: reads the left rows as vectors and returns vectors.
 //!
-//! Rows on the left are gathered, and the table is asked for the matches of all of them in the order of their
-//! keys. Only what the keys are computed from becomes rows.
+//! Left rows are gathered, and the matches of all of them are requested in the order of their keys. Only the
+//! columns that the keys are computed from are converted to rows.
 
 use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind, Scan};
@@ -16,32 +16,32 @@ use crate::runtime::{Held, Run};
 use crate::scan::{Cursor, span_exprs};
 use crate::storage::{MATCHED_BYTES, Matching};
 
-/// A join by index of lanes.
+/// A vectorized index lookup join.
 pub(super) struct LaneLookup<'p> {
     kind: JoinKind,
     matching: Matching,
     condition: Option<PairCondition<'p>>,
     source: LaneSource,
-    /// The rows on the left that are matched now, and those that came last.
+    /// The left rows being matched, and those read last.
     left: Lanes,
     came: Lanes,
-    /// Of these, in the order in which they are matched.
+    /// Order in which the left rows are matched.
     order: Vec<u32>,
-    /// The columns of them that keys are computed from; the others are NULL.
+    /// The left columns that keys are computed from, as rows; other columns are NULL.
     rows: Batch,
     key_columns: Vec<usize>,
     sorted_by: Option<usize>,
     is_matching: bool,
-    /// Rows on the left that have a match.
+    /// For each left row, true if it has a match.
     has_match: Vec<bool>,
-    /// The matches read last, and of which rows.
+    /// The matches read last, and the left row of each.
     right: Lanes,
     of: Vec<u32>,
     numbers: Vec<u32>,
     held: Held,
 }
 
-/// Which matches a join wants, whose rows come in any order.
+/// Returns the kind of matches that a join needs if its rows may be returned in any order.
 pub(super) fn matching(join: &Join, scan: &Scan) -> Matching {
     match join.kind {
         JoinKind::Inner | JoinKind::Left => Matching::InAnyOrder,
@@ -51,7 +51,7 @@ pub(super) fn matching(join: &Join, scan: &Scan) -> Matching {
 }
 
 impl<'p> LaneLookup<'p> {
-    /// Takes the input, which is open; None, and nothing done, if this join cannot be had of lanes.
+    /// Takes over the open input. Returns `None`, with no effect, if this join cannot be vectorized.
     pub fn new(
         join: &'p Join,
         scan: &'p Scan,
@@ -66,7 +66,7 @@ impl<'p> LaneLookup<'p> {
         }
         let Some(condition) = PairCondition::of(join, &left, &right, run.eval) else { return Ok(None) };
         let mut held = Held::default();
-        // No key is computed yet: NULL is equal to nothing.
+        // No key is computed yet: NULL equals nothing.
         let no_row = vec![Value::Null; left.len()];
         if held.grow(run, MATCHED_BYTES).is_err()
             || !cursor.begin_matches(run, &no_row, matching(join, scan))?
@@ -104,17 +104,17 @@ impl<'p> LaneLookup<'p> {
         }))
     }
 
-    /// The types of the columns that come out.
+    /// Returns the types of the output columns.
     pub fn types(&self) -> Vec<LaneType> {
         joined_types(self.kind, &self.left, &self.right)
     }
 
-    /// Lets go of the memory.
+    /// Releases the memory.
     pub fn release(&mut self, run: Run<'_, 'p>) {
         self.held.release(run);
     }
 
-    /// Replaces the lanes by those of more joined rows; false at the end.
+    /// Replaces the vectors with those of the next joined rows. Returns false at the end.
     pub fn next(
         &mut self,
         run: Run<'_, 'p>,
@@ -150,7 +150,7 @@ impl<'p> LaneLookup<'p> {
         Ok(true)
     }
 
-    /// Gathers rows on the left; false when there are none.
+    /// Gathers left rows. Returns false if there are none.
     fn gather(&mut self, run: Run<'_, 'p>, input: &mut Input<'p>) -> SqlResult<bool> {
         self.held.shrink(run, self.held.bytes() - MATCHED_BYTES);
         self.left.clear();
@@ -169,7 +169,7 @@ impl<'p> LaneLookup<'p> {
         Ok(self.left.rows > 0)
     }
 
-    /// Makes rows that keys are computed from.
+    /// Builds the rows that keys are computed from.
     fn make_rows(&mut self) {
         self.order.clear();
         self.order.extend(0..self.left.rows as u32);
@@ -191,7 +191,7 @@ impl<'p> LaneLookup<'p> {
         }
     }
 
-    /// Joins the matches read last, or notes that rows have one.
+    /// Joins the matches read last, or only marks the left rows that have one.
     fn take_matches(&mut self, run: Run<'_, 'p>, out: &mut Lanes) -> SqlResult<()> {
         self.of.iter_mut().for_each(|n| *n = self.order[*n as usize]);
         self.numbers.clear();
@@ -215,7 +215,7 @@ impl<'p> LaneLookup<'p> {
         Ok(())
     }
 
-    /// Takes the rows that have a match, or those without one, once all are known.
+    /// Returns the rows with a match, or those without one, once all matches are known.
     fn take_rows(&mut self, out: &mut Lanes) {
         let wanted = match self.kind {
             JoinKind::Semi => true,

@@ -1,12 +1,11 @@
-//! A join that asks a table for each row on the left.
+//! Index lookup join: looks up each left row in a table.
 //!
-//! Many rows on the left are gathered, and those come first whose keys are less: neighbours of an index lie
-//! in one page, and pages that were read a moment ago are near. So the order of the rows on the left is
-//! kept for few rows only, and for locking reads, which lock in the order that the plan says.
+//! Many left rows are gathered and sorted by key before the lookups: neighbours in an index share pages, so
+//! most of the pages needed were read recently. The order of the left rows is kept only if there are few, and
+//! for locking reads, which must lock in the order of the plan.
 //!
-//! Where many rows are wanted, the table is asked for the matches of all rows gathered at once
-//! ([`crate::Storage::next_match`]). An inner join takes matches in the order in which they are cheapest to
-//! read.
+//! If the consumer wants many rows, the matches of all gathered rows are requested at once
+//! ([`crate::Storage::next_match`]). An inner join takes the matches in the cheapest reading order.
 
 use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind, ReadMode, Scan, Spans};
@@ -21,36 +20,37 @@ use crate::runtime::{Held, Run};
 use crate::scan::Cursor;
 use crate::storage::{MATCHED_BYTES, Matching};
 
-/// So many rows on the left are put in order.
+/// Minimum number of left rows for which they are sorted.
 const SORTED_ROWS_MIN: usize = 256;
-/// Most rows that are gathered, and bytes of them. Fewer are at first: the rows above may be enough soon.
+/// Maximum number of gathered rows and of their bytes. The first batches are smaller, because the consumer
+/// may stop early.
 pub(super) const GATHERED_ROWS_MAX: usize = 16 << 10;
 pub(super) const GATHERED_BYTES_MAX: usize = 4 << 20;
-/// Rows wanted above for which matches are read ahead.
+/// Number of rows requested by the consumer from which on matches are prefetched.
 const MATCHED_WANT_MIN: usize = 256;
 
-/// A join by an index.
+/// The index lookup join operator.
 pub(crate) struct Lookup<'p> {
     join: &'p Join,
     scan: &'p Scan,
     left: Left<'p>,
     cursor: Cursor<'p>,
-    /// The cursor stands among the matches of the current row.
+    /// The cursor is positioned among the matches of the current row.
     seeking: bool,
-    /// A key has one row at most.
+    /// A key has at most one row.
     is_unique: bool,
-    /// The value of the left row by which rows are put in order.
+    /// Column of the left row by which rows are sorted.
     sorted_by: Option<usize>,
-    /// Rows to gather next.
+    /// Number of rows to gather next.
     gather: usize,
-    /// The left side has no rows behind those gathered.
+    /// The left side has no rows after the gathered ones.
     is_last: bool,
     held: Held,
     found: Vec<Value>,
-    /// The rows on the left are matched all at once.
+    /// The left rows are matched all at once.
     matched: Option<Matching>,
     for_matches: Held,
-    /// Joins by columns, once lanes were asked for.
+    /// The vectorized join, once the consumer reads vectors.
     lanes: Option<Box<LaneLookup<'p>>>,
 }
 
@@ -74,7 +74,7 @@ impl<'p> Lookup<'p> {
         }
     }
 
-    /// Goes to the next row on the left.
+    /// Advances to the next left row.
     fn advance(&mut self, run: Run<'_, 'p>, want: usize) -> SqlResult<bool> {
         if self.is_last && self.left.at + 1 >= self.left.rows.len() {
             return Ok(false);
@@ -104,7 +104,7 @@ impl<'p> Lookup<'p> {
         }
     }
 
-    /// Has the rows on the left matched at once, if that can be.
+    /// Starts a batched lookup of all left rows, if possible.
     fn begin_matches(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         let matching = match matching(self.join, self.scan) {
             Matching::InAnyOrder if self.left.kind == JoinKind::Left => Matching::All,
@@ -117,7 +117,7 @@ impl<'p> Lookup<'p> {
         Ok(())
     }
 
-    /// Yields matches of any rows on the left until there are no more, or enough.
+    /// Returns matches of any left rows, until there are no more or enough.
     fn take_matches(&mut self, run: Run<'_, 'p>, out: &mut Batch, target: usize) -> SqlResult<()> {
         while out.has_room(target) {
             run.eval.step()?;
@@ -150,7 +150,7 @@ impl<'p> Lookup<'p> {
         }
     }
 
-    /// Adds rows to those on the left.
+    /// Gathers more left rows.
     fn gather(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.held.release(run);
         let rows = &mut self.left.rows;
@@ -237,7 +237,7 @@ impl<'p> Operator<'p> for Lookup<'p> {
     }
 }
 
-/// The place in the left row of the value that the first part of the key is.
+/// Returns the left column whose value is the first part of the key.
 fn leading_column(scan: &Scan) -> Option<usize> {
     let Spans::List(spans) = &scan.access.spans else { return None };
     match spans.as_slice() {

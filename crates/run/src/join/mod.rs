@@ -1,4 +1,4 @@
-//! Joins, by the way the rows on the right are found.
+//! Join operators, one per method of finding the right rows.
 
 mod hash;
 mod json;
@@ -23,19 +23,20 @@ use crate::partition::PartitionReader;
 use crate::runtime::Run;
 use stored::StoredRight;
 
-/// The left side, row by row, and what becomes of its rows.
+/// The left side of a join: iterates over the left rows and decides which of them to return.
 struct Left<'p> {
     kind: JoinKind,
     on: Option<&'p Expr>,
     input: Input<'p>,
-    /// Rows that were put aside come instead of the input's.
+    /// Spilled rows that replace those of the input.
     partition: Option<PartitionReader>,
     rows: Batch,
-    /// The current row.
+    /// Position of the current row.
     at: usize,
-    /// It has a match.
+    /// The current row has a match.
     matched: bool,
-    /// The joined row in which its values are: it lends them to the first one, and the next ones copy them.
+    /// The joined row that holds the current row's values: they are moved into the first joined row, and
+    /// later ones copy them from there.
     lent: Option<usize>,
     started: bool,
     done: bool,
@@ -69,13 +70,13 @@ impl<'p> Left<'p> {
         self.input.open(run)
     }
 
-    /// Goes before the first row of a partition.
+    /// Restarts before the first row of a partition.
     fn read_partition(&mut self, reader: PartitionReader) {
         self.partition = Some(reader);
         self.done = false;
     }
 
-    /// All rows of the input were taken otherwise.
+    /// Marks the input as read, because its rows were consumed elsewhere.
     fn end_input(&mut self) {
         self.rows.clear();
         self.at = 0;
@@ -83,7 +84,7 @@ impl<'p> Left<'p> {
         self.done = true;
     }
 
-    /// Goes to the next row; `want` rows are asked for above.
+    /// Advances to the next row. `want` is the number of rows that the consumer requested.
     fn advance(&mut self, run: Run<'_, 'p>, want: usize) -> SqlResult<bool> {
         self.matched = false;
         self.lent = None;
@@ -110,7 +111,8 @@ impl<'p> Left<'p> {
         self.rows.row(self.at)
     }
 
-    /// Puts the row's values where the joined row goes. They are taken, not copied: most rows have one match.
+    /// Starts a joined row with the left row's values. They are moved, not copied, because most rows have one
+    /// match.
     #[inline]
     fn begin(&mut self, out: &mut Batch) {
         match self.lent {
@@ -119,7 +121,7 @@ impl<'p> Left<'p> {
         }
     }
 
-    /// The joined row is dropped.
+    /// Drops the joined row and restores the left row's values.
     #[inline]
     fn take_back(&mut self, out: &mut Batch) {
         if self.lent.is_none() {
@@ -129,7 +131,7 @@ impl<'p> Left<'p> {
         out.cut_unfinished(0);
     }
 
-    /// Nobody may look into `out` any more: the row has its values again.
+    /// Copies the lent values back to the left row. Must be called before `out` is handed to the consumer.
     fn settle(&mut self, out: &Batch) {
         if let Some(row) = self.lent.take() {
             let own = self.rows.row_mut(self.at);
@@ -137,8 +139,8 @@ impl<'p> Left<'p> {
         }
     }
 
-    /// The joined row lies in `out`: yields what the kind of join wants, or drops it. True when the row on
-    /// the left needs no more matches.
+    /// Completes the joined row in `out`: returns or drops it as the join kind requires. Returns true if the
+    /// left row needs no further matches.
     #[inline]
     fn decide(&mut self, run: Run<'_, 'p>, out: &mut Batch) -> SqlResult<bool> {
         if let Some(on) = self.on
@@ -166,7 +168,7 @@ impl<'p> Left<'p> {
         }
     }
 
-    /// There are no more matches.
+    /// Handles the end of the left row's matches.
     #[inline]
     fn end_matches(&mut self, out: &mut Batch, right_width: usize) {
         if self.matched {

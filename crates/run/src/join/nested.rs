@@ -1,4 +1,4 @@
-//! A join that goes through all rows on the right for each one on the left.
+//! Nested-loop join: reads all right rows for each left row.
 
 use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind};
@@ -10,14 +10,14 @@ use crate::operator::{Input, Operator};
 use crate::row_store::RowStore;
 use crate::runtime::Run;
 
-/// A nested loop.
+/// The nested-loop join operator.
 pub(crate) struct Loop<'p> {
     left: Left<'p>,
     right: Input<'p>,
     right_width: usize,
-    /// Over the row on the left alone: without it there is no match.
+    /// A condition on the left row alone. If it fails, there is no match.
     gate: Option<&'p Expr>,
-    /// The right rows may be others when the join is opened again.
+    /// The right rows may change when the join is opened again.
     varies: bool,
     rows: StoredRight,
     is_read: bool,
@@ -43,7 +43,7 @@ impl<'p> Loop<'p> {
     }
 }
 
-/// Puts all rows of the input aside; the first one alone if one match is as good as many.
+/// Stores all rows of the input, or only the first if one match is as good as many.
 fn read_all<'p>(
     right: &mut Input<'p>,
     is_one_enough: bool,

@@ -1,4 +1,4 @@
-//! The rows on the right that go with each one on the left, kept and read one after the other.
+//! Right rows of a join, stored and read once for each left row.
 
 use cohort_expr::Expr;
 use cohort_types::{Interrupt, SqlResult};
@@ -8,29 +8,29 @@ use crate::batch::Batch;
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::Run;
 
-/// Rows on the right.
+/// Stored right rows.
 #[derive(Default)]
 pub(super) struct StoredRight {
     rows: RowStore,
     reader: StoreReader,
-    /// The row whose turn it is; none between two rows on the left.
+    /// The next row; `None` between two left rows.
     next: Option<u64>,
 }
 
 impl StoredRight {
-    /// The next row on the left is the first one.
+    /// Restarts for the first left row.
     pub fn begin(&mut self) {
         self.next = None;
     }
 
-    /// Lets go of the rows.
+    /// Releases the rows.
     pub fn clear(&mut self, run: Run<'_, '_>) {
         self.rows.clear(run);
         self.next = None;
     }
 
-    /// Appends at most `want` joined rows. `fill` makes the rows those of the current row on the left. A row
-    /// on the left that does not pass `gate` has none.
+    /// Appends at most `want` joined rows. `fill` stores the right rows of the current left row. A left row
+    /// that fails `gate` has none.
     pub fn join<'p>(
         &mut self,
         left: &mut Left<'p>,

@@ -1,8 +1,8 @@
-//! Where the frame of a row begins and ends.
+//! Computes the bounds of a row's frame.
 //!
-//! A frame of ROWS counts rows. One of RANGE ends where the order key passes a value: the row's own key plus
-//! or minus a distance, computed as the statement would compute it. A NULL key has its peers for such an end,
-//! because NULL plus a distance is NULL.
+//! A ROWS frame counts rows. A RANGE frame ends where the order key passes a limit: the row's own key plus or
+//! minus a distance, computed as an expression of the statement. For a NULL key, such a bound lies at the
+//! edge of its peers, because NULL plus a distance is NULL.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -15,32 +15,32 @@ use super::Place;
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::Run;
 
-/// Both ends.
+/// Both bounds of a frame.
 pub(super) struct Bounds {
     start: Bound,
     end: Bound,
     unit: FrameUnit,
 }
 
-/// One end.
+/// One bound.
 enum Bound {
     First,
     Last,
     Current,
-    /// So many rows before, or behind when negative.
+    /// Number of rows before the current one, or after it if negative.
     Rows(i128),
     Value(Box<ByValue>),
 }
 
-/// An end of a RANGE frame.
+/// A bound of a RANGE frame.
 struct ByValue {
-    /// What the key is compared with: key plus or minus the distance.
+    /// The value that keys are compared with: own key plus or minus the distance.
     limit: Expr,
     key: Expr,
     order: SortKey,
     own: StoreReader,
     ahead: StoreReader,
-    /// Rows before this one lie on the near side of the limit.
+    /// Rows before this one are before the limit.
     at: u64,
 }
 
@@ -50,7 +50,7 @@ impl Bounds {
         Ok(Bounds { start: bound(&frame.start)?, end: bound(&frame.end)?, unit: frame.unit })
     }
 
-    /// A new partition begins.
+    /// Starts a new partition.
     pub fn start(&mut self) {
         for bound in [&mut self.start, &mut self.end] {
             if let Bound::Value(value) = bound {
@@ -59,7 +59,7 @@ impl Bounds {
         }
     }
 
-    /// The rows of the frame; empty when it ends before it begins.
+    /// Returns the rows of the frame; empty if it ends before it begins.
     pub fn rows(&mut self, run: Run<'_, '_>, rows: &RowStore, place: &Place) -> SqlResult<Range<u64>> {
         let by_row = self.unit == FrameUnit::Rows;
         let start = match &mut self.start {
@@ -111,7 +111,7 @@ impl Bound {
 }
 
 impl ByValue {
-    /// The first row whose key does not lie before the limit of the current row.
+    /// Returns the first row whose key is not before the limit of the current row.
     fn find(
         &mut self,
         run: Run<'_, '_>,
@@ -121,7 +121,7 @@ impl ByValue {
     ) -> SqlResult<u64> {
         let row = rows.row(&mut self.own, place.row)?;
         let mut limit = self.limit.eval(row, run.eval)?.into_owned();
-        // An integer key is compared with an integer.
+        // Compare an integer key with an integer.
         if let (Value::Decimal(v), Class::Int) = (&limit, self.key.eval(row, run.eval)?.class()) {
             limit = v.round(0).map_or(limit.clone(), Value::Decimal);
         }

@@ -1,4 +1,4 @@
-//! The functions of a window, each for the current row.
+//! Window functions, evaluated for the current row.
 
 use cohort_expr::Expr;
 use cohort_optimize::{WindowCall, WindowFunction, WindowNode};
@@ -11,13 +11,13 @@ use super::sliding::Sliding;
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::Run;
 
-/// A call with what it knows of the partition.
+/// A call with its state for the partition.
 pub(super) struct Call<'p> {
     function: Function<'p>,
     bounds: Bounds,
-    /// Of the current row.
+    /// Reader of the current row.
     own: StoreReader,
-    /// Of the row that answers.
+    /// Reader of the row that provides the value.
     other: StoreReader,
 }
 
@@ -27,7 +27,7 @@ enum Function<'p> {
     DenseRank,
     PercentRank,
     CumeDist,
-    /// The number of buckets is one within a partition.
+    /// The number of buckets is constant within a partition.
     Ntile {
         buckets: &'p Expr,
         known: Option<i64>,
@@ -74,7 +74,7 @@ impl<'p> Call<'p> {
         Ok(Call { function, bounds, own: StoreReader::default(), other: StoreReader::default() })
     }
 
-    /// A new partition begins.
+    /// Starts a new partition.
     pub fn start(&mut self, run: Run<'_, 'p>) {
         self.bounds.start();
         (self.own, self.other) = Default::default();
@@ -86,7 +86,7 @@ impl<'p> Call<'p> {
         }
     }
 
-    /// The answer for a row; rows come one after the other.
+    /// Returns the value for a row. Rows must be passed in order.
     pub fn value(&mut self, run: Run<'_, 'p>, rows: &RowStore, place: &Place) -> SqlResult<Value> {
         let count = |n: u64| Ok(Value::Int(n as i64));
         match &mut self.function {
@@ -142,7 +142,7 @@ impl<'p> Call<'p> {
     }
 }
 
-/// A value of a row of the partition; NULL where there is no such row.
+/// Returns a value of a row of the partition, or NULL if the row does not exist.
 fn value_at(
     run: Run<'_, '_>,
     rows: &RowStore,
@@ -164,7 +164,7 @@ fn integer(value: &Value) -> Option<i64> {
     }
 }
 
-/// The bucket of a row: the first ones have one row more when the rows do not divide evenly.
+/// Returns the bucket of a row. If the rows do not divide evenly, the first buckets have one row more.
 fn ntile(buckets: Option<i64>, place: &Place) -> SqlResult<Value> {
     let Some(buckets) = buckets.and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0) else {
         let text = "Argument of NTILE must be greater than 0";

@@ -1,10 +1,10 @@
 //! Window functions.
 //!
 //! # Concepts
-//! The rows are sorted by partition and order, and taken partition by partition into a store, from which each
-//! row is yielded with what the calls say of it. A [`Place`] is a row of the partition with its *peers*: the
-//! rows that the order does not tell from it. A [`frame::Bounds`] says where a row's frame begins and ends;
-//! both only move forward from one row to the next, which everything below relies on.
+//! The rows are sorted by partition and order, and stored one partition at a time. Each row is returned with
+//! the values of the calls. A [`Place`] is a row of the partition with its *peers*: the rows that are equal
+//! in the order. [`frame::Bounds`] computes a row's frame. From one row to the next, both bounds only move
+//! forward; all code below relies on that.
 
 mod frame;
 mod function;
@@ -28,21 +28,21 @@ use function::Call;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     row: u64,
-    /// Rows of the same order.
+    /// Rows with equal order keys.
     peers: Range<u64>,
-    /// Groups of peers before.
+    /// Number of peer groups before.
     groups_before: u64,
-    /// Rows of the partition.
+    /// Number of rows in the partition.
     rows: u64,
 }
 
-/// Calls over one partitioning and order.
+/// Calls with the same partitioning and order.
 pub(crate) struct Window<'p> {
     node: &'p WindowNode,
     input: Input<'p>,
     sorter: Sorter<'p>,
     sorted: Batch,
-    /// The next of these.
+    /// Position of the next row in `sorted`.
     at: usize,
     partition: Partition<'p>,
     calls: Vec<Call<'p>>,
@@ -83,7 +83,7 @@ impl<'p> Window<'p> {
         self.sorter.finish(run)
     }
 
-    /// Takes the rows of the next partition into the store; false when there is none.
+    /// Stores the rows of the next partition. Returns false if there is none.
     fn next_partition(&mut self, run: Run<'_, 'p>) -> SqlResult<bool> {
         self.partition.rows.clear(run);
         self.partition.place = None;
@@ -169,13 +169,13 @@ impl<'p> Operator<'p> for Window<'p> {
     }
 }
 
-/// The rows of a partition, one of which is the current one.
+/// The rows of a partition, with a current row.
 struct Partition<'p> {
     order: &'p [(Expr, SortKey)],
     keys: Vec<SortKey>,
     rows: RowStore,
     reader: StoreReader,
-    /// Looks for the end of the peers.
+    /// Reader that searches for the end of the peers.
     ahead: StoreReader,
     place: Option<Place>,
 }
@@ -192,7 +192,7 @@ impl<'p> Partition<'p> {
         }
     }
 
-    /// Goes to the next row; false behind the last.
+    /// Advances to the next row. Returns false after the last.
     fn advance(&mut self, run: Run<'_, '_>) -> SqlResult<bool> {
         let rows = self.rows.len();
         let (row, mut place) = match self.place.take() {
@@ -211,7 +211,7 @@ impl<'p> Partition<'p> {
         Ok(true)
     }
 
-    /// The row behind those that the order does not tell from one.
+    /// Returns the first row after the peers of a row.
     fn end_of_peers(&mut self, run: Run<'_, '_>, row: u64) -> SqlResult<u64> {
         if self.order.is_empty() {
             return Ok(self.rows.len());

@@ -1,4 +1,4 @@
-//! PERCENTILE_CONT, PERCENTILE_DISC and MEDIAN: of the order key, over the partition, without NULLs.
+//! PERCENTILE_CONT, PERCENTILE_DISC and MEDIAN of the order key over a partition, ignoring NULLs.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use cohort_types::{ErrorCode, Interrupt, NoWarnings, SqlError, SqlResult, Value}
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::Run;
 
-/// A percentile of the partition.
+/// A percentile of a partition.
 pub(super) struct Percentile<'p> {
     fraction: &'p Expr,
-    /// Between two values, or one of them.
+    /// Interpolates between two values, instead of choosing one.
     is_continuous: bool,
     key: Option<&'p (Expr, SortKey)>,
     reader: StoreReader,
@@ -23,7 +23,7 @@ impl<'p> Percentile<'p> {
         Percentile { fraction, is_continuous, key, reader: StoreReader::default(), known: None }
     }
 
-    /// A new partition begins.
+    /// Starts a new partition.
     pub fn start(&mut self) {
         self.known = None;
     }
@@ -50,7 +50,7 @@ impl<'p> Percentile<'p> {
         }
         if !self.is_continuous {
             let enough = (fraction * count as f64).ceil().max(1.0) as u64;
-            // Products are not exact: the first row that reaches the fraction is one of two.
+            // The product is not exact, so the first row that reaches the fraction may be the one before.
             let reaches = |rows: u64| rows as f64 / count as f64 >= fraction;
             let at = if enough > 1 && reaches(enough - 1) { enough - 1 } else { enough };
             let at = if reaches(at) { at } else { at + 1 }.min(count);
@@ -76,7 +76,7 @@ impl<'p> Percentile<'p> {
         Ok(self.key_at(run, rows, row)?.to_f64(&mut NoWarnings).unwrap_or(0.0))
     }
 
-    /// The rows whose key is not NULL; NULLs come first, or last in descending order.
+    /// Returns the rows whose key is not NULL. NULLs come first, or last in descending order.
     fn present(&mut self, run: Run<'_, '_>, rows: &RowStore) -> SqlResult<Range<u64>> {
         let mut present = 0..0;
         for n in 0..rows.len() {

@@ -1,12 +1,13 @@
-//! An aggregate over frames that move forward.
+//! Aggregates over sliding frames.
 //!
 //! # Concepts
-//! Aggregates take rows in and give none back. So the rows of the frame lie in two heaps. Those that came
-//! last are gathered in one state, the *back*. For those before, the *front*, there is a state for each row:
-//! of it and all behind it in the front. A row leaves by dropping its state; when the front is empty, the
-//! back becomes the new front. Every row is taken in twice at most, however long the frames are.
+//! Aggregates can add rows but not remove them. So the rows of the frame are split in two. The most recent
+//! rows are accumulated in one state, the *back*. For the rows before, the *front*, there is one state per
+//! row, which covers that row and all later rows of the front. Removing the first row drops its state. When
+//! the front is empty, the back is converted to a new front. Every row is added at most twice, however long
+//! the frames are.
 //!
-//! While frames begin with the partition there is no front.
+//! While frames start at the start of the partition, there is no front.
 
 use std::ops::Range;
 
@@ -19,14 +20,14 @@ use crate::runtime::{Held, Run};
 /// The aggregate of the current frame.
 pub(super) struct Sliding<'p> {
     aggregate: &'p Aggregate,
-    /// States of the front, that of its first row last.
+    /// States of the front; the one of its first row is last.
     front: Vec<AggregateState>,
     back: AggregateState,
-    /// Rows of the back.
+    /// Rows in the back.
     back_rows: Range<u64>,
     reader: StoreReader,
     held: Held,
-    /// The frame asked for last, and its answer.
+    /// The last frame and its value.
     known: Option<(Range<u64>, Value)>,
 }
 
@@ -43,7 +44,7 @@ impl<'p> Sliding<'p> {
         }
     }
 
-    /// A new partition begins.
+    /// Starts a new partition.
     pub fn start(&mut self, run: Run<'_, '_>) {
         self.restart(run, 0);
         self.known = None;
@@ -54,7 +55,7 @@ impl<'p> Sliding<'p> {
         self.back_rows = row..row;
     }
 
-    /// Forgets what was gathered.
+    /// Discards all accumulated states.
     fn let_go(&mut self, run: Run<'_, '_>) {
         let back = std::mem::replace(&mut self.back, self.aggregate.new_state());
         for state in std::mem::take(&mut self.front).into_iter().chain([back]) {
@@ -63,7 +64,7 @@ impl<'p> Sliding<'p> {
         self.held.release(run);
     }
 
-    /// The answer for a frame that neither begins nor ends before the last one.
+    /// Returns the value for a frame. Neither of its bounds may be before those of the last frame.
     pub fn value(&mut self, run: Run<'_, '_>, rows: &RowStore, frame: Range<u64>) -> SqlResult<Value> {
         if let Some((known, value)) = &self.known
             && *known == frame
@@ -102,7 +103,7 @@ impl<'p> Sliding<'p> {
         if frame.start > self.back_rows.start {
             self.turn(run, rows, frame.start)?;
         }
-        // The copy is charged as long as it is there.
+        // The copy is charged while it exists.
         let mut state = self.back.clone();
         run.eval.keep(state.kept_bytes())?;
         if let Some(front) = self.front.last() {
@@ -112,7 +113,7 @@ impl<'p> Sliding<'p> {
         self.aggregate.finish(state, run.eval)
     }
 
-    /// Makes a front of the back's rows, from `first` on.
+    /// Converts the rows of the back, from `first` on, to a front.
     fn turn(&mut self, run: Run<'_, '_>, rows: &RowStore, first: u64) -> SqlResult<()> {
         let end = self.back_rows.end;
         self.let_go(run);

@@ -1,4 +1,4 @@
-//! A storage in memory, and short names for what plans are made of.
+//! A storage in memory, and short constructors of plan parts.
 
 #![allow(dead_code)]
 
@@ -24,19 +24,19 @@ use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 
 pub const CI: Collation = Collation::UTF8MB4_GENERAL_CI;
 
-/// Tables as vectors. The n-th index of a table is on the column n.
+/// Tables as vectors. The n-th index of a table is on column n.
 pub struct Memory {
     pub tables: HashMap<String, Vec<Vec<Value>>>,
     pub memory: usize,
-    /// Rows that scans yielded.
+    /// Number of rows returned by scans.
     pub reads: u64,
     pub opened: u64,
     pub spilled: u64,
-    /// What operators told.
+    /// Events reported by operators.
     pub events: Vec<Event>,
     pub files: MemFs,
     cursors: HashMap<usize, std::vec::IntoIter<Vec<Value>>>,
-    /// Of the rows that a cursor is asked for, by their numbers; None before the first is asked for.
+    /// Pending matches per cursor, with the numbers of the rows they match; `None` before the first request.
     matches: HashMap<usize, Option<Vec<(usize, Vec<Value>)>>>,
     key: Vec<u8>,
 }
@@ -93,7 +93,7 @@ impl Memory {
 }
 
 impl Memory {
-    /// The matches of rows that were not given out yet.
+    /// Returns the matches that were not returned yet.
     fn take_matches(
         &mut self,
         cursor: CursorId,
@@ -163,7 +163,7 @@ impl Storage for Memory {
         Ok(false)
     }
 
-    /// Lanes where each column is of one type: integers or texts.
+    /// Returns vector types if each column has one type: integers or texts.
     fn lane_types(&mut self, cursor: CursorId, scan: &Scan, _: &EvalContext<'_>) -> Option<Vec<LaneType>> {
         let rows = self.cursors.get(&cursor.0).expect("an open cursor").as_slice();
         let type_of = |column: &usize| {
@@ -270,7 +270,7 @@ impl Storage for Memory {
 pub struct Session {
     pub budget: Option<Arc<Budget>>,
     pub variables: RefCell<HashMap<String, Value>>,
-    /// Questions until the statement is killed.
+    /// Number of KILL checks until the statement is killed.
     pub patience: Cell<Option<u64>>,
 }
 
@@ -334,7 +334,7 @@ impl SessionHooks for Session {
     }
 }
 
-/// A plan with nothing around.
+/// Returns a plan without subqueries and common tables.
 pub fn plan(root: Node, width: usize) -> Plan {
     Plan { root, width, subqueries: Vec::new(), common: Vec::new(), frame: 0, given: Vec::new() }
 }
@@ -369,14 +369,14 @@ pub fn rows_of(plan: &Plan, storage: &mut Memory) -> Rows {
     run_in(plan, storage, &Session::default()).expect("runs").0
 }
 
-/// As rows print: for comparisons that do not care about order.
+/// Returns the rows as sorted texts, for comparisons that ignore order.
 pub fn sorted(rows: &Rows) -> Vec<String> {
     let mut printed: Vec<String> = rows.iter().map(|row| shown(row)).collect();
     printed.sort();
     printed
 }
 
-/// A row as text.
+/// Returns a row as text.
 pub fn shown(row: &[Value]) -> String {
     let text = |value: &Value| {
         if value.is_null() {
@@ -397,12 +397,12 @@ pub fn int(v: i64) -> Value {
     Value::Int(v)
 }
 
-/// None is NULL.
+/// Converts integers to values; `None` is NULL.
 pub fn ints(values: &[Option<i64>]) -> Vec<Value> {
     values.iter().map(|v| v.map_or(Value::Null, Value::Int)).collect()
 }
 
-/// Rows of integers without NULLs.
+/// Returns rows of integers without NULLs.
 pub fn table(rows: &[&[i64]]) -> Rows {
     rows.iter().map(|row| row.iter().map(|v| Value::Int(*v)).collect()).collect()
 }
@@ -460,7 +460,7 @@ pub fn subquery(id: usize, test: SubqueryTest, outer: Vec<(usize, Expr)>) -> Exp
     Expr::Subquery(Box::new(Subquery { id, test, ty: ExprType::bigint(20), outer, is_volatile: false }))
 }
 
-/// The table as the server computes it.
+/// Returns a scan of the table as a virtual table.
 pub fn of(name: &str, width: usize) -> Node {
     Node::Virtual(Box::new(VirtualScan {
         schema: "t".into(),
@@ -476,7 +476,7 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
     let index = |column: usize| Index {
         id: IndexId(column as u32),
         name: format!("i{column}"),
-        // Rows of a key may be several.
+        // A key may have several rows.
         kind: IndexKind::Secondary,
         columns: vec![IndexColumn { column, prefix: None, descending: false }],
         comment: String::new(),
@@ -502,7 +502,7 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
     })
 }
 
-/// The table read from the start.
+/// Returns a full scan of the table.
 pub fn scan(name: &str, width: usize) -> Scan {
     Scan {
         table: definition(name, width),
@@ -518,7 +518,7 @@ pub fn scan(name: &str, width: usize) -> Scan {
     }
 }
 
-/// The same of a table of many rows, whose columns are declared as integers: plans know their lanes.
+/// Declares the columns as integers and the table as large, so that plans can use vectors.
 pub fn declared(mut scan: Scan) -> Scan {
     let column = |n: usize| {
         let ty = ColumnType::int(TypeKind::BigInt, None, false);
@@ -529,7 +529,7 @@ pub fn declared(mut scan: Scan) -> Scan {
     Scan { rows: 1000.0, ..scan }
 }
 
-/// The table asked by a column.
+/// Returns a lookup in the table by a column.
 pub fn lookup(name: &str, width: usize, column: usize, key: Expr) -> Scan {
     let span = Span::of_keys(vec![key]);
     let access =
