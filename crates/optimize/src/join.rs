@@ -236,7 +236,7 @@ impl Lowering<'_> {
         let entries = self.rows_of(table);
         // Rows of the table alone.
         let alone = match &base {
-            Some(choice) => (choice.rows.min(entries) * 1.0).min((entries * own).max(1.0)),
+            Some(choice) => choice.rows.min(entries).min((entries * own).max(1.0)),
             None => (entries * own).max(1.0),
         };
         let read = base.as_ref().map_or(entries, |choice| choice.cost);
