@@ -3,9 +3,8 @@
 //! Only the threads that run statements are counted, including the commits that they lead. Background work
 //! (purge, binary log files, checkpoints) depends on elapsed time, not only on the statements.
 //!
-//! Counting begins right before the load; until then the server runs at valgrind's normal speed. The counts
-//! do not depend on processor features, so they are the same on a busy machine, in a virtual machine, and on
-//! another day.
+//! Counting begins right before the load; until then the server runs at valgrind's normal speed. No hardware
+//! counters are used, so the counts are the same on a busy machine, in a virtual machine, and on another day.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

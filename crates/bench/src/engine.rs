@@ -111,7 +111,7 @@ pub fn run(asked: &EngineRun) -> Result<(), String> {
         println!("{table}");
         if interrupt::is_requested() { Err("interrupted".to_owned()) } else { Ok(()) }
     });
-    // Ignore errors: they only leave a folder behind on the disk.
+    // Ignore errors: they only leave a folder on the disk.
     let _ = fs::remove_dir_all(&dir);
     done
 }

@@ -113,7 +113,7 @@ fn count_all(
     let done = count_on(asked, number, &mut server, &dumps, lines);
     let done = done.map_err(|error| server.complaint(&error));
     drop(server);
-    // Ignore errors: they only leave a folder behind on the disk.
+    // Ignore errors: they only leave a folder on the disk.
     let _ = fs::remove_dir_all(&dir);
     done
 }

@@ -207,7 +207,7 @@ pub fn sleeper() -> Arc<dyn Sleeper> {
     CURRENT.with_borrow(Clone::clone).unwrap_or_else(cohort_locks::this_thread)
 }
 
-/// A fiber's wait slot behind the interface that engines use.
+/// Adapts a fiber's wait slot to the trait that engines use.
 struct Lent(Arc<dyn Sleeper>);
 
 impl BedForEngine for Lent {
