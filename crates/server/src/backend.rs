@@ -233,8 +233,8 @@ pub trait Backend: Send + Sync {
     /// it after a registration and before it waits for anything.
     fn lead(&self);
 
-    /// Requests a flush, for a worker that serves another request next, and leads the flush when there is
-    /// none: the flush may wait until then.
+    /// Works like [`Backend::lead`], but may leave the flush to a worker that has nothing else to do. For a
+    /// worker that is about to serve another request.
     fn lead_later(&self);
 
     /// Returns the recent duration of a flush in nanoseconds, or 0 if there was none.

@@ -1,6 +1,6 @@
 //! Ownership of a connection: decides which thread may use it.
 //!
-//! # States and who makes each move
+//! # States and transitions
 //! ```text
 //!            take                        park
 //!   Idle ------------> Running --------------------> Parked
@@ -16,7 +16,7 @@
 //! | `release`, `park`, `close` | the owner |
 //! | `unpark` | the thread that publishes what the reply waits for, or the owner if that happened before |
 //!
-//! # Who owns what
+//! # Ownership of connections and events
 //! The thread that moved the state to Running owns the connection until it moves the state on, or hands the
 //! connection over through the ready queue (the state stays Running then). An event belongs to the thread
 //! that epoll returned it to until that thread has called `take`. Then either the thread owns the connection,

@@ -3,8 +3,8 @@
 //! # Concepts
 //! A worker is in one of four states:
 //! - *active*: it serves a request or waits for an event;
-//! - *blocked*: it sleeps until a client takes a result, or until a result may be seen. (A statement that
-//!   waits for a lock leaves its worker, see `fiber.rs`);
+//! - *blocked*: it sleeps until a client receives a result, or until a result may be seen (a statement that
+//!   waits for a lock does not block its worker, see `fiber.rs`);
 //! - *away*: it has served one request for longer than thread_pool_stall_limit;
 //! - *spare*: it waits until it is needed.
 //!
@@ -14,7 +14,7 @@
 //! machine would wait for a processor. A worker that is away still uses a processor, but another worker must
 //! be available for KILL and logins.
 //!
-//! # States and who makes each move
+//! # States and transitions
 //! | move | by |
 //! |---|---|
 //! | active -> blocked | [`Workers::begin`], on the blocking thread |
@@ -26,7 +26,7 @@
 //! | spare -> ended | `stay`, after thread_pool_idle_timeout |
 //! | active -> ended | the worker's `main` returns, because the server stops |
 //!
-//! # Who owns what
+//! # Ownership of the states
 //! Each worker has a worker slot ([`Post`]): one word with the start time of its request and a bit that says
 //! whether the worker is *out* (blocked or away). The bit and the count of active workers always change
 //! together:

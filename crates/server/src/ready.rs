@@ -14,7 +14,7 @@
 //!     +-------------------- the worker that received it wakes up ----------------+
 //! ```
 //!
-//! # Who owns what
+//! # Ownership of work and events
 //! - Work belongs to the queue, then to the worker that took it. The worker does not put it back.
 //! - An event belongs to the worker that epoll returned it to. [`Ready::next`] returns it at once, and the
 //!   worker serves it before it does anything else, including [`Workers::stay`](crate::pool::Workers::stay).

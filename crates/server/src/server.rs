@@ -351,7 +351,7 @@ impl Shared {
             if let Work::Begin(connection) = &work {
                 last = connection.token;
             }
-            // The work may take long.
+            // Serving may take long: queued transactions must not wait for it.
             self.backend.lead_later();
             self.workers.busy(self.now_ms());
             self.fibers.work(work);
