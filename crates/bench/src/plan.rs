@@ -123,7 +123,7 @@ impl Case {
         is_spoken && self.only.is_none_or(|only| only == kind)
     }
 
-    /// Returns the name in tables.
+    /// Returns the case's name in tables.
     pub fn name(&self) -> String {
         let mut name = self.workload.name.to_owned();
         if self.keys == Keys::Skewed {

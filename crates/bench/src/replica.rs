@@ -310,7 +310,7 @@ fn catch_up(
         }
         Ok(rates)
     })();
-    // Resume the source first: ending a stopped server would block.
+    // Resume the source before a failure is reported: stopping a paused server would block.
     source.resume();
     let rates = measured.map_err(|error: String| server.complaint(&error))?;
     let version = server.version.strip_prefix("5.5.5-").unwrap_or(&server.version).to_owned();

@@ -205,7 +205,7 @@ fn cases(results: &Results, disk: &str) -> Table {
     Table { title: disk_title(disk), head, rows }
 }
 
-/// Returns the percentiles of the transactions' latency.
+/// Returns the table of latency percentiles of transactions.
 fn latencies(results: &Results, disk: &str) -> Table {
     let mut head = vec!["workload".to_owned(), "clients".to_owned()];
     let percentiles: [(&str, fn(&Sample) -> f64); 5] = [
@@ -242,7 +242,7 @@ pub fn stages_of(samples: &[Sample]) -> Option<Vec<f64>> {
     samples.iter().any(|s| !s.stages_us.is_empty()).then(|| STAGES.iter().map(stage).collect())
 }
 
-/// Returns the stages of a transaction's time from COMMIT to OK, for servers that report them.
+/// Returns the table of stages from COMMIT to OK, or `None` if no server reports them.
 fn stages(results: &Results) -> Option<Table> {
     let mut head: Vec<String> = ["workload", "clients", "disk", "us in all"].map(str::to_owned).to_vec();
     head.extend(STAGES.iter().map(|stage| stage.replace('_', " ")));
@@ -264,7 +264,7 @@ fn stages(results: &Results) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { title, head, rows })
 }
 
-/// Returns the cases that were measured with different numbers of rollback segments.
+/// Returns the table of waits by number of rollback segments, or `None` without such cases.
 fn segment_waits(results: &Results) -> Option<Table> {
     let row = |case: &CaseResult| {
         let samples =
@@ -280,7 +280,7 @@ fn segment_waits(results: &Results) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { title, head, rows })
 }
 
-/// Returns the syncs per commit of each server, if the contestants use different log layouts.
+/// Returns the table of syncs per commit, or `None` if no contestant has separate logs.
 fn layouts(results: &Results, disk: &str) -> Option<Table> {
     if !results.servers.iter().any(|server| server.name.contains(SEPARATE)) {
         return None;

@@ -150,7 +150,7 @@ pub fn run(run: &Run) -> Result<Results, String> {
 }
 
 impl Run {
-    /// Returns the contestants for measurements that need more than common SQL.
+    /// Returns all contestants except PostgreSQL, for measurements that need more than shared SQL.
     fn mysqls(&self) -> impl Iterator<Item = &Contestant> {
         self.contestants.iter().filter(|contestant| contestant.kind != Kind::Postgres)
     }

@@ -24,7 +24,7 @@ pub struct AuditFile {
 }
 
 impl AuditFile {
-    /// Opens the file for appending. Refuses other than regular files, because writing to them might block.
+    /// Opens the file for appending. Refuses anything but a regular file, because writing to it might block.
     pub fn open(path: PathBuf, rotation: Rotation) -> io::Result<AuditFile> {
         let (file, bytes) = open(&path)?;
         Ok(AuditFile { path, rotation, file: Some(file), bytes })

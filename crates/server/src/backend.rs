@@ -93,7 +93,8 @@ pub struct SessionSettings {
     pub packet_bytes_max: usize,
     /// tmp_memory_table_size: maximum memory for the rows of one cursor.
     pub cursor_bytes_max: usize,
-    /// wait_timeout, or idle_transaction_timeout in a transaction.
+    /// wait_timeout. In a transaction idle_transaction_timeout takes precedence, then
+    /// idle_readonly_transaction_timeout or idle_write_transaction_timeout; 0 means not set.
     pub idle_s_max: u64,
     /// net_write_timeout.
     pub write_s_max: u64,
@@ -259,8 +260,8 @@ pub trait Backend: Send + Sync {
         Err(SqlError::not_supported("a file of the server"))
     }
 
-    /// Kills the statement of a busy connection if it only reads or only waits, and `is_lost` confirms that
-    /// its client has disconnected.
+    /// Kills a busy connection if its statement only reads or only waits, and `is_lost` confirms that its
+    /// client has disconnected.
     fn end_if_lost(&self, id: ConnectionId, is_lost: &dyn Fn() -> bool) {
         let _ = (id, is_lost);
     }

@@ -24,7 +24,7 @@ pub struct CatalogAccounts {
 
 const SOCKET: &str = "unix_socket";
 
-/// Returns the method for authentication, or `None` if a client cannot authenticate by it.
+/// Returns the method for authentication, or `None` if no client can authenticate by it.
 fn method(method: &AuthMethod) -> Option<Method> {
     match method.plugin.as_str() {
         NATIVE_PASSWORD => NativePassword::parse(&method.text).map(Method::Password),

@@ -88,7 +88,7 @@ pub(crate) struct Connection {
     has_ended: AtomicBool,
     /// The socket was shut down.
     dead: AtomicBool,
-    /// The client has sent something.
+    /// Input of the client was read. Set only before login.
     heard: AtomicBool,
     /// A user has logged in.
     entered: AtomicBool,
@@ -112,7 +112,7 @@ pub(crate) struct ClientStatement {
     pub cursor: Option<Cursor>,
 }
 
-/// State that only the owner uses.
+/// State of a connection that its owner uses.
 pub(crate) struct Inner {
     pub input: InputBuffer,
     /// Memory of a long packet, charged to the session.
@@ -250,7 +250,7 @@ impl Connection {
         self.owner.is_idle()
     }
 
-    /// Returns whether no input was read before login.
+    /// Returns whether no input of the client was read yet. Tracked only before login.
     pub fn is_silent(&self) -> bool {
         !self.heard.load(Ordering::Relaxed)
     }
@@ -335,7 +335,7 @@ impl Connection {
         self.compressor.lock().set_sequence(sequence);
     }
 
-    /// Returns the bytes in their form on the wire. Call it once for all bytes, in order.
+    /// Returns the bytes in their form on the wire. Each byte must be passed once, in order.
     pub fn packed<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.is_compressed() {
             return Cow::Borrowed(bytes);
@@ -736,7 +736,7 @@ impl Inner {
         }
     }
 
-    /// Sends the client the error in its bytes, then closes the connection.
+    /// Replies with the client's protocol error, and closes the connection afterwards.
     fn refuse(&mut self, error: PacketError) {
         let error = match error {
             PacketError::TooLarge => SqlError::new(
