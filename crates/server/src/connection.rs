@@ -136,7 +136,7 @@ pub(crate) struct Inner {
     pub encryption: Option<Encryption>,
     /// `None` until a user has logged in.
     pub session: Option<Box<dyn Session>>,
-    /// The client's slot among max_connections. Lives as long as the session.
+    /// The client's place among max_connections. Lives as long as the session.
     pub place: Option<Place>,
     pub statements: HashMap<u32, ClientStatement>,
     pub cursor_files: cursor::Files,
