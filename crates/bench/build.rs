@@ -1,5 +1,5 @@
-//! Compiles the preloaded library (`preload/preload.rs`), which the program carries inside itself and writes
-//! out at run time.
+//! Compiles the preloaded library (`preload/preload.rs`). The program embeds it and writes it to a file at
+//! run time.
 
 use std::path::PathBuf;
 use std::process::Command;

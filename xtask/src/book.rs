@@ -1,8 +1,8 @@
-//! `cargo xtask book DIR`: the pages of the book, ready for mdbook.
+//! `cargo xtask book DIR`: prepares the pages of the book for mdbook.
 //!
-//! Pages of docs are copied. Pages of the checkout's root get a name within the book ([`ROOT_PAGES`]). A link
-//! from one page to another is kept. A link to a file of the source becomes its text, because the book does
-//! not contain the source.
+//! Pages in docs are copied. Pages in the checkout's root get a name within the book ([`ROOT_PAGES`]). Links
+//! between pages are kept. A link to a source file is replaced by its text, because the book does not contain
+//! the source.
 
 use std::fs;
 use std::io;
@@ -47,11 +47,11 @@ pub fn stage(sources: &[Source], root: &Path, out: &Path) -> io::Result<()> {
     let figures = "figures.svg";
     fs::create_dir_all(pages.join("docs"))?;
     fs::copy(root.join("docs").join(figures), pages.join(figures))?;
-    // The introduction names it as the checkout's root does.
+    // The introduction refers to it by its path from the checkout's root.
     fs::copy(root.join("docs").join(figures), pages.join("docs").join(figures)).map(drop)
 }
 
-/// Reports pages that the table of contents lacks.
+/// Reports pages that are missing from the table of contents.
 pub fn check(sources: &[Source], findings: &mut Vec<String>) {
     let Some(summary) = sources.iter().find(|source| source.path == SUMMARY) else {
         findings.push(format!("{SUMMARY} is missing"));
@@ -100,7 +100,7 @@ fn with_links_of_book(path: &str, name: &str, text: &str) -> String {
     out
 }
 
-/// Returns where a link leads within the book; `None` if it leads out of it.
+/// Returns the target of a link within the book, or `None` if the target is not part of the book.
 fn target_in_book(path: &str, name: &str, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with('#') || target.ends_with(".svg") {
         return Some(target.to_owned());

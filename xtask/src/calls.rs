@@ -1,20 +1,21 @@
-//! Public functions without a caller in the product. What states an invariant and is never called hides that
-//! nobody keeps it.
+//! Finds public functions without a caller in the product. A function that states an invariant but is never
+//! called hides that the invariant is not enforced.
 //!
-//! The check is textual: a function is called if its name stands anywhere in the code of a crate but where it
-//! is defined. So a function with a common name passes, and none that is called fails.
+//! The check is textual: a function counts as called if its name occurs anywhere in product code other than
+//! its definition. A function with a common name may thus pass without a caller, but a function that is
+//! called never fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::Source;
 
-/// Crates that are checked; the others are to follow.
+/// Crates that are checked. The others are to follow.
 const CHECKED: &[&str] = &["log", "binlog", "engine", "commit"];
 
-/// For tests and measurements alone, or by a demand of the language's lints. The list only shrinks.
+/// Exceptions: functions for tests and measurements only, or required by lints. The list may only shrink.
 const ALLOWED: &[(&str, &str)] = &[];
 
-/// Names public functions of the checked crates that nobody calls.
+/// Reports public functions of the checked crates that are never called.
 pub fn uncalled(sources: &[Source], findings: &mut Vec<String>) {
     let mut mentions: BTreeMap<&str, usize> = BTreeMap::new();
     let mut defined = Vec::new();
@@ -50,7 +51,7 @@ fn code_of(line: &str) -> &str {
     line.split("//").next().unwrap_or_default()
 }
 
-/// The function that a line begins to define.
+/// Returns the name of the function whose definition begins on a line.
 fn defined_in(line: &str) -> Option<&str> {
     let (before, behind) = line.split_once("fn ")?;
     let is_definition = before.split_whitespace().all(|word| {

@@ -1,7 +1,7 @@
-//! Licences of the libraries that the product is built with.
+//! Checks the licences of the libraries that the product is built with.
 //!
-//! `cargo metadata` lists every package of the lock file with an SPDX expression. A package is accepted when
-//! its expression is satisfied by [`ACCEPTED`] alone.
+//! `cargo metadata` lists each package of the lock file with an SPDX expression. A package is accepted if the
+//! licences in [`ACCEPTED`] satisfy its expression.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ pub fn check(root: &Path, findings: &mut Vec<String>) {
     }
 }
 
-/// Asks cargo for the packages of the lock file.
+/// Returns the packages of the lock file, as cargo reports them.
 fn metadata(root: &Path) -> Result<Vec<Value>, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)

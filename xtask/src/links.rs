@@ -1,4 +1,4 @@
-//! Links between the pages of the documentation: files and headings that they name exist.
+//! Checks the links of the documentation: the files and headings that they refer to exist.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::source::Source;
 /// Reports links of Markdown files whose file or heading does not exist.
 pub fn check(root: &Path, sources: &[Source], findings: &mut Vec<String>) {
     for source in sources.iter().filter(|source| source.path.ends_with(".md")) {
-        // The table of contents names pages as the book does.
+        // The links of the table of contents are relative to the book.
         if source.path == "docs/SUMMARY.md" {
             continue;
         }
@@ -19,7 +19,7 @@ pub fn check(root: &Path, sources: &[Source], findings: &mut Vec<String>) {
     }
 }
 
-/// Returns what links name, links to other hosts left out.
+/// Returns the targets of all links except those to other hosts.
 fn targets(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices("](").filter_map(|(at, mark)| {
         let rest = &text[at + mark.len()..];

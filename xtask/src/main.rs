@@ -1,19 +1,19 @@
-//! `cargo xtask tidy`: what the compiler does not check about the shape of the code base. Also runs as a
-//! test. `cargo xtask book DIR` gathers the pages of the documentation for mdbook.
+//! `cargo xtask tidy`: checks of the code base that the compiler does not make. They also run as a test.
+//! `cargo xtask book DIR` prepares the documentation for mdbook.
 //!
 //! | check | rule |
 //! |---|---|
 //! | size | a source file has at most 900 lines |
 //! | width | comments are wrapped at the width of code |
-//! | walls | who may depend on whom; who may import RocksDB; who may touch files and clocks |
+//! | walls | dependencies between crates; the only importer of RocksDB; access to files and clocks |
 //! | invariants | I1 to I8 are explained in ARCHITECTURE.md and cited in code |
-//! | records | every row of the recovery table and every stage's failpoint is named by a test |
+//! | records | a test names each row of the recovery table; the code has a failpoint for each stage |
 //! | calls | public functions have a caller in the product |
 //! | wording | lines with words that the house style replaces: fewer, never more |
 //! | book | docs/SUMMARY.md lists every page |
-//! | links | files and headings that pages name exist |
-//! | licences | libraries have licences of the list in licenses.rs |
-//! | prose | no file speaks of the machine it was written on |
+//! | links | files and headings that pages link to exist |
+//! | licences | the licences of libraries are in the list of licenses.rs |
+//! | prose | no file mentions the machine that it was written on |
 
 mod book;
 mod calls;

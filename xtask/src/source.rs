@@ -1,33 +1,33 @@
-//! The files of the checkout.
+//! Source files of the checkout.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A text file.
 pub struct Source {
-    /// Relative to the checkout, with forward slashes.
+    /// Path relative to the checkout, with forward slashes.
     pub path: String,
     pub text: String,
 }
 
 impl Source {
-    /// The crate folder's name: `log` for `crates/log/src/x.rs`.
+    /// Returns the folder name of the crate: `log` for `crates/log/src/x.rs`.
     pub fn crate_name(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
 
-    /// The part of a file before its unit tests.
+    /// Returns the part of a file before its unit tests.
     pub fn without_tests(&self) -> &str {
         self.text.split("#[cfg(test)]").next().unwrap_or(&self.text)
     }
 
-    /// Whether it is Rust code of a product crate, tests left out.
+    /// Returns whether it is Rust code of a product crate, not of its integration tests.
     pub fn is_product(&self) -> bool {
         self.path.ends_with(".rs") && self.path.contains("/src/")
     }
 }
 
-/// All text files but generated and ignored ones.
+/// Returns all text files except generated and ignored ones.
 pub fn read_all(root: &Path) -> Vec<Source> {
     let mut found = Vec::new();
     visit(root, root, &mut found);

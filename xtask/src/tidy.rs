@@ -1,4 +1,4 @@
-//! The checks. Each yields findings; none means tidy.
+//! The checks. Each reports findings; without findings the code base is tidy.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::source::{Source, read_all};
 use crate::wording;
 
 const LINES_MAX: usize = 900;
-/// The width of code in rustfmt.toml; comments keep it too.
+/// Width of code in rustfmt.toml. Comments have the same width.
 const WIDTH_MAX: usize = 110;
 
-/// Crates by line of the architecture, lowest first: a crate uses only crates of earlier lines, or those of
-/// its own line that are listed behind it.
+/// Crates by layer of the architecture, lowest first. A crate may use the crates of earlier layers, and those
+/// that precede it in its own layer.
 const LINES: &[&[&str]] = &[
     &["base", "interleave"],
     &["vfs", "types", "config"],
@@ -31,7 +31,7 @@ const LINES: &[&[&str]] = &[
     &["server", "sim", "bench"],
 ];
 
-/// Dependencies that are forbidden although the lines would allow them.
+/// Dependencies that are forbidden although the layers would allow them.
 const WALLS: &[(&str, &[&str])] = &[
     ("binlog", &["engine", "types", "commit", "sql"]),
     ("engine_rocks", &["binlog", "commit", "locks", "log"]),
@@ -55,11 +55,11 @@ const WALLS: &[(&str, &[&str])] = &[
     ("expr", &["sql", "catalog"]),
 ];
 
-/// Foreign crates that only one of ours may import.
+/// External crates that only one of our crates may import.
 const SOLE_IMPORTERS: &[(&str, &str)] = &[("rocksdb", "engine_rocks"), ("rustls", "tls")];
 
-/// Who may use files and clocks directly: the seam itself, option files, certificates, RocksDB's files, and
-/// programs.
+/// Crates that may access files and clocks directly: the file system interface itself, option files,
+/// certificates, RocksDB's files, and programs.
 const MACHINE_USERS: &[&str] = &["vfs", "config", "tls", "engine_rocks", "server", "sim", "bench"];
 
 /// Runs all checks.
@@ -91,7 +91,8 @@ fn sizes(sources: &[Source], findings: &mut Vec<String>) {
     }
 }
 
-/// Comments on lines of their own are wrapped where code is. Rows of tables and drawings cannot be.
+/// Reports comments on lines of their own that are wider than code. Rows of tables and drawings are exempt,
+/// because they cannot be wrapped.
 fn widths(sources: &[Source], findings: &mut Vec<String>) {
     for source in sources.iter().filter(|s| s.path.ends_with(".rs")) {
         for (number, line) in source.text.lines().enumerate() {
@@ -112,7 +113,8 @@ fn line_of(name: &str) -> Option<usize> {
     LINES.iter().position(|line| line.contains(&name))
 }
 
-/// Names of our crates that a manifest depends on (not for its tests), by folder.
+/// Returns the names of the packages in `[dependencies]` of a manifest. Dependencies of tests are not
+/// included.
 fn dependencies(manifest: &str) -> Vec<String> {
     let body = manifest.split("[dependencies]").nth(1).unwrap_or_default();
     let body = body.split("\n[").next().unwrap_or_default();
@@ -182,7 +184,7 @@ fn invariants(sources: &[Source], findings: &mut Vec<String>) {
     }
 }
 
-/// Rows of the recovery table are named in the tests that show them.
+/// Checks that the tests name all rows of the recovery table.
 fn recovery_rows(sources: &[Source], findings: &mut Vec<String>) {
     let Some(recovery) = sources.iter().find(|s| s.path == "crates/commit/src/recovery.rs") else {
         findings.push("crates/commit/src/recovery.rs is gone: where is the recovery table?".to_owned());
@@ -222,7 +224,7 @@ fn failpoints(sources: &[Source], findings: &mut Vec<String>) {
     }
 }
 
-/// Paths and hosts that belong to a machine, spelt so that this file does not find itself.
+/// Reports paths and hosts of a machine. The words are split so that this file does not match.
 fn prose(sources: &[Source], findings: &mut Vec<String>) {
     let words = [
         ["/wo", "rk/"].concat(),

@@ -1,26 +1,26 @@
-//! A library to be preloaded into a server: it counts the calls that flush files to the disk, and can slow
-//! them down.
+//! Library to be preloaded into a server: counts the calls that flush files to the disk, and can slow them
+//! down.
 //!
-//! The counters lie in a file that the environment variable `COHORT_BENCH_FLUSHES` names and that both sides
-//! map: an array of 64-bit words,
+//! The counters are in a file that both sides map. The environment variable `COHORT_BENCH_FLUSHES` names it.
+//! It is an array of 64-bit words:
 //!
 //! | word | written by | meaning |
 //! |---|---|---|
 //! | 0 | library | 1 once the library runs inside the server |
 //! | 1 | library | calls of `fsync` |
 //! | 2 | library | calls of `fdatasync` |
-//! | 3 | library | calls of `sync_file_range` (not a flush: the disk's cache is not asked) |
-//! | 4 | library | nanoseconds spent in `fsync` and `fdatasync`, waiting for the emulated disk included |
-//! | 5 | benchmark | nanoseconds that each `fsync` and `fdatasync` takes at least; 0: as long as the real disk |
-//! | 6 | benchmark | 1: the binary log's files are on a disk of their own |
+//! | 3 | library | calls of `sync_file_range` (not a flush: it does not flush the disk's cache) |
+//! | 4 | library | nanoseconds spent in `fsync` and `fdatasync`, including waits for the emulated disk |
+//! | 5 | benchmark | minimum nanoseconds of each `fsync` and `fdatasync`; 0 for the speed of the real disk |
+//! | 6 | benchmark | 1: the binary log's files are on a separate disk |
 //!
-//! With word 5 set the calls go through one at a time, as on a disk that has one head: the call runs on the
-//! real disk, then sleeps for the rest of its time. The sleep asks for a timer slack of 1 ns (the kernel's
-//! default of 50 us would be added to each flush) and puts the thread's own slack back, because a server may
-//! have chosen one.
+//! If word 5 is set, the calls run one at a time, as on a disk with one head: each call runs on the real disk
+//! and then sleeps for the rest of its time. The sleep sets a timer slack of 1 ns (the kernel's default of 50
+//! us would be added to each flush) and then restores the thread's own slack, because a server may have
+//! chosen one.
 //!
-//! Without the variable the calls are passed through untouched. Only the standard library is used: the build
-//! script compiles this file alone.
+//! Without the variable the calls are passed through unchanged. Only the standard library is used, because
+//! the build script compiles just this file.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use std::os::fd::IntoRawFd;
@@ -59,7 +59,7 @@ unsafe extern "C" {
     fn prctl(option: c_int, argument: c_ulong, ...) -> c_int;
 }
 
-/// The next definition of a function, which is libc's.
+/// The next definition of a function: that of libc.
 struct Real {
     name: &'static std::ffi::CStr,
     address: AtomicUsize,
@@ -89,14 +89,14 @@ static REAL_SYNC_FILE_RANGE: Real = Real::new(c"sync_file_range");
 
 type Words = [AtomicU64; WORDS];
 
-/// The shared counters, if the benchmark asked for them.
+/// Returns the shared counters if the benchmark has requested them.
 fn words() -> Option<&'static Words> {
     static MAPPED: OnceLock<Option<&'static Words>> = OnceLock::new();
     *MAPPED.get_or_init(|| {
         let path = std::env::var_os("COHORT_BENCH_FLUSHES")?;
         let file = std::fs::OpenOptions::new().read(true).write(true).open(path).ok()?;
-        // SAFETY: a fresh mapping of a file that the benchmark made long enough; the descriptor stays open
-        // for good.
+        // SAFETY: a new mapping of a file that the benchmark made long enough. The descriptor is never
+        // closed.
         let at = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -110,8 +110,8 @@ fn words() -> Option<&'static Words> {
         if at as isize == -1 {
             return None;
         }
-        // SAFETY: the mapping is page aligned, long enough, never unmapped, and touched by atomic operations
-        // alone.
+        // SAFETY: the mapping is page-aligned, long enough, never unmapped, and accessed only by atomic
+        // operations.
         let words = unsafe { &*at.cast::<Words>() };
         words[READY].store(1, Ordering::Relaxed);
         Some(words)
@@ -123,7 +123,7 @@ fn sleep_until(end: Instant) {
     if left.is_zero() {
         return;
     }
-    // SAFETY: these two options take and give plain numbers of the calling thread.
+    // SAFETY: these two options get and set plain numbers of the calling thread.
     let slack = unsafe { prctl(PR_GET_TIMERSLACK, 0) };
     // SAFETY: as above.
     unsafe { prctl(PR_SET_TIMERSLACK, 1) };
@@ -134,7 +134,7 @@ fn sleep_until(end: Instant) {
     }
 }
 
-/// Whether the benchmark has the server call it so.
+/// Returns whether the file has the name that the benchmark gives to the server's binary log.
 fn is_binary_log(fd: c_int) -> bool {
     let path = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("binlog."))
@@ -146,7 +146,7 @@ fn flush(real: &Real, counter: usize, fd: c_int) -> c_int {
     // SAFETY: libc's fsync and fdatasync have this signature.
     let call = unsafe { std::mem::transmute::<*mut c_void, Flush>(real.address()) };
     let Some(words) = words() else {
-        // SAFETY: the caller's own arguments.
+        // SAFETY: passes on the caller's own arguments.
         return unsafe { call(fd) };
     };
     let asked = Instant::now();
@@ -154,7 +154,7 @@ fn flush(real: &Real, counter: usize, fd: c_int) -> c_int {
     let disk = usize::from(words[TWO_DISKS].load(Ordering::Relaxed) == 1 && is_binary_log(fd));
     let turn = (!delay.is_zero()).then(|| DISKS[disk].lock().unwrap_or_else(|broken| broken.into_inner()));
     let began = Instant::now();
-    // SAFETY: the caller's own arguments.
+    // SAFETY: passes on the caller's own arguments.
     let result = unsafe { call(fd) };
     // A failed call returns at once: nothing below may change errno.
     if result != 0 {
@@ -169,19 +169,19 @@ fn flush(real: &Real, counter: usize, fd: c_int) -> c_int {
     result
 }
 
-/// Takes the place of libc's `fsync`.
+/// Replaces libc's `fsync`.
 #[unsafe(no_mangle)]
 pub extern "C" fn fsync(fd: c_int) -> c_int {
     flush(&REAL_FSYNC, FSYNC, fd)
 }
 
-/// Takes the place of libc's `fdatasync`.
+/// Replaces libc's `fdatasync`.
 #[unsafe(no_mangle)]
 pub extern "C" fn fdatasync(fd: c_int) -> c_int {
     flush(&REAL_FDATASYNC, FDATASYNC, fd)
 }
 
-/// Takes the place of libc's `sync_file_range`.
+/// Replaces libc's `sync_file_range`.
 #[unsafe(no_mangle)]
 pub extern "C" fn sync_file_range(fd: c_int, offset: i64, bytes: i64, flags: c_uint) -> c_int {
     if let Some(words) = words() {
@@ -190,6 +190,6 @@ pub extern "C" fn sync_file_range(fd: c_int, offset: i64, bytes: i64, flags: c_u
     // SAFETY: libc's function has this signature.
     let call =
         unsafe { std::mem::transmute::<*mut c_void, FlushRange>(REAL_SYNC_FILE_RANGE.address()) };
-    // SAFETY: the caller's own arguments.
+    // SAFETY: passes on the caller's own arguments.
     unsafe { call(fd, offset, bytes, flags) }
 }

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::servers::{Contestant, Setup};
 use crate::sql::{Benchmark, SqlRun};
 use crate::workload::{Keys, Protocol, Scale};
 
-/// Where the tables go.
+/// Output files of the tables.
 #[derive(Default)]
 pub struct Pages {
-    /// Else to the terminal.
+    /// Default: the terminal.
     pub markdown: Option<PathBuf>,
     pub html: Option<PathBuf>,
     pub front: Option<PathBuf>,
     pub plot: Option<PathBuf>,
-    /// A page with a place for results, which is filled.
+    /// A page with a results section, which is replaced.
     pub docs: Option<PathBuf>,
 }
 
-/// What the user wants.
+/// The command to run.
 pub enum Command {
     Help,
     Demo(Demo),
@@ -86,12 +86,12 @@ Options of run:
     )
 }
 
-/// Reads the arguments behind the program's name.
+/// Parses the arguments after the program name.
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut words = Words { left: arguments.collect::<Vec<_>>().into_iter(), value: None };
     match words.next().as_deref() {
         Some("run") => parse_run(words),
-        // `./x bench TABLE` leaves out the command.
+        // `./x bench TABLE` omits the command.
         Some(name) if name.starts_with("--") && !["--help", "-h"].contains(&name) => {
             parse_run(words.with_first(name))
         }
@@ -105,7 +105,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
     }
 }
 
-/// The arguments that are left; `--name=value` and `--name value` are alike.
+/// The remaining arguments. `--name=value` and `--name value` are equivalent.
 struct Words {
     left: std::vec::IntoIter<String>,
     value: Option<String>,
@@ -137,18 +137,18 @@ impl Words {
         value.ok_or_else(|| format!("{name} needs a value"))
     }
 
-    /// A value that `read` understands.
+    /// Returns the value of an option, parsed by `read`.
     fn read<T>(&mut self, name: &str, read: impl Fn(&str) -> Option<T>) -> Result<T, String> {
         let value = self.value(name)?;
         read(&value).ok_or_else(|| format!("{name}: '{value}' is not understood"))
     }
 
-    /// Values between commas.
+    /// Returns comma-separated values.
     fn list<T>(&mut self, name: &str, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
         self.read(name, |value| value.split(',').map(&read).collect())
     }
 
-    /// Refuses `--flag=value` where the flag took none.
+    /// Rejects `--flag=value` if the flag takes no value.
     fn finish(&mut self, name: &str) -> Result<(), String> {
         self.value.take().map_or(Ok(()), |_| Err(format!("{name} takes no value")))
     }

@@ -1,20 +1,20 @@
-//! A server under valgrind's callgrind, which counts instructions thread by thread.
+//! Runs a server under valgrind's callgrind, which counts instructions per thread.
 //!
-//! The threads that run statements count, with the commits that they lead. What the server does behind them
-//! (purge, binary log files, checkpoints) depends on the time that passes, not on the statements alone.
+//! Only the threads that run statements are counted, including the commits that they lead. Background work
+//! (purge, binary log files, checkpoints) depends on elapsed time, not only on the statements.
 //!
-//! Counting begins when the load is about to: until then the server runs at valgrind's plain speed. Nothing
-//! of the processor is asked, so the counts are the same on a busy machine, in a virtual one, and tomorrow.
+//! Counting begins right before the load; until then the server runs at valgrind's normal speed. No hardware
+//! counters are used, so the counts are the same on a busy machine, in a virtual machine, and on another day.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
 
 const VALGRIND: &str = "valgrind";
-/// Sends commands to a process under valgrind.
+/// Program that sends commands to a process under valgrind.
 const VGDB: &str = "vgdb";
 
-/// The same command under callgrind; what is counted is written into `dir`.
+/// Returns the command wrapped in callgrind, which writes its counts into `dir`.
 pub fn wrap(command: &Command, dir: &Path) -> Command {
     let mut wrapped = Command::new(VALGRIND);
     wrapped.args(["--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes"]);
@@ -24,10 +24,11 @@ pub fn wrap(command: &Command, dir: &Path) -> Command {
 }
 
 const DUMP: &str = "callgrind.out";
-/// In the counts of a thread that runs statements: calls of a trait object, which no build inlines.
+/// Text that marks a thread that runs statements in its counts: calls of a trait object, which are never
+/// inlined.
 const WORKER: &str = " as cohort_server::backend::Session>::";
 
-/// The counter of a server that runs under callgrind.
+/// Instruction counter of a server under callgrind.
 pub struct Counter {
     pid: u32,
     dir: PathBuf,
@@ -35,19 +36,19 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Begins to count; `dir` is that of [`wrap`].
+    /// Starts counting. `dir` is the directory passed to [`wrap`].
     pub fn new(pid: u32, dir: &Path) -> Result<Counter, String> {
         let counter = Counter { pid, dir: dir.to_owned(), dumps: 0 };
         counter.tell("instrumentation on")?;
         Ok(counter)
     }
 
-    /// Forgets what was counted.
+    /// Resets the counts.
     pub fn zero(&self) -> Result<(), String> {
         self.tell("zero")
     }
 
-    /// The instructions since the last `zero`, and the files that tell them function by function.
+    /// Returns the instructions since the last `zero`, and the files with the counts per function.
     pub fn count(&mut self) -> Result<(u64, Vec<PathBuf>), String> {
         self.tell("dump")?;
         self.dumps += 1;
@@ -82,7 +83,7 @@ impl Counter {
     }
 }
 
-/// The sum at the end of a dump.
+/// Returns the total at the end of a dump.
 fn total_of(dump: &str) -> Option<u64> {
     let line = dump.lines().rev().find_map(|line| line.strip_prefix("totals: "))?;
     line.split_whitespace().next()?.parse().ok()

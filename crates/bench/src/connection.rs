@@ -1,5 +1,5 @@
-//! A blocking connection: logs in, runs statements of the benchmark's own, prepares those of a load. A load
-//! then takes its socket.
+//! Blocking connection: logs in, runs the benchmark's own statements, and prepares those of a load. A load
+//! then takes over its socket.
 
 use std::fmt;
 use std::fs::File;
@@ -15,22 +15,22 @@ use crate::postgres;
 use crate::socket::Socket;
 use crate::wire::{self, COM_STMT_PREPARE, Reply, ServerError};
 
-/// A server that does not answer within this time counts as dead.
+/// Time without a reply after which a server counts as dead.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where a server listens.
+/// Address of a server.
 #[derive(Clone, Debug)]
 pub enum Address {
     Unix(PathBuf),
     Tcp(SocketAddr),
-    /// The same, encrypted.
+    /// TCP with TLS.
     Tls(SocketAddr),
-    /// The Unix socket of a PostgreSQL.
+    /// Unix socket of a PostgreSQL server.
     Postgres(PathBuf),
 }
 
 impl Address {
-    /// What is spoken there.
+    /// Returns the dialect of the server at this address.
     pub fn dialect(&self) -> Dialect {
         if matches!(self, Address::Postgres(_)) { Dialect::Postgres } else { Dialect::MySql }
     }
@@ -45,14 +45,14 @@ impl fmt::Display for Address {
     }
 }
 
-/// Why a conversation ended.
+/// The reason why a request failed.
 #[derive(Debug)]
 pub enum ConnectionError {
     /// The socket failed or the server closed it.
     Lost(io::Error),
-    /// The server refused the statement; the connection goes on.
+    /// The server returned an error; the connection stays usable.
     Server(ServerError),
-    /// The server sent what the protocol does not allow here.
+    /// The server violated the protocol.
     Protocol(&'static str),
 }
 
@@ -72,7 +72,7 @@ impl From<io::Error> for ConnectionError {
     }
 }
 
-/// Rows of a text result; NULL is `None`.
+/// Rows of a text result. NULL is `None`.
 pub type Rows = Vec<Vec<Option<String>>>;
 
 /// A logged-in connection.
@@ -81,7 +81,7 @@ pub struct Connection {
     input: Vec<u8>,
     version: String,
     dialect: Dialect,
-    /// Statements prepared so far, where the client numbers them.
+    /// Number of statements prepared so far, for dialects in which the client numbers them.
     prepared: u32,
 }
 
@@ -123,7 +123,7 @@ impl Connection {
         connection.write_packet(sequence, &login)?;
         let mut answer = connection.read_packet()?;
         if answer.first() == Some(&0xfe) {
-            // The account uses another method, which without a password is answered by nothing.
+            // The account uses another method. Without a password an empty response is enough.
             connection.write_packet(sequence + 2, &[])?;
             answer = connection.read_packet()?;
         }
@@ -141,7 +141,7 @@ impl Connection {
         self.read_messages(|tag, body| {
             version = version.take().or_else(|| postgres::version(tag, body));
             asks |= postgres::asks_for_proof(tag, body);
-            // Its answer would never come.
+            // The rest of the reply would never arrive.
             !asks
         })?;
         if asks {
@@ -151,12 +151,12 @@ impl Connection {
         Ok(())
     }
 
-    /// What the server calls its version.
+    /// Returns the server's version string.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// What the server speaks.
+    /// Returns the server's dialect.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
@@ -191,7 +191,7 @@ impl Connection {
         }
     }
 
-    /// Prepares a statement; its number.
+    /// Prepares a statement and returns its id.
     pub fn prepare(&mut self, sql: &str) -> Result<u32, ConnectionError> {
         if self.dialect == Dialect::Postgres {
             self.prepared += 1;
@@ -208,7 +208,7 @@ impl Connection {
             return Err(ConnectionError::Protocol("answer to a prepare"));
         };
         for definitions in [parameters, columns] {
-            // Definitions are followed by an EOF, if there are any.
+            // Definitions, if there are any, are followed by an EOF.
             let packets = if definitions > 0 { definitions + 1 } else { 0 };
             for _ in 0..packets {
                 self.read_packet()?;
@@ -217,14 +217,14 @@ impl Connection {
         Ok(u32::from_le_bytes([head[1], head[2], head[3], head[4]]))
     }
 
-    /// Sends a command whose answer is left to the thread that takes the socket.
+    /// Sends a command. The thread that takes over the socket reads the reply.
     pub fn command(&mut self, code: u8, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), ConnectionError> {
         let mut out = Vec::new();
         wire::command(code, &mut out, write);
         Ok(self.socket.write_all(&out)?)
     }
 
-    /// The socket, once nothing is under way.
+    /// Returns the socket. All replies must have been read.
     pub fn into_socket(self) -> Socket {
         assert!(self.input.is_empty(), "an answer was left unread");
         self.socket
@@ -255,7 +255,7 @@ impl Connection {
         }
     }
 
-    /// Shows the messages of a PostgreSQL's reply, until it has ended or `look` says that it will not.
+    /// Passes the messages of a PostgreSQL reply to `look` until the reply ends or `look` returns false.
     fn read_messages(&mut self, mut look: impl FnMut(u8, &[u8]) -> bool) -> Result<(), ConnectionError> {
         let mut reader = postgres::ReplyReader::default();
         loop {
@@ -286,8 +286,8 @@ impl Connection {
     }
 }
 
-/// Reads once, whatever interrupts it: with a time limit on the socket a stop and continue of this process
-/// would.
+/// Reads once, and retries if the call is interrupted: with a timeout on the socket, stopping and continuing
+/// this process interrupts it.
 pub fn read(socket: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match socket.read(buffer) {
@@ -311,11 +311,11 @@ fn open_socket(address: &Address) -> io::Result<File> {
             OwnedFd::from(stream)
         }
     };
-    // Both kinds are read and written alike from here on.
+    // Both kinds of sockets are used in the same way from here on.
     Ok(File::from(socket))
 }
 
-/// A row of a text result.
+/// Parses a row of a text result.
 pub fn text_row(packet: &[u8], columns: u64) -> Option<Vec<Option<String>>> {
     let mut rest = packet;
     let mut row = Vec::new();

@@ -1,8 +1,8 @@
-//! `cohort-bench demo`: starts the server, loads it with durable writes for ten seconds with live figures,
-//! and leaves it running in the foreground.
+//! `cohort-bench demo`: starts the server, runs durable writes for ten seconds with live figures, and leaves
+//! it running in the foreground.
 //!
-//! Everything shown comes over the wire: commits, groups and flushes are the server's own counters, so the
-//! demo shows what an operator sees.
+//! All figures come from the server over the connection: commits, groups and flushes are its status counters.
+//! The demo thus shows what an operator sees.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -22,7 +22,7 @@ const CLIENTS: usize = 64;
 const SCALE: Scale = Scale { tables: 1, rows: 10_000, keys: Keys::Even };
 const MEASURE: Duration = Duration::from_secs(10);
 const WARM: Duration = Duration::from_millis(500);
-/// A start after a crash reads the log first.
+/// Includes the time to read the log at a start after a crash.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub struct Demo {
@@ -79,17 +79,17 @@ fn start(demo: &Demo, address: &Address) -> Result<Child, String> {
     }
 }
 
-/// The server's counters at one moment.
+/// The server's counters at one time.
 struct Reading {
     at: Instant,
     values: HashMap<String, f64>,
 }
 
-/// What happened between two readings.
+/// Figures for the time between two readings.
 struct Interval {
     commits_per_second: f64,
     group_size: f64,
-    /// Absent if the server does not count its flushes.
+    /// `None` if the server does not count its flushes.
     flushes_per_commit: Option<f64>,
     flush_us: Option<f64>,
 }
@@ -205,7 +205,7 @@ fn table(interval: &Interval, outcome: &driver::Outcome) {
     }
 }
 
-/// Waits until the user or the server has had enough.
+/// Waits until the user or the server ends it.
 fn foreground(demo: &Demo, mut child: Child) -> Result<(), String> {
     if !interrupt::is_requested() {
         println!(

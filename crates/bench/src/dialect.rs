@@ -1,9 +1,9 @@
-//! What differs between the servers' languages: MySQL's protocol and SQL, and PostgreSQL's.
+//! Differences between the servers' protocols and SQL: MySQL and PostgreSQL.
 
 use crate::postgres;
 use crate::wire::{self, COM_QUERY, Reply, Types, Value};
 
-/// What a server speaks.
+/// Protocol and SQL dialect of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     MySql,
@@ -27,8 +27,8 @@ impl Dialect {
         }
     }
 
-    /// A workload's statement with `{t}`, the number of a table, and `{auto}`, the value that asks for the
-    /// next number of a column, filled in.
+    /// Returns a workload's statement with its placeholders replaced: `{t}` by the table number, `{auto}` by
+    /// the value that requests the next number of a column.
     pub fn statement(self, sql: &str, table: u32) -> String {
         let auto = match self {
             Dialect::MySql => "0",
@@ -38,7 +38,7 @@ impl Dialect {
     }
 }
 
-/// Follows one connection's replies.
+/// Parser of one connection's replies.
 pub enum Replies {
     MySql(wire::ReplyReader),
     Postgres(postgres::ReplyReader),
@@ -52,7 +52,8 @@ impl Replies {
         }
     }
 
-    /// Takes what is whole from the front of `input`, up to the end of a reply; the reply if it has ended.
+    /// Consumes complete messages from the front of `input`, up to the end of a reply. Returns the reply if
+    /// it has ended.
     pub fn take(&mut self, input: &mut &[u8]) -> Option<Reply> {
         match self {
             Replies::MySql(reader) => {

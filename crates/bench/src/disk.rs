@@ -1,4 +1,4 @@
-//! The disk under the data directories: how fast it flushes, and how slow it is made to look.
+//! Disk of the data directories: its flush time, real or emulated.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,18 +7,18 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The disk that both servers are given.
+/// The disk that all servers are measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// How long each flush takes at least, one at a time; zero: the real disk.
+    /// Minimum time of a flush, one flush at a time. Zero stands for the real disk.
     pub flush: Duration,
-    /// The binary log has one of its own.
+    /// The binary log has a separate disk.
     pub is_two: bool,
 }
 
 impl Disk {
     pub const REAL: Disk = Disk { flush: Duration::ZERO, is_two: false };
-    /// A good disk of a server, for what runs without one.
+    /// A good server disk, for measurements that do not run on the real disk.
     pub const FAST: Disk = Disk { flush: Duration::from_micros(120), is_two: false };
     /// A solid-state disk without a battery-backed cache.
     pub const SSD: Disk = Disk { flush: Duration::from_micros(1400), is_two: false };
@@ -27,7 +27,7 @@ impl Disk {
     /// Two solid-state disks: one for the binary log, one for everything else.
     pub const SSDS: Disk = Disk { is_two: true, ..Disk::SSD };
 
-    /// `real`, `ssd`, `ssds` (two), `hdd`, or microseconds per flush.
+    /// Parses `real`, `ssd`, `ssds` (two), `hdd`, or microseconds per flush.
     pub fn parse(text: &str) -> Option<Disk> {
         match text {
             "real" => Some(Disk::REAL),
@@ -49,17 +49,17 @@ impl Disk {
     }
 }
 
-/// What a durable write takes on a machine that does nothing else.
+/// Duration of a durable write on the idle machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlushTimes {
     /// Microseconds of one overwrite of 4 KiB with `fdatasync`.
     pub bare_us: f64,
-    /// The same asked for by one thread over a socket and done by another, until the answer is there: the
-    /// least that a server can take.
+    /// Microseconds of the same write if one thread requests it over a socket and another one executes it and
+    /// replies: the minimum for a server.
     pub asked_us: f64,
 }
 
-/// The medians of `count` writes in `dir`.
+/// Returns the medians of `count` writes in `dir`.
 pub fn flush_times(dir: &Path, count: usize) -> io::Result<FlushTimes> {
     let path = dir.join("probe");
     let probe = Probe::make(&path)?;
@@ -99,7 +99,7 @@ fn median_us(count: usize, mut once: impl FnMut(usize) -> io::Result<()>) -> io:
     Ok(times[times.len() / 2])
 }
 
-/// A file whose blocks are there already.
+/// A file with allocated blocks.
 struct Probe(File);
 
 impl Probe {
@@ -119,7 +119,7 @@ impl Probe {
     }
 }
 
-/// Whether files in `dir` live in memory alone, where a flush costs nothing and proves nothing.
+/// Returns whether the file system of `dir` is in memory, where a flush costs nothing and proves nothing.
 pub fn is_in_memory(dir: &Path) -> bool {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
@@ -128,7 +128,7 @@ pub fn is_in_memory(dir: &Path) -> bool {
     };
     // SAFETY: all zeros is a valid statfs.
     let mut found: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends with a NUL, the result is written into a live struct.
+    // SAFETY: the path ends with a NUL; the result is written into a live struct.
     let result = unsafe { libc::statfs(path.as_ptr(), &mut found) };
     result == 0 && [TMPFS, RAMFS].contains(&found.f_type)
 }

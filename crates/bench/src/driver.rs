@@ -1,15 +1,16 @@
-//! The load: clients that repeat a workload without pause, over as few threads as possible.
+//! Load driver: clients that repeat a workload without pause, on as few threads as possible.
 //!
-//! The load shares the processor with the server it measures, so it must cost little: one thread drives all
-//! clients through epoll, and a lone client on its thread simply blocks in `read`. Replies are skipped, not
+//! The load shares the processor with the server that it measures, so it must be cheap: one thread drives all
+//! its clients through epoll. A thread with a single client simply blocks in `read`. Replies are skipped, not
 //! decoded.
 //!
-//! Phases: *warm* (nothing counts), *measure*, *stop* (a client that ends its transaction starts no other;
-//! the threads end with the last one). The calling thread moves from one to the next; the driving threads
-//! look at the phase at every reply.
+//! Phases: *warm* (nothing is counted), *measure*, *stop* (a client that ends its transaction does not start
+//! another; the threads end with the last one). The calling thread advances the phase. The driving threads
+//! check it at each reply.
 //!
-//! On failure: a deadlock or lock wait timeout is what a user would retry; the client rolls back, starts over
-//! and counts it. Every other error, a lost connection or silence ends the whole load with a [`Failure`].
+//! On failure: deadlocks and lock wait timeouts are errors that a user would retry, so the client rolls back,
+//! starts the transaction again and counts the retry. Any other error, a lost connection or a missing reply
+//! ends the whole load with a [`Failure`].
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -28,21 +29,21 @@ use crate::socket::Socket;
 use crate::wire::Reply;
 use crate::workload::{Client, Plan, Protocol, Scale, Workload};
 
-/// Events that one call takes.
+/// Maximum number of events of one call.
 const EVENTS_MAX: usize = 256;
-/// Between two looks at whether the run has failed.
+/// Time between two checks whether the run has failed.
 const TICK_OF_EPOLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 const ER_LOCK_WAIT_TIMEOUT: &str = "1205";
 const ER_LOCK_DEADLOCK: &str = "1213";
 const ER_CHECKREAD: &str = "1020";
-/// PostgreSQL's deadlocks.
+/// PostgreSQL's code for deadlocks.
 const DEADLOCK_DETECTED: &str = "40P01";
-/// Where two clients take a row out and put it back, the second finds nothing to take out under PostgreSQL's
-/// READ COMMITTED, and then the row.
+/// Occurs if two clients delete and reinsert the same row: under PostgreSQL's READ COMMITTED the second
+/// client finds nothing to delete, and then the row exists.
 const UNIQUE_VIOLATION: &str = "23505";
 
-/// What to run.
+/// The load to run.
 #[derive(Clone)]
 pub struct Load {
     pub address: Address,
@@ -56,21 +57,21 @@ pub struct Load {
     pub measure: Duration,
 }
 
-/// What came of it.
+/// Result of a load.
 pub struct Outcome {
-    /// One entry per transaction, nanoseconds from its first request to its last reply, repetitions included.
+    /// One entry per transaction: nanoseconds from its first request to its last reply, including retries.
     pub latencies: HistogramSnapshot,
     pub retries: u64,
     pub seconds: f64,
 }
 
-/// Why a load came to nothing.
+/// Message that explains why a load failed.
 pub type Failure = String;
 
-/// What the calling thread is told while the load runs.
+/// Events that the caller is notified of while the load runs.
 pub enum Moment {
     MeasureBegins,
-    /// Every half second of the measurement, with the transactions done so far.
+    /// Reported every half second of the measurement, with the number of transactions so far.
     Tick(u64),
     MeasureEnds,
 }
@@ -82,7 +83,7 @@ const TICK: Duration = Duration::from_millis(500);
 
 struct Shared {
     phase: AtomicU8,
-    /// Transactions of the measurement, for live figures.
+    /// Transactions of the measurement so far, for live figures.
     done: AtomicU64,
     failed: AtomicU8,
 }
@@ -93,7 +94,7 @@ impl Shared {
     }
 }
 
-/// Runs a load; `watch` is called on this thread.
+/// Runs a load. Calls `watch` on the calling thread.
 pub fn run(load: &Load, mut watch: impl FnMut(Moment)) -> Result<Outcome, Failure> {
     let plan = Plan::new(load.workload, load.scale, load.protocol, load.address.dialect());
     let threads = load.threads.clamp(1, load.clients.max(1));
@@ -119,7 +120,7 @@ pub fn run(load: &Load, mut watch: impl FnMut(Moment)) -> Result<Outcome, Failur
     })
 }
 
-/// Moves the load through its phases; the length of the measurement in seconds.
+/// Advances the load through its phases. Returns the duration of the measurement in seconds.
 fn lead(load: &Load, shared: &Shared, watch: &mut impl FnMut(Moment)) -> f64 {
     let sleep = |until: Instant| {
         while shared.failed.load(Ordering::Relaxed) == 0 && !interrupt::is_requested() {
@@ -157,12 +158,12 @@ struct Tally {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Step(usize),
-    /// Takes back a transaction that must be repeated.
+    /// Rolls back a transaction that must be retried.
     RollingBack,
     Idle,
 }
 
-/// A client with its socket.
+/// A client and its socket.
 struct Driven {
     socket: Socket,
     client: Client,
@@ -206,7 +207,7 @@ fn drive(mut share: Vec<Driven>, plan: &Plan, shared: &Shared) -> Result<Tally, 
     result.map(|()| tally)
 }
 
-/// One client: blocks in `read`, which saves a system call for each reply.
+/// Drives a single client. It blocks in `read`, which saves a system call for each reply.
 fn drive_one(driven: &mut Driven, plan: &Plan, shared: &Shared, tally: &mut Tally) -> Result<(), Failure> {
     let mut buffer = vec![0; 65536];
     driven.begin(plan)?;
@@ -225,7 +226,7 @@ fn drive_many(share: &mut [Driven], plan: &Plan, shared: &Shared, tally: &mut Ta
     let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(gone)?;
     for (index, driven) in share.iter_mut().enumerate() {
         ioctl_fionbio(&driven.socket, true).map_err(gone)?;
-        // Level-triggered: told as long as there is something to read.
+        // Level-triggered: reported as long as there is input.
         let token = EventData::new_u64(index as u64);
         epoll::add(&epoll, &driven.socket, token, EventFlags::IN).map_err(gone)?;
         driven.begin(plan)?;
@@ -258,7 +259,7 @@ fn drive_many(share: &mut [Driven], plan: &Plan, shared: &Shared, tally: &mut Ta
 
 fn lost(error: io::Error) -> Failure {
     if error.kind() == io::ErrorKind::WouldBlock {
-        // How a blocking socket reports its time limit.
+        // This is how a blocking socket reports its timeout.
         return format!("no answer for {} seconds", ANSWER_TIMEOUT.as_secs());
     }
     format!("connection lost: {error}")
@@ -274,12 +275,12 @@ impl Driven {
         self.doing = Doing::Step(step);
         self.output.clear();
         self.client.request(plan, step, &mut self.output);
-        // A request is far smaller than an empty socket buffer: with one request under way it is always taken
-        // whole.
+        // A request is far smaller than an empty socket buffer. With one request in flight it is always
+        // written completely.
         self.socket.write_all(&self.output).map_err(lost)
     }
 
-    /// Takes what an event told of; false if there was nothing.
+    /// Reads the input that an event reported. Returns false if there was none.
     fn take_all(
         &mut self,
         buffer: &mut [u8],
@@ -301,12 +302,12 @@ impl Driven {
         }
     }
 
-    /// Takes bytes of a reply; goes on when it is whole.
+    /// Processes bytes of a reply, and continues with the next step once it is complete.
     fn take(&mut self, bytes: &[u8], plan: &Plan, shared: &Shared, tally: &mut Tally) -> Result<(), Failure> {
         if bytes.is_empty() {
             return Err("connection lost: closed by the server".to_owned());
         }
-        // Most replies come whole and are read in place.
+        // Most replies arrive in one piece and are parsed in place.
         let mut kept = std::mem::take(&mut self.input);
         let whole = if kept.is_empty() {
             bytes
@@ -371,7 +372,7 @@ impl Driven {
     }
 }
 
-/// What a user would repeat the transaction for.
+/// Returns whether a user would retry the transaction after this error.
 pub fn is_retryable(code: &str) -> bool {
     [ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD, DEADLOCK_DETECTED, UNIQUE_VIOLATION]
         .contains(&code)

@@ -1,6 +1,6 @@
-//! A reader of the binary log that asks as a replica does and counts what comes; it applies nothing.
+//! Reader of the binary log: requests a dump like a replica and counts the events, but applies nothing.
 //!
-//! A packet is an event behind one byte. One of 2^24-1 bytes goes on in the next.
+//! A packet is one byte followed by an event. A packet of 2^24-1 bytes is continued in the next one.
 
 use std::fs::File;
 use std::net::Shutdown;
@@ -18,14 +18,14 @@ const SEND_ANNOTATIONS: u16 = 2;
 const FULL: usize = 0xff_ffff;
 const READ_BYTES: usize = 256 << 10;
 
-/// What to do at the end of the log.
+/// Action at the end of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtEnd {
     Stop,
     Wait,
 }
 
-/// A place in the log.
+/// A position in the log.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub file: String,
@@ -33,7 +33,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The end of the log.
+    /// Returns the end of the log.
     pub fn end(connection: &mut Connection) -> Result<Place, ConnectionError> {
         let rows = connection.query("SHOW MASTER STATUS")?;
         let place = rows
@@ -43,14 +43,14 @@ impl Place {
     }
 }
 
-/// What came.
+/// Number of events and bytes received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub events: u64,
     pub bytes: u64,
 }
 
-/// Asks for a dump; the socket that it comes from.
+/// Requests a dump. Returns its socket.
 fn begin(address: &Address, number: u32, place: &Place, at_end: AtEnd) -> Result<File, ConnectionError> {
     let mut connection = Connection::open(address, "")?;
     connection.query("SET @master_binlog_checksum='CRC32', @mariadb_slave_capability=4")?;
@@ -64,7 +64,7 @@ fn begin(address: &Address, number: u32, place: &Place, at_end: AtEnd) -> Result
     Ok(connection.into_socket().into_file())
 }
 
-/// Reads all that is there.
+/// Reads to the end of the log.
 pub fn read_all(address: &Address, number: u32, place: &Place) -> Result<Tally, ConnectionError> {
     follow(begin(address, number, place, AtEnd::Stop)?)
 }
@@ -85,7 +85,7 @@ fn follow(mut socket: File) -> Result<Tally, ConnectionError> {
     }
 }
 
-/// A reader that follows the end of the log on a thread of its own until it is dropped.
+/// A reader that follows the end of the log on its own thread until it is dropped.
 pub struct Follower {
     socket: UnixStream,
     thread: Option<JoinHandle<u64>>,
@@ -94,7 +94,7 @@ pub struct Follower {
 impl Follower {
     pub fn start(address: &Address, number: u32, place: &Place) -> Result<Follower, ConnectionError> {
         let mut socket = begin(address, number, place, AtEnd::Wait)?;
-        // Shutting down works alike for every kind of socket.
+        // `shutdown` works the same for all kinds of sockets.
         let handle = UnixStream::from(OwnedFd::from(socket.try_clone()?));
         let thread = std::thread::spawn(move || {
             let (mut buffer, mut read) = (vec![0; READ_BYTES], 0);
@@ -106,18 +106,18 @@ impl Follower {
         Ok(Follower { socket: handle, thread: Some(thread) })
     }
 
-    /// Whether the dump goes on.
+    /// Returns whether the dump is still running.
     pub fn is_following(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// The bytes it got.
+    /// Ends the dump and returns the number of bytes received.
     pub fn end(mut self) -> u64 {
         self.stop()
     }
 
     fn stop(&mut self) -> u64 {
-        // It may have ended by itself.
+        // The dump may have ended before.
         let _ = self.socket.shutdown(Shutdown::Both);
         self.thread.take().map_or(0, |thread| thread.join().expect("it only reads"))
     }
@@ -135,17 +135,17 @@ enum Progress {
     Ended,
 }
 
-/// Finds the events in a stream of packets, wherever it is cut.
+/// Finds the events in a stream of packets, whatever the sizes of its reads.
 #[derive(Default)]
 struct Counter {
     tally: Tally,
-    /// A packet's header, as far as it has come.
+    /// The part of a packet's header received so far.
     head: Vec<u8>,
-    /// Of the packet that is under way.
+    /// Remaining bytes of the current packet.
     left: usize,
-    /// The packet goes on with what the last one began.
+    /// The current packet continues the event of the previous one.
     is_continuation: bool,
-    /// A packet that is no event, so far.
+    /// The part received so far of a packet that is not an event.
     last: Option<Vec<u8>>,
 }
 
@@ -174,7 +174,7 @@ impl Counter {
         Ok(Progress::GoesOn)
     }
 
-    /// Takes a header, and the first byte behind it.
+    /// Parses a header and the first byte after it.
     fn begin<'i>(&mut self, input: &'i [u8]) -> &'i [u8] {
         let wanted = if self.is_continuation { 4 } else { 5 };
         let (part, rest) = input.split_at((wanted - self.head.len()).min(input.len()));
@@ -204,7 +204,7 @@ impl Counter {
 mod tests {
     use super::*;
 
-    /// Two events, the second of them in two packets, and the end.
+    /// Returns a stream of two events, the second one in two packets, and the end.
     fn stream() -> Vec<u8> {
         let mut stream = Vec::new();
         wire::packet(1, b"\0one", &mut stream);

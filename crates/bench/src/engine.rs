@@ -1,8 +1,9 @@
-//! `cohort-bench engine`: the engine where short loads on small, fresh tables do not look.
+//! `cohort-bench engine`: measures the storage engine in situations that short loads on small, new tables do
+//! not cover.
 //!
-//! Each part starts servers of its own and prints a table: whole scans, ranges beside the LSM engine, a
-//! buffer pool smaller than the data, a read view that stays open, a large commit, the size on the disk after
-//! random updates, and TPC-C. Servers have their turns as in a run: one is measured, the others stand still.
+//! Each part starts its own servers and prints a table: full scans, ranges compared with the LSM engine, a
+//! buffer pool smaller than the data, a read view that stays open, a large commit, the size on disk after
+//! random updates, and TPC-C. As in a run, servers take turns: one is measured while the others are stopped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,23 +18,24 @@ use crate::tables::{self, SCHEMA};
 use crate::tpcc;
 use crate::workload::{self, Keys, Protocol, Scale, Schema};
 
-/// What to measure.
+/// The measurements to run.
 #[derive(Debug, PartialEq)]
 pub struct EngineRun {
-    /// All without any.
+    /// Empty for all parts.
     pub parts: Vec<Part>,
     pub measure: Duration,
     pub repeats: usize,
-    /// How long a read view is open under load before it is measured beside.
+    /// Time for which a read view is kept open under load before the measurement.
     pub hold: Duration,
     pub dir: PathBuf,
-    /// The builds; without any, the one beside this program. Of several, `range`, `view`, `commit` and
-    /// `tpcc` measure each, and MariaDB not at all.
+    /// The builds; if empty, the build next to this program. With several builds, `range`, `view`, `commit`
+    /// and `tpcc` measure each of them, and not MariaDB.
     pub programs: Vec<PathBuf>,
 }
 
 impl EngineRun {
-    /// Servers that `range`, `view`, `commit` and `tpcc` compare: builds, or one build and MariaDB.
+    /// Returns the servers that `range`, `view`, `commit` and `tpcc` compare: builds, or one build and
+    /// MariaDB.
     fn contestants(&self, setup: &Setup) -> Vec<(String, &'static str, Setup)> {
         match self.programs.len() {
             0 | 1 => ["cohort", "mariadb"].map(|name| (name.to_owned(), name, setup.clone())).into(),
@@ -75,12 +77,12 @@ impl Part {
     }
 }
 
-/// sysbench's tables as `run` has them.
+/// sysbench's tables, as `run` has them.
 const SCALE: Scale = Scale { tables: 4, rows: 25_000, keys: Keys::Even };
-/// Some 200 MiB.
+/// About 200 MiB.
 const LARGE: Scale = Scale { tables: 8, rows: 125_000, keys: Keys::Even };
 const MILLION: Scale = Scale { tables: 1, rows: 1_000_000, keys: Keys::Even };
-/// An eighth of [`LARGE`]'s bytes in InnoDB's files.
+/// An eighth of the size of [`LARGE`] in InnoDB's files.
 const SMALL_POOL: &str = "--innodb-buffer-pool-size=32M";
 const WAREHOUSES: u32 = 2;
 
@@ -88,7 +90,7 @@ fn text(error: ConnectionError) -> String {
     error.to_string()
 }
 
-/// Measures, and prints each table as soon as it is there.
+/// Measures, and prints each table as soon as it is complete.
 pub fn run(asked: &EngineRun) -> Result<(), String> {
     let dir = asked.dir.join(format!("cohort-bench-{}", std::process::id()));
     let setup = Setup { cohortd: asked.programs.first().cloned(), ..Setup::below(dir.clone()) };
@@ -109,7 +111,7 @@ pub fn run(asked: &EngineRun) -> Result<(), String> {
         println!("{table}");
         if interrupt::is_requested() { Err("interrupted".to_owned()) } else { Ok(()) }
     });
-    // What cannot be removed is only a folder too many.
+    // Ignore errors: they only leave a folder on the disk.
     let _ = fs::remove_dir_all(&dir);
     done
 }
@@ -125,7 +127,7 @@ fn start_as(label: &str, name: &str, options: &[&str], setup: &Setup) -> Result<
     Server::start(&contestant.named(label), setup)
 }
 
-/// A server with sysbench's tables, which stands still.
+/// Starts a server with sysbench's tables, stopped until its turn.
 fn filled(name: &str, options: &[&str], scale: Scale, setup: &Setup) -> Result<Server, String> {
     fill(start(name, options, setup)?, scale)
 }
@@ -138,12 +140,12 @@ fn fill(mut server: Server, scale: Scale) -> Result<Server, String> {
     Ok(server)
 }
 
-/// What one measurement found.
+/// Result of one measurement.
 #[derive(Clone, Copy)]
 struct Rate {
     per_second: f64,
     p99_ms: f64,
-    /// Processor time of the server by transaction.
+    /// Processor time of the server per transaction.
     processor_us: f64,
 }
 
@@ -163,7 +165,7 @@ impl Loaded<'_> {
         self.beside(server, measure, || {})
     }
 
-    /// Does something when the measurement begins.
+    /// Measures, and calls `begin` when the measurement begins.
     fn beside(&self, server: &Server, measure: Duration, mut begin: impl FnMut()) -> Result<Rate, String> {
         let workload = workload::find(self.workload).expect("parts name workloads that exist");
         let load = Load {
@@ -210,7 +212,7 @@ fn median_rate(rates: &[Rate]) -> Rate {
     }
 }
 
-/// Measures servers that stand still in turns, the sequence turned round each time.
+/// Measures stopped servers in turns, in alternating order.
 fn turns<T>(
     servers: &mut [Server],
     repeats: usize,
@@ -235,7 +237,7 @@ fn turns<T>(
     Ok(found)
 }
 
-/// The servers to compare, with sysbench's tables.
+/// Starts the servers to compare, with sysbench's tables.
 fn compared(asked: &EngineRun, setup: &Setup) -> Result<Vec<Server>, String> {
     let contestants = asked.contestants(setup).into_iter();
     contestants.map(|(label, name, setup)| fill(start_as(&label, name, &[], &setup)?, SCALE)).collect()
@@ -246,7 +248,7 @@ fn rates(servers: &mut [Server], load: &Loaded) -> Result<Vec<Rate>, String> {
     Ok(found.iter().map(|rates| median_rate(rates)).collect())
 }
 
-/// Statements that read a million rows, from one client.
+/// Measures statements that read a million rows, from one client.
 fn scan(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     let mut servers = [filled("cohort", &[], MILLION, setup)?, filled("mariadb", &[], MILLION, setup)?];
     let mut out = "### A million rows, one client, s\n\n| statement | cohort | mariadb | times as fast |\n\
@@ -269,7 +271,7 @@ fn scan(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     Ok(out)
 }
 
-/// Ranges of a hundred rows from both engines, or from builds.
+/// Measures ranges of a hundred rows on both engines, or on builds.
 fn range(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     let mut servers = match asked.programs.len() {
         0 | 1 => vec![
@@ -288,7 +290,7 @@ fn range(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     Ok(out)
 }
 
-/// A buffer pool of an eighth of the data.
+/// Measures with a buffer pool of an eighth of the data.
 fn pool(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     let mut servers =
         [filled("cohort", &[SMALL_POOL], LARGE, setup)?, filled("mariadb", &[SMALL_POOL], LARGE, setup)?];
@@ -313,8 +315,8 @@ fn pool(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     Ok(out)
 }
 
-/// Updates beside a read view that was opened long before, by those without one: of two servers of a kind,
-/// one holds the view, and all of them have their turns.
+/// Compares updates while an old read view is open with updates without one. There are two servers of each
+/// kind, of which one keeps the view open; all of them take turns.
 fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     const SUM: &str = "SELECT SUM(k) FROM sbtest1";
     let load = Loaded { workload: "update_index", clients: 64, scale: SCALE, asked };
@@ -361,9 +363,9 @@ fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     Ok(out)
 }
 
-/// Small inserts while a transaction copies a million rows and while it commits, by those without one. How
-/// long the order stage is held is asked of a server that has begun anew and does nothing else: whoever holds
-/// it may lose the processor.
+/// Compares small inserts while a transaction copies a million rows, and while it commits, with inserts
+/// alone. The maximum time for which the order stage is held is measured on a freshly restarted idle server,
+/// because under load the thread that holds it may be preempted.
 fn commit(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     const CLIENTS: usize = 16;
     const CALM: Duration = Duration::from_secs(12);
@@ -379,8 +381,8 @@ fn commit(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         servers.push(server);
     }
     let found = turns(&mut servers, asked.repeats, |server| {
-        // What the turn before has left is not to be measured: a table that was dropped, and a checkpoint and
-        // a copy in the binary log that take their time.
+        // Keep the effects of the previous turn out of the measurement: a dropped table, a checkpoint, and
+        // copying into the binary log.
         std::thread::sleep(CALM);
         let alone = load.on(server)?;
         let (address, mut copying) = (server.address.clone(), None);
@@ -423,8 +425,8 @@ fn commit(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     Ok(out)
 }
 
-/// Copies a million rows in a transaction and commits it, at the latest behind `beside`. Returns the commit's
-/// seconds as well.
+/// Copies a million rows in a transaction and commits it, at the latest after `beside` has returned. Returns
+/// the result of `beside` and the duration of the commit in seconds.
 fn commit_copy<T>(
     server: &Server,
     beside: impl FnOnce(&mut Large) -> Result<T, String>,
@@ -445,14 +447,14 @@ fn commit_large<T>(
     Ok((done, took.as_secs_f64()))
 }
 
-/// Microseconds that the order stage was held at most; none of MariaDB.
+/// Returns the maximum time in microseconds for which the order stage was held; `None` for MariaDB.
 fn order_work_max(server: &Server) -> Result<Option<String>, String> {
     let mut connection = Connection::open(&server.address, SCHEMA).map_err(text)?;
     let rows = connection.query("SHOW GLOBAL STATUS LIKE 'Cohort_order_work_us_max'").map_err(text)?;
     Ok(rows.into_iter().flatten().nth(1).flatten())
 }
 
-/// A connection that holds a read view, and what the statement answers in it.
+/// Opens a connection with a read view. Returns it with the result of the statement in that view.
 fn open_view(server: &Server, sql: &str) -> Result<(Connection, Rows), String> {
     let mut viewer = Connection::open(&server.address, SCHEMA).map_err(text)?;
     viewer.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").map_err(text)?;
@@ -461,7 +463,7 @@ fn open_view(server: &Server, sql: &str) -> Result<(Connection, Rows), String> {
     Ok((viewer, answer))
 }
 
-/// Bytes of the tables on the disk: after filling, and after random updates.
+/// Measures the size of the tables on disk, after filling and after random updates.
 fn size(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     let mut out = format!(
         "### MiB of the tables on the disk\n\n| server | rows | filled | after {} s of updates |\n\
@@ -490,7 +492,7 @@ fn size(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     Ok(out)
 }
 
-/// Bytes of a server's tables and their undo once background work has ended.
+/// Returns the size of a server's tables and their undo once background work has ended.
 fn settled_bytes(server: &Server, kind: Kind) -> Result<u64, String> {
     const PATIENCE: Duration = Duration::from_secs(60);
     if kind == Kind::Cohort {
@@ -509,7 +511,8 @@ fn settled_bytes(server: &Server, kind: Kind) -> Result<u64, String> {
     }
 }
 
-/// Files of tables and undo; logs and the binary log are left out. Blocks count, not lengths.
+/// Returns the size of the files of tables and undo, in allocated blocks. The logs and the binary log are not
+/// included.
 fn table_bytes(dir: &Path, kind: Kind) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
@@ -529,7 +532,7 @@ fn table_bytes(dir: &Path, kind: Kind) -> u64 {
     entries.flatten().map(of).sum()
 }
 
-/// Terminals, with the processor time of a transaction on both sides of the socket.
+/// Measures TPC-C terminals, with the processor time of a transaction in the server and in the clients.
 fn tpc_c(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     let mut servers = Vec::new();
     for (label, name, setup) in asked.contestants(setup) {

@@ -1,5 +1,5 @@
-//! Counts and slows a server's flushes from outside: the benchmark's end of `preload/preload.rs`, which draws
-//! the shared file.
+//! Counts and slows down a server's flushes from outside. `preload/preload.rs` is the other side and
+//! documents the shared file.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -23,7 +23,7 @@ const NANOSECONDS: usize = 4;
 const DELAY: usize = 5;
 const TWO_DISKS: usize = 6;
 
-/// The flushes of one server process.
+/// Flush counters of one server process.
 pub struct Flushes {
     words: NonNull<[AtomicU64; WORDS]>,
     library: PathBuf,
@@ -35,21 +35,21 @@ pub struct Flushes {
 pub struct FlushCounts {
     /// Calls of `fsync` and `fdatasync`.
     pub flushes: u64,
-    /// Calls of `sync_file_range`, which flush no disk cache.
+    /// Calls of `sync_file_range`, which do not flush the disk's cache.
     pub ranges: u64,
     /// Time spent in flushes.
     pub nanoseconds: u64,
 }
 
 impl Flushes {
-    /// Writes library and counters into `dir`.
+    /// Writes the library and the counters into `dir`.
     pub fn new(dir: &Path) -> io::Result<Flushes> {
         let library = dir.join("libcohort_preload.so");
         let counters = dir.join("flushes");
         fs::write(&library, LIBRARY)?;
         fs::write(&counters, [0; WORDS * 8])?;
         let file = OpenOptions::new().read(true).write(true).open(&counters)?;
-        // SAFETY: a fresh shared mapping of a file that is long enough; the result is checked.
+        // SAFETY: a new shared mapping of a file that is long enough; the result is checked.
         let at = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -67,17 +67,17 @@ impl Flushes {
         Ok(Flushes { words, library, counters })
     }
 
-    /// Has a server that is about to start report here.
+    /// Makes a server that is about to start load the library.
     pub fn preload_into(&self, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library).env("COHORT_BENCH_FLUSHES", &self.counters);
     }
 
-    /// Whether the library runs inside the server and has seen a flush.
+    /// Returns whether the library runs inside the server and has counted a flush.
     pub fn is_connected(&self) -> bool {
         self.words()[READY].load(Ordering::Relaxed) == 1
     }
 
-    /// From now on the server's files are on this disk.
+    /// Sets the disk to emulate from now on.
     pub fn set_disk(&self, disk: Disk) {
         self.words()[TWO_DISKS].store(u64::from(disk.is_two), Ordering::Relaxed);
         self.words()[DELAY].store(disk.flush.as_nanos() as u64, Ordering::Relaxed);
@@ -93,14 +93,14 @@ impl Flushes {
     }
 
     fn words(&self) -> &[AtomicU64; WORDS] {
-        // SAFETY: the mapping lives as long as self and is touched by atomic operations alone.
+        // SAFETY: the mapping lives as long as self and is accessed only by atomic operations.
         unsafe { self.words.as_ref() }
     }
 }
 
 impl Drop for Flushes {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this length, and no reference outlives self.
+        // SAFETY: mapped by `new` with this length; no reference outlives self.
         unsafe { libc::munmap(self.words.as_ptr().cast(), WORDS * 8) };
     }
 }

@@ -1,4 +1,4 @@
-//! The speeds that Cohort promises, the cases they are measured by, and what a run says of them.
+//! Performance goals of Cohort, the cases that measure them, and the verdict of a run.
 
 use crate::disk::Disk;
 use crate::plan::{Case, GROUPING_OFF, RELEASE_OFF};
@@ -6,19 +6,19 @@ use crate::report::{BASE, SUBJECT, Table};
 use crate::results::{CaseResult, ReplicaRate, Results};
 use crate::sample::{Sample, Spread};
 
-/// Threads of the bare pipeline, with [`Disk::FAST`].
+/// Numbers of threads of the bare pipeline, with [`Disk::FAST`].
 pub const PIPELINE: [usize; 6] = [1, 4, 16, 64, 256, 512];
 const LARGE_MIB: u32 = 1024;
 const IDLE: usize = 5000;
 const SHARED: [usize; 4] = [4, 16, 64, 128];
-/// Clients of the hot row.
+/// Numbers of clients of the hot row.
 const HOT: [usize; 3] = [64, 256, 512];
-/// Locks held over a flush cost as much as the flush does.
+/// Locks that are held during a flush cost as much as the flush.
 const CONTENDED: [Disk; 3] = [Disk::REAL, Disk::SSD, Disk::HDD];
 const WRITES: [&str; 2] = ["update_index", "insert"];
 
-/// Every case that a goal needs, each once; the large transaction last, because both servers clean up behind
-/// it.
+/// Returns all cases that the goals need, each once. The large transaction is last, because both servers
+/// clean up after it.
 pub fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     let real = |workload, clients| Case::new(workload, clients, Disk::REAL);
@@ -71,15 +71,15 @@ impl Bound {
     }
 }
 
-/// A promise, and the figures that it speaks of; one that was not measured is absent.
+/// A goal and its figures. A figure that was not measured is `None`.
 struct Goal {
     what: String,
     bound: Bound,
-    /// Behind its label.
+    /// Each with its label.
     figures: Vec<(String, Option<f64>)>,
 }
 
-/// A line for each goal that the run has measured in part or whole.
+/// Returns a row for each goal that the run has measured at least partly.
 pub fn table(results: &Results) -> Option<Table> {
     let row = |goal: Goal| {
         let found: Vec<(String, f64)> =
@@ -119,7 +119,7 @@ fn goal(what: &str, bound: Bound, figures: Vec<(String, Option<f64>)>) -> Goal {
     Goal { what: what.to_owned(), bound, figures }
 }
 
-/// `64 clients: `
+/// Returns a label like `64 clients: `.
 fn label(clients: usize) -> String {
     if clients == 1 { "1 client: ".to_owned() } else { format!("{clients} clients: ") }
 }
@@ -293,7 +293,7 @@ fn appliers(of: &Figures<'_>, all: &mut Vec<Goal>) {
     all.push(goal("a replica receives large events, MiB/s", Bound::AtLeast(300.0), single(relayed)));
 }
 
-/// Medians by case.
+/// Looks up medians by case.
 struct Figures<'a> {
     results: &'a Results,
 }

@@ -1,4 +1,4 @@
-//! Results as one HTML page with charts, which needs nothing but itself.
+//! Results as one self-contained HTML page with charts.
 
 use std::fmt::Write;
 
@@ -9,12 +9,12 @@ use crate::sample::{Sample, Spread};
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 260.0;
-/// Room for the numbers of the axes.
+/// Space for the numbers of the axes.
 const LEFT: f64 = 62.0;
 const BOTTOM: f64 = 34.0;
 const TOP: f64 = 14.0;
 const RIGHT: f64 = 14.0;
-/// Height of a bar, and where bars begin.
+/// Height of a bar, and the left edge of bars.
 const BAR: f64 = 22.0;
 const BAR_LEFT: f64 = 340.0;
 const COLOURS: &[&str] =
@@ -26,13 +26,13 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;ma
     table{border-collapse:collapse;font-size:13px;display:block;overflow-x:auto}td,th{border:1px solid #ddd;padding:.2rem .5rem;text-align:right}\
     td:first-child,th:first-child,.words td,.words th{text-align:left}";
 
-/// A series of a chart: clients and figure with its lowest and highest.
+/// A series of a chart: number of clients, and the figure with its minimum and maximum.
 struct Line {
     colour: &'static str,
     points: Vec<(f64, Spread)>,
 }
 
-/// The page.
+/// Returns the page.
 pub fn page(results: &Results) -> String {
     let mut out =
         String::from("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Benchmark</title>");
@@ -50,7 +50,7 @@ pub fn page(results: &Results) -> String {
             let cases: Vec<&CaseResult> =
                 results.cases.iter().filter(|case| case.disk == disk && base(case) == workload).collect();
             if cases.iter().all(|case| case.clients == cases[0].clients) {
-                // A single point is no chart; the tables have it.
+                // A single point needs no chart; the tables show it.
                 continue;
             }
             chart(&format!("{workload}: transactions/s"), &cases, |s| Some(s.per_second), &mut out);
@@ -68,7 +68,7 @@ pub fn page(results: &Results) -> String {
     out
 }
 
-/// A bar for each case: what a transaction's time from COMMIT to OK is spent on.
+/// Appends a bar for each case: the stages of a transaction's time from COMMIT to OK.
 fn stages(results: &Results, out: &mut String) {
     let bars: Vec<(String, Vec<f64>)> = results
         .cases
@@ -118,7 +118,7 @@ fn stages(results: &Results, out: &mut String) {
     out.push_str("</svg>");
 }
 
-/// Threads and hardened transactions.
+/// Appends the chart of durable transactions by number of threads.
 fn pipeline(results: &Results, out: &mut String) {
     if results.pipeline.is_empty() {
         return;
@@ -159,7 +159,7 @@ fn workloads<'a>(results: &'a Results, disk: &str) -> Vec<&'a str> {
     names
 }
 
-/// The workload whose chart a case is drawn in: that of the same name with nothing switched off.
+/// Returns the workload in whose chart a case is drawn: the one without a variant.
 fn base(case: &CaseResult) -> &str {
     case.workload.split_once(", ").map_or(&case.workload, |(base, _)| base)
 }
@@ -179,7 +179,7 @@ fn chart(title: &str, cases: &[&CaseResult], figure: fn(&Sample) -> Option<f64>,
             };
             let points: Vec<(f64, Spread)> = cases.iter().filter_map(point).collect();
             let switched_off = name.split_once(", ").map(|(_, what)| what);
-            // Servers have the first colours; what is switched off has one of its own.
+            // Servers have the first colours. Each variant has its own.
             let colour = colour(if switched_off.is_some() { servers + notes.len() } else { index });
             match switched_off {
                 Some(what) if !points.is_empty() => notes.push((colour, what)),
@@ -196,7 +196,7 @@ fn chart(title: &str, cases: &[&CaseResult], figure: fn(&Sample) -> Option<f64>,
     out.push_str("</figure>");
 }
 
-/// Clients on a logarithmic axis, the figure on one that starts at zero.
+/// Appends a chart with clients on a logarithmic axis and the figure on a linear one that starts at zero.
 fn svg(lines: &[Line], out: &mut String) {
     let points = || lines.iter().flat_map(|line| &line.points);
     let clients = |(clients, _): &(f64, Spread)| clients.log2();
@@ -264,7 +264,7 @@ fn draw(line: &Line, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64, out: &mut S
     }
 }
 
-/// The next of 1, 2, 4, 8 times a power of ten.
+/// Rounds up to 1, 2, 4 or 8 times a power of ten.
 fn round_up(value: f64) -> f64 {
     if value <= 0.0 {
         return 1.0;
@@ -326,7 +326,7 @@ mod tests {
         let page = page(&results);
         assert_eq!(page.matches("<svg").count(), 2);
         assert_eq!(page.matches("<polyline").count(), 4);
-        // The goals, a table of rates and one of latencies.
+        // The goals, a table of rates, and one of latencies.
         assert_eq!(page.matches("<table").count(), 3);
         assert!(page.contains("&lt;1&gt;") && !page.contains("<1>"));
         assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");

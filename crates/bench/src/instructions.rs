@@ -1,11 +1,10 @@
-//! Instructions per transaction of each OLTP workload, of one or more builds of the server.
+//! Instructions per transaction of each OLTP workload, for one or more builds of the server.
 //!
-//! One connection sends a fixed number of transactions, the same to each build over the same rows, and
-//! callgrind counts what the server's workers do meanwhile. The first build is what the others are compared
-//! with.
+//! One connection sends a fixed number of transactions, the same to each build on the same rows. callgrind
+//! counts the instructions of the server's workers meanwhile. The other builds are compared with the first.
 //!
-//! The counts of two runs of one build differ by some tenths of a percent: hash keys are random, and a worker
-//! that looks for the next request looks as often as time allows.
+//! Two runs of the same build differ by some tenths of a percent: hash keys are random, and the number of
+//! polls for the next request depends on time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,27 +32,28 @@ const OLTP: &[&str] = &[
 const TPCC: &str = "tpcc";
 const WAREHOUSES: u32 = 1;
 
-/// What to count.
+/// The counts to make.
 #[derive(Debug, PartialEq)]
 pub struct Instructions {
-    /// Names; without any, all OLTP workloads. `tpcc` is TPC-C's mix with one terminal and one warehouse.
+    /// Names of workloads; empty for all OLTP workloads. `tpcc` is TPC-C's mix with one terminal and one
+    /// warehouse.
     pub workloads: Vec<String>,
-    /// The builds; the first is the one to compare with. Without any, the one beside this program.
+    /// The builds. The first is the baseline. If empty, the build next to this program.
     pub programs: Vec<PathBuf>,
     pub scale: Scale,
-    /// Counted, of each workload.
+    /// Number of counted transactions of each workload.
     pub transactions: u32,
-    /// Where the throw-away folders go.
+    /// Parent of the temporary folders.
     pub dir: PathBuf,
-    /// Counts by function are kept there.
+    /// Folder in which to keep the counts per function.
     pub keep: Option<PathBuf>,
-    /// Percent that a build may need more than the first one.
+    /// Maximum increase over the first build, in percent.
     pub limit: Option<f64>,
 }
 
 /// One line of the table.
 struct Line {
-    /// None: TPC-C.
+    /// `None` for TPC-C.
     workload: Option<&'static Workload>,
     protocol: Protocol,
     /// Instructions per transaction, by build.
@@ -113,7 +113,7 @@ fn count_all(
     let done = count_on(asked, number, &mut server, &dumps, lines);
     let done = done.map_err(|error| server.complaint(&error));
     drop(server);
-    // What cannot be removed is only a folder too many.
+    // Ignore errors: they only leave a folder on the disk.
     let _ = fs::remove_dir_all(&dir);
     done
 }
@@ -135,7 +135,7 @@ fn count_on(
     let mut counter = Counter::new(server.pid(), dumps)?;
     for line in lines {
         let mut load = Load::open(server, line, asked.scale)?;
-        // Plans are made, pages are in memory, and the buffers have their size.
+        // Warm up: plans, pages in memory, and buffer sizes.
         load.repeat(asked.transactions / 4 + 10)?;
         counter.zero()?;
         load.repeat(asked.transactions)?;
@@ -160,7 +160,7 @@ impl Line {
     }
 }
 
-/// The one client.
+/// The only client.
 enum Load {
     TpcC(Terminal),
     Workload(Single),
@@ -181,7 +181,7 @@ impl Load {
                 numbers.push(connection.prepare(&sql).map_err(told)?);
             }
         }
-        // Each load has rows of its own to delete: the seed is the protocol's.
+        // Each load deletes rows of its own: the seed depends on the protocol.
         let seed = numbers.len() as u64;
         let socket = connection.into_socket().into_file();
         Ok(Load::Workload(Single { plan, socket, client: Client::new(seed, numbers) }))
@@ -258,7 +258,7 @@ fn table(lines: &[Line]) -> String {
     out
 }
 
-/// An error that names the lines where a build needs too much more than the first.
+/// Returns an error that names the lines in which a build exceeds the limit over the first.
 fn judge(lines: &[Line], limit: f64) -> Result<(), String> {
     let mut over = Vec::new();
     for line in lines {

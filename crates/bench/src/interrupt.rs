@@ -1,4 +1,4 @@
-//! Ctrl-C: the load ends, and what was started is stopped and removed.
+//! Ctrl-C: ends the load, so that the started servers are stopped and removed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,10 +8,10 @@ extern "C" fn request(_: i32) {
     REQUESTED.store(true, Ordering::Relaxed);
 }
 
-/// From now on SIGINT and SIGTERM only set a mark.
+/// Makes SIGINT and SIGTERM only set a flag from now on.
 pub fn catch() {
     let handler = request as extern "C" fn(i32) as libc::sighandler_t;
-    // SAFETY: the handler does nothing but store to an atomic.
+    // SAFETY: the handler only stores to an atomic.
     unsafe {
         libc::signal(libc::SIGINT, handler);
         libc::signal(libc::SIGTERM, handler);

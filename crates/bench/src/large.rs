@@ -9,16 +9,16 @@ use crate::tables::SCHEMA;
 const ROW_BYTES: usize = 32 << 10;
 const ROWS_PER_INSERT: usize = 32;
 
-/// The transaction, from its last insert to the end of its commit.
+/// State of the transaction, from its last insert to the end of its commit.
 pub enum Large {
     Open(Box<Connection>),
     Committing(JoinHandle<Result<Duration, ConnectionError>>),
-    /// Between the other two, for a moment.
+    /// Temporary state between the other two.
     Moving,
 }
 
 impl Large {
-    /// Writes so many MiB into a table of its own, and does not commit.
+    /// Writes `mib` MiB into a separate table without committing.
     pub fn prepare(address: &Address, mib: u32) -> Result<Large, ConnectionError> {
         let mut connection = Connection::open(address, SCHEMA)?;
         connection.query("DROP TABLE IF EXISTS large")?;
@@ -34,19 +34,19 @@ impl Large {
         Ok(Large::Open(Box::new(connection)))
     }
 
-    /// Copies sbtest1's rows, and does not commit.
+    /// Copies sbtest1's rows without committing.
     pub fn copy_rows(address: &Address) -> Result<Large, ConnectionError> {
         let mut connection = Connection::open(address, SCHEMA)?;
         connection.query("DROP TABLE IF EXISTS copied")?;
         connection.query("CREATE TABLE copied LIKE sbtest1")?;
-        // The rows that are copied are not to be locked.
+        // Do not lock the copied rows.
         connection.query("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")?;
         connection.query("BEGIN")?;
         connection.query("INSERT INTO copied SELECT * FROM sbtest1")?;
         Ok(Large::Open(Box::new(connection)))
     }
 
-    /// Starts to commit, if it has not yet.
+    /// Starts the commit, unless it was started before.
     pub fn commit(&mut self) {
         *self = match std::mem::replace(self, Large::Moving) {
             Large::Open(mut connection) => Large::Committing(thread::spawn(move || {
@@ -58,7 +58,7 @@ impl Large {
         };
     }
 
-    /// How long the commit took; `None` if it was not asked for.
+    /// Returns the duration of the commit, or `None` if it was not started.
     pub fn finish(self) -> Option<Result<Duration, ConnectionError>> {
         match self {
             Large::Committing(thread) => Some(thread.join().expect("a committing thread does not panic")),

@@ -1,7 +1,7 @@
-//! The workload driver and the side-by-side benchmark; docs/benchmarks.md tells how to read and repeat its
-//! figures.
+//! Workload driver and side-by-side benchmark of servers. docs/benchmarks.md describes how to read and
+//! reproduce its figures.
 //!
-//! Speaks the MySQL protocol to any server; of Cohort's crates it uses TLS and histograms alone.
+//! It speaks the MySQL protocol to any server. Of Cohort's crates it uses only TLS and histograms.
 
 mod args;
 mod callgrind;
@@ -98,7 +98,7 @@ fn obey(command: Command) -> Result<(), String> {
     }
 }
 
-/// What `--json` wrote.
+/// Reads a file that `--json` wrote.
 fn read(path: &Path) -> Result<Results, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let value = serde_json::from_str(&text).ok();
@@ -130,7 +130,7 @@ fn show(results: &Results, pages: &Pages) -> Result<(), String> {
     }
 }
 
-/// Puts results into their place in a page.
+/// Writes results into the results section of a page.
 fn fill_in(path: &Path, text: &str) -> Result<(), String> {
     let page = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let page = report::into_page(&page, text);

@@ -9,7 +9,7 @@ use crate::results::{Memory, ServerInfo};
 use crate::servers::{Contestant, Server, Setup};
 
 const CONNECTIONS: usize = 1000;
-/// What a server does after its start, or after so many logins, is over by then.
+/// Time after which a server's work at its start, or after many logins, is over.
 const SETTLE: Duration = Duration::from_secs(2);
 
 pub fn measure(contestant: &Contestant, setup: &Setup) -> Result<(Memory, ServerInfo), String> {

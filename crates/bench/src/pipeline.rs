@@ -1,5 +1,5 @@
-//! Runs the bare commit pipeline, a program of its own (`crates/commit/examples/pipeline_speed.rs`), with
-//! flushes counted and slowed like a server's.
+//! Runs the bare commit pipeline, which is a separate program (`crates/commit/examples/pipeline_speed.rs`),
+//! with its flushes counted and slowed down like a server's.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::results::PipelineResult;
 
 const PROGRAM: &str = "pipeline_speed";
 
-/// Measures so many threads for so long in a folder below `dir`.
+/// Measures the pipeline with the given number of threads and duration in a folder below `dir`.
 pub fn measure(dir: &Path, threads: usize, disk: Disk, time: Duration) -> Result<PipelineResult, String> {
     let program = find()?;
     let folder = dir.join("pipeline");
@@ -32,7 +32,7 @@ pub fn measure(dir: &Path, threads: usize, disk: Disk, time: Duration) -> Result
     parse(&said, disk).ok_or_else(|| format!("{PROGRAM} said what is not understood: {}", said.trim()))
 }
 
-/// The last line: threads, transactions/s, group size, microseconds of a flush.
+/// Parses the last line: threads, transactions/s, group size, microseconds of a flush.
 fn parse(said: &str, disk: Disk) -> Option<PipelineResult> {
     let fields: Vec<f64> =
         said.lines().last()?.split_whitespace().map(|field| field.parse().ok()).collect::<Option<_>>()?;

@@ -1,4 +1,4 @@
-//! Which cases a run measures: tables by name, workloads by name, and the defaults of each.
+//! Selection of the cases that a run measures: tables and workloads by name, and their defaults.
 
 use crate::dialect::Dialect;
 use crate::disk::Disk;
@@ -6,7 +6,7 @@ use crate::goals;
 use crate::servers::Kind;
 use crate::workload::{self, Keys, Protocol, WORKLOADS, Workload};
 
-/// A setting of Cohort that a case is measured with; MariaDB has no such setting and is left out.
+/// A setting of Cohort that a case is measured with. MariaDB has no such setting and is omitted.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Variant {
     pub name: &'static str,
@@ -14,20 +14,20 @@ pub struct Variant {
     pub reset: &'static str,
 }
 
-/// The leader of a flush group never waits for clients that are about to return.
+/// The leader of a flush group never waits for clients that are about to send another transaction.
 pub const GROUPING_OFF: Variant = Variant {
     name: "adaptive grouping off",
     set: "SET GLOBAL adaptive_flush_groups=OFF",
     reset: "SET GLOBAL adaptive_flush_groups=ON",
 };
-/// Row locks are kept until the flush is over.
+/// Row locks are held until the flush is over.
 pub const RELEASE_OFF: Variant = Variant {
     name: "early release off",
     set: "SET GLOBAL early_lock_release=OFF",
     reset: "SET GLOBAL early_lock_release=ON",
 };
 
-/// Rollback segments in use while a case is measured.
+/// Returns the variant with a number of rollback segments.
 const fn segments(name: &'static str, set: &'static str) -> Variant {
     Variant { name, set, reset: "SET GLOBAL innodb_rollback_segments=8" }
 }
@@ -40,38 +40,38 @@ const SEGMENTS: &[Variant] = &[
     segments("128 rollback segments", "SET GLOBAL innodb_rollback_segments=128"),
 ];
 
-/// What the clients of a case connect over.
+/// Transport between clients and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// As the run is told.
+    /// The transport of the run.
     AsSet,
     Tcp,
     Tls,
 }
 
-/// One line of a table.
+/// One row of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
     pub workload: &'static Workload,
     pub clients: usize,
     pub disk: Disk,
     pub protocol: Protocol,
-    /// A transaction of so many MiB commits beside the load.
+    /// A transaction of this size in MiB commits during the load.
     pub large_mib: Option<u32>,
-    /// Connections beside the clients that do nothing.
+    /// Number of idle connections in addition to the clients.
     pub idle: usize,
     pub variant: Option<&'static Variant>,
     pub link: Link,
-    /// How rows are drawn.
+    /// Distribution of the rows that are chosen.
     pub keys: Keys,
-    /// The only kind of server that is measured.
+    /// The only kind of server to measure; `None` for all.
     pub only: Option<Kind>,
-    /// Repetitions at most, for cases that take long.
+    /// Maximum number of repetitions, for cases that take long.
     pub repeats_max: usize,
 }
 
 impl Case {
-    /// A workload with nothing beside it.
+    /// Creates a case of a workload with default options.
     pub fn new(workload: &'static str, clients: usize, disk: Disk) -> Case {
         let workload = workload::find(workload).expect("cases name workloads that exist");
         Case {
@@ -89,32 +89,32 @@ impl Case {
         }
     }
 
-    /// The same with skewed keys.
+    /// Returns the case with skewed keys.
     pub fn skewed(self) -> Case {
         Case { keys: Keys::Skewed, ..self }
     }
 
-    /// The same with another setting.
+    /// Returns the case with another setting, for Cohort only.
     pub fn without(self, variant: &'static Variant) -> Case {
         Case { variant: Some(variant), only: Some(Kind::Cohort), ..self }
     }
 
-    /// The same over another link.
+    /// Returns the case over another link.
     pub fn over(self, link: Link) -> Case {
         Case { link, ..self }
     }
 
-    /// The same beside connections that do nothing; Cohort alone.
+    /// Returns the case with idle connections, for Cohort only.
     pub fn beside_idle(self, idle: usize) -> Case {
         Case { idle, only: Some(Kind::Cohort), ..self }
     }
 
-    /// The same beside a large transaction.
+    /// Returns the case with a concurrent large transaction.
     pub fn beside_large(self, mib: u32) -> Case {
         Case { large_mib: Some(mib), ..self }
     }
 
-    /// Whether servers of this kind are measured.
+    /// Returns whether servers of this kind are measured.
     pub fn has(&self, kind: Kind) -> bool {
         let is_spoken = kind != Kind::Postgres
             || self.workload.is_spoken_by(Dialect::Postgres)
@@ -123,7 +123,7 @@ impl Case {
         is_spoken && self.only.is_none_or(|only| only == kind)
     }
 
-    /// As tables show it.
+    /// Returns the case's name in tables.
     pub fn name(&self) -> String {
         let mut name = self.workload.name.to_owned();
         if self.keys == Keys::Skewed {
@@ -147,7 +147,7 @@ impl Case {
     }
 }
 
-/// What a run is asked for.
+/// The measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agenda {
     pub cases: Vec<Case>,
@@ -159,7 +159,7 @@ pub struct Agenda {
     pub pipeline: Vec<(usize, Disk)>,
 }
 
-/// Lists that replace those of the tables.
+/// Values that replace those of the tables.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     pub clients: Option<Vec<usize>>,
@@ -174,29 +174,29 @@ struct Block {
     disks: &'static [Disk],
     clients: &'static [usize],
     quick: &'static [usize],
-    /// Measured too.
+    /// Variants to measure in addition.
     variants: &'static [Variant],
 }
 
 const MEMORY: &str = "memory";
 const LARGE: &str = "large";
 const IDLE: &str = "idle";
-/// Has contestants of its own.
+/// Table with its own contestants.
 pub const AGED: &str = "aged";
 const TLS: &str = "tls";
 const PIPELINE: &str = "pipeline";
 const RECOVERY: &str = "recovery";
 const REPLICATION: &str = "replication";
 const REPLICA: &str = "replica";
-/// Has contestants of its own.
+/// Table with its own contestants.
 pub const LAYOUTS: &str = "layouts";
 /// The cases of all goals, with shorter measurements.
 pub const GOALS: &str = "goals";
-/// The cases of the front page; has contestants of its own.
+/// The cases of the front page. It has its own contestants.
 pub const FRONT: &str = "front";
 const LARGE_MIB: u32 = 256;
 const IDLE_CONNECTIONS: usize = 5000;
-/// Measured when no table is named.
+/// Measured if no table is named.
 const DEFAULT: &[&str] = &["fast", "slow", MEMORY];
 
 const BLOCKS: &[Block] = &[
@@ -274,7 +274,7 @@ const BLOCKS: &[Block] = &[
     },
 ];
 
-/// The cases of the named tables and workloads.
+/// Returns the cases of the named tables and workloads.
 pub fn agenda(
     names: &[String],
     overrides: &Overrides,
@@ -305,7 +305,7 @@ pub fn agenda(
             name => named(name, overrides, protocol, quick, &mut agenda.cases)?,
         }
     }
-    // Tables share cases; one measurement serves all.
+    // Tables share cases, which are measured once.
     let mut distinct: Vec<Case> = Vec::with_capacity(agenda.cases.len());
     agenda.cases.into_iter().for_each(|case| {
         if !distinct.contains(&case) {
@@ -315,7 +315,7 @@ pub fn agenda(
     Ok(Agenda { cases: distinct, ..agenda })
 }
 
-/// A block or a workload.
+/// Adds the cases of a block or a workload.
 fn named(
     name: &str,
     overrides: &Overrides,
@@ -355,7 +355,7 @@ fn add(workload: &'static str, clients: &[usize], disks: &[Disk], asked: Protoco
     }
 }
 
-/// What users ask for first, each with few lines.
+/// Returns the front page's cases: a few rows of each workload that users ask about first.
 fn front() -> impl Iterator<Item = Case> {
     let real = [
         ("point_select", 64),
@@ -373,7 +373,7 @@ fn front() -> impl Iterator<Item = Case> {
     real.chain(slow.into_iter().map(|(workload, clients)| Case::new(workload, clients, Disk::SSD)))
 }
 
-/// Small inserts alone, then with a large transaction that commits beside them.
+/// Adds small inserts alone, then with a large transaction that commits concurrently.
 fn large(overrides: &Overrides, quick: bool, cases: &mut Vec<Case>) {
     let clients = overrides.clients.clone().unwrap_or(vec![16]);
     let disks = overrides.disks.clone().unwrap_or(vec![Disk::REAL]);
@@ -383,8 +383,9 @@ fn large(overrides: &Overrides, quick: bool, cases: &mut Vec<Case>) {
     cases.extend(alone.iter().copied().chain(alone.iter().map(|case| case.beside_large(mib))));
 }
 
-/// Fresh tables beside those that were written to for half a minute; with keys drawn as sysbench does by
-/// default. Workloads that only read come first, so that fresh tables stay fresh for them.
+/// Adds cases that compare fresh tables with tables that were written to for half a minute, with keys
+/// distributed as in sysbench's default. Workloads that only read come first, so that fresh tables stay fresh
+/// for them.
 fn aged(overrides: &Overrides, quick: bool, cases: &mut Vec<Case>) {
     let usual: &[usize] = if quick { &[16] } else { &[16, 64] };
     let clients = overrides.clients.clone().unwrap_or(usual.to_vec());
@@ -396,7 +397,7 @@ fn aged(overrides: &Overrides, quick: bool, cases: &mut Vec<Case>) {
     cases.extend(even.into_iter().map(Case::skewed));
 }
 
-/// Updates alone, then beside many connections that do nothing.
+/// Adds updates alone, then with many idle connections.
 fn idle(overrides: &Overrides, cases: &mut Vec<Case>) {
     let clients = overrides.clients.clone().unwrap_or(vec![64]);
     let disks = overrides.disks.clone().unwrap_or(vec![Disk::REAL]);
@@ -405,7 +406,7 @@ fn idle(overrides: &Overrides, cases: &mut Vec<Case>) {
     cases.extend(alone.iter().copied().chain(alone.iter().map(|case| case.beside_idle(IDLE_CONNECTIONS))));
 }
 
-/// Over TCP, with and without TLS.
+/// Adds cases over TCP, with and without TLS.
 fn tls(overrides: &Overrides, cases: &mut Vec<Case>) {
     let clients = overrides.clients.clone().unwrap_or(vec![64]);
     let disks = overrides.disks.clone().unwrap_or(vec![Disk::REAL]);
@@ -424,7 +425,7 @@ fn pipeline(overrides: &Overrides, quick: bool, out: &mut Vec<(usize, Disk)>) {
     }
 }
 
-/// For `--help`.
+/// Returns the list of tables and workloads for `--help`.
 pub fn listing() -> String {
     let mut out = String::from("Tables (without any: fast, slow, memory):\n");
     for block in BLOCKS {

@@ -1,7 +1,7 @@
-//! The front page's figures: a short table, and a picture of it.
+//! Figures of the front page: a short table, and a plot of it.
 //!
-//! In the picture each case has a row and each server a mark: its median rate by MariaDB's, on a logarithmic
-//! axis, with a line from the lowest to the highest repetition.
+//! In the plot each case has a row, and each server a mark: its median rate divided by MariaDB's, on a
+//! logarithmic axis, with a line from the lowest to the highest repetition.
 
 use std::fmt::Write;
 
@@ -10,17 +10,17 @@ use crate::results::{CaseResult, Results};
 use crate::sample::Spread;
 
 const WIDTH: f64 = 860.0;
-/// Where the axis begins; names stand before it.
+/// Left end of the axis. Names are to its left.
 const LEFT: f64 = 250.0;
 const RIGHT: f64 = 30.0;
 const ROW: f64 = 24.0;
-/// Room for the legend.
+/// Space for the legend.
 const TOP: f64 = 34.0;
-/// Room for the axis' numbers.
+/// Space for the numbers of the axis.
 const BOTTOM: f64 = 40.0;
 const COLOURS: &[&str] = &["#0b6e4f", "#c8553d", "#2f4b7c", "#8f5fa8"];
 
-/// The table of the front page.
+/// Returns the table of the front page.
 pub fn table(results: &Results) -> Table {
     let names: Vec<&str> = results.servers.iter().map(|server| server.name.as_str()).collect();
     let head = ["", "clients"].into_iter().chain(names.iter().copied()).chain(["times MariaDB"]);
@@ -38,7 +38,7 @@ pub fn table(results: &Results) -> Table {
     }
 }
 
-/// The picture, as SVG.
+/// Returns the plot as SVG, or `None` if MariaDB was not measured.
 pub fn svg(results: &Results) -> Option<String> {
     let base = results.servers.iter().position(|server| server.name == BASE)?;
     let rows: Vec<(String, Vec<Option<Spread>>)> =
@@ -46,7 +46,7 @@ pub fn svg(results: &Results) -> Option<String> {
     let all = || rows.iter().flat_map(|(_, ratios)| ratios.iter().flatten());
     let low = all().map(|ratio| ratio.low).fold(1.0, f64::min);
     let high = all().map(|ratio| ratio.high).fold(2.0, f64::max);
-    // Powers of two around everything.
+    // Powers of two that enclose all ratios.
     let (first, last) = (low.log2().floor(), high.log2().ceil());
     let at = |ratio: f64| LEFT + (ratio.log2() - first) / (last - first) * (WIDTH - LEFT - RIGHT);
     let bottom = TOP + ROW * rows.len() as f64;
@@ -93,7 +93,7 @@ pub fn svg(results: &Results) -> Option<String> {
     Some(out)
 }
 
-/// By server; `None` without the base.
+/// Returns the ratios by server, or `None` if the base was not measured.
 fn ratios(case: &CaseResult, base: usize) -> Option<Vec<Option<Spread>>> {
     let by = rate(case, base)?.median;
     let ratio = |rate: Spread| Spread { median: rate.median / by, low: rate.low / by, high: rate.high / by };
@@ -122,7 +122,7 @@ fn colour(index: usize) -> &'static str {
     COLOURS[index % COLOURS.len()]
 }
 
-/// Thousands apart.
+/// Formats a number with thousands separators.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_mark_stands_at_its_ratio() {
         let svg = svg(&results()).expect("there is a base");
-        // Between 1 and 4 times, the ends of the axis.
+        // The ratios 1 and 4 are the ends of the axis.
         assert!(
             svg.contains(&format!(
                 "<circle cx=\"{:.1}\" cy=\"46\" r=\"5\" fill=\"#0b6e4f\"/>",

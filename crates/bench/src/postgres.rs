@@ -1,10 +1,10 @@
-//! The little of PostgreSQL's client protocol (version 3) that a load needs, without sockets: requests are
-//! appended to a buffer, and [`ReplyReader`] finds the end of a reply without looking into its rows.
+//! The part of PostgreSQL's client protocol (version 3) that a load needs, without sockets: requests are
+//! appended to a buffer, and [`ReplyReader`] finds the end of a reply without parsing its rows.
 //!
-//! A message is a tag, its length in four bytes (which count themselves) and a body; only the first one of a
-//! connection has no tag. A prepared statement is executed by Bind, Execute and Sync in one request, without
-//! a description of the result, which is the least that a driver sends. Every request is answered up to
-//! ReadyForQuery.
+//! A message consists of a tag, its length in four bytes (which include themselves) and a body. Only the
+//! first message of a connection has no tag. A prepared statement is executed by Bind, Execute and Sync in
+//! one request, without a description of the result, which is the minimum that a driver sends. Each reply
+//! ends with ReadyForQuery.
 
 use crate::wire::{Reply, ServerError, Value};
 
@@ -42,7 +42,7 @@ pub fn prepare(number: u32, sql: &str, out: &mut Vec<u8>) {
     message(b'P', out, |out| {
         put_name(number, out);
         put_text(sql.as_bytes(), out);
-        // The types of the parameters follow from their places.
+        // The server infers the types of the parameters.
         out.extend_from_slice(&0u16.to_be_bytes());
     });
     message(b'S', out, |_| {});
@@ -66,7 +66,7 @@ pub fn execute(number: u32, values: &[Value], out: &mut Vec<u8>) {
                 Value::Text(text) => put_value(text, out),
             }
         }
-        // All columns of the result in binary form.
+        // All columns of the result in binary format.
         out.extend_from_slice(&1u16.to_be_bytes());
         out.extend_from_slice(&FORMAT_BINARY.to_be_bytes());
     });
@@ -78,7 +78,7 @@ pub fn execute(number: u32, values: &[Value], out: &mut Vec<u8>) {
     message(b'S', out, |_| {});
 }
 
-/// The statement with `$1`, `$2` in place of `?`.
+/// Returns the statement with `$1`, `$2`, .. instead of `?`.
 pub fn numbered(sql: &str) -> String {
     let mut pieces = sql.split('?');
     let mut out = pieces.next().unwrap_or_default().to_owned();
@@ -115,25 +115,25 @@ fn put_value(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// The first message of `input` that is whole: its tag, its body, and the bytes it takes.
+/// Returns the first message of `input` if it is complete: its tag, its body and its size in bytes.
 pub fn next_message(input: &[u8]) -> Option<(u8, &[u8], usize)> {
     let (tag, length) = (*input.first()?, input.get(1..5)?);
     let end = 1 + u32::from_be_bytes(length.try_into().expect("four bytes")) as usize;
     Some((tag, input.get(5..end)?, end))
 }
 
-/// The version, if the message tells it.
+/// Returns the server's version, if the message contains it.
 pub fn version(tag: u8, body: &[u8]) -> Option<String> {
     let text = body.strip_prefix(b"server_version\0").filter(|_| tag == PARAMETER_STATUS)?;
     Some(String::from_utf8_lossy(text.strip_suffix(&[0]).unwrap_or(text)).into_owned())
 }
 
-/// Whether the message asks for a password or the like.
+/// Returns whether the message asks for a password or other credentials.
 pub fn asks_for_proof(tag: u8, body: &[u8]) -> bool {
     tag == AUTHENTICATION && body != [0; 4]
 }
 
-/// The columns of a row in text form, if the message is one; NULL is `None`.
+/// Returns the columns of a row in text format, if the message is one. NULL is `None`.
 pub fn text_row(tag: u8, body: &[u8]) -> Option<Vec<Option<String>>> {
     let (count, mut rest) = body.split_at_checked(2).filter(|_| tag == DATA_ROW)?;
     let mut row = Vec::new();
@@ -152,7 +152,7 @@ pub fn text_row(tag: u8, body: &[u8]) -> Option<Vec<Option<String>>> {
     Some(row)
 }
 
-/// Follows one connection's replies message by message.
+/// Parses one connection's replies, message by message.
 #[derive(Default)]
 pub struct ReplyReader {
     rows: u64,
@@ -160,7 +160,7 @@ pub struct ReplyReader {
 }
 
 impl ReplyReader {
-    /// Takes the next message; the reply if it ends with this one.
+    /// Consumes the next message. Returns the reply if it ends with this message.
     pub fn take(&mut self, tag: u8, body: &[u8]) -> Option<Reply> {
         match tag {
             DATA_ROW => self.rows += 1,
@@ -175,7 +175,7 @@ impl ReplyReader {
     }
 }
 
-/// A body of fields, each a letter and a text.
+/// Parses the body of an error, which consists of fields: a letter and a text each.
 fn error(body: &[u8]) -> ServerError {
     let field = |letter: u8| {
         let field = body.split(|byte| *byte == 0).find(|field| field.first() == Some(&letter));

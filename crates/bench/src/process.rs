@@ -1,21 +1,21 @@
-//! What the kernel knows of a server process.
+//! Information of the kernel about server processes.
 
 use std::fs;
 
-/// Resident memory in bytes; `None` once the process is gone.
+/// Returns the resident memory in bytes, or `None` if the process has ended.
 pub fn resident_bytes(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Processor time used so far, in seconds.
+/// Returns the processor time used so far, in seconds.
 pub fn processor_seconds(pid: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     Some(ticks_of(&stat)? as f64 / ticks_per_second())
 }
 
-/// A process and those that it started.
+/// Returns a process and its children.
 pub fn family(pid: u32) -> Vec<u32> {
     let parent = |pid: u32| parent_of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -24,7 +24,7 @@ pub fn family(pid: u32) -> Vec<u32> {
     std::iter::once(pid).chain(children).collect()
 }
 
-/// Processor time that all programs together have used since the machine's start, in seconds.
+/// Returns the processor time of all programs since the machine's start, in seconds.
 pub fn machine_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     Some(busy_ticks_of(&stat)? as f64 / ticks_per_second())
@@ -35,8 +35,8 @@ fn ticks_per_second() -> f64 {
     unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }
 }
 
-/// User, nice, system, interrupts and stolen time out of `/proc/stat`; idle time and waiting for disks left
-/// out.
+/// Parses `/proc/stat`: the sum of user, nice, system, interrupt and steal time. Idle time and I/O wait are
+/// not included.
 fn busy_ticks_of(stat: &str) -> Option<u64> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let fields: Vec<u64> = line.split_whitespace().take(8).filter_map(|field| field.parse().ok()).collect();
@@ -44,7 +44,7 @@ fn busy_ticks_of(stat: &str) -> Option<u64> {
     Some(fields.iter().sum::<u64>() - idle)
 }
 
-/// User and system time out of `/proc/PID/stat`; the program's name, in parentheses, may hold anything.
+/// Parses `/proc/PID/stat`: user plus system time. The program's name, in parentheses, may contain anything.
 fn ticks_of(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11);
@@ -53,19 +53,20 @@ fn ticks_of(stat: &str) -> Option<u64> {
     Some(user + system)
 }
 
-/// Out of `/proc/PID/stat`.
+/// Parses the parent out of `/proc/PID/stat`.
 fn parent_of(stat: &str) -> Option<u32> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Sends a signal to a process that this one started and has not reaped, or to a child of one.
+/// Sends a signal to a child of this process that was not reaped yet, or to a child of that one.
 pub fn signal(pid: u32, signal: i32) {
-    // SAFETY: no pointers; the caller owns the process or its parent, so the number is not another's.
+    // SAFETY: no pointers. The caller owns the process or its parent, so the number does not belong to
+    // another process.
     unsafe { libc::kill(pid as i32, signal) };
 }
 
-/// Lets this process and those it starts open as many files as the system allows.
+/// Raises the limit of open files of this process and its children to the maximum that the system allows.
 pub fn raise_open_files() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the struct lives through both calls.

@@ -1,5 +1,5 @@
-//! One line at the bottom of a terminal: how far a run is, and what it does now. Without a terminal nothing
-//! is written.
+//! Progress line at the bottom of a terminal: how far a run is, and its current step. Without a terminal
+//! nothing is written.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ impl Progress {
         Progress { began: Instant::now(), steps, done: 0 }
     }
 
-    /// Another step is over.
+    /// Counts a finished step.
     pub fn step(&mut self) {
         self.done += 1;
     }
@@ -31,7 +31,7 @@ impl Progress {
         }
     }
 
-    /// Writes a line that stays.
+    /// Writes a permanent line.
     pub fn say(&self, text: &str) {
         self.clear();
         eprintln!("{text}");
@@ -45,7 +45,7 @@ impl Progress {
     }
 }
 
-/// `[#####-------] 12/44, 6:10 left`; the time only when it can be told.
+/// Returns a text like `[#####-------] 12/44, 6:10 left`. The time is omitted before the first step.
 fn bar(done: usize, steps: usize, elapsed: Duration) -> String {
     let full = (CELLS * done).checked_div(steps).unwrap_or(0).min(CELLS);
     let cells = format!("{}{}", "#".repeat(full), "-".repeat(CELLS - full));

@@ -1,11 +1,11 @@
-//! Pseudo-random numbers for workloads: fast and even, not secret.
+//! Pseudo-random numbers for workloads: fast and uniform, not cryptographically secure.
 
-/// An xorshift generator of one connection.
+/// An xorshift generator, one per connection.
 pub struct Random(u64);
 
 impl Random {
     pub fn new(seed: u64) -> Random {
-        // Neighbouring seeds are spread over the whole range; zero would stay zero.
+        // Spreads adjacent seeds over the whole range. The state must not be zero.
         Random(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -16,13 +16,13 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number of `1..=n`.
+    /// Returns a uniform number in `1..=n`.
     pub fn one_to(&mut self, n: u32) -> u32 {
         (((self.next() >> 32) * u64::from(n)) >> 32) as u32 + 1
     }
 
-    /// The same, drawn as sysbench draws by default (`special`): three in four from the hundredth of all
-    /// numbers in the middle, the others from a bell over the whole range.
+    /// Returns a number in `1..=n` with sysbench's default distribution (`special`): three of four numbers
+    /// come from the middle hundredth of the range, the others from a bell curve over the whole range.
     pub fn one_to_skewed(&mut self, n: u32) -> u32 {
         if self.one_to(4) > 1 {
             let hot = n.div_ceil(100);
@@ -33,15 +33,15 @@ impl Random {
         (sum / THROWS) as u32
     }
 
-    /// A number of `low..=high`, some of which come more often than others: `NURand` of TPC-C.
+    /// Returns a number in `low..=high` with the non-uniform distribution `NURand` of TPC-C.
     pub fn non_uniform(&mut self, a: u32, low: u32, high: u32) -> u32 {
-        /// What the standard calls C; any number of `0..=a` will do.
+        /// The constant C of the standard; any number in `0..=a` is allowed.
         const SHIFT: u32 = 123;
         let (x, y) = (self.one_to(a + 1) - 1, low + self.one_to(high - low + 1) - 1);
         ((x | y) + SHIFT % (a + 1)) % (high - low + 1) + low
     }
 
-    /// Appends sysbench's filler: `groups` runs of eleven digits with dashes between them.
+    /// Appends sysbench's filler: `groups` groups of eleven digits, separated by dashes.
     pub fn digits(&mut self, groups: usize, out: &mut Vec<u8>) {
         for group in 0..groups {
             if group > 0 {

@@ -1,8 +1,8 @@
-//! How fast Cohort starts after a crash: it is loaded without checkpoints, killed, and asked what its
-//! recovery took.
+//! Recovery speed of Cohort: loads the server without checkpoints, kills it, and reads the duration of its
+//! recovery from its counters.
 //!
-//! The log has just been written, so it is read from the cache. Two logs: one of small transactions, where
-//! replaying is most of the work, and one of large ones, where reading is.
+//! The log was just written, so it is read from the page cache. There are two logs: one of small
+//! transactions, dominated by replay, and one of large transactions, dominated by reading.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::servers::{Contestant, Server, Setup};
 use crate::tables::{self, SCHEMA};
 use crate::workload::{self, Keys, Protocol, Scale, Schema};
 
-/// No checkpoint begins before the log has so many bytes.
+/// No checkpoint begins before the log has this size.
 const NO_CHECKPOINT: [&str; 2] = ["--rocksdb-write-buffer-size=8G", "--checkpoint-bytes-max=8G"];
 const CLIENTS: usize = 64;
 const LARGE_ROWS: usize = 256;
 const ROW_BYTES: usize = 8 << 10;
 
-/// A line for each kind of log; `time` is how long the small transactions are written.
+/// Returns a row for each kind of log. `time` is how long the small transactions are written.
 pub fn measure(
     contestant: &Contestant,
     setup: &Setup,
@@ -73,7 +73,7 @@ fn small(server: &Server, time: Duration) -> Result<(), String> {
 }
 
 fn large(server: &Server, _: Duration) -> Result<(), String> {
-    // Their redo stays below what begins a checkpoint.
+    // Their redo is too small to start a checkpoint.
     const INSERTS: usize = 60;
     let mut connection = prepare(server)?;
     connection

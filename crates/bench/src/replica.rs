@@ -1,10 +1,10 @@
-//! How fast replicas apply: Cohort and MariaDB, in each parallel mode, behind the same backlog of the same
-//! MariaDB, everything durable and `log_slave_updates` on.
+//! Apply speed of replicas: Cohort and MariaDB, in each parallel mode, apply the same backlog of the same
+//! MariaDB source. Everything is durable, and `log_slave_updates` is on.
 //!
-//! The source writes all backlogs first, one behind the other, and each replica has received all of them
-//! before it is measured; then it applies one backlog after the other (START SLAVE UNTIL), while the source
-//! and the other replicas stand still. In the end a Cohort follows a Cohort under load, and one applies a
-//! large transaction.
+//! The source first writes all backlogs, one after the other, and each replica receives all of them before it
+//! is measured. Then it applies one backlog after the other (START SLAVE UNTIL) while the source and the
+//! other replicas are stopped. Finally a Cohort replicates from a Cohort under load, and applies a large
+//! transaction.
 
 use std::time::{Duration, Instant};
 
@@ -21,19 +21,19 @@ use crate::servers::{Contestant, Kind, Server};
 use crate::tables::{self, SCHEMA};
 use crate::workload::{self, Schema};
 
-/// Backlogs, in the order in which they are written.
+/// Workloads of the backlogs, in the order in which they are written.
 const WORKLOADS: [&str; 3] = ["update_index", "write_only", "hot_row"];
 const CLIENTS: usize = 64;
-/// Of the live load.
+/// Clients of the live load.
 const LIVE_CLIENTS: usize = 8;
-/// A backlog takes no longer to apply.
+/// Maximum time to apply a backlog.
 const PATIENCE: Duration = Duration::from_secs(900);
 const LARGE_MIB: u32 = 1024;
-/// Of a page that the replica caches.
+/// Size of a page in the replica's buffer pool.
 const PAGE_BYTES: u64 = 16 << 10;
 const LARGE_MIB_QUICK: u32 = 64;
 
-/// A replica as it is measured.
+/// A replica to measure.
 struct Variant {
     kind: Kind,
     mode: &'static str,
@@ -57,7 +57,7 @@ const VARIANTS: [Variant; 9] = [
     variant(Kind::Cohort, "optimistic", 4, Disk::HDD),
 ];
 
-/// All that is measured, with one rate for everything.
+/// Returns results for all measurements with the same rate.
 #[cfg(test)]
 pub fn one_rate(per_second: f64) -> Vec<ReplicaRate> {
     let of = |variant: &Variant, workload: &str| ReplicaRate {
@@ -75,14 +75,14 @@ fn text(error: ConnectionError) -> String {
     error.to_string()
 }
 
-/// What was written between two positions.
+/// The transactions between two positions.
 struct Backlog {
     workload: &'static str,
     transactions: u64,
     end: Place,
 }
 
-/// A place in the source's binary log.
+/// A position in the source's binary log.
 struct Place {
     gtid: String,
     file: String,
@@ -97,8 +97,8 @@ impl Place {
         Ok(Place { gtid, file: cell(0), position: cell(1) })
     }
 
-    /// START SLAVE that ends here. MariaDB refuses a GTID while the receiver runs, and Cohort applies nothing
-    /// in parallel up to a place in a file.
+    /// Returns a START SLAVE that ends at this position. MariaDB refuses a GTID while the receiver is
+    /// running, and Cohort does not apply in parallel up to a file position.
     fn start_until(&self, kind: Kind) -> String {
         if kind == Kind::Cohort {
             return format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{}'", self.gtid);
@@ -110,7 +110,7 @@ impl Place {
     }
 }
 
-/// Measures all that the run's contestants take part in.
+/// Runs all measurements of the run's contestants.
 pub fn measure(run: &Run) -> Result<(ReplicaResults, Vec<ServerInfo>), String> {
     let mut results = ReplicaResults::default();
     let mut servers: Vec<ServerInfo> = Vec::new();
@@ -142,7 +142,7 @@ fn start(kind: Kind, name: &str, options: &[&str], run: &Run) -> Result<Server, 
     Server::start(&Contestant::parse(label(kind)).expect("known").with(options).named(name), &run.setup)
 }
 
-/// Fills the tables, then writes the backlogs; where they begin, and each one's end.
+/// Fills the tables, then writes the backlogs. Returns the first position and the backlogs.
 fn write_backlogs(source: &Server, run: &Run, progress: &Progress) -> Result<(Place, Vec<Backlog>), String> {
     let mut connection = tables::create_schema(&source.address).map_err(text)?;
     tables::prepare(&mut connection, Schema::Sbtest, run.scale).map_err(text)?;
@@ -195,12 +195,12 @@ fn position(connection: &mut Connection) -> Result<String, String> {
     ask(connection, "SELECT @@gtid_binlog_pos")
 }
 
-/// The sequence number of a position with one domain.
+/// Returns the sequence number of a position with one domain.
 fn number_of(position: &str) -> u64 {
     position.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// The value of a column of SHOW SLAVE STATUS, by its place.
+/// Returns the value of a column of SHOW SLAVE STATUS, by its index.
 fn status(connection: &mut Connection, place: usize) -> Result<String, String> {
     let rows = connection.query("SHOW SLAVE STATUS").map_err(text)?;
     Ok(rows.first().and_then(|row| row.get(place).cloned().flatten()).unwrap_or_default())
@@ -229,7 +229,7 @@ fn await_applied(connection: &mut Connection, position: &str) -> Result<(), Stri
     Ok(())
 }
 
-/// Attaches a replica, which applies up to a position and receives all.
+/// Attaches a replica. It applies up to the position `until` and receives up to `received`.
 fn attach(
     connection: &mut Connection,
     kind: Kind,
@@ -243,11 +243,11 @@ fn attach(
         source.port
     );
     ask(connection, &change)?;
-    // MariaDB's receiver would stop there, too, if it were started by the same statement.
+    // If one statement started both threads, MariaDB's receiver would stop at that position, too.
     ask(connection, "START SLAVE IO_THREAD")?;
     ask(connection, &until.start_until(kind))?;
     await_applied(connection, &until.gtid)?;
-    // It ends a moment after it has come there.
+    // The applier stops shortly after it has reached the position.
     ask(connection, "STOP SLAVE SQL_THREAD")?;
     let end = Instant::now() + PATIENCE;
     while status(connection, GTID_IO_POS)? != received.gtid {
@@ -259,7 +259,7 @@ fn attach(
     Ok(())
 }
 
-/// One replica behind all backlogs.
+/// Measures one replica on all backlogs.
 fn catch_up(
     contestant: &Contestant,
     variant: &Variant,
@@ -310,14 +310,14 @@ fn catch_up(
         }
         Ok(rates)
     })();
-    // The end of a server that is stopped would be waited for.
+    // Resume the source before a failure is reported: stopping a paused server would block.
     source.resume();
     let rates = measured.map_err(|error: String| server.complaint(&error))?;
     let version = server.version.strip_prefix("5.5.5-").unwrap_or(&server.version).to_owned();
     Ok((rates, ServerInfo { name: own, version }))
 }
 
-/// A Cohort that follows a Cohort under load, and then applies one large transaction.
+/// Measures a Cohort that replicates from a Cohort under load and then applies one large transaction.
 fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
     let source = start(Kind::Cohort, "live source", &["--server-id=1"], run)?;
     let options = ["--server-id=2", "--log-slave-updates", "--slave-parallel-threads=4"];
@@ -363,21 +363,21 @@ fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
     measured.map_err(|error: String| replica.complaint(&error))
 }
 
-/// What a large transaction cost a replica.
+/// Cost of a large transaction on a replica.
 struct LargeApplied {
     mib: u64,
     bytes_more: u64,
     relay_mib_per_second: f64,
 }
 
-/// A counter of SHOW STATUS.
+/// Returns a counter of SHOW STATUS.
 fn number(connection: &mut Connection, name: &str) -> Result<u64, String> {
     let rows = connection.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'")).map_err(text)?;
     Ok(rows.first().and_then(|row| row.get(1)?.as_ref()?.parse().ok()).unwrap_or(0))
 }
 
-/// The replica receives a large transaction, and then applies it: how fast the first, and the most memory
-/// that it has beyond what it had, beside the pages it caches.
+/// Lets the replica receive a large transaction, and then apply it. Returns the speed of receiving, and the
+/// maximum increase of memory other than cached pages.
 fn apply_large(
     source: &Server,
     replica: &Server,
@@ -395,14 +395,14 @@ fn apply_large(
     }
     let mut on_source = Connection::open(&source.address, "").map_err(text)?;
     let end = position(&mut on_source)?;
-    // The source writes its binary log's file behind the commit; the receiver alone is measured.
+    // The source writes its binary log file after the commit. Only the receiver must be measured.
     while number(&mut on_source, "Cohort_binlog_backlog_bytes")? > 0 {
         if interrupt::is_requested() {
             return Err("interrupted".to_owned());
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    // Beside the rows the log has the text of the statements.
+    // In addition to the rows, the log contains the text of the statements.
     let received = |connection: &mut Connection| number(connection, "Cohort_replica_received_bytes");
     let (received_before, began) = (received(connection)?, Instant::now());
     ask(connection, "START SLAVE IO_THREAD")?;

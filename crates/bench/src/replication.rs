@@ -1,9 +1,9 @@
-//! What replicas cost a source and what they get from it: the price of one that follows, dumps from files,
-//! memory, and commits that wait for a semi-synchronous MariaDB.
+//! Cost and speed of replication for a source: the cost of a replica that follows, dumps from files, memory,
+//! and commits that wait for a semi-synchronous MariaDB.
 //!
-//! Each server is measured alone. The reader of the first three is one of our own, which applies nothing: a
-//! whole replica on the same processors would be measured instead of the source. The last one is a whole
-//! MariaDB, the same for every source.
+//! Each server is measured alone. The first three measurements use our own reader, which applies nothing: a
+//! full replica on the same processors would dominate the measurement. The last one uses a full MariaDB, the
+//! same for each source.
 
 use std::time::{Duration, Instant};
 
@@ -21,18 +21,18 @@ use crate::workload::{self, Protocol, Schema};
 
 const WORKLOAD: &str = "update_index";
 const CLIENTS: usize = 64;
-/// Dumps at once whose memory is measured.
+/// Number of concurrent dumps whose memory is measured.
 const DUMPS: u32 = 50;
-/// Of a reader; each has its own.
+/// Server id of the first reader; each reader has its own.
 const NUMBER: u32 = 1000;
-/// What a server does at the begin of so many dumps is over by then.
+/// Time after which a server's work at the start of the dumps is over.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Dumps are repeated for so long at least.
+/// Minimum time for which dumps are repeated.
 const READ_MIN: Duration = Duration::from_secs(2);
 const LARGE_INSERTS: usize = 128;
 const LARGE_ROWS: usize = 256;
 const LARGE_ROW_BYTES: usize = 8 << 10;
-/// The replica catches up, or connects, within this time.
+/// Maximum time for the replica to connect or catch up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Measures one server.
@@ -52,14 +52,14 @@ fn text(error: ConnectionError) -> String {
     error.to_string()
 }
 
-/// A connection to the schema, with its tables filled.
+/// Fills the tables. Returns a connection to their schema.
 fn prepare(server: &Server, run: &Run) -> Result<Connection, ConnectionError> {
     let mut connection = tables::create_schema(&server.address)?;
     tables::prepare(&mut connection, Schema::Sbtest, run.scale)?;
     Ok(connection)
 }
 
-/// Transactions per second.
+/// Runs the load. Returns the transactions per second.
 fn load(server: &Server, run: &Run) -> Result<f64, String> {
     let load = Load {
         address: server.address.clone(),
@@ -83,9 +83,9 @@ fn median(values: Vec<f64>) -> f64 {
     Spread::of_values(values).map_or(0.0, |spread| spread.median)
 }
 
-/// Everything that needs no semi-synchronous replica.
+/// Measures everything that needs no semi-synchronous replica.
 fn asynchronous(server: &Server, run: &Run, result: &mut ReplicationResult) -> Result<(), String> {
-    // Before memory is freed that others would get.
+    // First, before freed memory could be reused for the dumps.
     result.dump_bytes = memory(server)?;
     let mut connection = prepare(server, run).map_err(text)?;
     let small = Place::end(&mut connection).map_err(text)?;
@@ -100,7 +100,7 @@ fn asynchronous(server: &Server, run: &Run, result: &mut ReplicationResult) -> R
     Ok(())
 }
 
-/// The load with and without a reader, in turns.
+/// Measures the load with and without a reader, in turns.
 fn cost(
     server: &Server,
     run: &Run,
@@ -127,8 +127,8 @@ fn cost(
     Ok(())
 }
 
-/// Dumps everything from a place on, again and again: what came, in how many seconds, and the server's
-/// processor time for it.
+/// Dumps the log from a position, repeatedly. Returns the events received, the duration in seconds, and the
+/// server's processor time.
 fn read(server: &Server, place: &Place) -> Result<(Tally, f64, f64), String> {
     let processor = || server.processor_seconds();
     let mut sum = Tally::default();
@@ -139,11 +139,11 @@ fn read(server: &Server, place: &Place) -> Result<(Tally, f64, f64), String> {
         sum.bytes += tally.bytes;
     }
     let seconds = began.elapsed().as_secs_f64();
-    // The kernel counts in hundredths.
+    // The kernel counts in hundredths of a second.
     Ok((sum, seconds, (processor() - before).max(0.01)))
 }
 
-/// 256 MiB of rows of 8 KiB.
+/// Writes 256 MiB in rows of 8 KiB.
 fn write_large(connection: &mut Connection) -> Result<(), ConnectionError> {
     connection.query(
         "CREATE TABLE large (id INTEGER NOT NULL AUTO_INCREMENT PRIMARY KEY, body MEDIUMTEXT NOT NULL)",
@@ -156,7 +156,7 @@ fn write_large(connection: &mut Connection) -> Result<(), ConnectionError> {
     Ok(())
 }
 
-/// Bytes that a dump adds to the server, when it has sent some and waits for more.
+/// Returns the memory that a dump adds to the server once it has sent some events and waits for more.
 fn memory(server: &Server) -> Result<f64, String> {
     let mut connection = Connection::open(&server.address, "").map_err(text)?;
     let place = Place::end(&mut connection).map_err(text)?;
@@ -180,7 +180,7 @@ fn memory(server: &Server) -> Result<f64, String> {
     Ok(after.saturating_sub(before) as f64 / f64::from(DUMPS))
 }
 
-/// The load on a source whose commits wait for a MariaDB (AFTER_SYNC).
+/// Runs the load on a source whose commits wait for a MariaDB (AFTER_SYNC).
 fn semi_sync(contestant: &Contestant, run: &Run) -> Result<f64, String> {
     let mut source = Server::start(contestant, &run.setup)?;
     let replica = Contestant::parse("mariadb").expect("known").with(&[
@@ -205,7 +205,7 @@ fn semi_sync(contestant: &Contestant, run: &Run) -> Result<f64, String> {
     Ok(median(measured))
 }
 
-/// Fills the source, attaches the replica and waits until it has everything and answers.
+/// Fills the source, attaches the replica, and waits until it has received everything and acknowledges.
 fn attach(source: &Server, replica: &Server, run: &Run) -> Result<Connection, String> {
     let mut on_source = prepare(source, run).map_err(text)?;
     for (name, value) in [("wait_point", "'AFTER_SYNC'"), ("timeout", "60000"), ("enabled", "1")] {

@@ -9,11 +9,11 @@ use crate::results::{
 };
 use crate::sample::{Sample, Spread};
 
-/// The base of ratios, and what is compared with it.
+/// The base of ratios, and the server that is compared with it.
 pub const BASE: &str = "mariadb";
 pub const SUBJECT: &str = "cohort";
 
-/// Columns of ratios, and whose median rates they divide.
+/// Columns of ratios, with the two servers whose median rates are divided.
 const RATIOS: &[(&str, &str, &str)] = &[
     ("ratio", SUBJECT, BASE),
     ("ratio aged", "cohort aged", "mariadb aged"),
@@ -21,7 +21,7 @@ const RATIOS: &[(&str, &str, &str)] = &[
     ("mariadb aged by fresh", "mariadb aged", BASE),
 ];
 
-/// Around the results in docs/lab/results.md.
+/// Markers around the results in docs/lab/results.md.
 const RESULTS_BEGIN: &str = "<!-- results begin -->\n";
 const RESULTS_END: &str = "<!-- results end -->\n";
 
@@ -38,10 +38,10 @@ pub const STAGES: &[&str] = &[
     "acknowledge",
 ];
 
-/// In the names of servers with a log for each engine.
+/// Part of the names of servers with a separate log for each engine.
 pub const SEPARATE: &str = "separate";
 
-/// A table, in any form.
+/// A table, independent of the output format.
 pub struct Table {
     pub title: String,
     pub head: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Without the title.
+    /// Returns the table without its title.
     pub fn markdown(&self) -> String {
         let mut out =
             format!("| {} |\n|---|{}\n", self.head.join(" | "), "---:|".repeat(self.head.len() - 1));
@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// All tables, behind a line about the run.
+/// Returns a line about the run, and all tables.
 pub fn markdown(results: &Results) -> String {
     let mut out = format!("{}\n", heading(results));
     for table in tables(results) {
@@ -69,24 +69,25 @@ pub fn markdown(results: &Results) -> String {
     out
 }
 
-/// The rates alone, with a line about the run below.
+/// Returns only the rates, followed by a line about the run.
 pub fn in_short(results: &Results) -> String {
     format!("{}\n{}\n", plot::table(results).markdown(), heading(results))
 }
 
-/// A page with a text in its place for results; `None` if it has no such place.
+/// Returns a page with its results section replaced, or `None` if it has none.
 pub fn into_page(page: &str, text: &str) -> Option<String> {
     let (before, rest) = page.split_once(RESULTS_BEGIN)?;
     let (_, after) = rest.split_once(RESULTS_END)?;
     Some(format!("{before}{RESULTS_BEGIN}\n{text}\n{RESULTS_END}{after}"))
 }
 
-/// The goals; for each disk a line for each case: rates, latencies, stages; then what needs no cases.
+/// Returns the goals; then for each disk a row for each case: rates, latencies, stages; then the measurements
+/// without cases.
 pub fn tables(results: &Results) -> Vec<Table> {
     goals::table(results).into_iter().chain(measured_tables(results)).collect()
 }
 
-/// Without the goals.
+/// Returns all tables except the goals.
 pub fn measured_tables(results: &Results) -> Vec<Table> {
     let mut tables: Vec<Table> = disks(results).into_iter().map(|disk| cases(results, disk)).collect();
     tables.extend(disks(results).into_iter().map(|disk| latencies(results, disk)));
@@ -112,7 +113,7 @@ pub fn measured_tables(results: &Results) -> Vec<Table> {
     tables
 }
 
-/// The disks of a run in the order of its cases.
+/// Returns the disks of a run in the order of its cases.
 pub fn disks(results: &Results) -> Vec<&str> {
     let mut disks: Vec<&str> = Vec::new();
     for case in &results.cases {
@@ -123,7 +124,7 @@ pub fn disks(results: &Results) -> Vec<&str> {
     disks
 }
 
-/// What was measured, on what, and how.
+/// Returns a description of the run: servers, machine and settings.
 pub fn heading(results: &Results) -> String {
     let (machine, settings) = (&results.machine, &results.settings);
     let servers: Vec<String> =
@@ -152,8 +153,8 @@ pub fn heading(results: &Results) -> String {
     )
 }
 
-/// Other programs take from both servers, but not evenly: their share says how far the figures can be
-/// trusted.
+/// Returns the share of other programs in the processor time. They slow down all servers, but not equally, so
+/// their share shows how reliable the figures are.
 fn noise(results: &Results) -> String {
     let samples: Vec<Sample> = results.cases.iter().flat_map(|case| case.samples.concat()).collect();
     Spread::of(&samples, |s| s.others_share).map_or_else(String::new, |share| {
@@ -204,7 +205,7 @@ fn cases(results: &Results, disk: &str) -> Table {
     Table { title: disk_title(disk), head, rows }
 }
 
-/// Percentiles of the transactions' latency.
+/// Returns the table of latency percentiles of transactions.
 fn latencies(results: &Results, disk: &str) -> Table {
     let mut head = vec!["workload".to_owned(), "clients".to_owned()];
     let percentiles: [(&str, fn(&Sample) -> f64); 5] = [
@@ -231,7 +232,8 @@ fn latencies(results: &Results, disk: &str) -> Table {
     Table { title: format!("{}: latency, ms", disk_title(disk)), head, rows }
 }
 
-/// Medians of the microseconds that a transaction spends in each of [`STAGES`], if the server tells.
+/// Returns the median microseconds that a transaction spends in each of [`STAGES`], or `None` if the server
+/// does not report them.
 pub fn stages_of(samples: &[Sample]) -> Option<Vec<f64>> {
     let stage = |stage: &&str| {
         let of = |s: &Sample| Some(s.stages_us.iter().find(|(name, _)| name == stage)?.1);
@@ -240,7 +242,7 @@ pub fn stages_of(samples: &[Sample]) -> Option<Vec<f64>> {
     samples.iter().any(|s| !s.stages_us.is_empty()).then(|| STAGES.iter().map(stage).collect())
 }
 
-/// What a transaction's time from COMMIT to OK is spent on, for servers that tell.
+/// Returns the table of stages from COMMIT to OK, or `None` if no server reports them.
 fn stages(results: &Results) -> Option<Table> {
     let mut head: Vec<String> = ["workload", "clients", "disk", "us in all"].map(str::to_owned).to_vec();
     head.extend(STAGES.iter().map(|stage| stage.replace('_', " ")));
@@ -262,7 +264,7 @@ fn stages(results: &Results) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { title, head, rows })
 }
 
-/// Cases that were measured with several numbers of rollback segments.
+/// Returns the table of waits by number of rollback segments, or `None` without such cases.
 fn segment_waits(results: &Results) -> Option<Table> {
     let row = |case: &CaseResult| {
         let samples =
@@ -278,7 +280,7 @@ fn segment_waits(results: &Results) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { title, head, rows })
 }
 
-/// What each server syncs for a commit, if contestants differ in how they lay out their logs.
+/// Returns the table of syncs per commit, or `None` if no contestant has separate logs.
 fn layouts(results: &Results, disk: &str) -> Option<Table> {
     if !results.servers.iter().any(|server| server.name.contains(SEPARATE)) {
         return None;
@@ -424,12 +426,12 @@ fn workload_name(case: &CaseResult) -> String {
     if case.protocol == "text" { format!("{} (text)", case.workload) } else { case.workload.clone() }
 }
 
-/// How many times the base's median rate the subject's is.
+/// Returns the subject's median rate divided by the base's.
 pub fn ratio(names: &[&str], case: &CaseResult) -> Option<f64> {
     quotient(names, case, SUBJECT, BASE)
 }
 
-/// The median rate of one server by that of another.
+/// Returns the median rate of one server divided by that of another.
 fn quotient(names: &[&str], case: &CaseResult, of: &str, by: &str) -> Option<f64> {
     let median = |name: &str| {
         let index = names.iter().position(|n| *n == name)?;
@@ -464,7 +466,7 @@ fn processor(samples: &[Sample]) -> String {
     Spread::of(samples, |s| s.processor_us).map_or("-".into(), |s| format!("{:.0}", s.median))
 }
 
-/// Three significant digits.
+/// Formats with three significant digits.
 fn short(number: f64) -> String {
     match number {
         n if n >= 100.0 => format!("{n:.0}"),

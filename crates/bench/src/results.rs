@@ -1,16 +1,16 @@
-//! The results of a run, and their JSON.
+//! Results of a run, and their JSON format.
 
 use serde_json::{Value, json};
 
 use crate::disk::FlushTimes;
 use crate::sample::Sample;
 
-/// A run.
+/// Results of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     pub machine: Machine,
     pub settings: Settings,
-    /// In the order in which columns are shown.
+    /// In the order of the columns.
     pub servers: Vec<ServerInfo>,
     pub cases: Vec<CaseResult>,
     pub memory: Vec<Memory>,
@@ -20,16 +20,16 @@ pub struct Results {
     pub replica: ReplicaResults,
 }
 
-/// What was measured on.
+/// The machine of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     pub processors: u64,
     pub kernel: String,
-    /// Without any server.
+    /// Measured without a server.
     pub flush: FlushTimes,
 }
 
-/// What all cases have in common.
+/// Settings that all cases share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     pub seconds: f64,
@@ -46,14 +46,14 @@ pub struct ServerInfo {
     pub version: String,
 }
 
-/// A workload with so many clients on one disk, on every server.
+/// Result of a workload with a number of clients on one disk, for each server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CaseResult {
     pub workload: String,
     pub clients: u64,
     pub disk: String,
     pub protocol: String,
-    /// By server, as in [`Results::servers`].
+    /// By server, in the order of [`Results::servers`].
     pub samples: Vec<Vec<Sample>>,
 }
 
@@ -73,41 +73,41 @@ pub struct Memory {
     pub connected_bytes: u64,
 }
 
-/// The commit pipeline without SQL.
+/// Result of the commit pipeline without SQL.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PipelineResult {
     pub threads: u64,
     pub disk: String,
-    /// Hardened transactions.
+    /// Durable transactions.
     pub per_second: f64,
     pub group_size: f64,
     pub flush_us: f64,
 }
 
-/// A start after a crash.
+/// Result of a start after a crash.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecoveryResult {
-    /// What the log was full of.
+    /// Description of the log's contents.
     pub load: String,
     pub transactions: u64,
     pub log_bytes: u64,
-    /// From opening the log to the end of its last record, everything replayed.
+    /// Duration from opening the log until its last record is replayed.
     pub seconds: f64,
 }
 
-/// What replicas cost a server and what they get from it.
+/// Cost and speed of replication for one server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplicationResult {
     pub server: String,
-    /// Updates of 64 clients without a replica, and beside one that reads.
+    /// Updates of 64 clients, without a replica and with one that reads.
     pub alone_per_second: f64,
     pub followed_per_second: f64,
-    /// The second by the first, median of the repetitions.
+    /// `followed_per_second` divided by `alone_per_second`: median of the repetitions.
     pub kept: f64,
-    /// A dump of small events from files, by the server's processor time, and how large they are on average.
+    /// A dump of small events from files: events by processor time of the server, and their average size.
     pub events_per_core: f64,
     pub event_bytes: f64,
-    /// A dump of large events from files.
+    /// Speed of a dump of large events from files.
     pub mib_per_second: f64,
     /// Memory that a waiting dump adds.
     pub dump_bytes: f64,
@@ -115,15 +115,15 @@ pub struct ReplicationResult {
     pub semi_sync_per_second: f64,
 }
 
-/// How fast replicas apply.
+/// Apply speed of replicas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplicaResults {
     pub rates: Vec<ReplicaRate>,
-    /// Of Cohort alone.
+    /// Measured for Cohort only.
     pub live: Option<ReplicaLive>,
 }
 
-/// One backlog in one parallel mode.
+/// Result of one backlog in one parallel mode.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplicaRate {
     pub server: String,
@@ -133,25 +133,25 @@ pub struct ReplicaRate {
     pub workload: String,
     pub transactions: u64,
     pub per_second: f64,
-    /// Processor time of a transaction.
+    /// Processor time per transaction.
     pub processor_us: f64,
 }
 
-/// A replica beside its source.
+/// Result of a replica that follows a source under load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplicaLive {
-    /// Of the source.
+    /// Rate of the source.
     pub per_second: f64,
     pub lag_s_max: u64,
-    /// From the load's end until all is applied.
+    /// Duration from the end of the load until everything is applied.
     pub drained_s: f64,
-    /// Processor time from the load's begin until all is applied, by transaction.
+    /// Processor time per transaction, from the start of the load until everything is applied.
     pub source_us: f64,
     pub replica_us: f64,
     pub large_mib: u64,
-    /// Memory beyond what there was, while the large transaction came and was applied.
+    /// Maximum increase of memory while the large transaction was received and applied.
     pub large_bytes_more: u64,
-    /// How fast it was received.
+    /// Speed of receiving it.
     pub relay_mib_per_second: f64,
 }
 
@@ -167,8 +167,8 @@ impl RecoveryResult {
 
 impl Results {
     /// Adds the repetitions of another run of the same servers with the same settings, so that medians are
-    /// over all of them. The bare disk is the mean, by repetitions; what else is measured once per run stays
-    /// as it was.
+    /// computed over all of them. The flush times are averaged, weighted by repetitions. Other measurements
+    /// that a run makes once are not changed.
     pub fn pool(&mut self, other: Results) -> Result<(), String> {
         let settings = |of: &Results| Settings { repeats: 0, ..of.settings.clone() };
         if self.servers != other.servers || settings(self) != settings(&other) {
@@ -192,7 +192,7 @@ impl Results {
         Ok(())
     }
 
-    /// The least and the most repetitions of a case on a server that ran it.
+    /// Returns the minimum and maximum number of repetitions of a case, over the servers that ran it.
     pub fn repeats(&self) -> (usize, usize) {
         let counts = || self.cases.iter().flat_map(|case| &case.samples).map(Vec::len).filter(|n| *n > 0);
         (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
@@ -271,7 +271,7 @@ impl Results {
         })
     }
 
-    /// `None` if the document is not one of [`Results::to_json`].
+    /// Parses a document of [`Results::to_json`]. Returns `None` if it is not one.
     pub fn from_json(value: &Value) -> Option<Results> {
         let (machine, settings) = (value.get("machine")?, value.get("settings")?);
         Some(Results {

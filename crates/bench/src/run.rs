@@ -1,9 +1,9 @@
 //! `cohort-bench run`: measures servers side by side.
 //!
-//! Every case is repeated; within a repetition each server has its turn while the others are stopped, and the
-//! order turns round from one repetition to the next, so that slow changes of the machine hit all alike. The
-//! first trouble with a server ends the run without results: a ratio against a server that fails means
-//! nothing.
+//! Each case is repeated. Within a repetition the servers take turns: one is measured while the others are
+//! stopped. The order alternates between repetitions, so that slow changes of the machine affect all servers
+//! equally. The first failure of a server ends the run without results, because a ratio to a failing server
+//! is meaningless.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -29,34 +29,34 @@ use crate::servers::{Contestant, Kind, Server, Setup};
 use crate::tables::{self, SCHEMA};
 use crate::workload::{self, Keys, Protocol, Scale};
 
-/// On a slow disk a measurement, and the warming up before it, take as long as so many flushes at least.
+/// On a slow disk, a measurement and its warm-up take at least the time of this many flushes.
 const FLUSHES_MIN: u32 = 60;
-/// What ages tables, one after the other, each for twice as long as a measurement.
+/// Workloads that age the tables, one after the other, each for twice the length of a measurement.
 const AGEING: &[&str] = &["update_index", "insert", "write_only"];
 const AGEING_CLIENTS: usize = 16;
 
-/// What to do.
+/// Options of a run.
 pub struct Run {
     pub agenda: Agenda,
     pub contestants: Vec<Contestant>,
     pub setup: Setup,
     pub scale: Scale,
     pub threads: usize,
-    /// Connections that do nothing, beside the clients.
+    /// Number of idle connections in addition to the clients.
     pub idle: usize,
     pub warm: Duration,
     pub measure: Duration,
     pub repeats: usize,
 }
 
-/// A started server with a connection for counters.
+/// A started server with a connection for its counters.
 struct Contender {
     kind: Kind,
     server: Server,
     connection: Connection,
 }
 
-/// Removes the folder of all servers.
+/// Guard that removes the folder of all servers.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -150,12 +150,12 @@ pub fn run(run: &Run) -> Result<Results, String> {
 }
 
 impl Run {
-    /// Those that take part where it is not only the same SQL that counts.
+    /// Returns all contestants except PostgreSQL, for measurements that need more than shared SQL.
     fn mysqls(&self) -> impl Iterator<Item = &Contestant> {
         self.contestants.iter().filter(|contestant| contestant.kind != Kind::Postgres)
     }
 
-    /// Measurements in all.
+    /// Returns the total number of measurements.
     fn steps(&self) -> usize {
         let of = |case: &Case| {
             let servers = self.contestants.iter().filter(|contestant| case.has(contestant.kind)).count();
@@ -186,8 +186,8 @@ impl Contender {
     }
 }
 
-/// Starts a server, fills its tables and lets them age if that is asked for; then it stands still until its
-/// turn.
+/// Starts a server, fills its tables, and ages them if the contestant says so. The server is then stopped
+/// until its turn.
 fn prepare(contestant: &Contestant, run: &Run, progress: &Progress) -> Result<Contender, String> {
     eprintln!("{}: starting, filling tables", contestant.label);
     let mut server = Server::start(contestant, &run.setup)?;
@@ -255,7 +255,7 @@ fn measure_case(
     })
 }
 
-/// Measures with the settings of the case's variant, which go back afterwards.
+/// Measures with the settings of the case's variant, and resets them afterwards.
 fn measure(
     run: &Run,
     case: &Case,
@@ -273,7 +273,7 @@ fn measure(
     Ok(sample)
 }
 
-/// Writes to the tables as a server in use does.
+/// Writes to the tables like a server in use.
 fn age(run: &Run, server: &Server, progress: &Progress) -> Result<(), String> {
     for name in AGEING {
         let workload = workload::find(name).expect("ageing names workloads that exist");
@@ -340,7 +340,7 @@ fn measure_as_set(
     if let Some(took) = large.and_then(Large::finish) {
         let took = took.map_err(|error| format!("the large transaction: {error}"))?;
         progress.say(&format!("{label}: the large transaction committed in {:.2} s", took.as_secs_f64()));
-        // What is left of it would only disturb the next case.
+        // Remove what the transaction has written, so that it does not affect the next case.
         contender.connection.query("DROP TABLE large").map_err(text)?;
     }
     let sample = Sample::new(&outcome, &before.map_err(text)?, &after.map_err(text)?);

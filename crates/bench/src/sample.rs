@@ -1,4 +1,4 @@
-//! What one measurement found, and the figures of several.
+//! Result of one measurement, and statistics over several.
 
 use serde_json::{Value, json};
 
@@ -8,24 +8,24 @@ use crate::flushes::FlushCounts;
 use crate::process;
 use crate::servers::Server;
 
-/// Counters of a server at one moment.
+/// Counters of a server at one time.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     commits: u64,
     groups: u64,
     flushes: FlushCounts,
-    /// Microseconds that transactions spent in each stage of their commits, where the server tells.
+    /// Microseconds that transactions spent in each stage of their commits, if the server reports them.
     stages: Vec<(String, u64)>,
-    /// Waits for rollback segments, where the server tells.
+    /// Waits for rollback segments, if the server reports them.
     segment_waits: Option<u64>,
-    /// Syncs of the logs of its engines, InnoDB's first.
+    /// Syncs of the logs of its engines; InnoDB's are first.
     engine_syncs: [u64; 2],
     /// Whether each commit group syncs the binary log.
     syncs_binlog: bool,
     processor_seconds: f64,
-    /// Of this program.
+    /// Processor time of this program.
     load_seconds: f64,
-    /// Of all programs of the machine.
+    /// Processor time of all programs on the machine.
     machine_seconds: f64,
 }
 
@@ -73,7 +73,7 @@ fn engine_syncs(connection: &mut Connection) -> Result<[u64; 2], ConnectionError
     Ok([of("Innodb_os_log_fsyncs"), of("Rocksdb_wal_synced")])
 }
 
-/// Where one log holds everything, nobody syncs the binary log.
+/// Returns whether commit groups sync the binary log: not if one log contains everything.
 fn syncs_binlog(connection: &mut Connection) -> Result<bool, ConnectionError> {
     let rows = connection.query("SHOW GLOBAL VARIABLES LIKE 'log\\_layout'")?;
     Ok(rows.first().is_none_or(|row| row[1].as_deref() != Some("shared")))
@@ -88,7 +88,7 @@ fn stages(connection: &mut Connection) -> Result<Vec<(String, u64)>, ConnectionE
     Ok(rows.iter().filter_map(stage).collect())
 }
 
-/// One measurement. Ratios whose divisor did not occur are absent.
+/// Result of one measurement. A ratio is `None` if its divisor is zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     pub per_second: f64,
@@ -98,23 +98,23 @@ pub struct Sample {
     pub p999_us: f64,
     pub max_us: f64,
     pub retries: u64,
-    /// Transactions in the binary log by commit group.
+    /// Transactions in the binary log per commit group.
     pub group_size: Option<f64>,
-    /// Calls of fsync and fdatasync by commit group.
+    /// Calls of fsync and fdatasync per commit group.
     pub flushes_per_group: Option<f64>,
     /// Calls of fsync and fdatasync.
     pub flushes_per_second: Option<f64>,
-    /// Microseconds of a transaction in each stage of its commit, where the server tells.
+    /// Microseconds of a transaction in each stage of its commit, if the server reports them.
     pub stages_us: Vec<(String, f64)>,
-    /// How long a flush took on average.
+    /// Average duration of a flush.
     pub flush_us: Option<f64>,
-    /// Processor time of the server by transaction.
+    /// Processor time of the server per transaction.
     pub processor_us: Option<f64>,
-    /// Waits for a rollback segment's mutex by thousand transactions, where the server tells.
+    /// Waits for a rollback segment's mutex per thousand transactions, if the server reports them.
     pub segment_waits: Option<f64>,
-    /// Syncs of the engines' logs, as the server counts them, by commit.
+    /// Syncs of the engines' logs per commit, as the server counts them.
     pub engine_syncs: Option<f64>,
-    /// Syncs of the binary log by commit.
+    /// Syncs of the binary log per commit.
     pub binlog_syncs: Option<f64>,
     /// Share of the processors (0..=1) that neither the server nor the load used: noise.
     pub others_share: Option<f64>,
@@ -155,7 +155,7 @@ impl Sample {
                 .segment_waits
                 .zip(before.segment_waits)
                 .and_then(|(after, before)| ratio((after - before) as f64 * 1000.0, transactions)),
-            // Where one log serves all engines, each of them tells of its syncs.
+            // If one log serves all engines, each engine reports its syncs, so do not add them.
             engine_syncs: (0..2)
                 .map(|engine| after.engine_syncs[engine] - before.engine_syncs[engine])
                 .max()
@@ -215,7 +215,7 @@ impl Sample {
     }
 }
 
-/// Median and extremes of a figure over the repetitions.
+/// Median, minimum and maximum of a figure over the repetitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub median: f64,
@@ -224,12 +224,12 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// `None` if no sample has the figure.
+    /// Computes the spread of a figure. Returns `None` if no sample has it.
     pub fn of(samples: &[Sample], figure: impl Fn(&Sample) -> Option<f64>) -> Option<Spread> {
         Spread::of_values(samples.iter().filter_map(figure).collect())
     }
 
-    /// `None` without any.
+    /// Computes the spread of values. Returns `None` if there are none.
     pub fn of_values(mut all: Vec<f64>) -> Option<Spread> {
         all.sort_by(f64::total_cmp);
         let middle = all.len() / 2;

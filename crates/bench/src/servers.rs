@@ -1,12 +1,12 @@
-//! Servers that the benchmark starts on throw-away data directories.
+//! Servers that the benchmark starts on temporary data directories.
 //!
-//! All kinds get the same disk, the same preloaded library and full durability: the binary log on, in row
-//! format, flushed with every commit group, and the engine's log likewise; PostgreSQL, which has no binary
-//! log, flushes its one log with every group. Everything else is the server's default, except the buffer
-//! pool (1 GiB, so that nothing is read from the disk) and the limit of connections.
+//! All kinds get the same disk, the same preloaded library and full durability: the binary log is on, in row
+//! format, and flushed with each commit group, like the engine's log. PostgreSQL, which has no binary log,
+//! flushes its only log with each group. All other settings are the server's defaults, except the buffer pool
+//! (1 GiB, so that nothing is read from the disk) and the limit of connections.
 //!
-//! Only the server that is being measured runs: the others are stopped by SIGSTOP, so that what they do in
-//! the background does not disturb, and go on by SIGCONT. A server dies with the benchmark.
+//! Only the server that is being measured runs. The others are stopped by SIGSTOP, so that their background
+//! work does not disturb, and continued by SIGCONT. A server ends with the benchmark.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener};
@@ -23,7 +23,7 @@ use crate::process;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Where Debian keeps the newest version of PostgreSQL's server first.
+/// Debian's directory of PostgreSQL servers, with a folder for each version; the newest is used.
 const POSTGRES: &str = "/usr/lib/postgresql";
 const PLACES: &[&str] = &["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/libexec"];
 
@@ -35,20 +35,20 @@ pub enum Kind {
     Postgres,
 }
 
-/// A server as it takes part in a run.
+/// A server that takes part in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contestant {
     pub kind: Kind,
-    /// As it is shown: `cohort`, or `cohort:early_lock_release=off`.
+    /// Displayed name: `cohort`, or `cohort:early_lock_release=off`.
     pub label: String,
-    /// Added to the command line.
+    /// Additional options on the command line.
     options: Vec<String>,
-    /// Its tables are written to for a while before anything is measured.
+    /// Its tables are written to for a while before the first measurement.
     pub is_aged: bool,
 }
 
 impl Contestant {
-    /// `cohort`, `mariadb` or `postgres`, then options behind colons.
+    /// Parses `cohort`, `mariadb` or `postgres`, followed by options after colons.
     pub fn parse(text: &str) -> Option<Contestant> {
         let mut parts = text.split(':');
         let kind = match parts.next()? {
@@ -63,7 +63,7 @@ impl Contestant {
 }
 
 impl Contestant {
-    /// The layouts of logs side by side: what each commit syncs.
+    /// Returns the contestants of the comparison of log layouts, which differ in the syncs per commit.
     pub fn layouts() -> Vec<Contestant> {
         let separate = |more: &str| format!("cohort:log_layout=separate{more}");
         [
@@ -82,41 +82,41 @@ impl Contestant {
         .collect()
     }
 
-    /// Each with fresh tables, and with aged ones.
+    /// Returns each contestant twice: with fresh tables and with aged ones.
     pub fn fresh_and_aged(fresh: &[Contestant]) -> Vec<Contestant> {
         let aged = |of: &Contestant| Contestant { is_aged: true, ..of.named(&format!("{} aged", of.label)) };
         fresh.iter().flat_map(|of| [of.clone(), aged(of)]).collect()
     }
 
-    /// The same under another name.
+    /// Returns the contestant under another name.
     pub fn named(&self, label: &str) -> Contestant {
         Contestant { label: label.to_owned(), ..self.clone() }
     }
 
-    /// The same with more options.
+    /// Returns the contestant with additional options.
     pub fn with(&self, options: &[&str]) -> Contestant {
         let more = options.iter().map(|option| (*option).to_owned());
         Contestant { options: self.options.iter().cloned().chain(more).collect(), ..self.clone() }
     }
 }
 
-/// How servers are started.
+/// Options for starting servers.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Below it each server gets a folder.
+    /// Parent of the servers' folders.
     pub dir: PathBuf,
-    /// `cohortd`, if not beside this program.
+    /// Path of `cohortd`; default: next to this program.
     pub cohortd: Option<PathBuf>,
-    /// Sizes as an operator gets them, for measuring memory.
+    /// Use the default sizes, for measuring memory.
     pub defaults: bool,
-    /// Clients use TCP on the loopback interface, not a Unix socket.
+    /// Clients use TCP on the loopback interface instead of a Unix socket.
     pub tcp: bool,
-    /// Cohort runs under callgrind, which writes its counts there.
+    /// Run Cohort under callgrind, which writes its counts into this folder.
     pub callgrind: Option<PathBuf>,
 }
 
 impl Setup {
-    /// What most measurements have: Cohort from beside this program, Unix sockets.
+    /// Returns the usual setup: Cohort from the folder of this program, Unix sockets.
     pub fn below(dir: PathBuf) -> Setup {
         Setup { dir, cohortd: None, defaults: false, tcp: false, callgrind: None }
     }
@@ -127,7 +127,7 @@ pub struct Server {
     kind: Kind,
     pub label: String,
     pub address: Address,
-    /// On the loopback interface, whatever `address` is.
+    /// Port on the loopback interface, whatever `address` is.
     pub port: u16,
     pub version: String,
     pub flushes: Flushes,
@@ -138,7 +138,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server on a new data directory and waits until it answers.
+    /// Starts a server on a new data directory and waits until it replies.
     pub fn start(contestant: &Contestant, setup: &Setup) -> Result<Server, String> {
         let label = contestant.label.clone();
         let folder: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -208,7 +208,7 @@ impl Server {
         }
     }
 
-    /// Kills the process, as a crash would, and starts it anew on what is left; answers once it does.
+    /// Kills the process, as in a crash, and restarts it on the same data. Returns when it replies.
     pub fn crash(&mut self) -> Result<(), String> {
         process::signal(self.pid(), libc::SIGKILL);
         self.child.wait().map_err(|error| format!("{}: {error}", self.label))?;
@@ -225,7 +225,7 @@ impl Server {
         self.child.id()
     }
 
-    /// How the server ended, if it has.
+    /// Returns how the server ended, if it has.
     pub fn death(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok()??;
         Some(match (status.code(), status.signal()) {
@@ -235,16 +235,16 @@ impl Server {
         })
     }
 
-    /// A message that says which server and where its log is kept.
+    /// Returns a message that names the server and the place of its log.
     pub fn complaint(&mut self, what: &str) -> String {
-        // The connection ends a moment before the process does.
+        // The connection ends shortly before the process does.
         std::thread::sleep(Duration::from_millis(200));
         let death = self.death().map(|death| format!(" (the server {death})")).unwrap_or_default();
         let name = &self.label;
         format!("{name}: {what}{death}; {}", keep(&self.dir, &self.log))
     }
 
-    /// Stops the process where it stands.
+    /// Stops the process by SIGSTOP.
     pub fn pause(&self) {
         self.processes().into_iter().for_each(|pid| process::signal(pid, libc::SIGSTOP));
     }
@@ -253,12 +253,12 @@ impl Server {
         self.processes().into_iter().for_each(|pid| process::signal(pid, libc::SIGCONT));
     }
 
-    /// Processor time used so far, in seconds.
+    /// Returns the processor time used so far, in seconds.
     pub fn processor_seconds(&self) -> f64 {
         self.processes().into_iter().filter_map(process::processor_seconds).sum()
     }
 
-    /// PostgreSQL has one for each connection.
+    /// Returns the server's processes: PostgreSQL has one for each connection.
     fn processes(&self) -> Vec<u32> {
         if self.kind == Kind::Postgres { process::family(self.pid()) } else { vec![self.pid()] }
     }
@@ -268,7 +268,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.flushes.set_disk(Disk::REAL);
         self.resume();
-        // On SIGTERM a PostgreSQL waits for its clients.
+        // After SIGTERM a PostgreSQL server waits for its clients.
         let stop = if self.kind == Kind::Postgres { libc::SIGINT } else { libc::SIGTERM };
         process::signal(self.pid(), stop);
         let end = Instant::now() + STOP_TIMEOUT;
@@ -281,12 +281,12 @@ impl Drop for Server {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        // What cannot be removed is reported with the folder above it.
+        // Ignore errors: the guard of the parent folder reports them.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
 
-/// Keeps a server's log beyond its directory, and says where.
+/// Copies a server's log out of its directory. Returns a text that names the copy.
 fn keep(dir: &Path, log: &Path) -> String {
     let folder = dir.file_name().unwrap_or_default().to_string_lossy();
     let kept = std::env::temp_dir().join(format!("cohort-bench-{folder}-{}.log", std::process::id()));
@@ -308,7 +308,7 @@ fn cohort_command(
         None => beside_this_program("cohortd")?,
     };
     let datadir = format!("--datadir={}", dir.join("data").display());
-    // The layout is chosen when the directory is made.
+    // The layout is chosen when the data directory is created.
     let layout =
         contestant.options.iter().filter(|option| option.replace('_', "-").starts_with("--log-layout="));
     let made = Command::new(&program).args(["--no-defaults", "--initialize", &datadir]).args(layout).output();
@@ -338,7 +338,7 @@ fn mariadb_command(setup: &Setup, dir: &Path, log: &Path) -> Result<Command, Str
     let mut install = Command::new(find_program(&["mariadb-install-db", "mysql_install_db"])?);
     install.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
     install.args(["--auth-root-authentication-method=normal", "--skip-name-resolve"]);
-    // A mariadbd that starts removes the temporary tables of every other one in the same directory.
+    // At its start, a mariadbd removes the temporary tables of all others in the same directory.
     install.env("TMPDIR", dir);
     let out = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
     let err = out.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
@@ -374,7 +374,8 @@ fn postgres_command(setup: &Setup, dir: &Path, log: &Path) -> Result<Command, St
     versions.sort();
     let bin = versions.pop().ok_or("no PostgreSQL on this system: install its server")?;
     let data = dir.join("data");
-    // Neither program runs as root: in a name space of their own they own what root does, and are nobody.
+    // Neither program runs as root. In a user namespace of their own they own root's files, and run as an
+    // unprivileged user.
     // SAFETY: no pointers.
     let is_root = unsafe { libc::geteuid() } == 0;
     let program = |name: &str| {

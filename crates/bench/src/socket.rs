@@ -1,7 +1,7 @@
-//! A connection's socket, bare or under TLS, that is read and written alike.
+//! Socket of a connection, plain or with TLS, with the same interface for both.
 //!
-//! Under TLS an event tells of records, not of what is in them: whoever waits for events reads on while
-//! [`Socket::has_more`].
+//! With TLS an event reports records, not their contents: after an event, the caller must read for as long as
+//! [`Socket::has_more`] returns true.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,8 +21,7 @@ impl Socket {
         Socket { file, tls: None, has_more: false }
     }
 
-    /// Everything goes through TLS from now on. Any certificate does: the server is one that was started for
-    /// the measurement.
+    /// Uses TLS from now on. Any certificate is accepted, because the server was started for the measurement.
     pub fn encrypt(&mut self) -> io::Result<()> {
         let connector = Connector::new(&TlsSettings::default(), false).map_err(io::Error::other)?;
         let stream = connector.connect("localhost", Vec::new()).map_err(io::Error::other)?;
@@ -30,12 +29,12 @@ impl Socket {
         Ok(())
     }
 
-    /// Whether something may be left of what has come that no event will tell of.
+    /// Returns whether input may be left that no event will report.
     pub fn has_more(&self) -> bool {
         self.has_more
     }
 
-    /// The bare socket.
+    /// Returns the plain socket.
     pub fn into_file(self) -> File {
         assert!(self.tls.is_none(), "only bare sockets are handed on");
         self.file
@@ -57,7 +56,7 @@ impl Write for Socket {
         let Some(tls) = &mut self.tls else { return self.file.write(bytes) };
         loop {
             match tls.write(&mut &self.file, bytes)? {
-                // No room, which a request alone on its connection meets hardly ever.
+                // The socket is full, which is rare for a single request.
                 0 if !bytes.is_empty() => {
                     poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], None)?;
                 }

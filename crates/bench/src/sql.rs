@@ -1,7 +1,9 @@
-//! Queries side by side: TPC-H's 22, and single operators over large tables. Results are compared row by row.
+//! Queries side by side: the 22 of TPC-H, the Star Schema Benchmark, and single operators on large tables.
+//! Results are compared row by row.
 //!
-//! Both servers hold the same rows with the same indexes. A query runs once on each to warm up, where its
-//! answers are compared, and then in turns; its time is the median, from sending it to its last row.
+//! Both servers contain the same rows with the same indexes. A query runs once on each server to warm up, and
+//! the results of this run are compared. Then it runs in turns. Its time is the median, from sending it to
+//! its last row.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,12 +15,12 @@ use crate::tables::{self, SCHEMA};
 use crate::tpch::TableDefinition;
 use crate::{ssb, tpch};
 
-/// Bytes of one INSERT.
+/// Size of one INSERT.
 const INSERT_BYTES: usize = 256 << 10;
 /// A query that takes longer is not repeated.
 const ONCE: Duration = Duration::from_secs(20);
 
-/// Tables and queries.
+/// A benchmark: its tables and queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Benchmark {
     TpcH,
@@ -40,7 +42,7 @@ impl Benchmark {
         }
     }
 
-    /// All queries, in the order of their numbers.
+    /// Returns all queries in the order of their numbers.
     fn cases(self) -> Vec<Case> {
         let case = |name: String, sql: &str| Case { name, settings: ["", ""], sql: sql.to_owned() };
         match self {
@@ -61,34 +63,34 @@ impl Benchmark {
     }
 }
 
-/// What to measure.
+/// The measurements to run.
 #[derive(Debug, PartialEq)]
 pub struct SqlRun {
     pub benchmark: Benchmark,
-    /// Of the benchmark.
+    /// Scale of the benchmark.
     pub scale: f64,
-    /// Of the tables of single operators; 0: none.
+    /// Number of rows of the tables for single operators; 0 to skip them.
     pub rows: u32,
     pub repeats: usize,
-    /// Numbers of the queries; all without any.
+    /// Numbers of the queries; empty for all.
     pub queries: Vec<usize>,
     pub dir: PathBuf,
     pub cohortd: Option<PathBuf>,
 }
 
-/// A statement to time, with settings of its session.
+/// A statement to time, with the settings of its session.
 struct Case {
     name: String,
-    /// For each server.
+    /// One for each server.
     settings: [&'static str; 2],
     sql: String,
 }
 
-/// One line of a table.
+/// One row of a table.
 struct Line {
     name: String,
     seconds: [f64; 2],
-    /// What differs between the answers.
+    /// Difference between the results, if any.
     difference: Option<String>,
 }
 
@@ -103,7 +105,7 @@ pub fn run(asked: &SqlRun) -> Result<(), String> {
     let mut servers = [start("cohort")?, start("mariadb")?];
     let done = measure_all(asked, &mut servers);
     drop(servers);
-    // What cannot be removed is only a folder too many.
+    // Ignore errors: they only leave a folder on the disk.
     let _ = fs::remove_dir_all(&dir);
     done
 }
@@ -129,7 +131,8 @@ fn measure_all(asked: &SqlRun, servers: &mut Both) -> Result<(), String> {
     }
 }
 
-/// Single operators: with the memory that a user gives to fast queries, then with 16 MiB.
+/// Returns the queries of single operators: with the memory that a user would give to fast queries, then with
+/// 16 MiB.
 fn operators(rows: u32) -> Vec<Case> {
     const LARGE: [&str; 2] = [
         "SET join_buffer_size=268435456, sort_buffer_size=268435456, tmp_memory_table_size=268435456",
@@ -169,7 +172,7 @@ fn fill(server: &Server, asked: &SqlRun) -> Result<(), String> {
     for table in asked.benchmark.tables() {
         tell(&format!("CREATE TABLE {} ({})", table.name, table.columns))?;
     }
-    // Several tables are filled in turns: each has a statement that grows.
+    // The rows of several tables alternate, so each table has its own growing INSERT.
     let mut open: Vec<(&'static str, String)> = Vec::new();
     asked.benchmark.rows_of(asked.scale, |row| {
         let at = match open.iter().position(|(table, _)| *table == row.table) {
@@ -206,7 +209,7 @@ fn fill(server: &Server, asked: &SqlRun) -> Result<(), String> {
                  v INT NOT NULL, pad CHAR(40) NOT NULL)"
             ))?;
             let rows = asked.rows;
-            // The factors have no divisor in common with the count of rows, so that j is a permutation.
+            // The factors are coprime to the number of rows, so j is a permutation.
             tell(&format!(
                 "INSERT INTO {table} SELECT seq, seq * {factor} % {rows}, seq * {factor} % 100000, \
                  seq * 31 % 65521, 'filler of a row that nobody asks for' FROM seq_1_to_{rows}"
@@ -263,7 +266,7 @@ fn ask(server: &mut Server, case: &Case, n: usize) -> Result<(Rows, Duration), S
     answer.map_err(|error| server.complaint(&error))
 }
 
-/// What the first difference is; the order of rows counts.
+/// Returns the first difference. The order of rows matters.
 fn difference(a: &Rows, b: &Rows) -> Option<String> {
     if a.len() != b.len() {
         return Some(format!("{} rows, MariaDB {}", a.len(), b.len()));

@@ -5,18 +5,18 @@ use crate::dialect::Dialect;
 use crate::random::Random;
 use crate::workload::{Scale, Schema};
 
-/// The schema that holds the tables of measurements.
+/// Schema of the tables for measurements.
 pub const SCHEMA: &str = "bench";
 
 const ROWS_PER_INSERT: u32 = 200;
 
-/// Creates the schema of a new server; a connection to it.
+/// Creates the schema on a new server. Returns a connection to it.
 pub fn create_schema(address: &Address) -> Result<Connection, ConnectionError> {
     Connection::open(address, "")?.query(&format!("CREATE DATABASE {SCHEMA}"))?;
     Connection::open(address, SCHEMA)
 }
 
-/// Creates what is missing of the tables that `schema` names.
+/// Creates the missing tables of `schema`.
 pub fn prepare(connection: &mut Connection, schema: Schema, scale: Scale) -> Result<(), ConnectionError> {
     match schema {
         Schema::Sbtest => {
@@ -36,7 +36,7 @@ fn exists(connection: &mut Connection, table: &str) -> Result<bool, ConnectionEr
     Ok(!connection.query(&asked)?.is_empty())
 }
 
-/// The type of a column that numbers its rows.
+/// Returns the type of an auto-increment column.
 fn numbered(connection: &Connection) -> &'static str {
     match connection.dialect() {
         Dialect::MySql => "INTEGER NOT NULL AUTO_INCREMENT",
@@ -44,7 +44,7 @@ fn numbered(connection: &Connection) -> &'static str {
     }
 }
 
-/// The tables of sysbench's OLTP workloads.
+/// Creates the tables of sysbench's OLTP workloads.
 fn sbtest(connection: &mut Connection, scale: Scale) -> Result<(), ConnectionError> {
     let mut random = Random::new(42);
     for table in 1..=scale.tables {

@@ -1,8 +1,8 @@
-//! The little of the MySQL client protocol that a load needs, without sockets: requests are appended to a
-//! buffer, and [`ReplyReader`] finds the end of a reply without looking into its rows.
+//! The part of the MySQL client protocol that a load needs, without sockets: requests are appended to a
+//! buffer, and [`ReplyReader`] finds the end of a reply without parsing its rows.
 //!
-//! The client does not ask for CLIENT_DEPRECATE_EOF, so a result set is always
-//! `columns count, column..., EOF, row..., EOF` in both the text and the binary protocol.
+//! The client does not set CLIENT_DEPRECATE_EOF, so a result set is always `columns count, column..., EOF,
+//! row..., EOF`, in both the text and the binary protocol.
 
 pub const COM_QUERY: u8 = 0x03;
 pub const COM_STMT_PREPARE: u8 = 0x16;
@@ -23,10 +23,10 @@ const CHARSET_UTF8MB4: u8 = 45;
 const TYPE_LONG: u16 = 0x03;
 const TYPE_STRING: u16 = 0xfe;
 
-/// What a server refuses a request with.
+/// An error reply of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerError {
-    /// The error's number; PostgreSQL's SQLSTATE.
+    /// Error number, or SQLSTATE for PostgreSQL.
     pub code: String,
     pub message: String,
 }
@@ -52,7 +52,7 @@ pub fn packet(sequence: u8, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(payload);
 }
 
-/// Appends a command; `write` appends what follows the command byte.
+/// Appends a command. `write` appends the part after the command byte.
 pub fn command(code: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0, 0, 0, 0, code]);
@@ -62,8 +62,8 @@ pub fn command(code: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out[start..start + 3].copy_from_slice(&(bytes as u32).to_le_bytes()[..3]);
 }
 
-/// Whether an execution tells the types of its parameters: as real clients, only the first one of a statement
-/// does.
+/// Whether an execution contains the types of its parameters. As with real clients, only the first execution
+/// of a statement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Types {
     Send,
@@ -107,17 +107,17 @@ fn put_value(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// The answer to the server's greeting: `user` without a password.
+/// Returns the response to the server's greeting: `user` without a password.
 pub fn login(user: &str, schema: &str) -> Vec<u8> {
     login_with(0, user, schema)
 }
 
-/// The same, inside of TLS.
+/// Returns the response to the server's greeting over TLS.
 pub fn encrypted_login(user: &str, schema: &str) -> Vec<u8> {
     login_with(CLIENT_SSL, user, schema)
 }
 
-/// The request for TLS, which comes before it: the login's head alone.
+/// Returns the request for TLS, which precedes the login: only the head of the login.
 pub fn ask_for_tls(schema: &str) -> Vec<u8> {
     login_head(CLIENT_SSL, schema)
 }
@@ -152,18 +152,18 @@ fn login_with(more: u32, user: &str, schema: &str) -> Vec<u8> {
     out
 }
 
-/// The server's version out of its greeting.
+/// Returns the server's version from its greeting.
 pub fn greeting_version(payload: &[u8]) -> Option<String> {
     let text = payload.strip_prefix(&[10])?;
     let end = text.iter().position(|b| *b == 0)?;
     Some(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
-/// What an ERR packet says.
+/// Parses an ERR packet.
 pub fn parse_error(payload: &[u8]) -> ServerError {
     let code = payload.get(1..3).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]));
     let text = payload.get(3..).unwrap_or_default();
-    // '#' and the SQLSTATE come first, but not before the login.
+    // '#' and the SQLSTATE precede the message, except before the login.
     let text = if text.first() == Some(&b'#') { text.get(6..).unwrap_or_default() } else { text };
     ServerError { code: code.to_string(), message: String::from_utf8_lossy(text).into_owned() }
 }
@@ -176,7 +176,7 @@ pub fn is_eof(payload: &[u8]) -> bool {
     payload.first() == Some(&0xfe) && payload.len() < 9
 }
 
-/// The first packet of `input` that is whole, and the bytes it takes.
+/// Returns the first packet of `input` if it is complete, and its size in bytes.
 pub fn next_packet(input: &[u8]) -> Option<(&[u8], usize)> {
     let header = input.get(..HEADER_BYTES)?;
     let bytes = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
@@ -184,7 +184,8 @@ pub fn next_packet(input: &[u8]) -> Option<(&[u8], usize)> {
     Some((input.get(HEADER_BYTES..end)?, end))
 }
 
-/// A length-encoded integer and the bytes it takes; `None` for NULL and for what is cut off.
+/// Parses a length-encoded integer. Returns its value and its size in bytes, or `None` for NULL and if it is
+/// incomplete.
 pub fn length_encoded(input: &[u8]) -> Option<(u64, usize)> {
     let wide = |n: usize| {
         let bytes = input.get(1..1 + n)?;
@@ -200,10 +201,10 @@ pub fn length_encoded(input: &[u8]) -> Option<(u64, usize)> {
     }
 }
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// OK, or a whole result set.
+    /// OK, or the end of a result set.
     Done {
         rows: u64,
     },
@@ -213,12 +214,12 @@ pub enum Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expect {
     First,
-    /// That many column packets and the EOF behind them.
+    /// This number of column packets is left, followed by an EOF.
     Columns(u64),
     Rows(u64),
 }
 
-/// Follows one connection's replies packet by packet.
+/// Parses one connection's replies, packet by packet.
 pub struct ReplyReader {
     expect: Expect,
 }
@@ -230,7 +231,7 @@ impl Default for ReplyReader {
 }
 
 impl ReplyReader {
-    /// Takes the next packet; the reply if it ends with this one.
+    /// Consumes the next packet. Returns the reply if it ends with this packet.
     pub fn take(&mut self, payload: &[u8]) -> Option<Reply> {
         if is_error(payload) && !matches!(self.expect, Expect::Columns(_)) {
             self.expect = Expect::First;

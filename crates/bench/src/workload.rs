@@ -1,16 +1,15 @@
-//! Workloads: what a client does in one transaction, as data.
+//! Workloads: the transactions of a client, as data.
 //!
-//! A workload is a list of steps that run one after the other, each a round trip, over and over. In SQL,
-//! `{t}` stands for the number of a table, `{auto}` for a number that the server chooses, `?` for a
-//! parameter. The shapes and texts are those that users of sysbench, mysqlslap and the founding discussions
-//! of group commit know, so that figures can be compared; keys are drawn evenly over all rows, or skewed as
-//! sysbench does by default.
+//! A workload is a list of steps, each a round trip, which run one after the other, repeatedly. In SQL, `{t}`
+//! stands for the number of a table, `{auto}` for a number that the server chooses, `?` for a parameter. The
+//! statements are those of sysbench, mysqlslap and the original discussions of group commit, so that figures
+//! can be compared. Keys are distributed evenly over all rows, or skewed as in sysbench's default.
 
 use crate::dialect::Dialect;
 use crate::random::Random;
 use crate::wire::{Types, Value};
 
-/// How big the data set is.
+/// Size of the data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     pub tables: u32,
@@ -18,25 +17,25 @@ pub struct Scale {
     pub keys: Keys,
 }
 
-/// How rows are drawn.
+/// Distribution of the rows that are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// All alike.
+    /// All rows with the same probability.
     Even,
-    /// Most of them few rows.
+    /// A few rows most of the time.
     Skewed,
 }
 
-/// What stands for a `?`.
+/// Value for a `?`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// A random row.
     Id,
     /// The row of the last `Id`.
     SameId,
-    /// So many rows behind the last `Id`.
+    /// The row this many rows after the last `Id`.
     After(i32),
-    /// One of so many rows that everybody wants.
+    /// One of this many hot rows.
     HotId(u32),
     /// A random value of column `k`.
     K,
@@ -44,15 +43,15 @@ pub enum Parameter {
     C,
     /// Filler of column `pad`: 59 characters.
     Pad,
-    /// A name of the client's own.
+    /// A name that is unique to the client.
     Name,
 }
 
-/// Which table `{t}` means.
+/// Table that `{t}` stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     Random,
-    /// That of the step before.
+    /// The table of the previous step.
     Same,
     First,
 }
@@ -73,7 +72,7 @@ pub enum Schema {
     Demo,
 }
 
-/// How statements are sent.
+/// Protocol for sending statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     Prepared,
@@ -86,13 +85,13 @@ impl Protocol {
     }
 }
 
-/// What each client repeats.
+/// A workload that each client repeats.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Workload {
     pub name: &'static str,
     pub about: &'static str,
     pub schema: Schema,
-    /// The model of this workload never uses prepared statements.
+    /// The original of this workload never uses prepared statements.
     pub text_only: bool,
     pub steps: &'static [Step],
 }
@@ -325,22 +324,22 @@ pub fn find(name: &str) -> Option<&'static Workload> {
 }
 
 impl Workload {
-    /// How statements are sent when `asked` for.
+    /// Returns the protocol for a run that asks for `asked`.
     pub fn protocol(&self, asked: Protocol) -> Protocol {
         if self.text_only { Protocol::Text } else { asked }
     }
 
-    /// Whether the steps are one transaction, that an error leaves half done.
+    /// Returns whether the steps form one transaction, which an error leaves incomplete.
     pub fn is_transaction(&self) -> bool {
         self.steps[0] == BEGIN
     }
 
-    /// Whether a server of this dialect can run it.
+    /// Returns whether a server of this dialect can run it.
     pub fn is_spoken_by(&self, dialect: Dialect) -> bool {
         dialect == Dialect::MySql || !["xa_branch", "slap"].contains(&self.name)
     }
 
-    /// The distinct statements of a connection; several steps may share one.
+    /// Returns the distinct statements of a connection. Several steps may share one.
     pub fn statements(&self, scale: Scale, dialect: Dialect) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for step in self.steps {
@@ -355,7 +354,7 @@ impl Workload {
     }
 }
 
-/// A workload made ready for sending: the same for all connections.
+/// A workload prepared for sending. All connections share it.
 pub struct Plan {
     pub protocol: Protocol,
     pub dialect: Dialect,
@@ -372,12 +371,12 @@ struct Prepared {
 }
 
 impl Plan {
-    /// Sends as the workload's model does.
+    /// Creates a plan with the protocol of the workload's original.
     pub fn new(workload: &'static Workload, scale: Scale, asked: Protocol, dialect: Dialect) -> Plan {
         Plan::new_as(workload, scale, workload.protocol(asked), dialect)
     }
 
-    /// Sends by this protocol.
+    /// Creates a plan with the given protocol.
     pub fn new_as(workload: &'static Workload, scale: Scale, protocol: Protocol, dialect: Dialect) -> Plan {
         let statements = workload.statements(scale, dialect);
         let of_table = |step: &'static Step, table: u32| {
@@ -398,13 +397,13 @@ impl Plan {
     }
 }
 
-/// What one client remembers from step to step.
+/// State of one client from step to step.
 pub struct Client {
     random: Random,
     name: Vec<u8>,
     table: u32,
     id: i32,
-    /// Numbers the server gave, by index of [`Workload::statements`]; empty with the text protocol.
+    /// Statement ids from the server, by index of [`Workload::statements`]. Empty with the text protocol.
     statements: Vec<(u32, Types)>,
     values: Vec<Value>,
 }

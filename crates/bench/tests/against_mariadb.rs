@@ -1,4 +1,4 @@
-//! The program as a user runs it, against the MariaDB of the system.
+//! Tests of the program as a user runs it, with the system's MariaDB.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -17,7 +17,7 @@ fn is_empty(dir: &Path) -> bool {
     std::fs::read_dir(dir).expect("a folder").next().is_none()
 }
 
-/// A disk that is a folder in memory on some machines is no place for servers.
+/// Returns a folder on a disk: the default folder for temporary files is in memory on some machines.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/var/tmp").expect("a folder")
 }
@@ -60,7 +60,7 @@ fn measures_reads_and_writes_and_counts_flushes() {
             assert!(number("per_second") > Some(5.0), "{case}");
             assert!(number("p50_us") <= number("p99_us"), "{case}");
             if case["workload"] != "point_select" {
-                // MariaDB flushes the engine's log and the binary log, now and then something else.
+                // MariaDB flushes the engine's log and the binary log, and occasionally other files.
                 assert!(number("flushes_per_group").is_some_and(|n| n > 1.0 && n < 20.0), "{case}");
                 let slow = case["disk"] == "2000us";
                 assert!(!slow || number("flush_us") >= Some(2000.0), "{case}");

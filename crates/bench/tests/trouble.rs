@@ -1,4 +1,4 @@
-//! Servers in trouble: the program says which one, keeps its log, fails, and prints no figures.
+//! Tests with failing servers: the program names the server, keeps its log, fails, and prints no figures.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -20,7 +20,7 @@ fn bench(dir: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The message, after what must hold whatever the trouble was; the log that was kept is removed.
+/// Returns the message. Checks what must hold after any failure, and removes the kept log.
 fn complaint(output: &Output, dir: &Path) -> String {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -35,7 +35,7 @@ fn complaint(output: &Output, dir: &Path) -> String {
     said
 }
 
-/// Processes that this one has started, and theirs.
+/// Returns the direct children of a process.
 fn children(pid: u32) -> Vec<u32> {
     let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
@@ -64,8 +64,7 @@ fn a_server_that_dies_in_the_middle_ends_the_run() {
         .spawn()
         .expect("the program starts");
     let end = Instant::now() + Duration::from_secs(60);
-    // Its tables are full once the shared file of flushes is there and the server has run for a while: then
-    // it is measured.
+    // The server is being measured once its table exists and it has run for a while.
     let server = loop {
         if let Some(server) = children(program.id()).into_iter().find(|pid| is_server(*pid)) {
             break server;

@@ -1,12 +1,11 @@
-//! Latches: locks whose guards own their share, as pages in a pool have them.
+//! Latches: locks with owned guards, as the pages of a buffer pool have them.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use crate::{Condvar, HELD, Mutex};
 
-/// A readers-writer lock whose guards own their share of it: `parking_lot::RwLock` with its feature
-/// `arc_lock`.
+/// A readers-writer lock with owned guards: `parking_lot::RwLock` with its feature `arc_lock`.
 #[derive(Debug)]
 pub struct Latch<T> {
     state: Mutex<LatchState<T>>,
@@ -16,18 +15,18 @@ pub struct Latch<T> {
 #[derive(Debug)]
 struct LatchState<T> {
     readers: usize,
-    /// None: it is held alone.
+    /// `None` while it is held exclusively.
     value: Option<Arc<T>>,
 }
 
-/// Held with others. The value is gone only while it is dropped.
+/// A shared guard. `value` is `None` only during the drop.
 #[derive(Debug)]
 pub struct SharedGuard<T> {
     latch: Arc<Latch<T>>,
     value: Option<Arc<T>>,
 }
 
-/// Held alone. The value is gone only while it is dropped.
+/// An exclusive guard. `value` is `None` only during the drop.
 #[derive(Debug)]
 pub struct ExclusiveGuard<T> {
     latch: Arc<Latch<T>>,
@@ -35,13 +34,13 @@ pub struct ExclusiveGuard<T> {
 }
 
 impl<T> Latch<T> {
-    /// A free latch.
+    /// Creates an unlocked latch.
     pub fn new(value: T) -> Latch<T> {
         let state = LatchState { readers: 0, value: Some(Arc::new(value)) };
         Latch { state: Mutex::new(state), freed: Condvar::new() }
     }
 
-    /// Waits for a share of it.
+    /// Locks in shared mode. Blocks.
     pub fn read_arc(self: &Arc<Self>) -> SharedGuard<T> {
         let mut state = self.state.lock();
         loop {
@@ -53,7 +52,7 @@ impl<T> Latch<T> {
         }
     }
 
-    /// Takes a share of it if nobody has all.
+    /// Locks in shared mode unless it is held exclusively.
     pub fn try_read_arc(self: &Arc<Self>) -> Option<SharedGuard<T>> {
         let mut state = self.state.lock();
         let value = state.value.clone()?;
@@ -61,7 +60,7 @@ impl<T> Latch<T> {
         Some(SharedGuard { latch: Arc::clone(self), value: Some(value) })
     }
 
-    /// Waits for all of it.
+    /// Locks in exclusive mode. Blocks.
     pub fn write_arc(self: &Arc<Self>) -> ExclusiveGuard<T> {
         let mut state = self.state.lock();
         loop {
@@ -72,7 +71,7 @@ impl<T> Latch<T> {
         }
     }
 
-    /// Takes all of it if nobody has any.
+    /// Locks in exclusive mode if it is free.
     pub fn try_write_arc(self: &Arc<Self>) -> Option<ExclusiveGuard<T>> {
         let value = self.state.lock().take()?;
         Some(ExclusiveGuard { latch: Arc::clone(self), value: Some(value) })
@@ -86,7 +85,7 @@ impl<T> LatchState<T> {
     }
 }
 
-/// Lets others in.
+/// Downgrades an exclusive lock to a shared one.
 pub fn downgrade<T>(mut guard: ExclusiveGuard<T>) -> SharedGuard<T> {
     let value = Arc::new(guard.value.take().expect(HELD));
     let latch = Arc::clone(&guard.latch);
@@ -97,12 +96,12 @@ pub fn downgrade<T>(mut guard: ExclusiveGuard<T>) -> SharedGuard<T> {
     SharedGuard { latch, value: Some(value) }
 }
 
-/// What the guard holds.
+/// Returns the latch of an exclusive guard.
 pub fn latch_of<T>(guard: &ExclusiveGuard<T>) -> &Arc<Latch<T>> {
     &guard.latch
 }
 
-/// The same of a guard that others hold, too.
+/// Returns the latch of a shared guard.
 pub fn latch_of_shared<T>(guard: &SharedGuard<T>) -> &Arc<Latch<T>> {
     &guard.latch
 }
@@ -139,7 +138,7 @@ impl<T> DerefMut for ExclusiveGuard<T> {
 
 impl<T> Drop for ExclusiveGuard<T> {
     fn drop(&mut self) {
-        // Otherwise it was downgraded.
+        // `None` if it was downgraded.
         if let Some(value) = self.value.take() {
             self.latch.state.lock().value = Some(Arc::new(value));
             self.latch.freed.notify_all();

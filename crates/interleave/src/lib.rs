@@ -1,9 +1,9 @@
-//! parking_lot's locks over shuttle's scheduler, for model checks.
+//! parking_lot's locks on top of shuttle's scheduler, for model checks.
 //!
 //! A model check compiles a file of the product a second time, with this crate's types in place of the real
-//! ones, and runs it under a scheduler that chooses at every lock and every atomic which thread goes on. A
-//! schedule in which a wake-up is lost ends with every thread asleep: the scheduler reports it as a deadlock,
-//! with the schedule that replays it. No product crate depends on this one.
+//! ones. It runs the file under a scheduler that chooses the next thread at each lock and each atomic access.
+//! A schedule in which a wakeup is lost ends with all threads asleep: the scheduler reports a deadlock, with
+//! the schedule that replays it. No product crate depends on this crate.
 
 mod latch;
 
@@ -22,12 +22,13 @@ pub use shuttle::thread;
 
 const HELD: &str = "only a wait gives the guard away";
 
-/// Threads that the scheduler holds back in a schedule, each once, for as long as others can go on.
+/// Number of threads that the scheduler delays in a schedule, each once, for as long as other threads can
+/// run.
 const HELD_BACK: usize = 3;
 
-/// Runs a model under this many schedules, times the environment's `COHORT_MODEL_SCHEDULES`. Half of them
-/// choose the next thread at random at every step, the others hold some threads back for long at points
-/// chosen at random (PCT): bugs that need a thread to stand still are out of reach of the first.
+/// Runs a model under the given number of schedules, multiplied by the environment variable
+/// `COHORT_MODEL_SCHEDULES`. Half of them choose the next thread at random at each step. The other half delay
+/// some threads for long at random points (PCT), to find bugs that need a thread to stand still.
 pub fn check(schedules: usize, model: impl Fn() + Send + Sync + Clone + 'static) {
     let asked = std::env::var("COHORT_MODEL_SCHEDULES").ok();
     let times: usize = asked.and_then(|times| times.parse().ok()).unwrap_or(1);
@@ -36,7 +37,7 @@ pub fn check(schedules: usize, model: impl Fn() + Send + Sync + Clone + 'static)
     shuttle::check_pct(model, half, HELD_BACK);
 }
 
-/// A number below `n`, chosen by the scheduler.
+/// Returns a number below `n`, chosen by the scheduler.
 pub fn choose(n: u64) -> u64 {
     use shuttle::rand::Rng;
     shuttle::rand::thread_rng().gen_range(0..n)
@@ -46,7 +47,7 @@ pub fn choose(n: u64) -> u64 {
 #[derive(Debug, Default)]
 pub struct Mutex<T>(shuttled::Mutex<T>);
 
-/// `parking_lot::MutexGuard`. The inner guard is gone only during a wait.
+/// `parking_lot::MutexGuard`. `inner` is `None` only during a wait.
 #[derive(Debug)]
 pub struct MutexGuard<'a, T> {
     mutex: &'a shuttled::Mutex<T>,
@@ -54,17 +55,17 @@ pub struct MutexGuard<'a, T> {
 }
 
 impl<T> Mutex<T> {
-    /// A free mutex.
+    /// Creates an unlocked mutex.
     pub fn new(value: T) -> Mutex<T> {
         Mutex(shuttled::Mutex::new(value))
     }
 
-    /// Waits for it.
+    /// Locks. Blocks.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard { mutex: &self.0, inner: Some(lock(&self.0)) }
     }
 
-    /// Takes it if it is free.
+    /// Locks if the mutex is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock().ok().map(|inner| MutexGuard { mutex: &self.0, inner: Some(inner) })
     }
@@ -75,7 +76,7 @@ fn lock<T>(mutex: &shuttled::Mutex<T>) -> shuttled::MutexGuard<'_, T> {
 }
 
 impl<T> MutexGuard<'_, T> {
-    /// Releases it.
+    /// Unlocks.
     pub fn unlock_fair(guard: Self) {
         drop(guard);
     }
@@ -100,7 +101,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 pub struct Condvar(shuttled::Condvar);
 
 impl Condvar {
-    /// Nobody waits.
+    /// Creates a condition variable.
     pub fn new() -> Condvar {
         Condvar::default()
     }
@@ -111,7 +112,7 @@ impl Condvar {
         guard.inner = Some(self.0.wait(inner).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// There is no time here: the wait is over as soon as others have had their turn.
+    /// There is no time in a model: the wait ends as soon as other threads have run.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _: Duration) {
         guard.inner = None;
         thread::yield_now();
@@ -134,22 +135,22 @@ impl Condvar {
 pub struct RwLock<T>(shuttled::RwLock<T>);
 
 impl<T> RwLock<T> {
-    /// A free lock.
+    /// Creates an unlocked lock.
     pub fn new(value: T) -> RwLock<T> {
         RwLock(shuttled::RwLock::new(value))
     }
 
-    /// Waits for a share of it.
+    /// Locks in shared mode. Blocks.
     pub fn read(&self) -> shuttled::RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes all of it if it is free.
+    /// Locks in exclusive mode if it is free.
     pub fn try_write(&self) -> Option<shuttled::RwLockWriteGuard<'_, T>> {
         self.0.try_write().ok()
     }
 
-    /// Waits for all of it.
+    /// Locks in exclusive mode. Blocks.
     pub fn write(&self) -> shuttled::RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,37 +1,38 @@
-//! Who may log in.
+//! Accounts and their authentication methods, as login needs them.
 
 use cohort_catalog::AccountRules;
 use cohort_protocol::{Challenge, Ed25519Key, NativePassword};
 
-/// An account as login needs it.
+/// An account, for login.
 #[derive(Clone, Debug)]
 pub struct Account {
     pub user: String,
-    /// A pattern: `%`, `localhost`, `10.0.%`, `10.0.0.0/255.255.0.0`.
+    /// Host pattern: `%`, `localhost`, `10.0.%`, `10.0.0.0/255.255.0.0`.
     pub host: String,
-    /// Any of these will do.
+    /// Authentication methods. One of them is enough.
     pub methods: Vec<Method>,
     pub rules: AccountRules,
-    /// An administrator: may use the connection that is kept beyond max_connections, has no limit of
-    /// connections and does not run init_connect.
+    /// An administrator: may use the connection reserved in excess of max_connections, has no connection
+    /// limit, and does not run init_connect.
     pub is_super: bool,
     /// Too many wrong passwords were tried.
     pub is_blocked: bool,
 }
 
-/// How an account proves itself.
+/// An authentication method of an account.
 #[derive(Clone, Debug)]
 pub enum Method {
     Password(NativePassword),
-    /// The client signs with the key that belongs to this one.
+    /// The client signs with the private key of this public key.
     Ed25519(Ed25519Key),
-    /// The process at the other end of the Unix socket runs as the system's user of the account's name.
+    /// The process at the other end of the Unix socket runs as the operating system's user with the account's
+    /// name.
     SystemUser,
 }
 
 impl Method {
-    /// Whether the answer opens the account. `is_system_user`: the system says that the client is who he says
-    /// he is.
+    /// Returns whether the response authenticates the client. `is_system_user` checks that the client process
+    /// runs as the operating system's user of that name.
     pub(crate) fn is_proven(
         &self,
         challenge: &Challenge,
@@ -46,7 +47,7 @@ impl Method {
         }
     }
 
-    /// What the server stores of the password; nothing where there is none.
+    /// Returns the stored form of the password, or nothing if the method has none.
     pub(crate) fn stored(&self) -> &[u8] {
         match self {
             Method::Password(password) => password.bytes(),
@@ -57,7 +58,7 @@ impl Method {
 }
 
 impl Account {
-    /// One that nothing is asked of but a method.
+    /// Creates an account with one method and no further rules.
     pub fn new(user: &str, host: &str, method: Method) -> Account {
         Account {
             user: user.to_owned(),
@@ -70,37 +71,37 @@ impl Account {
     }
 }
 
-/// Of a password that nobody knows.
+/// Hash of an unknown password.
 pub(crate) const NOBODYS_HASH: &str = "*0123456789ABCDEF0123456789ABCDEF01234567";
 
-/// A decoy where there is no account to take after.
+/// Returns the decoy that is used if there is no account to imitate.
 fn nobody() -> Account {
     let password = NativePassword::parse(NOBODYS_HASH).expect("a hash");
     Account::new("", "", Method::Password(password))
 }
 
-/// Whose answer is judged.
+/// Result of the lookup of an account.
 pub enum Found {
     Account(Account),
-    /// There is no such account. This one has the methods of some other, the same for the same name, so that
-    /// nothing which is asked of a client tells who is there. It has no name.
+    /// There is no such account. The decoy imitates the methods of another account, always the same one for a
+    /// user name, so that the handshake does not reveal which accounts exist. It has no name.
     Decoy(Account),
 }
 
-/// The accounts; the catalog implements it.
+/// Lookup of accounts, implemented by the catalog.
 pub trait Accounts: Send + Sync {
-    /// The account for a user name from a host, the most specific host first. `host` is `localhost` for the
-    /// Unix socket and loopback addresses; `address` is that of a client over TCP, loopback too. An account
-    /// matches if either does.
+    /// Returns the account for a user name and host; the most specific host wins. `host` is `localhost` for
+    /// the Unix socket and loopback addresses. `address` is the address of a TCP client, including loopback.
+    /// An account matches if either matches.
     fn find(&self, user: &str, host: &str, address: Option<&str>) -> Found;
 
-    /// Somebody has shown a right or a wrong password.
+    /// Records the use of a right or wrong password.
     fn note_password(&self, account: &Account, is_right: bool) {
         let _ = (account, is_right);
     }
 }
 
-/// The one account of a new data directory: root without password, for local connections.
+/// The only account of a new data directory: root without a password, for local connections.
 pub struct BootstrapAccounts;
 
 impl Accounts for BootstrapAccounts {

@@ -1,30 +1,30 @@
-//! A file of lines that is put aside when it is full: `audit.log` becomes `audit.log.1`, that one
-//! `audit.log.2`, and the last one goes. The numbers have as many digits as the largest, as MariaDB's.
+//! A log file that is rotated when it is full: `audit.log` becomes `audit.log.1`, that becomes `audit.log.2`,
+//! and the oldest one is replaced. The numbers are padded to the width of the largest one, as in MariaDB.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// When a file is put aside, and how many such are kept.
+/// Size at which a file is rotated, and number of rotated files to keep.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation {
     pub bytes_max: u64,
-    /// 0: no file is ever put aside.
+    /// 0 disables rotation.
     pub files_max: u32,
 }
 
-/// The file, open.
+/// An open log file.
 pub struct AuditFile {
     path: PathBuf,
     rotation: Rotation,
-    /// None: it could not be opened after a rotation; the next line tries again.
+    /// `None` if the file could not be opened after a rotation. The next line tries again.
     file: Option<File>,
     bytes: u64,
 }
 
 impl AuditFile {
-    /// Opens the file to append to it. Whatever is not a regular file is refused: writing to it might wait.
+    /// Opens the file for appending. Refuses anything but a regular file, because writing to it might block.
     pub fn open(path: PathBuf, rotation: Rotation) -> io::Result<AuditFile> {
         let (file, bytes) = open(&path)?;
         Ok(AuditFile { path, rotation, file: Some(file), bytes })
@@ -34,7 +34,7 @@ impl AuditFile {
         self.rotation = rotation;
     }
 
-    /// Writes a line. After an error nothing of it is in the file.
+    /// Appends a line. After an error no part of it is in the file.
     pub fn append(&mut self, line: &[u8]) -> io::Result<()> {
         if self.bytes >= self.rotation.bytes_max {
             self.rotate();
@@ -50,20 +50,20 @@ impl AuditFile {
         let written = file.write_all(line);
         match &written {
             Ok(()) => self.bytes += line.len() as u64,
-            // A part may be there. What cannot be cut off stays a torn line.
+            // The line may be written partially. If it cannot be cut off, it remains.
             Err(_) => drop(file.set_len(self.bytes)),
         }
         written
     }
 
-    /// Puts the file aside. When it cannot be, it grows on.
+    /// Rotates the file. If that fails, the file continues to grow.
     pub fn rotate(&mut self) {
         let last = self.rotation.files_max;
         if last == 0 {
             return;
         }
         for n in (1..last).rev() {
-            // Most are not there.
+            // Most of these files do not exist.
             let _ = fs::rename(self.numbered(n), self.numbered(n + 1));
         }
         if fs::rename(&self.path, self.numbered(1)).is_ok() {
@@ -84,7 +84,7 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
         .create(true)
         .append(true)
         .mode(0o660)
-        // Opening a pipe waits for its reader otherwise.
+        // Otherwise opening a pipe would wait for its reader.
         .custom_flags(libc::O_NONBLOCK)
         .open(path)?;
     let metadata = file.metadata()?;
@@ -126,7 +126,7 @@ mod tests {
         file.rotate();
         assert_eq!(contents(&path).as_deref(), Some("6666\n7\n"));
         drop(file);
-        // A start goes on where the last one ended.
+        // A restart continues with the existing file.
         let mut file = AuditFile::open(path.clone(), Rotation { bytes_max: 7, files_max: 1 }).expect("opens");
         file.append(b"8\n").expect("there is room");
         assert_eq!(contents(&path).as_deref(), Some("8\n"));

@@ -1,19 +1,19 @@
-//! Where the audit log goes: a file that rotates, or the system's log; and the status variables about it.
+//! Output of the audit log: a file that rotates, or syslog. Also its status variables.
 //!
 //! # States
 //! ```text
 //! off --SET server_audit_logging=ON, start--> file or syslog --OFF--> off
-//! file --server_audit_file_path--> another file, or the same one when that cannot be opened (a warning)
-//! file --a write fails--> file, inactive: each lost line is counted, the next one is tried again
+//! file --server_audit_file_path--> another file, or the current one if that cannot be opened (a warning)
+//! file --a write fails--> file, inactive: each lost line is counted, the next line is tried again
 //! ```
-//! `Server_audit_active` is OFF while the last line was lost.
+//! `Server_audit_active` is OFF while the most recent line was lost.
 //!
 //! # On failure
-//! The first lost line in a row is an error in the error log. No client waits: a file is a regular one, so a
-//! write is a copy into the page cache or an error at once, and a datagram that would wait is lost.
+//! The first lost line in a row is reported in the error log. No client waits: the file is a regular one, so
+//! a write copies into the page cache or fails at once, and a datagram that would block is dropped.
 //!
 //! # Lock order
-//! The sink of [`Audit`], then `state`. A caller that sets the sink holds no `state`.
+//! The sink of [`Audit`], then `state`. A caller that sets the sink must not hold `state`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use crate::error_log::{ErrorLog, local_time};
 use crate::server_files::check_log_path;
 use crate::syslog::Syslog;
 
-/// The audit log's end at the machine.
+/// The audit log's output.
 pub struct AuditLog {
     globals: Arc<Globals>,
     audit: Arc<Audit>,
@@ -41,11 +41,11 @@ struct State {
     is_active: bool,
     lost_lines: u64,
     last_error: String,
-    /// As `Server_audit_current_log` shows it.
+    /// Text of `Server_audit_current_log`.
     current: String,
-    /// `server_audit_file_path` when the file was opened.
+    /// `server_audit_file_path` at the time when the file was opened.
     named: Arc<str>,
-    /// The second of the last line, and how it is written.
+    /// Timestamp of the last line in seconds, and its text.
     second: (u64, String),
 }
 
@@ -73,13 +73,13 @@ enum Output {
     Syslog(Syslog),
 }
 
-/// Also in a directory that `server_audit_file_path` names.
+/// Default file name, also used if `server_audit_file_path` is a directory.
 const FILE_NAME: &str = "server_audit.log";
-/// `server_audit_output_type`.
+/// Value of `server_audit_output_type` for syslog.
 const SYSLOG: u64 = 0;
 
 impl AuditLog {
-    /// Off until [`AuditLog::start`].
+    /// Creates the log, which is off until [`AuditLog::start`].
     pub fn new(globals: &Arc<Globals>, audit: &Arc<Audit>, errors: &ErrorLog) -> Arc<AuditLog> {
         audit.set_rules(globals);
         Arc::new(AuditLog {
@@ -90,7 +90,7 @@ impl AuditLog {
         })
     }
 
-    /// As the settings want it; once, when the server starts.
+    /// Applies the settings; once, when the server starts.
     pub fn start(self: &Arc<Self>) {
         if let Some((_, _, warnings)) =
             cohort_exec::adjusted_audit_users(&self.globals, VarId::ServerAuditExclUsers)
@@ -98,12 +98,12 @@ impl AuditLog {
             warnings.iter().for_each(|warning| self.errors.warning(format_args!("{warning}")));
         }
         if self.globals.flag(VarId::ServerAuditLogging) {
-            // What failed is in the error log.
+            // A failure is reported in the error log.
             self.open();
         }
     }
 
-    /// A setting was changed. Answers what the client is told.
+    /// Applies a changed setting. Returns the warnings for the client.
     pub fn configure(self: &Arc<Self>, id: VarId) -> Vec<String> {
         use VarId::*;
         match id {
@@ -153,13 +153,13 @@ impl AuditLog {
         self.state.lock().output.is_some()
     }
 
-    /// No file of the server's own is written into.
+    /// Opens the file. Refuses the server's own files.
     fn open_file(&self, path: PathBuf) -> io::Result<AuditFile> {
         check_log_path(&self.globals, &path)?;
         AuditFile::open(path, self.rotation())
     }
 
-    /// Begins to log. When that fails the log is off: the client's warnings.
+    /// Starts logging. If that fails, the log is off. Returns the warnings for the client.
     fn open(self: &Arc<Self>) -> Vec<String> {
         let (output, current) = if self.globals.uint(VarId::ServerAuditOutputType) == SYSLOG {
             (Ok(Output::Syslog(self.syslog())), "[SYSLOG]".to_owned())
@@ -199,7 +199,8 @@ impl AuditLog {
         state.is_active = false;
     }
 
-    /// Where the new file cannot be opened the old one stays, and so does the setting.
+    /// Switches to a new file. If it cannot be opened, the current file and setting stay. Returns the
+    /// warnings for the client.
     fn move_to_new_path(&self) -> Vec<String> {
         if !matches!(self.state.lock().output, Some(Output::File(_))) {
             return Vec::new();
@@ -228,7 +229,7 @@ impl AuditLog {
         self.globals.text(VarId::ServerAuditFilePath).unwrap_or_else(|| "".into())
     }
 
-    /// The file, and how it is shown.
+    /// Returns the path of the file and its text in messages.
     fn path(&self) -> (PathBuf, String) {
         let datadir = self.globals.text(VarId::Datadir).unwrap_or_else(|| "".into());
         let name = self.file_path();
@@ -298,7 +299,7 @@ impl AuditLog {
     }
 }
 
-/// `20261123 07:44:21`, in the machine's zone.
+/// Returns a text like `20261123 07:44:21`, in the machine's time zone.
 fn second_text(wall_us: u64) -> String {
     let parts = local_time(wall_us);
     format!(
@@ -312,7 +313,7 @@ fn second_text(wall_us: u64) -> String {
     )
 }
 
-/// The log's part of SHOW STATUS.
+/// Status variables of the audit log.
 pub struct AuditStatus(pub Arc<AuditLog>);
 
 impl StatusSource for AuditStatus {

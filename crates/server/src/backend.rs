@@ -1,10 +1,9 @@
-//! The seam between connections and whatever runs statements.
+//! Interface between connections and the executor of statements.
 //!
-//! A command runs to completion on a worker; its answer goes into the sink. Afterwards the connection asks
-//! [`Session::hold_until`]: if that position is not acknowledged, the answer stays in the buffer and no
-//! thread waits. The connection registers a [`Wake`] with the commit path, then lets it flush
-//! ([`Backend::lead`]); the thread that publishes wakes the connection, which sends its answer on that
-//! thread.
+//! A command runs to completion on a worker, and its reply goes into the sink. Afterwards the connection
+//! reads [`Session::hold`]. If that position is not acknowledged, the reply stays in the buffer and no thread
+//! waits: the connection registers a [`Wake`] with the commit path and lets it flush ([`Backend::lead`]). The
+//! thread that publishes the position wakes the connection, which sends its reply on that thread.
 
 use std::sync::Arc;
 
@@ -15,98 +14,102 @@ use cohort_replication::Source;
 use cohort_types::{Collation, ErrorCode, SqlError, Value};
 use cohort_vfs::SharedFile;
 
-/// Told once when an awaited position may be acknowledged. Quick; never calls back into the commit path.
+/// A waiter to notify once when a position may be acknowledged. It must be quick and must not call the commit
+/// path.
 pub trait Wake: Send + Sync {
-    /// The position may be acknowledged, and everything before it.
+    /// Called when the position, and all before it, may be acknowledged.
     fn acknowledged(self: Arc<Self>);
 
-    /// The connection whose answer waits.
+    /// Returns the connection whose reply waits.
     fn replies_to(&self) -> ConnectionId;
 }
 
-/// Whether one COM_QUERY may hold several statements.
+/// Whether one COM_QUERY may contain several statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MultiStatements {
-    /// As the client asked for.
+    /// The client has asked for it.
     On,
     /// A semicolon ends the text.
     Off,
 }
 
-/// What has been killed of a connection.
+/// The effect of KILL on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Killed {
-    /// Nothing, or only its last statement.
+    /// No KILL, or only of the last statement.
     No,
-    /// The connection: it is closed when its statement is over.
+    /// The connection was killed. It closes when its statement is over.
     Connection,
 }
 
-/// Who logged in.
+/// Identity and options of a client that has logged in.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
     pub id: ConnectionId,
-    /// As the client gave it.
+    /// User name as the client sent it.
     pub user: String,
-    /// `localhost` or an address: what accounts are matched with.
+    /// `localhost` or an address, which accounts are matched with.
     pub host: String,
-    /// `localhost` or `address:port`: what the process list shows.
+    /// `localhost` or `address:port`, for the process list.
     pub peer: String,
-    /// `user` and `host` of the account that let him in.
+    /// `user` and `host` of the account that the client logged in with.
     pub account: (String, String),
-    /// The database to start in.
+    /// Initial database.
     pub schema: Option<String>,
-    /// A collation id: the client's character set.
+    /// Collation id: the client's character set.
     pub collation: u16,
     pub multi_statements: MultiStatements,
-    /// CLIENT_INTERACTIVE: interactive_timeout takes the place of wait_timeout.
+    /// CLIENT_INTERACTIVE: interactive_timeout applies instead of wait_timeout.
     pub interactive: bool,
-    /// CLIENT_FOUND_ROWS: UPDATE counts found rows.
+    /// CLIENT_FOUND_ROWS: UPDATE counts matched rows.
     pub found_rows: bool,
-    /// `_client_name`, `program_name`, ...
+    /// Connection attributes: `_client_name`, `program_name`, ...
     pub attributes: Vec<(String, String)>,
-    /// None: not encrypted.
+    /// `None` if the connection is not encrypted.
     pub encryption: Option<EncryptedSession>,
-    /// It came over the Unix socket.
+    /// The client uses the Unix socket.
     pub is_local: bool,
 }
 
-/// What a prepared statement looks like.
+/// Description of a prepared statement.
 #[derive(Clone, Debug, Default)]
 pub struct PreparedStatement {
-    /// The number the client will use; unique in its session, neither 0 nor `u32::MAX`.
+    /// The id that the client uses. Unique in its session, neither 0 nor `u32::MAX`.
     pub id: u32,
     pub params: Vec<ColumnMeta>,
-    /// Empty for statements without rows.
+    /// Empty for statements that return no rows.
     pub columns: Vec<ColumnMeta>,
     pub warnings: u16,
 }
 
-/// What the connection needs to know of a session's variables.
+/// The session variables that the connection needs.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSettings {
     /// character_set_results with its collation; `None` is NULL.
     pub results: Option<Collation>,
-    /// How strings in parameters are understood.
+    /// Character set and collation of strings in parameters.
     pub params: ParamText,
     /// max_allowed_packet.
     pub packet_bytes_max: usize,
-    /// tmp_memory_table_size: of one cursor's rows in memory.
+    /// tmp_memory_table_size: maximum memory for the rows of one cursor.
     pub cursor_bytes_max: usize,
-    /// wait_timeout, or idle_transaction_timeout in a transaction.
+    /// wait_timeout. In a transaction idle_transaction_timeout takes precedence, then
+    /// idle_readonly_transaction_timeout or idle_write_transaction_timeout; 0 means not set.
     pub idle_s_max: u64,
     /// net_write_timeout.
     pub write_s_max: u64,
 }
 
-/// One connection's session. Calls come one after the other, each from any worker. Dropping it rolls back.
+/// The session of one connection. Calls follow one after the other, each from any worker. Dropping it rolls
+/// back.
 pub trait Session: Send {
-    /// What the session may use, for bytes that come before they are a command. None: they are not counted.
+    /// Returns the memory budget of the session, for input that is not a complete command yet. `None` if it
+    /// is not counted.
     fn memory(&self) -> Option<&Arc<Budget>> {
         None
     }
 
-    /// COM_QUERY: one or more results.
+    /// COM_QUERY: sends one or more results.
     fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink);
 
     /// COM_STMT_PREPARE.
@@ -115,7 +118,7 @@ pub trait Session: Send {
     /// COM_STMT_EXECUTE.
     fn execute(&mut self, statement: u32, params: Vec<Value>, sink: &mut dyn ResultSink);
 
-    /// COM_STMT_BULK_EXECUTE: `rows` are read as they are executed.
+    /// COM_STMT_BULK_EXECUTE: `rows` are decoded as they are executed.
     fn execute_bulk(
         &mut self,
         statement: u32,
@@ -126,15 +129,15 @@ pub trait Session: Send {
         sink.error(&SqlError::unknown_command());
     }
 
-    /// COM_STMT_FETCH begins, of a cursor of this statement.
+    /// Begins a COM_STMT_FETCH from a cursor of this statement.
     fn begin_fetch(&mut self, statement: u32) {
         let _ = statement;
     }
 
-    /// It has ended.
+    /// Ends a COM_STMT_FETCH.
     fn end_fetch(&mut self) {}
 
-    /// Fails if what runs was killed: error 1317.
+    /// Fails with error 1317 if the running statement was killed.
     fn check_interrupt(&self) -> Result<(), SqlError> {
         Ok(())
     }
@@ -145,122 +148,125 @@ pub trait Session: Send {
     /// COM_INIT_DB.
     fn init_db(&mut self, schema: &str, sink: &mut dyn ResultSink);
 
-    /// COM_FIELD_LIST: the columns of a table or view whose names are LIKE the wildcard.
+    /// COM_FIELD_LIST: returns the columns of a table or view whose names are LIKE the wildcard.
     fn field_list(&mut self, table: &str, wildcard: &str) -> Result<Vec<ListedColumn>, SqlError>;
 
-    /// COM_RESET_CONNECTION: rolls back; variables, statements, temporary tables and locks go.
+    /// COM_RESET_CONNECTION: rolls back, resets variables, and drops statements, temporary tables and locks.
     fn reset(&mut self);
 
-    /// COM_CHANGE_USER, after the new user was let in: as `reset`, and the session is his.
+    /// COM_CHANGE_USER, after the new user was authenticated: resets the session and gives it to the new
+    /// user.
     fn change_user(&mut self, info: ConnectionInfo) -> Result<(), SqlError>;
 
     /// COM_SET_OPTION.
     fn set_multi_statements(&mut self, multi: MultiStatements);
 
-    /// Error 1820 while the user has to change a password that has expired.
+    /// Fails with error 1820 while the user must change an expired password.
     fn check_password(&self) -> Result<(), SqlError> {
         Ok(())
     }
 
-    /// COM_SHUTDOWN: whether this user may stop the server.
+    /// COM_SHUTDOWN: fails if this user may not stop the server.
     fn may_shut_down(&mut self) -> Result<(), SqlError>;
 
-    /// COM_REFRESH: whether this user may have the server reload anything.
+    /// COM_REFRESH: fails if this user may not make the server reload anything.
     fn may_reload(&mut self) -> Result<(), SqlError> {
         Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))
     }
 
-    /// COM_DEBUG: whether this user may have the server tell of itself.
+    /// COM_DEBUG: fails if this user may not request debug information.
     fn may_debug(&mut self) -> Result<(), SqlError> {
         Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))
     }
 
-    /// COM_REGISTER_SLAVE and COM_BINLOG_DUMP: whether this user may follow the binary log.
+    /// COM_REGISTER_SLAVE and COM_BINLOG_DUMP: fails if this user may not read the binary log.
     fn may_replicate(&mut self) -> Result<(), SqlError> {
         Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))
     }
 
-    /// `@name` as text; `None` if it was never set, or to NULL.
+    /// Returns the user variable `@name` as text, or `None` if it was never set or is NULL.
     fn user_variable(&self, name: &str) -> Option<String> {
         let _ = name;
         None
     }
 
-    /// Whether events that were logged under skip_replication are not to be sent: the session has set it
-    /// itself.
+    /// Returns whether the session has set skip_replication, so that events logged under it are not sent.
     fn skips_marked_events(&self) -> bool {
         false
     }
 
-    /// The process list shows the connection as a dump in this state.
+    /// Shows the connection as a binlog dump in this state in the process list.
     fn show_dump(&self, state: &'static str) {
         let _ = state;
     }
 
-    /// Variables as they are now.
+    /// Returns the current values of the variables.
     fn settings(&self) -> SessionSettings;
 
-    /// Transaction and autocommit bits for packets that the connection itself writes.
+    /// Returns the transaction and autocommit bits for packets that the connection itself writes.
     fn status(&self) -> StatusFlags;
 
-    /// Answers given so far may leave only when this position may be acknowledged.
+    /// Returns the reply barrier: replies may be sent only when its position may be acknowledged.
     fn hold(&self) -> &Arc<Hold>;
 
-    /// Whether KILL was used on the connection.
+    /// Returns whether KILL was used on the connection.
     fn killed(&self) -> Killed;
 }
 
-/// Runs statements: the executor over the commit path, or a stub in tests.
+/// Executes statements: the executor on top of the commit path, or a stub in tests.
 pub trait Backend: Send + Sync {
-    /// A session for a user that was let in. `closer` ends the connection from any thread: KILL calls it.
+    /// Creates the session of an authenticated user. `closer` ends the connection from any thread; KILL calls
+    /// it.
     fn connect(
         &self,
         info: ConnectionInfo,
         closer: Box<dyn Fn() + Send + Sync>,
     ) -> Result<Box<dyn Session>, SqlError>;
 
-    /// The newest acknowledged position.
+    /// Returns the newest acknowledged position.
     fn acknowledged(&self) -> CommitSeq;
 
-    /// Has `wake` told when `seq` may be acknowledged; false if it is already (then nothing is told).
+    /// Registers `wake` to be notified when `seq` may be acknowledged. Returns false, without a notification,
+    /// if it already may be.
     fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool;
 
-    /// Flushes what is ordered if nobody does. Called by a thread that holds nothing, after a registration:
-    /// before it waits for anything.
+    /// Flushes ordered transactions unless another thread does. The calling thread holds no lock, and calls
+    /// it after a registration and before it waits for anything.
     fn lead(&self);
 
-    /// The same for a worker that serves somebody next and leads when there is nobody: the flush may wait for
-    /// that.
+    /// Works like [`Backend::lead`], but may leave the flush to a worker that has nothing else to do. For a
+    /// worker that is about to serve another request.
     fn lead_later(&self);
 
-    /// How long a flush takes nowadays, in nanoseconds; 0 if there was none.
+    /// Returns the recent duration of a flush in nanoseconds, or 0 if there was none.
     fn flush_ns(&self) -> u64 {
         0
     }
 
-    /// Whether a worker that has nothing to serve is to lead before it rests.
+    /// Returns whether an otherwise idle worker must lead a flush.
     fn has_queued(&self) -> bool;
 
-    /// Blocks until `seq` may be acknowledged; false if that will never be (the log failed).
+    /// Blocks until `seq` may be acknowledged. Returns false if that will never happen because the log
+    /// failed.
     fn wait_acknowledged(&self, seq: CommitSeq) -> bool;
 
-    /// Somebody has no session, or not another user's: the logs are told.
+    /// Logs a failed login or a refused change of user.
     fn note_refused(&self, event: ConnectionEvent, client: Client<'_>, error: &SqlError) {
         let _ = (event, client, error);
     }
 
-    /// A new file in `tmpdir`, which goes when it is dropped.
+    /// Creates a file in `tmpdir`. It is removed when it is dropped.
     fn temporary_file(&self) -> Result<SharedFile, SqlError> {
         Err(SqlError::not_supported("a file of the server"))
     }
 
-    /// The connection is busy. If its statement only reads, or does nothing but wait, and `is_lost` says that
-    /// nobody waits for the answer, it ends.
+    /// Kills a busy connection if its statement only reads or only waits, and `is_lost` confirms that its
+    /// client has disconnected.
     fn end_if_lost(&self, id: ConnectionId, is_lost: &dyn Fn() -> bool) {
         let _ = (id, is_lost);
     }
 
-    /// What replicas are served from; `None` without a binary log.
+    /// Returns the source that serves replicas, or `None` without a binary log.
     fn source(&self) -> Option<Arc<Source>> {
         None
     }

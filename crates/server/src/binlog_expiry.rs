@@ -1,8 +1,8 @@
-//! Old binary log files go: by age (`binlog_expire_logs_seconds`) and by total size
+//! Purge of old binary log files, by age (`binlog_expire_logs_seconds`) and by total size
 //! (`max_binlog_total_size`).
 //!
-//! A round looks when the log has changed its file, when a global variable was set, and otherwise every ten
-//! minutes. What is held back, and by whom, is told once per holder and file.
+//! A round checks the files when the log has switched to a new file, when a global variable was set, and
+//! otherwise every ten minutes. A file that is held back is reported once per holder and file.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,33 +13,33 @@ use cohort_vfs::SharedClock;
 
 use crate::error_log::ErrorLog;
 
-/// Between two rounds.
+/// Time between two rounds.
 const ROUND_EVERY: Duration = Duration::from_secs(1);
-/// Rounds without news until the files are looked at again.
+/// Number of rounds without a change after which the files are checked anyway.
 const ROUNDS_IDLE_MAX: u32 = 600;
 
-/// The rounds.
+/// State of the periodic purge.
 pub struct BinlogExpiry {
     commit: Weak<Coordinator>,
     globals: Arc<Globals>,
     clock: SharedClock,
-    /// File and generation of variables at the last look.
+    /// File and generation of variables at the last check.
     seen: (u32, u64),
     rounds_idle: u32,
     told: Option<String>,
 }
 
-/// What a round did, for the error log.
+/// Result of a round, for the error log.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    /// Files that are gone.
+    /// Number of removed files.
     pub removed: usize,
-    /// Why others are not.
+    /// Reason why other files were not removed.
     pub warning: Option<String>,
 }
 
 impl BinlogExpiry {
-    /// Ends when the coordinator is gone.
+    /// Creates the purge. It ends when the coordinator is dropped.
     pub fn new(commit: &Arc<Coordinator>, globals: &Arc<Globals>, clock: &SharedClock) -> BinlogExpiry {
         BinlogExpiry {
             commit: Arc::downgrade(commit),
@@ -51,7 +51,7 @@ impl BinlogExpiry {
         }
     }
 
-    /// Goes on until the server ends.
+    /// Runs rounds until the server ends.
     pub fn run(mut self, log: &ErrorLog) {
         while let Some(round) = self.round() {
             if round.removed > 0 {
@@ -64,7 +64,7 @@ impl BinlogExpiry {
         }
     }
 
-    /// One round; None when the server is gone.
+    /// Runs one round. Returns `None` if the coordinator was dropped.
     pub fn round(&mut self) -> Option<Round> {
         let commit = self.commit.upgrade()?;
         let Some((position, _)) = commit.binlog_status() else { return Some(Round::default()) };

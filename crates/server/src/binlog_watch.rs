@@ -1,11 +1,11 @@
-//! Reads the older binary log files once after the start, in the background, and tells the error log which
-//! are damaged.
+//! Background verification: reads the older binary log files once after the start, and reports damaged ones
+//! in the error log.
 //!
-//! Recovery verifies the newest file only: an old one takes no part in it, and to read gigabytes would make
-//! every start long. But a damaged file is of no use to a replica or to a point-in-time recovery, and the day
-//! of the recovery is too late to learn it. So all of them are read after the server has begun its work, the
-//! newest first since those are needed most, and slowly enough (`binlog_verify_mib_per_s`) to leave the disk
-//! to statements. Damage does not stop the server: no data depend on the file.
+//! Recovery verifies only the newest file. Older files play no part in it, and reading gigabytes would make
+//! each start slow. But a damaged file is useless for a replica or a point-in-time recovery, and the day of
+//! that recovery is too late to find out. All files are therefore read after the server has started to serve,
+//! the newest first since they are needed most, and at a limited rate (`binlog_verify_mib_per_s`) so that
+//! statements keep the disk. Damage does not stop the server, because no data depends on the file.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use cohort_vfs::SharedFs;
 
 use crate::error_log::ErrorLog;
 
-/// Read between two pauses.
+/// Number of bytes read between two pauses.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Starts the thread, if there is anything to read; it ends when all is read, or with the process.
+/// Starts the thread if there are files to read. It ends when all are read, or with the process.
 pub fn start(commit: &Coordinator, globals: &Globals, log: ErrorLog) -> io::Result<()> {
     let pieces_per_s = globals.uint(VarId::BinlogVerifyMibPerS);
     let listed = commit.with_binlog_files(|files| {
@@ -51,7 +51,7 @@ fn verify(fs: &SharedFs, paths: &[PathBuf], pause: Duration, log: &ErrorLog) {
         });
         match outcome {
             Ok(()) => {}
-            // Purged meanwhile.
+            // The file was purged in the meantime.
             Err(BinlogError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 damaged += 1;

@@ -1,4 +1,4 @@
-//! Accounts of the catalog.
+//! Lookup of accounts in the catalog.
 
 use std::cmp::Reverse;
 use std::net::Ipv4Addr;
@@ -13,8 +13,8 @@ use cohort_types::Privilege;
 
 use crate::accounts::{Account, Accounts, Found, Method, NOBODYS_HASH};
 
-/// Looks accounts up in the published catalog: a change that a crash can undo neither admits a user nor keeps
-/// one out.
+/// Looks up accounts in the published catalog: a change that a crash could undo neither admits nor excludes a
+/// user.
 pub struct CatalogAccounts {
     pub catalog: Arc<CatalogVersions>,
     pub commit: Arc<Coordinator>,
@@ -24,7 +24,7 @@ pub struct CatalogAccounts {
 
 const SOCKET: &str = "unix_socket";
 
-/// None: a method that nobody can pass.
+/// Returns the method for authentication, or `None` if no client can authenticate by it.
 fn method(method: &AuthMethod) -> Option<Method> {
     match method.plugin.as_str() {
         NATIVE_PASSWORD => NativePassword::parse(&method.text).map(Method::Password),
@@ -43,7 +43,7 @@ impl Accounts for CatalogAccounts {
             named && !account.is_role && (is_from(host) || address.is_some_and(is_from))
         });
         let best = fitting.max_by(|a, b| precedence(&a.name).cmp(&precedence(&b.name)));
-        // Looked for in any case: time must not tell who is there.
+        // Always computed, so that timing does not reveal which accounts exist.
         let decoy = std::hint::black_box(decoy(&catalog, user));
         let account = self.for_login(best.map(|best| &**best).or(decoy).unwrap_or(&NOBODY));
         match best {
@@ -63,15 +63,16 @@ impl Accounts for CatalogAccounts {
     }
 }
 
-/// With a password that nobody has.
+/// An account with an unknown password.
 static NOBODY: LazyLock<cohort_catalog::Account> = LazyLock::new(|| {
     let mut account = cohort_catalog::Account::new((String::new(), String::new()));
     account.methods = vec![AuthMethod::password(NOBODYS_HASH.to_owned())];
     account
 });
 
-/// The account whose methods a name without an account is asked for: the one that fits it best by a number
-/// made of both names. Another account that comes or goes changes that for few names only.
+/// Returns the account whose methods are used for a user name without an account: the one with the highest
+/// hash of both names (rendezvous hashing). If another account is created or dropped, the result changes for
+/// few names only.
 fn decoy<'c>(catalog: &'c Catalog, user: &str) -> Option<&'c cohort_catalog::Account> {
     let users = catalog.accounts.values().filter(|account| !account.is_role);
     let fit = |account: &&Arc<cohort_catalog::Account>| {
@@ -80,7 +81,7 @@ fn decoy<'c>(catalog: &'c Catalog, user: &str) -> Option<&'c cohort_catalog::Acc
             hash = part.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME));
             hash = (hash ^ 0xff).wrapping_mul(FNV_PRIME);
         }
-        // The last bytes reach all bits.
+        // Mixes the last bytes into all bits.
         (hash ^ hash >> 29).wrapping_mul(FNV_PRIME).rotate_left(31)
     };
     users.max_by_key(fit).map(|account| &**account)
@@ -100,23 +101,23 @@ impl CatalogAccounts {
     }
 }
 
-/// Orders the accounts that fit a client, as MariaDB does: the greatest lets it in. The host decides first,
-/// then a named user comes before the anonymous one, and of equal ones the host that sorts last, which puts
-/// `localhost` before addresses.
+/// Returns the sort key of the accounts that match a client. As in MariaDB, the greatest is used: the host
+/// decides first, then a named user precedes the anonymous one. Among equals, the host that sorts last wins,
+/// which prefers `localhost` to addresses.
 fn precedence(name: &(String, String)) -> (Specificity, bool, &str) {
     let (user, host) = name;
     (Specificity::of(host), !user.is_empty(), host)
 }
 
-/// How few hosts a pattern fits; variants and their fields from the widest to the narrowest. What counts down
-/// is reversed.
+/// Specificity of a host pattern. Variants and fields are ordered from the widest to the narrowest; `Reverse`
+/// marks counts of which fewer is more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Specificity {
     /// A pattern with `%`.
     AnyLength {
-        /// Of the shortest host that it fits.
+        /// Length of the shortest matching host.
         length: usize,
-        /// Runs of `%`.
+        /// Number of runs of `%`.
         gaps: Reverse<usize>,
         /// Number of `_`.
         blanks: Reverse<usize>,
@@ -124,7 +125,7 @@ enum Specificity {
     },
     /// A pattern with `_` only.
     OneLength { blanks: Reverse<usize>, first_wildcard: Reverse<usize> },
-    /// No wildcards. A network is as good as a host, however large it is.
+    /// No wildcards. A network counts like a host, whatever its size.
     Literal,
 }
 
@@ -137,28 +138,29 @@ impl Specificity {
         if percents == 0 {
             return Specificity::OneLength { blanks: Reverse(blanks), first_wildcard };
         }
-        // A run begins where a `%` follows none.
+        // A `%` that does not follow another one begins a run.
         let gaps = percents - pattern.as_bytes().windows(2).filter(|pair| *pair == b"%%").count();
         let length = pattern.len() - percents;
         Specificity::AnyLength { length, gaps: Reverse(gaps), blanks: Reverse(blanks), first_wildcard }
     }
 }
 
-/// `address/mask`, both as four numbers. A mask of zeros makes no network, as in MariaDB.
+/// Parses `address/mask`, both as dotted IPv4 numbers. As in MariaDB, a zero mask is not a network.
 fn network(pattern: &str) -> Option<(u32, u32)> {
     let (address, mask) = pattern.split_once('/')?;
     let bits = |text: &str| text.parse::<Ipv4Addr>().ok().map(u32::from);
     Some((bits(address)?, bits(mask).filter(|mask| *mask != 0)?))
 }
 
-/// LIKE without escapes, any case; or an address of a network.
+/// Matches a host: LIKE without escapes and ignoring case, or an address in a network.
 fn host_matches(pattern: &str, host: &str) -> bool {
     if let Some((network, mask)) = network(pattern) {
         return host.parse::<Ipv4Addr>().is_ok_and(|address| u32::from(address) & mask == network);
     }
     let (pattern, host) = (pattern.as_bytes(), host.as_bytes());
     let (mut p, mut h) = (0, 0);
-    // Behind the last `%`, and how far it reaches: only it is ever tried again with more.
+    // Position after the last `%`, and the end of its current match. Only the last `%` ever needs to
+    // backtrack.
     let mut last: Option<(usize, usize)> = None;
     while h < host.len() {
         match pattern.get(p) {
@@ -199,7 +201,8 @@ mod tests {
         assert!(!host_matches("0.0.0.0/0.0.0.0", "10.1.2.3"));
     }
 
-    /// The order in which MariaDB 10.11 chose for user `ho` from 127.0.0.1, each account tried against each.
+    /// The order in which MariaDB 10.11 chose for user `ho` from 127.0.0.1. Each account was tested against
+    /// each other one.
     const ORDER: &[(&str, &str)] = &[
         ("ho", "localhost"),
         ("ho", "127.0.0.1/255.255.255.255"),

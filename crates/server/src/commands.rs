@@ -1,4 +1,4 @@
-//! Commands to calls of the session.
+//! Dispatch of protocol commands to the session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use crate::cursor::{CursorSink, CursorSpace};
 use crate::drain::{Incoming, SocketDrain};
 use crate::login;
 
-/// After so many a connection changes its user no more: nobody tries passwords in this way.
+/// Refused COM_CHANGE_USER commands after which the connection may not change its user any more, to prevent
+/// password guessing.
 const REFUSED_CHANGES_MAX: u32 = 3;
 
 /// Runs one command of a client that has logged in.
@@ -76,7 +77,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
     let mut drain =
         SocketDrain { connection, hold: &hold, timeout: Duration::from_secs(settings.write_s_max), incoming };
     let encoding = ResultEncoding { capabilities: *capabilities, results: settings.results };
-    // A long command took several packets.
+    // A long command takes several packets: the reply continues after the last one.
     let sequence = packet.sequence.wrapping_add(1);
     let mut writer = ResultWriter::new(out, sequence, encoding, RowFormat::Text, &mut drain);
     let command = match Command::decode(input.payload(packet)) {
@@ -128,7 +129,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         }
         Command::StmtSendLongData { statement, param, data } => {
             shared.status.count(Counter::ComStmtSendLongData);
-            // Not answered; the next execution fails if something was not taken.
+            // There is no reply. The next execution fails if data was refused.
             if let Some((_, found)) = prepared.find(statement) {
                 found.params.add_long_data(param, data, settings.packet_bytes_max, session.memory());
             }
@@ -162,7 +163,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         }
         Command::BinlogDump(request) => match dump_request(connection, session, &request) {
             Ok(request) => {
-                // What the session's variables asked for shows in the stream (I5).
+                // The stream depends on the session's variables, so wait until their values may be seen (I5).
                 writer.drain();
                 *dump = Some(request);
                 return After::Dump;
@@ -176,7 +177,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         other => simple(connection, session, &other, &mut writer),
     }
     let hold = hold.until();
-    // What came behind a file.
+    // Bytes that followed the file of LOAD DATA LOCAL.
     let rest = drain.incoming.bytes.take_rest();
     if !rest.is_empty() {
         input.extend(&rest);
@@ -187,7 +188,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
     if hold > shared.backend.acknowledged() { After::Hold(hold) } else { After::Send }
 }
 
-/// Commands that need nothing but the session.
+/// Runs commands that need only the session.
 fn simple(
     connection: &Arc<Connection>,
     session: &mut dyn Session,
@@ -263,7 +264,7 @@ fn simple(
     }
 }
 
-/// COM_BINLOG_DUMP: what is wanted, if it may be.
+/// COM_BINLOG_DUMP: checks the request and returns it.
 fn dump_request(
     connection: &Connection,
     session: &mut dyn Session,
@@ -281,7 +282,7 @@ fn dump_request(
     Ok(request)
 }
 
-/// COM_REFRESH: a FLUSH statement for each bit, and the answer of the last or of the one that failed.
+/// COM_REFRESH: runs a FLUSH statement for each bit. Replies with the first error, or with OK.
 fn refresh(session: &mut dyn Session, bits: u8, writer: &mut ResultWriter<'_>) {
     for (bit, what) in [(1, "PRIVILEGES"), (2, "BINARY LOGS"), (4, "TABLES"), (16, "STATUS")] {
         if bits & bit != 0 {
@@ -295,7 +296,7 @@ fn refresh(session: &mut dyn Session, bits: u8, writer: &mut ResultWriter<'_>) {
     ok(session, writer);
 }
 
-/// Keeps the error of a statement whose other answers nobody wants.
+/// A sink that keeps only the error of a statement.
 pub(crate) struct OnlyError(pub Option<SqlError>);
 
 impl ResultSink for OnlyError {
@@ -400,10 +401,10 @@ fn fetch(
     }
 }
 
-/// Types of the parameters come with the rows.
+/// Flag: the types of the parameters precede the rows.
 const BULK_TYPES: u16 = 128;
 
-/// Whether the client has said that it knows COM_STMT_BULK_EXECUTE, and asks for nothing newer.
+/// Returns whether the client supports COM_STMT_BULK_EXECUTE and sets no unknown flag.
 fn may_bulk(capabilities: Capabilities, flags: u16) -> bool {
     capabilities.has(Capabilities::BULK_OPERATIONS) && flags & !BULK_TYPES == 0
 }
@@ -441,5 +442,5 @@ fn malformed() -> SqlError {
     SqlError::new(ErrorCode::MalformedPacket, "Malformed communication packet")
 }
 
-// The bit tells clients of MariaDB from those of MySQL; kept here so that it is not offered by accident.
+// The bit distinguishes MariaDB clients from MySQL clients. This check prevents offering it by accident.
 const _: () = assert!(!Capabilities::SERVER.has(Capabilities::MYSQL));

@@ -1,26 +1,27 @@
-//! One connection: socket, buffers, session, and the rules of who works on it.
+//! One connection: socket, buffers, session, and the rules for the threads that use it.
 //!
 //! # Concepts
 //! The *owner* is the thread that moved [`Ownership`] to Running. It holds the lock of [`Inner`] while it
 //! works. Other threads wait for that lock only briefly, or for a running statement.
 //!
-//! # A request's way
+//! # Path of a request
 //! ```text
-//! event -> take -> read -> packet -> command -> answer in `out`
-//!   acknowledged already:  release, send (idle before send: the client's next request finds nobody at work)
-//!   to be held:         park, register with the commit path, lead a flush; the publisher sends
+//! event -> take -> read -> packet -> command -> reply in `out`
+//!   already acknowledged:  release, send (idle before send: no owner when the client's next request arrives)
+//!   not acknowledged yet:  park, register with the commit path, lead a flush; the publisher sends
 //! ```
-//! The answer is sent with the lock of `inner` held, so a worker that gets the next event waits until it has
-//! left.
+//! The reply is sent while the lock of `inner` is held, so a worker that receives the next event waits until
+//! the reply has been sent.
 //!
 //! # Invariants
-//! - Bytes in `out` leave only when everything they depend on is hardened and published (I4, I5): after a
-//!   command that has to be held nothing is sent and no further command starts until [`Wake::acknowledged`].
-//! - Edge-triggered events come once: an owner reads until a short read, and a worker that is told of an
-//!   event while the connection is owned leaves a mark that `release` answers.
+//! - Bytes in `out` are sent only when everything they depend on is durable and published (I4, I5): after a
+//!   command whose reply is held back, nothing is sent and no further command starts until
+//!   [`Wake::acknowledged`].
+//! - Edge-triggered events are reported once. An owner reads until a short read. A worker that receives an
+//!   event of an owned connection leaves a mark, which `release` reports to the owner.
 //!
 //! # On failure
-//! A broken socket or protocol error closes the connection: the session is dropped, which rolls back.
+//! A broken socket or a protocol error closes the connection. The session is dropped, which rolls back.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -55,23 +56,23 @@ use crate::{commands, dump, machine};
 /// Memory that an idle connection keeps.
 const OUT_BYTES_KEPT: usize = 16 << 10;
 const INPUT_BYTES_KEPT: usize = 4 << 10;
-/// What is buffered up to here is not charged to the session.
+/// Buffered input up to this size is not charged to the session.
 const INPUT_BYTES_UNCHARGED: usize = 256 << 10;
-/// The largest packet of a client that has not logged in.
+/// Maximum packet size before login.
 const LOGIN_BYTES_MAX: usize = 128 << 10;
-/// The most that a compressed frame can hold.
+/// Maximum payload of a compressed frame.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 24;
 
-/// Where the client is.
+/// Address of the client.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
-    /// What accounts are matched with: `localhost` or the address.
+    /// Host name that accounts are matched with: `localhost` or the address.
     pub host: String,
-    /// The address of a client over TCP; accounts are matched with it too.
+    /// Address of a client over TCP. Accounts are matched with it, too.
     pub address: Option<String>,
-    /// What its half-open connections are counted by.
+    /// Network that its half-open connections are counted for.
     pub origin: Origin,
-    /// What the process list shows.
+    /// Text in the process list.
     pub shown: String,
 }
 
@@ -83,21 +84,21 @@ pub(crate) struct Connection {
     owner: Ownership,
     /// Monotonic milliseconds after which an idle connection is closed.
     deadline_ms: AtomicU64,
-    /// The end of the input was told by an event, which comes once.
+    /// An event reported the end of the input. It is reported only once.
     has_ended: AtomicBool,
     /// The socket was shut down.
     dead: AtomicBool,
-    /// Its client has sent something.
+    /// Input of the client was read. Set only before login.
     heard: AtomicBool,
-    /// Somebody has logged in.
+    /// A user has logged in.
     entered: AtomicBool,
     /// KILL was used.
     killed: AtomicBool,
-    /// A dump thread owns it.
+    /// A dump thread owns the connection.
     dumping: AtomicBool,
-    /// Its statement waits for the client to take or send something.
+    /// The statement waits for the client to receive or send something.
     awaits_client: AtomicBool,
-    /// Bytes go through `compressor`; set once, by the owner.
+    /// Bytes pass through `compressor`. Set once, by the owner.
     compressed: AtomicBool,
     /// Used by the owner only.
     compressor: Mutex<Compressor>,
@@ -105,58 +106,58 @@ pub(crate) struct Connection {
     pub inner: Mutex<Inner>,
 }
 
-/// A prepared statement of the client's.
+/// A prepared statement of the client.
 pub(crate) struct ClientStatement {
     pub params: StatementParams,
     pub cursor: Option<Cursor>,
 }
 
-/// What the owner works with.
+/// State of a connection that its owner uses.
 pub(crate) struct Inner {
     pub input: InputBuffer,
-    /// What a long packet takes, charged to the session.
+    /// Memory of a long packet, charged to the session.
     input_memory: Option<Reservation>,
-    /// Answers; the first `sent` bytes have left.
+    /// Replies. The first `sent` bytes have been sent.
     pub out: Vec<u8>,
     sent: usize,
-    /// `out` holds bytes as they go over the wire: nothing is added before they have left.
+    /// `out` holds bytes in their final form on the wire. Nothing is added before they have been sent.
     is_packed: bool,
-    /// What comes, with the compressed protocol, goes through it.
+    /// Decompressor for the input, with the compressed protocol.
     pub unpack: Option<Decompressor>,
-    /// The last read took all there was.
+    /// The last read took all input that was there.
     drained: bool,
-    /// To be closed when `out` has left.
+    /// The connection closes when `out` has been sent.
     pub closing: bool,
-    /// Changes of user that were refused.
+    /// Number of COM_CHANGE_USER commands that were refused.
     pub refused_changes: u32,
     pub capabilities: Capabilities,
     pub stage: Stage,
-    /// What the peers of TLS have agreed on; set with the login.
+    /// Result of the TLS negotiation; set at login.
     pub encryption: Option<Encryption>,
-    /// None until somebody has logged in.
+    /// `None` until a user has logged in.
     pub session: Option<Box<dyn Session>>,
-    /// The client's place among max_connections; as long as the session.
+    /// The client's place among max_connections. Lives as long as the session.
     pub place: Option<Place>,
     pub statements: HashMap<u32, ClientStatement>,
     pub cursor_files: cursor::Files,
-    /// What `u32::MAX` means in COM_STMT_EXECUTE.
+    /// The statement that `u32::MAX` refers to in COM_STMT_EXECUTE.
     pub last_prepared: u32,
-    /// epoll was asked for room for output.
+    /// epoll was asked to report space for output.
     wants_room: bool,
-    /// COM_BINLOG_DUMP came: the connection is to become a replica's.
+    /// COM_BINLOG_DUMP was received: the connection becomes a replica's.
     pub dump: Option<DumpRequest>,
-    /// COM_QUIT: the end of the socket is no abort.
+    /// COM_QUIT was received: the end of the input does not count as an abort.
     pub has_quit: bool,
 }
 
-/// What to do after a packet.
+/// The step after a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// The answer, if any, may go.
+    /// The reply, if any, may be sent.
     Send,
-    /// The answer waits until this may be acknowledged.
+    /// The reply waits until this sequence number may be acknowledged.
     Hold(CommitSeq),
-    /// The connection gets a thread of its own, which sends the binary log.
+    /// The connection gets its own thread, which sends the binary log.
     Dump,
 }
 
@@ -167,7 +168,8 @@ enum Flushed {
 }
 
 impl Connection {
-    /// A connection that has just been accepted; its greeting is in `inner.out`. The caller owns it.
+    /// Creates a connection that has just been accepted, with its greeting in `inner.out`. The caller owns
+    /// it.
     pub fn new(
         id: ConnectionId,
         token: u64,
@@ -227,56 +229,56 @@ impl Connection {
         self.wire.fd()
     }
 
-    /// An event came: true if the caller is to serve the connection.
+    /// Records an event. Returns true if the caller must serve the connection.
     pub fn take(&self) -> bool {
         self.owner.take()
     }
 
-    /// No byte will come after those that have: set before [`Connection::take`], so that the owner reads to
-    /// the end.
+    /// Records that the peer has closed its side: no more input will arrive. Call it before
+    /// [`Connection::take`], so that the owner reads to the end.
     pub fn note_end(&self) {
         self.has_ended.store(true, Ordering::Release);
     }
 
-    /// Whether the socket was shut down.
+    /// Returns whether the socket was shut down.
     pub fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed)
     }
 
-    /// Whether nobody is at work on it. Only a hint.
+    /// Returns whether the connection has no owner. Only a hint.
     pub fn is_idle(&self) -> bool {
         self.owner.is_idle()
     }
 
-    /// Whether its client has sent nothing yet, as far as anybody has read.
+    /// Returns whether no input of the client was read yet. Tracked only before login.
     pub fn is_silent(&self) -> bool {
         !self.heard.load(Ordering::Relaxed)
     }
 
-    /// Whether its client has sent something that nobody has read.
+    /// Returns whether there is unread input.
     pub fn has_unread(&self) -> bool {
         self.wire.has_unread()
     }
 
-    /// Whether somebody has logged in.
+    /// Returns whether a user has logged in.
     pub fn has_entered(&self) -> bool {
         self.entered.load(Ordering::Relaxed)
     }
 
-    /// Somebody has logged in.
+    /// Records that a user has logged in.
     pub fn note_entered(&self) {
         self.entered.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the connection from any thread: the owner, or the event that follows, closes it.
+    /// Ends the connection from any thread. The owner, or the worker that receives the next event, closes it.
     pub fn disconnect(&self) {
         self.dead.store(true, Ordering::Relaxed);
         self.wire.shut_down();
     }
 
-    /// Ends a connection that has not logged in, for another to take its slot. The accepting thread does it
-    /// itself: workers may have much to do, and the slot is wanted now. False if a worker is logging it in,
-    /// or has.
+    /// Closes a connection that has not logged in, to free its slot for another. The accepting thread does it
+    /// itself, because workers may be busy and the slot is needed now. Returns false if a worker is logging
+    /// it in, or has done so.
     pub fn give_way(self: &Arc<Self>) -> bool {
         if !self.take() {
             return false;
@@ -285,13 +287,13 @@ impl Connection {
             self.shared.serve_later(Arc::clone(self));
             return false;
         }
-        // An owner that went idle holds it until its answer has left: that does not block.
+        // An owner that went idle holds the lock until its reply has been sent. That does not block.
         self.close(self.inner.lock());
         true
     }
 
-    /// KILL: a connection that is idle, or whose statement waits for the client, ends now; a busy one after
-    /// its statement, whose error the client still gets.
+    /// KILL: ends the connection now if it is idle or its statement waits for the client. A busy connection
+    /// ends after its statement, whose error the client still receives.
     pub fn kill(&self) {
         self.killed.store(true, Ordering::SeqCst);
         let may_end = [&self.dumping, &self.awaits_client];
@@ -300,13 +302,13 @@ impl Connection {
         }
     }
 
-    /// Whether it is to end after its statement.
+    /// Returns whether the connection must end after its statement.
     pub fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Relaxed)
     }
 
-    /// Closes the connection if it has idled for too long, or was killed between `kill`'s look and its
-    /// idleness; ends a statement that nobody misses when its client has gone.
+    /// Closes the connection if it has been idle for too long, or if it was killed between `kill`'s check and
+    /// becoming idle. Ends a statement that may be abandoned if its client has disconnected.
     pub fn sweep(&self, now_ms: u64) {
         let due = now_ms >= self.deadline_ms.load(Ordering::Relaxed) || self.killed.load(Ordering::Relaxed);
         if !self.owner.is_idle() {
@@ -317,7 +319,7 @@ impl Connection {
         }
     }
 
-    /// What follows the answer in `out` is compressed, in both directions.
+    /// Compresses everything after the reply in `out`, in both directions.
     pub fn compress_from_here(&self, inner: &mut Inner) {
         inner.is_packed = true;
         inner.unpack = Some(Decompressor::default());
@@ -328,12 +330,12 @@ impl Connection {
         self.compressed.load(Ordering::Relaxed)
     }
 
-    /// The next compressed frame has this number.
+    /// Sets the number of the next compressed frame.
     pub fn count_frames_from(&self, sequence: u8) {
         self.compressor.lock().set_sequence(sequence);
     }
 
-    /// The bytes as they go over the wire. Each is to be packed once.
+    /// Returns the bytes in their form on the wire. Each byte must be passed once, in order.
     pub fn packed<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.is_compressed() {
             return Cow::Borrowed(bytes);
@@ -343,21 +345,21 @@ impl Connection {
         Cow::Owned(out)
     }
 
-    /// Sends some bytes; 0 if there is no room.
+    /// Sends some of the bytes. Returns 0 if the socket is full.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         let sent = self.wire.send(bytes)?;
         self.shared.status.add(Counter::BytesSent, sent as u64);
         Ok(sent)
     }
 
-    /// Everything is encrypted from now on, beginning with what has come already and is no packet yet.
+    /// Encrypts everything from now on, beginning with the received bytes that are not part of a packet yet.
     pub fn encrypt(&self, inner: &mut Inner, stream: TlsStream) {
         self.wire.encrypt(stream);
-        // The handshake may have begun with the bytes that the stream was given.
+        // The bytes that the stream was given may contain the beginning of the handshake.
         inner.drained = false;
     }
 
-    /// Whom the system knows the client's process as; of the Unix socket only.
+    /// Returns the operating system's user of the client process. Unix socket only.
     pub fn system_user(&self) -> Option<String> {
         self.peer.address.is_none().then(|| machine::user_of_peer(self.fd())).flatten()
     }
@@ -366,36 +368,37 @@ impl Connection {
         self.wire.is_encrypted()
     }
 
-    /// What is known of TLS, if there is any.
+    /// Calls `look` with the TLS stream. Returns `None` without TLS.
     pub fn with_tls<R>(&self, look: impl FnOnce(&TlsStream) -> R) -> Option<R> {
         self.wire.with_tls(look)
     }
 
-    /// Blocks until there is room for output; false after the timeout, and if the connection was killed.
+    /// Blocks until the socket accepts output. Returns false after the timeout or if the connection was
+    /// killed.
     pub fn wait_writable(&self, timeout: Duration) -> bool {
         self.await_client(|| wait_writable(self.fd(), timeout))
     }
 
-    /// Blocks until something has come; false after the timeout, and if the connection was killed.
+    /// Blocks until input arrives. Returns false after the timeout or if the connection was killed.
     pub fn wait_readable(&self, timeout: Duration) -> bool {
         self.await_client(|| wait_readable(self.fd(), timeout))
     }
 
     fn await_client(&self, wait: impl FnOnce() -> io::Result<bool>) -> bool {
         self.awaits_client.store(true, Ordering::SeqCst);
-        // `kill` either is seen here or sees that the client is awaited, and ends the wait.
+        // Either this check sees the KILL, or `kill` sees `awaits_client` and ends the wait.
         let has_come = !self.killed.load(Ordering::SeqCst) && wait().unwrap_or(false);
         self.awaits_client.store(false, Ordering::SeqCst);
         has_come
     }
 
-    /// Sends the greeting and leaves the connection to the workers: the accepting thread reads nothing,
-    /// because statements may come with the login.
+    /// Sends the greeting and leaves the connection to the workers. The accepting thread reads nothing,
+    /// because statements may arrive together with the login.
     pub fn greet(self: &Arc<Self>) {
         let mut inner = self.inner.lock();
-        // A new socket has room for it.
+        // The send buffer of a new socket is large enough.
         let Flushed::Done = self.flush(&mut inner) else { return self.close(inner) };
-        // Idle first: registering tells of what has come already.
+        // Idle first: registering reports input that has already arrived.
         self.owner.release();
         if let Err(error) = self.shared.epoll.add(self.fd(), self.token, Interest::Input) {
             self.shared.log.error(format_args!("Cannot watch a connection: {error}"));
@@ -403,11 +406,11 @@ impl Connection {
         }
     }
 
-    /// The owner's work: until there is nothing to do, the connection is parked or closed. The caller sees to
-    /// it that what was ordered is led.
+    /// Serves the connection until there is nothing to do, or it is parked or closed. Called by the owner.
+    /// The caller makes sure that ordered transactions get a leader.
     pub fn serve(self: &Arc<Self>, scratch: &mut [u8]) {
         let mut inner = self.inner.lock();
-        // An event came: there may be something to read, whatever was known before.
+        // An event arrived: there may be input, whatever was known before.
         inner.drained = false;
         loop {
             if inner.unsent() || self.wire.has_unsent() {
@@ -447,7 +450,7 @@ impl Connection {
         }
     }
 
-    /// Answers one packet. `None`: the connection is no longer the caller's.
+    /// Replies to one packet. Returns `None` if the caller no longer owns the connection.
     fn answer<'a>(
         self: &'a Arc<Self>,
         mut inner: MutexGuard<'a, Inner>,
@@ -473,7 +476,8 @@ impl Connection {
         if is_left {
             return None;
         }
-        // What the command ordered, also of others, does not wait for the commands after it.
+        // Transactions that the command ordered, including those of others, do not wait for the next
+        // commands.
         self.shared.backend.lead_later();
         Some(inner)
     }
@@ -481,31 +485,31 @@ impl Connection {
     /// Gives the connection to a thread that sends the binary log.
     fn become_replica(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
         self.shared.epoll.remove(self.fd());
-        // An idle deadline from before must not cut a replica.
+        // The previous idle deadline must not end a replica's connection.
         self.set_deadline(u64::MAX);
         self.dumping.store(true, Ordering::SeqCst);
         if self.killed.load(Ordering::SeqCst) {
             return self.close(inner);
         }
-        // The thread waits for the lock.
+        // The new thread waits for the lock.
         if let Err(error) = dump::start(Arc::clone(self)) {
             let error =
                 SqlError::new(ErrorCode::CantCreateThread, format!("Can't create a new thread ({error})"));
             write_error(&mut inner.out, &mut 1, &error);
-            // Told or not, the connection ends.
+            // The connection ends, whether or not the error can be sent.
             let _ = self.send(&self.packed(&inner.out));
             self.close(inner);
         }
     }
 
-    /// Reads what has come; for a dump's listener.
+    /// Reads the available input. Used by the listener thread of a dump.
     pub fn receive(&self, scratch: &mut [u8]) -> io::Result<Received> {
         let received = self.wire.receive(scratch)?;
         self.shared.status.add(Counter::BytesReceived, received.bytes as u64);
         Ok(received)
     }
 
-    /// TLS that cannot be agreed on leaves no trace with the client's user: the error log tells why.
+    /// Logs the cause of a failed TLS negotiation, because the client's user may not see it.
     fn note_broken(&self, inner: &Inner, error: &io::Error) {
         if error.kind() == ErrorKind::InvalidData && inner.session.is_none() {
             let (id, peer) = (self.id, &self.peer.shown);
@@ -513,16 +517,17 @@ impl Connection {
         }
     }
 
-    /// The usual end of a request: idle first, then send. False if the caller still owns the connection.
+    /// Ends a request in the usual way: idle first, then send. Returns false if the caller still owns the
+    /// connection.
     fn send_idle(&self, inner: &mut Inner) -> bool {
         if !self.rest(inner) {
             inner.drained = false;
             return false;
         }
-        // The lock is held: no other thread touches `inner`.
+        // The lock is held, so no other thread uses `inner`.
         match self.flush(inner) {
             Flushed::Done => true,
-            // epoll was asked for room; the next event sends the rest.
+            // epoll was asked to report space. The worker that receives the event sends the rest.
             Flushed::Blocked => true,
             Flushed::Gone => {
                 self.disconnect();
@@ -531,8 +536,8 @@ impl Connection {
         }
     }
 
-    /// Leaves the answer to the thread that publishes `seq`. False: that has happened, the caller still owns
-    /// the connection.
+    /// Leaves the reply to the thread that publishes `seq`. Returns false if that has already happened: the
+    /// caller still owns the connection.
     fn park(self: &Arc<Self>, seq: CommitSeq) -> bool {
         let backend = &self.shared.backend;
         self.owner.park();
@@ -545,15 +550,15 @@ impl Connection {
         false
     }
 
-    /// Nothing to do: idle, with the deadline and the memory of an idle connection. False if an event came
-    /// meanwhile.
+    /// Makes the connection idle, with the deadline and memory of an idle connection. Returns false if an
+    /// event arrived in the meantime.
     fn rest(&self, inner: &mut Inner) -> bool {
         if inner.input.is_empty() {
             inner.input.shrink(INPUT_BYTES_KEPT);
             inner.input_memory = None;
         }
         let idle_s = match (&inner.session, inner.input.is_empty()) {
-            // The handshake's deadline stands.
+            // The deadline of the handshake stays in force.
             (None, _) => None,
             (Some(_), false) => Some(self.shared.globals.uint(cohort_config::VarId::NetReadTimeout)),
             (Some(session), true) => Some(session.settings().idle_s_max),
@@ -564,7 +569,7 @@ impl Connection {
         self.owner.release() == Events::None
     }
 
-    /// Closes the connection when it has idled for this long.
+    /// Sets the time after which the idle connection is closed.
     pub fn set_deadline(&self, idle_s: u64) {
         let deadline = self.shared.now_ms().saturating_add(idle_s.saturating_mul(1000));
         self.deadline_ms.store(deadline, Ordering::Relaxed);
@@ -605,20 +610,20 @@ impl Connection {
             return Flushed::Blocked;
         }
         inner.wants_room = true;
-        // Told at once if there is room meanwhile.
+        // If there is space by now, epoll reports it at once.
         match self.shared.epoll.change(self.fd(), self.token, Interest::InputAndOutput) {
             Ok(()) => Flushed::Blocked,
             Err(_) => Flushed::Gone,
         }
     }
 
-    /// Reads once. False at the end of the stream.
+    /// Reads once. Returns false at the end of the stream.
     fn read(&self, inner: &mut Inner, scratch: &mut [u8]) -> io::Result<bool> {
         match self.receive(scratch) {
             Ok(Received { bytes: 0, .. }) => Ok(false),
             Ok(Received { bytes, is_all }) => {
                 self.take_bytes(inner, &scratch[..bytes]);
-                // What comes after all of it is a new event. But the end may have come with these bytes.
+                // Later input raises a new event, but the end may have arrived together with these bytes.
                 inner.drained = is_all && !self.has_ended.load(Ordering::Acquire);
                 Ok(true)
             }
@@ -646,7 +651,7 @@ impl Connection {
             Ok(Some(sequence)) => self.count_frames_from(sequence.wrapping_add(1)),
             Ok(None) => {}
             Err(error) => {
-                // The number of the packet that is too long counts, not that of its first part.
+                // Reply with the number of the packet that is too long, not with that of its first part.
                 let limit = inner.packet_bytes_max().saturating_sub(1);
                 let _ = inner.input.next(limit);
                 if let Some(unpack) = &inner.unpack {
@@ -660,7 +665,7 @@ impl Connection {
         }
     }
 
-    /// The end. The caller owns the connection.
+    /// Closes the connection. The caller owns it.
     pub fn close(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
         self.owner.close();
         let status = &self.shared.status;
@@ -681,15 +686,15 @@ impl Connection {
             source.forget(self.id);
         }
         self.shared.epoll.remove(self.fd());
-        // Before the client learns of the end: it may come again at once. The place after the slot: a session
-        // that ends must not count as one that has not logged in.
+        // Free the slot before the client notices the end, because it may reconnect at once. Free the place
+        // after the slot: an ending session must not count as half-open.
         self.shared.forget(self);
         drop(place);
         self.wire.say_goodbye();
         self.disconnect();
     }
 
-    /// Closes after a panic in `serve`: the lock is free, the state unknown.
+    /// Closes the connection after a panic in `serve`: the lock is free, the state unknown.
     pub fn abandon(self: &Arc<Self>) {
         let inner = self.inner.lock();
         self.close(inner);
@@ -704,7 +709,7 @@ impl Wake for Connection {
         if !more && !self.is_dead() && self.send_idle(&mut inner) {
             return;
         }
-        // The rest is a worker's: this thread publishes.
+        // This thread publishes, so it leaves further work to a worker.
         inner.drained = false;
         if let Flushed::Gone = self.flush(&mut inner) {
             self.disconnect();
@@ -731,7 +736,7 @@ impl Inner {
         }
     }
 
-    /// Tells the client what is wrong with its bytes; then the connection is closed.
+    /// Replies with the client's protocol error, and closes the connection afterwards.
     fn refuse(&mut self, error: PacketError) {
         let error = match error {
             PacketError::TooLarge => SqlError::new(
@@ -754,7 +759,7 @@ impl Inner {
         self.closing = true;
     }
 
-    /// Charges what waits to become a packet to the session. Short packets cost nothing.
+    /// Charges incomplete packets to the session. Short packets are free.
     fn charge_input(&mut self) -> Result<(), SqlError> {
         let bytes = self.input.capacity();
         if bytes <= INPUT_BYTES_UNCHARGED && self.input_memory.is_none() {

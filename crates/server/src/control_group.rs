@@ -1,24 +1,24 @@
-//! The memory that the control group of the process may use.
+//! Memory limit of the process's control group (cgroup).
 //!
-//! A process is in one group of each hierarchy, and a group's ancestors limit it, too. `/proc/self/cgroup`
-//! names the groups, `/proc/self/mountinfo` says where hierarchies are mounted, and from which group on: in a
-//! container the mount may begin with the container's own group. Version 2 has one hierarchy for all
-//! resources, version 1 one of its own for memory; a machine may have both mounted.
+//! A process is in one group of each hierarchy, and the ancestors of a group limit it, too.
+//! `/proc/self/cgroup` names the groups. `/proc/self/mountinfo` lists where the hierarchies are mounted, and
+//! with which root: in a container the mount may begin at the container's own group. Version 2 has one
+//! hierarchy for all resources; version 1 has a separate one for memory. A machine may have both mounted.
 
 use std::path::{Path, PathBuf};
 
-/// The content of a file; `None`: it cannot be read.
+/// Reads a file. Returns `None` if it cannot be read.
 pub(crate) type ReadFile<'r> = &'r dyn Fn(&Path) -> Option<String>;
 
 /// A mounted hierarchy that may limit memory.
 struct Mount {
-    /// The group that is seen at the mount point.
+    /// The group that appears at the mount point.
     root: PathBuf,
     at: PathBuf,
     limit_file: &'static str,
 }
 
-/// The least limit of the process's groups and their ancestors; `None`: there is none.
+/// Returns the lowest limit of the process's groups and their ancestors, or `None` if there is none.
 pub(crate) fn memory_limit(read: ReadFile<'_>) -> Option<u64> {
     let groups = read(Path::new("/proc/self/cgroup"))?;
     let mounts = read(Path::new("/proc/self/mountinfo"))?;
@@ -32,7 +32,7 @@ pub(crate) fn memory_limit(read: ReadFile<'_>) -> Option<u64> {
 const LIMIT_V1: &str = "memory.limit_in_bytes";
 const LIMIT_V2: &str = "memory.max";
 
-/// Reads a line of `mountinfo`: `id parent device root mountpoint options .. - type source superoptions`.
+/// Parses a line of `mountinfo`: `id parent device root mountpoint options .. - type source superoptions`.
 fn mount_of(line: &str) -> Option<Mount> {
     let (place, kind) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
@@ -46,7 +46,7 @@ fn mount_of(line: &str) -> Option<Mount> {
     Some(Mount { root: root.into(), at: at.into(), limit_file })
 }
 
-/// Reads `\040` as a space, and its like.
+/// Decodes octal escapes like `\040` for a space.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -63,7 +63,7 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// The process's group in the hierarchy, from lines `number:controllers:path`.
+/// Returns the process's group in the hierarchy. Lines have the form `number:controllers:path`.
 fn group_of<'g>(groups: &'g str, limit_file: &str) -> Option<&'g str> {
     groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -76,9 +76,9 @@ fn group_of<'g>(groups: &'g str, limit_file: &str) -> Option<&'g str> {
     })
 }
 
-/// The least limit from the group up to the mount point.
+/// Returns the lowest limit from the group up to the mount point.
 fn limit_below(mount: &Mount, group: &str, read: ReadFile<'_>) -> Option<u64> {
-    // A group that lies outside of what is mounted is not seen: its mount point stands for it.
+    // If the group is outside of the mounted part, the mount point is used instead.
     let inner = Path::new(group).strip_prefix(&mount.root).unwrap_or(Path::new(""));
     let lowest = mount.at.join(inner);
     let seen = lowest.ancestors().take_while(|path| path.starts_with(&mount.at));

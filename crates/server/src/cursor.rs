@@ -1,23 +1,23 @@
-//! Cursors of the binary protocol: the rows of a prepared query, kept for COM_STMT_FETCH.
+//! Cursors of the binary protocol: the rows of a prepared query, stored for COM_STMT_FETCH.
 //!
 //! # Concepts
-//! A query that is executed with CURSOR_TYPE_READ_ONLY runs to its end, as in MariaDB: nothing of
-//! it waits for the client, neither a read view nor a lock. A [`CursorSink`] stands between the query and the
-//! connection's [`ResultWriter`]. It keeps the rows as they go over the wire, and sends the columns alone. Of
-//! statements without a cursor (the executor does not call `keep_rows` for them) it passes everything on.
+//! As in MariaDB, a query that is executed with CURSOR_TYPE_READ_ONLY runs to its end, so no read view or
+//! lock waits for the client. A [`CursorSink`] between the query and the connection's [`ResultWriter`] stores
+//! the rows, encoded for the wire, and sends only the columns. It passes through the results of statements
+//! without a cursor: the executor does not call `keep_rows` for them.
 //!
 //! # States
-//! A statement has no [`Cursor`], or an open one. A cursor closes when a fetch finds its end, when a fetch
-//! fails, when the statement is executed again, reset or closed, and with the connection. It outlives
-//! transactions and its tables.
+//! A statement has no [`Cursor`] or an open one. A cursor closes when a fetch reaches its end or fails, when
+//! the statement is executed again, reset or closed, and with the connection. It outlives transactions and
+//! its tables.
 //!
 //! # Memory
-//! Rows are charged to the session and lie in memory up to `tmp_memory_table_size`, then in a file
-//! in `tmpdir` without a name. A connection has at most [`FILES_MAX`] such files.
+//! Rows are charged to the session. They are kept in memory up to `tmp_memory_table_size`, and then spilled
+//! to an anonymous file in `tmpdir`. A connection has at most [`FILES_MAX`] such files.
 //!
 //! # Order (I4, I5)
-//! The answer that opens a cursor is held until what the rows show is acknowledged. A fetch that was sent
-//! before that answer had come is held in the same way.
+//! The reply that opens a cursor waits until everything that its rows show is acknowledged. A pipelined
+//! fetch, sent before that reply arrived, waits in the same way.
 
 use std::sync::Arc;
 
@@ -26,28 +26,28 @@ use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, ResultWriter, 
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, StoredColumns, Value};
 use cohort_vfs::SharedFile;
 
-/// Files of one connection's cursors.
+/// Maximum number of cursor files of one connection.
 const FILES_MAX: usize = 64;
 
-/// Bytes read from a file at once, if no row is longer.
+/// Size of one read from a file, unless a row is longer.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Before each row: how long it is.
+/// Size of the length that precedes each row.
 const HEADER_BYTES: usize = size_of::<u64>();
 
-/// The files of one connection's cursors: one reference more than there are.
+/// Reference count of a connection's cursor files: the strong count is the number of files plus one.
 pub(crate) type Files = Arc<()>;
 
-/// Where the rows of a cursor may lie.
+/// Memory budget and files for the rows of a cursor.
 pub(crate) struct CursorSpace<'s> {
-    /// What they are charged to, if anything.
+    /// The budget that the rows are charged to, if any.
     pub memory: Option<Arc<Budget>>,
     pub memory_bytes_max: usize,
     pub files: &'s Files,
     pub create: &'s dyn Fn() -> SqlResult<SharedFile>,
 }
 
-/// Rows, each behind its length: those of the file first, then those in memory.
+/// Rows, each preceded by its length: first those in the file, then those in memory.
 #[derive(Default)]
 struct KeptRows {
     file: Option<(SharedFile, Files)>,
@@ -87,7 +87,7 @@ impl KeptRows {
         self.charged.as_mut().map_or(Ok(()), |charged| Ok(charged.resize(bytes as u64)?))
     }
 
-    /// Moves what is in memory to the file.
+    /// Moves the rows in memory to the file.
     fn write(&mut self, space: &CursorSpace<'_>) -> SqlResult<()> {
         if self.file.is_none() {
             if Arc::strong_count(space.files) > FILES_MAX {
@@ -105,7 +105,7 @@ impl KeptRows {
         Ok(())
     }
 
-    /// No rows will come: one place for all, and no more memory than needed.
+    /// Completes the rows: all are in one place, and no unused memory is kept.
     fn finish(&mut self, space: &CursorSpace<'_>) -> SqlResult<()> {
         if self.file.is_some() {
             self.write(space)?;
@@ -118,15 +118,15 @@ impl KeptRows {
 /// An open cursor.
 pub(crate) struct Cursor {
     rows: KeptRows,
-    /// Of all bytes, those of rows that were fetched.
+    /// Number of bytes that were fetched, counted over all rows.
     passed: u64,
-    /// What was read of the file, from `passed` on.
+    /// Block read from the file, beginning at `passed`.
     block: Vec<u8>,
     block_passed: usize,
 }
 
 impl Cursor {
-    /// Sends at most `count` rows, unless `check` fails meanwhile; whether there may be more.
+    /// Sends up to `count` rows. Stops with an error if `check` fails. Returns whether there may be more.
     pub fn fetch(
         &mut self,
         count: u32,
@@ -195,11 +195,11 @@ fn read(file: &SharedFile, block: &mut Vec<u8>, offset: u64, bytes: usize) -> Sq
     Ok(())
 }
 
-/// Keeps the rows of a query, and passes on what any other statement answers.
+/// A sink that stores the rows of a query, and passes through the results of all other statements.
 pub(crate) struct CursorSink<'a, 'w> {
     writer: &'a mut ResultWriter<'w>,
     space: CursorSpace<'a>,
-    /// The columns and rows so far; None: this statement has no cursor.
+    /// The columns and rows so far; `None` if the statement has no cursor.
     open: Option<(Vec<ColumnMeta>, KeptRows)>,
     row: Vec<u8>,
     cursor: Option<Cursor>,
@@ -210,7 +210,7 @@ impl<'a, 'w> CursorSink<'a, 'w> {
         CursorSink { writer, space, open: None, row: Vec::new(), cursor: None }
     }
 
-    /// The cursor that was opened.
+    /// Returns the cursor, if one was opened.
     pub fn into_cursor(self) -> Option<Cursor> {
         self.cursor
     }
@@ -229,7 +229,7 @@ impl ResultSink for CursorSink<'_, '_> {
     fn start(&mut self, columns: &[ColumnMeta], head: ResultHead) {
         match &mut self.open {
             None => self.writer.start(columns, head),
-            // An error may come instead of the end.
+            // The columns are sent at the end, because an error may replace them.
             Some((kept, _)) => {
                 columns.clone_into(kept);
                 self.writer.expect(columns);
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    /// The payloads that `answer` writes.
+    /// Returns the payloads of the packets that `answer` writes.
     fn packets(answer: impl FnOnce(&mut ResultWriter<'_>)) -> Vec<Vec<u8>> {
         let (mut out, mut drain) = (Vec::new(), Nowhere);
         let encoding = ResultEncoding { capabilities: Capabilities::default(), results: None };
@@ -360,7 +360,7 @@ mod tests {
             Arc::strong_count(&self.files) - 1
         }
 
-        /// What becomes of a query with these rows.
+        /// Opens a cursor on these rows. Checks the reply, too.
         fn open(&self, rows: &[Vec<Value>], memory_bytes_max: usize) -> SqlResult<Cursor> {
             let mut outcome = None;
             let answer = packets(|writer| {
@@ -394,7 +394,7 @@ mod tests {
         }
     }
 
-    /// Rows of all lengths, and as they go over the wire.
+    /// Returns rows of all lengths, and the same rows encoded for the wire.
     fn rows() -> (Vec<Vec<Value>>, Vec<Vec<u8>>) {
         let lengths = (0..3000).map(|n| n % 250).chain([200_000, 1, BLOCK_BYTES, 0]);
         let rows: Vec<Vec<Value>> = lengths.map(|n| vec![Value::text("x".repeat(n))]).collect();

@@ -1,13 +1,14 @@
-//! The data directory: whose it is, and that only one process uses it.
+//! Data directory: recognises it, and makes sure that only one process uses it.
 //!
 //! ```text
 //! cohort.version   "cohort 1\n"; makes it a data directory
-//! cohort.lock      locked while a server runs; holds its process number
+//! cohort.lock      locked while a server runs; contains its process id
 //! log/ spill/ rocksdb/ catalog binlog.*
 //! ```
 //!
-//! A directory is made by `--initialize` only. A start that finds none, or an empty one, is refused: it may
-//! be where a volume is not mounted, and a server without data must not look like a healthy one.
+//! Only `--initialize` creates a data directory. A start with a missing or empty one is refused: it may be
+//! the mount point of a volume that is not mounted, and a server without data must not look like a healthy
+//! one.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -21,24 +22,24 @@ const VERSION_FILE_NEW: &str = "cohort.version.new";
 const LOCK_FILE: &str = "cohort.lock";
 const FORMAT: &str = "cohort 1";
 
-/// The data directory cannot be used; nothing in it was changed.
+/// The data directory cannot be used. Nothing in it was changed.
 #[derive(Debug)]
 pub enum DatadirError {
-    /// It cannot be read or made.
+    /// It cannot be read or created.
     Io(PathBuf, io::Error),
     /// It does not exist.
     Missing(PathBuf),
     /// It is empty.
     Empty(PathBuf),
-    /// It was to be made and has been before.
+    /// It should be initialized, but already is.
     Initialized(PathBuf),
-    /// It holds files of something else.
+    /// It contains other files.
     Foreign(PathBuf, String),
-    /// It holds files of MariaDB.
+    /// It contains MariaDB files.
     OfMariaDb(PathBuf),
-    /// It holds Cohort's files without the one that names their format.
+    /// It contains Cohort's files, but not the one that names their format.
     VersionLost(PathBuf),
-    /// It was made by another version.
+    /// It was created by another version.
     Version(PathBuf, String),
     /// Another process uses it.
     InUse(PathBuf, String),
@@ -97,30 +98,30 @@ impl fmt::Display for DatadirError {
 
 impl std::error::Error for DatadirError {}
 
-/// A data directory that was looked at and can be used.
+/// A data directory that was checked and can be used.
 #[derive(Debug)]
 pub struct Inspected {
     path: PathBuf,
 }
 
-/// A data directory that belongs to this process.
+/// A data directory that is locked by this process.
 #[derive(Debug)]
 pub struct Datadir {
     path: PathBuf,
-    /// Dropping it frees the directory.
+    /// Dropping it unlocks the directory.
     _lock: File,
 }
 
-/// What a path is found to be.
+/// State of a path.
 enum Found {
     Nothing,
-    /// A directory without anything in it that anybody would miss.
+    /// A directory that contains nothing of value.
     Empty,
     /// A data directory of this format.
     Own,
 }
 
-/// Looks at a data directory without changing anything.
+/// Checks a data directory without changing anything.
 pub fn inspect(path: &Path) -> Result<Inspected, DatadirError> {
     match look_at(path)? {
         Found::Own => Ok(Inspected { path: path.to_owned() }),
@@ -129,14 +130,14 @@ pub fn inspect(path: &Path) -> Result<Inspected, DatadirError> {
     }
 }
 
-/// Makes a data directory where there is none, or an empty one (`--initialize`).
+/// Creates a data directory (`--initialize`). The path must be missing or empty.
 pub fn initialize(path: &Path) -> Result<(), DatadirError> {
     look_for_nothing(path)?;
     let failed = |error| DatadirError::Io(path.to_owned(), error);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
     let path = fs::canonicalize(path).map_err(failed)?;
     let _lock = lock(&path)?;
-    // Another process may have been quicker.
+    // Another process may have been faster.
     look_for_nothing(&path)?;
     write_version(&path).map_err(|error| DatadirError::Io(path.clone(), error))
 }
@@ -163,7 +164,7 @@ fn look_at(path: &Path) -> Result<Found, DatadirError> {
     };
     for entry in entries {
         let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
-        // What file systems leave, and a making that was cut short.
+        // Files that file systems create, and those of an interrupted initialization.
         let is_nothing = matches!(name.as_str(), "lost+found" | LOCK_FILE | VERSION_FILE | VERSION_FILE_NEW);
         match &version {
             _ if is_nothing => {}
@@ -175,12 +176,12 @@ fn look_at(path: &Path) -> Result<Found, DatadirError> {
         Some(text) if !FORMAT.starts_with(text.trim()) => {
             Err(DatadirError::Version(path.to_owned(), text.trim().to_owned()))
         }
-        // Nothing, or the beginning of what was to be written.
+        // The version file is missing, or was written partially.
         _ => Ok(Found::Empty),
     }
 }
 
-/// Returns the error for a directory without a version that holds a file.
+/// Returns the error for a directory that contains a file but no version.
 fn stranger(path: &Path, file: String) -> DatadirError {
     let holds = |names: &[&str]| names.iter().all(|name| path.join(name).exists());
     match () {
@@ -191,9 +192,9 @@ fn stranger(path: &Path, file: String) -> DatadirError {
 }
 
 impl Inspected {
-    /// Takes the directory for this process.
+    /// Locks the directory for this process.
     pub fn take(self) -> Result<Datadir, DatadirError> {
-        // From here on a relative path must not depend on where the process stands.
+        // From here on, the path must not depend on the current directory.
         let path =
             fs::canonicalize(&self.path).map_err(|error| DatadirError::Io(self.path.clone(), error))?;
         let _lock = lock(&path)?;
@@ -207,19 +208,19 @@ fn lock(path: &Path) -> Result<File, DatadirError> {
     let lock =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path.join(LOCK_FILE));
     let mut lock = lock.map_err(failed)?;
-    // SAFETY: a descriptor that is open; the call has no other effect on memory.
+    // SAFETY: the descriptor is open; the call has no other effect on memory.
     if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
         let mut pid = String::new();
-        // The number is for people; the holder of the lock may be about to write it.
+        // The process id is informational. The holder of the lock may be about to write it.
         let _ = lock.read_to_string(&mut pid);
         return Err(DatadirError::InUse(path.to_owned(), pid.trim().to_owned()));
     }
-    // For people as well: a full disk must not keep the server from starting.
+    // Informational as well: a full disk must not prevent the start.
     let _ = lock.set_len(0).and_then(|()| lock.write_all(format!("{}\n", std::process::id()).as_bytes()));
     Ok(lock)
 }
 
-/// Written under another name first: a crash leaves all of it or nothing.
+/// Writes the version file under another name first, so that a crash leaves it complete or missing.
 fn write_version(path: &Path) -> io::Result<()> {
     let new = path.join(VERSION_FILE_NEW);
     let mut file = File::create(&new)?;
@@ -234,7 +235,7 @@ fn write_version(path: &Path) -> io::Result<()> {
 }
 
 impl Datadir {
-    /// Absolute.
+    /// Returns the absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -282,7 +283,7 @@ mod tests {
             fs::write(path.join(LOCK_FILE), "17\n").expect("written");
             fs::write(path.join(VERSION_FILE_NEW), left).expect("written");
             assert!(matches!(inspect(&path), Err(DatadirError::Empty(_))));
-            // An earlier version wrote it in place.
+            // An earlier version wrote the file in place.
             fs::write(path.join(VERSION_FILE), left).expect("written");
             if left != FORMAT {
                 assert!(matches!(inspect(&path), Err(DatadirError::Empty(_))));

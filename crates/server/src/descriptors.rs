@@ -1,29 +1,30 @@
-//! How the descriptors that the process may have are shared out.
+//! Distribution of the process's file descriptors.
 
-/// Kept for the log, the binary log, checkpoints and spilled redo ([`cohort_vfs::keep_descriptors_from`]).
+/// Descriptors reserved for the log, the binary log, checkpoints and spilled redo
+/// ([`cohort_vfs::keep_descriptors_from`]).
 const KEPT: u64 = 32;
-/// Descriptors of the server besides connections, and of files that statements use at once.
+/// Descriptors of the server other than connections, including files that statements use at the same time.
 const OWN: u64 = 32;
-/// Fewer connections are of no use.
+/// Minimum number of connections.
 const CONNECTIONS_MIN: u64 = 10;
 
 /// Shares of the process's descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescriptorLimits {
-    /// Enough for all connections that were asked for.
+    /// Number of descriptors needed for all requested connections.
     pub wanted: u64,
-    /// Descriptors from this number on are kept.
+    /// Descriptors from this number on are reserved.
     pub kept_from: u64,
-    /// Connections that there may be.
+    /// Maximum number of connections.
     pub connections: u64,
 }
 
 impl DescriptorLimits {
-    /// Divides so many descriptors when so many connections are wanted.
+    /// Distributes `files` descriptors if `connections` connections are requested.
     pub fn of(files: u64, connections: u64) -> DescriptorLimits {
         DescriptorLimits {
             wanted: connections.saturating_add(KEPT + OWN),
-            // A process with hardly any descriptors fails at its start instead.
+            // A process with very few descriptors fails at its start instead.
             kept_from: files.saturating_sub(KEPT).max(files / 2),
             connections: files.saturating_sub(KEPT + OWN).max(CONNECTIONS_MIN).min(connections),
         }

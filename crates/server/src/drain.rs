@@ -1,4 +1,4 @@
-//! Output of a large result: sent while the statement runs, blocking the worker.
+//! Output of a large result: sent while the statement runs, which blocks the worker.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use cohort_tls::Received;
 
 use crate::connection::{Connection, FRAME_BYTES_MAX};
 
-/// The socket as a place for a result that does not fit into memory.
+/// The socket as the destination of a result that does not fit into memory.
 pub(crate) struct SocketDrain<'a> {
     pub connection: &'a Connection,
-    /// Of the session.
+    /// The session's reply barrier.
     pub hold: &'a Hold,
     /// net_write_timeout.
     pub timeout: Duration,
-    /// What of a file the client has sent.
+    /// Input for LOAD DATA LOCAL: the file that the client sends.
     pub incoming: Incoming<'a>,
 }
 
 /// Packets that a client sends while its statement runs.
 pub(crate) struct Incoming<'a> {
-    /// What came and was not taken; the connection's when the statement is over.
+    /// Received bytes that were not taken. The connection gets them back after the statement.
     pub bytes: InputBuffer,
-    /// Of the compressed protocol.
+    /// Decompressor, with the compressed protocol.
     pub unpack: &'a mut Option<Decompressor>,
-    /// Nothing else that the client sent waits to be read.
+    /// No other unread input precedes the file's packets.
     pub is_next: bool,
     pub packet_bytes_max: usize,
 }
@@ -42,7 +42,7 @@ impl SocketDrain<'_> {
         while !rest.is_empty() {
             match self.connection.send(rest) {
                 Ok(0) => {
-                    // What earlier statements ordered does not wait for this client.
+                    // Transactions that earlier statements ordered do not wait for this client.
                     self.connection.shared().backend.lead();
                     workers.begin();
                     let writable = self.connection.wait_writable(self.timeout);
@@ -79,7 +79,7 @@ impl SocketDrain<'_> {
     fn wait_for_input(&self) -> bool {
         let shared = self.connection.shared();
         let timeout = Duration::from_secs(shared.globals.uint(VarId::NetReadTimeout));
-        // What earlier statements ordered does not wait for this client.
+        // Transactions that earlier statements ordered do not wait for this client.
         shared.backend.lead();
         shared.workers.begin();
         let readable = self.connection.wait_readable(timeout);

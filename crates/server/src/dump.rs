@@ -1,14 +1,14 @@
-//! Connections that became replicas: a dump has its own two threads from COM_BINLOG_DUMP to the end of the
+//! Connections of replicas: a dump has two threads of its own from COM_BINLOG_DUMP to the end of the
 //! connection.
 //!
 //! # Concepts
-//! The *dump thread* owns the connection like a worker would, and holds its lock; it sends. The *listener*
-//! reads what the replica says meanwhile (acknowledgements, a farewell, the end of the stream) and ends the
-//! dump when the replica is gone. epoll no longer knows the socket.
+//! The *dump thread* owns the connection as a worker would, holds its lock, and sends. The *listener thread*
+//! reads the replica's packets (acknowledgements, COM_QUIT, the end of the stream) and ends the dump when the
+//! replica disconnects. The socket is no longer registered with epoll.
 //!
 //! # On failure
-//! A replica that takes nothing for net_write_timeout is cut. KILL and the server's stop shut the socket
-//! down: the listener sees it.
+//! A replica that accepts no data for net_write_timeout is disconnected. KILL and the server's stop shut the
+//! socket down, which ends the listener.
 
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,9 +32,9 @@ use crate::connection::Connection;
 use crate::drain::{Incoming, SocketDrain};
 use crate::epoll::{Until, poll};
 
-/// Both threads call nothing deep.
+/// Small, because neither thread makes deep calls.
 const STACK_BYTES: usize = 256 << 10;
-/// The largest packet a replica sends while a dump runs: an acknowledgement.
+/// Maximum packet of a replica during a dump: an acknowledgement.
 const INPUT_BYTES_MAX: usize = 64 << 10;
 /// COM_QUIT.
 const QUIT: u8 = 1;
@@ -76,7 +76,7 @@ fn serve(connection: &Arc<Connection>) {
             Builder::new().name("binlog-listen".into()).stack_size(STACK_BYTES).spawn_scoped(scope, listen);
         let end = match listener {
             Ok(_) => run_dump(&source, &request, &handle, &Shown(&**session), link),
-            // Without it the end of the connection would not be seen.
+            // Without the listener the end of the connection would not be noticed.
             Err(_) => DumpEnd::Gone,
         };
         tell(&mut last, connection, &request, session.status(), end);
@@ -88,7 +88,7 @@ fn serve(connection: &Arc<Connection>) {
     connection.close(inner);
 }
 
-/// The last packet.
+/// Logs the reason for the end of a dump and sends the last packet.
 fn tell(
     out: &mut Vec<u8>,
     connection: &Connection,
@@ -103,7 +103,7 @@ fn tell(
     let mut drain = SocketDrain { connection, hold: &Hold::default(), timeout, incoming };
     match end {
         DumpEnd::Finished(sequence) => {
-            // A replica takes the old form only.
+            // A replica expects the old EOF packet.
             let encoding = ResultEncoding { capabilities: Capabilities::default(), results: None };
             ResultWriter::new(out, sequence, encoding, RowFormat::Text, &mut drain).eof(status, 0);
         }
@@ -121,11 +121,11 @@ fn tell(
         }
         DumpEnd::Gone => return,
     }
-    // The replica may have gone.
+    // The replica may have disconnected.
     let _ = Link { connection, timeout }.send(out);
 }
 
-/// The socket, as the dump writes to it.
+/// The socket as the destination of the dump.
 struct Link<'a> {
     connection: &'a Connection,
     /// net_write_timeout
@@ -155,7 +155,7 @@ impl ReplicaLink for Link<'_> {
     }
 }
 
-/// The process list shows what the dump does.
+/// Shows the state of the dump in the process list.
 struct Shown<'a>(&'a dyn Session);
 
 impl DumpObserver for Shown<'_> {
@@ -164,7 +164,7 @@ impl DumpObserver for Shown<'_> {
     }
 }
 
-/// Reads until the replica, or somebody else, ends the connection.
+/// Reads until the connection ends.
 fn listen(
     connection: &Connection,
     source: &Source,
@@ -173,7 +173,7 @@ fn listen(
 ) {
     let mut input = InputBuffer::default();
     let mut scratch = [0; 4096];
-    // Of TLS something may be decrypted already, of which the socket tells nothing.
+    // With TLS, decrypted bytes may be buffered, which polling the socket does not show.
     let mut has_all = false;
     loop {
         if has_all && poll(&[(connection.fd(), Until::Input)], None).is_err() {
@@ -202,10 +202,11 @@ fn listen(
     source.end(handle);
 }
 
-/// Returns false if the replica says goodbye or sends a packet that has no place in a dump.
+/// Processes complete packets. Returns false if the replica disconnects or sends a packet that is not valid
+/// in a dump.
 fn take_packets(input: &mut InputBuffer, source: &Source, handle: &DumpHandle) -> bool {
     loop {
-        // Each acknowledgement, like each command, starts at 0.
+        // Each acknowledgement, like each command, starts with sequence number 0.
         input.expect_sequence(0);
         match input.next(INPUT_BYTES_MAX) {
             Ok(None) => return true,

@@ -1,4 +1,4 @@
-//! Waiting for descriptors: epoll, eventfd and poll, as the server uses them.
+//! Waiting for file descriptors: epoll, eventfd and poll.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,14 +10,14 @@ use rustix::io::Errno;
 
 use crate::ready::Bell;
 
-/// What to be told about a descriptor.
+/// The kind of events to report for a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interest {
-    /// New input or the end of it, once per change.
+    /// New input or its end, once per change.
     Input,
-    /// The same, and room for output.
+    /// New input or its end, and space for output, once per change.
     InputAndOutput,
-    /// Input, again and again until it is taken, to one thread at a time.
+    /// Input, repeatedly until it is read, to one thread at a time.
     Level,
 }
 
@@ -36,11 +36,11 @@ impl Interest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub token: u64,
-    /// The peer has sent its last byte, or the socket is broken. Told once.
+    /// The peer has sent its last byte, or the socket is broken. Reported once.
     pub is_end: bool,
 }
 
-/// An epoll instance; many threads wait on it.
+/// An epoll instance on which many threads wait.
 pub(crate) struct Epoll(OwnedFd);
 
 impl Epoll {
@@ -53,23 +53,23 @@ impl Epoll {
         Ok(epoll::add(&self.0, fd, EventData::new_u64(token), interest.flags())?)
     }
 
-    /// Changes the interest; a condition that holds already is told again.
+    /// Changes the interest. A condition that already holds is reported again.
     pub fn change(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.0, fd, EventData::new_u64(token), interest.flags())?)
     }
 
-    /// Forgets a descriptor.
+    /// Unregisters a descriptor.
     pub fn remove(&self, fd: impl AsFd) {
-        // A descriptor that is not registered is no error worth telling.
+        // It is no error if the descriptor is not registered.
         let _ = epoll::delete(&self.0, fd);
     }
 
-    /// Waits for one event; `None` after the timeout or a signal.
+    /// Waits for one event. Returns `None` after the timeout or a signal.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Option<Event>> {
         self.wait_some::<1>(timeout, |_| ())
     }
 
-    /// The same, and hands those of at most `N` events that come behind the first one to `more`.
+    /// Waits for up to `N` events. Returns the first one and passes the others to `more`.
     pub fn wait_some<const N: usize>(
         &self,
         timeout: Option<Duration>,
@@ -91,7 +91,7 @@ impl Epoll {
     }
 }
 
-/// A counter that epoll watches.
+/// An eventfd: a counter that epoll watches.
 pub(crate) struct EventFd(OwnedFd);
 
 impl EventFd {
@@ -99,9 +99,9 @@ impl EventFd {
         Ok(EventFd(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    /// Wakes one waiter, or all if it is watched by level and never cleared.
+    /// Wakes one waiter; or all waiters if it is level-triggered and never cleared.
     pub fn notify(&self) {
-        // A full counter means that the waiter is awake anyway.
+        // If the counter is full, the waiter is awake anyway.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 }
@@ -118,17 +118,17 @@ impl AsFd for EventFd {
     }
 }
 
-/// What to wait for on a descriptor.
+/// A condition to wait for on a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     /// Input, or the end of it.
     Input,
-    /// Room for output.
+    /// Space for output.
     Output,
 }
 
-/// Blocks until one of the descriptors is ready, the time is up, or a signal came; tells of each whether it
-/// is ready, or broken.
+/// Blocks until one of the descriptors is ready, the timeout expires, or a signal arrives. Returns for each
+/// descriptor whether it is ready or broken.
 pub(crate) fn poll(all: &[(BorrowedFd<'_>, Until)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
     let flags = |until| match until {
         Until::Input => PollFlags::IN,
@@ -143,23 +143,23 @@ pub(crate) fn poll(all: &[(BorrowedFd<'_>, Until)], timeout: Option<Duration>) -
     }
 }
 
-/// Blocks until a socket takes output; false after the timeout.
+/// Blocks until a socket accepts output. Returns false after the timeout.
 pub(crate) fn wait_writable(fd: impl AsFd, timeout: Duration) -> io::Result<bool> {
     let mut polled = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::OUT)];
     match rustix::event::poll(&mut polled, Some(&timespec(timeout))) {
         Ok(ready) => Ok(ready > 0),
-        // The caller tries to send, and comes back.
+        // The caller tries to send and calls again if it must.
         Err(Errno::INTR) => Ok(true),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Blocks until a socket has input, or its end; false after the timeout.
+/// Blocks until a socket has input or its end was reached. Returns false after the timeout.
 pub(crate) fn wait_readable(fd: impl AsFd, timeout: Duration) -> io::Result<bool> {
     let mut polled = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)];
     match rustix::event::poll(&mut polled, Some(&timespec(timeout))) {
         Ok(ready) => Ok(ready > 0),
-        // The caller tries to read, and comes back.
+        // The caller tries to read and calls again if it must.
         Err(Errno::INTR) => Ok(true),
         Err(error) => Err(error.into()),
     }

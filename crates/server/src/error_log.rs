@@ -1,4 +1,4 @@
-//! The error log: one line an event, in MariaDB's form.
+//! Error log: one line per event, in MariaDB's format.
 
 use std::fmt::Arguments;
 use std::fs::{File, OpenOptions};
@@ -11,21 +11,21 @@ use parking_lot::Mutex;
 
 use crate::repeated::{Repeated, Verdict};
 
-/// Where events of the server go. Cloning shares it.
+/// The server's error log. Clones share it.
 #[derive(Clone)]
 pub struct ErrorLog(Arc<Inner>);
 
 struct Inner {
     clock: SharedClock,
     path: Option<PathBuf>,
-    /// `None`: standard error.
+    /// `None` is standard error.
     file: Mutex<Option<File>>,
-    /// Of [`ErrorLog::warning_of_replica`].
+    /// Rate limit of [`ErrorLog::warning_of_replica`] and [`ErrorLog::note_of_replica`].
     repeated: Mutex<Repeated>,
 }
 
 impl ErrorLog {
-    /// To a file, or to standard error.
+    /// Opens a file, or uses standard error.
     pub fn open(path: Option<&Path>, clock: SharedClock) -> io::Result<ErrorLog> {
         let file = path.map(append_to).transpose()?;
         Ok(ErrorLog(Arc::new(Inner {
@@ -36,7 +36,7 @@ impl ErrorLog {
         })))
     }
 
-    /// Opens the file anew: it was moved away.
+    /// Reopens the file after it was renamed.
     pub fn reopen(&self) -> io::Result<()> {
         if let Some(path) = &self.0.path {
             *self.0.file.lock() = Some(append_to(path)?);
@@ -44,23 +44,23 @@ impl ErrorLog {
         Ok(())
     }
 
-    /// All is well.
+    /// Logs an informational message.
     pub fn note(&self, text: Arguments<'_>) {
         self.write("Note", text);
     }
 
-    /// Something is odd.
+    /// Logs a warning.
     pub fn warning(&self, text: Arguments<'_>) {
         self.write("Warning", text);
     }
 
-    /// Something is odd with a replica, which may come back at once, again and again: told a few times a
-    /// minute.
+    /// Logs a warning about a replica. Rate-limited, because a replica may reconnect at once, again and
+    /// again.
     pub fn warning_of_replica(&self, server_id: u32, text: Arguments<'_>) {
         self.of_replica("Warning", server_id, text);
     }
 
-    /// The same, when all is well.
+    /// Logs an informational message about a replica. Rate-limited.
     pub fn note_of_replica(&self, server_id: u32, text: Arguments<'_>) {
         self.of_replica("Note", server_id, text);
     }
@@ -77,14 +77,14 @@ impl ErrorLog {
         }
     }
 
-    /// A person must look.
+    /// Logs an error that an operator must act on.
     pub fn error(&self, text: Arguments<'_>) {
         self.write("ERROR", text);
     }
 
     fn write(&self, level: &str, text: Arguments<'_>) {
         let line = format!("{} 0 [{level}] cohortd: {text}\n", timestamp(self.0.clock.wall_us()));
-        // The log is the last place to complain to.
+        // A failure to write cannot be reported anywhere else.
         let _ = match &mut *self.0.file.lock() {
             Some(file) => file.write_all(line.as_bytes()),
             None => io::stderr().write_all(line.as_bytes()),
@@ -92,7 +92,7 @@ impl ErrorLog {
     }
 }
 
-/// Lines that other crates log through the facade of the crate `log`.
+/// Receives the lines that other crates log through the crate `log`.
 impl log::Log for ErrorLog {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
         metadata.target().starts_with("cohort") && metadata.level() <= log::Level::Info
@@ -113,9 +113,9 @@ impl log::Log for ErrorLog {
 }
 
 impl ErrorLog {
-    /// Makes this log the one that lines of other crates go to, for the rest of the process.
+    /// Installs this log as the logger of other crates, for the rest of the process.
     pub fn install(&self) {
-        // Only the first log is installed; a second server in one process shares it.
+        // Only the first log is installed. A second server in one process shares it.
         if log::set_boxed_logger(Box::new(self.clone())).is_ok() {
             log::set_max_level(log::LevelFilter::Info);
         }
@@ -126,7 +126,7 @@ fn append_to(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-/// The parts of a time of microseconds since 1970, as the machine's zone has them.
+/// Converts microseconds since 1970 to local time.
 pub(crate) fn local_time(wall_us: u64) -> libc::tm {
     let seconds = (wall_us / 1_000_000) as libc::time_t;
     // SAFETY: a struct of integers and a pointer that may be null; localtime_r fills it.
@@ -136,7 +136,7 @@ pub(crate) fn local_time(wall_us: u64) -> libc::tm {
     parts
 }
 
-/// `2026-01-02  3:04:05`, local time, hours padded with a space, as MariaDB's.
+/// Returns a timestamp like `2026-01-02  3:04:05`: local time, hours padded with a space as in MariaDB.
 fn timestamp(wall_us: u64) -> String {
     let parts = local_time(wall_us);
     format!(

@@ -1,12 +1,14 @@
-//! Fibers: stacks that jobs run on, so that a job which must wait leaves its worker to others.
+//! Fibers: stacks that jobs run on, so that a job that must wait does not block its worker thread.
 //!
 //! # Concepts
-//! A *job* is what a worker does for one connection: requests, until there is none left. A *fiber* is a stack
-//! with the job on it. A job that waits for a lock leaves the stack as it is and the worker goes on with
-//! another; the session that gives it the lock puts the fiber into the [`Ready`] queue, and any worker goes
-//! on where it stopped. So a lock that passes from one session to the next costs no change of threads, and a
-//! thousand sessions that wait cost a thousand stacks, of which only the touched pages are there, and no
-//! thread.
+//! - A *job* is the work for one connection: a worker serves its requests until none is left.
+//! - A *fiber* is a separate stack that runs jobs. A job that waits for a lock suspends its fiber, and the
+//!   worker continues with other work.
+//! - A *wait slot* ([`Bed`]) holds the fiber while it sleeps. The session that grants the lock wakes it: it
+//!   moves the fiber to the [`Ready`] queue, and any worker resumes it.
+//!
+//! Passing a lock from one session to the next therefore needs no switch between threads. A thousand waiting
+//! sessions cost a thousand stacks, of which only the touched pages use memory, but no threads.
 //!
 //! # States of a fiber, kept in its [`Bed`]
 //! ```text
@@ -17,37 +19,38 @@
 //!          done           +--------------------+    ready queue -> awake
 //!                               (too early)
 //! ```
-//! A wake that comes before the fiber lies asleep is kept (`called`): the worker that wants to lay it down
-//! runs it again.
+//! A wake that arrives before the fiber is asleep is remembered (`called`): the worker that is about to put
+//! the fiber to sleep resumes it instead.
 //!
 //! # Invariants
-//! - A fiber is owned by one place: a worker that runs it, the free ones, its own bed while asleep, or the
-//!   ready queue.
-//! - A job that sleeps holds no lock that a worker may wait for, except that of its own connection, which
-//!   only the owner takes.
-//! - A sleeping fiber is never dropped: it and its bed hold each other. The thread that stops the server ends
-//!   all waits first.
-//! - Between `resume` and its return the thread's [`CURRENT`] is the fiber's bed.
+//! - A fiber has exactly one owner: the worker that runs it, the free list, its own wait slot while it
+//!   sleeps, or the ready queue.
+//! - A sleeping job holds no lock that a worker may block on, except the lock of its own connection, which
+//!   only the owner of the connection takes.
+//! - A sleeping fiber is never dropped: the fiber and its wait slot keep each other alive. The thread that
+//!   stops the server ends all waits first.
+//! - Between `resume` and its return, [`CURRENT`] of the thread is the fiber's wait slot.
 //!
 //! # Thread-local variables
-//! A job may begin on one thread and end on another. The compiler takes it for granted that a function stays
-//! on its thread, so a function that is on the stack while a job sleeps must not use a thread-local variable
-//! directly, only in functions that are not inlined and do not sleep. Ours are [`sleeper`] and [`bed`] here,
-//! `on_post` in `pool.rs` and the cache of compiled patterns in the expression crate; those of libraries are
-//! used in functions that return before anybody sleeps.
+//! A job may begin on one thread and end on another, but the compiler assumes that a function stays on its
+//! thread. Functions that are on the stack while a job sleeps must therefore not use thread-local variables
+//! directly. They call functions that are not inlined and do not sleep. In this code base these are
+//! [`sleeper`] and [`bed`] in this file, `on_post` in `pool.rs`, and the cache of compiled patterns in the
+//! expression crate. Libraries use thread-local variables only in functions that return before a job can
+//! sleep.
 //!
 //! # A stack
 //! ```text
 //! | guard: GUARD_BYTES, no access | STACK_RESERVE | what recursion may use: `stack_bytes` | top
 //!                                                 ^ floor
 //! ```
-//! Recursion asks for the floor (`cohort_base::StackFloor`) and fails with an error of the statement. The
-//! guard is wide because C code may move the stack pointer by more than a page without touching what lies
-//! between. Guard and untouched pages cost address space alone: two entries of the kernel's list of mappings
-//! a stack, of which a process may have 65,530.
+//! Recursive code checks the floor (`cohort_base::StackFloor`) and fails the statement with an error. The
+//! guard is wide because C code may move the stack pointer by more than a page without touching the pages in
+//! between. The guard and untouched pages cost only address space. Each stack takes two entries of the
+//! kernel's list of mappings, of which a process may have 65,530.
 //!
 //! # On failure
-//! No memory for a stack: the job runs on the worker's own, and its waits keep the worker.
+//! If there is no memory for a stack, the job runs on the worker's own stack, and its waits block the worker.
 
 use std::cell::RefCell;
 use std::io;
@@ -66,41 +69,41 @@ use parking_lot::Mutex;
 use crate::epoll::EventFd;
 use crate::ready::Ready;
 
-/// Something for a worker to do.
+/// Work for a worker.
 pub(crate) enum Work<J: Send + 'static> {
-    /// A job that has not begun.
+    /// A job that has not started.
     Begin(J),
     /// A job that slept and was woken.
     Continue(Fiber<J>),
 }
 
-/// Free fibers that are kept; more of them go, with their memory.
+/// Maximum number of free fibers to keep. Further ones are dropped, with their memory.
 const FREE_MAX: usize = 64;
 
-/// Bytes below a stack that nothing may touch.
+/// Size of the inaccessible range below a stack.
 const GUARD_BYTES: usize = 1 << 20;
 
-/// Why a fiber gave its worker back.
+/// The reason why a fiber returned control to its worker.
 enum Left {
     /// The job is done.
     Done,
-    /// The job waits.
+    /// The job waits, until the deadline if it has one.
     Asleep(Option<Instant>),
 }
 
 type Stack<J> = Coroutine<Option<J>, Left, (), DefaultStack>;
 
-/// A stack, and what runs on it.
+/// A stack and the job on it.
 pub(crate) struct Fiber<J: Send + 'static> {
     stack: Stack<J>,
     floor: StackFloor,
     bed: Arc<Bed<J>>,
 }
 
-// SAFETY: a fiber has one owner at a time, so nothing on its stack is used by two threads at once, and moving
-// it between threads happens through mutexes. What the stack holds is what jobs hold while they sleep: values
-// that are Send, and the guard of their connection's mutex, which parking_lot's mutexes allow to be released
-// by another thread (feature send_guard). For thread-local variables see the head of this file.
+// SAFETY: a fiber has one owner at a time, so no two threads use its stack at once, and it moves between
+// threads through mutexes. The stack contains the values that jobs hold while they sleep: these are Send, or
+// the guard of the connection's mutex, which parking_lot allows to be released by another thread (feature
+// send_guard). For thread-local variables see the file header.
 unsafe impl<J: Send> Send for Fiber<J> {}
 
 impl<J: Send> Fiber<J> {
@@ -125,21 +128,22 @@ enum State<J: Send + 'static> {
     Asleep(Fiber<J>, Option<Instant>),
 }
 
-/// Where a fiber sleeps.
+/// A wait slot: the place where a fiber sleeps.
 struct Bed<J: Send + 'static> {
     state: Mutex<State<J>>,
-    /// Given by the stack when it starts; used on the stack only.
+    /// Set by the stack when it starts; used only on that stack.
     yielder: Mutex<Option<YielderOf<J>>>,
     fibers: Weak<Fibers<J>>,
 }
 
 struct YielderOf<J>(NonNull<Yielder<Option<J>, Left>>);
 
-// SAFETY: it is used on the fiber's own stack only, which one thread at a time runs.
+// SAFETY: it is used only on the fiber's own stack, which one thread runs at a time.
 unsafe impl<J: Send> Send for YielderOf<J> {}
 
 impl<J: Send> Bed<J> {
-    /// The worker has left the stack: lays the fiber down, or gives it back if it was called meanwhile.
+    /// Puts a suspended fiber to sleep. Returns the fiber instead if it was woken in the meantime. Called by
+    /// the worker after it has left the fiber's stack.
     fn lay_down(&self, fiber: Fiber<J>, deadline: Option<Instant>) -> Option<Fiber<J>> {
         let mut state = self.state.lock();
         if let State::Called = *state {
@@ -156,7 +160,7 @@ impl<J: Send> Bed<J> {
         None
     }
 
-    /// Until when it sleeps, if it does.
+    /// Returns the deadline of the sleep, if the fiber sleeps and has one.
     fn deadline(&self) -> Option<Instant> {
         match *self.state.lock() {
             State::Asleep(_, deadline) => deadline,
@@ -171,8 +175,8 @@ impl<J: Send> Sleeper for Bed<J> {
             (fibers.options.before_sleep)();
         }
         let yielder = self.yielder.lock().as_ref().expect("the stack has started").0;
-        // SAFETY: the yielder lives at the stack's bottom as long as the stack runs jobs, and it is this
-        // stack that runs: `sleeper` gave this bed to it.
+        // SAFETY: the yielder lives at the bottom of the stack for as long as the stack runs jobs, and this
+        // call runs on that stack: `sleeper` returned this wait slot to it.
         unsafe { yielder.as_ref() }.suspend(Left::Asleep(deadline));
     }
 
@@ -193,17 +197,17 @@ impl<J: Send> Sleeper for Bed<J> {
 }
 
 thread_local! {
-    /// The bed of the fiber that this thread runs.
+    /// The wait slot of the fiber that this thread runs.
     static CURRENT: RefCell<Option<Arc<dyn Sleeper>>> = const { RefCell::new(None) };
 }
 
-/// Where the caller sleeps: its fiber's bed, or its own thread.
+/// Returns the caller's wait slot: that of its fiber, or that of its thread.
 #[inline(never)]
 pub fn sleeper() -> Arc<dyn Sleeper> {
     CURRENT.with_borrow(Clone::clone).unwrap_or_else(cohort_locks::this_thread)
 }
 
-/// A fiber's bed, as engines use it.
+/// Adapts a fiber's wait slot to the trait that engines use.
 struct Lent(Arc<dyn Sleeper>);
 
 impl BedForEngine for Lent {
@@ -216,24 +220,25 @@ impl BedForEngine for Lent {
     }
 }
 
-/// Where the caller sleeps while an engine reads for it: its fiber's bed, if it runs on one.
+/// Returns the wait slot for reads by an engine, or `None` if the caller does not run on a fiber.
 #[inline(never)]
 pub fn bed() -> Option<Arc<dyn BedForEngine>> {
     CURRENT.with_borrow(Clone::clone).map(|bed| Arc::new(Lent(bed)) as Arc<dyn BedForEngine>)
 }
 
-/// What fibers are made for.
+/// Configuration of the fibers of one server.
 pub(crate) struct FiberOptions<J: Send + 'static> {
     pub stack_bytes: usize,
-    /// Of the buffer that every job gets.
+    /// Size of the buffer that each job gets.
     pub buffer_bytes: usize,
-    /// Where those that are woken go.
+    /// The queue for fibers that are woken.
     pub ready: Arc<Ready<Work<J>, EventFd>>,
-    /// Does one job, with a buffer for what it reads; catches its panics.
+    /// Runs one job, with a buffer for its input. Catches the job's panics.
     pub run: Box<dyn Fn(J, &mut [u8]) + Send + Sync>,
     /// Called on the stack of a job that is about to sleep.
     pub before_sleep: Box<dyn Fn() + Send + Sync>,
-    /// Told until when a fiber sleeps: somebody is to call [`Fibers::wake_due`] then.
+    /// Called with the deadline of a fiber that goes to sleep. [`Fibers::wake_due`] must be called at that
+    /// time.
     pub due: Box<dyn Fn(Instant) + Send + Sync>,
 }
 
@@ -246,7 +251,7 @@ pub(crate) struct Fibers<J: Send + 'static> {
 }
 
 impl<J: Send> Fibers<J> {
-    /// No fiber yet.
+    /// Creates the pool without any fiber.
     pub fn new(options: FiberOptions<J>) -> Arc<Fibers<J>> {
         Arc::new(Fibers {
             options,
@@ -256,7 +261,7 @@ impl<J: Send> Fibers<J> {
         })
     }
 
-    /// Does some work, until the job is done or sleeps.
+    /// Runs some work until the job is done or sleeps.
     pub fn work(self: &Arc<Self>, work: Work<J>) {
         let (mut fiber, mut job) = match work {
             Work::Continue(fiber) => {
@@ -285,7 +290,7 @@ impl<J: Send> Fibers<J> {
         }
     }
 
-    /// Without a stack of its own.
+    /// Runs a job on the caller's stack.
     fn run_here(&self, job: J) {
         (self.options.run)(job, &mut vec![0; self.options.buffer_bytes]);
     }
@@ -317,7 +322,7 @@ impl<J: Send> Fibers<J> {
     }
 
     fn give_back(&self, fiber: Fiber<J>) {
-        // The job has ended: a wake that comes now is dropped.
+        // The job has ended: a wake that arrives now is dropped.
         *fiber.bed.state.lock() = State::Awake;
         let mut free = self.free.lock();
         if free.len() < FREE_MAX {
@@ -325,7 +330,7 @@ impl<J: Send> Fibers<J> {
         }
     }
 
-    /// Wakes the fibers that have slept for long enough. Answers when the next one is due.
+    /// Wakes the fibers whose deadline has passed. Returns the next deadline.
     pub fn wake_due(&self, now: Instant) -> Option<Instant> {
         let beds: Vec<Arc<Bed<J>>> = {
             let mut beds = self.beds.lock();
@@ -343,19 +348,19 @@ impl<J: Send> Fibers<J> {
         next
     }
 
-    /// Jobs that sleep, or were woken and not continued yet.
+    /// Returns the number of jobs that sleep, or were woken and have not continued yet.
     pub fn asleep(&self) -> usize {
         self.asleep.load(Ordering::Relaxed)
     }
 }
 
-/// A stack with its reserve and its guard, and its floor.
+/// Maps a stack with its reserve and guard. Returns it with its floor.
 fn map_stack(bytes: usize) -> io::Result<(DefaultStack, StackFloor)> {
     let stack = DefaultStack::new(bytes.saturating_add(STACK_RESERVE).saturating_add(GUARD_BYTES))?;
     // The mapping begins with a guard page of its own.
     let (lowest, top) = (stack.limit().get(), stack.base().get());
     // SAFETY: the range lies within the mapping that `stack` owns, nothing has used it, and it begins at a
-    // page: a mapping does, and GUARD_BYTES is a multiple of any page's size.
+    // page boundary: a mapping does, and GUARD_BYTES is a multiple of any page size.
     let guarded = unsafe { libc::mprotect(lowest as *mut libc::c_void, GUARD_BYTES, libc::PROT_NONE) };
     if guarded != 0 {
         return Err(io::Error::last_os_error());
@@ -415,7 +420,7 @@ mod tests {
         let seen = seen.lock();
         assert_eq!((seen.len(), fibers.asleep()), (2, 0));
         assert_ne!(seen[0], seen[1]);
-        // The second wake was late; the next job on this stack sleeps all the same.
+        // The second wake was late. The next job on this stack sleeps nevertheless.
         assert!(ready.pop().is_none());
         fibers.work(Work::Begin(Box::new(|| sleeper().sleep(None))));
         assert_eq!(fibers.asleep(), 1);
@@ -467,7 +472,7 @@ mod tests {
         assert_eq!(StackFloor::current(), outside);
     }
 
-    /// Mappings and resident bytes of this process.
+    /// Returns the number of mappings and the resident bytes of this process.
     fn mappings_and_memory() -> (usize, usize) {
         let read = |file: &str| std::fs::read_to_string(file).expect("Linux has it");
         let pages = read("/proc/self/statm").split(' ').nth(1).and_then(|n| n.parse::<usize>().ok());

@@ -1,8 +1,8 @@
-//! Tells the error log when flushes of the log are slow, and when one does not end.
+//! Reports slow flushes of the log, and flushes that do not end, in the error log.
 //!
-//! The leader only counts and remembers (`cohort_commit::Metrics`); this thread looks twice a second and
-//! writes. So a flush that hangs is told while it hangs, and a disk that is slow for hours fills no error
-//! log: one line in ten seconds at most.
+//! The leader only updates counters (`cohort_commit::Metrics`). This thread reads them twice a second and
+//! logs. A flush that hangs is thus reported while it hangs, and a disk that is slow for hours does not fill
+//! the error log: at most one line is written in ten seconds.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -16,10 +16,10 @@ use cohort_config::{Globals, VarId};
 use crate::error_log::ErrorLog;
 
 const EVERY: Duration = Duration::from_millis(500);
-/// Between two lines in the error log.
+/// Minimum time between two lines in the error log.
 const QUIET_NS: u64 = 10_000_000_000;
 
-/// Hands `slow_flush_warning_ms` to the commit path.
+/// Applies `slow_flush_warning_ms` to the commit path.
 pub fn apply_threshold(commit: &Coordinator, globals: &Globals) {
     let ns = match globals.uint(VarId::SlowFlushWarningMs) {
         0 => u64::MAX,
@@ -28,7 +28,7 @@ pub fn apply_threshold(commit: &Coordinator, globals: &Globals) {
     commit.metrics().slow_flush_ns.store(ns, Ordering::Relaxed);
 }
 
-/// Starts the thread; it ends with the commit path.
+/// Starts the thread. It ends with the commit path.
 pub fn start(commit: &Arc<Coordinator>, log: ErrorLog) -> io::Result<()> {
     let commit: Weak<Coordinator> = Arc::downgrade(commit);
     let run = move || {
@@ -55,36 +55,36 @@ pub fn start(commit: &Arc<Coordinator>, log: ErrorLog) -> io::Result<()> {
     Builder::new().name("flush watch".into()).spawn(run).map(drop)
 }
 
-/// What one look found.
+/// Values read in one check.
 struct Seen {
     now_ns: u64,
-    /// Slow flushes since the start.
+    /// Number of slow flushes since the start.
     slow: u64,
-    /// The longest flush that ended since the last look.
+    /// Duration of the longest flush that ended since the last check.
     longest_ns: u64,
-    /// How long the flush under way has taken; 0: there is none.
+    /// Duration of the current flush so far; 0 if there is none.
     running_ns: u64,
     threshold_ns: u64,
 }
 
-/// What was told, and what is still to be told.
+/// State of the reporting.
 #[derive(Default)]
 struct Watch {
     told: u64,
     longest_ns: u64,
-    /// Of the last line; `None`: there was none.
+    /// Time of the last line; `None` if there was none.
     told_ns: Option<u64>,
 }
 
 impl Watch {
-    /// The line that is due, if one is.
+    /// Returns the line to log, if one is due.
     fn look(&mut self, seen: &Seen) -> Option<String> {
         self.longest_ns = self.longest_ns.max(seen.longest_ns);
         let is_hanging = seen.running_ns >= seen.threshold_ns;
         let new = seen.slow - self.told;
         let is_quiet = self.told_ns.is_some_and(|told_ns| seen.now_ns < told_ns.saturating_add(QUIET_NS));
         if new == 0 {
-            // What was long but not slow is not told later.
+            // Flushes that were long but not slow are not reported later.
             self.longest_ns = 0;
         }
         if is_quiet || !is_hanging && new == 0 {

@@ -1,24 +1,24 @@
-//! Which of the connections that have not logged in ends when there are too many.
+//! Choice of the half-open connection (not logged in) that is closed when there are too many of them.
 //!
-//! A client must not be kept out by others that connect and never log in. These have many connections, and
-//! come from few networks. So a victim is looked for
+//! Connections that never log in must not keep other clients out. An attacker has many such connections, from
+//! few networks. The victim is therefore chosen
 //!
 //! 1. in the network that most of the connections come from: clients of other networks are not touched;
-//! 2. among the older half of these, which has had time: the newest have sent nothing only because their
-//!    first bytes are on their way;
-//! 3. there, the oldest that has sent nothing, or the oldest of all.
+//! 2. among the older half of these: the newest may have sent nothing only because their first bytes are
+//!    still on their way;
+//! 3. there, the oldest connection that has sent nothing, or the oldest of all.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// One host may have any address of a network of this size.
+/// Mask of an IPv6 network: one host may use any address of it.
 const V6_NETWORK: u128 = !0 << 64;
 
-/// What one host has for itself: an IPv4 address, or a /64 of IPv6. None: the machine, over the Unix socket.
+/// The network that a connection comes from: an IPv4 address, or an IPv6 /64. `None` is the Unix socket.
 pub(crate) type Origin = Option<IpAddr>;
 
-/// The origin of an address, in its canonical form.
+/// Returns the origin of an address, in its canonical form.
 pub(crate) fn origin_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -29,18 +29,18 @@ pub(crate) fn origin_of(address: IpAddr) -> IpAddr {
 /// A connection that has not logged in, and waits for its client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HalfOpen {
-    /// Older connections have smaller ones.
+    /// Older connections have smaller ids.
     pub id: u64,
     pub origin: Origin,
-    /// Its client has sent nothing yet.
+    /// The client has sent nothing yet.
     pub is_silent: bool,
 }
 
-/// The connection that is to end.
+/// Returns the connection to close, or `None` if there is none.
 pub(crate) fn victim(all: &[HalfOpen]) -> Option<u64> {
     let mut counts: HashMap<Origin, usize> = HashMap::new();
     all.iter().for_each(|it| *counts.entry(it.origin).or_default() += 1);
-    // Of equal ones the origin of the oldest connection.
+    // Ties go to the origin of the oldest connection.
     let crowd = all.iter().max_by_key(|it| (counts[&it.origin], Reverse(it.id)))?.origin;
     let mut members: Vec<HalfOpen> = all.iter().filter(|it| it.origin == crowd).copied().collect();
     members.sort_unstable_by_key(|it| it.id);
@@ -62,7 +62,7 @@ mod tests {
         let mut all = vec![half_open(1, "10.0.0.1", true)];
         all.extend((2..10).map(|id| half_open(id, "10.0.0.2", false)));
         assert_eq!(victim(&all), Some(2));
-        // A host of IPv6 is one host, whichever of its addresses it uses.
+        // An IPv6 host is one host, whichever of its addresses it uses.
         let mut all = vec![half_open(1, "2001:db8::1", true), half_open(2, "2001:db8::1", true)];
         all.extend((3..10).map(|id| half_open(id, &format!("2001:db8:0:1::{id}"), false)));
         assert_eq!(victim(&all), Some(3));

@@ -1,5 +1,4 @@
-//! The thread that looks after what nobody else does: timeouts, uptime, lock waits that last too long,
-//! workers that block for long.
+//! Housekeeping thread: timeouts, uptime, deadlines of sleeping fibers, and replacement of blocked workers.
 
 use std::io;
 use std::sync::Arc;
@@ -11,18 +10,18 @@ use cohort_config::{Counter, VarId};
 
 use crate::server::Shared;
 
-/// Between two looks at the timeouts, at the most.
+/// Maximum time between two checks of the timeouts.
 pub(crate) const SWEEP: Duration = Duration::from_millis(500);
-/// How long a worker may block before it is replaced, when others are still active.
+/// Time after which a blocked worker is replaced if others are still active.
 const REPLACE_AFTER: Duration = Duration::from_millis(2);
-/// Between two vain tries, when the bound of workers is reached.
+/// Time between two attempts when the maximum number of workers is reached.
 const BOUND_REACHED: Duration = Duration::from_millis(50);
 
-/// A flush that takes longer keeps its leader away for so long that another worker pays. With shorter ones it
-/// costs more than it serves (docs/lab/measurements.txt).
+/// Flush duration from which an additional worker pays, because the leader is away for so long. With shorter
+/// flushes it costs more than it helps (docs/lab/measurements.txt).
 const LONG_FLUSH_NS: u64 = 1_000_000;
 
-/// Starts the thread; it ends when the server stops.
+/// Starts the thread. It ends when the server stops.
 pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
     Builder::new().name("housekeeping".into()).spawn(move || {
         let mut swept_ms = 0;
@@ -48,7 +47,7 @@ pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
     })
 }
 
-/// Workers beyond one for each core. An operator who has set their number gets that number.
+/// Returns the number of workers wanted in addition to one for each core: none if thread_pool_size is set.
 fn more_workers(shared: &Shared) -> usize {
     let is_given = shared.globals.uint(VarId::ThreadPoolSize) > 0;
     usize::from(!is_given && shared.backend.flush_ns() > LONG_FLUSH_NS)

@@ -1,4 +1,4 @@
-//! Accepts connections: one thread over all listening sockets.
+//! Accept thread: one thread accepts connections on all listening sockets.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -22,35 +22,35 @@ use crate::server::{Reserved, Shared, Slot};
 /// utf8mb4_general_ci, the server's default.
 const GREETING_COLLATION: u8 = 45;
 
-/// How long a client waits for a slot before it is turned away.
+/// Time that a client waits for a slot before it is refused.
 const SLOT_WAIT: Duration = Duration::from_secs(2);
-/// How long it waits for workers to read what the connection has sent that is to give way.
+/// Time to wait for workers to read the input of the connection that was chosen as the victim.
 const READ_WAIT: Duration = Duration::from_millis(50);
-/// Between two looks.
+/// Time between two checks.
 const SLOT_POLL: Duration = Duration::from_millis(1);
 
-/// Bound sockets that start to listen when the server takes connections. Until then no other process gets the
-/// addresses, and clients are refused: an open port means a server that answers.
+/// Bound sockets that start to listen when the server accepts connections. Binding reserves the addresses;
+/// until the sockets listen, clients are refused. An open port thus means a server that replies.
 pub struct Endpoints {
     sockets: Vec<(Socket, i32)>,
     unix_path: Option<PathBuf>,
 }
 
 impl Endpoints {
-    /// No sockets yet.
+    /// Creates an empty set of sockets.
     pub fn new() -> Endpoints {
         Endpoints { sockets: Vec::new(), unix_path: None }
     }
 
-    /// Takes a TCP port of an address or host name; port 0 lets the system choose. Addresses are returned.
-    /// `backlog`: connections that wait for being accepted.
+    /// Binds a TCP port of an address or host name; with port 0 the system chooses one. Returns the bound
+    /// addresses. `backlog` is the maximum number of connections that wait to be accepted.
     pub fn bind_tcp(&mut self, host: &str, port: u16, backlog: i32) -> io::Result<Vec<SocketAddr>> {
         let mut bound = Vec::new();
         for address in (host, port).to_socket_addrs()? {
             let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
             socket.set_reuse_address(true)?;
             if address.is_ipv6() {
-                // One socket for both families, unless IPv6 is bound alone.
+                // One socket serves both families, unless it is bound to a specific IPv6 address.
                 socket.set_only_v6(!address.ip().is_unspecified())?;
             }
             socket.bind(&address.into())?;
@@ -61,7 +61,7 @@ impl Endpoints {
         Ok(bound)
     }
 
-    /// Takes the path of a Unix socket. A socket file that nobody listens on is replaced.
+    /// Binds the path of a Unix socket. A socket file without a listening process is replaced.
     pub fn bind_unix(&mut self, path: &Path, backlog: i32) -> io::Result<()> {
         let address = SockAddr::unix(path)?;
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
@@ -75,7 +75,7 @@ impl Endpoints {
             }
             other => other?,
         }
-        // Everybody may connect; the account decides.
+        // All users may connect; the account decides.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
         std::fs::set_permissions(path, open)?;
         socket.set_nonblocking(true)?;
@@ -104,7 +104,7 @@ impl Drop for Endpoints {
     }
 }
 
-/// Listens, and starts the accepting thread; it ends when the server's stop event is set.
+/// Listens and starts the accept thread, which ends when the server's stop event is set.
 pub(crate) fn start(shared: Arc<Shared>, endpoints: Endpoints) -> io::Result<JoinHandle<()>> {
     endpoints.listen()?;
     Builder::new().name("accept".into()).spawn(move || accept_all(&shared, &endpoints))
@@ -139,7 +139,8 @@ fn accept_from(shared: &Arc<Shared>, listener: &Socket) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
             Err(error) => {
-                // Out of descriptors, most likely: those that are there go on, and some may end.
+                // Most likely the process is out of descriptors. Existing connections continue, and some may
+                // end.
                 shared.log.error(format_args!("Error in accept: {error}"));
                 std::thread::sleep(Duration::from_millis(50));
                 return;
@@ -155,11 +156,11 @@ fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
     }
     let peer = peer_of(address, shared.globals.flag(VarId::SkipNameResolve));
     if address.as_socket().is_some() {
-        // A refusal costs speed only.
+        // Failure only affects performance.
         let _ = socket.set_tcp_nodelay(true);
         let _ = socket.set_keepalive(true);
     }
-    // The log and the binary log go before another connection.
+    // The log and the binary log have priority over another connection (reserved descriptors).
     if cohort_vfs::refuse_kept(&socket).is_err() {
         shared.status.count(Counter::ConnectionErrorsMaxConnections);
         return turn_away(&socket);
@@ -192,14 +193,14 @@ fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
     connection.greet();
 }
 
-/// A slot for a client, for which another connection gives way if too many have not logged in. When workers
-/// are behind, the client waits for them; those that come meanwhile wait to be accepted.
+/// Returns a slot for a client. If too many connections have not logged in, one of them is closed for it. If
+/// workers are late, the client waits for them, and later clients wait to be accepted.
 fn find_slot(shared: &Shared) -> Option<Slot> {
     let began_ms = shared.now_ms();
     loop {
         let waited = Duration::from_millis(shared.now_ms() - began_ms);
         if let Some(victim) = shared.half_open_victim() {
-            // It may be about to log in.
+            // The victim may be about to log in.
             if waited < READ_WAIT && victim.has_unread() {
                 std::thread::sleep(SLOT_POLL);
                 continue;
@@ -217,7 +218,7 @@ fn find_slot(shared: &Shared) -> Option<Slot> {
     }
 }
 
-/// Error 1040 before the greeting, in the form of clients that know no SQLSTATE yet.
+/// Sends error 1040 before the greeting, without an SQLSTATE: the client's capabilities are not known yet.
 fn turn_away(socket: &Socket) {
     let mut bytes = Vec::new();
     let mut sequence = 0;
@@ -225,11 +226,12 @@ fn turn_away(socket: &Socket) {
     packet.payload().extend_from_slice(&[0xff, 0x10, 0x04]);
     packet.payload().extend_from_slice(b"Too many connections");
     packet.end();
-    // Ignored: a client that does not read the packet sees the connection end.
+    // Ignore errors: a client that does not read the packet sees the connection end.
     let _ = socket.send(&bytes);
 }
 
-/// Only addresses of this machine have a name, unless names are switched off.
+/// Returns the peer of an address. Only addresses of this machine have a name, unless skip_name_resolve is
+/// set.
 fn peer_of(address: &SockAddr, is_nameless: bool) -> Peer {
     let local = "localhost".to_owned();
     let Some(address) = address.as_socket() else {

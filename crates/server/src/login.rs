@@ -1,4 +1,4 @@
-//! The handshake: greeting, perhaps TLS, response, perhaps a switch of the authentication method, verdict.
+//! Login handshake: greeting, optional TLS, response, optional switch of the authentication method, result.
 
 use std::sync::Arc;
 
@@ -19,20 +19,20 @@ use crate::commands::OnlyError;
 use crate::connection::{After, Connection, Inner};
 use crate::tls::Tls;
 
-/// Characters of a user name.
+/// Maximum length of a user name in characters.
 const USER_NAME_CHARS_MAX: usize = 128;
 
-/// How far a connection is.
+/// Progress of a login.
 pub(crate) enum Stage {
-    /// The greeting was sent; the response is awaited, or a request for TLS before it.
+    /// The greeting was sent. Next is the response, or a request for TLS before it.
     Greeted(Scramble),
-    /// The client was asked to answer by another method than it had chosen.
+    /// The client was asked to authenticate by another method than it had chosen.
     Switched(Challenge, Box<Candidate>),
-    /// Commands are served.
+    /// The connection serves commands.
     Ready,
 }
 
-/// A user who logs in, or a session that changes its user.
+/// A user who logs in, or a COM_CHANGE_USER.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     user: String,
@@ -40,19 +40,19 @@ pub(crate) struct Candidate {
     collation: u16,
     attributes: Vec<(String, String)>,
     kind: Kind,
-    /// What the client was greeted with; with COM_CHANGE_USER what it was first asked to answer.
+    /// The scramble of the greeting; with COM_CHANGE_USER, the first scramble of its authentication.
     scramble: Scramble,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The beginning of a connection.
+    /// The login of a new connection.
     Login,
     /// COM_CHANGE_USER.
     Change,
 }
 
-/// Answers a packet that comes before commands are served.
+/// Processes a packet that arrives before the connection serves commands.
 pub(crate) fn step(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
     let sequence = packet.sequence.wrapping_add(1);
     match std::mem::replace(&mut inner.stage, Stage::Ready) {
@@ -63,12 +63,12 @@ pub(crate) fn step(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pac
         }
         Stage::Ready => unreachable!("commands do not come here"),
     }
-    // What init_connect did.
+    // The reply waits for the effects of init_connect.
     let hold = inner.session.as_ref().map_or(CommitSeq(0), |session| session.hold().until());
     if hold > connection.shared().backend.acknowledged() { After::Hold(hold) } else { After::Send }
 }
 
-/// The first packet, or the second of a client that asked for TLS with the first.
+/// Processes the first packet, or the second one if the first asked for TLS.
 fn greeted(
     connection: &Arc<Connection>,
     inner: &mut Inner,
@@ -91,8 +91,8 @@ fn greeted(
     reject(connection, inner, sequence, &SqlError::new(ErrorCode::Handshake, "Bad handshake"));
 }
 
-/// What came behind the request is TLS. None of it is ever taken for a packet: an attacker between client
-/// and server could have put it there.
+/// Starts TLS. Bytes after the request belong to TLS and are never parsed as a packet, because a man in the
+/// middle could have injected them.
 fn begin_tls(connection: &Arc<Connection>, inner: &mut Inner, tls: &Tls, scramble: Scramble, sequence: u8) {
     let early = inner.input.take_rest();
     match tls.accept(early) {
@@ -127,8 +127,8 @@ fn begin(
     proceed(connection, inner, candidate, response.plugin.as_deref(), &response.answer, sequence);
 }
 
-/// COM_CHANGE_USER. The client answers the scramble of the connection's greeting, which the server no longer
-/// has, so it is asked to answer a new one.
+/// COM_CHANGE_USER. The client's response uses the scramble of the connection's greeting, which the server no
+/// longer has. The server therefore sends a new one.
 pub(crate) fn change_user(connection: &Arc<Connection>, inner: &mut Inner, change: ChangeUser, sequence: u8) {
     let scramble = connection.shared().new_scramble();
     let candidate = Candidate {
@@ -143,7 +143,7 @@ pub(crate) fn change_user(connection: &Arc<Connection>, inner: &mut Inner, chang
     if inner.capabilities.has(Capabilities::PLUGIN_AUTH) {
         switch(inner, candidate, challenge, sequence);
     } else {
-        // Without the switch only an empty password can be judged.
+        // Without the switch only an empty password can be verified.
         judge(connection, inner, candidate, challenge, &change.answer, sequence);
     }
 }
@@ -158,7 +158,7 @@ fn proceed(
 ) {
     let challenge = Challenge::Native(candidate.scramble);
     match plugin {
-        // The scramble of the greeting, which nobody has answered yet.
+        // Send the scramble of the greeting again: it has not been used yet.
         Some(other) if other != NATIVE_PASSWORD.as_bytes() => switch(inner, candidate, challenge, sequence),
         _ => judge(connection, inner, candidate, challenge, answer, sequence),
     }
@@ -172,8 +172,8 @@ fn switch(inner: &mut Inner, candidate: Candidate, challenge: Challenge, mut seq
     inner.stage = Stage::Switched(challenge, Box::new(candidate));
 }
 
-/// Whether the account may be opened by another method than the client has answered to: the client is asked
-/// once more, as MariaDB goes through the methods of an account.
+/// Returns whether the account has another authentication method to try. The client is then asked once more,
+/// as MariaDB tries the methods of an account in turn.
 fn asks_again(account: &Account, challenge: &Challenge, capabilities: Capabilities) -> bool {
     matches!(challenge, Challenge::Native(_))
         && capabilities.has(Capabilities::PLUGIN_AUTH)
@@ -219,7 +219,7 @@ fn judge(
     inner.stage = Stage::Ready;
 }
 
-/// The client gets its place and its session, or another user's.
+/// Gives the client its place and its session, or changes the user of its session.
 fn become_user(
     connection: &Arc<Connection>,
     inner: &mut Inner,
@@ -240,7 +240,7 @@ fn become_user(
     }
 }
 
-/// init_connect; when it fails the connection ends with error 1184.
+/// Runs init_connect. If it fails, the connection ends with error 1184.
 fn run_init_connect(
     connection: &Connection,
     inner: &mut Inner,
@@ -264,11 +264,11 @@ fn run_init_connect(
     Err(SqlError::new(ErrorCode::NewAbortingConnection, text))
 }
 
-/// What came of a client's answer.
+/// Result of verifying a client's response.
 enum Verdict {
-    /// With what the server stores of the password that was shown.
+    /// Authenticated, with the stored hash of the password that the client proved.
     Proven(Box<Account>, Vec<u8>),
-    /// It fits no method that is answered in this way; there is another one.
+    /// The response fits none of the methods, but the account has another one.
     AskAgain,
 }
 
@@ -328,7 +328,7 @@ fn verify(
     Ok(Verdict::Proven(Box::new(account), stored))
 }
 
-/// What else keeps the right user out: errors 4151, 1862.
+/// Checks the account's other rules: errors 4151 (locked) and 1862 (password expired).
 fn check_rules(connection: &Connection, inner: &Inner, rules: &AccountRules) -> Result<(), SqlError> {
     let globals = &connection.shared().globals;
     if rules.is_locked {
@@ -348,7 +348,7 @@ fn check_rules(connection: &Connection, inner: &Inner, rules: &AccountRules) -> 
     Ok(())
 }
 
-/// Whether the connection is as REQUIRE wants it.
+/// Returns whether the connection satisfies the account's REQUIRE clause.
 fn fits(inner: &Inner, required: &TlsRequirement) -> bool {
     let encryption = inner.encryption.as_ref();
     let peer = encryption.and_then(|encryption| encryption.peer.as_ref());
@@ -403,7 +403,7 @@ fn enter(connection: &Arc<Connection>, inner: &mut Inner, info: ConnectionInfo) 
     Ok(())
 }
 
-/// Refuses somebody whose name is known.
+/// Rejects a client whose user name is known.
 fn reject_candidate(
     connection: &Connection,
     inner: &mut Inner,
@@ -414,14 +414,14 @@ fn reject_candidate(
         Kind::Login => ConnectionEvent::FailedConnect,
         Kind::Change => ConnectionEvent::ChangeUser,
     };
-    // A session that init_connect ends has told of itself.
+    // If init_connect ended the session, its end was already logged.
     if candidate.kind == Kind::Change || inner.session.is_none() {
         tell_logs(connection, event, &candidate.user, error);
     }
     refuse(connection, inner, sequence, error);
 }
 
-/// Refuses somebody who has not said who he is.
+/// Rejects a client whose user name is not known yet.
 fn reject(connection: &Connection, inner: &mut Inner, sequence: u8, error: &SqlError) {
     tell_logs(connection, ConnectionEvent::FailedConnect, "", error);
     refuse(connection, inner, sequence, error);
@@ -432,7 +432,7 @@ fn tell_logs(connection: &Connection, event: ConnectionEvent, user: &str, error:
     connection.shared().backend.note_refused(event, client, error);
 }
 
-/// The error is the last the client hears.
+/// Sends the error and closes the connection.
 fn refuse(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &SqlError) {
     write_error(&mut inner.out, &mut sequence, error);
     inner.closing = true;
@@ -449,7 +449,7 @@ fn log_refusal(connection: &Connection, error: &SqlError) {
     ));
 }
 
-/// A change of user that is refused: the session begins anew, as the user that it was.
+/// Refuses a change of user: resets the session, which keeps its user.
 fn keep_user(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &SqlError) {
     log_refusal(connection, error);
     write_error(&mut inner.out, &mut sequence, error);
@@ -459,12 +459,12 @@ fn keep_user(connection: &Connection, inner: &mut Inner, mut sequence: u8, error
     inner.stage = Stage::Ready;
 }
 
-/// Longer names are cut, as MariaDB does.
+/// Returns a user name, truncated as in MariaDB.
 fn user_name(bytes: &[u8]) -> String {
     lossy(bytes).chars().take(USER_NAME_CHARS_MAX).collect()
 }
 
-/// A text of a client's for one line of the error log.
+/// Returns a client's text in a form that fits on one line of the error log.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Facts about the machine and the process, for system variables and the start.
+//! Information about the machine and the process, for system variables and the start.
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -7,22 +7,22 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// The texts of one entry of the system's list of users.
+/// Buffer size for the texts of one passwd entry.
 const PASSWD_BYTES: usize = 16 << 10;
 
-/// Files that the process makes from now on are for its user and group alone, as MariaDB's are.
+/// Makes new files of the process accessible to its user and group only, as MariaDB does.
 pub fn keep_files_private() {
     rustix::process::umask(rustix::fs::Mode::RWXO);
 }
 
-/// Ends the process at once: nothing is closed, as in a crash.
+/// Ends the process at once, as in a crash. Nothing is closed.
 pub fn end_process(code: i32) -> ! {
     // SAFETY: nothing of the process is used afterwards. Unlike `exit`, it runs no destructors of libraries,
     // which other threads may be using.
     unsafe { libc::_exit(code) }
 }
 
-/// Name of the machine.
+/// Returns the host name of the machine.
 pub fn host_name() -> String {
     let mut bytes = [0u8; 256];
     // SAFETY: the pointer and length are those of a live array; the last byte stays zero.
@@ -31,7 +31,7 @@ pub fn host_name() -> String {
     if result == 0 { name.to_string_lossy().into_owned() } else { "localhost".to_owned() }
 }
 
-/// Name of the machine's time zone, as `date +%Z` prints it.
+/// Returns the name of the machine's time zone, as `date +%Z` prints it.
 pub fn time_zone() -> String {
     // SAFETY: a struct of integers and a pointer that may be null.
     let mut parts: libc::tm = unsafe { std::mem::zeroed() };
@@ -47,12 +47,13 @@ pub fn time_zone() -> String {
     }
 }
 
-/// Cores this process may use.
+/// Returns the number of cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Memory that this process may use: the machine's, or its control group's if that is less.
+/// Returns the memory that this process may use: that of the machine, or the limit of its control group if
+/// that is lower.
 pub fn memory_bytes() -> u64 {
     // SAFETY: no pointers.
     let (pages, page_bytes) =
@@ -65,8 +66,8 @@ pub fn memory_bytes() -> u64 {
     }
 }
 
-/// Raises the limit of open files to `wanted` (0: as high as the hard limit); the limit in force is returned.
-/// A privileged process may raise the hard limit, too.
+/// Raises the limit of open files to `wanted`, or to the hard limit if it is 0. Returns the limit in force. A
+/// privileged process may raise the hard limit, too.
 pub fn open_files(wanted: u64) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a live variable.
@@ -84,26 +85,25 @@ pub fn open_files(wanted: u64) -> u64 {
     limit.rlim_cur
 }
 
-/// Becomes another user, when started by root.
+/// Switches to another user if the process runs as root.
 pub fn become_user(name: &str) -> io::Result<()> {
     if !is_root() || name == "root" {
         return Ok(());
     }
     let (c_name, uid, gid) = ids_of(name)?;
-    // SAFETY: the name ends with a zero byte; the groups go before the user, who could not change them.
+    // SAFETY: the name ends with a zero byte. The groups are set before the user, who could not change them.
     let done = unsafe {
         libc::initgroups(c_name.as_ptr(), gid) == 0 && libc::setgid(gid) == 0 && libc::setuid(uid) == 0
     };
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Returns whether the process has the rights of root.
+/// Returns whether the process has root privileges.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Creates a directory of a user, and those of its parents that are missing, which belong to the user as
-/// well. Without the rights of root it does nothing.
+/// Creates a directory and its missing parents, owned by a user. Does nothing without root privileges.
 pub fn make_directory_of(path: &Path, user: &str) -> io::Result<()> {
     if !is_root() || user == "root" {
         return Ok(());
@@ -118,20 +118,20 @@ pub fn make_directory_of(path: &Path, user: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Looks a user up: its name as C has it, its number and that of its group.
+/// Looks up a user: returns its name as a C string, its user id and its group id.
 fn ids_of(name: &str) -> io::Result<(CString, libc::uid_t, libc::gid_t)> {
     let c_name = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: the name ends with a zero byte; no other thread runs yet that could use the C library's record.
+    // SAFETY: the name ends with a zero byte. No other thread runs yet that could use the C library's record.
     let record = unsafe { libc::getpwnam(c_name.as_ptr()) };
     if record.is_null() {
         return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no user '{name}'")));
     }
-    // SAFETY: the record was just answered and is not null.
+    // SAFETY: the call has just returned the record, and it is not null.
     let (uid, gid) = unsafe { ((*record).pw_uid, (*record).pw_gid) };
     Ok((c_name, uid, gid))
 }
 
-/// Name of the user that the process at the other end of a Unix socket runs as.
+/// Returns the name of the user that the process at the other end of a Unix socket runs as.
 pub(crate) fn user_of_peer(socket: BorrowedFd<'_>) -> Option<String> {
     let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;

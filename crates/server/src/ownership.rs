@@ -1,6 +1,6 @@
-//! Which thread may touch a connection.
+//! Ownership of a connection: decides which thread may use it.
 //!
-//! # States and who makes each move
+//! # States and transitions
 //! ```text
 //!            take                        park
 //!   Idle ------------> Running --------------------> Parked
@@ -12,21 +12,21 @@
 //! ```
 //! | move | by |
 //! |---|---|
-//! | `take` | a worker that epoll told of an event; the accepting thread, to end a half-open login |
+//! | `take` | a worker that received an event from epoll; the accepting thread, to end a half-open login |
 //! | `release`, `park`, `close` | the owner |
-//! | `unpark` | the thread that publishes what the reply waits for, or the owner if that had happened before |
+//! | `unpark` | the thread that publishes what the reply waits for, or the owner if that happened before |
 //!
-//! # Who owns what
-//! The thread that moved the state to Running owns the connection, until it moves it on or hands the
-//! connection over through the ready queue (the state stays Running meanwhile). An event belongs to the
-//! thread that epoll told it to until that thread has called `take`: either the thread owns the connection
-//! then, or the state remembers the event (`...More`) and the owner learns of it from `release` or `unpark`.
+//! # Ownership of connections and events
+//! The thread that moved the state to Running owns the connection until it moves the state on, or hands the
+//! connection over through the ready queue (the state stays Running then). An event belongs to the thread
+//! that epoll returned it to until that thread has called `take`. Then either the thread owns the connection,
+//! or the state remembers the event (`...More`) and `release` or `unpark` reports it to the owner.
 //!
 //! # Invariants
-//! - One owner at a time: every move is one compare-and-swap of one byte, and only `take` and `unpark` give
+//! - One owner at a time: each move is one compare-and-swap of one byte, and only `take` and `unpark` give
 //!   ownership, each from a state without an owner.
-//! - No event is lost: epoll is edge-triggered and tells it once, so `release` refuses to go idle over an
-//!   event that came meanwhile.
+//! - No event is lost: epoll is edge-triggered and reports it once, so `release` does not go idle if an event
+//!   arrived in the meantime.
 //! - Closed is final.
 
 use crate::sync::atomic::{AtomicU8, Ordering};
@@ -38,7 +38,7 @@ const PARKED: u8 = 3;
 const PARKED_MORE: u8 = 4;
 const CLOSED: u8 = 5;
 
-/// Whether an event came while the connection was not idle.
+/// Whether an event arrived while the connection was not idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Events {
     None,
@@ -48,7 +48,7 @@ pub(crate) enum Events {
 pub(crate) struct Ownership(AtomicU8);
 
 impl Ownership {
-    /// Owned by its maker.
+    /// Creates a connection's state, owned by the caller.
     pub fn new() -> Ownership {
         Ownership(AtomicU8::new(RUNNING))
     }
@@ -59,7 +59,7 @@ impl Ownership {
             .expect("the closure always answers")
     }
 
-    /// An event: true if the caller owns the connection now.
+    /// Records an event. Returns true if the caller now owns the connection.
     pub fn take(&self) -> bool {
         let before = self.swap(|now| match now {
             IDLE => RUNNING,
@@ -70,7 +70,8 @@ impl Ownership {
         before == IDLE
     }
 
-    /// The owner has nothing to do. `Missed`: he still owns it and must look at the socket again.
+    /// Makes the connection idle. Returns `Missed` if an event arrived: the caller is still the owner and
+    /// must read the socket again.
     pub fn release(&self) -> Events {
         let before = self.swap(|now| match now {
             RUNNING => IDLE,
@@ -80,7 +81,7 @@ impl Ownership {
         if before == RUNNING_MORE { Events::Missed } else { Events::None }
     }
 
-    /// The owner leaves the connection to the publisher.
+    /// Leaves the connection to the thread that publishes what its reply waits for.
     pub fn park(&self) {
         self.swap(|now| match now {
             RUNNING => PARKED,
@@ -89,7 +90,8 @@ impl Ownership {
         });
     }
 
-    /// The answer may go: the caller owns the connection now, unless it was closed (`None`).
+    /// Takes ownership of a parked connection whose reply may be sent. Returns `None` if the connection was
+    /// closed.
     pub fn unpark(&self) -> Option<Events> {
         let before = self.swap(|now| match now {
             PARKED | PARKED_MORE => RUNNING,
@@ -102,12 +104,12 @@ impl Ownership {
         }
     }
 
-    /// The owner closes the connection; nobody owns it again.
+    /// Closes the connection for good. Called by the owner.
     pub fn close(&self) {
         self.0.store(CLOSED, Ordering::Release);
     }
 
-    /// Whether nobody is at work on it. Only a hint.
+    /// Returns whether the connection has no owner. Only a hint.
     pub fn is_idle(&self) -> bool {
         self.0.load(Ordering::Relaxed) == IDLE
     }

@@ -1,43 +1,49 @@
-//! Workers: the threads that serve connections.
+//! Worker pool: the threads that serve connections.
 //!
 //! # Concepts
-//! A worker is *active* (it serves or waits for an event), *blocked* (it sleeps until a client takes a
-//! result, or until a result may be seen; a statement that waits for a lock leaves its worker, see
-//! `fiber.rs`), *away* (one request keeps it for longer than thread_pool_stall_limit) or *spare* (it waits
-//! until it is needed). As many are kept active as the machine can use: one for each core, and one more while
-//! flushes take long, because one of them is usually the leader then. While flushes are short one more would
-//! be woken by requests that the others are about to take, and clients of the same machine would wait for a
-//! processor. A worker that is away still uses a processor,
-//! but somebody must be there to take KILL and a login.
+//! A worker is in one of four states:
+//! - *active*: it serves a request or waits for an event;
+//! - *blocked*: it sleeps until a client receives a result, or until a result may be seen (a statement that
+//!   waits for a lock does not block its worker, see `fiber.rs`);
+//! - *away*: it has served one request for longer than thread_pool_stall_limit;
+//! - *spare*: it waits until it is needed.
 //!
-//! # States and who makes each move
+//! The pool keeps as many workers active as the machine can use: one for each core, and one more while
+//! flushes take long, because one of the workers is usually the leader then. While flushes are short, an
+//! extra worker would only be woken for requests that the others are about to take, and clients on the same
+//! machine would wait for a processor. A worker that is away still uses a processor, but another worker must
+//! be available for KILL and logins.
+//!
+//! # States and transitions
 //! | move | by |
 //! |---|---|
 //! | active -> blocked | [`Workers::begin`], on the blocking thread |
 //! | blocked -> active | [`Workers::end`], on that thread |
 //! | active -> away | [`Workers::replace_stalled`], by housekeeping |
 //! | away -> active | the worker's own [`Workers::done`] or [`Workers::end`] |
-//! | active -> spare | [`Workers::stay`], on the worker, when there are more active ones than wanted |
+//! | active -> spare | [`Workers::stay`], on the worker, when more workers are active than wanted |
 //! | spare -> active, or a new thread | `begin` when fewer than two are left, else `top_up` a little later: most waits are shorter than starting a thread |
 //! | spare -> ended | `stay`, after thread_pool_idle_timeout |
-//! | active -> ended | the worker's `main` returned, because the server stops |
+//! | active -> ended | the worker's `main` returns, because the server stops |
 //!
-//! # Who owns what
-//! Each worker has a [`Post`] with one word: when its request began, and whether the worker is *out* (blocked
-//! or away). The bit of being out and the count of active workers change hands together:
-//! - The thread that sets the bit subtracts one from `active`; it holds the state's lock while it does both.
-//! - The thread that clears the bit adds one. Only the worker clears its own bit: within a request under the
-//!   state's lock, at the request's end before it takes the lock.
+//! # Ownership of the states
+//! Each worker has a worker slot ([`Post`]): one word with the start time of its request and a bit that says
+//! whether the worker is *out* (blocked or away). The bit and the count of active workers always change
+//! together:
+//! - The thread that sets the bit decrements `active`. It holds the state's lock while it does both.
+//! - The thread that clears the bit increments `active`. Only the worker clears its own bit: during a request
+//!   under the state's lock, at the end of a request before it takes the lock.
 //!
-//! Housekeeping sets the bit by a compare-and-swap against the very request it looked at, so it never counts
-//! out a worker that has finished meanwhile. A worker moves to spare only between requests, where its word is
-//! zero and no other thread sets the bit.
+//! Housekeeping sets the bit by a compare-and-swap against the word that it read, so it never marks a worker
+//! that has finished that request in the meantime. A worker becomes spare only between requests, when its
+//! word is zero and no other thread sets the bit.
 //!
 //! # Invariants
-//! - `active` is the number of workers that are neither out, spare nor ended, less those that have ended
-//!   their request while they were out and wait for the lock to count themselves in. No thread counts those
-//!   out meanwhile, so it never falls below zero.
-//! - A spare worker that was called is counted as active from the call on, whichever of them gets up.
+//! - `active` is the number of workers that are neither out, spare nor ended, minus those that ended their
+//!   request while they were out and wait for the lock to increment `active`. No thread marks these as out in
+//!   the meantime, so `active` never falls below zero.
+//! - A spare worker that was called counts as active from the call on. Any of the spare workers may be the
+//!   one that wakes up.
 //!
 //! # Lock order
 //! The locks of the state and of the housekeeper are leaves.
@@ -50,20 +56,21 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::thread::{Builder, JoinHandle, sleep};
 use crate::sync::{Condvar, Mutex, thread_local};
 
-/// How many threads.
+/// Limits of the worker pool.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerLimits {
-    /// Active ones that are wanted.
+    /// Number of active workers to keep.
     pub active: usize,
-    /// All of them, blocked ones too.
+    /// Maximum number of workers, including blocked ones.
     pub total_max: usize,
-    /// Stack of each.
+    /// Stack size of each worker.
     pub stack_bytes: usize,
-    /// After which a spare worker ends.
+    /// Time after which a spare worker ends.
     pub idle: Duration,
 }
 
-/// Fewer active workers than this are topped up at once: one may lead a flush, one must serve.
+/// If fewer workers than this are active, another one is added at once: one may lead a flush, and one must
+/// serve.
 const ACTIVE_MIN: usize = 2;
 
 #[derive(Default)]
@@ -71,17 +78,17 @@ struct State {
     total: usize,
     active: usize,
     spare: usize,
-    /// Spare workers that were called and have not got up yet.
+    /// Spare workers that were called and have not woken up yet.
     called: usize,
-    /// Active ones that are wanted besides those of the limits.
+    /// Active workers wanted in addition to the limit.
     more: usize,
     stopping: bool,
-    /// Of threads that have not ended, and of some that have.
+    /// Handles of all threads that have not ended, and of some that have.
     handles: Vec<(JoinHandle<()>, Arc<Post>)>,
 }
 
-/// What one worker is at: `since_ms << 1 | is_out`. `since_ms` is when it began to serve its request, by the
-/// server's clock; 0 between requests.
+/// A worker slot: `since_ms << 1 | is_out`. `since_ms` is the start time of the current request by the
+/// server's clock, or 0 between requests.
 #[derive(Default)]
 struct Post(AtomicU64);
 
@@ -94,12 +101,13 @@ impl Post {
         self.0.store(now_ms.max(1) << 1, Ordering::Relaxed);
     }
 
-    /// True if the worker was out, and has to count itself in.
+    /// Returns true if the worker was out. The caller must then increment `active`.
     fn end_request(&self) -> bool {
         self.0.swap(0, Ordering::Relaxed) & OUT != 0
     }
 
-    /// Counts out a worker that has served one request for longer than `limit_ms`; true if this call did.
+    /// Sets the bit of a worker that has served one request for longer than `limit_ms`. Returns true if this
+    /// call set it.
     fn mark_stalled(&self, now_ms: u64, limit_ms: u64) -> bool {
         let seen = self.0.load(Ordering::Relaxed);
         let since_ms = seen >> 1;
@@ -107,7 +115,7 @@ impl Post {
         is_stalled && self.0.compare_exchange(seen, seen | OUT, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// The worker's last move. True if it was out.
+    /// Marks the thread as ending: its last transition. Returns true if it was out.
     fn end(&self) -> bool {
         self.0.swap(ENDED, Ordering::Relaxed) & OUT != 0
     }
@@ -116,50 +124,51 @@ impl Post {
         self.0.load(Ordering::Relaxed) == ENDED
     }
 
-    /// True if this call set the bit.
+    /// Returns true if this call set the bit.
     fn go_out(&self) -> bool {
         self.0.fetch_or(OUT, Ordering::Relaxed) & OUT == 0
     }
 
-    /// True if this call cleared the bit.
+    /// Returns true if this call cleared the bit.
     fn come_in(&self) -> bool {
         self.0.fetch_and(!OUT, Ordering::Relaxed) & OUT != 0
     }
 }
 
-/// What a worker does.
+/// Main function of a worker thread.
 type Main = Arc<dyn Fn() + Send + Sync>;
 
-/// The threads of one server. Made before the server, because the lock table wants to know it.
+/// The worker pool of one server. Created before the server, because the lock table refers to it.
 pub struct Workers {
     limits: WorkerLimits,
     state: Arc<Mutex<State>>,
     /// Spare workers sleep here.
     spare: Condvar,
-    /// More active ones than wanted: a hint for `stay`.
+    /// More workers are active than wanted: a hint for `stay`.
     surplus: AtomicBool,
-    /// Fewer than wanted: a hint for housekeeping. A worker that makes it true wakes housekeeping afterwards.
+    /// Fewer workers are active than wanted: a hint for housekeeping. A worker that sets it wakes
+    /// housekeeping afterwards.
     short: AtomicBool,
-    /// Housekeeping sleeps here; true: it is to look again at once.
+    /// Housekeeping sleeps here. True means that it must check again at once.
     housekeeper: (Mutex<bool>, Condvar),
     /// Set once, by the server.
     main: OnceLock<Main>,
 }
 
 thread_local! {
-    /// Of a worker's thread.
+    /// The slot of this worker thread; `None` on other threads.
     static POST: RefCell<Option<Arc<Post>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` with this worker's post; `None` on other threads. Not inlined: see `fiber.rs` on thread-local
-/// variables.
+/// Runs `work` with this worker's slot. Returns `None` on other threads. Not inlined: see `fiber.rs` on
+/// thread-local variables.
 #[inline(never)]
 fn on_post<R>(work: impl FnOnce(&Post) -> R) -> Option<R> {
     POST.with(|post| post.borrow().as_deref().map(work))
 }
 
 impl Workers {
-    /// No thread runs yet.
+    /// Creates the pool without starting a thread.
     pub fn new(limits: WorkerLimits) -> Workers {
         Workers {
             limits,
@@ -172,7 +181,8 @@ impl Workers {
         }
     }
 
-    /// Starts the first workers. `main` returns when the server stops or [`Workers::stay`] says so.
+    /// Starts the first workers. `main` returns when the server stops or when [`Workers::stay`] returns
+    /// false.
     pub(crate) fn start(&self, main: Main) -> std::io::Result<()> {
         assert!(self.main.set(main).is_ok(), "workers serve one server");
         let mut state = self.state.lock();
@@ -201,26 +211,26 @@ impl Workers {
         Ok(())
     }
 
-    /// A worker begins to serve a request.
+    /// Marks the start of a request on the calling worker.
     pub(crate) fn busy(&self, now_ms: u64) {
         on_post(|post| post.begin_request(now_ms));
     }
 
-    /// A worker has served its request.
+    /// Marks the end of a request on the calling worker.
     pub(crate) fn done(&self) {
         if on_post(Post::end_request) == Some(true) {
             self.count_in(&mut self.state.lock());
         }
     }
 
-    /// The caller has cleared its bit.
+    /// Increments `active` for the caller, which has cleared its bit.
     fn count_in(&self, state: &mut State) {
         state.active += 1;
         self.hints(state);
     }
 
-    /// Housekeeping: counts out workers that have served one request for longer than `limit_ms`, so that
-    /// others take the place.
+    /// Housekeeping: marks workers that have served one request for longer than `limit_ms` as away, so that
+    /// others replace them.
     pub(crate) fn replace_stalled(&self, now_ms: u64, limit_ms: u64) {
         let mut state = self.state.lock();
         let stalled = state.handles.iter().filter(|(_, post)| post.mark_stalled(now_ms, limit_ms)).count();
@@ -228,8 +238,8 @@ impl Workers {
         self.hints(&state);
     }
 
-    /// Between two requests, when there is nothing to do: false if the worker is to end. Puts a surplus
-    /// worker to sleep, after `before_sleep`.
+    /// Called between two requests when there is nothing to do. Puts a surplus worker to sleep, after calling
+    /// `before_sleep`. Returns false if the worker must end.
     pub(crate) fn stay(&self, before_sleep: impl FnOnce()) -> bool {
         if !self.surplus.load(Ordering::Relaxed) {
             return true;
@@ -250,7 +260,7 @@ impl Workers {
                 return true;
             }
             if state.stopping || timed_out {
-                // `Ending` takes it off the active ones.
+                // `Ending` decrements `active`.
                 state.spare -= 1;
                 state.active += 1;
                 return false;
@@ -258,7 +268,7 @@ impl Workers {
         }
     }
 
-    /// One more active worker, if the bound allows.
+    /// Adds one active worker, if the maximum allows it.
     fn call_one(&self, state: &mut State) {
         if state.stopping {
             return;
@@ -269,17 +279,17 @@ impl Workers {
             state.active += 1;
             self.spare.notify_one();
         } else if state.total < self.limits.total_max && self.main.get().is_some() {
-            // No thread to be had: those that are there go on.
+            // If no thread can be started, the existing ones continue.
             let _ = self.spawn(state);
         }
     }
 
-    /// So many are to be active.
+    /// Returns the number of workers that should be active.
     fn wanted(&self, state: &State) -> usize {
         self.limits.active + state.more
     }
 
-    /// Housekeeping: so many active workers are wanted besides those of the limits.
+    /// Housekeeping: sets the number of active workers wanted in addition to the limit.
     pub(crate) fn want_more(&self, more: usize) {
         let mut state = self.state.lock();
         state.more = more;
@@ -291,7 +301,7 @@ impl Workers {
         self.short.store(state.active < self.wanted(state), Ordering::Relaxed);
     }
 
-    /// Housekeeping: waits until workers are short, something is due, or for the time given.
+    /// Housekeeping: waits until workers are short, [`Workers::hurry`] is called, or the timeout expires.
     pub(crate) fn wait_short(&self, timeout: Duration) {
         let (lock, condvar) = &self.housekeeper;
         let mut hurry = lock.lock();
@@ -301,18 +311,19 @@ impl Workers {
         *hurry = false;
     }
 
-    /// Something is due sooner than housekeeping looks.
+    /// Makes housekeeping check at once, because something is due before its next check.
     pub(crate) fn hurry(&self) {
         *self.housekeeper.0.lock() = true;
         self.housekeeper.1.notify_one();
     }
 
-    /// Housekeeping: whether blocked workers have not been replaced yet.
+    /// Housekeeping: returns true if blocked workers have not been replaced yet.
     pub(crate) fn is_short(&self) -> bool {
         self.short.load(Ordering::Relaxed)
     }
 
-    /// Housekeeping: replaces workers that have blocked for long enough. False if the bound forbids it.
+    /// Housekeeping: replaces workers that have been blocked for long enough. Returns false if the maximum
+    /// forbids it.
     pub(crate) fn top_up(&self) -> bool {
         let mut state = self.state.lock();
         while state.active < self.wanted(&state) {
@@ -326,17 +337,18 @@ impl Workers {
         true
     }
 
-    /// Ends all workers; the caller has made their `main` return.
+    /// Ends all workers. The caller has made their `main` return.
     pub(crate) fn stop(&self) {
         self.begin_stop();
         let handles = std::mem::take(&mut self.state.lock().handles);
         for (handle, _) in handles {
-            // A worker catches the panics of statements; one of its own is told by the panic hook.
+            // A worker catches the panics of statements. The panic hook reports a panic of the worker itself.
             let _ = handle.join();
         }
     }
 
-    /// The same, as far as `is_over` lets it wait for them; false if some go on.
+    /// Ends all workers like [`Workers::stop`], but gives up once `is_over` returns true. Returns false if
+    /// some workers are still running.
     pub(crate) fn stop_unless(&self, is_over: impl Fn() -> bool) -> bool {
         self.begin_stop();
         while self.total() > 0 {
@@ -355,17 +367,17 @@ impl Workers {
         self.hurry();
     }
 
-    /// Threads there are.
+    /// Returns the number of threads.
     pub fn total(&self) -> usize {
         self.state.lock().total
     }
 
-    /// Those that are active.
+    /// Returns the number of active workers.
     pub fn active(&self) -> usize {
         self.state.lock().active
     }
 
-    /// The calling worker is going to sleep: another takes its place.
+    /// Marks the calling worker as blocked before it sleeps, so that another takes its place.
     pub fn begin(&self) {
         let is_short = on_post(|post| {
             let mut state = self.state.lock();
@@ -384,10 +396,11 @@ impl Workers {
         }
     }
 
-    /// It is awake again.
+    /// Marks the calling worker as active again.
     pub fn end(&self) {
         on_post(|post| {
-            // Before the bit is cleared: the request goes on, and housekeeping may find it stalled at once.
+            // Lock before clearing the bit: the request continues, and housekeeping may find it stalled at
+            // once.
             let mut state = self.state.lock();
             if post.come_in() {
                 self.count_in(&mut state);
@@ -402,7 +415,7 @@ impl Drop for Workers {
     }
 }
 
-/// Takes an active worker off the books when its thread ends, however it does.
+/// Removes a worker from the counts when its thread ends, for whatever reason.
 struct Ending(Arc<Mutex<State>>);
 
 impl Drop for Ending {

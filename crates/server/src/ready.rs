@@ -1,70 +1,72 @@
-//! The ready queue: work for workers beside the events of epoll, and which worker is woken for it.
+//! Ready queue: work for the worker threads that does not come from epoll, and the wakeup of workers for it.
 //!
 //! # Concepts
-//! *Work* is a connection that wants a worker, or a statement that waited and goes on. A worker that finds no
-//! work *rests*: it waits for an event. The *bell* is an event that ends one rest; it is edge-triggered, and
-//! strokes that come before anybody has heard the first are one.
+//! *Work* is a connection that needs a worker, or a statement that can continue after a wait. A worker that
+//! finds no work becomes *idle* (`resting`): it waits for an epoll event. The *wakeup event* ([`Bell`], an
+//! eventfd) wakes one idle worker. It is edge-triggered: several notifications count as one until a worker
+//! has received it.
 //!
-//! # States of the bell
+//! # States of the wakeup event
 //! ```text
-//!             push, or a worker that leaves work behind, while somebody rests
-//!   silent ------------------------------------------------------------------> rung
+//!         push, or a worker takes work and leaves more, while another worker is idle
+//!   silent ------------------------------------------------------------------> pending
 //!     ^                                                                          |
-//!     +------------------------- the worker that heard it gets up ---------------+
+//!     +-------------------- the worker that received it wakes up ----------------+
 //! ```
 //!
-//! # Who owns what
-//! - Work belongs to the queue, then to the worker that took it, which does not put it back.
-//! - An event belongs to the worker that epoll gave it to. [`Ready::next`] hands it out at once; the worker
-//!   serves it before it asks for anything else, [`Workers::stay`](crate::pool::Workers::stay) included. Of
-//!   several that came at once, it leaves all but one to the queue.
-//! - A stroke of the bell belongs to the worker that heard it. It takes the oldest work and, if work is left
-//!   and somebody else still rests, rings for that one. So a burst of work wakes as many as there is work
-//!   for, although its strokes were one.
+//! # Ownership of work and events
+//! - Work belongs to the queue, then to the worker that took it. The worker does not put it back.
+//! - An event belongs to the worker that epoll returned it to. [`Ready::next`] returns it at once, and the
+//!   worker serves it before it does anything else, including [`Workers::stay`](crate::pool::Workers::stay).
+//!   If epoll returned several events at once, the worker puts all but one into the queue.
+//! - A wakeup belongs to the worker that received it. The worker takes the oldest work. If work is left and
+//!   another worker is still idle, it notifies that worker. A burst of work thus wakes as many workers as
+//!   there are pieces of work, even if its notifications were merged into one.
 //!
 //! # Invariants
-//! - While the queue holds work and a worker rests, the bell is rung: its stroke waits in epoll, or a worker
-//!   has heard it and has not got up yet. Checked at every change of the state ([`State::bell_is_due`]), but
-//!   for work that a worker leaves which is about to get up: that is the next change.
-//! - A worker rests only when it found the queue empty under the lock, in the same step in which it was
-//!   counted as resting.
-//! - A worker that gets up because of another event leaves the stroke in epoll, for the next one that rests;
-//!   if it was told of the stroke beside that event, it rings again.
+//! - While the queue holds work and a worker is idle, the wakeup event is pending: it waits in epoll, or a
+//!   worker has received it and has not woken up yet. [`State::bell_is_due`] checks this at each change of
+//!   the state. Exception: work that a worker queues from within its wait, right before it wakes up; its
+//!   wakeup is the next change.
+//! - A worker becomes idle only if it found the queue empty, in the same critical section that counts it as
+//!   idle.
+//! - A worker that wakes up because of another event leaves the wakeup event in epoll for the next idle
+//!   worker. If epoll returned both, it notifies again.
 //!
 //! # Lock order
-//! The state's lock is a leaf. The bell is rung after it was released.
+//! The state's lock is a leaf. The wakeup event is sent after the lock was released.
 
 use std::collections::VecDeque;
 
 use crate::sync::Mutex;
 
-/// Ends the rest of one worker.
+/// A wakeup event: wakes one idle worker.
 pub(crate) trait Bell {
-    /// Wakes a worker that rests, or the next one that will.
+    /// Wakes an idle worker, or the next worker that becomes idle.
     fn ring(&self);
 }
 
-/// What ended a rest.
+/// The reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard<E> {
     Bell,
-    /// Something else, which the worker owns now.
+    /// Another event, which the worker now owns.
     Other(E),
 }
 
-/// What a worker is to do next.
+/// The next step of a worker.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next<W, E> {
     Work(W),
-    /// A rest ended with this.
+    /// The wait ended with this event.
     Event(E),
-    /// A rest ended, and others were faster: ask again.
+    /// The wait ended, but other workers took the work: call again.
     Nothing,
     /// The worker is not needed any more.
     Leave,
 }
 
-/// The queue.
+/// The queue of work and its wakeup event.
 pub(crate) struct Ready<W, B> {
     state: Mutex<State<W>>,
     bell: B,
@@ -74,12 +76,13 @@ struct State<W> {
     queue: VecDeque<W>,
     /// Workers that wait for events, or are about to.
     resting: usize,
-    /// The bell was rung, and no worker has got up since.
+    /// The wakeup event was sent, and no worker has woken up since.
     is_rung: bool,
 }
 
 impl<W> State<W> {
-    /// Whether the caller has to ring once it has released the lock; then it counts as rung.
+    /// Returns whether the caller must send the wakeup event after it has released the lock. The event counts
+    /// as sent from then on.
     fn bell_is_due(&mut self) -> bool {
         let is_due = !self.queue.is_empty() && self.resting > 0 && !self.is_rung;
         self.is_rung |= is_due;
@@ -88,30 +91,30 @@ impl<W> State<W> {
 }
 
 impl<W, B: Bell> Ready<W, B> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(bell: B) -> Ready<W, B> {
         Ready { state: Mutex::new(State { queue: VecDeque::new(), resting: 0, is_rung: false }), bell }
     }
 
-    /// Leaves work to the workers.
+    /// Adds work and wakes a worker if one is idle.
     pub fn push(&self, work: W) {
         self.change(|state| state.queue.push_back(work));
     }
 
-    /// Leaves work to the others from within `wait` of [`Ready::next`], which rings for it when the caller
-    /// gets up.
+    /// Adds work from within `wait` of [`Ready::next`]. `next` sends the wakeup event for it when the caller
+    /// wakes up.
     pub fn push_within(&self, work: impl Iterator<Item = W>) {
         self.state.lock().queue.extend(work);
     }
 
-    /// The oldest work.
+    /// Takes the oldest work.
     pub fn pop(&self) -> Option<W> {
         self.change(|state| state.queue.pop_front())
     }
 
-    /// What a worker does next: the oldest work; else, if `stay` says that the worker is still needed, what
-    /// `wait` waits for. That is told whether all other workers are at work: then it may take more events
-    /// than one, and makes work of the others.
+    /// Returns a worker's next step: the oldest work, or, if `stay` confirms that the worker is still needed,
+    /// the event that `wait` returns. The argument of `wait` is true if no other worker is idle. The worker
+    /// may then take more than one event and queue the others as work.
     pub fn next<E>(&self, stay: impl FnOnce() -> bool, wait: impl FnOnce(bool) -> Heard<E>) -> Next<W, E> {
         if let Some(work) = self.pop() {
             return Next::Work(work);
@@ -132,7 +135,7 @@ impl<W, B: Bell> Ready<W, B> {
         }
     }
 
-    /// The oldest work; or the number of workers that rest, of which the caller is one now.
+    /// Returns the oldest work, or counts the caller as idle and returns the number of idle workers.
     fn lie_down(&self) -> Result<W, usize> {
         self.change(|state| {
             state.queue.pop_front().ok_or_else(|| {
@@ -142,12 +145,12 @@ impl<W, B: Bell> Ready<W, B> {
         })
     }
 
-    /// The bell this queue rings.
+    /// Returns the wakeup event of this queue.
     pub fn bell(&self) -> &B {
         &self.bell
     }
 
-    /// Changes the state and rings if that is due then.
+    /// Changes the state, and sends the wakeup event if it is due.
     fn change<R>(&self, change: impl FnOnce(&mut State<W>) -> R) -> R {
         let (result, is_due) = {
             let mut state = self.state.lock();
@@ -161,7 +164,7 @@ impl<W, B: Bell> Ready<W, B> {
 }
 
 impl<W> State<W> {
-    /// A worker that heard the bell gets up and takes the oldest work.
+    /// Ends the wait of a worker that received the wakeup event, and takes the oldest work.
     fn answer_bell(&mut self) -> Option<W> {
         self.resting -= 1;
         self.is_rung = false;

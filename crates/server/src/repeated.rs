@@ -1,18 +1,18 @@
-//! Lines of the error log that somebody else can cause again and again: told a few times a minute for each
-//! cause, and then how many more there were.
+//! Rate limit for lines of the error log that a remote party can cause repeatedly: a few lines a minute for
+//! each cause, then the number of omitted lines.
 
 use std::collections::BTreeMap;
 
-/// Lines of one cause in a window.
+/// Maximum number of lines of one cause in a window.
 const LINES_MAX: u64 = 4;
 const WINDOW_US: u64 = 60_000_000;
-/// Causes that are counted apart; beyond them all counting begins anew.
+/// Maximum number of causes that are counted separately. If there are more, all counts are reset.
 const CAUSES_MAX: usize = 1000;
 
-/// What a line is of: its level, and who causes it.
+/// Cause of a line: its level, and the id of the party that causes it.
 pub type Cause = (&'static str, u32);
 
-/// What was told of late.
+/// Recent lines by cause.
 #[derive(Debug, Default)]
 pub struct Repeated {
     windows: BTreeMap<Cause, Window>,
@@ -24,17 +24,17 @@ struct Window {
     lines: u64,
 }
 
-/// Whether a line is told.
+/// Decision on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Yes; so many of its cause were left out before it.
+    /// Log the line; `left_out` lines of its cause were omitted before it.
     Tell { left_out: u64 },
-    /// Not now.
+    /// Omit the line.
     LeaveOut,
 }
 
 impl Repeated {
-    /// A line of this cause comes now.
+    /// Decides on a line of this cause.
     pub fn ask(&mut self, cause: Cause, now_us: u64) -> Verdict {
         if self.windows.len() >= CAUSES_MAX && !self.windows.contains_key(&cause) {
             self.windows.clear();

@@ -1,4 +1,4 @@
-//! Semi-synchronous replication's settings, status and lines in the error log.
+//! Settings, status variables and error log messages of semi-synchronous replication.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use cohort_replication::source::{SemiSyncLog, SemiSyncNews, SemiSyncOptions};
 
 use crate::error_log::ErrorLog;
 
-/// The settings as they are now.
+/// Returns the current settings.
 pub(crate) fn options(globals: &Globals) -> SemiSyncOptions {
     SemiSyncOptions {
         is_enabled: globals.flag(VarId::RplSemiSyncMasterEnabled),
@@ -24,7 +24,7 @@ pub(crate) fn options(globals: &Globals) -> SemiSyncOptions {
     }
 }
 
-/// Writes to the error log what MariaDB does.
+/// Returns the callback that logs the same messages as MariaDB.
 pub(crate) fn log(log: &ErrorLog, files: &Materialiser) -> SemiSyncLog {
     let (log, names) = (log.clone(), files.name().clone());
     Box::new(move |news| match news {
@@ -48,7 +48,7 @@ pub(crate) fn log(log: &ErrorLog, files: &Materialiser) -> SemiSyncLog {
     })
 }
 
-/// `Rpl_semi_sync_master_*`, and how many replicas there are.
+/// Status variables `Rpl_semi_sync_master_*`, and the number of replicas.
 pub(crate) struct SemiSyncStatus(pub Arc<Source>);
 
 impl StatusSource for SemiSyncStatus {
@@ -59,7 +59,8 @@ impl StatusSource for SemiSyncStatus {
         };
         put("clients", counters.clients);
         put("get_ack", counters.get_ack);
-        // MariaDB shows 0, too, since it no longer waits on the network apart from the transactions' waits.
+        // MariaDB shows 0 as well, since it no longer waits for the network separately from the transactions'
+        // waits.
         put("net_avg_wait_time", 0);
         put("net_wait_time", 0);
         put("net_waits", counters.net_waits);

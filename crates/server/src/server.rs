@@ -1,4 +1,4 @@
-//! A running server: a value, so that several can live in one process.
+//! A running server: a value, so that several can exist in one process.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,21 +29,21 @@ use crate::ready::{Bell as _, Heard, Next, Ready};
 use crate::tls::Tls;
 use crate::{half_open, housekeeping, listen};
 
-/// What a server is made of.
+/// Parts that a server is created from.
 pub struct ServerOptions {
     pub globals: Arc<Globals>,
     pub status: Arc<Status>,
     pub backend: Arc<dyn Backend>,
     pub accounts: Arc<dyn Accounts>,
     pub workers: Arc<Workers>,
-    /// None: connections are not encrypted.
+    /// `None` if connections are not encrypted.
     pub tls: Option<Arc<Tls>>,
     pub clock: SharedClock,
     pub rng: SharedRng,
     pub log: ErrorLog,
 }
 
-/// The server could not start; nothing was changed.
+/// The server could not start. Nothing was changed.
 #[derive(Debug)]
 pub struct StartError {
     what: &'static str,
@@ -62,19 +62,20 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> StartError {
     move |error| StartError { what, error }
 }
 
-/// Tokens of events that are no connection; theirs have a slot in the high half, from 1.
+/// Tokens of events that do not belong to a connection. Connections have a slot number in the high half, from
+/// 1.
 const TOKEN_STOP: u64 = 0;
 const TOKEN_READY: u64 = 1;
 
-/// Bytes that one read takes; every fiber has so many.
+/// Buffer size for one read. Each fiber has such a buffer.
 const READ_BYTES: usize = 16 << 10;
-/// Events that one call takes while all workers but one are at work.
+/// Maximum number of events that one call takes while all other workers are busy.
 const EVENTS_MAX: usize = 8;
-/// A worker that let others run for longer than this is in their way.
+/// A spinning worker whose yield takes longer than this keeps other threads from running.
 const CROWDED_NS: u64 = 500_000;
 const CROWDED_FOR_NS: u64 = 1_000_000_000;
 
-/// What all threads of a server share.
+/// State that all threads of a server share.
 pub(crate) struct Shared {
     pub globals: Arc<Globals>,
     pub status: Arc<Status>,
@@ -89,16 +90,16 @@ pub(crate) struct Shared {
     pub stop_event: EventFd,
     pub stopping: AtomicBool,
     pub started_ms: u64,
-    /// Connections that are owned and want a worker, and statements that waited and go on.
+    /// Connections that are owned and need a worker, and statements that continue after a wait.
     ready: Arc<Ready<Work<Arc<Connection>>, EventFd>>,
     pub fibers: Arc<Fibers<Arc<Connection>>>,
-    /// A worker looks for events without sleeping; one at a time may.
+    /// A worker polls for events without sleeping. Only one at a time may.
     spinning: AtomicBool,
-    /// Others need the processors: no worker looks for its client before this time.
+    /// Other threads need the processors: no worker spins before this time.
     crowded_until_ns: AtomicU64,
     connections: RwLock<Slots>,
     last_id: AtomicU64,
-    /// COM_SHUTDOWN, SHUTDOWN or a signal.
+    /// Set by COM_SHUTDOWN, SHUTDOWN or a signal.
     stop_requested: Mutex<bool>,
     stop_condvar: Condvar,
 }
@@ -108,36 +109,36 @@ struct Slots {
     all: Vec<Option<Arc<Connection>>>,
     free: Vec<u32>,
     used: usize,
-    /// Clients that have logged in, by account: user and host.
+    /// Number of logged-in clients by account: user and host.
     entered: HashMap<(String, String), usize>,
-    /// All of them.
+    /// Number of all logged-in clients.
     entered_count: usize,
 }
 
-/// A place for a new connection.
+/// A slot for a new connection.
 pub(crate) struct Slot {
     pub id: ConnectionId,
     pub token: u64,
     index: u32,
 }
 
-/// What came of the wish for a slot.
+/// Result of a request for a slot.
 pub(crate) enum Reserved {
     Slot(Slot),
     /// Too many connections are logging in or ending.
     Later,
-    /// No client could log in.
+    /// No further client could log in.
     Full,
 }
 
 impl Slots {
-    /// How many connections have not logged in.
+    /// Returns the number of connections that have not logged in.
     fn half_open(&self) -> usize {
         self.used - self.entered_count.min(self.used)
     }
 
-    /// The connection that gives way to a new one. Those that somebody is at work on are logging in, or end
-    /// already.
+    /// Returns the half-open connection to close for a new one. Connections that have an owner are skipped:
+    /// they are logging in or ending.
     fn victim(&self) -> Option<Arc<Connection>> {
         let waiting = |it: &&Arc<Connection>| !it.has_entered() && !it.is_dead() && it.is_idle();
         let half_open = self.all.iter().flatten().filter(waiting).map(|it| HalfOpen {
@@ -150,7 +151,7 @@ impl Slots {
     }
 }
 
-/// One of max_connections, from the login on. Dropping it gives it back.
+/// One of max_connections, held from login on. Dropping it frees it.
 pub(crate) struct Place {
     shared: Arc<Shared>,
     account: (String, String),
@@ -169,48 +170,48 @@ impl Drop for Place {
     }
 }
 
-/// Connections that have not logged in; when there are so many, one of them ends for each that comes. The
-/// same number as max_connections, if that is larger.
+/// Maximum number of half-open connections (or max_connections, if that is larger). At the maximum, each new
+/// connection closes one of them.
 const HALF_OPEN_MAX: usize = 128;
 
 impl Shared {
-    /// Monotonic milliseconds, some late.
+    /// Returns monotonic milliseconds, from a coarse clock.
     pub fn now_ms(&self) -> u64 {
         self.clock.coarse_ms()
     }
 
-    /// Seconds since 1970.
+    /// Returns the seconds since 1970.
     pub fn wall_s(&self) -> u64 {
         self.clock.wall_us() / 1_000_000
     }
 
-    /// What clients are offered.
+    /// Returns the capabilities that the server offers to clients.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities::SERVER.set(Capabilities::SSL, self.tls.is_some())
     }
 
-    /// Random bytes for a handshake.
+    /// Returns a random scramble for a handshake.
     pub fn new_scramble(&self) -> Scramble {
         let mut bytes = [0; 20];
         self.rng.fill(&mut bytes);
         Scramble::from_random(bytes)
     }
 
-    /// The same for ed25519.
+    /// Returns a random nonce for ed25519.
     pub fn new_nonce(&self) -> Nonce {
         let mut bytes = [0; 32];
         self.rng.fill(&mut bytes);
         Nonce(bytes)
     }
 
-    /// The connection that is to give way before another is let in, when too many have not logged in.
+    /// Returns the connection to close before another is accepted, if too many have not logged in.
     pub fn half_open_victim(&self) -> Option<Arc<Connection>> {
         let slots = self.connections.read();
         if slots.half_open() < self.half_open_max() { None } else { slots.victim() }
     }
 
-    /// A slot for a connection that has not logged in. Such connections do not count against
-    /// `max_connections`; the caller sees to it that there are not too many.
+    /// Reserves a slot for a connection that has not logged in. Such connections do not count against
+    /// `max_connections`; the caller keeps their number limited.
     pub fn reserve(&self) -> Reserved {
         let limit = self.globals.uint(VarId::MaxConnections) as usize;
         let mut slots = self.connections.write();
@@ -235,8 +236,8 @@ impl Shared {
         HALF_OPEN_MAX.max(self.globals.uint(VarId::MaxConnections) as usize)
     }
 
-    /// A place for a client that was let in; one more than max_connections for administrators. `own`: the
-    /// place that its connection has already and gives up, for COM_CHANGE_USER.
+    /// Reserves a place for an authenticated client. Administrators have one place more than max_connections.
+    /// `own` is the place that the connection already has and gives up, for COM_CHANGE_USER.
     pub fn enter(self: &Arc<Self>, account: &Account, own: Option<&Place>) -> Result<Place, SqlError> {
         let administrators = usize::from(account.is_super);
         let limit = self.globals.uint(VarId::MaxConnections) as usize + administrators;
@@ -273,11 +274,11 @@ impl Shared {
         self.connections.write().all[slot.index as usize] = Some(connection);
     }
 
-    /// A closed connection's place is free.
+    /// Frees the slot of a closed connection.
     pub fn forget(&self, connection: &Connection) {
         let index = (connection.token >> 32) as usize - 1;
         let mut slots = self.connections.write();
-        // After a panic on the way out it is told again.
+        // After a panic while closing, this is called again.
         if slots.all[index].take_if(|it| it.token == connection.token).is_none() {
             return;
         }
@@ -292,23 +293,23 @@ impl Shared {
         slots.all.get(index)?.as_ref().filter(|connection| connection.token == token).cloned()
     }
 
-    /// All connections.
+    /// Returns all connections.
     pub fn all(&self) -> Vec<Arc<Connection>> {
         self.connections.read().all.iter().flatten().cloned().collect()
     }
 
-    /// Leaves a connection that the caller owns to a worker.
+    /// Hands a connection that the caller owns over to a worker.
     pub fn serve_later(&self, connection: Arc<Connection>) {
         self.ready.push(Work::Begin(connection));
     }
 
-    /// Somebody wants the server to stop.
+    /// Requests the server to stop.
     pub fn request_stop(&self) {
         *self.stop_requested.lock() = true;
         self.stop_condvar.notify_all();
     }
 
-    /// The line of `mariadb-admin status`.
+    /// Returns the line of `mariadb-admin status`.
     pub fn statistics(&self) -> String {
         let uptime = (self.now_ms() - self.started_ms) / 1000;
         let get = |counter| self.status.get(counter);
@@ -322,16 +323,17 @@ impl Shared {
         )
     }
 
-    /// A worker's life.
+    /// Main loop of a worker.
     fn work(&self) {
         self.status.count(Counter::ThreadsCreated);
-        // The connection served last, and whether it was the same one before: few clients are at work.
+        // The connection that was served last, and whether the one before was the same: then few clients are
+        // active.
         let (mut last, mut again) = (0, false);
         while !self.is_over() {
             let work = match self.ready.next(|| self.stay(), |is_alone| self.rest(again, is_alone)) {
                 Next::Work(work) => Some(work),
                 Next::Event(Ok(Some(Event { token: TOKEN_STOP, .. }))) => {
-                    // Statements that wait are being ended; somebody must run them to their end.
+                    // Waiting statements are being killed. A worker must run them to their end.
                     self.lead();
                     std::thread::sleep(Duration::from_millis(1));
                     None
@@ -349,7 +351,7 @@ impl Shared {
             if let Work::Begin(connection) = &work {
                 last = connection.token;
             }
-            // It may take long.
+            // Serving may take long: queued transactions must not wait for it.
             self.backend.lead_later();
             self.workers.busy(self.now_ms());
             self.fibers.work(work);
@@ -357,20 +359,21 @@ impl Shared {
         }
     }
 
-    /// False: this worker ends. One that sleeps leaves nothing to the others, which may be waiting for events
-    /// already.
+    /// Returns false if this worker must end. A worker leads a pending flush before it becomes spare: the
+    /// others may already be waiting for events.
     fn stay(&self) -> bool {
         self.workers.stay(|| self.lead())
     }
 
-    /// Leads as part of a request: it may take long.
+    /// Leads a flush, counted as a request because it may take long.
     fn lead(&self) {
         self.workers.busy(self.now_ms());
         self.backend.lead();
         self.workers.done();
     }
 
-    /// A worker without work: leads what workers have left, and waits for an event.
+    /// Waits for an event, for a worker without work. Leads first if transactions are queued without a
+    /// leader.
     fn rest(&self, again: bool, is_alone: bool) -> Heard<io::Result<Option<Event>>> {
         let event = match (self.backend.has_queued(), is_alone && !again) {
             (true, _) => self.gather_or_lead(again),
@@ -383,8 +386,8 @@ impl Shared {
         }
     }
 
-    /// What is queued for a flush waits while there are others to serve: they may have more for it. A lone
-    /// client has nobody to wait for.
+    /// Serves other clients before it leads a flush, because they may add transactions to it. With a single
+    /// active client there are none to wait for.
     fn gather_or_lead(&self, again: bool) -> io::Result<Option<Event>> {
         if !again && let Some(event) = self.epoll.wait(Some(Duration::ZERO))? {
             return Ok(Some(event));
@@ -393,12 +396,12 @@ impl Shared {
         self.next_event(again)
     }
 
-    /// Whether workers may end: the server stops, and no statement waits.
+    /// Returns whether workers may end: the server stops, and no statement waits.
     fn is_over(&self) -> bool {
         self.stopping.load(Ordering::Acquire) && self.fibers.asleep() == 0
     }
 
-    /// The connection of an event, if the caller is to serve it.
+    /// Returns the connection of an event if the caller must serve it.
     fn taken(&self, event: Event) -> Option<Arc<Connection>> {
         let connection = self.find(event.token)?;
         if event.is_end {
@@ -407,14 +410,14 @@ impl Shared {
         connection.take().then_some(connection)
     }
 
-    /// Waits for events while all others are at work: what comes at once is worth one call.
+    /// Waits for events while all other workers are busy. Takes several at once to save system calls.
     fn next_events(&self) -> io::Result<Option<Event>> {
         let mut more = [const { None }; EVENTS_MAX];
         let mut count = 0;
         let first = self.epoll.wait_some::<EVENTS_MAX>(None, |event| {
             match event.token {
                 TOKEN_STOP => {}
-                // For the next worker that rests.
+                // Leave it to the next idle worker.
                 TOKEN_READY => self.ready.bell().ring(),
                 _ => {
                     more[count] = self.taken(event);
@@ -428,10 +431,10 @@ impl Shared {
         first
     }
 
-    /// Waits for an event. A worker that serves the same client again and again looks for a while before it
-    /// sleeps: the client often comes back sooner than a sleeping thread wakes. With many clients the
-    /// processor has better to do. Between two looks it lets others run, because the client may wait for this
-    /// very processor; if those keep it for long, it is not there for looking.
+    /// Waits for an event. A worker that serves the same client repeatedly spins before it sleeps, because
+    /// the client often sends its next request sooner than a sleeping thread wakes. With many clients
+    /// spinning wastes the processor. The worker yields between two polls, because the client may need this
+    /// processor; if a yield takes long, other threads need it and spinning stops for a while.
     fn next_event(&self, again: bool) -> io::Result<Option<Event>> {
         let spin_us = self.globals.uint(VarId::ThreadPoolSpinUs);
         if !again || spin_us == 0 {
@@ -462,7 +465,7 @@ impl Shared {
         }
     }
 
-    /// Serves a connection; a panic ends that connection only.
+    /// Serves a connection. A panic ends that connection only.
     fn serve(&self, connection: &Arc<Connection>, scratch: &mut [u8]) {
         if catch_unwind(AssertUnwindSafe(|| connection.serve(scratch))).is_err() {
             self.log.error(format_args!(
@@ -470,13 +473,13 @@ impl Shared {
                 connection.id
             ));
             connection.abandon();
-            // It may have ordered a transaction and not come to lead.
+            // The connection may have ordered a transaction without leading its flush.
             self.backend.lead();
         }
     }
 }
 
-/// What fibers do: they serve one connection after the other.
+/// Returns the main function of fibers: serves one connection after the other.
 fn serve_with(shared: Weak<Shared>) -> Box<dyn Fn(Arc<Connection>, &mut [u8]) + Send + Sync> {
     Box::new(move |connection, scratch| {
         if let Some(shared) = shared.upgrade() {
@@ -485,14 +488,14 @@ fn serve_with(shared: Weak<Shared>) -> Box<dyn Fn(Arc<Connection>, &mut [u8]) + 
     })
 }
 
-/// What a session has ordered, its own and what arrived meanwhile, does not wait for what the session waits
-/// for.
+/// Returns the callback that leads a flush before a session sleeps, so that ordered transactions do not wait
+/// for what the session waits for.
 fn lead_before_sleep(backend: &Arc<dyn Backend>) -> Box<dyn Fn() + Send + Sync> {
     let backend = Arc::clone(backend);
     Box::new(move || backend.lead())
 }
 
-/// Housekeeping wakes sleepers whose time is up.
+/// Returns the callback that wakes housekeeping if a deadline is sooner than its next check.
 fn hurry(workers: Arc<Workers>) -> Box<dyn Fn(Instant) + Send + Sync> {
     Box::new(move |due| {
         if due < Instant::now() + housekeeping::SWEEP {
@@ -508,7 +511,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts all threads but the one that accepts connections: see [`Server::listen`].
+    /// Starts all threads except the one that accepts connections: see [`Server::listen`].
     pub fn start(options: ServerOptions) -> Result<Server, StartError> {
         let ServerOptions { globals, status, backend, accounts, workers, tls, clock, rng, log } = options;
         let epoll = Epoll::new().map_err(failed("cannot create an epoll instance"))?;
@@ -563,14 +566,14 @@ impl Server {
         Ok(Server { shared, threads })
     }
 
-    /// Takes connections from now on.
+    /// Starts accepting connections.
     pub fn listen(&mut self, endpoints: Endpoints) -> Result<(), StartError> {
         let accepts = listen::start(Arc::clone(&self.shared), endpoints).map_err(failed("cannot listen"))?;
         self.threads.push(accepts);
         Ok(())
     }
 
-    /// Blocks until somebody wants the server to stop.
+    /// Blocks until the server is requested to stop.
     pub fn wait_for_stop_request(&self) {
         let mut requested = self.shared.stop_requested.lock();
         while !*requested {
@@ -578,21 +581,21 @@ impl Server {
         }
     }
 
-    /// For a signal handler's thread, and SHUTDOWN: lets `wait_for_stop_request` return.
+    /// Returns a function for the signal thread and SHUTDOWN that makes `wait_for_stop_request` return.
     pub fn stop_requester(&self) -> impl Fn() + Send + Sync + Clone + use<> {
         let shared = Arc::clone(&self.shared);
         move || shared.request_stop()
     }
 
-    /// Gives numbers to threads of the server that the process list shows.
+    /// Returns a function that allocates connection ids for the server's own threads in the process list.
     pub fn connection_ids(&self) -> impl Fn() -> ConnectionId + Send + Sync + use<> {
         let shared = Arc::clone(&self.shared);
         move || ConnectionId(shared.last_id.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Closes all connections, lets what runs finish for `patience`, kills it, and ends all threads. False if
-    /// statements went on for `patience` after they were killed: their threads go on, and the process must
-    /// end.
+    /// Closes all connections, lets running statements finish for `patience`, kills them, and ends all
+    /// threads. Returns false if statements were still running `patience` after they were killed: their
+    /// threads continue, and the process must end.
     #[must_use]
     pub fn stop(mut self, patience: Duration) -> bool {
         self.end_connections(patience);
@@ -601,7 +604,7 @@ impl Server {
         let is_stopped = shared.workers.stop_unless(|| shared.now_ms() >= deadline_ms);
         match is_stopped {
             true => self.join(),
-            // Dropping it would wait for them.
+            // Dropping it would wait for the threads.
             false => std::mem::forget(self),
         }
         is_stopped
@@ -615,7 +618,7 @@ impl Server {
             if open.is_empty() || shared.now_ms() >= deadline_ms {
                 break;
             }
-            // A session that is answering finishes its answer, as does the one that asked for the stop.
+            // A session that is replying finishes its reply, including the one that requested the stop.
             open.iter().for_each(|connection| connection.kill());
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -626,7 +629,7 @@ impl Server {
 
     fn join(&mut self) {
         for thread in self.threads.drain(..) {
-            // Its panic was told by the panic hook.
+            // The panic hook has reported its panic.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The machine's files as statements see them: SELECT ... INTO OUTFILE, LOAD DATA, LOAD_FILE.
+//! Access of statements to files of the machine: SELECT ... INTO OUTFILE, LOAD DATA, LOAD_FILE.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -10,27 +10,26 @@ use cohort_config::{Globals, VarId};
 use cohort_exec::ServerFiles;
 use cohort_vfs::refuse_kept;
 
-/// Files are readable and writable for everybody that the umask lets: the client that asked for one is
-/// another user.
+/// Mode of new files: all users that the umask allows, because the client's user differs from the server's.
 const MODE: u32 = 0o666;
 
-/// Everybody may read it.
+/// Mode bit: readable for all users.
 const PUBLIC: u32 = 0o004;
 
-/// Names that the server uses in its data directory; with another ending after `.` or `-`, too.
+/// Names that the server uses in its data directory, also with a suffix after `.` or `-`.
 const OWN_NAMES: &[&str] =
     &["catalog", "cohort", "innodb", "log", "replication", "rocksdb", "spill", "xa-prepared"];
 
-/// Endings of what it reads there, under whatever name an option gives.
+/// Extensions of files that the server reads there, whatever name an option gives them.
 const OWN_ENDINGS: &[&str] = &["cnf", "index", "pem", "pid"];
 
-/// Digits of a log file's number, at least.
+/// Minimum number of digits in the number of a log file.
 const LOG_DIGITS: usize = 6;
 
-/// Settings that say how files of the server's own begin.
+/// Settings with base names of the server's own files.
 const BASE_NAMES: &[VarId] = &[VarId::LogBinBasename, VarId::RelayLogBasename];
 
-/// Settings that name such files.
+/// Settings with names of the server's own files.
 const NAMED: &[VarId] = &[
     VarId::PidFile,
     VarId::LogError,
@@ -45,15 +44,15 @@ pub(crate) struct MachineFiles {
 }
 
 impl MachineFiles {
-    /// Whether the server takes a file of this name for one of its own, now or at its next start: a client
-    /// that could make one would have it believe what it never wrote.
+    /// Returns whether the server treats a file of this name as one of its own, now or at its next start. A
+    /// client that could create such a file could forge the server's data.
     fn is_own(&self, path: &Path) -> bool {
         is_of_server(&self.globals, &self.datadir, path, BASE_NAMES)
             || is_of_server(&self.globals, &self.datadir, path, NAMED)
     }
 }
 
-/// Error EACCES for a log of statements that would be written into a file of the server's own.
+/// Fails with EACCES if a statement log would be written into one of the server's own files.
 pub(crate) fn check_log_path(globals: &Globals, path: &Path) -> io::Result<()> {
     let datadir = globals.text(VarId::Datadir).unwrap_or_default();
     match is_of_server(globals, Path::new(&*datadir), path, BASE_NAMES) {
@@ -62,11 +61,11 @@ pub(crate) fn check_log_path(globals: &Globals, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a path is in the data directory under a name of the server's own, or begins as one of these
-/// settings says.
+/// Returns whether a path in the data directory has a name of the server's own, or begins with the value of
+/// one of these settings.
 fn is_of_server(globals: &Globals, datadir: &Path, path: &Path, settings: &[VarId]) -> bool {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return true };
-    // Where there is no such folder, there is nothing to make.
+    // If the folder does not exist, the file cannot be created there either.
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let (path, datadir) = (real(folder).join(name), real(datadir));
     let is_own = path.strip_prefix(&datadir).is_ok_and(|within| {
@@ -77,13 +76,13 @@ fn is_of_server(globals: &Globals, datadir: &Path, path: &Path, settings: &[VarI
     is_own || named.any(|name| is_of(&path, &datadir.join(&*name)))
 }
 
-/// Whether a path is this one, with or without an ending.
+/// Returns whether a path is `named`, with or without a suffix.
 fn is_of(path: &Path, named: &Path) -> bool {
     let behind = path.as_os_str().as_encoded_bytes().strip_prefix(named.as_os_str().as_encoded_bytes());
     behind.is_some_and(|behind| matches!(behind.first(), None | Some(b'.' | b'-')))
 }
 
-/// Whether a file or folder of the data directory is the server's by its name.
+/// Returns whether a file or folder of the data directory belongs to the server by its name.
 fn is_own_name(name: &str) -> bool {
     let begins = |own: &&str| {
         name.strip_prefix(*own).is_some_and(|behind| behind.is_empty() || behind.starts_with(['.', '-']))
@@ -98,7 +97,7 @@ impl ServerFiles for MachineFiles {
         if self.is_own(path) {
             return Err(io::Error::from_raw_os_error(libc::EACCES));
         }
-        // The folder of a database, where names without a folder go, is made by the first file in it.
+        // Names without a folder refer to the folder of a database. The first file in it creates the folder.
         if let Some(folder) = path.parent()
             && folder.parent() == Some(&self.datadir)
             && !folder.exists()
@@ -114,7 +113,7 @@ impl ServerFiles for MachineFiles {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>> {
-        // A pipe or a device would keep the worker for as long as it likes.
+        // A pipe or a device could block the worker indefinitely.
         if !fs::metadata(path)?.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -132,7 +131,7 @@ impl ServerFiles for MachineFiles {
     }
 
     fn remove(&self, path: &Path) {
-        // It may have gone by itself.
+        // It may already have been removed.
         let _ = fs::remove_file(path);
     }
 

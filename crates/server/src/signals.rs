@@ -1,16 +1,16 @@
-//! Signals: one thread waits for them, all others have them blocked.
+//! Signals: one thread waits for them; all other threads block them.
 
 use std::io;
 use std::thread::Builder;
 
-/// What an operator asks by a signal.
+/// An operator's request, made by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// SIGTERM, SIGINT, SIGQUIT: stop.
     Stop,
     /// SIGHUP: flush logs.
     Flush,
-    /// A signal without a meaning for the server, which would end the process if no thread waited for it.
+    /// A signal that means nothing to the server, but would end the process if no thread waited for it.
     Meaningless(&'static str),
 }
 
@@ -23,18 +23,18 @@ const SIGNALS: [(i32, Signal); 6] = [
     (libc::SIGUSR2, Signal::Meaningless("SIGUSR2")),
 ];
 
-/// Blocks the signals in this thread and those it starts; before any other thread runs.
+/// Blocks the signals in this thread and in those that it starts. Call it before any other thread runs.
 pub fn block() {
     let set = signal_set();
-    // SAFETY: the set is initialised; the old mask is not wanted. SIGPIPE would end the process when a client
-    // goes.
+    // SAFETY: the set is initialised, and the old mask is not needed. SIGPIPE would end the process when a
+    // client disconnects.
     unsafe {
         libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
 }
 
-/// Starts the thread that tells `handle` of every signal, for the life of the process.
+/// Starts the thread that calls `handle` for each signal, for the life of the process.
 pub fn listen(handle: impl Fn(Signal) + Send + 'static) -> io::Result<()> {
     let run = move || {
         let set = signal_set();

@@ -1,4 +1,4 @@
-//! The executor behind the seam of connections.
+//! The executor as the backend of connections.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -35,20 +35,21 @@ use crate::tls::{Tls, TlsStatus};
 use crate::warm::{WarmRestart, WarmStatus};
 use crate::{flush_watch, semi_sync};
 
-/// How long a statement may run before somebody looks whether its client is still there, as in MariaDB.
+/// Running time of a statement after which the server checks whether its client is still connected, as in
+/// MariaDB.
 const LOST_AFTER: Duration = Duration::from_secs(5);
 
-/// Runs SQL over the storage of a data directory.
+/// Executes SQL on the storage of a data directory.
 pub struct SqlBackend {
     db: Arc<Database>,
     facts: Arc<Facts>,
     source: Option<Arc<Source>>,
-    /// What the replica side remembers.
+    /// Persistent state of the replica side.
     state: Arc<StateStore>,
 }
 
 impl SqlBackend {
-    /// A database over storage that is open.
+    /// Opens the database on top of open storage.
     pub fn new(
         storage: Storage,
         world: &World,
@@ -80,7 +81,7 @@ impl SqlBackend {
             Arc::new(Source::new(Arc::clone(&commit), server_id, semi_sync_log))
         });
         if let Some(source) = &source {
-            // Nothing waits yet that would have to be let out.
+            // Nothing waits yet that would have to be released.
             let _ = source.semi_sync().configure(semi_sync::options(globals));
             status.register(Box::new(semi_sync::SemiSyncStatus(Arc::clone(source))));
         }
@@ -116,7 +117,7 @@ impl SqlBackend {
         SqlBackend { db, facts, source, state }
     }
 
-    /// Reads the words that new passwords must not be made of, if there is a list.
+    /// Reads the dictionary that new passwords are checked against, if there is one.
     pub fn read_words(&self) -> Result<(), String> {
         let name = self.db.globals.text(VarId::CracklibPasswordCheckDictionary).unwrap_or_default();
         if name.is_empty() {
@@ -127,37 +128,37 @@ impl SqlBackend {
         };
         let text = std::fs::read(&*name).map_err(|e| cannot(&e))?;
         let words = WordList::new(&text).ok_or_else(|| cannot(&"the file is too large"))?;
-        // A second server over one backend has the first one's.
+        // A second server with the same backend keeps the words of the first.
         let _ = self.db.words.set(words);
         Ok(())
     }
 
-    /// The pages in memory before the last stop, and before the next one.
+    /// Returns the buffer pool dump and load at stop and start.
     pub fn warm_restart(&self) -> &WarmRestart {
         &self.facts.warm
     }
 
-    /// What SHUTDOWN calls; set once, when the server runs.
+    /// Sets the function that SHUTDOWN calls; once, when the server runs.
     pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
-        // A second server over one backend would be told by the first one's.
+        // A second server with the same backend is stopped through the first.
         let _ = self.facts.stop.set(stop);
     }
 
-    /// What accounts are bound to.
+    /// Returns the resource usage of accounts, which their limits are checked against.
     pub fn account_usages(&self) -> Arc<AccountUsages> {
         Arc::clone(&self.db.account_usages)
     }
 
-    /// What FLUSH SSL reads anew; set once, when the server runs.
+    /// Sets the TLS configuration that FLUSH SSL reloads; once, when the server runs.
     pub fn on_flush_ssl(&self, tls: Option<Arc<Tls>>) {
         self.db.status.register(Box::new(TlsStatus(tls.clone())));
         if let Some(tls) = tls {
-            // A second server over one backend would find the first one's.
+            // A second server with the same backend keeps that of the first.
             let _ = self.facts.tls.set(tls);
         }
     }
 
-    /// Opens the replica side, once; nothing of it runs yet. `next_id` numbers its threads.
+    /// Opens the replica side, once, without starting it. `next_id` returns ids for its threads.
     pub fn open_replicas(
         &self,
         world: &World,
@@ -181,28 +182,28 @@ impl SqlBackend {
         })?;
         self.db.status.register(Box::new(ReplicaStatus(Arc::clone(&replicas))));
         *self.db.replica.write() = Some(Arc::clone(&replicas) as _);
-        // A second server over one backend would find the first one's.
+        // A second server with the same backend keeps those of the first.
         let _ = self.facts.replicas.set(Arc::clone(&replicas));
         Ok(replicas)
     }
 
-    /// SIGHUP: the files of statements may have been moved away.
+    /// Reopens the statement logs at SIGHUP, because the files may have been renamed.
     pub fn reopen_statement_logs(&self) {
         self.facts.log_files.reopen(StatementLog::General);
         self.facts.log_files.reopen(StatementLog::Slow);
     }
 
-    /// Frees what a crash left behind; before the first session. Answers how much that was.
+    /// Frees orphans of a crash. Called before the first session. Returns the number of orphans.
     pub fn drop_orphans(&self) -> Result<usize, EngineError> {
         cohort_exec::drop_orphans(&self.db)
     }
 
-    /// Removes old binary log files, in rounds; see [`BinlogExpiry`].
+    /// Returns the periodic purge of binary log files; see [`BinlogExpiry`].
     pub fn binlog_expiry(&self) -> BinlogExpiry {
         BinlogExpiry::new(&self.db.commit, &self.db.globals, &self.db.clock)
     }
 
-    /// Ends all running statements: the server stops.
+    /// Kills all running statements, because the server stops.
     pub fn kill_all(&self) {
         self.db.commit.leave_gates();
         self.db.processes.all().iter().for_each(|process| process.kill(KillLevel::Connection));
@@ -292,7 +293,7 @@ impl Backend for SqlBackend {
     }
 }
 
-/// The commit path's wake-up as the connections'.
+/// Adapts a connection's waiter to the commit path's trait.
 struct Relay(Arc<dyn Wake>);
 
 impl cohort_commit::Wake for Relay {
@@ -329,11 +330,11 @@ fn exec_info(info: &ConnectionInfo) -> cohort_exec::ConnectionInfo {
     }
 }
 
-/// What the connection asks for around every command, kept until the session's variables change.
+/// Settings that the connection reads around each command, cached until the session's variables change.
 struct Cached {
     version: u64,
     settings: SessionSettings,
-    /// In a transaction; in one that has only read, and in one that has written.
+    /// Idle limits in a transaction, in one that has only read, and in one that has written.
     idle_transaction_s_max: u64,
     idle_reader_s_max: u64,
     idle_writer_s_max: u64,
@@ -368,17 +369,17 @@ impl Cached {
     }
 }
 
-/// A session of the executor. Dropping it rolls back and takes it off the process list.
+/// A session of the executor. Dropping it rolls back and removes it from the process list.
 struct SqlSession {
     session: cohort_exec::Session,
     process: Arc<Process>,
     settings: Cached,
-    /// interactive_timeout takes the place of wait_timeout.
+    /// interactive_timeout applies instead of wait_timeout.
     is_interactive: bool,
 }
 
 impl SqlSession {
-    /// After the session's variables were made anew.
+    /// Applies interactive_timeout after the session's variables were reset.
     fn adopt_timeout(&mut self) {
         if !self.is_interactive {
             return self.refresh();
@@ -543,7 +544,7 @@ impl Session for SqlSession {
     }
 }
 
-/// `sessions_memory_max`, or half of what there is.
+/// Returns `sessions_memory_max`, or half of the available memory if it is 0.
 fn sessions_memory_max(globals: &Globals) -> u64 {
     match globals.uint(VarId::SessionsMemoryMax) {
         0 => crate::machine::memory_bytes() / 2,
@@ -551,7 +552,7 @@ fn sessions_memory_max(globals: &Globals) -> u64 {
     }
 }
 
-/// Variables that the commit path computes or obeys.
+/// Server callbacks: variables that other components compute or react to.
 struct Facts {
     commit: Arc<Coordinator>,
     engines: Vec<Arc<dyn Engine>>,
@@ -563,7 +564,7 @@ struct Facts {
     warm: Arc<WarmRestart>,
     tls: OnceLock<Arc<Tls>>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    /// Set when the server follows others.
+    /// Set when the replica side is open.
     replicas: OnceLock<Arc<Replicas>>,
 }
 

@@ -1,5 +1,5 @@
-//! The files of the slow query log and the general log. They are opened at their first line; moved away they
-//! are made anew by FLUSH SLOW LOGS, FLUSH GENERAL LOGS and FLUSH LOGS.
+//! Files of the slow query log and the general log. A file is opened at its first line. FLUSH SLOW LOGS,
+//! FLUSH GENERAL LOGS and FLUSH LOGS close it, so that a new file is created if the old one was renamed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use crate::error_log::ErrorLog;
 use crate::server_files::check_log_path;
 
-/// Both files.
+/// Both log files.
 pub struct StatementLogFiles {
     globals: Arc<Globals>,
     errors: ErrorLog,
@@ -25,12 +25,12 @@ pub struct StatementLogFiles {
 enum State {
     Closed,
     Open(File),
-    /// Told in the error log; nothing is tried before FLUSH.
+    /// The failure was reported in the error log. Logging resumes after FLUSH.
     Failed,
 }
 
 impl StatementLogFiles {
-    /// Nothing is opened yet.
+    /// Creates the logs without opening a file.
     pub fn new(globals: &Arc<Globals>, errors: &ErrorLog) -> StatementLogFiles {
         StatementLogFiles {
             globals: Arc::clone(globals),
@@ -73,7 +73,7 @@ impl StatementLogFiles {
         }
     }
 
-    /// As each opening of a log of MariaDB begins.
+    /// Returns the header that MariaDB writes each time it opens a log.
     fn header(&self) -> String {
         let text = |id| self.globals.text(id).unwrap_or_default();
         format!(

@@ -1,5 +1,5 @@
-//! Opens everything below the executor in the data directory: catalog, engine, locks, the commit path with
-//! recovery.
+//! Opens all components below the executor in the data directory: catalog, engines, locks, and the commit
+//! path with its recovery.
 
 use std::fmt;
 use std::path::Path;
@@ -27,12 +27,12 @@ use cohort_vfs::World;
 use crate::error_log::ErrorLog;
 use crate::fiber::{bed, sleeper};
 
-/// Numbers of the participants in commit records. Final: they are on disk.
+/// Participant ids in commit records. They must never change, because they are on disk.
 #[cfg(feature = "rocksdb")]
 const ROCKSDB: ParticipantId = ParticipantId(1);
 const INNODB: ParticipantId = ParticipantId(2);
 
-/// Where RocksDB's files lie in the data directory.
+/// Directory of RocksDB's files in the data directory.
 const ROCKSDB_DIR: &str = "rocksdb";
 
 /// Free space of the file system below which writes are refused.
@@ -41,13 +41,13 @@ const FREE_BYTES_MIN: u64 = 64 << 20;
 /// The data directory could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The catalog or an engine.
+    /// The catalog or an engine failed to open.
     Engine(&'static str, EngineError),
-    /// The commit path.
+    /// The commit path failed to recover.
     Recovery(RecoveryError),
-    /// Names of files, as the settings have them.
+    /// File names in the settings conflict.
     Names(String),
-    /// The directory holds tables of an engine that this server is built without.
+    /// The directory contains tables of an engine that this server is built without.
     #[cfg(not(feature = "rocksdb"))]
     WithoutRocksdb(PathBuf),
 }
@@ -71,30 +71,30 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// What is open.
+/// The opened components.
 pub struct Storage {
     pub commit: Arc<Coordinator>,
     pub engines: Vec<Arc<dyn Engine>>,
     pub locks: Arc<LockTable>,
     pub catalog: Arc<CatalogVersions>,
-    /// What the replica side remembers.
+    /// Persistent state of the replica side.
     pub replica: Arc<StateStore>,
 }
 
-/// What the command line says beyond the variables.
+/// Options of the command line that are not variables.
 #[derive(Clone, Debug, Default)]
 pub struct StorageOptions {
-    /// `--log-bin`: base name; `None` is off.
+    /// `--log-bin`: base name of the binary log; `None` is off.
     pub log_bin: Option<String>,
-    /// `COHORT_FAILPOINT=before:harden:3`: abort when the stage is reached for the third time. For crash
+    /// `COHORT_FAILPOINT=before:harden:3`: aborts when the stage is reached for the third time. For crash
     /// tests.
     pub failpoint: Option<(Point, u64)>,
-    /// In place of `log_layout`.
+    /// Overrides `log_layout`.
     pub layout: Option<LogLayout>,
 }
 
 impl StorageOptions {
-    /// Reads `COHORT_FAILPOINT`'s value.
+    /// Parses the value of `COHORT_FAILPOINT`.
     pub fn parse_failpoint(text: &str) -> Option<(Point, u64)> {
         let (point, count) = match text.rsplit_once(':') {
             Some((point, count)) if count.bytes().all(|b| b.is_ascii_digit()) => (point, count.parse().ok()?),
@@ -139,7 +139,7 @@ fn tell_recovery(commit: &Coordinator, log: &ErrorLog) {
     }
 }
 
-/// Opens or makes all of it.
+/// Opens or creates all components.
 pub fn open(
     datadir: &Path,
     world: &World,
@@ -155,7 +155,7 @@ pub fn open(
     engines.push(open_innodb(datadir, world, globals).map_err(|e| OpenError::Engine("InnoDB tables", e))?);
     let replica = StateStore::open(world.fs.clone(), datadir);
     let replica = Arc::new(replica.map_err(|e| OpenError::Engine("replica's state", e))?);
-    // Before anything of the binary log is touched.
+    // Check before the binary log is touched.
     let relay_logs: Vec<String> = replica.ordered(|state| state.relay_logs.values().cloned().collect());
     cohort_replica::check_relay_log(globals, datadir, options.log_bin.as_deref(), &relay_logs)
         .map_err(OpenError::Names)?;
@@ -172,7 +172,7 @@ pub fn open(
     Ok(Storage { commit, engines, locks, catalog: versions, replica })
 }
 
-/// The B+tree engine.
+/// Opens the B+tree engine.
 fn open_innodb(datadir: &Path, world: &World, globals: &Globals) -> Result<Arc<dyn Engine>, EngineError> {
     let options = BtreeOptions {
         pool_bytes: globals.uint(VarId::InnodbBufferPoolSize) as usize,
@@ -185,7 +185,7 @@ fn open_innodb(datadir: &Path, world: &World, globals: &Globals) -> Result<Arc<d
     Ok(Arc::new(engine))
 }
 
-/// What the settings say about pages that are compressed.
+/// Returns the settings for compressed pages.
 pub fn compression(globals: &Globals) -> [EngineSetting; 2] {
     let algorithm = match globals.uint(VarId::InnodbCompressionAlgorithm) {
         0 => PageAlgorithm::None,
@@ -195,7 +195,7 @@ pub fn compression(globals: &Globals) -> [EngineSetting; 2] {
     [EngineSetting::PageAlgorithm(algorithm), EngineSetting::CompressionLevel(level)]
 }
 
-/// RocksDB, the first engine where the server is built with it.
+/// Opens RocksDB, which is the first engine if the server is built with it.
 #[cfg(feature = "rocksdb")]
 fn open_rocksdb(datadir: &Path, _: &World, globals: &Globals) -> Result<Vec<Arc<dyn Engine>>, OpenError> {
     let sizes = cohort_engine_rocks::RocksOptions {
@@ -206,7 +206,7 @@ fn open_rocksdb(datadir: &Path, _: &World, globals: &Globals) -> Result<Vec<Arc<
     Ok(vec![Arc::new(opened.map_err(|e| OpenError::Engine("RocksDB tables", e))?)])
 }
 
-/// A server built without RocksDB refuses a directory that has it: its tables would be gone.
+/// Refuses a directory that contains RocksDB tables, because this server would not see them.
 #[cfg(not(feature = "rocksdb"))]
 fn open_rocksdb(datadir: &Path, world: &World, _: &Globals) -> Result<Vec<Arc<dyn Engine>>, OpenError> {
     match world.fs.exists(&datadir.join(ROCKSDB_DIR)) {
@@ -266,7 +266,7 @@ fn log_options(globals: &Globals) -> LogOptions {
     }
 }
 
-/// `binlog_group_commit_overlap`.
+/// Returns the value of `binlog_group_commit_overlap`.
 pub fn overlap(globals: &Globals) -> Overlap {
     match globals.uint(VarId::BinlogGroupCommitOverlap) {
         0 => Overlap::Off,
@@ -275,7 +275,7 @@ pub fn overlap(globals: &Globals) -> Overlap {
     }
 }
 
-/// `log_layout`.
+/// Returns the value of `log_layout`.
 pub fn layout(globals: &Globals) -> LogLayout {
     match globals.uint(VarId::LogLayout) {
         0 => LogLayout::Shared,
@@ -283,13 +283,13 @@ pub fn layout(globals: &Globals) -> LogLayout {
     }
 }
 
-/// Makes the logs of a new data directory.
+/// Creates the logs of a new data directory.
 pub fn initialize(datadir: &Path, world: &World, globals: &Globals) -> Result<(), OpenError> {
     make_logs(world, datadir, &log_options(globals), layout(globals)).map_err(OpenError::Recovery)
 }
 
-/// `--convert-log-layout`: gives the data directory the layout of the settings. What a crash or a stop has
-/// left in the logs is recovered first.
+/// `--convert-log-layout`: converts the data directory to the layout of the settings. Recovers the logs
+/// first.
 pub fn convert_layout(
     datadir: &Path,
     world: &World,
@@ -309,7 +309,7 @@ pub fn convert_layout(
     convert(world, datadir, &logs, &engines, layout(globals)).map_err(OpenError::Recovery)
 }
 
-/// How flush groups are gathered, as the variables say now.
+/// Returns the group-commit policy that the variables define.
 pub fn pace_options(globals: &Globals) -> PaceOptions {
     PaceOptions {
         is_adaptive: globals.flag(VarId::AdaptiveFlushGroups),
@@ -318,7 +318,7 @@ pub fn pace_options(globals: &Globals) -> PaceOptions {
     }
 }
 
-/// `binlog_checksum`.
+/// Returns the value of `binlog_checksum`.
 pub fn checksum(globals: &Globals) -> Checksum {
     match globals.uint(VarId::BinlogChecksum) {
         0 => Checksum::None,
@@ -360,5 +360,5 @@ impl StatusSource for StorageStatus {
     }
 }
 
-// The stages have names that crash tests use.
+// Crash tests use the names of the stages.
 const _: fn(Stage) -> Point = Point::Before;

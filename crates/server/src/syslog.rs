@@ -1,5 +1,5 @@
-//! Lines to the system's log, as syslog(3) of glibc sends them: one datagram each,
-//! `<priority>Mmm dd hh:mm:ss ident: text`.
+//! Client of the system log, in the format of glibc's syslog(3): each line is one datagram, `<priority>Mmm dd
+//! hh:mm:ss ident: text`.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -7,27 +7,28 @@ use std::path::{Path, PathBuf};
 
 use crate::error_log::local_time;
 
-/// Where the system listens.
+/// Socket of the system log.
 const SOCKET: &str = "/dev/log";
 
-/// Codes of the facilities that `server_audit_syslog_facility` names, in its order.
+/// Codes of the facilities of `server_audit_syslog_facility`, in the order of its values.
 const FACILITIES: [u8; 19] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 20, 21, 22, 23];
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// A sender. It never waits: what the system does not take at once is an error.
+/// A sender. It never blocks: a datagram that the system does not accept at once is an error.
 pub struct Syslog {
     path: PathBuf,
     priority: u8,
     ident: String,
     info: String,
-    /// Opened by the first line, and anew after an error: the system's log may have been restarted.
+    /// Opened by the first line, and again after an error, because the system log may have been restarted.
     socket: Option<UnixDatagram>,
 }
 
 impl Syslog {
-    /// Facility and priority by their places among the words of the settings. `info` stands before each line.
+    /// Creates a sender. Facility and priority are indexes of the settings' values. `info` precedes each
+    /// line.
     pub fn new(facility: usize, priority: usize, ident: &str, info: &str) -> Syslog {
         Syslog {
             path: SOCKET.into(),
@@ -92,14 +93,14 @@ mod tests {
         let text = receive(&system);
         assert!(text.starts_with("<132>Jan  1 ") || text.starts_with("<132>Dec 31 "), "{text}");
         assert!(text.ends_with(" ident: info host,user,,1,2,QUERY,,'x',0"), "{text}");
-        // The system's log is restarted.
+        // The system log is restarted.
         drop(system);
         std::fs::remove_file(&path).expect("is there");
         assert!(syslog.send(0, b"lost").is_err());
         let system = UnixDatagram::bind(&path).expect("a socket");
         syslog.send(0, b"again").expect("somebody listens");
         assert!(receive(&system).ends_with("info again"));
-        // Nobody reads: the sender does not wait.
+        // The receiver does not read: the sender does not block.
         assert!((0..100_000).any(|_| syslog.send(0, b"x").is_err()));
     }
 }

@@ -1,7 +1,8 @@
-//! What systemd is told of the process: `Type=notify` of its units, without its library.
+//! Notification of systemd about the state of the process (`Type=notify`), without its library.
 //!
-//! A message is one datagram to the socket that `NOTIFY_SOCKET` names: a path, or an abstract name after `@`.
-//! Without the variable nobody is told. Nothing depends on a message: a lost one costs systemd its timeout.
+//! A message is one datagram to the socket named by `NOTIFY_SOCKET`: a path, or an abstract name after `@`.
+//! Without the variable no messages are sent. The server does not depend on a message: if one is lost,
+//! systemd runs into its timeout.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,31 +13,31 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// How often the timeout of a long start is extended, and by how much each time.
+/// Interval at which the timeout of a long operation is extended, and the length of each extension.
 const EXTEND_EVERY: Duration = Duration::from_secs(10);
 const EXTENSION: Duration = Duration::from_secs(60);
 
-/// Tells the service manager. Cloning shares the socket's address.
+/// Sends notifications to the service manager. Clones share the socket's address.
 #[derive(Clone)]
 pub struct Notifier(Option<SocketAddr>);
 
 impl Notifier {
-    /// For the service manager that started the process, if one did and wants to be told.
+    /// Creates a notifier for the service manager that started the process, if it expects notifications.
     pub fn from_environment() -> Notifier {
         Notifier(std::env::var_os("NOTIFY_SOCKET").and_then(address))
     }
 
-    /// The server takes connections.
+    /// Reports that the server accepts connections.
     pub fn ready(&self) {
         self.tell("READY=1\nSTATUS=Taking your SQL requests now...");
     }
 
-    /// The server stops.
+    /// Reports that the server stops.
     pub fn stopping(&self) {
         self.tell("STOPPING=1\nSTATUS=Shutting down");
     }
 
-    /// The server is at work on something that may take long: systemd waits until the answer is dropped.
+    /// Starts to extend systemd's timeout for a long operation, until the returned guard is dropped.
     pub fn busy(&self, status: &'static str) -> io::Result<Busy> {
         let (end, ended) = channel::<()>();
         if self.0.is_some() {
@@ -56,13 +57,13 @@ impl Notifier {
 
     fn tell(&self, message: &str) {
         let Some(address) = &self.0 else { return };
-        // A manager that does not listen is no reason not to serve.
+        // A service manager that does not listen must not keep the server from serving.
         let _ = UnixDatagram::unbound()
             .and_then(|socket| socket.send_to_addr(message.as_bytes(), address).map(drop));
     }
 }
 
-/// As long as it lives the service manager's timeout is extended.
+/// Extends the service manager's timeout for as long as it lives.
 pub struct Busy {
     _end: Sender<()>,
 }

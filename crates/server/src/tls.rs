@@ -1,8 +1,8 @@
-//! The server's side of TLS: the context in force, its files read anew, what is counted of it.
+//! Server side of TLS: the current context, the reload of its files, and its status variables.
 //!
-//! A connection keeps the context that it began with; FLUSH SSL puts another one in place for those that come
-//! later. A context that cannot be made changes nothing. Without files the server makes a certificate itself,
-//! another one with each FLUSH SSL.
+//! A connection keeps the context that it began with. FLUSH SSL installs a new one for later connections; if
+//! that fails, nothing changes. Without certificate files the server generates a self-signed certificate, and
+//! another one at each FLUSH SSL.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,18 +12,17 @@ use cohort_exec::EncryptedSession;
 use cohort_tls::{Acceptor, PeerCertificate, TlsError, TlsSettings, TlsStream};
 use parking_lot::RwLock;
 
-/// What login and session need to know of an encrypted connection.
+/// Properties of an encrypted connection that login and session need.
 #[derive(Clone, Debug)]
 pub(crate) struct Encryption {
     pub session: EncryptedSession,
-    /// What the client has shown and one of our authorities has signed.
+    /// Certificate of the client, if one of our certificate authorities has signed it.
     pub peer: Option<PeerCertificate>,
-    /// DER of the server's certificate if it is of the server's own making: what the client may ask for a
-    /// proof of.
+    /// DER of the server's self-signed certificate, for which the client may request a proof.
     pub own_certificate: Option<Arc<[u8]>>,
 }
 
-/// What connections are encrypted with.
+/// The TLS configuration of the server.
 pub struct Tls {
     settings: TlsSettings,
     acceptor: RwLock<Arc<Acceptor>>,
@@ -33,7 +32,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// As the settings say; `None` if it is switched off.
+    /// Creates the configuration from the settings. Returns `None` if TLS is off.
     pub fn open(globals: &Globals) -> Result<Option<Tls>, TlsError> {
         if !globals.flag(VarId::Ssl) {
             return Ok(None);
@@ -44,25 +43,25 @@ impl Tls {
         Ok(Some(Tls { settings, acceptor, began, finished, resumed }))
     }
 
-    /// FLUSH SSL: reads the files again. After an error all is as it was.
+    /// FLUSH SSL: reads the files again. On failure nothing changes.
     pub fn reload(&self) -> Result<(), TlsError> {
         let acceptor = Arc::new(Acceptor::new(&self.settings)?);
         *self.acceptor.write() = acceptor;
         Ok(())
     }
 
-    /// A client has asked for TLS; `early` is what came behind its request.
+    /// Starts TLS for a client that has requested it. `early` contains the bytes that followed the request.
     pub(crate) fn accept(&self, early: Vec<u8>) -> Result<TlsStream, TlsError> {
         self.began.fetch_add(1, Ordering::Relaxed);
         let acceptor = Arc::clone(&self.acceptor.read());
         acceptor.accept(early)
     }
 
-    /// The peers have agreed.
+    /// Records a completed handshake and returns the properties of the connection.
     pub(crate) fn agreed(&self, stream: &TlsStream) -> Encryption {
         self.finished.fetch_add(1, Ordering::Relaxed);
         self.resumed.fetch_add(u64::from(stream.is_resumed()), Ordering::Relaxed);
-        // Not the one in force: FLUSH SSL may have come between.
+        // Use the connection's context, not the current one: FLUSH SSL may have replaced it in the meantime.
         let acceptor = stream.acceptor().expect("the server has accepted it");
         let certificate = acceptor.certificate();
         let session = EncryptedSession {
@@ -80,7 +79,7 @@ impl Tls {
 fn settings(globals: &Globals) -> TlsSettings {
     let text = |id| globals.text(id).as_deref().unwrap_or_default().to_owned();
     let (cert, key) = (text(VarId::SslCert), text(VarId::SslKey));
-    // As in MariaDB, each stands for both: a file may hold certificate and key.
+    // As in MariaDB, each setting serves for both: one file may contain certificate and key.
     let or = |one: &String, other: &String| if one.is_empty() { other.clone() } else { one.clone() };
     TlsSettings {
         ca: text(VarId::SslCa),
@@ -94,7 +93,7 @@ fn settings(globals: &Globals) -> TlsSettings {
     }
 }
 
-/// What SHOW STATUS lists of all connections; zeros without TLS. Those of the session are the executor's.
+/// TLS status variables of all connections; zeros without TLS. The executor provides those of the session.
 pub struct TlsStatus(pub Option<Arc<Tls>>);
 
 impl StatusSource for TlsStatus {
@@ -109,7 +108,7 @@ impl StatusSource for TlsStatus {
         put("finished_accepts", of(|tls| &tls.finished));
         put("sessions_reused", resumed);
         put("session_cache_hits", resumed);
-        // MariaDB's values of what this library does not count or know.
+        // MariaDB's values for variables that this library does not provide.
         put("ctx_verify_depth", if is_on { u64::MAX } else { 0 });
         put("ctx_verify_mode", if is_on { 5 } else { 0 });
         put("session_cache_size", if is_on { 256 } else { 0 });

@@ -1,4 +1,5 @@
-//! Warm restart: when the list of the pages in memory is written and read, and what clients are told of it.
+//! Buffer pool dump and load for a warm restart: when the page list is written and read, and its status for
+//! clients.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use cohort_vfs::{SharedClock, SharedFs};
 
 use crate::error_log::local_time;
 
-/// The engines whose pages are listed.
+/// The engines whose pages are listed, and the settings.
 pub struct WarmRestart {
     engines: Vec<Arc<dyn Engine>>,
     globals: Arc<Globals>,
@@ -19,7 +20,7 @@ pub struct WarmRestart {
 }
 
 impl WarmRestart {
-    /// Nothing happens yet.
+    /// Creates it. No list is read yet.
     pub fn new(
         engines: Vec<Arc<dyn Engine>>,
         globals: &Arc<Globals>,
@@ -43,14 +44,15 @@ impl WarmRestart {
         self.request(&WarmRequest::Dump { file: self.file(), percent });
     }
 
-    /// The server has started: the listed pages are read beside service. A first start has no list.
+    /// Starts loading the listed pages in the background after the start of the server. A first start has no
+    /// list.
     pub fn started(&self) {
         if self.globals.flag(VarId::InnodbBufferPoolLoadAtStartup) && self.fs.exists(&self.file()) {
             self.request(&WarmRequest::Load { file: self.file() });
         }
     }
 
-    /// The server stops, and nobody runs statements any more.
+    /// Aborts a load and writes the list when the server stops and no statements are running.
     pub fn stopping(&self) {
         self.request(&WarmRequest::AbortLoad);
         if self.globals.flag(VarId::InnodbBufferPoolDumpAtShutdown) {
@@ -58,7 +60,8 @@ impl WarmRestart {
         }
     }
 
-    /// One of the variables that are orders was set. It reads as OFF again.
+    /// Executes a variable that works as a command (such as innodb_buffer_pool_dump_now) and resets it to
+    /// OFF.
     pub fn ordered(&self, id: VarId) {
         if !self.globals.flag(id) {
             return;
@@ -72,7 +75,7 @@ impl WarmRestart {
     }
 }
 
-/// For SHOW STATUS.
+/// Status variables of dump and load.
 pub struct WarmStatus(pub Arc<WarmRestart>);
 
 impl StatusSource for WarmStatus {
@@ -83,7 +86,7 @@ impl StatusSource for WarmStatus {
     }
 }
 
-/// As MariaDB says it: nothing, of what was never begun.
+/// Returns a status text in MariaDB's form; empty if the operation was never started.
 fn told(state: &WarmState, noun: &str) -> String {
     let at = |at_us: u64| {
         let parts = local_time(at_us);

@@ -1,9 +1,9 @@
-//! A connection's bytes: a socket that does not block, and TLS over it once the client has asked for it.
+//! Byte stream of a connection: a non-blocking socket, and TLS over it once the client has asked for it.
 //!
-//! A sender or receiver need not know of TLS: the rules are those of the socket (see
-//! [`cohort_tls::TlsStream`] for how records keep them). A dump sends from one thread and receives in
-//! another, so the stream has a lock; it is held for system calls that do not wait. Without TLS it costs one
-//! look at an empty cell.
+//! Senders and receivers need not know about TLS: the contract is that of the socket (see
+//! [`cohort_tls::TlsStream`] for how TLS records keep it). A dump sends from one thread and receives in
+//! another, so the stream has a lock. It is held only for system calls that do not block. Without TLS it
+//! costs one check of an empty cell.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -29,7 +29,7 @@ impl Wire {
         self.socket.as_fd()
     }
 
-    /// Everything goes through TLS from now on.
+    /// Sends and receives everything through TLS from now on.
     pub fn encrypt(&self, stream: TlsStream) {
         assert!(self.tls.set(Mutex::new(stream)).is_ok(), "the login asks once");
     }
@@ -38,12 +38,13 @@ impl Wire {
         self.tls.get().is_some()
     }
 
-    /// What is known of TLS, if there is any.
+    /// Calls `look` with the TLS stream. Returns `None` without TLS.
     pub fn with_tls<R>(&self, look: impl FnOnce(&TlsStream) -> R) -> Option<R> {
         self.tls.get().map(|stream| look(&stream.lock()))
     }
 
-    /// Sends some bytes; 0 if there is no room: the same bytes are to come again.
+    /// Sends some of the bytes. Returns 0 if the socket is full: the caller must then pass the same bytes
+    /// again.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(stream) = self.tls.get() {
             return stream.lock().write(&mut &self.socket, bytes);
@@ -58,14 +59,14 @@ impl Wire {
         }
     }
 
-    /// Reads once; WouldBlock: there is nothing.
+    /// Reads once. Fails with `WouldBlock` if there is no input.
     pub fn receive(&self, out: &mut [u8]) -> io::Result<Received> {
         if let Some(stream) = self.tls.get() {
             return stream.lock().read(&mut &self.socket, out);
         }
         loop {
             match (&self.socket).read(out) {
-                // A short read took all there was; what comes later is a new event.
+                // A short read took all input; later input raises a new event.
                 Ok(bytes) => return Ok(Received { bytes, is_all: bytes < out.len() }),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -73,13 +74,13 @@ impl Wire {
         }
     }
 
-    /// Whether something has come that nobody has read.
+    /// Returns whether there is unread input.
     pub fn has_unread(&self) -> bool {
         let mut byte = [std::mem::MaybeUninit::uninit()];
         self.socket.peek(&mut byte).is_ok_and(|bytes| bytes > 0)
     }
 
-    /// Whether the peer sends no more, and everything that it has sent was read.
+    /// Returns whether the peer has closed its side and all of its input was read.
     pub fn peer_has_gone(&self) -> bool {
         let mut byte = [std::mem::MaybeUninit::uninit()];
         match self.socket.peek(&mut byte) {
@@ -88,26 +89,26 @@ impl Wire {
         }
     }
 
-    /// Whether records of TLS wait for room although nothing is to be sent: an answer of the handshake.
+    /// Returns whether TLS records, such as a handshake reply, wait to be sent.
     pub fn has_unsent(&self) -> bool {
         self.with_tls(TlsStream::has_unsent).unwrap_or(false)
     }
 
-    /// Sends them; false if there is no room.
+    /// Sends them. Returns false if the socket is full.
     pub fn flush(&self) -> io::Result<bool> {
         self.tls.get().map_or(Ok(true), |stream| stream.lock().flush(&mut &self.socket))
     }
 
-    /// Says goodbye to a client that does not go by itself.
+    /// Sends the TLS close notification.
     pub fn say_goodbye(&self) {
         if let Some(stream) = self.tls.get() {
             stream.lock().close(&mut &self.socket);
         }
     }
 
-    /// The end, for both directions.
+    /// Shuts the socket down in both directions.
     pub fn shut_down(&self) {
-        // The peer may have gone before.
+        // The peer may have closed it before.
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 }

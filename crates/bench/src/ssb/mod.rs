@@ -1,7 +1,7 @@
-//! The Star Schema Benchmark: one table of facts, four of dimensions and 13 queries.
+//! Star Schema Benchmark: one fact table, four dimension tables and 13 queries.
 //!
-//! The generator follows the specification's sizes, keys and value ranges with random numbers of its own; its
-//! rows are the same in every run. Figures are comparable between servers only.
+//! The generator follows the specification's sizes, keys and value ranges with its own random numbers. Its
+//! rows are the same in each run. Figures are comparable between servers only.
 
 mod queries;
 mod rows;

@@ -1,6 +1,7 @@
-//! The 13 queries: four flights, each of which restricts one dimension more or closer than the one before.
+//! The 13 queries, in four flights. Within a flight each query restricts more dimensions, or restricts them
+//! further, than the one before.
 
-/// Each with its name.
+/// Queries with their names.
 pub const QUERIES: [(&str, &str); 13] = [
     (
         "Q1.1",

@@ -1,4 +1,4 @@
-//! The rows, as the text between the parentheses of VALUES.
+//! Generator of the rows, as the text between the parentheses of VALUES.
 
 use crate::random::Random;
 use crate::tpch::Row;
@@ -7,7 +7,7 @@ use crate::tpch::words::{
     COLOURS, CONTAINER_1, CONTAINER_2, MODES, NATIONS, PRIORITIES, REGIONS, SEGMENTS, TYPE_1, TYPE_2, TYPE_3,
 };
 
-/// Seven years, which orders and what was promised for them lie in.
+/// Number of days in the dates table: seven years, which contain all order and commit dates.
 const DAYS: i32 = 2557;
 const MONTHS: [&str; 12] = [
     "January",
@@ -25,10 +25,10 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/// Calls `take` with every row of every table, at a scale of which 1 has six million lines of orders.
+/// Calls `take` with each row of each table. Scale 1 has six million order lines.
 pub fn rows_of<E>(scale: f64, mut take: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
     let count = |full: f64| ((full * scale) as i64).max(10);
-    // The specification has 200,000 parts at scale 1, and for each doubling of it as many again.
+    // The specification has 200,000 parts at scale 1, and 200,000 more for each doubling of the scale.
     let parts = match scale < 1.0 {
         true => count(200_000.0),
         false => (200_000.0 * (1.0 + scale.log2())) as i64,
@@ -69,7 +69,7 @@ struct Made {
     sizes: Sizes,
 }
 
-/// The key of a date: its digits.
+/// Returns the key of a date: its digits.
 fn key(day: Day) -> i32 {
     let (year, month, day) = day.civil();
     year * 10_000 + month * 100 + day
@@ -110,13 +110,13 @@ impl Made {
         words[self.between(0, words.len() as i64 - 1) as usize]
     }
 
-    /// Address, city, nation, region and telephone, between commas.
+    /// Returns address, city, nation, region and telephone number, separated by commas.
     fn place(&mut self) -> String {
         let number = self.between(0, 24);
         let (nation, region) = NATIONS[number as usize];
         let mut letter = || (b'a' + self.between(0, 25) as u8) as char;
         let address: String = (0..15).map(|_| letter()).collect();
-        // A city is nine letters of its nation and a digit.
+        // A city consists of nine letters of its nation and a digit.
         let city = format!("{nation:<9.9}{}", self.between(0, 9));
         let (a, b, c) = (self.between(100, 999), self.between(100, 999), self.between(1000, 9999));
         let region = REGIONS[region as usize];
@@ -144,9 +144,9 @@ impl Made {
         )
     }
 
-    /// The lines of an order.
+    /// Returns the lines of an order.
     fn order(&mut self, n: i64) -> Vec<String> {
-        // Of 32 numbers the first eight are used.
+        // Keys are sparse: the first 8 of each 32 numbers are used.
         let order = n / 8 * 32 + n % 8 + 1;
         let customer = self.between(1, self.sizes.customers);
         let ordered = FIRST.after(self.between(0, i64::from(LAST_ORDER.0 - FIRST.0)) as i32);

@@ -1,8 +1,8 @@
-//! The five tables, with the indexes that foreign keys would have.
+//! The five tables, with indexes where the specification has foreign keys.
 
 use crate::tpch::TableDefinition;
 
-/// In the order in which rows refer to one another.
+/// Ordered by references: a table follows the tables that it refers to.
 pub const TABLES: [TableDefinition; 5] = [
     TableDefinition {
         name: "dates",

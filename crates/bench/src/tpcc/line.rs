@@ -1,8 +1,8 @@
-//! A terminal's connection, whose answers are awaited, and the one thread that drives all terminals.
+//! Asynchronous connection of a terminal, and the thread that drives all terminals.
 //!
-//! The load shares the processors with the server it measures. A thread for each terminal would cost as much
-//! as the server: it is woken for each answer, and on a Unix socket once more when its request is read. So
-//! terminals are futures, and [`drive`] polls the one whose answer has come.
+//! The load shares the processors with the server that it measures. One thread per terminal would cost as
+//! much as the server: it is woken for each reply, and on a Unix socket again when its request is read.
+//! Terminals are therefore futures, and [`drive`] polls the one whose reply has arrived.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind, Read, Write};
@@ -21,14 +21,14 @@ use crate::socket::Socket;
 use crate::wire::{self, COM_QUERY};
 
 const EVENTS_MAX: usize = 64;
-/// Between two looks at whether the run is interrupted.
+/// Time between two checks whether the run is interrupted.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 const CHUNK_BYTES: usize = 16 << 10;
 
 /// A logged-in connection.
 pub struct Line {
     socket: Socket,
-    /// A request, then its answer.
+    /// A request, then its reply.
     bytes: Vec<u8>,
 }
 
@@ -43,7 +43,7 @@ impl Line {
     pub async fn query(&mut self, sql: &str) -> Result<Rows, ConnectionError> {
         self.bytes.clear();
         wire::command(COM_QUERY, &mut self.bytes, |out| out.extend_from_slice(sql.as_bytes()));
-        // Far smaller than an empty socket buffer, so it is always taken whole.
+        // A request is far smaller than an empty socket buffer, so it is always written completely.
         self.socket.write_all(&self.bytes)?;
         self.bytes.clear();
         loop {
@@ -83,7 +83,7 @@ impl AsFd for Line {
     }
 }
 
-/// The rows of an answer, once all of it is there.
+/// Returns the rows of a reply once it is complete.
 fn answer(bytes: &[u8]) -> Result<Option<Rows>, ConnectionError> {
     let mut rest = bytes;
     let mut next = || {
@@ -117,8 +117,8 @@ fn answer(bytes: &[u8]) -> Result<Option<Rows>, ConnectionError> {
     Ok(None)
 }
 
-/// Starts a future for each terminal and polls it when the terminal's socket has something to read, until
-/// all have ended. `look` is called between two events.
+/// Starts a future for each terminal, and polls it when the terminal's socket has input, until all futures
+/// have ended. Calls `look` between two events.
 pub fn drive<S: AsFd, F: Future<Output = Result<T, ConnectionError>>, T>(
     terminals: Vec<S>,
     start: impl Fn(S) -> F,

@@ -1,13 +1,13 @@
-//! The nine tables and what they hold at the start.
+//! The nine tables and their initial contents.
 
 use crate::connection::{Connection, ConnectionError};
 use crate::random::Random;
 use crate::tpcc::terminal::last_name;
 use crate::tpcc::{CUSTOMERS, DISTRICTS, ITEMS};
 
-/// Bytes of one INSERT.
+/// Size of one INSERT.
 const INSERT_BYTES: usize = 128 << 10;
-/// Of the orders that a district starts with, the first so many are delivered.
+/// Number of delivered orders among the initial orders of a district: they are the first ones.
 const DELIVERED: u32 = 2100;
 
 const TABLES: &[&str] = &[
@@ -44,7 +44,7 @@ const TABLES: &[&str] = &[
      PRIMARY KEY (s_w_id, s_i_id))",
 ];
 
-/// Creates and fills the tables of so many warehouses.
+/// Creates and fills the tables for the given number of warehouses.
 pub fn load(connection: &mut Connection, warehouses: u32) -> Result<(), ConnectionError> {
     for table in TABLES {
         connection.query(table)?;
@@ -89,14 +89,14 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Letters and digits; between `least` and `most` of them.
+/// Returns a text of letters and digits with a length from `least` to `most`.
 fn text(random: &mut Random, least: u32, most: u32) -> String {
     const SIGNS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     let length = least - 1 + random.one_to(most - least + 1);
     (0..length).map(|_| char::from(SIGNS[random.one_to(SIGNS.len() as u32) as usize - 1])).collect()
 }
 
-/// Every tenth has the word that a query of the standard looks for.
+/// Returns a text that contains the word that a query of the standard searches for in one of ten cases.
 fn data(random: &mut Random) -> String {
     let text = text(random, 26, 50);
     if random.one_to(10) > 1 {
@@ -150,7 +150,7 @@ fn customers(
 ) -> Result<(), ConnectionError> {
     let mut rows = Rows::of(connection, "customer");
     for c in 1..=CUSTOMERS {
-        // Each name is there once, then as terminals ask for them.
+        // Each name occurs once; further names have the distribution that terminals use.
         let last = last_name(if c <= 1000 { c - 1 } else { random.non_uniform(255, 0, 999) });
         let credit = if random.one_to(10) == 1 { "BC" } else { "GC" };
         let discount = f64::from(random.one_to(5001) - 1) / 10_000.0;
@@ -171,7 +171,7 @@ fn customers(
 }
 
 fn orders(connection: &mut Connection, random: &mut Random, w: u32, d: u32) -> Result<(), ConnectionError> {
-    // Every customer has one order, in any sequence.
+    // Each customer has one order, in random order.
     let mut customers: Vec<u32> = (1..=CUSTOMERS).collect();
     for at in (1..customers.len()).rev() {
         customers.swap(at, random.one_to(at as u32 + 1) as usize - 1);

@@ -1,12 +1,12 @@
 //! TPC-C: the five transactions of a wholesale supplier, without keying and thinking times, so that the
-//! figure is what the server can do with so many terminals.
+//! figure is the maximum of the server with a number of terminals.
 //!
-//! [`load`] fills the nine tables as clause 4.3 of the standard describes it, [`run`] drives terminals, each
-//! with a connection, from one thread, [`check`] asks for the consistency conditions of clause 3.3.2 that
-//! every state of the tables fulfils.
+//! [`load`] fills the nine tables as clause 4.3 of the standard describes. [`run`] drives terminals, each
+//! with its own connection, from one thread. [`check`] verifies the consistency conditions of clause 3.3.2,
+//! which each state of the tables fulfils.
 //!
-//! Not as the standard has it: terminals are not bound to a district, the response times of the standard are
-//! not asked for, and figures are transactions of all kinds, not new orders alone.
+//! Deviations from the standard: terminals are not bound to a district, its response times are not required,
+//! and figures count transactions of all kinds, not only new orders.
 
 mod line;
 mod load;
@@ -25,16 +25,16 @@ pub use load::load;
 pub use terminal::Terminal;
 
 pub const DISTRICTS: u32 = 10;
-/// Of a district, and as many orders at the start.
+/// Customers of a district; it starts with as many orders.
 pub const CUSTOMERS: u32 = 3000;
 pub const ITEMS: u32 = 100_000;
 
-/// What terminals did within the measurement.
+/// Result of the terminals' transactions in the measurement.
 #[derive(Default)]
 pub struct Outcome {
     pub transactions: u64,
     pub new_orders: u64,
-    /// Deadlocks and the like, after which a transaction was repeated.
+    /// Number of retries after deadlocks and similar errors.
     pub retries: u64,
     pub seconds: f64,
     pub latencies: HistogramSnapshot,
@@ -43,7 +43,7 @@ pub struct Outcome {
     pub client_seconds: f64,
 }
 
-/// Drives so many terminals of the server with this process number.
+/// Drives the given number of terminals. `server` is the server's process id.
 pub fn run(
     address: &Address,
     server: u32,
@@ -99,7 +99,7 @@ struct Tally {
     latencies: Histogram,
 }
 
-/// So many transactions of one terminal.
+/// Runs a number of transactions on one terminal.
 pub fn repeat(terminal: &mut Terminal, transactions: u32) -> Result<(), ConnectionError> {
     line::drive(vec![terminal], |terminal| until(terminal, transactions), || {}).map(drop)
 }
@@ -126,7 +126,7 @@ async fn until_stopped(mut terminal: Terminal, phase: &Cell<Phase>) -> Result<Ta
     Ok(tally)
 }
 
-/// A condition, and a query that finds what breaks it.
+/// Consistency conditions, each with a query that returns its violations.
 const CONDITIONS: &[(&str, &str)] = &[
     (
         "W_YTD is the sum of D_YTD",
@@ -172,7 +172,7 @@ const CONDITIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What breaks a consistency condition; nothing on a server that keeps its promises.
+/// Fails with the first violation of a consistency condition.
 pub fn check(address: &Address) -> Result<(), String> {
     let mut connection = Connection::open(address, SCHEMA).map_err(|error| error.to_string())?;
     for (condition, sql) in CONDITIONS {

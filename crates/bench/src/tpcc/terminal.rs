@@ -1,4 +1,5 @@
-//! A terminal: draws transactions and their input as clauses 2.4 to 2.8 of the standard say, and runs them.
+//! A terminal: chooses transactions and their input as clauses 2.4 to 2.8 of the standard require, and runs
+//! them.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -10,15 +11,15 @@ use crate::tpcc::{CUSTOMERS, DISTRICTS, ITEMS};
 
 const SYLLABLES: [&str; 10] =
     ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
-/// A new order that meets an item which is not there is taken back.
+/// An item that does not exist: a new order that contains it is rolled back.
 const MISSING_ITEM: u32 = ITEMS + 1;
 
-/// The last name of this number, of a thousand.
+/// Returns the last name with this number, of a thousand.
 pub fn last_name(number: u32) -> String {
     [number / 100 % 10, number / 10 % 10, number % 10].map(|at| SYLLABLES[at as usize]).concat()
 }
 
-/// What one transaction came to.
+/// Result of one transaction.
 #[derive(Default)]
 pub struct Done {
     pub is_new_order: bool,
@@ -31,7 +32,7 @@ pub struct Terminal {
     warehouses: u32,
 }
 
-/// Who pays, or asks.
+/// The customer of a transaction, by id or last name.
 enum Customer {
     Id(u32),
     Name(String),
@@ -43,7 +44,7 @@ struct Item {
     quantity: u32,
 }
 
-/// A transaction with its input, which a repetition uses again.
+/// A transaction with its input. Retries use the same input.
 enum Transaction {
     NewOrder { d: u32, c: u32, lines: Vec<Item> },
     Payment { d: u32, c_w: u32, c_d: u32, customer: Customer, amount: f64 },
@@ -74,7 +75,7 @@ impl Terminal {
         Ok(Terminal { line, random: Random::new(seed * 31), warehouses })
     }
 
-    /// Runs one transaction to its end.
+    /// Runs one transaction, including its retries.
     pub async fn next(&mut self) -> Result<Done, ConnectionError> {
         let w = self.random.one_to(self.warehouses);
         let transaction = self.draw(w);
@@ -125,7 +126,7 @@ impl Terminal {
                 quantity: self.random.one_to(10),
             })
             .collect();
-        // One sequence for all terminals, so that fewer of them wait for each other in a circle.
+        // All terminals use the same order, to avoid deadlocks.
         lines.sort_by_key(|line| (line.warehouse, line.item));
         lines
     }
@@ -168,7 +169,7 @@ impl Terminal {
         self.line.query("COMMIT").await.map(drop)
     }
 
-    /// Whether all items were there.
+    /// Returns whether all items exist.
     async fn new_order(&mut self, w: u32, d: u32, c: u32, lines: &[Item]) -> Result<bool, ConnectionError> {
         self.ask(format!(
             "SELECT c_discount, c_last, c_credit, w_tax FROM customer, warehouse WHERE w_id = {w} \
@@ -225,7 +226,7 @@ impl Terminal {
         Ok(true)
     }
 
-    /// The number of a customer: the middle one of those with this name.
+    /// Returns the id of a customer: for a name, the middle one of those with this name.
     async fn find(&mut self, w: u32, d: u32, customer: &Customer) -> Result<i64, ConnectionError> {
         match customer {
             Customer::Id(id) => Ok(i64::from(*id)),

@@ -1,14 +1,14 @@
-//! Days as numbers, to be added and written.
+//! Dates as numbers of days, with arithmetic and formatting.
 
 /// Days since 1970-01-01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day(pub i32);
 
-/// 1992-01-01: no order is older.
+/// 1992-01-01: the oldest order.
 pub const FIRST: Day = Day(8035);
-/// 1998-08-02: no order is younger.
+/// 1998-08-02: the newest order.
 pub const LAST_ORDER: Day = Day(10_440);
-/// 1995-06-17: what was received until then may have been returned.
+/// 1995-06-17: items received until then may have been returned.
 pub const CURRENT: Day = Day(9298);
 
 impl Day {
@@ -16,9 +16,9 @@ impl Day {
         Day(self.0 + days)
     }
 
-    /// Year, month and day of the month.
+    /// Returns year, month and day of the month.
     pub fn civil(self) -> (i32, i32, i32) {
-        // Years are counted from March, so that the leap day comes last.
+        // Years are counted from March, so that the leap day is the last.
         let days = self.0 + 719_468;
         let era = days.div_euclid(146_097);
         let of_era = days.rem_euclid(146_097);

@@ -1,8 +1,8 @@
 //! TPC-H: tables, rows and the 22 queries.
 //!
-//! The generator follows the specification's sizes, key patterns and value ranges with random numbers and
-//! texts of its own, so that the queries find what they look for in the usual shares. Its rows are the same
-//! in every run; figures are not those of the official tool and are comparable between servers only.
+//! The generator follows the specification's sizes, key patterns and value ranges with its own random numbers
+//! and texts, so that the queries select the usual shares of rows. Its rows are the same in each run. Figures
+//! are not those of the official tool and are comparable between servers only.
 
 pub mod dates;
 mod queries;

@@ -1,6 +1,6 @@
 //! The 22 queries with the specification's parameters for validation.
 
-/// By number, from 1.
+/// Queries in the order of their numbers, which start at 1.
 pub const QUERIES: [&str; 22] = [
     "SELECT l_returnflag, l_linestatus, SUM(l_quantity) AS sum_qty, SUM(l_extendedprice) AS sum_base_price, \
      SUM(l_extendedprice * (1 - l_discount)) AS sum_disc_price, \

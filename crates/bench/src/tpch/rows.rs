@@ -1,4 +1,4 @@
-//! The rows, as the text between the parentheses of VALUES.
+//! Generator of the rows, as the text between the parentheses of VALUES.
 
 use crate::random::Random;
 use crate::tpch::dates::{CURRENT, Day, FIRST, LAST_ORDER};
@@ -13,7 +13,7 @@ pub struct Row {
     pub values: String,
 }
 
-/// Calls `take` with every row of every table, at a scale of which 1 has six million line items.
+/// Calls `take` with each row of each table. Scale 1 has six million line items.
 pub fn rows_of<E>(scale: f64, mut take: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
     let count = |full: f64| ((full * scale) as i64).max(10);
     let sizes = Sizes {
@@ -94,7 +94,7 @@ impl Made {
         let nation = self.between(0, 24);
         let (address, phone, balance) =
             (self.address(), self.phone(nation), cents(self.between(-99_999, 999_999)));
-        // Five of ten thousand have complaints, five have recommendations.
+        // Five of ten thousand suppliers have complaints, and five have recommendations.
         let comment = match self.between(1, 10_000) {
             1..=5 => format!("Customer {} Complaints", self.text(2)),
             6..=10 => format!("Customer {} Recommends", self.text(2)),
@@ -118,7 +118,7 @@ impl Made {
         )
     }
 
-    /// The supplier in one of the four places of a part.
+    /// Returns the supplier number `place` (0 to 3) of a part.
     fn supplier_of(&self, part: i64, place: i64) -> i64 {
         let all = self.sizes.suppliers;
         (part + place * (all / 4 + (part - 1) / all)) % all + 1
@@ -139,11 +139,11 @@ impl Made {
         format!("{n},'Customer#{n:09}','{address}',{nation},'{phone}',{balance},'{segment}','{comment}'")
     }
 
-    /// An order and its items.
+    /// Returns an order and its items.
     fn order(&mut self, n: i64) -> (String, Vec<String>) {
-        // Of 32 numbers the first eight are used.
+        // Keys are sparse: the first 8 of each 32 numbers are used.
         let key = n / 8 * 32 + n % 8 + 1;
-        // A third of the customers has no orders.
+        // A third of the customers have no orders.
         let customer = (self.between(1, self.sizes.customers / 3) - 1) * 3 + self.between(1, 2);
         let date = FIRST.after(self.between(0, i64::from(LAST_ORDER.0 - FIRST.0)) as i32);
         let (mut total, mut open) = (0, 0);
@@ -168,7 +168,7 @@ impl Made {
         (order, items)
     }
 
-    /// A line item, what is paid for it, and whether it was not sent yet.
+    /// Returns a line item, its price, and whether it was not shipped yet.
     fn item(&mut self, order: i64, line: i64, ordered: Day) -> (String, i64, bool) {
         let part = self.between(1, self.sizes.parts);
         let place = self.between(0, 3);
@@ -193,7 +193,7 @@ impl Made {
     }
 }
 
-/// In cents.
+/// Returns the retail price in cents.
 fn retail_price(part: i64) -> i64 {
     90_000 + part / 10 % 20_001 + 100 * (part % 1000)
 }

@@ -1,15 +1,15 @@
-//! The eight tables, with the indexes that foreign keys would have and two on dates.
+//! The eight tables, with indexes where the specification has foreign keys, and two indexes on dates.
 
 /// A table to create.
 #[derive(Debug)]
 pub struct TableDefinition {
     pub name: &'static str,
     pub columns: &'static str,
-    /// Added once the rows are there.
+    /// Created after the rows are loaded.
     pub indexes: &'static [&'static str],
 }
 
-/// In the order in which rows refer to one another.
+/// Ordered by references: a table follows the tables that it refers to.
 pub const TABLES: [TableDefinition; 8] = [
     TableDefinition {
         name: "region",

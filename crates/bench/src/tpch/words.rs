@@ -1,4 +1,4 @@
-//! The word lists that the queries look for.
+//! Word lists of the texts that the queries search for.
 
 pub const REGIONS: [&str; 5] = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"];
 
@@ -87,7 +87,7 @@ pub const COLOURS: [&str; 40] = [
     "orchid",
 ];
 
-/// Words of comments. Some queries look for two of them, one behind the other.
+/// Words of comments. Some queries search for two of them, one after the other.
 pub const TEXT: [&str; 32] = [
     "about",
     "above",

@@ -1,23 +1,22 @@
-//! Answers GET requests over HTTP/1.1: as much of it as a scraper and a browser need to fetch a page, and
-//! nothing more.
+//! Minimal HTTP/1.1 server for GET requests: only what a scraper and a browser need to fetch a page.
 //!
-//! One thread serves all connections through `poll`. A connection carries one request and is closed.
+//! One thread serves all connections through `poll`. A connection carries one request and is then closed.
 //!
-//! # Bounds
-//! | what | bound | then |
+//! # Limits
+//! | what | limit | when exceeded |
 //! |---|---|---|
-//! | connections at a time | [`CONNECTIONS_MAX`] | the oldest is closed for the newest |
-//! | a request with its headers | [`REQUEST_BYTES_MAX`] | 431 |
-//! | from accept to the end of the answer | [`TIME_MAX`] | closed |
+//! | concurrent connections | [`CONNECTIONS_MAX`] | the oldest is closed for the newest |
+//! | a request with its headers | [`REQUEST_BYTES_MAX`] | status 431 |
+//! | from accept to the end of the response | [`TIME_MAX`] | closed |
 //!
-//! Nothing a client sends is kept beyond its connection, and only the path is ever looked up.
+//! Nothing that a client sends outlives its connection, and only the path is used, for a lookup.
 //!
 //! # States of a connection
 //! ```text
 //! Reading --whole request, or a bad one--> Writing --all sent--> Draining --end of input--> closed
 //! ```
-//! Draining takes what the client still sends: closing with unread input would make the kernel take the
-//! answer back.
+//! Draining reads what the client still sends: if the socket were closed with unread input, the kernel would
+//! reset the connection and the client could lose the response.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -26,28 +25,28 @@ use std::time::{Duration, Instant};
 
 use crate::epoll::{Until, poll};
 
-/// Connections that are served at a time.
+/// Maximum number of concurrent connections.
 const CONNECTIONS_MAX: usize = 16;
-/// Request line and headers.
+/// Maximum size of request line and headers.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
-/// For one connection, all in all.
+/// Maximum lifetime of a connection.
 const TIME_MAX: Duration = Duration::from_secs(5);
-/// After an error of accept, which most likely is that descriptors ran out.
+/// Pause after a failed accept; most likely the process is out of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What is found under a path.
+/// Content for a path.
 pub(super) struct Page {
     pub content_type: &'static str,
     pub body: String,
 }
 
-/// Serves until `stop` has input.
+/// Serves requests until `stop` has input.
 pub(super) fn serve(
     listeners: &[TcpListener],
     stop: BorrowedFd<'_>,
     find: &dyn Fn(&str) -> Option<Page>,
 ) -> io::Result<()> {
-    // In the order in which they came.
+    // In the order of arrival.
     let mut connections: Vec<Connection> = Vec::new();
     loop {
         let first = connections.iter().map(|connection| connection.deadline).min();
@@ -70,7 +69,7 @@ pub(super) fn serve(
         for (listener, _) in listeners.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
             accept(listener, &mut connections);
         }
-        // A scrape takes milliseconds; the client that has been here the longest is slow, or says nothing.
+        // A scrape takes milliseconds, so the oldest connection is slow or silent.
         while connections.len() > CONNECTIONS_MAX {
             connections.remove(0);
         }
@@ -93,7 +92,7 @@ fn accept(listener: &TcpListener, connections: &mut Vec<Connection>) {
 
 enum State {
     Reading,
-    /// So many bytes are sent.
+    /// Number of bytes sent.
     Writing(usize),
     Draining,
 }
@@ -101,7 +100,7 @@ enum State {
 #[derive(PartialEq, Eq)]
 enum GoesOn {
     Yes,
-    /// The connection is to be closed.
+    /// The connection must be closed.
     No,
 }
 
@@ -109,7 +108,7 @@ struct Connection {
     socket: TcpStream,
     deadline: Instant,
     state: State,
-    /// The request, then the answer.
+    /// The request, then the response.
     bytes: Vec<u8>,
 }
 
@@ -122,7 +121,7 @@ impl Connection {
         (self.socket.as_fd(), until)
     }
 
-    /// Takes or gives what the socket has or takes now.
+    /// Reads or writes as much as the socket allows without blocking.
     fn go_on(&mut self, find: &dyn Fn(&str) -> Option<Page>) -> io::Result<GoesOn> {
         if let State::Reading = self.state {
             let mut buffer = [0; 2048];
@@ -163,14 +162,14 @@ fn would_block(error: io::Error) -> io::Result<GoesOn> {
     }
 }
 
-/// What has come of a request so far.
+/// Parsed state of a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Parsed {
     Incomplete,
-    /// A status that refuses it.
+    /// Refused with this status.
     Refused(&'static str),
     Get(String),
-    /// GET without the body.
+    /// GET without a response body.
     Head(String),
 }
 
@@ -216,7 +215,7 @@ fn parse(bytes: &[u8]) -> Parsed {
     if method == "GET" { Parsed::Get(path) } else { Parsed::Head(path) }
 }
 
-/// Whether what came so far cannot become a request: someone speaks another protocol.
+/// Returns whether the bytes cannot become a request because the client uses another protocol.
 fn is_hopeless(bytes: &[u8]) -> bool {
     let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
     line.iter().any(|byte| !byte.is_ascii_graphic() && *byte != b' ')

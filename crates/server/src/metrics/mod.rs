@@ -1,11 +1,10 @@
-//! The HTTP endpoint of `--metrics-port`: `/metrics` for Prometheus, and a page that shows the same figures
-//! live.
+//! HTTP endpoint of `--metrics-port`: `/metrics` for Prometheus, and a page that shows the same metrics live.
 //!
 //! | file | concept |
 //! |---|---|
-//! | `http` | answers GET requests, within bounds |
+//! | `http` | answers GET requests, within limits |
 //! | `prometheus` | the text format |
-//! | `page.html` | the page: fetches `/metrics` every second and draws what changed; needs nothing else |
+//! | `page.html` | the page: fetches `/metrics` every second and draws what changed; self-contained |
 
 mod http;
 mod prometheus;
@@ -25,14 +24,14 @@ use crate::error_log::ErrorLog;
 
 const PAGE: &str = include_str!("page.html");
 
-/// Sockets that the endpoint will listen on, when the server does.
+/// Sockets that the endpoint will listen on once the server accepts connections.
 pub struct MetricsListeners(Vec<Socket>);
 
-/// Connections that wait for being accepted.
+/// Maximum number of connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
 impl MetricsListeners {
-    /// Takes the port of every address of a host name.
+    /// Binds the port on all addresses of a host name.
     pub fn bind(host: &str, port: u16) -> io::Result<MetricsListeners> {
         let mut all = Vec::new();
         for address in (host, port).to_socket_addrs()? {
@@ -45,20 +44,20 @@ impl MetricsListeners {
         Ok(MetricsListeners(all))
     }
 
-    /// Where it listens.
+    /// Returns the bound addresses.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.0.iter().filter_map(|socket| socket.local_addr().ok()?.as_socket()).collect()
     }
 }
 
-/// The running endpoint. Dropping it ends it.
+/// The running endpoint. Dropping it stops it.
 pub struct MetricsEndpoint {
     stop: Arc<EventFd>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl MetricsEndpoint {
-    /// Listens and starts to answer.
+    /// Listens and starts to serve requests.
     pub fn start(
         listeners: MetricsListeners,
         sources: Sources,
@@ -85,7 +84,7 @@ impl Drop for MetricsEndpoint {
     fn drop(&mut self) {
         self.stop.notify();
         if let Some(thread) = self.thread.take() {
-            // Its panic was told by the panic hook.
+            // The panic hook has reported its panic.
             let _ = thread.join();
         }
     }

@@ -1,8 +1,8 @@
-//! The counters of a server in Prometheus' text format, version 0.0.4.
+//! Metrics of the server in Prometheus' text format, version 0.0.4.
 //!
-//! Format: <https://prometheus.io/docs/instrumenting/exposition_formats/>. Times are in seconds, sizes in
-//! bytes, as its naming rules want. Histograms are cut at powers of two, where the server's finer buckets can
-//! be cut exactly: an upper end `le` is inclusive, so it is one below the power.
+//! Format: <https://prometheus.io/docs/instrumenting/exposition_formats/>. As its naming rules require, times
+//! are in seconds and sizes in bytes. Histogram buckets end at powers of two, where the server's finer
+//! buckets can be summed exactly. The upper bound `le` is inclusive, so it is one less than the power.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use cohort_commit::Coordinator;
 use cohort_config::{Counter, Status, VERSION};
 use cohort_locks::LockTable;
 
-/// Powers of two of nanoseconds: 1 us to 17 s.
+/// Powers of two for times in nanoseconds: 1 us to 17 s.
 const TIME_MAGNITUDES: std::ops::RangeInclusive<u32> = 10..=34;
-/// Powers of two of transactions: up to 4095.
+/// Powers of two for numbers of transactions: up to 4095.
 const SIZE_MAGNITUDES: std::ops::RangeInclusive<u32> = 1..=12;
 const NANOSECOND: f64 = 1e-9;
 
-/// What is exported.
+/// Components whose metrics are exported.
 pub struct Sources {
     pub status: Arc<Status>,
     pub commit: Arc<Coordinator>,
     pub locks: Arc<LockTable>,
 }
 
-/// The whole document.
+/// Returns the whole document.
 pub(super) fn text(sources: &Sources) -> String {
     let mut out = Text(String::with_capacity(32 << 10));
     out.family("cohort_build_info", "gauge", "1; the label is the server's version.");
@@ -46,7 +46,7 @@ impl Text {
         writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}").expect("a string");
     }
 
-    /// `labels` with their braces, or empty.
+    /// Appends a sample. `labels` includes its braces, or is empty.
     fn sample(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
         writeln!(self.0, "{name}{labels} {value}").expect("a string");
     }
@@ -56,7 +56,7 @@ impl Text {
         self.sample(name, "", value);
     }
 
-    /// `label` without braces, or empty; `unit` is that of the histogram's values.
+    /// Appends a histogram. `label` has no braces and may be empty. `unit` converts the histogram's values.
     fn histogram(
         &mut self,
         name: &str,
@@ -80,7 +80,7 @@ impl Text {
     }
 }
 
-/// A value in its unit; nanoseconds as seconds with nine digits, so that no rounding shows.
+/// Formats a value in its unit. Nanoseconds become seconds with nine digits, so that they are exact.
 fn shown(value: f64, unit: f64) -> String {
     if unit == NANOSECOND { format!("{:.9}", value * unit) } else { format!("{}", value * unit) }
 }
@@ -169,7 +169,7 @@ fn locks(locks: &LockTable, out: &mut Text) {
     out.histogram(name, "", &locks.row_wait_times(), TIME_MAGNITUDES, NANOSECOND);
 }
 
-/// Everything that SHOW GLOBAL STATUS lists as a number.
+/// Appends all numeric variables of SHOW GLOBAL STATUS.
 fn status(status: &Status, out: &mut Text) {
     let name = "cohort_global_status";
     out.family(name, "untyped", "Lines of SHOW GLOBAL STATUS that are numbers.");
