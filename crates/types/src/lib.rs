@@ -3,7 +3,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `value` | [`Value`]: the result of an expression, or a column value of a row |
-//! | `column` | [`ColumnType`]: a column's declared type; assignment of values to it (strict or with warnings) |
+//! | `column` | [`ColumnType`]: a column's declared type; assignment of values, strict or with warnings |
 //! | `decimal` | [`Decimal`]: exact numbers of up to 65 digits, 38 after the point |
 //! | `temporal` | [`Date`], [`Time`], [`DateTime`]: packed forms, parsing, printing, arithmetic |
 //! | `collation` | [`Collation`]: character sets and orders |

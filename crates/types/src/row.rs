@@ -114,8 +114,8 @@ pub struct RowLayout {
     /// For a row with the first n stored columns: bytes of the fixed part and number of string columns. Index
     /// 0 is a row without columns.
     extents: Vec<(usize, usize)>,
-    /// Number of values that `encode` writes in the given order: the number of columns, or a number that no
-    /// row has if columns were moved.
+    /// Number of values that `encode` writes in the given order: the number of columns, or `usize::MAX`
+    /// (which no row has) if columns were moved.
     straight: usize,
     moved: Option<Box<Moved>>,
 }

@@ -1,4 +1,5 @@
-//! What a statement says, as plain data. Names are not resolved and nothing is checked against the catalog.
+//! Syntax trees of statements, as plain data. Names are not resolved, and nothing is checked against the
+//! catalog.
 //!
 //! | module | statements |
 //! |---|---|
@@ -14,7 +15,7 @@
 //! | `admin` | FLUSH, KILL, table maintenance, replication statements |
 //! | `show` | SHOW, DESCRIBE, EXPLAIN |
 //! | `account` | users, grants |
-//! | `walk` | the columns that an expression names |
+//! | `walk` | traversal of expressions |
 //!
 //! Identifiers are kept as typed (quotes removed). Function names are lower case. Names of system variables
 //! are lower case.
@@ -56,9 +57,9 @@ pub use view::*;
 /// `name` or `db.name`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectName {
-    /// The database, when it was written.
+    /// The database, if written.
     pub db: Option<String>,
-    /// Table (or routine) name.
+    /// Name of the table or routine.
     pub name: String,
 }
 
@@ -101,14 +102,14 @@ pub enum Statement {
     UnlockTables,
     Xa(Xa),
 
-    /// SET of anything, in the order written.
+    /// SET with all kinds of items, in the order written.
     Set(Vec<SetItem>),
     /// SET STATEMENT var = value, ... FOR statement.
     SetStatement {
         items: Vec<SetItem>,
         statement: Box<Statement>,
     },
-    /// A statement with WAIT n or NOWAIT: how long it waits for locks, in place of the session's timeouts.
+    /// A statement with WAIT n or NOWAIT, which replaces the session's lock timeouts.
     WithLockWait {
         seconds: u64,
         statement: Box<Statement>,
@@ -143,7 +144,7 @@ pub enum Statement {
     Help(String),
 
     Flush(Flush),
-    /// `to`: the number of the first binary log file.
+    /// `to` is the number of the first binary log file.
     ResetMaster {
         to: Option<u64>,
     },

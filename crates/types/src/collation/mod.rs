@@ -15,7 +15,8 @@
 //! | `order` | comparison, hashes, sort keys |
 //! | `like` | LIKE |
 //! | `weight_string` | WEIGHT_STRING |
-//! | `uca` | recorded weights of the unicode collations; `tailorings` of languages, `sequences` (contractions) |
+//! | `uca` | recorded weights of the unicode collations |
+//! | `tailorings`, `sequences` | tailorings of languages, and contractions |
 //! | `bytes` | single-byte sets, recorded |
 //! | `wide` | Chinese, Japanese and Korean sets, recorded |
 //! | `convert` | conversion of character sets from and to UTF-8 |

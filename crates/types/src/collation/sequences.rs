@@ -17,7 +17,7 @@ struct Sequence {
 struct Sequences {
     /// Contractions by their first character, longest first.
     by_first: HashMap<u32, Vec<Sequence>>,
-    /// Characters that others may follow in one.
+    /// All characters of contractions except the last ones, sorted.
     open: Vec<u32>,
 }
 
@@ -39,7 +39,7 @@ static SEQUENCES: LazyLock<Sequences> = LazyLock::new(|| {
     all
 });
 
-/// Returns whether a contraction can start with this character.
+/// Returns whether a contraction can continue after this character.
 pub(super) fn goes_on(c: u32) -> bool {
     SEQUENCES.open.binary_search(&c).is_ok()
 }

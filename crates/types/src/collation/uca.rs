@@ -173,8 +173,9 @@ impl Uca {
         matches!(self, Uca::V1400(_)) || self.tailoring().is_some_and(|tailoring| !tailoring.pairs.is_empty())
     }
 
-    /// Returns the prefix of a text before the first character that may start a contraction. LIKE compares
-    /// character by character, so every text that it considers equal to this prefix has the same weights.
+    /// Returns the prefix of a text before the first character after which a contraction may continue. LIKE
+    /// compares character by character, so every text that it considers equal to this prefix has the same
+    /// weights.
     pub(super) fn sure(self, text: &[u8]) -> &[u8] {
         let mut at = 0;
         while self.has_pairs() && at < text.len() {
@@ -187,7 +188,7 @@ impl Uca {
         text
     }
 
-    /// Returns whether a contraction may start with the character or with one of equal weight.
+    /// Returns whether a contraction may continue after the character or after one of equal weight.
     fn may_go_on(self, c: u32) -> bool {
         if let Uca::V1400(_) = self {
             return sequences::goes_on(c);
