@@ -108,11 +108,11 @@ pub(crate) struct Lexer<'a> {
     sql: &'a [u8],
     at: usize,
     mode: ParseMode,
-    /// Whether the position is inside an executed version comment.
+    /// True if the position is inside an executed version comment.
     in_version_comment: bool,
-    /// Whether a version comment was found, executed or not.
+    /// True if a version comment was found, executed or not.
     pub saw_version_comment: bool,
-    /// Whether the last token was a name that ends where the next token starts, or the dot after such a name.
+    /// True if the last token was a name that ends where the next token starts, or the dot after such a name.
     /// In these positions a dot is a separator, and digits start a name.
     after_name: bool,
     after_name_dot: bool,

@@ -13,7 +13,7 @@ pub struct Style {
     pub collation: Collation,
     /// Quote of names: a backquote, or `"` under ANSI_QUOTES.
     pub quote: char,
-    /// Whether names are quoted only if necessary.
+    /// True if names are quoted only if necessary.
     pub bare: bool,
 }
 

@@ -133,16 +133,16 @@ struct Scan<'t> {
 struct Statement<'t> {
     first_word: &'t [u8],
     last_word: &'t [u8],
-    /// Whether IDENTIFIED was read and its clause has not ended.
+    /// True if IDENTIFIED was read and its clause has not ended.
     is_identified: bool,
-    /// Whether the next literal is the name of a plugin.
+    /// True if the next literal is the name of a plugin.
     names_plugin: bool,
-    /// Whether the statement is SET PASSWORD; `is_new_password` is set after its `=`.
+    /// True if the statement is SET PASSWORD; `is_new_password` is set after its `=`.
     sets_password: bool,
     is_new_password: bool,
-    /// Whether only operators followed one of [`WORDS`].
+    /// True if only operators followed one of [`WORDS`].
     follows_word: bool,
-    /// Whether one of [`FUNCTIONS`] was the last token.
+    /// True if one of [`FUNCTIONS`] was the last token.
     is_function: bool,
     parentheses: usize,
     /// The open parenthesis of such a function.
@@ -151,7 +151,7 @@ struct Statement<'t> {
     run: Vec<(usize, usize)>,
     run_end: Vec<u8>,
     run_is_secret: bool,
-    /// Whether the statement is PREPARE or EXECUTE IMMEDIATE. Then all literals and their contents are
+    /// True if the statement is PREPARE or EXECUTE IMMEDIATE. Then all literals and their contents are
     /// collected.
     runs_text: bool,
     literals: Vec<(usize, usize)>,

@@ -55,7 +55,7 @@ pub struct KeyPart {
     pub ty: ColumnType,
     /// Prefix length, `KEY (col(10))`: characters, or bytes for binary strings.
     pub prefix: Option<u32>,
-    /// Whether the column is nullable. A nullable part takes one more byte.
+    /// True if the column is nullable. A nullable part takes one more byte.
     pub nullable: bool,
 }
 

@@ -136,7 +136,7 @@ pub struct KeyDef {
     pub if_not_exists: bool,
     pub parts: Vec<KeyPart>,
     pub options: KeyOptions,
-    /// Whether the key was added for a foreign key. Another key may replace it.
+    /// True if the key was added for a foreign key. Another key may replace it.
     pub generated: bool,
 }
 

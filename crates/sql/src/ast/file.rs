@@ -60,14 +60,14 @@ impl IntoFile {
 pub struct QueryIntoFile {
     pub query: Query,
     pub file: IntoFile,
-    /// Whether INTO is after FROM, a position that MariaDB deprecates.
+    /// True if INTO is after FROM, a position that MariaDB deprecates.
     pub is_late: bool,
 }
 
 /// LOAD DATA. LOW_PRIORITY and CONCURRENT are accepted without effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadData {
-    /// Whether the file is on the client.
+    /// LOCAL: the file is on the client.
     pub local: bool,
     pub path: String,
     pub on_duplicate: OnDuplicate,

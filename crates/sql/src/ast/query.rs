@@ -60,7 +60,7 @@ pub enum QueryBody {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetOperand {
     pub op: SetOperator,
-    /// Whether the operator has ALL.
+    /// True for ALL.
     pub all: bool,
     pub body: QueryBody,
 }
@@ -91,7 +91,7 @@ pub struct Select {
     pub having: Option<Expr>,
     /// WINDOW name AS (...), ...
     pub windows: Vec<(String, WindowSpec)>,
-    /// Whether it is in redundant parentheses, which view definitions show.
+    /// True if it is in redundant parentheses, which view definitions show.
     pub in_parens: bool,
 }
 

@@ -148,7 +148,7 @@ pub enum ConditionInfo {
 /// KILL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kill {
-    /// Whether it is a hard kill; false for SOFT.
+    /// True for a hard kill, false for SOFT.
     pub hard: bool,
     pub target: KillTarget,
 }

@@ -25,8 +25,8 @@
 //! end. LIKE searches ranges of the first level.
 //!
 //! Some languages have contractions: pairs of letters with the weights of one. The key of such a text does
-//! not begin with the key of its prefix, so the range of a LIKE pattern omits a last letter that could start
-//! a contraction.
+//! not begin with the key of its prefix, so the range of a LIKE pattern uses only the part of its prefix
+//! before the first letter after which a contraction may continue.
 
 use std::cmp::Ordering;
 use std::hash::Hasher;

@@ -41,7 +41,7 @@ pub(super) struct Entry {
     pub(super) weighing: Weighing,
     /// Maximum number of weights of a character, as in SHOW COLLATION.
     pub(super) sort_len: u8,
-    /// Whether comparisons pad the shorter string with spaces (PAD SPACE).
+    /// True if comparisons pad the shorter string with spaces (PAD SPACE).
     pub(super) pads: bool,
 }
 

@@ -78,7 +78,7 @@ pub struct ColumnType {
 pub struct StoreContext<'a> {
     /// The session's mode.
     pub sql_mode: SqlMode,
-    /// Whether bad values are errors: the mode is strict and the statement has no IGNORE.
+    /// True if bad values are errors: the mode is strict and the statement has no IGNORE.
     pub strict: bool,
     /// The database. With `table`, `column` and `row` it appears in the error texts.
     pub database: &'a str,

@@ -14,7 +14,7 @@ struct Parts<'a> {
     int: &'a [u8],
     fraction: &'a [u8],
     exponent: i64,
-    /// Whether text other than spaces follows the number.
+    /// True if text other than spaces follows the number.
     trailing: bool,
 }
 

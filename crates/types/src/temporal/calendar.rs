@@ -96,7 +96,7 @@ impl Date {
         }
         let mut week_year = mode & WEEK_YEAR != 0;
         let by_weekday = mode & FIRST_WEEKDAY != 0;
-        // Whether the first, incomplete week belongs to the previous year.
+        // True if the first, incomplete week belongs to the previous year.
         let belongs_before = |weekday: i64| if by_weekday { weekday != 0 } else { weekday >= 4 };
 
         let day = i64::from(self.day_number());

@@ -97,9 +97,9 @@ pub struct Parsed<T> {
     pub value: Option<T>,
     /// The issues to report.
     pub issues: Issues,
-    /// Whether the input has a date.
+    /// True if the input has a date.
     pub has_date: bool,
-    /// Whether the input has a time of day, or a time.
+    /// True if the input has a time of day, or a time.
     pub has_time: bool,
     /// Number of fraction digits in the input, at most 6.
     pub decimals: u8,
