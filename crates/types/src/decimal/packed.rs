@@ -5,7 +5,9 @@
 //!
 //! ```text
 //! | leading digits | 9 digits | .. || 9 digits | .. | trailing digits |
-//! | 0..4 bytes     | 4 bytes  |    || 4 bytes  |    | 0..4 bytes      |    1-2: 1, 3-4: 2, 5-6: 3, 7-9: 4 bytes
+//! | 0..4 bytes     | 4 bytes  |    || 4 bytes  |    | 0..4 bytes      |
+//!
+//! bytes of a group of 1-2 digits: 1, 3-4: 2, 5-6: 3, 7-9: 4
 //! ```
 //!
 //! The highest bit of the first byte is flipped, then all bits if the number is negative. Bytes therefore
