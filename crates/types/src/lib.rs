@@ -16,12 +16,14 @@
 //! | `lane` | [`Lane`]: column vectors, the values of one column for many rows as numbers or texts |
 //! | `stored` | [`StoredColumns`]: reads columns of encoded rows, one row at a time |
 //! | `scalar` | fixed-length values, as rows and row events encode them |
+//! | `fixed` | UUID, INET6 and INET4 values |
 //! | `memory` | memory use of values |
 //! | `nesting` | [`check_stack`]: limits how deep statements may nest |
 //! | `json` | [`is_valid_json`] |
 //! | `full_text` | tokens of texts, as FULLTEXT indexes store them |
 //! | `key` | memcomparable index keys |
 //! | `binlog_image` | values as row events encode them, with their table map metadata |
+//! | `binlog_convert` | lossy conversion of row event values to another column type |
 
 mod binlog_convert;
 mod binlog_image;

@@ -5,17 +5,21 @@
 //! |---|---|
 //! | `expr` | expressions and literals |
 //! | `query` | SELECT, UNION, VALUES, WITH; tables and joins |
+//! | `json_table` | JSON_TABLE in FROM |
 //! | `dml` | INSERT, REPLACE, UPDATE, DELETE |
 //! | `file` | SELECT ... INTO OUTFILE, LOAD DATA |
 //! | `handler` | HANDLER |
 //! | `ddl` | databases, tables, indexes |
 //! | `data_type` | declared types of columns and casts |
 //! | `sequence` | sequences |
-//! | `session` | transactions, SET, PREPARE, LOCK TABLES, XA |
-//! | `admin` | FLUSH, KILL, table maintenance, replication statements |
+//! | `view` | views |
+//! | `session` | transactions, SET, PREPARE, LOCK TABLES, XA, KILL |
+//! | `admin` | FLUSH, PURGE, table maintenance, replication statements |
 //! | `show` | SHOW, DESCRIBE, EXPLAIN |
 //! | `account` | users, grants |
 //! | `walk` | traversal of expressions |
+//! | `rename` | traversal of a query that can change its names |
+//! | `windows` | expansion of named windows |
 //!
 //! Identifiers are kept as typed (quotes removed). Function names are lower case. Names of system variables
 //! are lower case.

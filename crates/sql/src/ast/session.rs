@@ -70,12 +70,12 @@ pub enum SetItem {
     },
     /// SET CHARACTER SET name. `None` is DEFAULT.
     CharacterSet(Option<String>),
-    /// SET PASSWORD [FOR account] = .... `None` is the session's own account.
+    /// `SET PASSWORD [FOR account] = ...`. Account `None` is the session's own account.
     Password {
         account: Option<Account>,
         password: PasswordValue,
     },
-    /// SET [scope] TRANSACTION .... An unspecified scope sets the next transaction only.
+    /// `SET [scope] TRANSACTION ...`. An unspecified scope sets the next transaction only.
     Transaction {
         scope: VariableScope,
         isolation: Option<IsolationLevel>,

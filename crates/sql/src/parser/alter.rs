@@ -205,7 +205,7 @@ impl Parser<'_> {
         Ok(AlterAction::DropColumn { if_exists, name })
     }
 
-    /// Parses ALTER [COLUMN] c SET DEFAULT x | DROP DEFAULT, or ALTER INDEX name [NOT] IGNORED.
+    /// Parses `ALTER [COLUMN] c SET DEFAULT x | DROP DEFAULT` or `ALTER INDEX name [NOT] IGNORED`.
     fn alter_column(&mut self) -> SqlResult<AlterAction> {
         if self.eat_any(&["INDEX", "KEY"]) {
             let if_exists = self.eat_words(&["IF", "EXISTS"]);
