@@ -226,8 +226,8 @@ impl Fixed {
         self.order().iter().take(8).fold(0, |front, byte| front << 8 | u64::from(*byte))
     }
 
-    /// Returns whether it is a UUID that sorts by its parts from the last to the first. As in MariaDB, this is
-    /// decided by the bytes of the version and the variant.
+    /// Returns whether it is a UUID that sorts by its parts from the last to the first. As in MariaDB, the
+    /// bytes of the version and the variant decide.
     fn is_turned(&self) -> bool {
         let [_, _, _, _, _, _, version, _, variant, ..] = self.bytes;
         self.kind == FixedKind::Uuid && (1..0x60).contains(&version) && variant & 0x80 != 0
