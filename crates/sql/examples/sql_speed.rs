@@ -1,5 +1,5 @@
-//! Nanoseconds per digest, per plan cache hit and per parse of the statements that sysbench sends:
-//! `cargo run --release -p cohort-sql --example sql_speed`.
+//! Measures nanoseconds per digest, per plan cache hit and per parse, for the statements of sysbench: `cargo
+//! run --release -p cohort-sql --example sql_speed`.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// The fastest of ten rounds.
+/// Returns the fastest of ten rounds.
 fn nanos(mut call: impl FnMut()) -> f64 {
     const CALLS: u32 = 20_000;
     let mut best = f64::MAX;

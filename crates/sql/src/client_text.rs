@@ -1,16 +1,16 @@
-//! Statements in character sets that do not leave ASCII alone.
+//! Statement text in character sets that differ from ASCII.
 //!
-//! In swe7 letters have the bytes of signs: `\` is `Ö`. In ujis and armscii8 some characters beside ASCII are
-//! signs: `a1 c0` is a backslash, `ff` an apostrophe. The lexer of MariaDB looks at bytes, and clients escape
-//! bytes. So literals are cut out of the bytes here, and then made UTF-8, with such characters escaped;
-//! between literals a byte of ASCII is a sign, and nothing else is.
+//! In swe7 some ASCII bytes are letters: `\` is `Ö`. In ujis and armscii8 some non-ASCII codes are ASCII
+//! characters: `a1 c0` is a backslash, `ff` an apostrophe. MariaDB's lexer works on bytes, and clients escape
+//! bytes. This module therefore finds the literals in the original bytes, and then converts them to UTF-8
+//! with such characters escaped. Between literals only an ASCII byte counts as an ASCII character.
 
 use cohort_types::Charset;
 
 use crate::ParseMode;
 use crate::lexer::{Kind, Lexer};
 
-/// A statement of such a set as UTF-8; none: it is no text of the set.
+/// Converts a statement in such a set to UTF-8. Returns `None` if it is invalid in the set.
 pub fn decode_literals(sql: &[u8], charset: Charset, mode: ParseMode) -> Option<Vec<u8>> {
     let (mut lexer, mut out, mut at) = (Lexer::new(sql, mode), Vec::with_capacity(2 * sql.len()), 0);
     loop {
@@ -35,7 +35,7 @@ fn put(c: u32, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// What stands between literals.
+/// Converts the text between literals.
 fn decode_signs(mut rest: &[u8], charset: Charset, out: &mut Vec<u8>) -> Option<()> {
     while let Some(&byte) = rest.first() {
         let (c, len) = if byte.is_ascii() { (byte.into(), 1) } else { charset.first_character(rest)? };
@@ -48,7 +48,7 @@ fn decode_signs(mut rest: &[u8], charset: Charset, out: &mut Vec<u8>) -> Option<
     Some(())
 }
 
-/// Where a literal goes.
+/// Output of a literal.
 struct Literal<'o> {
     charset: Charset,
     mode: ParseMode,
@@ -57,7 +57,7 @@ struct Literal<'o> {
 }
 
 impl Literal<'_> {
-    /// The token, quotes and all.
+    /// Converts the token of a literal, including its quotes.
     fn decode(&mut self, token: &[u8]) -> Option<()> {
         let mut rest = &token[1..token.len() - 1];
         self.out.push(self.quote);
@@ -85,7 +85,7 @@ impl Literal<'_> {
         Some(())
     }
 
-    /// A character of the value.
+    /// Appends a character of the literal's value, escaped if necessary.
     fn put(&mut self, c: u32) -> Option<()> {
         if c == u32::from(self.quote) || (c == u32::from(b'\\') && !self.mode.no_backslash_escapes) {
             self.out.push(c as u8);
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(decode_literals(b"'\xa4'", Charset::Ujis, ParseMode::default()), None);
     }
 
-    /// Whatever bytes a client escapes, and however it knows the set, they stay in their literal.
+    /// Values stay in their literal for all bytes, with and without a client that knows the character set.
     #[test]
     fn no_value_leaves_its_literal() {
         let bytes = [b'\\', b'\'', b'a', 0xa1, 0xc0, 0xff, 0x8f, b'[', b'"'];

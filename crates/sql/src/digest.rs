@@ -1,12 +1,13 @@
-//! A statement without its literals, as a number.
+//! Digests: hashes of statements without their literals.
 //!
-//! The text between the literals is hashed as it stands, spaces and letter case included: a repeated
-//! statement comes from the same line of a program, and columns of a result are named by their text. In place
-//! of each literal its type is hashed (a plan for `k = 1` is not one for `k = 'a'`). Lists of different
-//! lengths give different digests.
+//! The text between the literals is hashed unchanged, including spaces and letter case: a repeated statement
+//! comes from the same line of a program, and result columns are named after their text. Each literal is
+//! replaced by its type (a plan for `k = 1` is not valid for `k = 'a'`). Lists of different lengths have
+//! different digests.
 //!
-//! The hash has 128 bits from two lanes of keyed folded multiplication (the step of wyhash), with keys drawn
-//! once per process, so that nobody can prepare two statements that share a plan.
+//! The hash has 128 bits, computed as two independent hashes by keyed folded multiplication (the step of
+//! wyhash). The keys are random for each process, so that an attacker cannot construct two statements that
+//! share a plan.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
@@ -17,17 +18,19 @@ use crate::ParseOptions;
 use crate::lexer::{Kind, Lexer, Token};
 use crate::literal::{append_text, literal_value};
 
-/// Longer statements take the parser: they are bulk loads.
+/// Maximum length of a digested statement. Longer ones are bulk loads; they are parsed.
 const LENGTH_MAX: usize = 8 * 1024;
 
-/// Equal for two statements whose texts are the same but for the values of literals of the same type.
+/// A digest. Two statements have equal digests if their texts differ only in the values of literals of the
+/// same type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digest(pub u128);
 
 impl Digest {
-    /// Digest of a SELECT, INSERT, UPDATE, DELETE or REPLACE, and its literals in order. What `literals` held
-    /// is overwritten; strings in it lend their buffers. None: other statements, texts over 8 KiB, texts with
-    /// `?`, version comments, lexical errors; they take the parser, and `literals` holds nothing of use.
+    /// Returns the digest of a SELECT, INSERT, UPDATE, DELETE or REPLACE, and writes its literals to
+    /// `literals` in order. Existing values of `literals` are overwritten; the buffers of its strings are
+    /// reused. Returns `None` for other statements, texts over 8 KiB, texts with `?`, version comments and
+    /// lexical errors: these must be parsed, and `literals` has no useful contents.
     pub fn of(sql: &[u8], options: &ParseOptions, literals: &mut Vec<Value>) -> Option<Digest> {
         if sql.len() > LENGTH_MAX || !matches!(sql.first()? | 0x20, b's' | b'i' | b'u' | b'd' | b'r') {
             return None;
@@ -63,7 +66,8 @@ impl Digest {
     }
 }
 
-/// Puts the literal's value at `at`, which is the end of the list or a value of the statement before.
+/// Stores the literal's value at `at`, which is the end of the list or the index of an earlier statement's
+/// value.
 #[inline]
 fn store<'v>(
     sql: &[u8],
@@ -89,7 +93,7 @@ fn is_digestible(word: &[u8]) -> bool {
     words.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// What of a literal belongs to the statement.
+/// Returns the type of a literal, which is part of the digest.
 fn type_tag(kind: Kind, value: &Value, first: u8) -> u64 {
     match (kind, value) {
         (Kind::Integer, Value::Int(_)) => 1,
@@ -104,7 +108,7 @@ fn type_tag(kind: Kind, value: &Value, first: u8) -> u64 {
     }
 }
 
-/// The keys of this process.
+/// Returns the keys of this process.
 fn keys() -> &'static [u64; 4] {
     static KEYS: OnceLock<[u64; 4]> = OnceLock::new();
     KEYS.get_or_init(|| {
@@ -117,7 +121,7 @@ fn keys() -> &'static [u64; 4] {
     })
 }
 
-/// Two hashes in step.
+/// Two hashes, computed together.
 struct Lanes {
     keys: &'static [u64; 4],
     a: u64,
@@ -141,7 +145,7 @@ impl Lanes {
         self.b = fold(self.b ^ high, self.keys[3] ^ low);
     }
 
-    /// A run of text with its length, so that runs do not flow into each other.
+    /// Hashes a piece of text and its length, so that adjacent pieces remain separate.
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
@@ -167,7 +171,7 @@ fn word_of(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
 }
 
-/// Both halves of the product, mixed with the factors so that a zero does not swallow everything.
+/// Combines both halves of the product with a factor, so that a zero factor does not erase the state.
 #[inline]
 fn fold(x: u64, y: u64) -> u64 {
     let product = u128::from(x) * u128::from(y);

@@ -1,4 +1,4 @@
-//! What callers ask about a statement before they run it.
+//! Statement properties that callers check before execution.
 
 use crate::ast::Statement;
 
@@ -25,7 +25,7 @@ pub enum StatementKind {
     Replication,
 }
 
-/// The statement's family.
+/// Returns the statement's family.
 pub fn statement_kind(statement: &Statement) -> StatementKind {
     use Statement as S;
     match statement {
@@ -84,8 +84,9 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
     }
 }
 
-/// Whether the statement ends the session's transaction before it runs, as MariaDB's manual lists them. SET
-/// of `autocommit` is not decided here, and whether the table of an ALTER or DROP is a temporary one neither.
+/// Returns whether the statement commits the session's transaction before it executes, according to MariaDB's
+/// manual. The caller decides for SET of `autocommit`, and whether the table of an ALTER or DROP is
+/// temporary.
 pub fn commits_implicitly(statement: &Statement) -> bool {
     match statement {
         Statement::CreateTable(table) => !table.temporary || table.sequence.is_some(),

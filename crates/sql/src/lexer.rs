@@ -1,29 +1,29 @@
 //! Tokens of SQL text.
 //!
-//! The one lexer serves the parser, the digest and the splitting of multi-statements, so that all three agree
-//! about what is a literal and where it stands. A token is a kind and a byte range; nothing is copied.
+//! The parser, the digest and the splitting of multi-statements share this lexer, so that all three agree on
+//! the positions of literals. A token is a kind and a byte range; nothing is copied.
 //!
-//! Comments vanish here: `-- ` to the end of the line, `#`, `/* */`. The text inside `/*! */`, `/*!50000 */`
-//! and `/*M!100100 */` is read as if the comment marks were not there when its version is at most
-//! [`VERSION`]; as in MariaDB, `/*!` with a version from 50700 to 99999 is MySQL's own and skipped, `/*M!` is
-//! not.
+//! Comments are skipped: `-- ` to the end of the line, `#`, `/* */`. The text inside `/*!50000 */` and
+//! `/*M!100100 */` is read as if the comment marks were absent if the version is at most [`VERSION`] or, as
+//! in `/*! */`, missing. As in MariaDB, `/*!` with a version from 50700 to 99999 is for MySQL and skipped;
+//! `/*M!` with such a version is not.
 //!
-//! What cannot be a token (a string without end, a strange byte) becomes [`Kind::Invalid`], on which every
-//! grammar rule stops.
+//! Invalid input (an unterminated string, an unexpected byte) becomes [`Kind::Invalid`], which no grammar
+//! rule accepts.
 
 use crate::ParseMode;
 
-/// The version that version comments compare with: 10.11.99.
+/// The version to which version comments are compared: 10.11.99.
 pub(crate) const VERSION: u32 = 101_199;
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Keyword or identifier without quotes.
+    /// A keyword, or an identifier without quotes.
     Word,
-    /// Backquoted, or double-quoted under ANSI_QUOTES; the range includes the quotes.
+    /// An identifier in backquotes, or in double quotes with ANSI_QUOTES. The range includes the quotes.
     Quoted,
-    /// `'..'` or `".."`; the range includes the quotes.
+    /// A string, `'..'` or `".."`. The range includes the quotes.
     Text,
     /// N'..'.
     NationalText,
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Integer,
     Decimal,
     Float,
-    /// `@name`, the range includes the `@`.
+    /// `@name`. The range includes the `@`.
     AtName,
     /// `@` before a quoted name.
     At,
@@ -73,14 +73,14 @@ pub(crate) enum Kind {
     Bang,
     ShiftLeft,
     ShiftRight,
-    /// No token of the language.
+    /// Not a token of the language.
     Invalid,
-    /// After the last byte.
+    /// The end of the text.
     End,
 }
 
 impl Kind {
-    /// Whether the token is a literal that [`crate::Digest`] takes out.
+    /// Returns whether the token is a literal that [`crate::Digest`] replaces.
     pub(crate) fn is_literal(self) -> bool {
         matches!(
             self,
@@ -103,22 +103,22 @@ pub(crate) struct Token {
     pub end: usize,
 }
 
-/// Reads tokens one after the other.
+/// An iterator over the tokens of a text.
 pub(crate) struct Lexer<'a> {
     sql: &'a [u8],
     at: usize,
     mode: ParseMode,
-    /// Inside a version comment that is executed.
+    /// True if the position is inside an executed version comment.
     in_version_comment: bool,
-    /// A version comment was met (executed or not).
+    /// True if a version comment was found, executed or not.
     pub saw_version_comment: bool,
-    /// The last token was a name that ended where the next one starts, or the dot after such a name: then a
-    /// dot is a separator and digits start a name.
+    /// True if the last token was a name that ends where the next token starts, or the dot after such a name.
+    /// In these positions a dot is a separator, and digits start a name.
     after_name: bool,
     after_name_dot: bool,
 }
 
-/// What may stand inside a name.
+/// Returns whether the byte may be part of a name.
 #[inline]
 pub(crate) fn is_name_byte(byte: u8) -> bool {
     CLASSES[byte as usize] & NAME != 0
@@ -160,7 +160,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Goes on here, behind the beginning of what was no token.
+    /// Continues at `at`, which is inside or after an invalid token.
     pub(crate) fn resume_at(&mut self, at: usize) {
         self.at = at;
         (self.after_name, self.after_name_dot) = (false, false);
@@ -171,7 +171,7 @@ impl<'a> Lexer<'a> {
         self.sql.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// The next token; after the last one `End` for ever.
+    /// Returns the next token. At the end it returns `End` in every call.
     #[inline]
     pub(crate) fn next(&mut self) -> Token {
         let before = self.at;
@@ -181,7 +181,7 @@ impl<'a> Lexer<'a> {
         }
         let start = self.at;
         let Some(&byte) = self.sql.get(start) else {
-            // A version comment without end is told once.
+            // An unterminated version comment is reported once.
             let is_open = std::mem::take(&mut self.in_version_comment);
             let kind = if is_open { Kind::Invalid } else { Kind::End };
             return Token { kind, start, end: start };
@@ -204,7 +204,7 @@ impl<'a> Lexer<'a> {
         Token { kind, start, end: self.at }
     }
 
-    /// Skips spaces and comments. Err: where a comment without end starts.
+    /// Skips spaces and comments. `Err` is the start of an unterminated comment.
     #[inline]
     fn skip_space(&mut self) -> Result<(), usize> {
         loop {
@@ -232,7 +232,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// At `/*`.
+    /// Skips a comment. The position is at `/*`.
     fn skip_comment(&mut self) -> Result<(), usize> {
         let start = self.at;
         let own = self.byte(2) == b'M' && self.byte(3) == b'!';
@@ -258,8 +258,8 @@ impl<'a> Lexer<'a> {
         self.skip_to_comment_end(0).ok_or(start)
     }
 
-    /// Behind the `*/`, over at most `nested` levels of comments within (a version comment may hold
-    /// comments).
+    /// Moves after the `*/`, skipping at most `nested` levels of inner comments (a version comment may
+    /// contain comments).
     fn skip_to_comment_end(&mut self, nested: u32) -> Option<()> {
         while self.at < self.sql.len() {
             match (self.sql[self.at], self.byte(1)) {
@@ -300,7 +300,7 @@ impl<'a> Lexer<'a> {
         Kind::Word
     }
 
-    /// x'..' and b'..', at the letter.
+    /// Reads x'..' or b'..'. The position is at the letter.
     fn radix_text(&mut self, kind: Kind, digit: fn(u8) -> bool) -> Kind {
         self.at += 2;
         let start = self.at;
@@ -317,7 +317,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// At a digit, or at a dot before a digit.
+    /// Reads a number. The position is at a digit, or at a dot before a digit.
     fn number(&mut self) -> Kind {
         let start = self.at;
         self.skip_digits();
@@ -367,7 +367,7 @@ impl<'a> Lexer<'a> {
         true
     }
 
-    /// At the opening quote of a string.
+    /// Reads a string. The position is at the opening quote.
     fn text(&mut self, quote: u8) -> Kind {
         self.at += 1;
         let escape = if self.mode.no_backslash_escapes { quote } else { b'\\' };
@@ -387,7 +387,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// At the opening quote of an identifier.
+    /// Reads a quoted identifier. The position is at the opening quote.
     fn quoted(&mut self, quote: u8) -> Kind {
         self.at += 1;
         loop {
@@ -477,7 +477,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Where `a` or `b` first stands, else the length. Eight bytes a step: string literals are long.
+/// Returns the offset of the first `a` or `b`, or the length. Compares eight bytes at a time, because string
+/// literals may be long.
 #[inline]
 pub(crate) fn find_either(bytes: &[u8], a: u8, b: u8) -> usize {
     const LOW: u64 = 0x0101_0101_0101_0101;
@@ -496,8 +497,8 @@ pub(crate) fn find_either(bytes: &[u8], a: u8, b: u8) -> usize {
     at + bytes[at..].iter().position(|&byte| byte == a || byte == b).unwrap_or(bytes.len() - at)
 }
 
-/// What stands between two tokens, without the marks of version comments that are executed and without those
-/// that are not.
+/// Returns the text between two tokens without the marks of executed version comments and without the other
+/// version comments.
 pub(crate) fn without_version_comments(gap: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(gap.len());
     let mut at = 0;
@@ -520,7 +521,7 @@ pub(crate) fn without_version_comments(gap: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Bytes of a comment with those within; None if it does not end.
+/// Returns the length of a comment including nested ones, or `None` if it is unterminated.
 fn comment_len(text: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (0, 0);
     while at + 1 < text.len() {

@@ -1,11 +1,12 @@
-//! From the bytes of a literal to its value, and from a quoted name to the name.
+//! Conversion of literal tokens to values, and of quoted names to names.
 
 use cohort_types::{Collation, Decimal, Value};
 
 use crate::lexer::{Kind, Token, find_either};
 use crate::{ParseMode, ParseOptions};
 
-/// The value of a literal token. None when it is no literal, or a number beyond what a double holds.
+/// Returns the value of a literal token, or `None` if it is not a literal or a number out of the range of a
+/// double.
 #[inline]
 pub(crate) fn literal_value(sql: &[u8], token: Token, options: &ParseOptions) -> Option<Value> {
     let bytes = &sql[token.start..token.end];
@@ -24,7 +25,7 @@ pub(crate) fn literal_value(sql: &[u8], token: Token, options: &ParseOptions) ->
     })
 }
 
-/// A text as one of utf8mb3: question marks for the bytes of characters that it does not have.
+/// Converts a text to utf8mb3: each byte of a character that the set lacks becomes a question mark.
 fn national(mut text: Vec<u8>) -> Vec<u8> {
     let mut at = 0;
     while let Some(found) = text[at..].iter().position(|byte| *byte >= 0xF0) {
@@ -46,7 +47,7 @@ fn ascii(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("a number's token is ASCII")
 }
 
-/// A number without point: BIGINT, BIGINT UNSIGNED or DECIMAL, whichever holds it.
+/// Parses a number without a point as the first type that holds it: BIGINT, BIGINT UNSIGNED, DECIMAL.
 #[inline]
 fn integer(bytes: &[u8]) -> Option<Value> {
     let significant = if bytes[0] == b'0' { trim_zeros(bytes) } else { bytes };
@@ -64,12 +65,12 @@ fn trim_zeros(bytes: &[u8]) -> &[u8] {
     &bytes[bytes.iter().take_while(|&&b| b == b'0').count()..]
 }
 
-/// Too many digits give the largest number, as in MariaDB.
+/// Parses a DECIMAL. A number with too many digits becomes the largest one, as in MariaDB.
 fn decimal(bytes: &[u8]) -> Decimal {
     Decimal::parse(bytes).0
 }
 
-/// The digits of `0x1f`, `x'1f'`, `0b1`, `b'1'`.
+/// Returns the digits of `0x1f`, `x'1f'`, `0b1` or `b'1'`.
 fn digits(bytes: &[u8]) -> &[u8] {
     let bytes = &bytes[2..];
     bytes.strip_suffix(b"'").unwrap_or(bytes)
@@ -83,7 +84,7 @@ fn nibble(byte: u8) -> u8 {
     }
 }
 
-/// Bytes of hex digits, an odd number of them with a zero in front.
+/// Converts hex digits to bytes. An odd number of digits is padded with a leading zero.
 fn hex(digits: &[u8]) -> Vec<u8> {
     let (head, pairs) = digits.split_at(digits.len() % 2);
     let mut out = Vec::with_capacity(digits.len().div_ceil(2));
@@ -92,7 +93,7 @@ fn hex(digits: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Bytes of binary digits, right aligned.
+/// Converts binary digits to bytes, right aligned.
 fn bits(digits: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(digits.len().div_ceil(8));
     let (head, rest) = digits.split_at(digits.len() % 8);
@@ -104,15 +105,15 @@ fn bits(digits: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The content of a string token (with its quotes): doubled quotes and backslash escapes resolved. `\%` and
-/// `\_` stay as they are: they mean something to LIKE only.
+/// Returns the contents of a string token (with its quotes), with doubled quotes and backslash escapes
+/// resolved. `\%` and `\_` are kept, because only LIKE interprets them.
 pub(crate) fn text(token: &[u8], mode: ParseMode) -> Vec<u8> {
     let mut out = Vec::with_capacity(token.len() - 2);
     append_text(token, mode, &mut out);
     out
 }
 
-/// [`text`] into a buffer.
+/// Appends the result of [`text`] to a buffer.
 pub(crate) fn append_text(token: &[u8], mode: ParseMode, out: &mut Vec<u8>) {
     let quote = token[0];
     let body = &token[1..token.len() - 1];
@@ -143,7 +144,7 @@ pub(crate) fn append_text(token: &[u8], mode: ParseMode, out: &mut Vec<u8>) {
     }
 }
 
-/// The name in a quoted identifier's token.
+/// Returns the name of a quoted identifier's token.
 pub(crate) fn unquote_name(token: &[u8]) -> String {
     let quote = char::from(token[0]);
     let body = String::from_utf8_lossy(&token[1..token.len() - 1]);

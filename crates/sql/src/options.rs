@@ -1,25 +1,25 @@
-//! What of the session changes how a text is read.
+//! Session settings that affect parsing.
 
 use cohort_types::{Charset, Collation, SqlMode};
 
-/// The parts of `sql_mode` that the parser obeys.
+/// Flags of `sql_mode` that affect the parser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ParseMode {
     /// ANSI_QUOTES: `"x"` is an identifier.
     pub ansi_quotes: bool,
-    /// PIPES_AS_CONCAT: `||` is concat, not OR.
+    /// PIPES_AS_CONCAT: `||` concatenates; otherwise it is OR.
     pub pipes_as_concat: bool,
-    /// NO_BACKSLASH_ESCAPES: the backslash in a string is a character.
+    /// NO_BACKSLASH_ESCAPES: the backslash is an ordinary character in strings.
     pub no_backslash_escapes: bool,
     /// EMPTY_STRING_IS_NULL: '' is NULL.
     pub empty_string_is_null: bool,
-    /// HIGH_NOT_PRECEDENCE: NOT binds as `!` does.
+    /// HIGH_NOT_PRECEDENCE: NOT has the precedence of `!`.
     pub high_not_precedence: bool,
     /// REAL_AS_FLOAT: REAL is FLOAT, not DOUBLE.
     pub real_as_float: bool,
-    /// IGNORE_SPACE: a space may stand between a function's name and its parenthesis.
+    /// IGNORE_SPACE: spaces are allowed between a function's name and its parenthesis.
     pub ignore_space: bool,
-    /// ORACLE: all set operators have one precedence, and MINUS is EXCEPT.
+    /// ORACLE: all set operators have the same precedence, and MINUS is EXCEPT.
     pub oracle: bool,
 }
 
@@ -38,13 +38,14 @@ impl From<SqlMode> for ParseMode {
     }
 }
 
-/// How to read a statement.
+/// Options for parsing a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ParseOptions {
     pub mode: ParseMode,
     /// Collation of string literals: the session's `collation_connection`.
     pub collation: Collation,
-    /// What the text was in before it became UTF-8: strings behind an introducer are those bytes.
+    /// Character set of the text before its conversion to UTF-8. A string after an introducer has these
+    /// original bytes.
     pub client: Charset,
 }
 

@@ -1,15 +1,15 @@
-//! Plans by digest.
+//! The plan cache: plans by statement digest.
 //!
-//! A bounded map in shards. A hit takes a shard's lock shared, compares a key and clones an `Arc`; it marks
-//! the slot as used with a relaxed store, and only when it is not marked yet, so that the hot slots of many
-//! threads stay in shared cache lines. A put takes the lock exclusively; when the shard is full, by number or
-//! by bytes, the clock hand goes round and takes the first slot that was not used since it last came by, or
-//! that is of an older schema.
+//! A bounded, sharded map with CLOCK replacement. A hit takes the shard's lock in shared mode, compares the
+//! key and clones an `Arc`. It marks the slot as used by a relaxed store, and only if it is not marked yet,
+//! so that hot slots stay in shared state in the caches of all cores. A put takes the lock in exclusive mode.
+//! If the shard is full, by number or by bytes, the clock hand advances and evicts the first slot that was
+//! not used since the hand last passed it, or that belongs to an older schema version.
 //!
-//! A plan that would take more than a shard's share of the bytes is not kept at all.
+//! A plan larger than a shard's share of the bytes is not cached.
 //!
-//! A plan of another schema version is not handed out and is replaced by the next put of its key. Nothing
-//! here is needed for correctness: every plan can be made again.
+//! A plan of another schema version is never returned; the next put of its key replaces it. The cache is not
+//! needed for correctness: every plan can be built again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,11 +21,11 @@ use crate::Digest;
 
 const SHARDS: usize = 16;
 
-/// What a plan depends on besides the schema.
+/// Cache key: everything that a plan depends on, except the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlanKey {
     pub digest: Digest,
-    /// Hash of current database, parse options and the session variables that the planner reads.
+    /// Hash of the current database, the parse options and the session variables that the planner reads.
     pub session: u64,
 }
 
@@ -39,7 +39,7 @@ struct Slot<P> {
     key: PlanKey,
     schema_version: u64,
     plan: Arc<P>,
-    /// What the plan takes in memory, as the session that put it said.
+    /// Memory of the plan, as reported by the session that inserted it.
     bytes: u64,
     /// Set by hits (shared lock), cleared by the clock hand (exclusive lock).
     used: AtomicBool,
@@ -61,7 +61,7 @@ pub struct PlanCache<P> {
 }
 
 impl<P> PlanCache<P> {
-    /// Room for about `plans` plans of `bytes_max` bytes together; 0: the cache keeps nothing.
+    /// Makes a cache for about `plans` plans with a total of `bytes_max` bytes. 0 disables the cache.
     pub fn new(plans: usize, bytes_max: u64) -> PlanCache<P> {
         let shard = || Shard { index: HashMap::default(), slots: Vec::new(), bytes: 0, hand: 0 };
         PlanCache {
@@ -72,7 +72,7 @@ impl<P> PlanCache<P> {
         }
     }
 
-    /// The plan, if it was made under this schema version.
+    /// Returns the plan if it was built for this schema version.
     pub fn get(&self, key: &PlanKey, schema_version: u64) -> Option<Arc<P>> {
         let shard = self.shards[key.shard()].read();
         let slot = shard.index.get(key).map(|&at| &shard.slots[at]);
@@ -90,14 +90,14 @@ impl<P> PlanCache<P> {
         }
     }
 
-    /// Puts a plan made under `schema_version` that takes so many bytes.
+    /// Inserts a plan of `bytes` bytes, built for `schema_version`.
     pub fn put(&self, key: PlanKey, schema_version: u64, plan: Arc<P>, bytes: u64) {
         let bytes_max = self.shard_bytes_max();
         if self.slots_per_shard == 0 || bytes > bytes_max {
             return;
         }
         let slot = Slot { key, schema_version, plan, bytes, used: AtomicBool::new(false) };
-        // The old plans are dropped behind the lock: they may be large.
+        // The evicted plans are dropped after the lock is released: they may be large.
         let _old = self.shards[key.shard()].write().put(slot, self.slots_per_shard, bytes_max);
     }
 
@@ -105,7 +105,7 @@ impl<P> PlanCache<P> {
         self.bytes_max.load(Ordering::Relaxed) / SHARDS as u64
     }
 
-    /// From now on the plans take so many bytes together.
+    /// Changes the total size limit and evicts plans above it.
     pub fn set_bytes_max(&self, bytes_max: u64) {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
         let bytes_max = self.shard_bytes_max();
@@ -114,12 +114,12 @@ impl<P> PlanCache<P> {
         }
     }
 
-    /// Bytes that the plans take.
+    /// Returns the total size of the plans in bytes.
     pub fn bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.read().bytes).sum()
     }
 
-    /// Forgets all plans.
+    /// Removes all plans.
     pub fn clear(&self) {
         for shard in &self.shards {
             let mut shard = shard.write();
@@ -129,24 +129,24 @@ impl<P> PlanCache<P> {
         }
     }
 
-    /// Plans held, of any schema version.
+    /// Returns the number of plans of all schema versions.
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.read().slots.len()).sum()
     }
 
-    /// Whether no plan is held.
+    /// Returns whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How often `get` found nothing.
+    /// Returns how often `get` returned no plan.
     pub fn misses(&self) -> u64 {
         self.misses.load(Ordering::Relaxed)
     }
 }
 
 impl<P> Shard<P> {
-    /// Puts the slot and returns those that it replaced.
+    /// Inserts the slot and returns the slots that it replaced.
     fn put(&mut self, slot: Slot<P>, slots_max: usize, bytes_max: u64) -> Vec<Slot<P>> {
         let mut old = Vec::new();
         if let Some(&at) = self.index.get(&slot.key) {
@@ -159,7 +159,7 @@ impl<P> Shard<P> {
         old
     }
 
-    /// Takes slots out until there are no more than these.
+    /// Evicts slots until the limits are met, and returns them.
     fn make_room(&mut self, slots_max: usize, bytes_max: u64, schema_version: u64) -> Vec<Slot<P>> {
         let mut old = Vec::new();
         while self.slots.len() > slots_max || self.bytes > bytes_max {
@@ -179,7 +179,8 @@ impl<P> Shard<P> {
         slot
     }
 
-    /// The clock: two rounds at most, since the first clears every mark.
+    /// Returns the victim of the clock hand. Takes at most two rounds, because the first one clears all
+    /// marks.
     fn victim(&mut self, schema_version: u64) -> usize {
         loop {
             self.hand = (self.hand + 1) % self.slots.len();
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn bounded_and_keeps_what_is_used() {
         let cache = PlanCache::new(4 * SHARDS, 1 << 20);
-        // All in one shard: multiples of the number of shards.
+        // All keys are in one shard: multiples of the number of shards.
         let in_shard = |n: u64| key(n * SHARDS as u64);
         for n in 0..4 {
             cache.put(in_shard(n), 1, Arc::new(n), 10);
@@ -245,7 +246,7 @@ mod tests {
         assert_eq!(cache.len(), 1);
         cache.put(in_shard(60), 1, Arc::new(60), 101);
         assert_eq!((cache.get(&in_shard(60), 1), cache.len()), (None, 1), "larger than its share");
-        // One that grows replaces itself.
+        // A plan that grows replaces itself.
         cache.put(in_shard(49), 1, Arc::new(49), 100);
         assert_eq!((cache.len(), cache.bytes()), (1, 100));
         cache.put(key(1), 1, Arc::new(1), 7);

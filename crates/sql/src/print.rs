@@ -12,17 +12,17 @@ use crate::{ParseMode, print_query, print_window};
 
 pub use crate::print_text::{Style, quoted_text};
 
-/// `` `name` ``, backquotes doubled.
+/// Quotes a name in backquotes, with backquotes doubled.
 pub fn quoted_name(name: &str) -> String {
     Style::default().name(name)
 }
 
-/// `` `db`.`name` `` or `` `name` ``.
+/// Quotes an object's name: `` `db`.`name` `` or `` `name` ``.
 pub fn quoted_object(object: &ObjectName) -> String {
     Style::default().object(object)
 }
 
-/// Quotes a text as the mode reads it: under NO_BACKSLASH_ESCAPES a backslash stands for itself.
+/// Quotes a text for a mode: under NO_BACKSLASH_ESCAPES a backslash is not escaped.
 pub fn quoted_text_in(text: &str, mode: ParseMode) -> String {
     match mode.no_backslash_escapes {
         true => format!("'{}'", text.replace('\'', "''")),
@@ -30,13 +30,13 @@ pub fn quoted_text_in(text: &str, mode: ParseMode) -> String {
     }
 }
 
-/// An expression in the form MariaDB prints it: names quoted, functions in lower case, parentheses where an
-/// operator binds less than the one around it.
+/// Formats an expression as MariaDB does: quoted names, functions in lower case, parentheses where an
+/// operator has lower precedence than the enclosing one.
 pub fn expr(expr: &Expr) -> String {
     expr_in(expr, Style::default())
 }
 
-/// Prints for a reader of this style.
+/// Formats an expression in the given style.
 pub fn expr_in(expr: &Expr, style: Style) -> String {
     let mut out = Text::new(style);
     write_expr(expr, &mut out);
@@ -108,7 +108,7 @@ fn write_predicate(expr: &Expr, out: &mut Text) {
             out.push_str(" and ");
             write_operand(high, BETWEEN + 1, out);
         }
-        // MariaDB has no list of one.
+        // MariaDB prints a list of one value as a comparison.
         Expr::InList { expr, negated, list } if list.len() == 1 => {
             write_operand(expr, CMP, out);
             out.push_str(if *negated { " <> " } else { " = " });
@@ -178,7 +178,7 @@ fn write_predicate(expr: &Expr, out: &mut Text) {
     }
 }
 
-/// An argument of COLUMN_CREATE: a cast to a type that columns have is `value AS type`.
+/// Writes an argument of COLUMN_CREATE. A cast to a type of dynamic columns becomes `value AS type`.
 fn write_column_value(arg: &Expr, out: &mut Text) {
     let (value, name) = match arg {
         Expr::Function { name, args } if name.starts_with("as ") => (&args[0], &name["as ".len()..]),
@@ -193,7 +193,7 @@ fn write_column_value(arg: &Expr, out: &mut Text) {
     push(out, format_args!(" AS {name}"));
 }
 
-/// WEIGHT_STRING with the number of characters and the order of the first level, which the parser has made
+/// Writes WEIGHT_STRING. The parser stored the number of characters and the order of the first level as
 /// arguments.
 fn write_weight_string(args: &[Expr], out: &mut Text) {
     let number = |arg: &Expr| match arg {
@@ -217,13 +217,13 @@ fn write_weight_string(args: &[Expr], out: &mut Text) {
 fn write_call(expr: &Expr, out: &mut Text) {
     match expr {
         Expr::Cast { expr, to } if matches!(&**expr, Expr::Function { name, .. } if name == "column_get") => {
-            // The call has the type inside.
+            // The type belongs inside the parentheses of the call.
             write_expr(expr, out);
             out.pop();
             push(out, format_args!(" as {})", cast_type(to)));
         }
         Expr::Function { name, args } if ["null if empty", ORACLE_TRIM].contains(&name.as_str()) => {
-            // It holds a TRIM.
+            // The argument is a TRIM.
             out.push_str(if name == ORACLE_TRIM { ORACLE_TRIM } else { "trim_oracle" });
             let start = out.len();
             write_expr(&args[0], out);
@@ -231,7 +231,7 @@ fn write_call(expr: &Expr, out: &mut Text) {
         }
         Expr::Function { name, args } if ["column_create", "column_add"].contains(&name.as_str()) => {
             call(out, name, |out| {
-                // COLUMN_ADD has the columns first.
+                // The first argument of COLUMN_ADD is the columns.
                 let first = usize::from(name == "column_add");
                 for (n, arg) in args.iter().enumerate() {
                     out.push_str(if n > 0 { "," } else { "" });
@@ -257,7 +257,7 @@ fn write_call(expr: &Expr, out: &mut Text) {
             out.push_str(if *subtract { " - interval " } else { " + interval " });
             let start = out.len();
             write_operand(amount, INTERVAL, out);
-            // A comma in its first parenthesis would make it the function INTERVAL.
+            // A comma in the first parentheses would turn this into the function INTERVAL.
             if starts_as_list(&out[start..]) {
                 out.insert(start, '(');
                 out.push(')');
@@ -316,7 +316,7 @@ fn write_call(expr: &Expr, out: &mut Text) {
                     Expr::Literal(literal) => literal.value.to_text(),
                     _ => String::new(),
                 };
-                // Both words are one kind of moment.
+                // Both words mean the same type.
                 push(out, format_args!("{}, ", if word == "TIMESTAMP" { "DATETIME" } else { &word }));
                 write_expr(&args[1], out);
             });
@@ -359,7 +359,7 @@ fn write_call(expr: &Expr, out: &mut Text) {
                 write_expr(column, out);
             }
             out.push_str(" against (");
-            // IN begins the mode.
+            // IN starts the mode, so the text must bind tighter.
             write_operand(text, BIT_OR, out);
             out.push_str(match mode {
                 MatchMode::Natural => "",
@@ -375,7 +375,8 @@ fn write_call(expr: &Expr, out: &mut Text) {
 
 const ORACLE_TRIM: &str = "oracle_schema.trim";
 
-/// Gives a function of ORACLE the name that queries have for it, which is not the one that columns have.
+/// Replaces the name of an ORACLE function, which is that of column expressions, by the one that queries
+/// show.
 pub fn name_by_schema(name: &mut String) {
     *name = match name.as_str() {
         "null if empty" => ORACLE_TRIM.to_owned(),
@@ -387,7 +388,7 @@ pub fn name_by_schema(name: &mut String) {
     };
 }
 
-/// The name that MariaDB calls a function by, of those it has.
+/// Returns the name that MariaDB prints for a function with several names.
 fn first_name(name: &str) -> &str {
     match name {
         "ceil" => "ceiling",
@@ -410,7 +411,7 @@ fn first_name(name: &str) -> &str {
     }
 }
 
-/// Whether a text begins with a parenthesis that has a comma of its own.
+/// Returns whether the text starts with a parenthesis that directly contains a comma.
 fn starts_as_list(text: &str) -> bool {
     if !text.starts_with('(') {
         return false;
@@ -437,7 +438,7 @@ fn call(out: &mut Text, name: &str, inner: impl FnOnce(&mut Text)) {
     out.push(')');
 }
 
-// How strongly operators bind: the numbers only compare.
+// Operator precedences. Only their order matters.
 const OR: u8 = 1;
 const XOR: u8 = 2;
 const AND: u8 = 3;
@@ -491,7 +492,7 @@ fn precedence(expr: &Expr) -> u8 {
     }
 }
 
-/// The opposite of a condition that has one: MariaDB keeps no NOT in front of it.
+/// Returns the negation of a condition that has one: MariaDB prints no NOT before it.
 fn negated(expr: &Expr) -> Option<Expr> {
     let mut turned = match expr {
         Expr::Binary { op, .. } if opposite(*op).is_some() => expr.clone(),
@@ -522,7 +523,7 @@ fn opposite(op: BinaryOp) -> Option<BinaryOp> {
     })
 }
 
-/// In parentheses if it binds less than `least`.
+/// Writes an operand, in parentheses if its precedence is below `least`.
 fn write_operand(expr: &Expr, least: u8, out: &mut Text) {
     let parenthesised = precedence(expr) < least;
     if parenthesised {
@@ -534,13 +535,14 @@ fn write_operand(expr: &Expr, least: u8, out: &mut Text) {
     }
 }
 
-/// The left side of a predicate. LIKE and REGEXP take a negated predicate after them into their pattern.
+/// Writes the left side of a predicate. A pattern of LIKE or REGEXP would include a negated predicate after
+/// it.
 fn write_left(expr: &Expr, is_negated: bool, out: &mut Text) {
     let takes = is_negated && matches!(expr, Expr::Like { .. } | Expr::Regexp { negated: false, .. });
     write_operand(expr, if takes { IN + 1 } else { IN }, out);
 }
 
-/// The distance of a frame's bound.
+/// Writes the distance of a frame's bound.
 pub(crate) fn write_frame_distance(expr: &Expr, out: &mut Text) {
     write_operand(expr, BIT_OR, out);
 }
@@ -572,7 +574,7 @@ fn not(negated: bool, word: &str) -> &str {
     match (negated, word) {
         (true, " between ") => " not between ",
         (true, " in ") => " not in ",
-        // MariaDB has two spaces there.
+        // MariaDB prints two spaces here.
         (true, " like ") => "  not like ",
         (_, word) => word,
     }
@@ -604,7 +606,7 @@ fn operator(op: BinaryOp) -> &'static str {
     }
 }
 
-/// The name of the function that an aggregate or a window function calls.
+/// Returns the name of the function that an aggregate or a window function calls.
 pub fn called(call: &Expr) -> &str {
     match call {
         Expr::Window(window) => called(&window.function),
@@ -634,7 +636,7 @@ fn aggregate_name(kind: AggregateKind) -> &'static str {
     }
 }
 
-/// `DAY_SECOND` as `day_second`.
+/// Returns a unit's name in lower case: `day_second`.
 fn unit_name(unit: IntervalUnit) -> &'static str {
     match unit {
         IntervalUnit::Microsecond => "microsecond",

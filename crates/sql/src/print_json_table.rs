@@ -1,4 +1,4 @@
-//! JSON_TABLE as SQL text, in the form in which MariaDB keeps it in views.
+//! JSON_TABLE as SQL text, in the form of MariaDB's view definitions.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ fn response(response: &JsonResponse, style: Style) -> String {
     }
 }
 
-/// A type with the widths that MariaDB shows where none was written.
+/// Formats a type with MariaDB's default widths where none is declared.
 fn declared(ty: &DataType) -> String {
     let DeclaredKind::Column(kind) = ty.kind else { return String::new() };
     let is_unsigned = ty.unsigned || ty.zerofill;

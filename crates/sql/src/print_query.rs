@@ -1,4 +1,4 @@
-//! Queries as SQL text, in the form in which MariaDB keeps those of views.
+//! Queries as SQL text, in the form of MariaDB's view definitions.
 
 use crate::ast::{
     Expr, Join, JoinCondition, JoinKind, Limit, LockStrength, LockWait, Locking, OrderItem, Query, QueryBody,
@@ -9,7 +9,7 @@ use cohort_types::Value;
 use crate::print::{expr_in, write_expr};
 use crate::print_text::{Style, Text, push};
 
-/// A query whose names are full already: joins in parentheses, RIGHT JOIN as LEFT JOIN.
+/// Formats a query whose names are already qualified: joins in parentheses, RIGHT JOIN as LEFT JOIN.
 pub fn query(query: &Query, style: Style) -> String {
     let text = inner(query, style);
     match &query.body {
@@ -18,7 +18,7 @@ pub fn query(query: &Query, style: Style) -> String {
     }
 }
 
-/// The same as a part of another query, which has parentheses around it.
+/// Formats a query that is a part of another query, which adds the parentheses.
 pub(crate) fn inner(query: &Query, style: Style) -> String {
     let mut out = Text::new(style);
     if let Some(with) = &query.with {
@@ -42,7 +42,7 @@ pub(crate) fn inner(query: &Query, style: Style) -> String {
     out.finish()
 }
 
-/// A query of which only whether it has rows is asked: MariaDB wants one row of it.
+/// Formats a query that is only tested for rows. MariaDB adds `limit 1` to it.
 pub(crate) fn first_row(query: &Query, style: Style) -> String {
     let is_kept = |limit: &Limit| {
         limit.offset.is_some()
@@ -69,7 +69,8 @@ fn locking(locking: Option<&Locking>, out: &mut Text) {
     }
 }
 
-/// MariaDB quotes no name of a common table; one that would not be read again is quoted here.
+/// Formats the name of a common table expression. MariaDB never quotes it; here a name that could not be
+/// parsed again is quoted.
 fn common_name(name: &str, style: Style) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_word);
@@ -80,7 +81,7 @@ fn body(node: &QueryBody, out: &mut Text) {
     match node {
         QueryBody::Select(inner) => select(inner, out),
         QueryBody::SetOperation { first, rest } => {
-            // INTERSECT binds tighter than what stands before it.
+            // INTERSECT has higher precedence than the operator before it.
             let is_tighter = |n: usize| {
                 n > 0 && rest[n].op == SetOperator::Intersect && rest[n - 1].op != SetOperator::Intersect
             };
@@ -111,7 +112,7 @@ fn body(node: &QueryBody, out: &mut Text) {
     }
 }
 
-/// A part of a set operation.
+/// Writes an operand of a set operation.
 fn operand(node: &QueryBody, out: &mut Text) {
     let in_parens = match node {
         QueryBody::Select(select) => select.in_parens,

@@ -1,4 +1,4 @@
-//! Text that is being written for a reader: names, strings and constants.
+//! Output text for a given style: names, strings and constants.
 
 use std::fmt::{Arguments, Write};
 
@@ -6,14 +6,14 @@ use cohort_types::{Charset, Collation, Value};
 
 use crate::ast::{Literal, LiteralKind, ObjectName};
 
-/// How the reader of a text reads it.
+/// Settings under which the text will be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// The collation of strings without an introducer.
+    /// Collation of strings without an introducer.
     pub collation: Collation,
-    /// The mark around names: a backquote, or `"` under ANSI_QUOTES.
+    /// Quote of names: a backquote, or `"` under ANSI_QUOTES.
     pub quote: char,
-    /// Names that are read without marks have none.
+    /// True if names are quoted only if necessary.
     pub bare: bool,
 }
 
@@ -24,12 +24,12 @@ impl Default for Style {
 }
 
 impl Style {
-    /// The style of a text whose strings have this collation.
+    /// Returns the default style with this collation of strings.
     pub fn of(collation: Collation) -> Style {
         Style { collation, ..Style::default() }
     }
 
-    /// A name with marks around it, marks within it doubled.
+    /// Quotes a name, with quotes inside it doubled.
     pub fn name(self, name: &str) -> String {
         let quote = self.quote;
         if self.bare && is_plain(name) {
@@ -41,7 +41,7 @@ impl Style {
         }
     }
 
-    /// `` `db`.`name` `` or `` `name` ``.
+    /// Quotes an object's name: `` `db`.`name` `` or `` `name` ``.
     pub fn object(self, object: &ObjectName) -> String {
         match &object.db {
             Some(db) => format!("{}.{}", self.name(db), self.name(&object.name)),
@@ -49,13 +49,13 @@ impl Style {
         }
     }
 
-    /// `` `a`,`b` ``.
+    /// Quotes names: `` `a`,`b` ``.
     pub(crate) fn names(self, names: &[String]) -> String {
         names.iter().map(|name| self.name(name)).collect::<Vec<_>>().join(",")
     }
 }
 
-/// Whether a name is read without marks.
+/// Returns whether a name needs no quotes.
 pub(crate) fn is_plain(name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     !name.is_empty()
@@ -64,7 +64,7 @@ pub(crate) fn is_plain(name: &str) -> bool {
         && !crate::parser::is_reserved(name)
 }
 
-/// A text with its style.
+/// A text and its style.
 pub(crate) struct Text {
     text: String,
     pub(crate) style: Style,
@@ -104,7 +104,8 @@ pub(crate) fn push(out: &mut String, text: Arguments<'_>) {
     out.write_fmt(text).expect("writing to a String does not fail");
 }
 
-/// `'text'` with quotes and backslashes escaped, as SHOW CREATE TABLE and the binlog's statements need it.
+/// Returns `'text'` with quotes and backslashes escaped, as in SHOW CREATE TABLE and in statements of the
+/// binlog.
 pub fn quoted_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('\'');
@@ -123,7 +124,7 @@ pub fn quoted_text(text: &str) -> String {
     out
 }
 
-/// A constant, so that the reader gets the same value of the same type and collation.
+/// Writes a constant, so that parsing it returns the same value with the same type and collation.
 pub(crate) fn write_literal(literal: &Literal, out: &mut Text) {
     match (&literal.value, literal.kind) {
         (Value::Null, _) => out.push_str("NULL"),
@@ -163,14 +164,14 @@ pub(crate) fn write_literal(literal: &Literal, out: &mut Text) {
     }
 }
 
-/// A string; an introducer stands before it where one was written and where the reader would take the string
-/// for one of another character set. Bytes that are no text for the reader are written in hexadecimal.
+/// Writes a string. An introducer precedes it if the source had one or if the string would be parsed with
+/// another character set. Bytes that are not valid text are written in hexadecimal.
 fn write_string(bytes: &[u8], collation: Collation, is_introduced: bool, out: &mut Text) {
     let charset = collation.charset();
     let is_own = charset == out.style.collation.charset();
     if is_introduced || !is_own {
         push(out, format_args!("_{}", charset.name()));
-        // The bytes between the quotes are those of the character set.
+        // The bytes between the quotes are in the string's character set.
         let mut coded = Vec::new();
         charset.encode(bytes, &mut coded);
         if coded != bytes || (charset.mbminlen() > 1 && !bytes.is_empty()) {

@@ -5,7 +5,7 @@ use cohort_types::TypeKind;
 use crate::ast::{DataType, DeclaredKind};
 use crate::print_text::push;
 
-/// The type in the form MariaDB prints it: a binary string is `char(n) charset binary`.
+/// Formats the type as MariaDB does: a binary string is `char(n) charset binary`.
 pub(crate) fn cast_type(to: &DataType) -> String {
     use TypeKind as T;
     let name = match to.kind {

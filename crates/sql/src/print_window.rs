@@ -4,7 +4,7 @@ use crate::ast::{Expr, OrderItem, Over, WindowBound, WindowCall, WindowFrame, Wi
 use crate::print::{write_expr, write_frame_distance};
 use crate::print_text::Text;
 
-/// `function over window`; PERCENTILE_CONT and PERCENTILE_DISC show the order of their window before it.
+/// Writes `function over window`. PERCENTILE_CONT and PERCENTILE_DISC have the order of the window before it.
 pub(crate) fn write_window_call(call: &WindowCall, out: &mut Text) {
     write_expr(&call.function, out);
     let is_within = matches!(&call.function, Expr::Function { name, .. }
@@ -26,7 +26,7 @@ pub(crate) fn write_window_call(call: &WindowCall, out: &mut Text) {
     out.push(')');
 }
 
-/// MariaDB puts a space before each part, and more of them around the words of a frame.
+/// Writes a window. MariaDB prints a space before each part, and extra spaces around the words of a frame.
 fn write_spec(spec: &WindowSpec, with_order: bool, out: &mut Text) {
     if let Some(name) = &spec.base {
         out.name(name);

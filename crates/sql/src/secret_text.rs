@@ -1,23 +1,22 @@
-//! Texts as logs and lists show them: without passwords, what is stored of them, and keys.
+//! Password redaction: statement text for logs and process lists, without passwords, password hashes and
+//! keys.
 //!
 //! # Concepts
-//! - A *secret* is a literal: behind IDENTIFIED, in SET PASSWORD, behind a word such as MASTER_PASSWORD,
-//!   among the
-//!   arguments of a function such as PASSWORD() or AES_ENCRYPT(). So is a literal that holds a statement with such
-//!   words.
-//! - The lexer is the parser's. Here it goes on behind what is no token, since a text that cannot be parsed
-//!   is
-//!   logged, too; and it looks into comments.
-//! - A text is read in the mode of its session. Where that is not known, or the text may change it, it is
-//!   read in
-//!   every mode, and what is a secret in one of them is not shown.
+//! - A *secret* is a literal after IDENTIFIED, in SET PASSWORD, after a word such as MASTER_PASSWORD, or
+//!   among the arguments of a function such as PASSWORD() or AES_ENCRYPT(). A literal that contains a
+//!   statement with such words is a secret, too.
+//! - The lexer is the parser's. Here it continues after invalid tokens, because text that cannot be parsed is
+//!   also logged, and it reads inside comments.
+//! - A text is read in the mode of its session. If the mode is unknown, or if the text may change it, the
+//!   text is read in every mode, and a secret in any of them is hidden.
 //!
-//! # On doubt
-//! More is hidden than needed. When a text that speaks of passwords ends within a literal, nothing from its
-//! first quote on is shown: a quote that is missing turns what is within and what is between.
+//! # In doubt
+//! More is hidden than necessary. If a text that mentions passwords ends within a literal, everything from
+//! its first quote on is hidden, because a missing quote swaps the inside and the outside of all literals.
 //!
 //! # Missing
-//! A text does not show what variables and the values of EXECUTE .. USING are for.
+//! The text does not reveal the purpose of variables and of the values of EXECUTE .. USING, so these are not
+//! hidden.
 
 use std::borrow::Cow;
 
@@ -28,10 +27,10 @@ use crate::literal;
 /// Replacement for a secret.
 const HIDDEN: &[u8] = b"<secret>";
 
-/// Words that a password follows, maybe after `=`, `:=` or `(`.
+/// Words before a password, with an optional `=`, `:=` or `(` between.
 const WORDS: &[&str] = &["PASSWORD", "OLD_PASSWORD", "MASTER_PASSWORD"];
 
-/// Functions that are given passwords or keys.
+/// Functions with passwords or keys as arguments.
 const FUNCTIONS: &[&str] = &[
     "PASSWORD",
     "OLD_PASSWORD",
@@ -45,14 +44,14 @@ const FUNCTIONS: &[&str] = &[
     "KDF",
 ];
 
-/// Parts of all these words, in lower case: what makes a text that cannot be read suspect.
+/// Substrings of all these words, in lower case. They make an unreadable text suspect.
 const WORDS_ANYWHERE: &[&[u8]] = &[b"password", b"identified", b"crypt", b"code", b"kdf"];
 
-/// Comments within texts within comments, and so on, that are looked into.
+/// Maximum nesting of comments within texts within comments that is searched.
 const DEPTH_MAX: usize = 4;
 
-/// The text with `<secret>` for every secret in it, in the literal's quotes. `mode` is None where the session
-/// that the text is of is not known.
+/// Returns the text with each secret replaced by `<secret>` in the literal's quotes. `mode` is `None` if the
+/// session of the text is unknown.
 pub fn without_secrets(sql: &[u8], mode: Option<ParseMode>) -> Cow<'_, [u8]> {
     let secrets = secret_literals(sql, mode);
     if secrets.is_empty() {
@@ -71,8 +70,7 @@ pub fn without_secrets(sql: &[u8], mode: Option<ParseMode>) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// The message of an error that a statement ended with: what it quotes is hidden if the statement has
-/// secrets.
+/// Returns the error message of a statement. Its quoted part is hidden if the statement has secrets.
 pub fn message_without_secrets<'m>(message: &'m str, sql: &[u8], mode: Option<ParseMode>) -> Cow<'m, str> {
     let (Some(first), Some(last)) = (message.find(['\'', '"']), message.rfind(['\'', '"'])) else {
         return Cow::Borrowed(message);
@@ -83,7 +81,7 @@ pub fn message_without_secrets<'m>(message: &'m str, sql: &[u8], mode: Option<Pa
     Cow::Owned(format!("{}'<secret>'{}", &message[..first], &message[last + 1..]))
 }
 
-/// Where the secrets of a text stand, quotes included, in order.
+/// Returns the ranges of the secrets in a text, including quotes, in order.
 pub fn secret_literals(sql: &[u8], mode: Option<ParseMode>) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for mode in modes(sql, mode) {
@@ -100,7 +98,7 @@ pub fn secret_literals(sql: &[u8], mode: Option<ParseMode>) -> Vec<(usize, usize
     merged
 }
 
-/// The modes in which a text is read: all that may differ, unless one is known.
+/// Returns the modes in which to read a text: the known one, or all that could differ.
 fn modes(sql: &[u8], known: Option<ParseMode>) -> Vec<ParseMode> {
     if let Some(mode) = known.filter(|_| !has(sql, b"sql_mode")) {
         return vec![mode];
@@ -119,41 +117,42 @@ fn modes(sql: &[u8], known: Option<ParseMode>) -> Vec<ParseMode> {
     modes
 }
 
-/// One reading of a text.
+/// One scan of a text in one mode.
 struct Scan<'t> {
     sql: &'t [u8],
     mode: ParseMode,
     depth: usize,
     lexer: Lexer<'t>,
     statement: Statement<'t>,
-    /// Where the first literal begins.
+    /// Start of the first literal.
     first_quote: Option<usize>,
 }
 
-/// Tokens of the statement so far.
+/// State of the current statement.
 #[derive(Default)]
 struct Statement<'t> {
     first_word: &'t [u8],
     last_word: &'t [u8],
-    /// IDENTIFIED was read, and nothing that ends what it is about.
+    /// True if IDENTIFIED was read and its clause has not ended.
     is_identified: bool,
-    /// The next literal is the name of a plugin.
+    /// True if the next literal is the name of a plugin.
     names_plugin: bool,
-    /// SET PASSWORD, and behind its `=`.
+    /// True if the statement is SET PASSWORD; `is_new_password` is set after its `=`.
     sets_password: bool,
     is_new_password: bool,
-    /// Nothing but signs since one of [`WORDS`].
+    /// True if only operators followed one of [`WORDS`].
     follows_word: bool,
-    /// One of [`FUNCTIONS`] was read last.
+    /// True if one of [`FUNCTIONS`] was the last token.
     is_function: bool,
     parentheses: usize,
-    /// The parenthesis of one of them is open.
+    /// The open parenthesis of such a function.
     secret_parenthesis: Option<usize>,
-    /// Literals one after the other, and how what they hold ends.
+    /// Adjacent literals, and the end of their contents.
     run: Vec<(usize, usize)>,
     run_end: Vec<u8>,
     run_is_secret: bool,
-    /// PREPARE or EXECUTE IMMEDIATE, and all of its literals with what they hold.
+    /// True if the statement is PREPARE or EXECUTE IMMEDIATE. Then all literals and their contents are
+    /// collected.
     runs_text: bool,
     literals: Vec<(usize, usize)>,
     text: Vec<u8>,
@@ -180,7 +179,7 @@ impl<'t> Scan<'t> {
             match token.kind {
                 Kind::End => break,
                 Kind::Invalid if self.rest(token).starts_with(b"/*") => {
-                    // A comment that does not end.
+                    // An unterminated comment.
                     if WORDS_ANYWHERE.iter().any(|word| has(self.rest(token), word)) {
                         found.push((token.start + 2, sql.len()));
                     }
@@ -195,14 +194,14 @@ impl<'t> Scan<'t> {
                     break;
                 }
                 Kind::Invalid => {
-                    // A sign, a quote of a name, the letter of bits that are none.
+                    // An operator, the quote of a name, or the letter of an invalid x'..' or b'..'.
                     at = (token.start + 1).min(sql.len());
                     self.lexer.resume_at(at);
                 }
                 Kind::Text | Kind::NationalText | Kind::Hex | Kind::Bits => {
                     self.literal((token.start, token.end), found);
                 }
-                // A name in double quotes is a literal in other modes, and for the one that wrote it.
+                // A name in double quotes is a literal in other modes, and may have been meant as one.
                 Kind::Quoted if sql[token.start] == b'"' => {
                     self.literal((token.start, token.end), found);
                 }
@@ -217,7 +216,7 @@ impl<'t> Scan<'t> {
         &self.sql[token.start.min(self.sql.len())..]
     }
 
-    /// The comments in what stands between two tokens are read as texts of their own.
+    /// Scans the comments between two tokens as separate texts.
     fn comments(&self, from: usize, to: usize, found: &mut Vec<(usize, usize)>) {
         let mut at = from;
         while at < to {
@@ -245,7 +244,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// A token that is no literal.
+    /// Processes a token that is not a literal.
     fn passes(&mut self, kind: Kind, token: &'t [u8]) {
         self.end_run();
         let it = &mut self.statement;
@@ -289,7 +288,7 @@ impl<'t> Scan<'t> {
             || it.run_is_secret;
         it.follows_word = false;
         it.is_function = false;
-        // A word may go over the end of a literal.
+        // A word may span two adjacent literals.
         it.run_end.extend_from_slice(&value[..value.len().min(WORD_BYTES_MAX)]);
         let is_secret = is_secret || speaks_of_passwords(&value) || speaks_of_passwords(&it.run_end);
         match value.len() > WORD_BYTES_MAX {
@@ -309,7 +308,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Something else than a literal follows.
+    /// Ends a sequence of adjacent literals.
     fn end_run(&mut self) {
         let it = &mut self.statement;
         it.run.clear();
@@ -333,7 +332,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Bytes of the longest word that a literal is looked through for.
+/// Length of the longest word searched in literals.
 const WORD_BYTES_MAX: usize = 10;
 
 impl<'t> Statement<'t> {
@@ -358,7 +357,7 @@ impl<'t> Statement<'t> {
     }
 }
 
-/// Whether a string begins here.
+/// Returns whether the text starts with a string.
 fn is_string(text: &[u8]) -> bool {
     matches!(text, [b'\'' | b'"', ..] | [b'n' | b'N', b'\'', ..])
 }
@@ -367,7 +366,7 @@ fn is_quote(byte: &&u8) -> bool {
     matches!(byte, b'\'' | b'"')
 }
 
-/// Contents of a literal, as far as words in it are concerned.
+/// Returns the contents of a literal, as far as needed to search for words.
 fn value_of(token: &[u8], mode: ParseMode) -> Cow<'_, [u8]> {
     match token {
         [b'x' | b'X', b'\'', digits @ .., b'\''] | [b'0', b'x', digits @ ..] => Cow::Owned(unhex(digits)),
@@ -400,7 +399,7 @@ fn speaks_of_passwords(text: &[u8]) -> bool {
     has(text, b"password") || has(text, b"identified") || has(text, b"authentication_string")
 }
 
-/// Whether a text has a word, which is given in lower case, in any case.
+/// Returns whether a text contains a word in any case. `word` is in lower case.
 fn has(text: &[u8], word: &[u8]) -> bool {
     let mut starts = text.iter().enumerate().filter(|(_, byte)| **byte | 0x20 == word[0]);
     starts.any(|(at, _)| text[at..].get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word)))
@@ -516,7 +515,7 @@ mod tests {
         let hidden = masked(text, None);
         assert!(!hidden.contains("'s'") && !hidden.contains("'t'"), "{hidden}");
         assert_eq!(masked("set password = \"s\"; select 'a'", Some(ansi)), "set password = #; select 'a'");
-        // What the text does to the mode counts for what follows.
+        // A change of the mode by the text affects the rest of it.
         let text = r"set sql_mode = 'NO_BACKSLASH_ESCAPES'; select '\'; set password = 's' -- '";
         assert!(!masked(text, KNOWN).contains("'s'"), "{}", masked(text, KNOWN));
     }
@@ -535,7 +534,7 @@ mod tests {
         assert_eq!(message_without_secrets(message, b"select 1", KNOWN), message);
     }
 
-    /// Whatever bytes a text has, reading it ends, and the ranges are in order and within.
+    /// For all bytes, the scan terminates, and the ranges are ordered and within the text.
     #[test]
     fn any_text_is_read_to_its_end() {
         let pieces: [&[u8]; 12] =

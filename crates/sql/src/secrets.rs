@@ -1,4 +1,4 @@
-//! Passwords in statements about accounts.
+//! Passwords in account statements, and their replacement by hashes.
 //!
 //! ```text
 //! IDENTIFIED BY 'password'                          -> IDENTIFIED BY PASSWORD 'hash'
@@ -9,11 +9,11 @@ use crate::ParseMode;
 use crate::lexer::{Kind, Lexer, Token};
 use crate::literal;
 
-/// Tells the stored form of a password for a plugin; None: that of IDENTIFIED BY.
+/// Returns the stored form of a password for a plugin, or for IDENTIFIED BY if the plugin is `None`.
 pub type StoredForm<'a> = dyn FnMut(Option<&str>, &[u8]) -> String + 'a;
 
-/// A statement about accounts with what is stored of its passwords in their places, which means the same.
-/// None: there is no password in it.
+/// Returns an equivalent account statement with stored forms in place of passwords, or `None` if it has no
+/// password.
 pub fn with_hashed_passwords(sql: &[u8], mode: ParseMode, stored: &mut StoredForm<'_>) -> Option<Vec<u8>> {
     let tokens = tokens(sql, mode);
     let (mut out, mut copied, mut at) = (Vec::new(), 0, 0);
@@ -45,12 +45,12 @@ fn tokens(sql: &[u8], mode: ParseMode) -> Vec<Token> {
     std::iter::from_fn(next).collect()
 }
 
-/// A password, and the bytes that it takes with what belongs to it.
+/// A password, and the range of bytes to replace.
 struct Found {
     plugin: Option<String>,
     password: Vec<u8>,
     replaced: (usize, usize),
-    /// The token behind.
+    /// Index of the next token.
     next: usize,
 }
 
@@ -74,7 +74,7 @@ impl Finder<'_> {
             && words.iter().any(|word| self.bytes(at).eq_ignore_ascii_case(word.as_bytes()))
     }
 
-    /// String literals one after the other are one; where they end, and what they say.
+    /// Joins adjacent string literals. Returns the index of the token after them and their contents.
     fn text(&self, from: usize) -> (usize, Vec<u8>) {
         let (mut at, mut text) = (from, Vec::new());
         while self.kind(at) == Kind::Text {
@@ -84,7 +84,7 @@ impl Finder<'_> {
         (at, text)
     }
 
-    /// The password of the clause that begins with this token.
+    /// Returns the password of the clause that starts at this token.
     fn password_at(&self, at: usize) -> Option<Found> {
         if self.is(at, &["IDENTIFIED"]) && self.is(at + 1, &["BY"]) {
             let (next, password) = self.text(at + 2);

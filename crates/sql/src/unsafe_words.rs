@@ -1,9 +1,9 @@
-//! What makes a statement unsafe for statement-based replication, as far as its words show it.
+//! Detection of statements that are unsafe for statement-based replication, by their words.
 
 use crate::ParseMode;
 use crate::lexer::{Kind, Lexer};
 
-/// Functions that may have another value on a replica.
+/// Functions that may return another value on a replica.
 const FUNCTIONS: [&str; 20] = [
     "CURRENT_USER",
     "FOUND_ROWS",
@@ -27,7 +27,7 @@ const FUNCTIONS: [&str; 20] = [
     "UUID_SHORT",
 ];
 
-/// Whether a statement calls such a function, or takes rows up to a limit.
+/// Returns whether a statement calls such a function or has a LIMIT.
 pub fn has_unsafe_words(sql: &[u8], mode: ParseMode) -> bool {
     let mut lexer = Lexer::new(sql, mode);
     let mut may_be_call = false;

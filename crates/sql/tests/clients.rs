@@ -1,4 +1,4 @@
-//! Statements that real clients send. All must parse, and the hot ones must go through the digest.
+//! Statements of real clients. All must parse, and the frequent ones must have digests.
 
 use cohort_sql::{Digest, ParseMode, ParseOptions, next_statement, parse};
 
@@ -13,7 +13,7 @@ fn every_statement_parses() {
         let sql = &rest[range];
         match parse(sql, &options) {
             Ok(_) => {}
-            // Nothing but a version comment of another server.
+            // Only a version comment of another server.
             Err(error) if error.code.number() == 1065 => {}
             Err(error) => panic!("{error}\nin: {}", String::from_utf8_lossy(sql)),
         }
@@ -23,8 +23,8 @@ fn every_statement_parses() {
     assert!(count > 150, "only {count} statements");
 }
 
-/// The statements of sysbench and mariadb-slap: a digest, and a cacheable tree whose literals have the
-/// digest's numbers.
+/// The statements of sysbench and mariadb-slap have a digest and a cacheable tree, whose literals are
+/// numbered as in the digest.
 #[test]
 fn hot_statements_have_digests() {
     let c = "08566691963-88624912351-16662227201-46648573979-64646226163-77505759394-75470094713-41097360717-\

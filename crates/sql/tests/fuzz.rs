@@ -1,4 +1,4 @@
-//! No text makes the lexer, the parser, the digest or the splitter panic or loop.
+//! For every text, the lexer, the parser, the digest and the splitter terminate without a panic.
 
 use cohort_sql::{Digest, ParseMode, ParseOptions, next_statement, parse};
 use proptest::collection::vec;
@@ -7,7 +7,7 @@ use proptest::sample::select;
 
 const CLIENTS: &str = include_str!("clients.sql");
 
-/// Words and marks from which statement-like texts are made.
+/// Words and symbols of random statement-like texts.
 const PIECES: &[&str] = &[
     "SELECT",
     "INSERT",
@@ -198,7 +198,7 @@ proptest! {
     }
 }
 
-/// Nesting is an error with a message, not the end of the stack.
+/// Deep nesting returns an error and does not overflow the stack.
 #[test]
 fn deep_nesting() {
     let deep = |open: &str, close: &str| format!("SELECT {}1{}", open.repeat(20_000), close.repeat(20_000));
@@ -229,7 +229,7 @@ fn deep_nesting() {
     }
 }
 
-/// What programs do send may be wide.
+/// Wide statements, which real programs send, are accepted.
 #[test]
 fn wide_statements() {
     let long_or = format!("SELECT * FROM t WHERE a = 1{}", " OR a = 2".repeat(50_000));

@@ -1,8 +1,8 @@
-//! Golden scripts: statements in, what the parser makes of them out.
+//! Golden scripts: statements and the parser's results.
 //!
-//! A file of `tests/golden` holds blocks: lines that start with `> ` are a statement, the lines behind them
-//! are the answer: the tree in debug form without empty fields, or the error. `*` in front says that the
-//! statement is cacheable. `REWRITE_GOLDEN=1 cargo test -p cohort-sql` writes the answers anew; review the
+//! A file of `tests/golden` consists of blocks. Lines that start with `> ` are a statement; the lines after
+//! them are the result: the tree in debug form without empty fields, or the error. A leading `*` means that
+//! the statement is cacheable. `REWRITE_GOLDEN=1 cargo test -p cohort-sql` rewrites the results; review the
 //! diff.
 
 use std::fmt::Write;
@@ -31,7 +31,7 @@ fn golden_scripts() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// The script with the answers that the parser gives.
+/// Returns the script with the parser's results.
 fn run(script: &str) -> String {
     let mut out = String::new();
     let mut statement = String::new();
@@ -68,7 +68,7 @@ fn answer(sql: &str, out: &mut String) {
     }
 }
 
-/// Debug text without empty fields, with strings readable.
+/// Formats debug text without empty fields and with readable strings.
 fn compact(debug: &str) -> String {
     let mut text = debug.to_string();
     while let Some(start) = text.find("Str(Str { bytes: [") {
@@ -101,7 +101,7 @@ fn compact(debug: &str) -> String {
     text
 }
 
-/// The range of a `name: empty` field with its comma.
+/// Returns the range of a `name: empty` field including its comma.
 fn find_field(text: &str, empty: &str) -> Option<std::ops::Range<usize>> {
     let pattern = format!(": {empty}");
     let mut from = 0;

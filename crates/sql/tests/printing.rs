@@ -1,8 +1,8 @@
-//! Printed text parses to what was printed: random expressions over every kind of node, and texts whose form
-//! changes on the way.
+//! Printed text parses to the printed expression: random expressions of all kinds of nodes, and texts whose
+//! form changes when they are printed.
 //!
-//! A failure prints the seed of its expression; `SEED=n cargo test -p cohort-sql --test printing` makes that
-//! one alone.
+//! A failure prints the seed of its expression. `SEED=n cargo test -p cohort-sql --test printing` tests only
+//! that one.
 
 use cohort_sql::ast::{
     Aggregate, AggregateKind, BinaryOp, ColumnRef, CommonTable, DataType, DeclaredKind, Expr, IndexHint,
@@ -18,7 +18,7 @@ use cohort_types::{Charset, Collation, Decimal, Str, TypeKind, Value};
 
 const EXPRESSIONS: u64 = 8_000;
 
-/// Numbers from a seed (SplitMix64).
+/// Pseudorandom numbers from a seed (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -98,7 +98,7 @@ impl Random {
         Expr::Literal(Literal { value, kind, ordinal: None })
     }
 
-    /// A string that its character set has.
+    /// Returns a string that is valid in its character set.
     fn introduced(&mut self) -> Value {
         let (charset, texts): (Charset, &[&str]) = self.pick(&[
             (Charset::Binary, &["a", "\u{e9}", "", "it's"] as &[&str]),
@@ -227,7 +227,7 @@ impl Random {
             },
             13 => {
                 let mut list = self.exprs(2, 3, d);
-                // IN (VALUES(a), (b)) has a query.
+                // IN (VALUES(a), (b)) contains a query.
                 if matches!(list[0], Expr::Values(_)) {
                     list[0] = self.expr(0);
                 }
@@ -305,7 +305,7 @@ impl Random {
         }
     }
 
-    /// NOT in front of a condition that has an opposite is printed as that.
+    /// NOT before a condition that has an opposite is printed as the opposite.
     fn unary(&mut self, d: usize) -> Expr {
         let op = self.pick(&[UnaryOp::Negate, UnaryOp::BitNot, UnaryOp::Not]);
         let expr = self.expr(d);
@@ -322,7 +322,7 @@ impl Random {
         Expr::Unary { op, expr: Box::new(expr) }
     }
 
-    /// AND and OR of more than two are chains.
+    /// AND and OR with more than two operands are chains.
     fn binary(&mut self, d: usize) -> Expr {
         use BinaryOp as B;
         let op = self.pick(&[
@@ -546,7 +546,7 @@ impl Random {
                         name: r.name(),
                         columns: r.list(0, 2, Self::name),
                         query: Box::new(Query::of(r.select(d - 1))),
-                        // CYCLE belongs to WITH RECURSIVE.
+                        // CYCLE requires WITH RECURSIVE.
                         cycle: if recursive { r.list(0, 2, Self::name) } else { Vec::new() },
                     }),
                 }
@@ -621,7 +621,7 @@ impl Random {
     }
 }
 
-/// The number of an expression's kind. A new kind of node needs a number here, and a place in
+/// Returns the number of an expression's kind. A new kind of node must get a number here and a case in
 /// [`Random::expr`].
 fn kind(expr: &Expr) -> usize {
     match expr {
@@ -691,8 +691,7 @@ impl Rename for WithoutTexts {
     }
 }
 
-/// An expression without what belongs to the statement that it stands in: the numbers of literals and
-/// parameters.
+/// Formats an expression without the numbers of literals and parameters, which depend on the whole statement.
 fn shape(expr: &Expr) -> String {
     let mut text = format!("{expr:?}");
     for (before, after) in [("ordinal: Some(", ")"), ("Param(", ")")] {
@@ -729,7 +728,7 @@ fn every_expression_reads_as_it_was_printed() {
         failed.extend(wrong.map(|wrong| (text.len(), format!("seed {seed}: {text}\n{expr:?}\n{wrong}"))));
         expr.each_part(&mut |part| seen[kind(part)] += 1);
     }
-    // The shortest ones say most.
+    // The shortest failures are the most informative.
     failed.sort();
     failed.truncate(5);
     assert!(failed.is_empty(), "{}", failed.iter().map(|(_, text)| &**text).collect::<Vec<_>>().join("\n\n"));
@@ -737,7 +736,7 @@ fn every_expression_reads_as_it_was_printed() {
     assert_eq!(missing, None, "a kind of node was not made");
 }
 
-/// Variant for readers whose strings have another collation: those of another character set get introducers.
+/// Strings of another character set than the style's get introducers.
 #[test]
 fn strings_keep_their_character_set() {
     for collation in [Collation::UTF8MB3_GENERAL_CI, Collation::BINARY, Charset::Latin1.default_collation()] {
@@ -746,7 +745,7 @@ fn strings_keep_their_character_set() {
                 0 => Value::text(Random(seed).text()),
                 _ => Random(seed).introduced(),
             };
-            // What a client of another set sends plainly has the collation of that set.
+            // A plain string from a client with another character set has the collation of that set.
             let kind = if seed % 2 == 0 { LiteralKind::Plain } else { LiteralKind::Introduced };
             let expr = Expr::Literal(Literal { value: value.clone(), kind, ordinal: None });
             let text = expr_in(&expr, Style::of(collation));
@@ -758,8 +757,8 @@ fn strings_keep_their_character_set() {
     }
 }
 
-/// Texts that are printed otherwise than they were written: as MariaDB prints them, and from then on always
-/// the same.
+/// Texts that are printed in another form than written: in MariaDB's form, which does not change when it is
+/// printed again.
 #[test]
 fn printed_forms() {
     for (written, printed) in [

@@ -1,5 +1,6 @@
-//! Values of a source's column in a column of another type here, as `slave_type_conversions` allows: what is
-//! too large becomes the largest or smallest value, text and fractions are cut, as MariaDB does.
+//! Lossy conversion of a source's values to a local column of another type, as `slave_type_conversions`
+//! allows. As in MariaDB, a number that is too large becomes the largest or smallest value, and text and
+//! fractions are truncated.
 
 use crate::binlog_image::{
     BIT, BLOB, BinlogColumn, DATE, DATETIME2, DOUBLE, ENUM, FLOAT, INT24, ImageError, LONG, LONGLONG,
@@ -11,7 +12,7 @@ use crate::{ColumnType, Decimal, SqlMode, Str, TypeKind, Value};
 const OTHER: ImageError = ImageError::WrongClass;
 
 impl BinlogColumn {
-    /// What a column here can hold of a value that it cannot hold as it is.
+    /// Converts a value that the column cannot hold unchanged.
     pub(crate) fn convert(&self, ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
         if matches!(self.fit(ty), WireFit::Same | WireFit::Differs) {
             return Err(OTHER);
@@ -26,7 +27,7 @@ impl BinlogColumn {
         }
     }
 
-    /// DECIMAL, BIT, dates and times.
+    /// Converts DECIMAL, BIT, dates and times.
     fn number_or_time(&self, ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
         let [low, high] = self.metadata.to_le_bytes();
         let mut wire = ty.clone();
@@ -64,7 +65,7 @@ impl BinlogColumn {
 fn integer(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
     let (low, high) = ty.integer_range().ok_or(OTHER)?;
     let (bits, shift) = (scalar::little_endian(bytes), 64 - 8 * bytes.len());
-    // The sign is the column's: old sources do not send it.
+    // The sign is the local column's: old sources do not send it.
     let value = if ty.unsigned { i128::from(bits) } else { i128::from((bits << shift) as i64 >> shift) };
     let value = value.clamp(low, high);
     Ok(if ty.unsigned { Value::UInt(value as u64) } else { Value::Int(value as i64) })
@@ -101,12 +102,12 @@ fn clipped(value: &Decimal, ty: &ColumnType) -> Decimal {
     })
 }
 
-/// ENUM and SET count with as many bytes as their members need.
+/// Converts ENUM and SET, whose length is the smallest that fits their members.
 fn members(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
     let number = scalar::little_endian(bytes);
     let value = match ty.kind {
         TypeKind::Enum => ty.enum_value(u16::try_from(number).unwrap_or(0)).or_else(|| ty.enum_value(0)),
-        // Members that are not here go.
+        // Members that the local column lacks are dropped.
         TypeKind::Set => ty.set_value(number & !(u64::MAX.checked_shl(ty.members.len() as u32).unwrap_or(0))),
         _ => None,
     };
@@ -119,7 +120,7 @@ fn text(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
     let most = ty.length as usize;
     let cut = match ty.kind.is_blob() {
         true if ty.kind.is_binary_string() => Some(most),
-        // In bytes, but no character is cut in two.
+        // The limit is in bytes, but no character is split.
         true => (0..=most.min(text.len()))
             .rev()
             .find(|&at| ty.collation.char_len(&text[..at]) == 0 || crate::is_text(&text[..at])),

@@ -1,4 +1,4 @@
-//! Values as row events carry them.
+//! Values as row events encode them.
 //!
 //! ```text
 //! type        code  metadata                              value
@@ -12,14 +12,15 @@
 //! TIME        19    fraction digits                       packed
 //! DATETIME    18    fraction digits                       packed
 //! TIMESTAMP   17    fraction digits                       packed
-//! CHAR,BINARY 254   254 ^ (len >> 4 & 0x30), len & 0xff   length 1 byte (2 when len > 255), bytes without padding
+//! CHAR,BINARY 254   254 ^ (len >> 4 & 0x30), len & 0xff   length 1 byte (2 if len > 255), unpadded bytes
 //! VARCHAR..   15    len u16                               length 1 byte (2 when len > 255), bytes
 //! BLOB, TEXT  252   length bytes (1 to 4)                 length, bytes
 //! ENUM        254   247, bytes                            little-endian
 //! SET         254   248, bytes                            little-endian
 //! ```
 //!
-//! `len` is the column's length in bytes of its own character set, which the bytes are in.
+//! `len` is the column's maximum length in bytes of its own character set. The bytes are encoded in that
+//! character set.
 
 use std::borrow::Cow;
 
@@ -49,25 +50,25 @@ pub(crate) const SET: u8 = 248;
 pub(crate) const BLOB: u8 = 252;
 pub(crate) const STRING: u8 = 254;
 
-/// What a table map event says of a column.
+/// Description of a column in a table map event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BinlogColumn {
     /// The binlog type code.
     pub code: u8,
-    /// Zero to two bytes, first byte lowest.
+    /// Zero to two metadata bytes, first byte lowest.
     pub metadata: u16,
-    /// From the optional metadata; only numeric columns have it.
+    /// Signedness from the optional metadata. Only numeric columns have it.
     pub unsigned: bool,
 }
 
 /// A value that cannot be encoded or decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageError {
-    /// The bytes are no such value.
+    /// The bytes are not a value of the type.
     Corrupt,
-    /// A value that is not of its column's class, or a wire type that cannot become the column's type.
+    /// The value is not of its column's class, or the wire type cannot be converted to the column's type.
     WrongClass,
-    /// A type code this server does not know.
+    /// A type code that this server does not know.
     UnknownType(u8),
 }
 
@@ -89,16 +90,16 @@ impl From<cohort_base::Truncated> for ImageError {
     }
 }
 
-/// How a wire value is laid out.
+/// Encoding of a wire value.
 enum Layout {
-    /// So many bytes.
+    /// A fixed number of bytes.
     Fixed(usize),
-    /// A string behind a length of so many bytes.
+    /// A string after its length, which has this number of bytes.
     Counted(usize),
 }
 
 impl BinlogColumn {
-    /// How a column of this type is described.
+    /// Returns the description of a column of this type.
     pub fn of(ty: &ColumnType) -> BinlogColumn {
         let pair = |low: u32, high: u32| (low & 0xff | high << 8) as u16;
         let bytes = ty.byte_len_max() as u32;
@@ -120,7 +121,7 @@ impl BinlogColumn {
             TypeKind::Char | TypeKind::Binary => {
                 (STRING, pair(u32::from(STRING) ^ (bytes & 0x300) >> 4, bytes & 0xff))
             }
-            // As BINARY of so many bytes.
+            // As BINARY of the same length.
             TypeKind::Uuid | TypeKind::Inet6 | TypeKind::Inet4 => (STRING, pair(STRING.into(), bytes)),
             TypeKind::VarChar | TypeKind::VarBinary => (VARCHAR, bytes as u16),
             TypeKind::Enum => (STRING, pair(ENUM.into(), scalar::enum_len(ty.members.len()) as u32)),
@@ -130,7 +131,7 @@ impl BinlogColumn {
         BinlogColumn { code, metadata, unsigned: ty.unsigned && BinlogColumn::has_sign(code) }
     }
 
-    /// Number of metadata bytes of a type code.
+    /// Returns the number of metadata bytes of a type code.
     fn metadata_len(code: u8) -> Result<usize, ImageError> {
         match code {
             TINY | SHORT | LONG | LONGLONG | INT24 | DATE | YEAR | NEWDATE => Ok(0),
@@ -146,7 +147,8 @@ impl BinlogColumn {
         out.extend_from_slice(&self.metadata.to_le_bytes()[..len]);
     }
 
-    /// The columns of a table map: its type codes and metadata block; all signed until told otherwise.
+    /// Parses the type codes and the metadata block of a table map. All columns are signed until the optional
+    /// metadata is applied.
     pub fn parse_all(codes: &[u8], metadata: &[u8]) -> Result<Vec<BinlogColumn>, ImageError> {
         let mut from = Reader::new(metadata);
         let column = |&code: &u8| {
@@ -161,12 +163,12 @@ impl BinlogColumn {
         matches!(code, TINY | SHORT | LONG | LONGLONG | INT24 | FLOAT | DOUBLE | NEWDECIMAL | YEAR)
     }
 
-    /// Whether the optional metadata has a signedness bit for it.
+    /// Returns whether the optional metadata has a signedness bit for the column.
     pub fn is_numeric(&self) -> bool {
         BinlogColumn::has_sign(self.code)
     }
 
-    /// The code and the length that CHAR, ENUM and SET hide in the metadata of STRING.
+    /// Returns the actual type code and length, which CHAR, ENUM and SET store in the metadata of STRING.
     pub(crate) fn real(&self) -> (u8, u32) {
         let [low, high] = self.metadata.to_le_bytes();
         if self.code != STRING {
@@ -202,7 +204,7 @@ impl BinlogColumn {
         })
     }
 
-    /// The bytes of a value, without their length.
+    /// Consumes a value and returns its bytes, without the length.
     fn take<'a>(&self, from: &mut Reader<'a>) -> Result<&'a [u8], ImageError> {
         let len = match self.layout()? {
             Layout::Fixed(len) => len,
@@ -211,14 +213,14 @@ impl BinlogColumn {
         Ok(from.bytes(len)?)
     }
 
-    /// Passes over a value.
+    /// Skips a value.
     pub fn skip(&self, from: &mut Reader<'_>) -> Result<(), ImageError> {
         self.take(from).map(|_| ())
     }
 
-    /// Takes a value off a row image, as a value of `ty`. Where wire and column differ
-    /// ([`BinlogColumn::fit`]), the value becomes what the column can hold of it; a caller that wants nothing
-    /// lost asks for the fit before.
+    /// Consumes a value of a row image and converts it to `ty`. If the types of wire and column differ
+    /// ([`BinlogColumn::fit`]), the conversion may be lossy; a caller that must not lose data checks the fit
+    /// first.
     pub fn read(&self, ty: &ColumnType, from: &mut Reader<'_>) -> Result<Value, ImageError> {
         let bytes = self.take(from)?;
         match self.read_exactly(ty, bytes) {
@@ -263,7 +265,8 @@ impl BinlogColumn {
         fit(ty, value).ok_or(ImageError::WrongClass)
     }
 
-    /// The zeros that CHAR and BINARY leave out are bytes of a value that is not padded here.
+    /// Restores the trailing zeros that CHAR and BINARY omit on the wire: they belong to the value if the
+    /// column here does not pad.
     pub(crate) fn padded<'b>(&self, ty: &ColumnType, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         match self.real() {
             (STRING, length) if ty.kind.is_binary_string() && ty.kind != TypeKind::Binary => {
@@ -281,22 +284,22 @@ impl BinlogColumn {
         }
         let bits = scalar::little_endian(bytes);
         let shift = 64 - 8 * bytes.len();
-        // The sign is the column's: old sources do not send it.
+        // The sign is the local column's: old sources do not send it.
         let value = if ty.unsigned { Value::UInt(bits) } else { Value::Int((bits << shift) as i64 >> shift) };
         scalar::integer_bits(ty, &value).map(|_| value).ok_or(ImageError::WrongClass)
     }
 }
 
-/// Whether values of a source's column fit into the column here.
+/// Relation of a source's column type to the local column type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireFit {
-    /// The types are the same.
+    /// The types are equal.
     Same,
-    /// The type here holds every value of the type there.
+    /// The local type can hold every value of the source's type.
     Widens,
-    /// Some values there do not fit here.
+    /// Some values of the source do not fit.
     Narrows,
-    /// They are of different families.
+    /// The types are of different families.
     Differs,
 }
 
@@ -311,7 +314,8 @@ impl WireFit {
 }
 
 impl BinlogColumn {
-    /// How the column fits into one of this type. Signs are not compared: old sources do not send them.
+    /// Returns how the column fits a local column of this type. Signs are not compared: old sources do not
+    /// send them.
     pub fn fit(&self, ty: &ColumnType) -> WireFit {
         let local = BinlogColumn::of(ty);
         let ((code, length), (local_code, local_length)) = (self.real(), local.real());
@@ -367,7 +371,7 @@ impl BinlogColumn {
         }
     }
 
-    /// The type as error 1677 names it.
+    /// Returns the name of the type for error 1677.
     pub fn type_text(&self) -> String {
         let (code, length) = self.real();
         let [low, high] = self.metadata.to_le_bytes();
@@ -400,7 +404,7 @@ impl BinlogColumn {
     }
 }
 
-/// A value of the wire's size as one of the column's, when it loses nothing but zeros.
+/// Converts a value of the wire's size to the column's, if it loses nothing but zeros.
 fn fit(ty: &ColumnType, value: Value) -> Option<Value> {
     match value {
         Value::Decimal(v) => {
@@ -423,12 +427,12 @@ fn fit(ty: &ColumnType, value: Value) -> Option<Value> {
     }
 }
 
-/// Microseconds of the smallest unit that a column with so many digits keeps.
+/// Returns the microseconds of the smallest unit of a column with `decimals` fraction digits.
 pub(crate) fn micros_of(decimals: u8) -> i64 {
     10_i64.pow(6 - u32::from(decimals.min(6)))
 }
 
-/// UUID and addresses: zeros at the end are left out.
+/// Decodes a UUID or an address. Trailing zeros are omitted on the wire.
 fn fixed(kind: FixedKind, code: u8, bytes: &[u8]) -> Result<Value, ImageError> {
     if code != STRING || bytes.len() > kind.byte_len() {
         return Err(ImageError::WrongClass);
@@ -444,7 +448,7 @@ fn string(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
     if ty.kind == TypeKind::Binary && text.len() < ty.length as usize {
         text.resize(ty.length as usize, 0);
     }
-    // BLOB and TEXT count the bytes of their own character set.
+    // BLOB and TEXT lengths are in bytes of their own character set.
     let chars = if ty.kind.is_blob() { bytes.len() } else { ty.collation.char_len(&text) };
     if chars > ty.length as usize {
         return Err(ImageError::WrongClass);
@@ -461,7 +465,7 @@ fn blob_length_bytes(kind: TypeKind) -> usize {
     }
 }
 
-/// Appends a stored value, not NULL, as a row image holds it.
+/// Appends a stored value, not NULL, as a row image encodes it.
 pub fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Result<(), ImageError> {
     if let Value::Fixed(fixed) = value {
         let bytes = fixed.bytes();
@@ -504,8 +508,8 @@ pub fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Result<
 mod tests {
     use super::*;
 
-    /// The length of a TEXT column is in bytes of its own character set: text of as many bytes there is
-    /// longer in UTF-8.
+    /// The length of a TEXT column is in bytes of its own character set. A text of that many bytes is longer
+    /// in UTF-8.
     #[test]
     fn a_long_text_of_one_byte_characters_is_read_as_it_was_written() {
         let ty = ColumnType::string(TypeKind::Text, 65_535, Collation::LATIN1_SWEDISH_CI);

@@ -1,16 +1,16 @@
-//! UUID, INET6 and INET4: some bytes with a text of their own.
+//! UUID, INET6 and INET4: fixed-length binary values, each type with its own text format.
 //!
 //! # Order
-//! Addresses are ordered by their bytes. UUIDs of the versions 1 to 5 begin with the part of their time that
-//! changes fastest; they are ordered by their parts from the last to the first, so that those of one machine
-//! lie together. Later versions begin with the part that changes slowest, and lie as they are
-//! written. Keys hold [`Fixed::order`]; rows and row events hold the bytes as they are written.
+//! Addresses sort by their bytes. UUIDs of the versions 1 to 5 begin with the fastest changing part of their
+//! timestamp, so they sort by their parts from the last to the first: UUIDs of one machine are adjacent.
+//! Later versions begin with the slowest changing part and sort by their bytes. Keys store [`Fixed::order`];
+//! rows and row events store the bytes in the order of the text.
 
 use std::cmp::Ordering;
 
 use crate::{Collation, SqlError, TypeKind, Value};
 
-/// Which of them.
+/// A type of fixed-length binary values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FixedKind {
     Uuid,
@@ -18,22 +18,22 @@ pub enum FixedKind {
     Inet4,
 }
 
-/// A value.
+/// A UUID, INET6 or INET4 value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fixed {
     kind: FixedKind,
-    /// As they are written, with zeros behind those that the kind has.
+    /// The bytes in the order of the text, padded with zeros.
     bytes: [u8; 16],
 }
 
-/// Bytes of [`Fixed::order`].
+/// Length of [`Fixed::order`].
 const ORDER_BYTES: usize = 17;
 
-/// The parts of a UUID.
+/// Byte ranges of the hyphen-separated parts of a UUID.
 const PARTS: [std::ops::Range<usize>; 5] = [0..4, 4..6, 6..8, 8..10, 10..16];
 
 impl FixedKind {
-    /// The kind of a column's type.
+    /// Returns the kind for a column type.
     pub fn of(kind: TypeKind) -> Option<FixedKind> {
         match kind {
             TypeKind::Uuid => Some(FixedKind::Uuid),
@@ -43,7 +43,7 @@ impl FixedKind {
         }
     }
 
-    /// The type of a column of such values.
+    /// Returns the column type for the kind.
     pub fn type_kind(self) -> TypeKind {
         match self {
             FixedKind::Uuid => TypeKind::Uuid,
@@ -52,7 +52,7 @@ impl FixedKind {
         }
     }
 
-    /// As SQL calls it.
+    /// Returns the name in SQL.
     pub fn name(self) -> &'static str {
         match self {
             FixedKind::Uuid => "uuid",
@@ -61,7 +61,7 @@ impl FixedKind {
         }
     }
 
-    /// Bytes of a value.
+    /// Returns the length of a value in bytes.
     pub fn byte_len(self) -> usize {
         match self {
             FixedKind::Uuid | FixedKind::Inet6 => 16,
@@ -69,7 +69,7 @@ impl FixedKind {
         }
     }
 
-    /// Characters of the longest text.
+    /// Returns the length of the longest text in characters.
     pub fn text_len(self) -> u32 {
         match self {
             FixedKind::Uuid => 36,
@@ -78,12 +78,12 @@ impl FixedKind {
         }
     }
 
-    /// All bytes zero.
+    /// Returns the value with all bytes zero.
     pub fn zero(self) -> Fixed {
         Fixed { kind: self, bytes: [0; 16] }
     }
 
-    /// The value that a text is; none if it is no text of one.
+    /// Parses a text. Returns `None` if it is not a value of this kind.
     pub fn parse(self, text: &[u8]) -> Option<Fixed> {
         let mut bytes = [0; 16];
         match self {
@@ -94,14 +94,14 @@ impl FixedKind {
         Some(Fixed { kind: self, bytes })
     }
 
-    /// The value of so many bytes.
+    /// Returns the value with these bytes, or `None` if their number is wrong.
     pub fn of_bytes(self, from: &[u8]) -> Option<Fixed> {
         let mut bytes = [0; 16];
         bytes.get_mut(..from.len()).filter(|_| from.len() == self.byte_len())?.copy_from_slice(from);
         Some(Fixed { kind: self, bytes })
     }
 
-    /// The value that a string is: of the binary collation its bytes, of any other the text.
+    /// Converts a value. A binary string contains the bytes; any other value is parsed as text.
     pub fn of_value(self, value: &Value) -> Option<Fixed> {
         match value {
             Value::Fixed(fixed) if fixed.kind == self => Some(*fixed),
@@ -110,13 +110,13 @@ impl FixedKind {
         }
     }
 
-    /// 1292: "Incorrect uuid value: 'x'".
+    /// Returns error 1292: "Incorrect uuid value: 'x'".
     pub fn incorrect(self, text: &[u8]) -> SqlError {
         SqlError::incorrect_value(self.name(), text)
     }
 }
 
-/// Hexadecimal digits with hyphens between them, or without.
+/// Parses a UUID: hexadecimal digits with or without hyphens.
 fn parse_uuid(text: &[u8]) -> Option<[u8; 16]> {
     let mut bytes = [0; 16];
     let mut digits = 0;
@@ -135,7 +135,7 @@ fn parse_uuid(text: &[u8]) -> Option<[u8; 16]> {
     (digits == 32).then_some(bytes)
 }
 
-/// Four numbers of at most three digits.
+/// Parses four decimal numbers of at most three digits each, separated by dots.
 pub fn parse_inet4(text: &[u8]) -> Option<[u8; 4]> {
     let mut parts = text.split(|b| *b == b'.');
     let mut octets = [0; 4];
@@ -147,13 +147,13 @@ pub fn parse_inet4(text: &[u8]) -> Option<[u8; 4]> {
     parts.next().is_none().then_some(octets)
 }
 
-/// Groups of hexadecimal digits, the last two of them as four numbers where that is wanted.
+/// Parses groups of hexadecimal digits. The last two groups may be written as an IPv4 address.
 pub fn parse_inet6(text: &[u8]) -> Option<[u8; 16]> {
     let address: std::net::Ipv6Addr = std::str::from_utf8(text).ok()?.parse().ok()?;
     Some(address.octets())
 }
 
-/// Appends four numbers.
+/// Appends an IPv4 address as text.
 pub fn write_inet4(octets: &[u8], out: &mut Vec<u8>) {
     for (n, octet) in octets.iter().enumerate() {
         out.extend_from_slice(if n == 0 { b"" } else { b"." });
@@ -161,8 +161,8 @@ pub fn write_inet4(octets: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends an address of sixteen bytes. One that holds an address of four bytes is written with it, but for
-/// `::`, `::1` and their like.
+/// Appends an IPv6 address as text. An address that embeds an IPv4 address is written with it, except for
+/// `::`, `::1` and others with zeros in bytes 12 and 13.
 pub fn write_inet6(octets: &[u8; 16], out: &mut Vec<u8>) {
     if octets[..12] == [0; 12] && octets[12..14] != [0, 0] {
         out.extend_from_slice(b"::");
@@ -175,7 +175,7 @@ pub fn write_inet6(octets: &[u8; 16], out: &mut Vec<u8>) {
     out.extend_from_slice(groups_text(octets).as_bytes());
 }
 
-/// Groups of hexadecimal digits; the longest run of zeros, of a single one even, is `::`.
+/// Formats groups of hexadecimal digits. The longest run of zeros, even of a single group, becomes `::`.
 fn groups_text(octets: &[u8; 16]) -> String {
     let groups: Vec<u16> =
         octets.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
@@ -194,12 +194,12 @@ fn groups_text(octets: &[u8; 16]) -> String {
 }
 
 impl Fixed {
-    /// Which it is.
+    /// Returns the kind.
     pub fn kind(&self) -> FixedKind {
         self.kind
     }
 
-    /// The bytes as they are written.
+    /// Returns the bytes in the order of the text.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.kind.byte_len()]
     }
@@ -221,18 +221,20 @@ impl Fixed {
         }
     }
 
-    /// A number that is no larger than that of a larger value of the kind.
+    /// Returns a number that is less than or equal to the number of any larger value of the kind.
     pub fn front(&self) -> u64 {
         self.order().iter().take(8).fold(0, |front, byte| front << 8 | u64::from(*byte))
     }
 
-    /// Whether it is a UUID that is ordered by its parts from the last to the first.
+    /// Returns whether it is a UUID that sorts by its parts from the last to the first. As in MariaDB, the
+    /// bytes of the version and the variant decide.
     fn is_turned(&self) -> bool {
         let [_, _, _, _, _, _, version, _, variant, ..] = self.bytes;
         self.kind == FixedKind::Uuid && (1..0x60).contains(&version) && variant & 0x80 != 0
     }
 
-    /// Bytes in the order of the values; behind them, of a UUID, whether its parts were turned.
+    /// Returns bytes that sort as the values do. For a UUID, the last byte records whether the parts were
+    /// reversed.
     pub(crate) fn order(&self) -> [u8; ORDER_BYTES] {
         let mut order = [0; ORDER_BYTES];
         order[..16].copy_from_slice(&self.bytes);
@@ -249,7 +251,7 @@ impl Fixed {
 }
 
 impl FixedKind {
-    /// Bytes of [`Fixed::order`] that tell the value.
+    /// Returns how many bytes of [`Fixed::order`] the kind uses.
     pub(crate) fn order_len(self) -> usize {
         match self {
             FixedKind::Uuid => ORDER_BYTES,
@@ -257,7 +259,7 @@ impl FixedKind {
         }
     }
 
-    /// The value of such bytes.
+    /// Returns the value for bytes made by [`Fixed::order`].
     pub(crate) fn of_order(self, order: &[u8]) -> Option<Fixed> {
         let mut value = self.of_bytes(order.get(..self.byte_len())?)?;
         if self == FixedKind::Uuid && order.get(16) == Some(&1) {
@@ -326,7 +328,7 @@ mod tests {
         assert_eq!(shown(FixedKind::Inet4, "0001.2.3.4"), None);
     }
 
-    /// As MariaDB orders them.
+    /// The order of MariaDB.
     #[test]
     fn uuids_have_two_orders() {
         let sorted = [

@@ -1,18 +1,19 @@
-//! Whether a long piece of work is still wanted.
+//! Interruption of long loops.
 //!
-//! A client decides how long many loops run: over rows, over the bytes of a value, over the plans of a
-//! statement. Each of them reports its rounds to an [`Interrupt`], so that KILL, `max_statement_time` and the
-//! end of the server stop it. Counting is cheap; the flag and the clock are read once in many rounds.
+//! Clients determine how long many loops run: over rows, over the bytes of a value, over the plans of a
+//! statement. Each such loop reports its rounds to an [`Interrupt`], so that KILL, `max_statement_time` and
+//! the shutdown of the server can stop it. Counting is cheap; the flag and the clock are checked once in many
+//! rounds.
 
 use crate::{SqlResult, Value};
 
-/// Bytes of a text that are read or made in one step.
+/// Bytes of a text that count as one step.
 const BYTES_OF_A_STEP: usize = 256;
 
-/// Told how far a piece of work has come; decides whether it goes on.
+/// A counter of work done, which decides whether the work may continue.
 pub trait Interrupt {
-    /// Counts rounds of a loop, each some hundred nanoseconds of work at most. Fails with the client's error
-    /// when the statement was killed or its time is up.
+    /// Counts rounds of a loop. One round is a few hundred nanoseconds of work at most. Fails with the
+    /// client's error if the statement was killed or has reached its time limit.
     fn steps(&self, rounds: u32) -> SqlResult<()>;
 
     /// Counts one round.
@@ -21,10 +22,9 @@ pub trait Interrupt {
     }
 }
 
-/// Counts what is read or made by its length. A short text costs a look at its length and no call, whoever is
-/// told.
+/// Counts values by the bytes read or produced. A short text costs one comparison of its length and no call.
 pub trait CountBytes: Interrupt {
-    /// Counts the bytes of a text that is read or made: of a short one none.
+    /// Counts the bytes of a text that is read or produced. A text shorter than one step counts as nothing.
     #[inline]
     fn count_bytes(&self, bytes: usize) -> SqlResult<()> {
         match bytes / BYTES_OF_A_STEP {
@@ -33,7 +33,7 @@ pub trait CountBytes: Interrupt {
         }
     }
 
-    /// Counts the bytes of a value that is read or made: only texts are long.
+    /// Counts the bytes of a value that is read or produced. Only texts count.
     #[inline]
     fn count_value(&self, value: &Value) -> SqlResult<()> {
         match value {
@@ -52,7 +52,7 @@ pub trait CountBytes: Interrupt {
 
 impl<I: Interrupt + ?Sized> CountBytes for I {}
 
-/// For work that is short whatever it gets.
+/// An [`Interrupt`] that never stops, for work that is short for every input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Uninterrupted;
 

@@ -4,15 +4,16 @@
 //! nullable part   0 for NULL, else 1 and the value
 //! integers        big-endian, sign bit flipped when signed
 //! FLOAT, DOUBLE   big-endian bits; all flipped when negative, else the sign bit
-//! DECIMAL         packed: it is memcomparable already
+//! DECIMAL         packed, which is memcomparable
 //! BIT, ENUM, SET  big-endian
 //! DATE, YEAR, TIME, DATETIME, TIMESTAMP   big-endian packed
-//! strings         the collation's sort key, which ends itself; of BINARY and VARBINARY the bytes, 0 as 00 ff,
-//!                 then 00 00
+//! strings         the collation's sort key, which is self-delimiting; for BINARY and VARBINARY the bytes,
+//!                 each 0 escaped as 00 ff, then 00 00
 //! ```
 //!
-//! A value is read back from everything but text under a collation ([`KeyPart::is_reversible`]); such columns
-//! stay in the row. A key ends where its last part ends: no key of an index is a prefix of another.
+//! Every value can be decoded from its key, except texts with a collation and prefixes of columns
+//! ([`KeyPart::is_reversible`]); those values are read from the row. A key ends where its last part ends: no
+//! key of an index is a prefix of another.
 
 use crate::scalar::{self, year_byte, year_value};
 use crate::temporal as t;
@@ -21,11 +22,11 @@ use crate::{Collation, ColumnType, Decimal, FixedKind, Lane, LaneType, Str, Type
 /// A key that cannot be encoded or decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
-    /// The bytes are no such key: a person must look.
+    /// The bytes are not a valid key. An operator must investigate.
     Corrupt,
-    /// A value that is not of its column's class: it was not passed through [`ColumnType::store`].
+    /// The value is not of its column's class: it did not pass through [`ColumnType::store`].
     WrongClass,
-    /// The encoding keeps the order, not the value ([`KeyPart::is_reversible`]): read it from the row.
+    /// The encoding keeps the order, not the value ([`KeyPart::is_reversible`]). Read the value from the row.
     NotReversible,
 }
 
@@ -52,9 +53,9 @@ impl From<scalar::WrongClass> for KeyError {
 pub struct KeyPart {
     /// The column's type.
     pub ty: ColumnType,
-    /// `KEY (col(10))`: characters, or bytes for binary strings.
+    /// Prefix length, `KEY (col(10))`: characters, or bytes for binary strings.
     pub prefix: Option<u32>,
-    /// Nullable parts take one byte more.
+    /// True if the column is nullable. A nullable part takes one more byte.
     pub nullable: bool,
 }
 
@@ -62,7 +63,7 @@ const NULL: u8 = 0;
 const NOT_NULL: u8 = 1;
 
 impl KeyPart {
-    /// Appends the value's bytes: their order is the order of ORDER BY, NULL first.
+    /// Appends the value's key bytes, which sort as ORDER BY does, NULL first.
     pub fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<(), KeyError> {
         if self.nullable {
             out.push(if value.is_null() { NULL } else { NOT_NULL });
@@ -108,7 +109,7 @@ impl KeyPart {
         Ok(())
     }
 
-    /// Appends what the keys of all texts begin with that begin with `text`.
+    /// Appends the common key prefix of all texts that begin with `text`.
     pub fn encode_start(&self, text: &[u8], out: &mut Vec<u8>) {
         if self.nullable {
             out.push(NOT_NULL);
@@ -116,7 +117,7 @@ impl KeyPart {
         self.ty.collation.sort_key_open(self.prefix_of(text), out);
     }
 
-    /// The indexed part of a string.
+    /// Returns the indexed prefix of a string.
     fn prefix_of<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         match self.prefix {
             Some(chars) => &text[..self.ty.collation.prefix_len(text, chars as usize)],
@@ -124,12 +125,12 @@ impl KeyPart {
         }
     }
 
-    /// Whether [`KeyPart::decode`] gives the value back.
+    /// Returns whether [`KeyPart::decode`] can return the value.
     pub fn is_reversible(&self) -> bool {
         scalar::len(&self.ty).is_some() || (self.ty.collation == Collation::BINARY && self.prefix.is_none())
     }
 
-    /// Bytes of a part of fixed length.
+    /// Returns the length of a fixed-length part, without the NULL byte.
     fn fixed_len(&self) -> usize {
         match self.ty.kind {
             TypeKind::Enum => 2,
@@ -138,7 +139,7 @@ impl KeyPart {
         }
     }
 
-    /// Takes the NULL byte off; whether the value is NULL.
+    /// Consumes the NULL byte, if the part has one, and returns whether the value is NULL.
     fn take_null(&self, key: &mut &[u8]) -> Result<bool, KeyError> {
         if !self.nullable {
             return Ok(false);
@@ -150,7 +151,7 @@ impl KeyPart {
         }
     }
 
-    /// Takes this part off the front of `key`.
+    /// Consumes this part from the front of `key` and returns its value.
     pub fn decode(&self, key: &mut &[u8]) -> Result<Value, KeyError> {
         if !self.is_reversible() {
             return Err(KeyError::NotReversible);
@@ -194,7 +195,7 @@ impl KeyPart {
         value.ok_or(KeyError::Corrupt)
     }
 
-    /// Takes this part off the front of `key` and appends its value to a lane of the column's type.
+    /// Consumes this part from the front of `key` and appends its value to a vector of the column's type.
     #[inline]
     pub fn decode_into(&self, key: &mut &[u8], lane: &mut Lane, ty: LaneType) -> Result<(), KeyError> {
         if let (TypeKind::Int, LaneType::Int) = (self.ty.kind, ty) {
@@ -211,7 +212,7 @@ impl KeyPart {
         if lane.push_value(&value, ty) { Ok(()) } else { Err(KeyError::Corrupt) }
     }
 
-    /// Passes over this part.
+    /// Consumes this part from the front of `key` without decoding it.
     pub fn skip(&self, key: &mut &[u8]) -> Result<(), KeyError> {
         if self.take_null(key)? {
             return Ok(());
@@ -234,7 +235,7 @@ fn take<'a>(key: &mut &'a [u8], len: usize) -> Result<&'a [u8], KeyError> {
     Ok(head)
 }
 
-/// Bytes with 0 as `00 ff`, up to `00 00`.
+/// Consumes a binary string: bytes with 0 escaped as `00 ff`, terminated by `00 00`.
 fn take_bytes(key: &mut &[u8]) -> Result<Vec<u8>, KeyError> {
     let mut bytes = Vec::new();
     loop {
@@ -248,7 +249,7 @@ fn take_bytes(key: &mut &[u8]) -> Result<Vec<u8>, KeyError> {
     }
 }
 
-/// The smallest key above all keys that start with `prefix`; `None` when there is none (all bytes 0xff).
+/// Returns the smallest key above all keys that start with `prefix`, or `None` if `prefix` is all 0xff bytes.
 pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let kept = prefix.iter().rposition(|&b| b != 0xff)?;
     let mut end = prefix[..=kept].to_vec();
@@ -256,7 +257,7 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// The smallest key above `key` itself.
+/// Returns the smallest key above `key` itself.
 pub fn successor(key: &[u8]) -> Vec<u8> {
     let mut next = Vec::with_capacity(key.len() + 1);
     next.extend_from_slice(key);

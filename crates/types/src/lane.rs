@@ -1,12 +1,14 @@
-//! Columns of many stored rows as numbers and slices, without a [`Value`] for each.
+//! Column vectors (`Lane`): the values of one column for many stored rows as numbers or byte strings, without
+//! a [`Value`] for each.
 //!
 //! # Concepts
-//! A [`Lane`] holds the values of one column, or of one expression, for some rows: all of them numbers of
-//! 64 bits or all of them texts. [`LaneType`] says what the numbers stand for. A [`LaneReader`] fills lanes
-//! from the bytes of *plain* rows ([`RowLayout::is_plain`]): rows that have all columns of the table, so that
-//! each fixed column lies at the same place.
+//! A [`Lane`] is a vector of the values of one column, or of one expression, for some rows. All elements are
+//! numbers of 64 bits, or all are texts. [`LaneType`] defines the meaning of the numbers. A [`LaneReader`]
+//! fills vectors from the bytes of *plain* rows ([`RowLayout::is_plain`]): rows that have all columns of the
+//! table, so that each fixed-length column has the same offset in all of them.
 //!
-//! Columns of other types (doubles, ENUM, BIGINT UNSIGNED, decimals of more than 18 digits) have no lane.
+//! Columns of other types (doubles, ENUM, BIGINT UNSIGNED, decimals of more than 18 digits) cannot be
+//! vectorized.
 
 use std::ops::Range;
 
@@ -16,46 +18,46 @@ use crate::scalar::little_endian;
 use crate::temporal::{Date, DateTime, read_datetime};
 use crate::{Collation, ColumnType, Str, TypeKind, Value};
 
-/// Bits below the date in the number of a moment: microseconds of a day fit.
+/// Number of bits below the date in the number of a datetime: enough for the microseconds of a day.
 const DAY_BITS: u32 = 37;
 
-/// Digits of a decimal whose mantissa surely fits a lane.
+/// Maximum precision of a decimal whose mantissa always fits 64 bits.
 const DECIMAL_DIGITS: u32 = 18;
 
-/// What the elements of a lane stand for.
+/// Element type of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneType {
     /// Signed integers.
     Int,
     /// Unsigned integers below 2^63.
     UInt,
-    /// Decimals with this scale: the mantissa.
+    /// Mantissas of decimals with this scale.
     Decimal { scale: u8 },
-    /// Ordered as the dates are.
+    /// Numbers that sort as the dates do ([`moment`] of midnight).
     Date,
-    /// Ordered as the moments are; a date is its midnight.
+    /// Numbers that sort as the datetimes do ([`moment`]). A date is its midnight.
     DateTime,
-    /// Texts, or bytes.
+    /// Texts or binary strings.
     Text(Collation),
 }
 
-/// No element: NULL stands for it ([`Lane::extend_from`]).
+/// The index that stands for no element: [`Lane::extend_from`] appends NULL for it.
 pub const NO_ELEMENT: u32 = u32::MAX;
 
-/// The elements of a column for some rows.
+/// A vector: the values of a column for some rows.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
-    /// Of numbers; 0 where NULL.
+    /// Elements of a vector of numbers; 0 where NULL.
     pub numbers: Vec<i64>,
-    /// Of texts: where each ends in `bytes`, which are not there where only lengths were read.
+    /// End of each text in `bytes`. `bytes` is empty if only lengths were read.
     ends: Vec<u32>,
     bytes: Vec<u8>,
-    /// Which are NULL; empty when none is.
+    /// Marks the NULL elements; empty if no element is NULL.
     pub nulls: Vec<bool>,
 }
 
 impl Lane {
-    /// Forgets the elements, keeps the room.
+    /// Removes the elements and keeps the capacity.
     pub fn clear(&mut self) {
         self.numbers.clear();
         self.ends.clear();
@@ -63,20 +65,20 @@ impl Lane {
         self.nulls.clear();
     }
 
-    /// The n-th text.
+    /// Returns the n-th text.
     #[inline]
     pub fn text(&self, n: usize) -> &[u8] {
         let start = if n == 0 { 0 } else { self.ends[n - 1] as usize };
         &self.bytes[start..self.ends[n] as usize]
     }
 
-    /// The bytes of each text; of NULL 0.
+    /// Returns the length of each text in bytes, 0 for NULL.
     pub fn text_lens(&self) -> impl Iterator<Item = usize> {
         let starts = std::iter::once(&0).chain(&self.ends);
         self.ends.iter().zip(starts).map(|(end, start)| (end - start) as usize)
     }
 
-    /// Whether the n-th element is NULL.
+    /// Returns whether the n-th element is NULL.
     #[inline]
     pub fn is_null(&self, n: usize) -> bool {
         !self.nulls.is_empty() && self.nulls[n]
@@ -99,7 +101,7 @@ impl Lane {
         }
     }
 
-    /// Appends a text of which nobody reads more than the length.
+    /// Appends the length of a text whose bytes are never read.
     #[inline]
     fn push_text_len(&mut self, length: usize) {
         self.ends.push(self.ends.last().copied().unwrap_or(0) + length as u32);
@@ -118,7 +120,7 @@ impl Lane {
         }
     }
 
-    /// Appends elements of another lane of the same type.
+    /// Appends the elements of another vector of the same type at the given indexes.
     pub fn extend_from(&mut self, other: &Lane, elements: &[u32], ty: LaneType) {
         let is_text = ty.is_text();
         let has_nulls = !self.nulls.is_empty() || !other.nulls.is_empty() || elements.contains(&NO_ELEMENT);
@@ -137,7 +139,7 @@ impl Lane {
         }
     }
 
-    /// Appends all elements of another lane of the same type.
+    /// Appends all elements of another vector of the same type.
     pub fn append(&mut self, other: &Lane) {
         if !self.nulls.is_empty() || !other.nulls.is_empty() {
             let of_lane = |lane: &Lane| lane.numbers.len().max(lane.ends.len());
@@ -151,12 +153,12 @@ impl Lane {
         self.ends.extend(other.ends.iter().map(|end| before + end));
     }
 
-    /// Bytes that the elements take.
+    /// Returns the bytes that the elements take.
     pub fn size_bytes(&self) -> usize {
         8 * self.numbers.len() + 4 * self.ends.len() + self.bytes.len() + self.nulls.len()
     }
 
-    /// Appends a value of the lane's type; false when it is of another one.
+    /// Appends a value of the vector's type. Returns false if the value is of another type.
     pub fn push_value(&mut self, value: &Value, ty: LaneType) -> bool {
         match (value, ty) {
             (Value::Null, LaneType::Text(_)) => self.push_null(true),
@@ -170,7 +172,7 @@ impl Lane {
         true
     }
 
-    /// The n-th element as a value.
+    /// Returns the n-th element as a value.
     pub fn value(&self, n: usize, ty: LaneType) -> Value {
         match ty {
             _ if self.is_null(n) => Value::Null,
@@ -181,7 +183,7 @@ impl Lane {
 }
 
 impl LaneType {
-    /// That of a column's values; None when they have no lane.
+    /// Returns the vector type for a column type, or `None` if such a column cannot be vectorized.
     pub fn of(ty: &ColumnType) -> Option<LaneType> {
         Some(match ty.kind {
             _ if ty.stored_len().is_none() => LaneType::Text(ty.collation),
@@ -196,7 +198,7 @@ impl LaneType {
         })
     }
 
-    /// The number of a value of this type, if it is one.
+    /// Returns the number that stands for a value of this type, or `None` if the value has none.
     pub fn number_of(self, value: &Value) -> Option<i64> {
         match (self, value) {
             (LaneType::Int, Value::Int(v)) => Some(*v),
@@ -208,7 +210,7 @@ impl LaneType {
         }
     }
 
-    /// The value that a number stands for.
+    /// Returns the value that a number stands for.
     pub fn value_of(self, number: i64) -> Value {
         match self {
             LaneType::Int => Value::Int(number),
@@ -223,24 +225,24 @@ impl LaneType {
         }
     }
 
-    /// Whether its elements are texts.
+    /// Returns whether the elements are texts.
     pub fn is_text(self) -> bool {
         matches!(self, LaneType::Text(_))
     }
 }
 
-/// The number of a moment.
+/// Returns the number that stands for a datetime in a vector.
 pub fn moment(value: &DateTime) -> i64 {
     i64::from(value.date.to_packed()) << DAY_BITS | value.micros_of_day()
 }
 
-/// The year of a date or moment, as its number in a lane.
+/// Returns the year of a date or datetime from its number in a vector.
 #[inline]
 pub fn year_of(number: i64) -> i64 {
     number >> (DAY_BITS + 9)
 }
 
-/// Whether month and day of a date or moment are there.
+/// Returns whether the month and the day of a date or datetime are not zero.
 #[inline]
 pub fn is_whole_date(number: i64) -> bool {
     let packed = number >> DAY_BITS;
@@ -252,11 +254,11 @@ fn date_of(number: i64) -> Date {
     Date::new((packed >> 9) as u16, (packed >> 5 & 15) as u8, (packed & 31) as u8)
 }
 
-/// How a column is read from plain rows.
+/// A reader of one column from plain rows into a vector.
 #[derive(Clone, Debug)]
 pub struct LaneReader {
     column: usize,
-    /// The column's number in storage order.
+    /// The column's ordinal in storage order.
     stored: usize,
     ty: LaneType,
     place: Place,
@@ -269,7 +271,7 @@ enum Place {
         len: usize,
         form: Form,
     },
-    /// Where the ends lie, which of them is the column's, where the texts begin.
+    /// Offset of the ends, the column's index among them, and the offset of the texts.
     Text {
         ends: usize,
         index: usize,
@@ -287,17 +289,17 @@ enum Form {
 }
 
 impl LaneReader {
-    /// What it reads.
+    /// Returns the type of the vectors that it fills.
     pub fn ty(&self) -> LaneType {
         self.ty
     }
 
-    /// The column.
+    /// Returns the column's ordinal.
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// Appends the column's element of each row that `rows` yields. They are plain.
+    /// Appends the column's element of each row in `rows`, all of which must be plain.
     pub fn read<'r>(&self, rows: impl Iterator<Item = &'r [u8]>, lane: &mut Lane) -> Result<(), RowError> {
         match self.place {
             Place::Text { texts, .. } => {
@@ -310,7 +312,7 @@ impl LaneReader {
                     self.read_text(text, lane)?;
                 }
             }
-            // The common forms have a loop of their own.
+            // The common forms have specialized loops.
             Place::Fixed { at, len: 4, form: Form::Signed } => {
                 self.read_fixed(rows, lane, |row| {
                     let bytes = row.get(at..at + 4)?.first_chunk()?;
@@ -355,8 +357,7 @@ impl LaneReader {
         Ok(())
     }
 
-    /// Appends the lengths of the column's texts, and no texts; of other columns what [`LaneReader::read`]
-    /// does.
+    /// Appends only the lengths of the column's texts. For other columns it is [`LaneReader::read`].
     pub fn read_lens<'r>(
         &self,
         rows: impl Iterator<Item = &'r [u8]>,
@@ -376,7 +377,7 @@ impl LaneReader {
         Ok(())
     }
 
-    /// Where the column's text lies among the texts of a row; None: it is NULL.
+    /// Returns the range of the column's text within the row's texts, or `None` if it is NULL.
     #[inline]
     fn text_range(&self, row: &[u8]) -> Option<Range<usize>> {
         let Place::Text { ends, index, .. } = self.place else { return None };
@@ -417,7 +418,8 @@ fn number_of(bytes: &[u8], form: Form) -> Option<i64> {
 }
 
 impl RowLayout {
-    /// Whether the bytes are a row of all columns, in the short form: what [`LaneReader`]s read.
+    /// Returns whether the bytes are a plain row: a row of all columns in the short form, as [`LaneReader`]s
+    /// require.
     #[inline]
     pub fn is_plain(&self, row: &[u8]) -> bool {
         let (fixed, strings) = self.extent();
@@ -433,7 +435,7 @@ impl RowLayout {
         }
     }
 
-    /// How a column is read from plain rows; None when it has no lane.
+    /// Returns the reader of a column from plain rows, or `None` if the column cannot be vectorized.
     pub fn lane(&self, column: usize) -> Option<LaneReader> {
         let (ty, stored, slot) = self.column(column)?;
         let (fixed, strings) = self.extent();

@@ -1,27 +1,29 @@
-//! Values and types of the SQL language, and every byte form a value takes.
+//! SQL values and types, and every binary encoding of a value.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `value` | [`Value`]: what an expression yields and a row holds |
-//! | `column` | [`ColumnType`]: a column's declared type; conversion of a value to it (strict or with warnings) |
+//! | `value` | [`Value`]: the result of an expression, or a column value of a row |
+//! | `column` | [`ColumnType`]: a column's declared type; assignment of values, strict or with warnings |
 //! | `decimal` | [`Decimal`]: exact numbers of up to 65 digits, 38 after the point |
 //! | `temporal` | [`Date`], [`Time`], [`DateTime`]: packed forms, parsing, printing, arithmetic |
 //! | `collation` | [`Collation`]: character sets and orders |
-//! | `error` | [`SqlError`], [`ErrorCode`]: the one table of error numbers, SQLSTATEs and texts |
-//! | `sql_mode` | [`SqlMode`]: the switches of the language |
-//! | `interrupt` | [`Interrupt`]: how KILL and time limits reach a long loop |
+//! | `error` | [`SqlError`], [`ErrorCode`]: the only table of error numbers, SQLSTATEs and texts |
+//! | `sql_mode` | [`SqlMode`]: the flags that change the SQL dialect |
+//! | `interrupt` | [`Interrupt`]: stops a long loop on KILL or at a time limit |
 //! | `error_text` | constructors of the common errors with MariaDB's texts |
-//! | `privilege` | [`Privilege`], [`Privileges`]: what can be granted |
+//! | `privilege` | [`Privilege`], [`Privileges`]: the privileges that GRANT can name |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
-//! | `lane` | columns of many rows as numbers and slices |
-//! | `stored` | [`StoredColumns`]: columns of rows as they are stored, one row after the other |
-//! | `scalar` | values of fixed length, as rows and row events hold them |
-//! | `memory` | what values take of it |
-//! | `nesting` | [`check_stack`]: how deep statements may nest |
+//! | `lane` | [`Lane`]: column vectors, the values of one column for many rows as numbers or texts |
+//! | `stored` | [`StoredColumns`]: reads columns of encoded rows, one row at a time |
+//! | `scalar` | fixed-length values, as rows and row events encode them |
+//! | `fixed` | UUID, INET6 and INET4 values |
+//! | `memory` | memory use of values |
+//! | `nesting` | [`check_stack`]: limits how deep statements may nest |
 //! | `json` | [`is_valid_json`] |
-//! | `full_text` | words of texts, as FULLTEXT indexes hold them |
+//! | `full_text` | tokens of texts, as FULLTEXT indexes store them |
 //! | `key` | memcomparable index keys |
-//! | `binlog_image` | the same values as row events carry them, with their table map metadata |
+//! | `binlog_image` | values as row events encode them, with their table map metadata |
+//! | `binlog_convert` | lossy conversion of row event values to another column type |
 
 mod binlog_convert;
 mod binlog_image;

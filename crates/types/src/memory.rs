@@ -1,11 +1,11 @@
-//! What values take of memory, and the errors of those who want too much.
+//! Memory use of values, and the errors of an exceeded memory budget.
 
 use cohort_base::{BudgetOf, OverBudget};
 
 use crate::{ErrorCode, SqlError, Value};
 
 impl Value {
-    /// Bytes on the heap, besides the value itself.
+    /// Returns the bytes on the heap, in addition to the value itself.
     fn heap_bytes(&self) -> usize {
         match self {
             Value::Str(text) | Value::Enum { label: text, .. } | Value::Set { label: text, .. } => {
@@ -15,19 +15,20 @@ impl Value {
         }
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory, heap included.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Value>() + self.heap_bytes()
     }
 }
 
-/// Bytes in memory of a row that is kept.
+/// Returns the bytes in memory of a buffered row.
 pub fn row_memory_bytes(row: &[Value]) -> usize {
     size_of::<Vec<Value>>() + row.iter().map(Value::memory_bytes).sum::<usize>()
 }
 
 impl From<OverBudget> for SqlError {
-    /// Errors 1290, MariaDB's for `max_session_mem_used`, and 1041.
+    /// Returns MariaDB's error 1290 if the session exceeds `max_session_mem_used`, 1041 if the server's
+    /// budget is exceeded.
     fn from(over: OverBudget) -> SqlError {
         match over.of {
             BudgetOf::Session => SqlError::new(

@@ -1,15 +1,15 @@
-//! How deep statements may nest: as deep as the running stack carries.
+//! Limit of statement nesting: the depth that fits the current stack.
 
 use cohort_base::{STACK_RESERVE, StackFloor};
 
 use crate::{ErrorCode, SqlError, SqlResult};
 
-/// Error 1436 when the running stack has no room for another level of recursion.
+/// Returns error 1436 if the current stack has no space for another level of recursion.
 pub fn check_stack() -> SqlResult<()> {
     check_floor(StackFloor::current())
 }
 
-/// [`check_stack`] with the floor at hand, where every nanosecond counts.
+/// [`check_stack`] with a known floor, for hot paths.
 #[inline]
 pub fn check_floor(floor: StackFloor) -> SqlResult<()> {
     if floor.is_reached() { Err(overrun(floor)) } else { Ok(()) }

@@ -1,22 +1,22 @@
-//! What can be granted.
+//! Privileges that can be granted.
 //!
-//! A [`Privilege`] has MariaDB's name and bit number; a set of them is [`Privileges`]. Which of them a GRANT
-//! may name depends on what it is on: everything, a schema, a table or a column.
+//! A [`Privilege`] has MariaDB's name and bit number; [`Privileges`] is a set of them. The privileges that a
+//! GRANT may name depend on its object: everything, a schema, a table or a column.
 
 use std::fmt;
 
 macro_rules! privileges {
     ($($id:ident = $bit:literal, $name:literal;)*) => {
-        /// One privilege; its number is MariaDB's bit in `mysql.global_priv`.
+        /// A privilege. Its number is MariaDB's bit in `mysql.global_priv`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs)]
         pub enum Privilege { $($id = $bit,)* }
 
         impl Privilege {
-            /// All, in the order of SHOW GRANTS.
+            /// All privileges, in the order of SHOW GRANTS.
             pub const ALL: &[Privilege] = &[$(Privilege::$id,)*];
 
-            /// As GRANT and SHOW GRANTS spell it.
+            /// Returns the name in GRANT and SHOW GRANTS.
             pub const fn name(self) -> &'static str {
                 match self { $(Privilege::$id => $name,)* }
             }
@@ -67,7 +67,7 @@ privileges! {
 }
 
 impl Privilege {
-    /// By a name in upper case; other spellings of the same are known too.
+    /// Finds a privilege by its name in upper case. Alternative names are known, too.
     pub fn named(name: &str) -> Option<Privilege> {
         let name = match name {
             "REPLICATION CLIENT" => "BINLOG MONITOR",
@@ -87,11 +87,11 @@ impl Privilege {
 pub struct Privileges(u64);
 
 impl Privileges {
-    /// USAGE.
+    /// The empty set, USAGE.
     pub const NONE: Privileges = Privileges(0);
-    /// All there are, GRANT OPTION among them.
+    /// All privileges, including GRANT OPTION.
     pub const EVERY: Privileges = Privileges::of(Privilege::ALL);
-    /// What can be granted on a table.
+    /// The privileges that can be granted on a table.
     pub const OF_TABLE: Privileges = Privileges::of(&[
         Privilege::Select,
         Privilege::Insert,
@@ -108,7 +108,7 @@ impl Privileges {
         Privilege::Trigger,
         Privilege::DeleteHistory,
     ]);
-    /// What can be granted on a schema: that, and what makes things in it.
+    /// The privileges that can be granted on a schema: those of tables, and those that create objects in it.
     pub const OF_SCHEMA: Privileges = Privileges::OF_TABLE.and(Privileges::of(&[
         Privilege::CreateTemporaryTables,
         Privilege::LockTables,
@@ -117,11 +117,11 @@ impl Privileges {
         Privilege::AlterRoutine,
         Privilege::Event,
     ]));
-    /// What can be granted on a column.
+    /// The privileges that can be granted on a column.
     pub const OF_COLUMN: Privileges =
         Privileges::of(&[Privilege::Select, Privilege::Insert, Privilege::Update, Privilege::References]);
 
-    /// The set of a list.
+    /// Returns the set of the privileges in a list.
     pub const fn of(list: &[Privilege]) -> Privileges {
         let (mut bits, mut n) = (0, 0);
         while n < list.len() {
@@ -131,57 +131,57 @@ impl Privileges {
         Privileges(bits)
     }
 
-    /// Whether one privilege is in the set.
+    /// Returns whether the set contains `privilege`.
     pub const fn has(self, privilege: Privilege) -> bool {
         self.0 & (1 << privilege as u8) != 0
     }
 
-    /// Whether all of the other set's are in this one.
+    /// Returns whether the set contains all of `other`.
     pub const fn covers(self, other: Privileges) -> bool {
         other.0 & !self.0 == 0
     }
 
-    /// Whether the sets share any.
+    /// Returns whether the sets intersect.
     pub const fn meets(self, other: Privileges) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Those of either set.
+    /// Returns the union.
     pub const fn and(self, other: Privileges) -> Privileges {
         Privileges(self.0 | other.0)
     }
 
-    /// Those that are not in the other set.
+    /// Returns the difference.
     pub const fn without(self, other: Privileges) -> Privileges {
         Privileges(self.0 & !other.0)
     }
 
-    /// Those of both sets.
+    /// Returns the intersection.
     pub const fn within(self, other: Privileges) -> Privileges {
         Privileges(self.0 & other.0)
     }
 
-    /// With one more.
+    /// Returns the set with one more privilege.
     pub const fn with(self, privilege: Privilege) -> Privileges {
         Privileges(self.0 | 1 << privilege as u8)
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// As `mysql.global_priv` has them.
+    /// Returns the bits of `mysql.global_priv`.
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// Those of `mysql.global_priv` that are known.
+    /// Returns the known privileges among bits of `mysql.global_priv`.
     pub fn from_bits(bits: u64) -> Privileges {
         Privileges(bits).within(Privileges::EVERY)
     }
 
-    /// In the order of SHOW GRANTS.
+    /// Iterates over the set in the order of SHOW GRANTS.
     pub fn iter(self) -> impl Iterator<Item = Privilege> {
         Privilege::ALL.iter().copied().filter(move |privilege| self.has(*privilege))
     }
@@ -199,7 +199,7 @@ impl FromIterator<Privilege> for Privileges {
     }
 }
 
-/// The names with commas between: `INSERT, UPDATE`.
+/// Formats the names separated by commas: `INSERT, UPDATE`.
 impl fmt::Display for Privileges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, privilege) in self.iter().enumerate() {

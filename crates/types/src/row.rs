@@ -5,18 +5,19 @@
 //! 0      version: 1; bit 0x80: the ends are 4 bytes long, not 2
 //! 1      n: number of columns, u16
 //! 3      null bitmap, ceil(n / 8) bytes: bit i % 8 of byte i / 8 is set when column i is NULL
-//! ..     fixed part: the columns of fixed length one after the other (`scalar`); zeros where NULL
-//! ..     ends: of each string column, where it ends in the variable part
-//! ..     variable part: strings in UTF-8 whatever their character set (binary: bytes), CHAR without trailing spaces
+//! ..     fixed part: the fixed-length columns one after the other (`scalar`); zeros where NULL
+//! ..     ends: for each string column, the offset of its end in the variable part
+//! ..     variable part: strings in UTF-8 for any character set (binary: bytes), CHAR without trailing spaces
 //! ```
 //!
-//! Little-endian. Columns are in *storage order*, in which they were added to the table; new ones come at the
-//! end only, wherever the table shows them. So a row written before ADD COLUMN is a row of fewer columns: its
-//! parts are prefixes of today's, and the columns it lacks have the value that was their default when they
-//! were added. A dropped column keeps its place: later rows have NULL there.
+//! All numbers are little-endian. Columns are in *storage order*, the order in which they were added to the
+//! table. A new column is always appended, at whatever position the table shows it. A row written before ADD
+//! COLUMN is therefore a row with fewer columns: its parts are prefixes of today's, and each missing column
+//! has the value that was its default when it was added. A dropped column keeps its slot; later rows store
+//! NULL there.
 //!
-//! Callers number columns as the table shows them. For most tables that is the storage order; for the others
-//! [`StoredPlace`]s say which is where.
+//! Callers number columns in the order in which the table shows them. For most tables this is the storage
+//! order; for the others, [`StoredPlace`]s map the storage order to the columns.
 
 use std::sync::Arc;
 
@@ -30,16 +31,17 @@ pub(crate) const HEADER: usize = 3;
 /// The bytes are not a row of this layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowError {
-    /// Ends too early, lengths that contradict each other, or fields out of range: a person must look.
+    /// The row is truncated, its lengths contradict each other, or a field is out of range. An operator must
+    /// investigate.
     Corrupt,
     /// Written by a newer server.
     Version(u8),
-    /// A value that is not of its column's class: it was not passed through [`ColumnType::store`].
+    /// The value is not of its column's class: it did not pass through [`ColumnType::store`].
     WrongClass {
-        /// Which column.
+        /// The column's ordinal.
         column: usize,
     },
-    /// More than 4 GiB.
+    /// The row is longer than 4 GiB.
     TooLong,
 }
 
@@ -56,79 +58,81 @@ impl std::fmt::Display for RowError {
 
 impl std::error::Error for RowError {}
 
-/// Which columns the caller looks at.
+/// The columns that the caller reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// All.
+    /// All columns.
     All,
-    /// These ordinals; the others are NULL in the rows yielded.
+    /// These ordinals. The other columns are NULL in the rows returned.
     Some(Arc<[usize]>),
 }
 
-/// What lies at a place of the storage order.
+/// Contents of a slot of the storage order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredPlace {
-    /// This column of the table.
+    /// A column of the table, by its ordinal.
     Column(usize),
-    /// A column of so many bytes that was dropped.
+    /// A dropped fixed-length column, with its length in bytes.
     DroppedFixed(usize),
-    /// A string column that was dropped.
+    /// A dropped string column.
     DroppedText,
 }
 
 impl StoredPlace {
-    /// What a column of this type leaves when it is dropped.
+    /// Returns the slot that a column of this type leaves when it is dropped.
     pub fn dropped(ty: &ColumnType) -> StoredPlace {
         scalar::len(ty).map_or(StoredPlace::DroppedText, StoredPlace::DroppedFixed)
     }
 }
 
-/// Where a column lies.
+/// Position of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Slot {
-    /// Offset in the fixed part.
+    /// In the fixed part.
     Fixed { offset: usize, len: usize },
-    /// Number among the string columns.
+    /// Ordinal among the string columns.
     Variable { index: usize },
 }
 
 #[derive(Clone, Debug)]
 struct Column {
     ty: ColumnType,
-    /// In rows that lack the column.
+    /// Value in rows that lack the column.
     missing: Value,
     slot: Slot,
-    /// Its number in storage order.
+    /// Ordinal in storage order.
     stored: usize,
-    /// Byte and bit of the null bitmap.
+    /// Byte and bit in the null bitmap.
     null_at: usize,
     null_bit: u8,
 }
 
-/// How the columns of a table lie in a row.
+/// Layout of a table's columns in a row.
 #[derive(Clone, Debug)]
 pub struct RowLayout {
     columns: Vec<Column>,
-    /// Of a row with the first n stored columns: bytes of the fixed part, number of string columns; n from 0.
+    /// For a row with the first n stored columns: bytes of the fixed part and number of string columns. Index
+    /// 0 is a row without columns.
     extents: Vec<(usize, usize)>,
-    /// How many values are written as they come: one per column, or of no row if columns were moved.
+    /// Number of values that `encode` writes in the given order: the number of columns, or `usize::MAX`
+    /// (which no row has) if columns were moved.
     straight: usize,
     moved: Option<Box<Moved>>,
 }
 
-/// Where columns were moved or dropped.
+/// Layout of a table with moved or dropped columns.
 #[derive(Clone, Debug)]
 struct Moved {
-    /// All that is stored, in storage order.
+    /// Layout of all stored columns, in storage order.
     stored: RowLayout,
-    /// Which column of the table each is.
+    /// For each stored column, the table's column, or `None` if it was dropped.
     columns: Vec<Option<usize>>,
 }
 
-/// The parts of one row.
+/// The parts of an encoded row.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
-    /// Columns it has.
+    /// Number of columns in the row.
     count: usize,
     nulls: &'a [u8],
     fixed: &'a [u8],
@@ -152,16 +156,16 @@ impl Parts<'_> {
 }
 
 impl RowLayout {
-    /// The layout of columns in storage order, each with the value it has in rows that were written before it
-    /// was added.
+    /// Returns the layout of columns in storage order, each with its value in rows written before it was
+    /// added.
     pub fn new(columns: impl IntoIterator<Item = (ColumnType, Value)>) -> RowLayout {
         let mut layout = RowLayout { columns: Vec::new(), extents: vec![(0, 0)], straight: 0, moved: None };
         columns.into_iter().for_each(|(ty, missing)| layout.push(scalar::len(&ty), ty, missing));
         layout
     }
 
-    /// The layout of a table's columns of which some were moved or dropped; `places` are what is stored, in
-    /// that order. Every column has one place.
+    /// Returns the layout of a table of which some columns were moved or dropped. `places` lists the stored
+    /// columns in storage order. Each column has one place.
     pub fn with_places(
         columns: impl IntoIterator<Item = (ColumnType, Value)>,
         places: &[StoredPlace],
@@ -171,7 +175,7 @@ impl RowLayout {
         let mut order = vec![0; shown.len()];
         let mut columns = Vec::with_capacity(places.len());
         for (n, place) in places.iter().enumerate() {
-            // NULL is written and read without a look at the type.
+            // NULL is encoded and decoded without using the type.
             let nothing = || ColumnType::string(TypeKind::VarBinary, 0, crate::Collation::BINARY);
             columns.push(match *place {
                 StoredPlace::Column(column) => {
@@ -199,7 +203,7 @@ impl RowLayout {
         }
     }
 
-    /// Adds a column of so many bytes, or one of strings, behind what is stored.
+    /// Appends a column in storage order: `len` is the length of a fixed-length column, `None` for a string.
     fn push(&mut self, len: Option<usize>, ty: ColumnType, missing: Value) {
         let (mut offset, mut index) = self.extent();
         let slot = match len {
@@ -219,17 +223,17 @@ impl RowLayout {
         self.straight += 1;
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn len(&self) -> usize {
         self.columns.len()
     }
 
-    /// Whether there is no column.
+    /// Returns whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// Appends a row; `values` are one per column, as `store` made them.
+    /// Appends an encoded row. `values` has one value per column, as returned by `store`.
     pub fn encode(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), RowError> {
         if values.len() != self.straight {
             return self.encode_moved(values, out);
@@ -279,7 +283,7 @@ impl RowLayout {
         Ok(())
     }
 
-    /// The same where the values are not in storage order.
+    /// [`RowLayout::encode`] for values that are not in storage order.
     #[cold]
     fn encode_moved(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), RowError> {
         let count = self.columns.len();
@@ -296,7 +300,7 @@ impl RowLayout {
         })
     }
 
-    /// All columns, pushed to `out`.
+    /// Decodes all columns and appends them to `out`.
     pub fn decode(&self, row: &[u8], out: &mut Vec<Value>) -> Result<(), RowError> {
         let parts = self.parts(row)?;
         out.reserve(self.columns.len());
@@ -306,7 +310,7 @@ impl RowLayout {
         })
     }
 
-    /// The chosen columns, each into its place in `out`; the others stay.
+    /// Decodes the given columns into their positions in `out`. The others are unchanged.
     pub fn decode_some(&self, row: &[u8], columns: &[usize], out: &mut [Value]) -> Result<(), RowError> {
         let parts = self.parts(row)?;
         columns.iter().try_for_each(|&n| {
@@ -315,12 +319,12 @@ impl RowLayout {
         })
     }
 
-    /// One column.
+    /// Decodes one column.
     pub fn decode_one(&self, row: &[u8], column: usize) -> Result<Value, RowError> {
         self.value(&self.parts(row)?, column)
     }
 
-    /// The chosen columns, appended in this order.
+    /// Decodes the given columns and appends them to `out` in the given order.
     pub fn decode_in_order(
         &self,
         row: &[u8],
@@ -334,17 +338,17 @@ impl RowLayout {
         })
     }
 
-    /// Bytes of the fixed part and number of string columns of a row that is written now.
+    /// Returns the bytes of the fixed part and the number of string columns of a newly written row.
     pub(crate) fn extent(&self) -> (usize, usize) {
         self.extents[self.stored_len()]
     }
 
-    /// Number of columns that a row written now has, those that were dropped included.
+    /// Returns the number of columns in a newly written row, dropped ones included.
     pub(crate) fn stored_len(&self) -> usize {
         self.extents.len() - 1
     }
 
-    /// A column's type, its number in storage order and its place.
+    /// Returns a column's type, its ordinal in storage order and its position.
     pub(crate) fn column(&self, n: usize) -> Option<(&ColumnType, usize, Slot)> {
         self.columns.get(n).map(|column| (&column.ty, column.stored, column.slot))
     }
@@ -381,8 +385,8 @@ impl RowLayout {
                 let start = if index == 0 { 0 } else { parts.end(index - 1) };
                 let bytes = parts.variable.get(start..parts.end(index)).ok_or(RowError::Corrupt)?;
                 let collation = column.ty.collation;
-                // SQL text is trusted to be UTF-8 by whoever prints it; a page that rotted must not get
-                // there.
+                // Code that prints SQL text relies on valid UTF-8. Text from a corrupt page must not reach
+                // it.
                 if collation != crate::Collation::BINARY && !crate::is_text(bytes) {
                     return Err(RowError::Corrupt);
                 }
@@ -392,7 +396,8 @@ impl RowLayout {
     }
 }
 
-/// What is stored of a string value; nothing of NULL (and of a wrong class, which the caller refuses).
+/// Returns the stored bytes of a string value: empty for NULL (and for a wrong class, which the caller
+/// rejects).
 fn stored_bytes<'a>(ty: &ColumnType, value: &'a Value) -> &'a [u8] {
     let Value::Str(s) = value else { return &[] };
     if ty.kind == TypeKind::Char {
@@ -460,7 +465,7 @@ mod tests {
         ]);
         let mut before = Vec::new();
         old.encode(&[Value::Int(5), Value::text("gone"), Value::UInt(9)], &mut before).expect("fits");
-        // DROP of the second and the third, ADD c FIRST, ADD d: shown as c, a, d.
+        // DROP of the second and the third column, ADD c FIRST, ADD d: the table shows c, a, d.
         let now = RowLayout::with_places(
             [
                 (ColumnType::string(TypeKind::VarChar, 20, text), Value::text("new")),
@@ -486,7 +491,7 @@ mod tests {
         #[rustfmt::skip]
         assert_eq!(row, [
             1, 5, 0,                    // version, stored columns
-            0b00111,                    // a and what was dropped are NULL
+            0b00111, // a and the dropped columns are NULL
             0, 0, 0, 0,                 // a
             0, 0,                       // dropped
             0xfe, 0xff, 0xff, 0xff,     // d

@@ -1,4 +1,4 @@
-//! The bytes of values of fixed length. Rows and row events share them:
+//! Encoding of fixed-length values, shared by rows and row events:
 //!
 //! ```text
 //! integers        1, 2, 3, 4 or 8 bytes, little-endian, two's complement
@@ -9,14 +9,14 @@
 //! TIME, DATETIME, TIMESTAMP   `temporal::packed`
 //! YEAR            1 byte: 0, or year - 1900
 //! ENUM            1 byte, or 2 little-endian above 255 members
-//! UUID, INET6     16 bytes as they are written, INET4 4
+//! UUID, INET6     16 bytes in the order of the text; INET4 4 bytes
 //! SET             1, 2, 3, 4 or 8 bytes by the number of members, little-endian
 //! ```
 
 use crate::temporal as t;
 use crate::{ColumnType, Date, Decimal, FixedKind, Str, TypeKind, Value};
 
-/// Bytes of a value; `None` for strings.
+/// Returns the length of a value of the type in bytes, or `None` for strings.
 pub(crate) fn len(ty: &ColumnType) -> Option<usize> {
     Some(match ty.kind {
         TypeKind::TinyInt | TypeKind::Year => 1,
@@ -37,12 +37,12 @@ pub(crate) fn len(ty: &ColumnType) -> Option<usize> {
     })
 }
 
-/// Bytes of an ENUM of so many members.
+/// Returns the length of an ENUM with `members` members in bytes.
 pub(crate) fn enum_len(members: usize) -> usize {
     if members < 256 { 1 } else { 2 }
 }
 
-/// Bytes of a SET of so many members.
+/// Returns the length of a SET with `members` members in bytes.
 pub(crate) fn set_len(members: usize) -> usize {
     match members.div_ceil(8) {
         0 => 1,
@@ -51,11 +51,11 @@ pub(crate) fn set_len(members: usize) -> usize {
     }
 }
 
-/// The value is not of the column's class, or out of its range.
+/// The value is not of the column's class, or is out of the column's range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WrongClass;
 
-/// Appends [`len`] bytes.
+/// Appends the value in [`len`] bytes.
 pub(crate) fn encode(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Result<(), WrongClass> {
     let len = len(ty).ok_or(WrongClass)?;
     match (ty.kind, value) {
@@ -93,7 +93,7 @@ pub(crate) fn encode(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// Appends an integer of so many bytes.
+/// Appends the low `len` bytes of an integer, little-endian.
 #[inline]
 fn put_low_bytes(bits: u64, len: usize, out: &mut Vec<u8>) {
     match len {
@@ -104,12 +104,12 @@ fn put_low_bytes(bits: u64, len: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads [`len`] bytes; `None` when they are no value of the type.
+/// Decodes the first [`len`] bytes. Returns `None` if they are not a value of the type.
 pub(crate) fn decode(ty: &ColumnType, bytes: &[u8]) -> Option<Value> {
     decode_exact(ty, bytes.get(..len(ty)?)?)
 }
 
-/// The same of a type of fixed length and exactly so many bytes, which the caller knows.
+/// Decodes `bytes`, whose length the caller guarantees to be [`len`] of the fixed-length type.
 pub(crate) fn decode_exact(ty: &ColumnType, bytes: &[u8]) -> Option<Value> {
     let len = bytes.len();
     Some(match ty.kind {
@@ -145,7 +145,7 @@ pub(crate) fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b))
 }
 
-/// The two's complement of an integer that is in the column's range.
+/// Returns the two's complement bits of an integer, or `None` if it is out of the column's range.
 pub(crate) fn integer_bits(ty: &ColumnType, value: &Value) -> Option<u64> {
     let (low, high) = ty.integer_range()?;
     let wide = match value {
@@ -156,7 +156,7 @@ pub(crate) fn integer_bits(ty: &ColumnType, value: &Value) -> Option<u64> {
     (low..=high).contains(&wide).then_some(wide as u64)
 }
 
-/// How a YEAR is kept.
+/// Returns the stored byte of a YEAR.
 pub(crate) fn year_byte(year: u64) -> Option<u8> {
     match year {
         0 => Some(0),
@@ -165,13 +165,13 @@ pub(crate) fn year_byte(year: u64) -> Option<u8> {
     }
 }
 
-/// The reverse.
+/// Returns the YEAR of a stored byte.
 pub(crate) fn year_value(byte: u8) -> Value {
     Value::UInt(if byte == 0 { 0 } else { u64::from(byte) + 1900 })
 }
 
 impl TypeKind {
-    /// TINYINT to BIGINT.
+    /// Returns whether the type is TINYINT to BIGINT.
     pub fn is_integer(self) -> bool {
         use TypeKind as K;
         matches!(self, K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt)
@@ -179,13 +179,13 @@ impl TypeKind {
 }
 
 impl ColumnType {
-    /// Bytes of a stored value; None for strings, whose lengths differ.
+    /// Returns the bytes of a stored value, or `None` for strings, whose lengths vary.
     pub fn stored_len(&self) -> Option<usize> {
         len(self)
     }
 
-    /// Bytes of a key part of this type, as MariaDB tells them: strings with their longest characters, those
-    /// of varying length with two bytes for it. `prefix`: so many characters alone.
+    /// Returns the bytes of a key part of this type, as MariaDB reports them: strings count with their widest
+    /// characters, plus two bytes for the length if it varies. `prefix` is the indexed length in characters.
     pub fn key_bytes(&self, prefix: Option<u32>) -> u32 {
         if let Some(len) = len(self) {
             return len as u32;
@@ -196,7 +196,7 @@ impl ColumnType {
         characters.saturating_mul(widest).saturating_add(counted)
     }
 
-    /// Smallest and largest value of an integer type.
+    /// Returns the smallest and the largest value of an integer type.
     pub fn integer_range(&self) -> Option<(i128, i128)> {
         let bits = match self.kind {
             TypeKind::TinyInt => 8,
@@ -209,7 +209,7 @@ impl ColumnType {
         Some(if self.unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) })
     }
 
-    /// The ENUM value of an index; `None` when there is no such member. 0 is the error value.
+    /// Returns the ENUM value of an index, or `None` if there is no such member. Index 0 is the error value.
     pub fn enum_value(&self, index: u16) -> Option<Value> {
         let label = match usize::from(index).checked_sub(1) {
             None => "",
@@ -218,7 +218,7 @@ impl ColumnType {
         Some(Value::Enum { index, label: Str { bytes: label.into(), collation: self.collation } })
     }
 
-    /// The SET value of its bits; `None` when a bit stands for no member.
+    /// Returns the SET value of its bits, or `None` if a bit has no member.
     pub fn set_value(&self, bits: u64) -> Option<Value> {
         if self.members.len() < 64 && bits >> self.members.len() != 0 {
             return None;

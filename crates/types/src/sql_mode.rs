@@ -1,5 +1,5 @@
-//! `sql_mode`: the switches of the language. The bits are MariaDB's: they are in the status variables of
-//! binlog query events.
+//! `sql_mode`: the flags that change the SQL dialect. The bits are MariaDB's: binlog query events contain
+//! them in their status variables.
 
 /// A set of modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ macro_rules! modes {
                 pub const $name: SqlMode = SqlMode(1 << $bit);
             )*
 
-            /// Every mode by name, in the order in which `@@sql_mode` lists them.
+            /// All modes by name, in the order in which `@@sql_mode` lists them.
             pub const NAMES: &'static [(&'static str, SqlMode)] = &[$((stringify!($name), SqlMode::$name),)*];
         }
     };
@@ -58,7 +58,7 @@ modes! {
 }
 
 impl SqlMode {
-    /// No mode at all.
+    /// The empty set.
     pub const NONE: SqlMode = SqlMode(0);
 
     /// MariaDB 10.11's default.
@@ -69,18 +69,18 @@ impl SqlMode {
             | SqlMode::NO_ENGINE_SUBSTITUTION.0,
     );
 
-    /// Whether all modes of `other` are on.
+    /// Returns whether all modes of `other` are on.
     pub fn has(self, other: SqlMode) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether bad values are errors in transactional tables.
+    /// Returns whether bad values are errors in transactional tables.
     pub fn is_strict(self) -> bool {
         self.0 & (SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::STRICT_ALL_TABLES.0) != 0
     }
 
-    /// The modes of a comma separated list, as `SET sql_mode` takes it, composite modes expanded; `Err` holds
-    /// the first unknown name.
+    /// Parses a comma-separated list, as `SET sql_mode` takes it, and expands composite modes. Returns the
+    /// first unknown name as the error.
     pub fn parse(list: &str) -> Result<SqlMode, String> {
         let mut bits = 0;
         for name in list.split(',').map(str::trim).filter(|n| !n.is_empty()) {
@@ -90,7 +90,7 @@ impl SqlMode {
         Ok(SqlMode(bits).expanded())
     }
 
-    /// The same with the modes that composite modes stand for.
+    /// Adds the modes that composite modes imply.
     pub fn expanded(self) -> SqlMode {
         let traditional = SqlMode::STRICT_TRANS_TABLES.0
             | SqlMode::STRICT_ALL_TABLES.0
@@ -128,7 +128,7 @@ impl SqlMode {
         SqlMode(bits)
     }
 
-    /// As `SELECT @@sql_mode` prints it.
+    /// Formats the set as `SELECT @@sql_mode` prints it.
     pub fn text(self) -> String {
         let on = SqlMode::NAMES.iter().filter(|(_, mode)| self.has(*mode)).map(|(name, _)| *name);
         on.collect::<Vec<_>>().join(",")

@@ -1,12 +1,12 @@
-//! Columns of stored rows one row after the other, without a [`Value`] for each.
+//! Access to columns of encoded rows, one row at a time, without a [`Value`] for each.
 //!
 //! # Concepts
-//! [`StoredColumns`] knows where some columns of a table lie in *plain* rows ([`RowLayout::is_plain`]): what
-//! holds for all rows is computed once. Of other rows, which were written before a column was added or are
-//! longer than 64 KiB, the columns are decoded to values.
+//! [`StoredColumns`] knows the positions of some of a table's columns in *plain* rows
+//! ([`RowLayout::is_plain`]). All that is common to these rows is computed once. Rows written before a column
+//! was added, or longer than 64 KiB, are not plain: their columns are decoded to values.
 //!
-//! Texts are given as they lie in the row. Nobody asks whether they are UTF-8: pages have checksums, and
-//! whoever prints, converts or compares such texts takes any bytes.
+//! Texts are returned as the row stores them, without a check that they are valid UTF-8: pages have
+//! checksums, and the code that prints, converts or compares these texts accepts any bytes.
 
 use std::cmp::Ordering;
 
@@ -14,37 +14,37 @@ use crate::row::{HEADER, RowError, RowLayout, Slot, VERSION};
 use crate::scalar::{decode_exact, little_endian};
 use crate::{Collation, Fronts, SqlError, SqlResult, Str, Value};
 
-/// What a plain row holds in a column.
+/// Contents of a column in a plain row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field<'r> {
     Null,
-    /// Of a signed integer column.
+    /// A value of a signed integer column.
     Int(i64),
-    /// Of an unsigned integer column.
+    /// A value of an unsigned integer column.
     UInt(u64),
-    /// Of a string column.
+    /// A value of a string column.
     Text(&'r [u8]),
-    /// The bytes that stand for the value of any other column.
+    /// The encoded value of a column of any other type.
     Other(&'r [u8]),
 }
 
-/// Some columns of a table, as its rows hold them.
+/// A selection of a table's columns, to be read from its rows.
 pub struct StoredColumns<'t> {
     layout: &'t RowLayout,
     places: Vec<Place>,
-    /// What plain rows begin with, in the lower three bytes.
+    /// First three bytes of every plain row, in the lower three bytes.
     head: u32,
-    /// Where their texts begin.
+    /// Offset of the variable part.
     texts: usize,
     has_texts: bool,
-    /// What the client is told of a row that does not decode.
+    /// Makes the client's error for a row that does not decode.
     refuse: &'t dyn Fn(RowError) -> SqlError,
 }
 
-/// Where a column lies in plain rows.
+/// Position of a column in plain rows.
 struct Place {
     column: usize,
-    /// Where the bit lies that says NULL.
+    /// Byte offset of the column's NULL bit.
     null_at: usize,
     null_bit: u8,
     form: Form,
@@ -52,7 +52,7 @@ struct Place {
 
 #[derive(Clone, Copy)]
 enum Form {
-    /// Where the end of the text before lies, if there is one, and where its own.
+    /// Offset of the end of the previous text, if there is one, and of the end of this one.
     Text {
         start_at: Option<usize>,
         end_at: usize,
@@ -75,7 +75,7 @@ enum Form {
 }
 
 impl<'t> StoredColumns<'t> {
-    /// These columns of rows of the layout. `refuse` makes the error of a row that does not decode.
+    /// Selects columns of rows of the layout. `refuse` makes the error for a row that does not decode.
     pub fn new(
         layout: &'t RowLayout,
         columns: impl IntoIterator<Item = usize>,
@@ -115,41 +115,41 @@ impl<'t> StoredColumns<'t> {
         }
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Whether the row's columns lie where those of most rows do.
+    /// Returns whether the row is plain: all its columns are at the positions computed in advance.
     #[inline]
     pub fn is_plain(&self, row: &[u8]) -> bool {
         let Some(head) = row.first_chunk().filter(|_| row.len() >= self.texts) else { return false };
         if u32::from_le_bytes(*head) & 0xff_ffff != self.head {
             return false;
         }
-        // The end of the last text is the row's.
+        // The last text ends at the end of the row.
         let end = if self.has_texts { end_at(row, self.texts - 2) } else { Some(0) };
         end == Some(row.len() - self.texts)
     }
 
-    /// The n-th of the columns of a plain row; None: the row does not decode.
+    /// Returns the n-th column of a plain row, or `None` if the row does not decode.
     #[inline]
     pub fn field<'r>(&self, n: usize, row: &'r [u8]) -> Option<Field<'r>> {
         self.places[n].read(row, self.texts)
     }
 
-    /// All of the columns of a plain row.
+    /// Returns all selected columns of a plain row.
     #[inline]
     pub fn fields<'r>(&self, row: &'r [u8]) -> impl Iterator<Item = Option<Field<'r>>> {
         self.places.iter().map(|place| place.read(row, self.texts))
     }
 
-    /// The n-th of the columns of any row.
+    /// Returns the n-th column of any row.
     pub fn value(&self, n: usize, row: &[u8]) -> SqlResult<Value> {
         self.layout.decode_one(row, self.places[n].column).map_err(self.refuse)
     }
@@ -163,7 +163,7 @@ impl<'t> StoredColumns<'t> {
         })
     }
 
-    /// The value of a field of the n-th column.
+    /// Returns the value of a field of the n-th column.
     pub fn value_of(&self, n: usize, field: Field<'_>) -> SqlResult<Value> {
         let column = self.places[n].column;
         let (ty, ..) = self.layout.column(column).expect("a column of the table");
@@ -176,13 +176,14 @@ impl<'t> StoredColumns<'t> {
         })
     }
 
-    /// The error of a row that does not decode.
+    /// Returns the error for a row that does not decode.
     #[cold]
     pub fn corrupt(&self) -> SqlError {
         (self.refuse)(RowError::Corrupt)
     }
 
-    /// A number that is no larger than that of a row that the n-th column sorts behind this one.
+    /// Returns a number that is less than or equal to the number of any row that sorts after this one by the
+    /// n-th column.
     #[inline]
     pub fn front(&self, n: usize, row: &[u8], fronts: Fronts) -> SqlResult<u64> {
         match self.is_plain(row) {
@@ -195,7 +196,7 @@ impl<'t> StoredColumns<'t> {
     fn front_of_value(&self, n: usize, row: &[u8], fronts: Fronts) -> SqlResult<u64> {
         Ok(match self.value(n, row)? {
             Value::Int(v) => Field::Int(v).front(fronts),
-            // A YEAR is not an integer in the row.
+            // A YEAR is not stored as an integer.
             Value::UInt(v) if self.is_integer(n) => Field::UInt(v).front(fronts),
             Value::Str(text) => Field::Text(&text.bytes).front(fronts),
             _ => 0,
@@ -206,7 +207,7 @@ impl<'t> StoredColumns<'t> {
         matches!(self.places[n].form, Form::Int32 { .. } | Form::Signed { .. } | Form::Unsigned { .. })
     }
 
-    /// Compares the n-th column of two rows as ORDER BY does; NULL comes first.
+    /// Compares the n-th column of two rows as ORDER BY does, NULL first.
     pub fn compare(&self, n: usize, a: &[u8], b: &[u8], collation: Collation) -> SqlResult<Ordering> {
         if self.is_plain(a) && self.is_plain(b) {
             let (x, y) = (self.field(n, a), self.field(n, b));
@@ -223,7 +224,7 @@ impl<'t> StoredColumns<'t> {
         })
     }
 
-    /// The value of a row that is plain or not; of a plain one what its field says, whatever its bytes are.
+    /// Returns the n-th column of any row. A plain row's text is not checked for UTF-8.
     fn plainest(&self, n: usize, row: &[u8]) -> SqlResult<Value> {
         match self.is_plain(row) {
             true => self.value_of(n, self.field(n, row).ok_or_else(|| self.corrupt())?),
@@ -257,18 +258,18 @@ impl Place {
     }
 }
 
-/// The end of a text.
+/// Reads the end of a text, stored at `at`.
 #[inline]
 fn end_at(row: &[u8], at: usize) -> Option<usize> {
     Some(usize::from(u16::from_le_bytes(*row.get(at..)?.first_chunk()?)))
 }
 
 impl Field<'_> {
-    /// A number that is no larger than that of a field behind this one in the order of their column; NULL
-    /// comes first.
+    /// Returns a number that is less than or equal to the number of any field that sorts after this one in
+    /// the column. NULL sorts first.
     #[inline]
     fn front(self, fronts: Fronts) -> u64 {
-        // Half of a number leaves room for NULL below all of them.
+        // Halving the number leaves a value for NULL below all numbers.
         let of_number = |bits: u64| (bits >> 1) + 1;
         match self {
             Field::Null | Field::Other(_) => 0,

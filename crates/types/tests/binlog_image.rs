@@ -1,4 +1,4 @@
-//! Row images against bytes recorded from a real server (golden/binlog_rows.txt).
+//! Row images match the bytes recorded from a MariaDB server (golden/binlog_rows.txt).
 
 use cohort_base::Reader;
 use cohort_types::{
@@ -126,7 +126,7 @@ fn table_map_fields_are_the_recorded_ones() {
     let mut metadata = Vec::new();
     columns.iter().for_each(|c| c.write_metadata(&mut metadata));
     assert_eq!(metadata, recorded("metadata")[0]);
-    // Optional metadata field 1: a bit for every numeric column, set when it is unsigned, highest bit first.
+    // Optional metadata field 1: a bit for each numeric column, set if it is unsigned, highest bit first.
     let signs: Vec<bool> = columns.iter().filter(|c| c.is_numeric()).map(|c| c.unsigned).collect();
     let bytes: Vec<u8> = signs
         .chunks(8)

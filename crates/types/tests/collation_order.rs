@@ -1,4 +1,4 @@
-//! Order of strings under every collation, against a recorded server (golden/order.txt).
+//! The order of strings in every collation matches a recorded server (golden/order.txt).
 
 use std::cmp::Ordering;
 

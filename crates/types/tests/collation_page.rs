@@ -1,11 +1,11 @@
-//! The page of character sets says truly which are there. `UPDATE_GOLDEN=1` writes it anew.
+//! The documentation page of character sets lists those that exist. `UPDATE_GOLDEN=1` rewrites it.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use cohort_types::{Charset, Collation};
 
-/// What MariaDB 10.11 has and is refused here: error 1115 for a character set, 1273 for a collation.
+/// Character sets and collations of MariaDB 10.11 that are rejected with error 1115 or 1273.
 const MISSING: &str = "\
 The character set `tis620`. Of the others the collations of several levels or with rearranged letters: \
 `latin2_czech_cs`, `cp1250_czech_cs`, `latin1_german2_ci`, and under every Unicode set `sinhala_ci`, \

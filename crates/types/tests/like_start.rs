@@ -1,5 +1,5 @@
-//! The keys of all texts that a LIKE pattern matches begin with what the pattern's literal start gives, in
-//! every collation: an index is searched by it.
+//! In every collation, the index keys of all texts that match a LIKE pattern begin with the key of the
+//! pattern's literal prefix, which index searches use.
 
 use cohort_types::{Collation, ColumnType, KeyPart, Str, TypeKind, Value, like_prefix};
 
@@ -32,7 +32,7 @@ fn what_a_pattern_matches_has_a_key_that_begins_as_the_pattern_does() {
         for _ in 0..400 {
             let start = random.text(3);
             let pattern = format!("{start}%");
-            // Another spelling of the start is as good.
+            // Another spelling of the prefix also matches.
             let text = match random.below(3) {
                 0 => start.to_uppercase() + &random.text(2),
                 1 => start.clone() + &random.text(2),

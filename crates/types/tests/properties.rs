@@ -1,5 +1,4 @@
-//! What must hold for all types and values: round trips through rows, keys and row images, and the order of
-//! keys.
+//! Properties of all types and values: round trips through rows, keys and row images, and the order of keys.
 
 use cohort_base::Reader;
 use cohort_types::{
@@ -50,7 +49,7 @@ fn types() -> impl Strategy<Value = ColumnType> {
     ]
 }
 
-/// Anything that can be assigned, with NULL among it.
+/// All values that can be assigned, including NULL.
 fn inputs() -> impl Strategy<Value = Value> {
     prop_oneof![
         1 => Just(Value::Null),
@@ -70,7 +69,7 @@ fn inputs() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A value as the column stores it; bad ones are adjusted.
+/// Returns the value that the column stores. Bad values are adjusted.
 fn stored(ty: &ColumnType, value: Value) -> Value {
     let ctx = StoreContext {
         sql_mode: SqlMode::NONE,
@@ -86,7 +85,7 @@ fn stored(ty: &ColumnType, value: Value) -> Value {
     let stored = ty.store(value, &ctx, &mut warnings).expect("no strict mode");
     let mut again = Vec::new();
     assert_eq!(ty.store(stored.clone(), &ctx, &mut again), Ok(stored.clone()), "{}", ty.sql_text());
-    // The empty ENUM value is stored, but not assigned, without a warning.
+    // Storing the empty ENUM value again is allowed to warn.
     let is_error_value = matches!(stored, Value::Enum { index: 0, .. });
     assert!(again.is_empty() || is_error_value, "{} {stored:?} {again:?}", ty.sql_text());
     stored

@@ -1,14 +1,14 @@
-//! Assignments against answers recorded from a real server (golden/store.tsv).
+//! Assignments match the results recorded from a MariaDB server (golden/store.tsv).
 
 use cohort_types::{
     Charset, Collation, ColumnType, DateTime, Decimal, FixedOffset, Level, SqlMode, StoreContext, Time,
     TimeZone, TypeKind as K, Value, Warning,
 };
 
-/// The day on which the answers were recorded, 2026-11-21.
+/// Date of the recording, 2026-11-21.
 const NOW: i64 = 1_795_219_200_000_000;
 
-/// The type of a column definition, as far as the recorded ones go.
+/// Parses a column definition of the recording.
 fn type_of(text: &str) -> ColumnType {
     let (definition, collation) = match text.split_once(" collate ") {
         Some((definition, name)) => (definition, Collation::by_name(name).expect("known")),
@@ -55,7 +55,7 @@ fn type_of(text: &str) -> ColumnType {
     if unsigned { ty.unsigned() } else { ty }
 }
 
-/// The value of a recorded literal.
+/// Returns the value of a recorded literal.
 fn value_of(kind: &str, input: &str) -> Value {
     let datetime = || DateTime::parse(input.as_bytes(), SqlMode::NONE).value.expect("a datetime");
     match kind {
@@ -76,7 +76,7 @@ fn value_of(kind: &str, input: &str) -> Value {
     }
 }
 
-/// As the recording prints a stored value.
+/// Formats a stored value as the recording does.
 fn printed(ty: &ColumnType, value: &Value) -> String {
     let mut out = Vec::new();
     match value {
@@ -87,19 +87,19 @@ fn printed(ty: &ColumnType, value: &Value) -> String {
         Value::Timestamp(v) => FixedOffset::UTC.to_local(*v).write_text(ty.decimals, &mut out),
         value => ty.write_text(value, &mut out),
     }
-    // The client that recorded escaped these.
+    // The recording client escaped these characters.
     String::from_utf8(out).expect("UTF-8").replace('\0', "\\0").replace('\t', "\\t")
 }
 
-/// Where the server is not followed.
+/// Returns whether this server deliberately differs from the recorded one.
 fn is_exception(definition: &str, kind: &str, input: &str) -> bool {
     let is_bytes = kind == "x" && input.bytes().any(|b| b >= b'8');
     match definition {
-        // Its values carry how many fraction digits they print; ours are text by then.
+        // Its temporal values know how many fraction digits they print; here they are already texts.
         "tinytext" | "blob" | "bit(64)" => kind == "T" || kind == "M",
-        // It stores such bytes as they are, and then shows question marks.
+        // It stores these bytes unchanged and later shows question marks.
         "varchar(5) character set ascii" => is_bytes,
-        // It leaves one of two warnings out.
+        // It omits one of two warnings.
         "timestamp" | "timestamp(2)" => input.len() == 40,
         _ => false,
     }
@@ -140,7 +140,7 @@ fn assignments_end_as_on_the_recorded_server() {
         let level = |w: &Warning| if w.level == Level::Note { "Note" } else { "Warning" };
         got_conditions.splice(0..0, warnings.iter().map(|w| condition(level(w), &w.error)));
         let mut wanted: Vec<&str> = conditions.split('|').filter(|c| !c.is_empty()).collect();
-        // The server repeats some conditions, and goes on for a while after an error.
+        // The server repeats some conditions, and reports further ones after an error.
         wanted.dedup();
         if stored == "ERROR" {
             wanted.truncate(1);

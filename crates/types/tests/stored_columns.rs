@@ -1,4 +1,4 @@
-//! Columns of stored rows are what the rows decode to, and sort as the values do.
+//! Columns read from stored rows equal the decoded values and sort as they do.
 
 use cohort_types::{
     Collation, ColumnType, Date, Decimal, ErrorCode, Field, Fronts, RowError, RowLayout, SqlError,
@@ -23,7 +23,7 @@ fn layout(columns: usize) -> RowLayout {
     RowLayout::new(types().into_iter().take(columns).map(|ty| (ty, Value::Null)))
 }
 
-/// The last row is too long to be plain.
+/// Returns the rows. The last one is too long to be plain.
 fn rows() -> Vec<Vec<Value>> {
     let text = |text: &str, collation| Value::Str(Str { bytes: text.into(), collation });
     let row = |n: i64, word: &str, long: &str| {
@@ -110,7 +110,7 @@ fn rows_that_are_cut_are_refused() {
         assert!(!columns.is_plain(&row[..end]), "{end}");
         assert!(columns.values(&row[..end], &mut Vec::new()).is_err(), "{end}");
     }
-    // Ends of texts that go back.
+    // Decreasing ends of texts.
     let mut row = row.clone();
     let ends = row.len() - "abcdefgh".len() * 2 - "größer".len() - 6;
     row[ends..ends + 2].copy_from_slice(&300_u16.to_le_bytes());

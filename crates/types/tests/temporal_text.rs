@@ -1,8 +1,9 @@
-//! Text and numbers as temporals, against answers recorded from a real server (golden/temporal_text.tsv).
+//! Temporals parsed from text and numbers match the results recorded from a MariaDB server
+//! (golden/temporal_text.tsv).
 
 use cohort_types::{Date, DateTime, Decimal, Issues, Parsed, SqlMode, Time};
 
-/// Warnings as the golden file counts them.
+/// Returns the level of the issues as in the golden file.
 fn graded(issues: Issues) -> String {
     let grade = match issues {
         _ if !issues.is_good() => "Warning:1292",

@@ -6,9 +6,9 @@ use super::ObjectName;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Account {
     CurrentUser,
-    /// CURRENT_ROLE; only where roles may stand.
+    /// CURRENT_ROLE; only where roles are allowed.
     CurrentRole,
-    /// Without a host: a role, where roles may stand and there is one; else the user on host `%`.
+    /// A name without a host: a role if roles are allowed and it exists, else the user on host `%`.
     NameAlone(String),
     Named {
         user: String,
@@ -21,7 +21,7 @@ pub enum Account {
 pub struct CreateRole {
     pub mode: super::CreateMode,
     pub roles: Vec<String>,
-    /// WITH ADMIN: who may grant them; None: who makes them.
+    /// WITH ADMIN: the account that may grant the roles. `None` is the account that creates them.
     pub admin: Option<Account>,
 }
 
@@ -32,7 +32,7 @@ pub struct DropRole {
     pub roles: Vec<String>,
 }
 
-/// How an account proves itself.
+/// Authentication of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authentication {
     /// IDENTIFIED BY 'text'.
@@ -54,7 +54,7 @@ pub struct AuthPlugin {
     pub password: Option<String>,
 }
 
-/// An account with what CREATE USER, ALTER USER or GRANT says about it.
+/// An account and its clauses in CREATE USER, ALTER USER or GRANT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserSpec {
     pub account: Account,
@@ -82,7 +82,7 @@ pub struct AlterUser {
 pub struct AccountOptions {
     /// REQUIRE words in upper case with their text: NONE, SSL, X509, CIPHER, ISSUER, SUBJECT.
     pub require: Vec<(String, Option<String>)>,
-    /// MAX_QUERIES_PER_HOUR and the like, upper case.
+    /// MAX_QUERIES_PER_HOUR and similar, upper case.
     pub limits: Vec<(String, i64)>,
     /// MAX_STATEMENT_TIME, in microseconds.
     pub statement_time_us: Option<u64>,
@@ -110,22 +110,22 @@ pub struct Privilege {
     pub columns: Vec<String>,
 }
 
-/// ON what.
+/// Object of a GRANT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantLevel {
     /// `*.*`.
     Global,
-    /// `db.*` (the name may hold `%` and `_` patterns), or `*` for the current database (None).
+    /// `db.*` (the name may contain `%` and `_` patterns), or `*` for the current database (`None`).
     Database(Option<String>),
     Table(ObjectName),
-    /// PROCEDURE or FUNCTION name; kind upper case.
+    /// PROCEDURE or FUNCTION name. The kind is in upper case.
     Routine {
         kind: String,
         name: ObjectName,
     },
-    /// REVOKE ALL PRIVILEGES, GRANT OPTION FROM ...: no ON.
+    /// REVOKE ALL PRIVILEGES, GRANT OPTION FROM ...: without ON.
     Everywhere,
-    /// GRANT role TO ...: no ON; the privilege's name is the role.
+    /// GRANT role TO ...: without ON. The privilege's name is the role.
     Role,
     /// REVOKE ADMIN OPTION FOR role FROM ...
     RoleAdmin,
@@ -134,7 +134,7 @@ pub enum GrantLevel {
 }
 
 impl GrantLevel {
-    /// Everything that was granted, on whatever object.
+    /// Returns whether it covers all privileges on all objects.
     pub fn is_everywhere(&self) -> bool {
         *self == GrantLevel::Everywhere
     }

@@ -1,4 +1,4 @@
-//! FLUSH, PURGE, table maintenance, statements of replication.
+//! FLUSH, PURGE, table maintenance, replication statements.
 
 use super::{Expr, ObjectName};
 
@@ -10,15 +10,15 @@ pub struct Flush {
     pub targets: Vec<FlushTarget>,
 }
 
-/// What FLUSH flushes.
+/// Object of FLUSH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlushTarget {
-    /// TABLES [list]; empty list: all.
+    /// TABLES [list]. An empty list means all tables.
     Tables {
         names: Vec<ObjectName>,
         lock: FlushLock,
     },
-    /// LOGS: every log.
+    /// LOGS: all logs.
     Logs,
     /// BINARY LOGS [DELETE_DOMAIN_ID = (list)].
     BinaryLogs {
@@ -35,11 +35,11 @@ pub enum FlushTarget {
     Hosts,
     QueryCache,
     UserResources,
-    /// Any other known word, upper case: without effect.
+    /// Any other known word, in upper case. It has no effect.
     Other(String),
 }
 
-/// What FLUSH TABLES adds.
+/// Additional clause of FLUSH TABLES.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushLock {
     None,
@@ -47,22 +47,22 @@ pub enum FlushLock {
     ForExport,
 }
 
-/// What BACKUP STAGE enters, in this order; stages may be left out.
+/// Stage of BACKUP STAGE, in order. Stages may be skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BackupStage {
-    /// Nobody else makes a backup.
+    /// Excludes other backups.
     Start,
-    /// Tables of engines without transactions are at rest: there are none.
+    /// Flushes the tables of engines without transactions, of which there are none.
     Flush,
-    /// No definition changes.
+    /// Blocks changes of definitions.
     BlockDdl,
-    /// Nothing commits.
+    /// Blocks commits.
     BlockCommit,
     End,
 }
 
 impl BackupStage {
-    /// Every stage.
+    /// All stages.
     pub const ALL: [BackupStage; 5] = [
         BackupStage::Start,
         BackupStage::Flush,
@@ -71,7 +71,7 @@ impl BackupStage {
         BackupStage::End,
     ];
 
-    /// As it is written.
+    /// Returns the keyword.
     pub fn name(self) -> &'static str {
         match self {
             BackupStage::Start => "START",
@@ -109,7 +109,7 @@ pub struct TableMaintenance {
     pub options: Vec<String>,
 }
 
-/// Which maintenance.
+/// Kind of table maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaintenanceKind {
     Check,
@@ -123,7 +123,7 @@ pub enum MaintenanceKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeMaster {
     pub connection: Option<String>,
-    /// Names in upper case; a word such as SLAVE_POS is a text literal, and so is a list of numbers: `1,2`.
+    /// Names in upper case. A word such as SLAVE_POS is a text literal; so is a list of numbers, as `1,2`.
     pub options: Vec<(String, Expr)>,
 }
 
@@ -133,7 +133,7 @@ pub struct SlaveControl {
     /// ALL SLAVES.
     pub all: bool,
     pub connection: Option<String>,
-    /// IO_THREAD (neither: both).
+    /// IO_THREAD. If neither is set, both threads are meant.
     pub io_thread: bool,
     /// SQL_THREAD.
     pub sql_thread: bool,
@@ -141,14 +141,14 @@ pub struct SlaveControl {
     pub until: Vec<(String, Expr)>,
 }
 
-/// INSTALL and UNINSTALL of a PLUGIN or of all in a SONAME.
+/// INSTALL or UNINSTALL of a PLUGIN, or of all plugins of a SONAME.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plugin {
     pub installs: bool,
     /// IF NOT EXISTS, IF EXISTS.
     pub if_not: bool,
-    /// None: all in the library.
+    /// Name of the plugin; `None` is all plugins of the library.
     pub name: Option<String>,
-    /// None: that of the plugin, which goes.
+    /// Name of the library; `None` for UNINSTALL PLUGIN, which names only the plugin.
     pub library: Option<String>,
 }

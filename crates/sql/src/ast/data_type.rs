@@ -2,20 +2,20 @@
 
 use cohort_types::TypeKind;
 
-/// A type as written: nothing defaulted, charset names not resolved.
+/// A type as written, without defaults and with unresolved character set names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataType {
     pub kind: DeclaredKind,
-    /// `(n)` or the first of `(m,d)`; for temporal types the fraction digits.
+    /// `(n)` or the first number of `(m,d)`; the fraction digits of temporal types.
     pub length: Option<u64>,
-    /// The second of `(m,d)`.
+    /// The second number of `(m,d)`.
     pub decimals: Option<u64>,
     pub unsigned: bool,
     /// Implies unsigned.
     pub zerofill: bool,
-    /// CHARACTER SET name; ASCII, UNICODE, BYTE, NCHAR and NVARCHAR are lowered to it.
+    /// Name after CHARACTER SET. ASCII, UNICODE, BYTE, NCHAR and NVARCHAR are converted to it.
     pub charset: Option<String>,
-    /// COLLATE name.
+    /// Name after COLLATE.
     pub collation: Option<String>,
     /// `CHAR(n) BINARY`: the binary collation of the character set.
     pub binary: bool,
@@ -23,11 +23,11 @@ pub struct DataType {
     pub members: Vec<String>,
 }
 
-/// The word that names the type, synonyms resolved.
+/// The type's keyword, with synonyms resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeclaredKind {
-    /// A type of columns; BOOL is TinyInt with length 1; TEXT(n) and BLOB(n) keep n for the caller to choose
-    /// the family member by.
+    /// A column type. BOOL is TinyInt with length 1. TEXT(n) and BLOB(n) keep n, from which the caller
+    /// chooses the size of the type.
     Column(TypeKind),
     /// CAST(x AS SIGNED [INTEGER]).
     Signed,
@@ -36,12 +36,12 @@ pub enum DeclaredKind {
 }
 
 impl DataType {
-    /// A type without any attribute.
+    /// Returns a column type without attributes.
     pub fn plain(kind: TypeKind) -> DataType {
         DataType::of(DeclaredKind::Column(kind))
     }
 
-    /// A type without any attribute.
+    /// Returns a type without attributes.
     pub fn of(kind: DeclaredKind) -> DataType {
         DataType {
             kind,

@@ -2,7 +2,7 @@
 
 use super::{DataType, Expr, ObjectName, Query};
 
-/// What CREATE says about an object that may exist.
+/// Behaviour of CREATE if the object exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateMode {
     /// Error if it exists.
@@ -32,7 +32,7 @@ pub struct CreateDatabase {
 /// ALTER DATABASE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlterDatabase {
-    /// None: the current one.
+    /// Name of the database; `None` is the current one.
     pub name: Option<String>,
     pub options: DatabaseOptions,
 }
@@ -50,17 +50,17 @@ pub struct CreateTable {
     pub mode: CreateMode,
     pub temporary: bool,
     pub name: ObjectName,
-    /// LIKE other: then nothing else is filled.
+    /// LIKE other. If set, the fields below are empty.
     pub like: Option<ObjectName>,
     pub columns: Vec<ColumnDef>,
-    /// Keys of both notations, in the order written (`id INT PRIMARY KEY` gives one here).
+    /// Keys declared inline and separately, in the order written (`id INT PRIMARY KEY` is one of them).
     pub keys: Vec<KeyDef>,
     pub foreign_keys: Vec<ForeignKey>,
     pub checks: Vec<Check>,
     pub options: Vec<TableOption>,
     /// AS SELECT.
     pub query: Option<CreateSelect>,
-    /// CREATE SEQUENCE instead: of the rest only the options are filled.
+    /// Set for CREATE SEQUENCE. Then only the options are filled, too.
     pub sequence: Option<super::SequenceOptions>,
 }
 
@@ -71,7 +71,7 @@ pub struct CreateSelect {
     pub query: Box<Query>,
 }
 
-/// What happens to a row whose key exists.
+/// Action for a row whose key exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDuplicate {
     Error,
@@ -84,7 +84,7 @@ pub enum OnDuplicate {
 pub struct ColumnDef {
     pub name: String,
     pub data_type: DataType,
-    /// NULL or NOT NULL; None when not written.
+    /// NULL or NOT NULL; `None` if not written.
     pub nullable: Option<bool>,
     pub default: Option<ColumnDefault>,
     /// ON UPDATE CURRENT_TIMESTAMP(n): fraction digits n.
@@ -104,7 +104,7 @@ pub enum ColumnDefault {
     Literal(Expr),
     /// CURRENT_TIMESTAMP(n), NOW(n), LOCALTIME...: fraction digits n.
     CurrentTimestamp(u8),
-    /// Anything else; `text` as typed.
+    /// Any other expression. `text` is its source.
     Expr { expr: Expr, text: String },
 }
 
@@ -131,12 +131,12 @@ pub enum KeyKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyDef {
     pub kind: KeyKind,
-    /// The key's name, else the constraint's, else None (the server names it).
+    /// Name of the key, or of the constraint. If `None`, the server chooses one.
     pub name: Option<String>,
     pub if_not_exists: bool,
     pub parts: Vec<KeyPart>,
     pub options: KeyOptions,
-    /// Not written: a foreign key wants it, unless another key can take its place.
+    /// True if the key was added for a foreign key. Another key may replace it.
     pub generated: bool,
 }
 
@@ -144,7 +144,7 @@ pub struct KeyDef {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPart {
     pub column: String,
-    /// Prefix length, in characters (bytes of binary types).
+    /// Prefix length, in characters (bytes for binary types).
     pub length: Option<u32>,
     pub descending: bool,
 }
@@ -163,7 +163,7 @@ pub struct KeyOptions {
 /// A foreign key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
-    /// The constraint's name, else the key's.
+    /// Name of the constraint, or of the key.
     pub name: Option<String>,
     pub if_not_exists: bool,
     pub columns: Vec<String>,
@@ -173,7 +173,7 @@ pub struct ForeignKey {
     pub on_update: ReferenceAction,
 }
 
-/// What a foreign key does.
+/// Referential action of a foreign key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceAction {
     /// Not written: RESTRICT.
@@ -200,19 +200,19 @@ pub struct Check {
 pub enum TableOption {
     Engine(String),
     AutoIncrement(u64),
-    /// [DEFAULT] CHARACTER SET; None for DEFAULT.
+    /// [DEFAULT] CHARACTER SET; `None` is DEFAULT.
     Charset(Option<String>),
     Collate(String),
     Comment(String),
     /// Upper case: DEFAULT, DYNAMIC, COMPACT, ...
     RowFormat(String),
-    /// An option of the engine: name and value as written; no value: DEFAULT.
+    /// Engine-specific option: name and value as written. The value is `None` for DEFAULT.
     OfEngine {
         name: String,
         value: Option<String>,
     },
-    /// Any other known option, name in upper case (STATS_PERSISTENT, KEY_BLOCK_SIZE, MAX_ROWS, ...), value as
-    /// text. SHOW CREATE TABLE prints some of them; none changes behaviour.
+    /// Any other known option, with its name in upper case (STATS_PERSISTENT, KEY_BLOCK_SIZE, MAX_ROWS, ...)
+    /// and its value as text. SHOW CREATE TABLE prints some of them; none changes the behaviour.
     Other {
         name: String,
         value: String,
@@ -225,9 +225,9 @@ pub struct DropTable {
     pub temporary: bool,
     pub if_exists: bool,
     pub names: Vec<ObjectName>,
-    /// DROP VIEW instead.
+    /// DROP VIEW.
     pub view: bool,
-    /// DROP SEQUENCE instead.
+    /// DROP SEQUENCE.
     pub sequence: bool,
 }
 
@@ -273,10 +273,10 @@ pub struct AlterTable {
     pub alter: AlterOptions,
 }
 
-/// Where a column goes.
+/// Position of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnPosition {
-    /// Not written: last for ADD, unmoved for MODIFY and CHANGE.
+    /// Not written: last for ADD, unchanged for MODIFY and CHANGE.
     Unspecified,
     First,
     After(String),
@@ -285,7 +285,7 @@ pub enum ColumnPosition {
 /// One action of ALTER TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AlterAction {
-    /// Keys that the column definition carried inline follow as AddKey.
+    /// ADD COLUMN. Keys declared inline with the column follow as AddKey.
     AddColumn {
         if_not_exists: bool,
         column: ColumnDef,
@@ -311,7 +311,7 @@ pub enum AlterAction {
         old_name: String,
         new_name: String,
     },
-    /// ALTER COLUMN c SET DEFAULT x, or DROP DEFAULT (None).
+    /// ALTER COLUMN c SET DEFAULT x, or DROP DEFAULT (`None`).
     SetDefault {
         if_exists: bool,
         column: String,
@@ -357,6 +357,6 @@ pub enum AlterAction {
     DisableKeys,
     /// FORCE: rebuild.
     Force,
-    /// ORDER BY: accepted.
+    /// ORDER BY: accepted without effect.
     OrderBy(Vec<String>),
 }

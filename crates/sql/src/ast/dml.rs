@@ -11,19 +11,19 @@ pub struct Insert {
     pub table: ObjectName,
     /// PARTITION (p, ...).
     pub partitions: Vec<String>,
-    /// As written; empty: all columns in the table's order. The SET form fills it.
+    /// Columns as written, also from the SET form. Empty means all columns in table order.
     pub columns: Vec<String>,
     pub source: InsertSource,
     /// ON DUPLICATE KEY UPDATE.
     pub on_duplicate: Vec<Assignment>,
-    /// RETURNING; empty without.
+    /// RETURNING; empty if absent.
     pub returning: Vec<SelectItem>,
 }
 
-/// Where the rows come from.
+/// Source of the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InsertSource {
-    /// VALUES (..), (..), or SET a = 1. An empty row `()` is all defaults; a value may be
+    /// VALUES (..), (..), or SET a = 1. An empty row `()` has all defaults. A value may be
     /// `Expr::Default(None)`.
     Values(Vec<Vec<Expr>>),
     Query(Box<Query>),
@@ -40,7 +40,7 @@ pub struct Assignment {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
     pub ignore: bool,
-    /// One table, or a join (then without ORDER BY and LIMIT mostly).
+    /// One table, or a join (which usually has no ORDER BY and LIMIT).
     pub tables: TableRef,
     pub assignments: Vec<Assignment>,
     pub filter: Option<Expr>,
@@ -54,18 +54,18 @@ pub struct Delete {
     pub ignore: bool,
     /// DELETE QUICK: accepted, without effect.
     pub quick: bool,
-    /// Multi-table form: the tables (or aliases) whose rows go. Empty: the one table of `from`.
+    /// Multi-table form: the tables (or aliases) to delete from. Empty for the only table of `from`.
     pub targets: Vec<ObjectName>,
     pub from: TableRef,
     pub filter: Option<Expr>,
     pub order_by: Vec<OrderItem>,
     pub limit: Option<Limit>,
-    /// RETURNING; empty without.
+    /// RETURNING; empty if absent.
     pub returning: Vec<SelectItem>,
 }
 
 impl Update {
-    /// Whether it changes one table and asks no subquery.
+    /// Returns whether it changes one table and has no subquery.
     pub fn is_simple(&self) -> bool {
         let values = self.assignments.iter().map(|assignment| &assignment.value);
         let order = self.order_by.iter().map(|item| &item.expr);
@@ -75,7 +75,7 @@ impl Update {
 }
 
 impl Delete {
-    /// Whether it changes one table, which FROM names, and asks no subquery.
+    /// Returns whether it changes one table, named in FROM, and has no subquery.
     pub fn is_simple(&self) -> bool {
         let order = self.order_by.iter().map(|item| &item.expr);
         matches!(self.from, TableRef::Table(_))

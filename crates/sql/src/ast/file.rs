@@ -2,16 +2,16 @@
 
 use super::{Assignment, ObjectName, OnDuplicate, Query};
 
-/// How rows stand in a text file: FIELDS and LINES, in bytes.
+/// Format of rows in a text file: FIELDS and LINES, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFormat {
     /// FIELDS TERMINATED BY.
     pub field_end: Vec<u8>,
-    /// ENCLOSED BY; empty for nothing.
+    /// ENCLOSED BY; empty if absent.
     pub enclosed: Vec<u8>,
     /// OPTIONALLY ENCLOSED BY: strings only.
     pub optionally: bool,
-    /// ESCAPED BY; empty for nothing.
+    /// ESCAPED BY; empty if absent.
     pub escaped: Vec<u8>,
     /// LINES STARTING BY.
     pub line_start: Vec<u8>,
@@ -32,7 +32,7 @@ impl Default for FileFormat {
     }
 }
 
-/// Where SELECT ... INTO writes.
+/// Destination of SELECT ... INTO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IntoFile {
     Outfile {
@@ -40,14 +40,14 @@ pub enum IntoFile {
         charset: Option<String>,
         format: FileFormat,
     },
-    /// One row, its values one behind the other.
+    /// One row, its values concatenated.
     Dumpfile {
         path: String,
     },
 }
 
 impl IntoFile {
-    /// The file's name as written.
+    /// Returns the file's name as written.
     pub fn path(&self) -> &str {
         match self {
             IntoFile::Outfile { path, .. } | IntoFile::Dumpfile { path } => path,
@@ -55,19 +55,19 @@ impl IntoFile {
     }
 }
 
-/// A query whose rows go into a file of the server.
+/// A query whose rows are written to a file on the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryIntoFile {
     pub query: Query,
     pub file: IntoFile,
-    /// INTO stands behind FROM, where MariaDB does not want it any more.
+    /// True if INTO is after FROM, a position that MariaDB deprecates.
     pub is_late: bool,
 }
 
 /// LOAD DATA. LOW_PRIORITY and CONCURRENT are accepted without effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadData {
-    /// The file is the client's.
+    /// LOCAL: the file is on the client.
     pub local: bool,
     pub path: String,
     pub on_duplicate: OnDuplicate,
@@ -77,13 +77,13 @@ pub struct LoadData {
     pub format: FileFormat,
     /// IGNORE n LINES.
     pub skipped: u64,
-    /// Where the fields go; empty: the table's columns.
+    /// Destinations of the fields. Empty means the table's columns.
     pub targets: Vec<LoadTarget>,
     /// SET.
     pub assignments: Vec<Assignment>,
 }
 
-/// Where a field of LOAD DATA goes.
+/// Destination of a field of LOAD DATA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadTarget {
     Column(super::ColumnRef),

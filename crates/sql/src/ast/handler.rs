@@ -5,12 +5,12 @@ use super::{Expr, Limit, ObjectName};
 /// HANDLER name OPEN, READ or CLOSE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handler {
-    /// A table for OPEN, else what it was opened as.
+    /// Name of the table for OPEN, else the name under which it was opened.
     pub name: ObjectName,
     pub action: HandlerAction,
 }
 
-/// What is to be done.
+/// Action of a HANDLER statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HandlerAction {
     Open { alias: Option<String> },
@@ -18,28 +18,28 @@ pub enum HandlerAction {
     Close,
 }
 
-/// READ.
+/// HANDLER READ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HandlerRead {
-    /// None: the rows as they lie.
+    /// Name of the index; `None` reads the rows in storage order.
     pub index: Option<String>,
     pub to: HandlerTo,
     pub filter: Option<Expr>,
     pub limit: Option<Limit>,
 }
 
-/// Which rows.
+/// Rows of a HANDLER READ.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HandlerTo {
     First,
     Next,
     Prev,
     Last,
-    /// Those whose first key columns compare with these values.
+    /// Rows whose first key columns compare with these values.
     Key(KeyComparison, Vec<Expr>),
 }
 
-/// How keys are found.
+/// Comparison of a HANDLER READ by key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyComparison {
     Equal,

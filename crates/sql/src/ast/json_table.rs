@@ -7,12 +7,12 @@ use super::{DataType, Expr};
 pub struct JsonTable {
     pub document: Expr,
     pub path: String,
-    /// At least one.
+    /// The columns, at least one.
     pub columns: Vec<JsonColumn>,
     pub alias: String,
 }
 
-/// What stands in COLUMNS.
+/// An element of COLUMNS.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonColumn {
     /// `name FOR ORDINALITY`.
@@ -31,7 +31,7 @@ pub enum JsonColumn {
     Nested { path: String, columns: Vec<JsonColumn> },
 }
 
-/// What becomes of a column without a value of its own.
+/// Action for a column without a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonResponse {
     Null,
@@ -41,7 +41,7 @@ pub enum JsonResponse {
 }
 
 impl JsonTable {
-    /// Calls `see` for each expression: the document and the defaults.
+    /// Calls `see` with each expression: the document and the defaults.
     pub fn each_expr_mut<'t>(&'t mut self, see: &mut dyn FnMut(&'t mut Expr)) {
         see(&mut self.document);
         let mut open: Vec<&mut JsonColumn> = self.columns.iter_mut().collect();

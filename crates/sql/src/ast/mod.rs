@@ -1,20 +1,25 @@
-//! What a statement says, as plain data. Names are not resolved and nothing is checked against the catalog.
+//! Syntax trees of statements, as plain data. Names are not resolved, and nothing is checked against the
+//! catalog.
 //!
 //! | module | statements |
 //! |---|---|
 //! | `expr` | expressions and literals |
 //! | `query` | SELECT, UNION, VALUES, WITH; tables and joins |
+//! | `json_table` | JSON_TABLE in FROM |
 //! | `dml` | INSERT, REPLACE, UPDATE, DELETE |
 //! | `file` | SELECT ... INTO OUTFILE, LOAD DATA |
 //! | `handler` | HANDLER |
 //! | `ddl` | databases, tables, indexes |
 //! | `data_type` | declared types of columns and casts |
 //! | `sequence` | sequences |
-//! | `session` | transactions, SET, PREPARE, LOCK TABLES, XA |
-//! | `admin` | FLUSH, KILL, table maintenance, replication statements |
+//! | `view` | views |
+//! | `session` | transactions, SET, PREPARE, LOCK TABLES, XA, KILL |
+//! | `admin` | FLUSH, PURGE, table maintenance, replication statements |
 //! | `show` | SHOW, DESCRIBE, EXPLAIN |
 //! | `account` | users, grants |
-//! | `walk` | the columns that an expression names |
+//! | `walk` | traversal of expressions |
+//! | `rename` | traversal of a query that can change its names |
+//! | `windows` | expansion of named windows |
 //!
 //! Identifiers are kept as typed (quotes removed). Function names are lower case. Names of system variables
 //! are lower case.
@@ -56,9 +61,9 @@ pub use view::*;
 /// `name` or `db.name`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectName {
-    /// The database, when it was written.
+    /// The database, if written.
     pub db: Option<String>,
-    /// Table (or routine) name.
+    /// Name of the table or routine.
     pub name: String,
 }
 
@@ -101,14 +106,14 @@ pub enum Statement {
     UnlockTables,
     Xa(Xa),
 
-    /// SET of anything, in the order written.
+    /// SET with all kinds of items, in the order written.
     Set(Vec<SetItem>),
     /// SET STATEMENT var = value, ... FOR statement.
     SetStatement {
         items: Vec<SetItem>,
         statement: Box<Statement>,
     },
-    /// A statement with WAIT n or NOWAIT: how long it waits for locks, in place of the session's timeouts.
+    /// A statement with WAIT n or NOWAIT, which replaces the session's lock timeouts.
     WithLockWait {
         seconds: u64,
         statement: Box<Statement>,
@@ -143,7 +148,7 @@ pub enum Statement {
     Help(String),
 
     Flush(Flush),
-    /// `to`: the number of the first binary log file.
+    /// `to` is the number of the first binary log file.
     ResetMaster {
         to: Option<u64>,
     },

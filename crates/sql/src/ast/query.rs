@@ -2,21 +2,21 @@
 
 use super::{Expr, JsonTable, ObjectName, WindowSpec};
 
-/// A query with all that stands around its SELECTs.
+/// A query with all clauses around its SELECTs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     pub with: Option<With>,
     pub body: QueryBody,
     pub order_by: Vec<OrderItem>,
     pub limit: Option<Limit>,
-    /// FOR UPDATE and the like.
+    /// FOR UPDATE and similar.
     pub locking: Option<Locking>,
-    /// INTO @a, @b; empty without. INTO OUTFILE is refused.
+    /// INTO @a, @b; empty if absent. INTO OUTFILE is rejected.
     pub into: Vec<String>,
 }
 
 impl Query {
-    /// A query with nothing around its body.
+    /// Makes a query that has only a body.
     pub fn of(body: QueryBody) -> Query {
         Query { with: None, body, order_by: Vec::new(), limit: None, locking: None, into: Vec::new() }
     }
@@ -35,19 +35,19 @@ pub struct CommonTable {
     pub name: String,
     pub columns: Vec<String>,
     pub query: Box<Query>,
-    /// CYCLE .. RESTRICT: the columns whose values make rows distinct.
+    /// CYCLE .. RESTRICT: the columns whose values identify rows.
     pub cycle: Vec<String>,
 }
 
-/// What yields the rows.
+/// Source of a query's rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueryBody {
     Select(Box<Select>),
-    /// `first op a op b ...`, from left to right whatever the operators: what binds tighter on the right is
-    /// an operand of its own.
+    /// `first op a op b ...`, evaluated from left to right. An operation of higher precedence on the right is
+    /// a nested operand.
     SetOperation {
         first: Box<QueryBody>,
-        /// At least one.
+        /// At least one operand.
         rest: Vec<SetOperand>,
     },
     /// VALUES (..), (..).
@@ -56,16 +56,16 @@ pub enum QueryBody {
     Nested(Box<Query>),
 }
 
-/// What stands behind a set operator.
+/// A set operator and its right operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetOperand {
     pub op: SetOperator,
-    /// ALL stands before it.
+    /// True for ALL.
     pub all: bool,
     pub body: QueryBody,
 }
 
-/// UNION, EXCEPT, INTERSECT (INTERSECT binds tighter, but under ORACLE).
+/// UNION, EXCEPT, INTERSECT. INTERSECT has higher precedence, except under ORACLE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetOperator {
     Union,
@@ -74,7 +74,7 @@ pub enum SetOperator {
 }
 
 impl SetOperator {
-    /// Every operator.
+    /// All operators.
     pub const ALL: [SetOperator; 3] = [SetOperator::Union, SetOperator::Except, SetOperator::Intersect];
 }
 
@@ -83,7 +83,7 @@ impl SetOperator {
 pub struct Select {
     pub options: SelectOptions,
     pub items: Vec<SelectItem>,
-    /// None without FROM and for FROM DUAL. Comma is a Cross join.
+    /// `None` without FROM and for FROM DUAL. A comma is a cross join.
     pub from: Option<TableRef>,
     pub filter: Option<Expr>,
     pub group_by: Vec<OrderItem>,
@@ -91,12 +91,12 @@ pub struct Select {
     pub having: Option<Expr>,
     /// WINDOW name AS (...), ...
     pub windows: Vec<(String, WindowSpec)>,
-    /// It stands in parentheses that mean nothing; views show them.
+    /// True if it is in redundant parentheses, which view definitions show.
     pub in_parens: bool,
 }
 
 impl Select {
-    /// A SELECT of these and nothing else.
+    /// Makes a SELECT that has only these items.
     pub fn of(items: Vec<SelectItem>) -> Select {
         Select {
             options: SelectOptions::default(),
@@ -112,7 +112,7 @@ impl Select {
     }
 }
 
-/// Words after SELECT.
+/// Keywords after SELECT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelectOptions {
     pub distinct: bool,
@@ -134,8 +134,8 @@ pub enum SelectItem {
     Expr {
         expr: Expr,
         alias: Option<String>,
-        /// The column's name when there is no alias and the expression is no plain column: the source text as
-        /// typed (of a string literal: its content).
+        /// Name of the column if it has no alias and is not a plain column: the source text (for a string
+        /// literal, its contents).
         text: String,
     },
 }
@@ -169,11 +169,11 @@ pub struct TableFactor {
 pub struct IndexHint {
     pub kind: IndexHintKind,
     pub scope: IndexHintScope,
-    /// Empty only for USE INDEX (): use none. The primary key is PRIMARY.
+    /// Names of indexes. Empty only for USE INDEX (), which uses none. The primary key is PRIMARY.
     pub names: Vec<String>,
 }
 
-/// What an index hint asks.
+/// Action of an index hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexHintKind {
     Use,
@@ -190,7 +190,7 @@ pub enum IndexHintScope {
     GroupBy,
 }
 
-/// Two tables joined.
+/// A join of two tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Join {
     pub kind: JoinKind,
@@ -221,19 +221,19 @@ pub enum JoinCondition {
     Natural,
 }
 
-/// An item of ORDER BY or GROUP BY. A bare integer literal is a column number.
+/// An item of ORDER BY or GROUP BY. An integer literal is a column number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderItem {
     pub expr: Expr,
     pub descending: bool,
 }
 
-/// LIMIT in any notation; the expressions are unsigned literals or parameters.
+/// LIMIT in any notation. The expressions are unsigned literals or parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     pub count: Expr,
     pub offset: Option<Expr>,
-    /// FETCH .. WITH TIES: rows that are equal to the last one in the order come, too.
+    /// FETCH .. WITH TIES: rows that sort equal to the last one are included.
     pub with_ties: bool,
 }
 
@@ -251,10 +251,10 @@ pub enum LockStrength {
     Update,
 }
 
-/// What a locking read does on a locked row.
+/// Behaviour of a locking read at a locked row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockWait {
-    /// As the session's lock wait timeout says.
+    /// Wait for the session's lock wait timeout.
     Default,
     NoWait,
     /// WAIT n, seconds.

@@ -1,40 +1,41 @@
-//! A walk over a query that may change what it names.
+//! Traversal of a query that can change its names.
 
 use super::{ColumnRef, DataType, Expr, Join, Query, QueryBody, Select, SequenceCall, TableFactor, TableRef};
 
-/// Changes the names of a query.
+/// A visitor that can change the names of a query.
 pub trait Rename {
     fn column(&mut self, _column: &mut ColumnRef) {}
 
     fn table(&mut self, _table: &mut TableFactor) {}
 
-    /// Called when the names inside of the join's condition were seen.
+    /// Called after the names in the join's condition were visited.
     fn join(&mut self, _join: &mut Join) {}
 
-    /// Called when all names of the SELECT were seen; `is_operand`: it is part of an expression.
+    /// Called after all names of the SELECT were visited. `is_operand` is whether it is part of an
+    /// expression.
     fn select(&mut self, _select: &mut Select, _is_operand: bool) {}
 
-    /// Called when all names of the query were seen, those of its ORDER BY included.
+    /// Called after all names of the query were visited, including those of its ORDER BY.
     fn query(&mut self, _query: &mut Query) {}
 
-    /// The type of a CAST.
+    /// Called for the type of a CAST.
     fn cast(&mut self, _to: &mut DataType) {}
 
-    /// A sequence in an expression.
+    /// Called for a sequence in an expression.
     fn sequence(&mut self, _call: &mut SequenceCall) {}
 
-    /// Called when the names inside of a JSON_TABLE were seen.
+    /// Called after the names in a JSON_TABLE were visited.
     fn json_table(&mut self) {}
 
-    /// A variable or a placeholder.
+    /// Called for a variable or a placeholder.
     fn variable(&mut self) {}
 
-    /// A function.
+    /// Called for a function.
     fn function(&mut self, _name: &mut String) {}
 }
 
 impl Query {
-    /// Shows all names of the query to `by`, those of subqueries included.
+    /// Visits all names of the query with `by`, including those of subqueries.
     pub fn rename(&mut self, by: &mut dyn Rename) {
         self.rename_as(by, false);
     }

@@ -2,7 +2,7 @@
 
 use super::{Expr, ObjectName};
 
-/// What a sequence is asked for.
+/// Operation on a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceOperation {
     /// NEXT VALUE FOR, NEXTVAL().
@@ -14,7 +14,7 @@ pub enum SequenceOperation {
 }
 
 impl SequenceOperation {
-    /// The function.
+    /// Returns the name of the function.
     pub fn name(self) -> &'static str {
         match self {
             SequenceOperation::Next => "nextval",
@@ -24,16 +24,16 @@ impl SequenceOperation {
     }
 }
 
-/// A sequence in an expression.
+/// A sequence operation in an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SequenceCall {
     pub operation: SequenceOperation,
     pub name: ObjectName,
-    /// Of SETVAL: the value, whether it is used, the round.
+    /// Arguments of SETVAL: the value, whether it is used, the round.
     pub args: Vec<Expr>,
 }
 
-/// What CREATE and ALTER SEQUENCE say. NO MINVALUE and NO MAXVALUE are `Some(None)`.
+/// Options of CREATE and ALTER SEQUENCE. NO MINVALUE and NO MAXVALUE are `Some(None)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceOptions {
     pub start: Option<i64>,

@@ -16,7 +16,7 @@ pub struct Begin {
     pub consistent_snapshot: bool,
 }
 
-/// How COMMIT or ROLLBACK goes on; None: as `completion_type` says.
+/// Behaviour after COMMIT or ROLLBACK. `None` uses `completion_type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
     /// AND [NO] CHAIN.
@@ -57,33 +57,33 @@ pub enum SetItem {
         name: String,
         value: Expr,
     },
-    /// Name in lower case; a dot in it is kept (`cache.key_buffer_size`).
+    /// A system variable. The name is in lower case and may contain a dot (`cache.key_buffer_size`).
     Variable {
         scope: VariableScope,
         name: String,
         value: SetValue,
     },
-    /// SET NAMES charset [COLLATE c]; charset None is DEFAULT.
+    /// SET NAMES charset [COLLATE c]. Charset `None` is DEFAULT.
     Names {
         charset: Option<String>,
         collation: Option<String>,
     },
-    /// SET CHARACTER SET name; None is DEFAULT.
+    /// SET CHARACTER SET name. `None` is DEFAULT.
     CharacterSet(Option<String>),
-    /// SET PASSWORD [FOR account] = ...; None: the session's own account.
+    /// `SET PASSWORD [FOR account] = ...`. Account `None` is the session's own account.
     Password {
         account: Option<Account>,
         password: PasswordValue,
     },
-    /// SET [scope] TRANSACTION ...; Unspecified scope: the next transaction only.
+    /// `SET [scope] TRANSACTION ...`. An unspecified scope sets the next transaction only.
     Transaction {
         scope: VariableScope,
         isolation: Option<IsolationLevel>,
         access: Option<AccessMode>,
     },
-    /// SET ROLE name; None is NONE.
+    /// SET ROLE name. `None` is NONE.
     Role(Option<String>),
-    /// SET DEFAULT ROLE name [FOR account]; None is NONE.
+    /// SET DEFAULT ROLE name [FOR account]. `None` is NONE.
     DefaultRole {
         role: Option<String>,
         account: Option<super::Account>,
@@ -100,16 +100,16 @@ pub enum SetValue {
     Expr(Expr),
 }
 
-/// The new password.
+/// New password of SET PASSWORD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PasswordValue {
-    /// PASSWORD('text') or OLD_PASSWORD: to be hashed.
+    /// PASSWORD('text') or OLD_PASSWORD('text'): the text will be hashed.
     Plain(String),
-    /// 'hash': as it is.
+    /// 'hash': stored unchanged.
     Hash(String),
 }
 
-/// Where PREPARE takes the text from.
+/// Source of the text of PREPARE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PrepareSource {
     Text(Vec<u8>),
@@ -120,40 +120,40 @@ pub enum PrepareSource {
 /// GET DIAGNOSTICS into user variables.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GetDiagnostics {
-    /// Of the statement before.
+    /// Information about the previous statement.
     Statement(Vec<(String, StatementInfo)>),
-    /// Of one of its conditions.
+    /// Information about one of its conditions.
     Condition { number: Expr, items: Vec<(String, ConditionInfo)> },
 }
 
-/// What GET DIAGNOSTICS tells of a statement.
+/// Statement information of GET DIAGNOSTICS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementInfo {
     Number,
     RowCount,
 }
 
-/// What GET DIAGNOSTICS tells of a condition.
+/// Condition information of GET DIAGNOSTICS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionInfo {
     Errno,
     Sqlstate,
     MessageText,
-    /// The row of the statement that it is about; 0: about none.
+    /// Number of the statement's row that caused the condition, 0 if none did.
     RowNumber,
-    /// What only SIGNAL fills: names of a class, a table, a constraint.
+    /// Names of a class, a table or a constraint, which only SIGNAL sets.
     Named,
 }
 
 /// KILL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kill {
-    /// SOFT when false.
+    /// True for a hard kill, false for SOFT.
     pub hard: bool,
     pub target: KillTarget,
 }
 
-/// What KILL kills.
+/// Target of KILL.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KillTarget {
     Connection(Expr),
@@ -172,7 +172,7 @@ pub enum KillTarget {
 pub struct XaId {
     pub gtrid: Vec<u8>,
     pub bqual: Vec<u8>,
-    /// 1 when not written.
+    /// 1 if not written.
     pub format_id: u32,
 }
 
@@ -202,7 +202,7 @@ pub enum Xa {
     },
 }
 
-/// What EXECUTE .. USING gives for a `?`.
+/// A value of EXECUTE .. USING for a `?`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Using {
     Expr(Expr),

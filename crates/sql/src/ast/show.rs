@@ -9,7 +9,7 @@ pub enum ShowFilter {
     Where(Expr),
 }
 
-/// How EXPLAIN answers.
+/// Output format of EXPLAIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExplainFormat {
     Traditional,
@@ -22,7 +22,7 @@ pub enum ExplainFormat {
 }
 
 impl ExplainFormat {
-    /// The statement is run.
+    /// Returns whether the statement is executed.
     pub fn runs(self) -> bool {
         matches!(self, ExplainFormat::Analyze | ExplainFormat::AnalyzeJson)
     }
@@ -64,8 +64,8 @@ pub enum Show {
     CreateSequence(ObjectName),
     CreateView(ObjectName),
     CreateUser(Option<Account>),
-    /// SHOW CREATE {PROCEDURE | FUNCTION | TRIGGER | EVENT | SEQUENCE | PACKAGE [BODY]} name; kind upper
-    /// case.
+    /// SHOW CREATE {PROCEDURE | FUNCTION | TRIGGER | EVENT | SEQUENCE | PACKAGE [BODY]} name. The kind is in
+    /// upper case.
     CreateOther {
         kind: String,
         name: ObjectName,
@@ -82,7 +82,7 @@ pub enum Show {
         full: bool,
     },
     Engines,
-    /// SHOW ENGINE name {STATUS | MUTEX | LOGS}; what upper case.
+    /// SHOW ENGINE name {STATUS | MUTEX | LOGS}. `what` is in upper case.
     Engine {
         name: String,
         what: String,
@@ -110,7 +110,7 @@ pub enum Show {
     /// SHOW MASTER STATUS, SHOW BINLOG STATUS.
     MasterStatus,
     SlaveHosts,
-    /// SHOW EXPLAIN FOR, EXPLAIN FOR CONNECTION: of what another connection runs.
+    /// SHOW EXPLAIN FOR, EXPLAIN FOR CONNECTION: the plan of another connection's statement.
     Explain {
         format: ExplainFormat,
         connection: Expr,
@@ -119,7 +119,7 @@ pub enum Show {
         all: bool,
         connection: Option<String>,
     },
-    /// None: the session's own account.
+    /// SHOW GRANTS. `None` is the session's own account.
     Grants(Option<Account>),
     CharacterSet {
         filter: Option<ShowFilter>,
@@ -149,9 +149,9 @@ pub enum Show {
         filter: Option<ShowFilter>,
     },
     Profiles,
-    /// SHOW PROFILE of a statement, or of the last.
+    /// SHOW PROFILE of a statement, or of the last one.
     Profile {
-        /// The measures besides the time, as they are named.
+        /// Names of the measures to show in addition to the time.
         measures: Vec<&'static str>,
         statement: Option<u64>,
         limit: Option<Limit>,

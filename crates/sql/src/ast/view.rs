@@ -6,7 +6,7 @@ use super::{Account, CreateMode, ObjectName, Query};
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateView {
     pub mode: CreateMode,
-    /// ALTER VIEW: the view exists, and what is not said stays.
+    /// ALTER VIEW: the view exists, and attributes that are not given stay unchanged.
     pub alter: bool,
     pub algorithm: Option<ViewAlgorithm>,
     pub definer: Option<Account>,
@@ -14,7 +14,7 @@ pub struct CreateView {
     pub name: ObjectName,
     pub columns: Vec<String>,
     pub query: Box<Query>,
-    /// The query as typed, with the check option.
+    /// Source text of the query, including the check option.
     pub text: String,
     pub check: ViewCheck,
 }
@@ -27,14 +27,14 @@ pub enum ViewAlgorithm {
     TempTable,
 }
 
-/// SQL SECURITY: whose privileges count on what the view reads.
+/// SQL SECURITY: the account whose privileges apply to the tables that the view reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewSecurity {
     Definer,
     Invoker,
 }
 
-/// WITH CHECK OPTION: which rows may be written through the view.
+/// WITH CHECK OPTION: restricts the rows that can be written through the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewCheck {
     None,
@@ -43,7 +43,7 @@ pub enum ViewCheck {
 }
 
 impl ViewAlgorithm {
-    /// As SHOW CREATE VIEW says it.
+    /// Returns the keyword in SHOW CREATE VIEW.
     pub fn name(self) -> &'static str {
         match self {
             ViewAlgorithm::Undefined => "UNDEFINED",
@@ -54,7 +54,7 @@ impl ViewAlgorithm {
 }
 
 impl ViewSecurity {
-    /// As SHOW CREATE VIEW says it.
+    /// Returns the keyword in SHOW CREATE VIEW.
     pub fn name(self) -> &'static str {
         match self {
             ViewSecurity::Definer => "DEFINER",
@@ -64,7 +64,7 @@ impl ViewSecurity {
 }
 
 impl ViewCheck {
-    /// As information_schema says it.
+    /// Returns the keyword in information_schema.
     pub fn name(self) -> &'static str {
         match self {
             ViewCheck::None => "NONE",
@@ -73,7 +73,7 @@ impl ViewCheck {
         }
     }
 
-    /// The clause behind the query, with a space before it.
+    /// Returns the clause after the query, with a leading space.
     pub fn clause(self) -> &'static str {
         match self {
             ViewCheck::None => "",

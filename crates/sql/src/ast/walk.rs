@@ -1,9 +1,9 @@
-//! What an expression consists of, and what it names.
+//! Traversal of expressions: operands, columns, subqueries.
 
 use super::{ColumnRef, Expr, Over, Query, WindowBound, WindowSpec};
 
-/// Pushes what `$expr` consists of to `$open` and its subqueries to `$queries`. The walk that reads and the
-/// walk that changes (`mut`) are one text, so that none of them passes by what the other one sees.
+/// Pushes the operands of `$expr` to `$open` and its subqueries to `$queries`. One macro generates the
+/// immutable and the mutable (`mut`) traversal, so that both visit the same operands.
 macro_rules! push_operands {
     ($expr:expr, $open:expr, $queries:expr $(, $mutable:tt)?) => {
         match $expr {
@@ -91,7 +91,7 @@ macro_rules! push_operands {
     };
 }
 
-/// The same for the expressions of a window.
+/// Pushes the expressions of a window to `$open`.
 macro_rules! push_window {
     ($spec:expr, $open:expr $(, $mutable:tt)?) => {{
         let WindowSpec { partition_by, order_by, frame, .. } = $spec;
@@ -110,7 +110,7 @@ macro_rules! push_window {
 }
 
 impl Expr {
-    /// Shows the expression and all that it consists of to `see`; not what is within subqueries.
+    /// Calls `see` with the expression and all its parts, except those in subqueries.
     pub fn each_part(&mut self, see: &mut dyn FnMut(&mut Expr)) {
         let mut open = vec![self];
         while let Some(expr) = open.pop() {
@@ -119,7 +119,7 @@ impl Expr {
         }
     }
 
-    /// Shows every column that the expression names to `see`; none of those within subqueries.
+    /// Calls `see` with every column of the expression, except those in subqueries.
     pub fn each_column(&mut self, see: &mut dyn FnMut(&mut ColumnRef)) {
         self.each_part(&mut |part| {
             if let Expr::Column(column) | Expr::Default(Some(column)) | Expr::Values(column) = part {
@@ -128,7 +128,7 @@ impl Expr {
         });
     }
 
-    /// Whether the expression or one that it consists of is `wanted`; those within subqueries are not asked.
+    /// Returns whether the expression or one of its parts is `wanted`. Subqueries are not searched.
     pub fn has_part(&self, wanted: impl Fn(&Expr) -> bool) -> bool {
         let mut open = vec![self];
         while let Some(expr) = open.pop() {
@@ -140,17 +140,17 @@ impl Expr {
         false
     }
 
-    /// Whether it asks a query.
+    /// Returns whether the expression itself contains a query.
     pub fn is_subquery(&self) -> bool {
         matches!(self, Expr::Subquery(_) | Expr::Exists(_) | Expr::InQuery { .. } | Expr::Quantified { .. })
     }
 
-    /// Whether there is a subquery in it.
+    /// Returns whether the expression or one of its parts is a subquery.
     pub fn has_subquery(&self) -> bool {
         self.has_part(Expr::is_subquery)
     }
 
-    /// Adds what the expression consists of to `open`, and its own subqueries to `queries`.
+    /// Adds the operands of the expression to `open`, and its own subqueries to `queries`.
     pub(super) fn push_operands<'e>(
         &'e mut self,
         open: &mut Vec<&'e mut Expr>,

@@ -1,10 +1,10 @@
-//! Windows without names: each call says the whole of its window, as in the text of a view.
+//! Expansion of named windows: each call gets its complete window, as in view definitions.
 
 use super::{Expr, Over, Query, QueryBody, Rename, Select, SelectItem, WindowSpec};
 
 impl Query {
-    /// Puts what the clause WINDOW says in the place of the names of its windows, and drops the clause. The
-    /// query was bound: every name is known, and no window goes on from itself.
+    /// Replaces the names of windows by their definitions in the WINDOW clause, and removes the clause. The
+    /// query must be bound: every name is known, and no window is based on itself.
     pub fn spell_out_windows(&mut self) {
         self.rename(&mut SpellOut);
     }
@@ -44,7 +44,7 @@ fn spell_out(expr: &mut Expr, named: &[(String, WindowSpec)]) {
     });
 }
 
-/// The window of a name, with those that stand before it.
+/// Returns the window of a name, and the windows before it.
 fn found<'n>(
     name: &str,
     named: &'n [(String, WindowSpec)],

@@ -9,7 +9,7 @@ use crate::ast::{
 };
 use crate::lexer::Kind;
 
-/// Privileges of MariaDB 10.11; the longer before its beginning.
+/// Privileges of MariaDB 10.11. A privilege that is a prefix of another follows it.
 const PRIVILEGES: &[&[&str]] = &[
     &["ALL", "PRIVILEGES"],
     &["ALL"],
@@ -61,28 +61,28 @@ const PRIVILEGES: &[&[&str]] = &[
     &["USAGE"],
 ];
 
-/// As in MariaDB; events and packets count their bytes in one or two bytes.
+/// MariaDB's limit. Events and packets store the length in one or two bytes.
 const USER_CHARS_MAX: usize = 128;
-/// A year, as the variable's bound.
+/// One year, the maximum of the variable.
 const STATEMENT_SECONDS_MAX: f64 = 31_536_000.0;
 const HOST_CHARS_MAX: usize = 255;
 
-/// Error 1470.
+/// Returns error 1470 if the text is too long.
 fn check_length(text: &str, chars_max: usize, what: &str) -> SqlResult<()> {
     if text.chars().count() <= chars_max {
         return Ok(());
     }
-    // MariaDB cuts what it quotes after 70 bytes.
+    // MariaDB truncates the quoted text after 70 bytes.
     let quoted: String = text.chars().take(67).collect();
     let text = format!("String '{quoted}...' is too long for {what} (should be no longer than {chars_max})");
     Err(SqlError::new(ErrorCode::WrongStringLength, text))
 }
 
-/// What may be granted on columns.
+/// Privileges that can be granted on columns.
 const ON_COLUMNS: [&str; 4] = ["SELECT", "INSERT", "UPDATE", "REFERENCES"];
 
 impl Parser<'_> {
-    /// `user[@host]`, CURRENT_USER[()].
+    /// Parses `user[@host]` or CURRENT_USER[()].
     pub(super) fn account(&mut self) -> SqlResult<Account> {
         if self.eat_word("CURRENT_USER") {
             if self.eat(Kind::LeftParen) {
@@ -154,7 +154,7 @@ impl Parser<'_> {
         Ok(plugin)
     }
 
-    /// Behind CREATE [OR REPLACE] USER.
+    /// Parses the part after CREATE [OR REPLACE] USER.
     pub(super) fn create_user(&mut self, or_replace: bool) -> SqlResult<Statement> {
         let mode = self.create_mode(or_replace)?;
         let users = self.list(Self::user_spec)?;
@@ -162,7 +162,7 @@ impl Parser<'_> {
         Ok(Statement::CreateUser(CreateUser { mode, users, options }))
     }
 
-    /// Behind CREATE [OR REPLACE] ROLE.
+    /// Parses the part after CREATE [OR REPLACE] ROLE.
     pub(super) fn create_role(&mut self, or_replace: bool) -> SqlResult<Statement> {
         let mode = self.create_mode(or_replace)?;
         let roles = self.list(Self::role)?;
@@ -173,13 +173,13 @@ impl Parser<'_> {
         Ok(Statement::CreateRole(CreateRole { mode, roles, admin }))
     }
 
-    /// Behind DROP ROLE.
+    /// Parses the part after DROP ROLE.
     pub(super) fn drop_role(&mut self) -> SqlResult<Statement> {
         let if_exists = self.eat_words(&["IF", "EXISTS"]);
         Ok(Statement::DropRole(DropRole { if_exists, roles: self.list(Self::dropped_role)? }))
     }
 
-    /// PUBLIC is a role that cannot go.
+    /// Parses a role to drop. PUBLIC is allowed here: it is a role that cannot be dropped.
     fn dropped_role(&mut self) -> SqlResult<String> {
         match self.role() {
             Err(error) if error == SqlError::invalid_role("PUBLIC") => Ok("PUBLIC".to_owned()),
@@ -187,7 +187,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A role's name; error 1959 for words that mean something else.
+    /// Parses the name of a role. Returns error 1959 for words with another meaning.
     pub(super) fn role(&mut self) -> SqlResult<String> {
         if self.is_any(&["CURRENT_USER", "CURRENT_ROLE"]) {
             return Err(self.error());
@@ -202,7 +202,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind ALTER USER.
+    /// Parses the part after ALTER USER.
     pub(super) fn alter_user(&mut self) -> SqlResult<Statement> {
         let if_exists = self.eat_words(&["IF", "EXISTS"]);
         let users = self.list(Self::user_spec)?;
@@ -237,7 +237,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind PASSWORD EXPIRE. Error 1525 for no days.
+    /// Parses the part after PASSWORD EXPIRE. Returns error 1525 for zero days.
     fn expiry(&mut self) -> SqlResult<PasswordExpiry> {
         Ok(match () {
             () if self.eat_word("NEVER") => PasswordExpiry::Never,
@@ -297,7 +297,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Seconds, perhaps with a fraction.
+    /// Parses a number of seconds with an optional fraction.
     fn statement_time_us(&mut self) -> SqlResult<u64> {
         let token = self.token();
         if !matches!(token.kind, Kind::Integer | Kind::Decimal | Kind::Float) {
@@ -365,7 +365,7 @@ impl Parser<'_> {
             return Ok((privileges, self.grant_level()?));
         }
         if !known {
-            // One role at a time.
+            // Only one role per statement.
             return if privileges.len() == 1 {
                 Ok((privileges, GrantLevel::Role))
             } else {
@@ -380,7 +380,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A privilege, or a role's name (false).
+    /// Parses a privilege (true) or the name of a role (false).
     fn privilege(&mut self) -> SqlResult<(Privilege, bool)> {
         for words in PRIVILEGES {
             if self.eat_words(words) {

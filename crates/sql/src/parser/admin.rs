@@ -1,4 +1,4 @@
-//! FLUSH, RESET, PURGE, BINLOG, table maintenance, statements of replication.
+//! FLUSH, RESET, PURGE, BINLOG, table maintenance, replication statements.
 
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
@@ -35,7 +35,7 @@ impl Parser<'_> {
         }
     }
 
-    /// INSTALL, UNINSTALL.
+    /// Parses INSTALL or UNINSTALL.
     pub(super) fn plugin(&mut self, word: &str) -> SqlResult<Statement> {
         self.advance();
         let installs = word == "INSTALL";
@@ -128,7 +128,7 @@ impl Parser<'_> {
         })
     }
 
-    /// [DELETE_DOMAIN_ID = ([number [, number] ...])].
+    /// Parses [DELETE_DOMAIN_ID = ([number [, number] ...])].
     fn delete_domains(&mut self) -> SqlResult<Option<Vec<u32>>> {
         if !self.eat_word("DELETE_DOMAIN_ID") {
             return Ok(None);
@@ -247,7 +247,7 @@ impl Parser<'_> {
         Ok(Statement::TableMaintenance(TableMaintenance { kind, local, names, options }))
     }
 
-    /// ALL, or COLUMNS (..) INDEXES (..): which statistics are to be kept. None are, so it is only read.
+    /// Skips ALL, or COLUMNS (..) INDEXES (..), which select statistics to store. The server stores none.
     fn persistent_parts(&mut self) -> SqlResult<()> {
         if self.eat_word("ALL") {
             return Ok(());
@@ -276,7 +276,7 @@ impl Parser<'_> {
         Ok(Statement::ChangeMaster(ChangeMaster { connection, options }))
     }
 
-    /// `NAME = value`.
+    /// Parses `NAME = value`.
     fn replication_option(&mut self) -> SqlResult<(String, Expr)> {
         if !self.is_name_at(0)
             && !self.is_any(&[
@@ -301,7 +301,7 @@ impl Parser<'_> {
         Ok((name, self.expr()?))
     }
 
-    /// `(number, ...)` or `()`: the digits, with commas between.
+    /// Parses `(number, ...)` or `()` and returns the numbers separated by commas.
     fn numbers(&mut self) -> SqlResult<String> {
         self.expect(Kind::LeftParen)?;
         let mut numbers = Vec::new();
@@ -319,7 +319,7 @@ impl Parser<'_> {
         Ok(numbers.join(","))
     }
 
-    /// Behind START.
+    /// Parses the part after START.
     pub(super) fn start_slave(&mut self) -> SqlResult<Statement> {
         Ok(Statement::StartSlave(self.slave_control()?))
     }

@@ -43,7 +43,7 @@ impl Parser<'_> {
         Ok(Statement::AlterTable(Box::new(alter)))
     }
 
-    /// WAIT n or NOWAIT: the statement becomes a [`Statement::WithLockWait`].
+    /// Parses WAIT n or NOWAIT. The statement becomes a [`Statement::WithLockWait`].
     pub(super) fn ddl_wait(&mut self) -> SqlResult<()> {
         if self.eat_word("WAIT") {
             self.lock_wait = Some(self.number()?);
@@ -107,7 +107,7 @@ impl Parser<'_> {
             () => {
                 let Some(option) = self.table_option()? else { return Err(self.error()) };
                 actions.push(AlterAction::Option(option));
-                // Options may follow each other without a comma.
+                // Options need no comma between them.
                 while !self.at_end() && self.kind() != Kind::Comma {
                     let Some(option) = self.table_option()? else { return Err(self.error()) };
                     actions.push(AlterAction::Option(option));
@@ -119,7 +119,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// ALGORITHM= or LOCK=, if it is one.
+    /// Parses ALGORITHM= or LOCK=. Returns false if neither follows.
     pub(super) fn alter_option(&mut self, options: &mut AlterOptions) -> SqlResult<bool> {
         let slot = match () {
             () if self.eat_word("ALGORITHM") => &mut options.algorithm,
@@ -205,7 +205,7 @@ impl Parser<'_> {
         Ok(AlterAction::DropColumn { if_exists, name })
     }
 
-    /// ALTER [COLUMN] c SET DEFAULT x | DROP DEFAULT.
+    /// Parses `ALTER [COLUMN] c SET DEFAULT x | DROP DEFAULT` or `ALTER INDEX name [NOT] IGNORED`.
     fn alter_column(&mut self) -> SqlResult<AlterAction> {
         if self.eat_any(&["INDEX", "KEY"]) {
             let if_exists = self.eat_words(&["IF", "EXISTS"]);

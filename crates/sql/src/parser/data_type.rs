@@ -1,4 +1,4 @@
-//! Types.
+//! Declared types.
 
 use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind};
 
@@ -6,7 +6,7 @@ use super::Parser;
 use crate::ast::{DataType, DeclaredKind};
 use crate::lexer::Kind;
 
-/// What may follow a type's word.
+/// Attributes that may follow a type's keyword.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// `(n)`, UNSIGNED, ZEROFILL.
@@ -25,7 +25,7 @@ enum Shape {
 }
 
 impl Parser<'_> {
-    /// A type with its attributes.
+    /// Parses a type with its attributes.
     pub(super) fn data_type(&mut self) -> SqlResult<DataType> {
         if self.kind() != Kind::Word {
             return Err(self.error());
@@ -110,7 +110,7 @@ impl Parser<'_> {
         if self.eat_word("VARYING") { TypeKind::VarChar } else { TypeKind::Char }
     }
 
-    /// LONG, LONG VARCHAR, LONG CHAR VARYING, LONG VARBINARY.
+    /// Parses the rest of LONG, LONG VARCHAR, LONG CHAR VARYING or LONG VARBINARY.
     fn long_type(&mut self) -> (TypeKind, Shape) {
         if self.eat_word("VARBINARY") {
             return (TypeKind::MediumBlob, Shape::Nothing);
@@ -132,7 +132,7 @@ impl Parser<'_> {
             return Ok(());
         }
         data_type.length = Some(match self.kind() {
-            // The fraction of `DECIMAL(5.2)` counts for nothing.
+            // The fraction in `DECIMAL(5.2)` is ignored.
             Kind::Decimal => {
                 let text = String::from_utf8_lossy(self.bytes(self.token())).into_owned();
                 let whole = text.split('.').next().and_then(|whole| whole.parse().ok());
@@ -149,7 +149,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A label: a string, or its bytes in hexadecimal or binary digits.
+    /// Parses a label: a string, or its bytes in hexadecimal or binary digits.
     fn label(&mut self) -> SqlResult<String> {
         let token = self.token();
         if !matches!(token.kind, Kind::Hex | Kind::Bits) {
@@ -158,14 +158,14 @@ impl Parser<'_> {
         let value = crate::literal::literal_value(self.sql, token, self.options);
         let Some(cohort_types::Value::Str(text)) = value else { return Err(self.error()) };
         self.advance();
-        // Bytes that are no characters become question marks.
+        // Invalid bytes become question marks.
         Ok(String::from_utf8_lossy(&text.bytes).replace(char::REPLACEMENT_CHARACTER, "?"))
     }
 
     fn type_attributes(&mut self, data_type: &mut DataType, shape: Shape) -> SqlResult<()> {
         let numeric = matches!(shape, Shape::Integer | Shape::Exact | Shape::Approximate);
         let characters = matches!(shape, Shape::Characters | Shape::Labels);
-        // SIGNED stands alone.
+        // SIGNED excludes other attributes.
         if numeric && self.eat_word("SIGNED") {
             return Ok(());
         }
@@ -192,7 +192,7 @@ impl Parser<'_> {
         }
     }
 
-    /// CHAR BYTE is BINARY and so on.
+    /// Converts a character type with BYTE to the binary type: CHAR BYTE is BINARY.
     fn byte_type(&mut self, data_type: &mut DataType) {
         let kind = match data_type.kind {
             DeclaredKind::Column(TypeKind::Char) => TypeKind::Binary,
@@ -206,12 +206,12 @@ impl Parser<'_> {
         data_type.charset = None;
     }
 
-    /// CHARACTER SET, CHAR SET or CHARSET.
+    /// Consumes CHARACTER SET, CHAR SET or CHARSET. Returns false if none follows.
     pub(super) fn charset_words(&mut self) -> bool {
         self.eat_words(&["CHARACTER", "SET"]) || self.eat_words(&["CHAR", "SET"]) || self.eat_word("CHARSET")
     }
 
-    /// A character set's or collation's name: a word (BINARY too) or a string.
+    /// Parses the name of a character set or collation: a word, including BINARY, or a string.
     pub(super) fn charset_word(&mut self) -> SqlResult<String> {
         if self.eat_word("BINARY") {
             return Ok("binary".to_string());
@@ -219,7 +219,7 @@ impl Parser<'_> {
         self.name_or_text()
     }
 
-    /// A collation's name, or DEFAULT: that of the character set.
+    /// Parses the name of a collation, or DEFAULT for the default of the character set.
     pub(super) fn collation_word(&mut self) -> SqlResult<String> {
         if self.eat_word("DEFAULT") { Ok("default".to_owned()) } else { self.charset_word() }
     }

@@ -60,7 +60,7 @@ impl Parser<'_> {
         })))
     }
 
-    /// The rest of a query that begins with the rows of an INSERT.
+    /// Parses the rest of a query that starts with the rows of an INSERT.
     fn query_of_values(&mut self, rows: Vec<Vec<Expr>>) -> SqlResult<Query> {
         if rows.iter().flatten().any(|value| matches!(value, Expr::Default(None))) {
             return Err(SqlError::not_allowed_here("default"));
@@ -91,7 +91,7 @@ impl Parser<'_> {
         Ok(row)
     }
 
-    /// An expression or DEFAULT.
+    /// Parses an expression or DEFAULT.
     fn value_or_default(&mut self) -> SqlResult<Expr> {
         if self.is("DEFAULT") && self.peek(1).kind != Kind::LeftParen {
             self.advance();
@@ -170,7 +170,7 @@ impl Parser<'_> {
         })))
     }
 
-    /// `DELETE FROM t ...` or `DELETE FROM t, u USING refs`.
+    /// Parses the tables of `DELETE FROM t ...` or `DELETE FROM t, u USING refs`.
     fn delete_from(&mut self) -> SqlResult<(Vec<ObjectName>, TableRef)> {
         let start = self.at;
         let targets = self.list(Self::delete_target)?;
@@ -187,14 +187,14 @@ impl Parser<'_> {
         Ok((Vec::new(), TableRef::Table(Box::new(table))))
     }
 
-    /// `DELETE t, u FROM refs`.
+    /// Parses the tables of `DELETE t, u FROM refs`.
     fn delete_targets_first(&mut self) -> SqlResult<(Vec<ObjectName>, TableRef)> {
         let targets = self.list(Self::delete_target)?;
         self.expect_word("FROM")?;
         Ok((targets, self.table_refs()?))
     }
 
-    /// `t`, `db.t`, `t.*`.
+    /// Parses `t`, `db.t` or `t.*`.
     fn delete_target(&mut self) -> SqlResult<ObjectName> {
         let mut name = ObjectName { db: None, name: self.name()? };
         while self.eat(Kind::Dot) {

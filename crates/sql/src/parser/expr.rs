@@ -1,11 +1,11 @@
-//! Expressions, by precedence climbing.
+//! Expressions, parsed by precedence climbing.
 //!
-//! Powers, loosest first: OR, XOR, AND, NOT, comparisons and IS (to the left), predicates (IN, BETWEEN, LIKE,
-//! REGEXP), `|`, `&`, shifts, `+ -`, `* / % DIV MOD`, `^`, `||` as concat, unary operators, COLLATE. Found by
-//! asking MariaDB 10.11 for the value of expressions where the order shows; three of its habits are kept:
-//! the upper end of BETWEEN takes further predicates (`a BETWEEN b AND c LIKE d`), the right side of LIKE and
-//! REGEXP takes further negated ones (`a LIKE b NOT LIKE c`), and NOT is no operand of an operator that binds
-//! tighter (`a = NOT b` is an error).
+//! Precedences, lowest first: OR, XOR, AND, NOT, comparisons and IS (left associative), predicates (IN,
+//! BETWEEN, LIKE, REGEXP), `|`, `&`, shifts, `+ -`, `* / % DIV MOD`, `^`, `||` as concat, unary operators,
+//! COLLATE. They were determined from values of expressions in MariaDB 10.11. Three of its peculiarities are
+//! reproduced: the upper end of BETWEEN includes further predicates (`a BETWEEN b AND c LIKE d`), the right
+//! side of LIKE and REGEXP includes further negated ones (`a LIKE b NOT LIKE c`), and NOT cannot be an
+//! operand of an operator of higher precedence (`a = NOT b` is an error).
 
 use cohort_types::{Charset, ErrorCode, SqlError, SqlResult, Str, Value};
 
@@ -33,15 +33,15 @@ const CONCAT: u8 = 13;
 const UNARY: u8 = 14;
 const COLLATE: u8 = 15;
 
-/// An operator behind its left operand.
+/// An operator after its left operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Infix {
     Binary(BinaryOp, u8),
-    /// `||` under PIPES_AS_CONCAT.
+    /// `||` with PIPES_AS_CONCAT.
     Concat,
     Is,
     Collate,
-    /// IN, BETWEEN, LIKE, REGEXP, SOUNDS LIKE; NOT before it.
+    /// IN, BETWEEN, LIKE, REGEXP or SOUNDS LIKE, with an optional NOT before it.
     Predicate {
         negated: bool,
     },
@@ -60,7 +60,7 @@ impl Infix {
 }
 
 impl Parser<'_> {
-    /// Any expression.
+    /// Parses any expression.
     pub(super) fn expr(&mut self) -> SqlResult<Expr> {
         self.operand(0)
     }
@@ -69,17 +69,17 @@ impl Parser<'_> {
         self.expr().map(Box::new)
     }
 
-    /// `a + 1` and tighter: what may stand before AND in BETWEEN, in INTERVAL and the like.
+    /// Parses an expression of precedence `|` or higher: the operands of BETWEEN, INTERVAL and similar.
     pub(super) fn bit_expr(&mut self) -> SqlResult<Expr> {
         self.operand(BIT_OR)
     }
 
-    /// One operand, without COLLATE behind it: what DEFAULT of a column takes.
+    /// Parses one operand without a COLLATE after it, as for the DEFAULT of a column.
     pub(super) fn primary_expr(&mut self) -> SqlResult<Expr> {
         self.operand(COLLATE + 1)
     }
 
-    /// An expression of operators with at least this power.
+    /// Parses an expression of operators with at least this precedence.
     fn operand(&mut self, power: u8) -> SqlResult<Expr> {
         self.enter(|p| {
             let outer = std::mem::replace(&mut p.height, 0);
@@ -90,14 +90,15 @@ impl Parser<'_> {
     }
 
     fn climb(&mut self, power: u8) -> SqlResult<Expr> {
-        // What stands on the left binds as loosely as its operator: `a IS NULL + 1` is an error.
+        // An operand on the left limits the precedence of operators after it: `a IS NULL + 1` is an error.
         let loosest = if self.is("NOT") && !self.options.mode.high_not_precedence { NOT } else { u8::MAX };
         let left = self.prefix(power)?;
         self.grow()?;
         self.operators(left, power, loosest)
     }
 
-    /// The operators behind an operand, of at least this power and none looser than `loosest` to its left.
+    /// Parses the operators after an operand: at least of precedence `power`, and not above `loosest`, the
+    /// precedence of the left operand.
     fn operators(&mut self, mut left: Expr, power: u8, mut loosest: u8) -> SqlResult<Expr> {
         while let Some(infix) = self.infix() {
             if infix.power() < power || infix.power() > loosest {
@@ -108,7 +109,7 @@ impl Parser<'_> {
             self.grow()?;
         }
         if power <= PREDICATE && self.is("NOT") {
-            // Only a predicate can follow, and none does: the fault is behind the NOT.
+            // Only a predicate could follow NOT, and none does. The error is after the NOT.
             return Err(self.error_at(self.at + 1));
         }
         Ok(left)
@@ -173,7 +174,7 @@ impl Parser<'_> {
         Some(Infix::Binary(op, power))
     }
 
-    /// What follows `left`, at the operator.
+    /// Parses the rest of an operation with `left` as its left operand. The parser is at the operator.
     fn infix_rest(&mut self, left: Expr, infix: Infix) -> SqlResult<Expr> {
         match infix {
             Infix::Binary(op @ (BinaryOp::And | BinaryOp::Or), power) => self.chain(left, op, power),
@@ -215,8 +216,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `a AND b AND c ...` or the same with OR, balanced: the order of evaluation stays, the height does not
-    /// grow.
+    /// Parses `a AND b AND c ...`, or the equivalent with OR, as a balanced tree. The order of evaluation is
+    /// unchanged and the height stays low.
     fn chain(&mut self, left: Expr, op: BinaryOp, power: u8) -> SqlResult<Expr> {
         let mut operands = vec![left];
         while self.infix() == Some(Infix::Binary(op, power)) {
@@ -291,7 +292,8 @@ impl Parser<'_> {
             self.expect(Kind::RightParen)?;
             return Ok(Expr::InQuery { expr, negated, query });
         }
-        // A query in parentheses may be the whole, the first part of a query, or a value of the list.
+        // A query in parentheses can be the complete operand, the first part of a query, or a value of the
+        // list.
         let is_query = self.kind() == Kind::LeftParen && self.query_follows(0);
         let mut list = vec![self.expr()?];
         if let (true, [Expr::Subquery(_)]) = (is_query, &list[..])
@@ -311,7 +313,7 @@ impl Parser<'_> {
         Ok(Expr::InList { expr, negated, list })
     }
 
-    /// The right side of LIKE and REGEXP.
+    /// Parses the right side of LIKE and REGEXP.
     fn pattern(&mut self) -> SqlResult<Expr> {
         self.enter(|p| {
             let mut right = p.bit_expr()?;
@@ -348,7 +350,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A row of unary operators and their operand.
+    /// Parses a sequence of unary operators and their operand.
     fn unary(&mut self) -> SqlResult<Expr> {
         let mut ops = Vec::new();
         let mut signs = 0;
@@ -364,7 +366,7 @@ impl Parser<'_> {
             self.advance();
         }
         if self.at_interval() {
-            // `-INTERVAL 1 DAY + x` is `x - INTERVAL 1 DAY`; an interval has one sign.
+            // `-INTERVAL 1 DAY + x` is `x - INTERVAL 1 DAY`. An interval has at most one sign.
             return match ops.as_slice() {
                 [] if signs == 1 => self.leading_interval(false),
                 [UnaryOp::Negate] if signs == 1 => self.leading_interval(true),
@@ -431,14 +433,14 @@ impl Parser<'_> {
             count += 1;
         }
         let operand = self.operand(if high { UNARY } else { NOT })?;
-        // Two negations make a truth value, and so do four.
+        // Two negations convert to a truth value; further pairs have no effect.
         let kept = if count > 2 { 2 - count % 2 } else { count };
         self.grow_by(kept)?;
         Ok((0..kept).fold(operand, |expr, _| Expr::Unary { op: UnaryOp::Not, expr: Box::new(expr) }))
     }
 
-    /// An expression in any number of parentheses. The outer ones are followed by a loop: the innermost one
-    /// is read first, then what stands behind each level's closing mark.
+    /// Parses an expression in any number of parentheses. A loop handles the outer levels: it first parses
+    /// the innermost expression, then the rest of each level after its closing parenthesis.
     fn parenthesised(&mut self) -> SqlResult<Expr> {
         let mut levels = 0;
         while self.kind() == Kind::LeftParen && !self.query_word_at(1) {
@@ -462,7 +464,7 @@ impl Parser<'_> {
         Ok(expr)
     }
 
-    /// What stands behind the first expression in a parenthesis, and its end.
+    /// Parses the rest after the first expression in parentheses, up to and including the closing one.
     fn close_parenthesis(&mut self, first: Expr) -> SqlResult<Expr> {
         let first = match first {
             Expr::Subquery(query) if self.is_any(&["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT"]) => {
@@ -520,7 +522,7 @@ impl Parser<'_> {
         Ok(Expr::Column(column))
     }
 
-    /// `[[db.]table.]column`, also `.table.column`.
+    /// Parses `[[db.]table.]column` or `.table.column`.
     pub(super) fn column_ref(&mut self) -> SqlResult<ColumnRef> {
         self.eat(Kind::Dot);
         let mut names = vec![self.name()?];
@@ -535,7 +537,7 @@ impl Parser<'_> {
 
     // ---- literals
 
-    /// A literal as a possible parameter.
+    /// Parses a literal, which may become a parameter of a cached plan.
     fn literal(&mut self) -> SqlResult<Expr> {
         let token = self.token();
         if matches!(token.kind, Kind::Text | Kind::NationalText) && self.peek(1).kind == Kind::Text {
@@ -559,7 +561,7 @@ impl Parser<'_> {
         Ok(Expr::Literal(Literal { value, kind, ordinal }))
     }
 
-    /// `'a' 'b'` is 'ab'.
+    /// Parses adjacent strings: `'a' 'b'` is 'ab'.
     fn joined_text(&mut self) -> SqlResult<Expr> {
         let token = self.advance();
         let (mut bytes, collation) = match literal::literal_value(self.sql, token, self.options) {
@@ -571,7 +573,7 @@ impl Parser<'_> {
         Ok(Expr::Literal(Literal::fixed(literal::string(bytes, collation, self.options.mode))))
     }
 
-    /// `_charset'..'`.
+    /// Parses `_charset'..'`.
     fn introduced_text(&mut self) -> SqlResult<Expr> {
         let name = String::from_utf8_lossy(&self.bytes(self.token())[1..]).into_owned();
         let token = self.peek(1);
@@ -582,7 +584,7 @@ impl Parser<'_> {
             if name.eq_ignore_ascii_case("tis620") {
                 return Err(self.unsupported(&format!("character set {name}")));
             }
-            // An ordinary name; the string behind it may be its alias.
+            // An ordinary name. The string after it may be its alias.
             return self.column_or_call();
         };
         self.advance();
@@ -597,7 +599,7 @@ impl Parser<'_> {
                 _ => return Err(self.error()),
             }
         };
-        // Units of several bytes are filled with zeros on the left.
+        // An incomplete first unit is padded with zeros on the left.
         let missing = bytes.len().next_multiple_of(charset.mbminlen() as usize) - bytes.len();
         bytes.splice(..0, std::iter::repeat_n(0, missing));
         let mut decoded = Vec::with_capacity(bytes.len());
@@ -611,7 +613,7 @@ impl Parser<'_> {
         Ok(Expr::Literal(Literal { value, kind: LiteralKind::Introduced, ordinal: None }))
     }
 
-    /// DATE '..', TIME '..', TIMESTAMP '..'.
+    /// Parses DATE '..', TIME '..' or TIMESTAMP '..'.
     fn temporal_literal(&mut self) -> SqlResult<Expr> {
         let kind = match () {
             () if self.is("DATE") => LiteralKind::Date,
@@ -624,7 +626,7 @@ impl Parser<'_> {
         Ok(Expr::Literal(Literal { value: Value::text(text), kind, ordinal: None }))
     }
 
-    /// `{d '..'}`, `{t '..'}`, `{ts '..'}`, `{fn expr}`.
+    /// Parses `{d '..'}`, `{t '..'}`, `{ts '..'}` or `{fn expr}`.
     fn odbc_escape(&mut self) -> SqlResult<Expr> {
         self.advance();
         let kind = match self.upper_word()?.as_str() {
@@ -646,7 +648,7 @@ impl Parser<'_> {
 
     // ---- variables
 
-    /// `@name`, `@'name'`, `` @`name` ``.
+    /// Parses `@name`, `@'name'` or `` @`name` ``.
     pub(super) fn user_variable(&mut self) -> SqlResult<String> {
         let token = self.token();
         match token.kind {
@@ -684,7 +686,7 @@ impl Parser<'_> {
         Ok(Expr::SystemVariable { scope, name })
     }
 
-    /// Behind `@@`: `[GLOBAL. | SESSION. | LOCAL.] name [. name]`.
+    /// Parses the part after `@@`: `[GLOBAL. | SESSION. | LOCAL.] name [. name]`.
     pub(super) fn system_variable_name(&mut self) -> SqlResult<(VariableScope, String)> {
         let scope = if self.peek(1).kind != Kind::Dot {
             VariableScope::Unspecified
@@ -709,7 +711,7 @@ impl Parser<'_> {
 
     // ---- intervals
 
-    /// Whether INTERVAL starts an interval here, not the function INTERVAL(n, a, b, ...).
+    /// Returns whether INTERVAL starts an interval here, instead of the function INTERVAL(n, a, b, ...).
     fn at_interval(&self) -> bool {
         if !self.is("INTERVAL") {
             return false;
@@ -730,7 +732,7 @@ impl Parser<'_> {
         true
     }
 
-    /// `INTERVAL amount unit + x`; with a minus sign before it the interval is subtracted.
+    /// Parses `INTERVAL amount unit + x`. After a minus sign the interval is subtracted.
     fn leading_interval(&mut self, subtract: bool) -> SqlResult<Expr> {
         let (amount, unit) = self.interval()?;
         self.expect(Kind::Plus)?;
@@ -738,7 +740,7 @@ impl Parser<'_> {
         Ok(date_arith(expr, subtract, amount, unit))
     }
 
-    /// INTERVAL amount unit.
+    /// Parses INTERVAL amount unit.
     pub(super) fn interval(&mut self) -> SqlResult<(Expr, IntervalUnit)> {
         self.expect_word("INTERVAL")?;
         let amount = self.expr()?;

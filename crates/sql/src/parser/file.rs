@@ -7,7 +7,7 @@ use crate::ast::{FileFormat, IntoFile, LoadData, LoadTarget, OnDuplicate, Statem
 use crate::lexer::Kind;
 
 impl Parser<'_> {
-    /// Behind INTO, when OUTFILE or DUMPFILE stands there.
+    /// Parses the part after INTO, which must be OUTFILE or DUMPFILE.
     pub(super) fn read_into_file(&mut self) -> SqlResult<IntoFile> {
         if self.eat_word("DUMPFILE") {
             return Ok(IntoFile::Dumpfile { path: self.text()? });
@@ -63,7 +63,7 @@ impl Parser<'_> {
         Ok(format)
     }
 
-    /// A string, or its bytes in hexadecimal.
+    /// Parses a string, or its bytes in hexadecimal.
     fn separator(&mut self) -> SqlResult<Vec<u8>> {
         if self.kind() != Kind::Hex {
             return self.text_bytes();

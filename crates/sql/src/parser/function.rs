@@ -1,4 +1,4 @@
-//! Calls: ordinary ones, those with a syntax of their own, aggregates.
+//! Calls: ordinary functions, functions with special syntax, aggregates, window functions.
 
 use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
@@ -11,7 +11,7 @@ use crate::ast::{
 use crate::lexer::Kind;
 
 impl Parser<'_> {
-    /// Functions that may be called without parentheses.
+    /// Parses a function that can be called without parentheses. Returns `None` if none follows.
     pub(super) fn call_without_parens(&mut self) -> SqlResult<Option<Expr>> {
         if self.kind() != Kind::Word || self.peek(1).kind == Kind::Dot {
             return Ok(None);
@@ -31,7 +31,7 @@ impl Parser<'_> {
         Ok(Some(function(name, Vec::new())))
     }
 
-    /// At `name (`.
+    /// Parses a call. The parser is at `name (`.
     pub(super) fn call(&mut self) -> SqlResult<Expr> {
         let token = self.advance();
         let name = String::from_utf8_lossy(self.bytes(token)).to_ascii_lowercase();
@@ -62,13 +62,13 @@ impl Parser<'_> {
         self.over(expr)
     }
 
-    /// What may stand behind a call: its window.
+    /// Parses the optional window after a call.
     fn over(&mut self, function: Expr) -> SqlResult<Expr> {
         let name = match &function {
             Expr::Function { name, .. } => name.as_str(),
             _ => "",
         };
-        // Without a window LAST_VALUE(a, b, ..) is the last of its arguments.
+        // Without a window, LAST_VALUE(a, b, ..) returns its last argument.
         let is_plain_last =
             matches!(&function, Expr::Function { name, args } if name == "last_value" && !args.is_empty());
         if is_window_function(name) && !self.is("OVER") && !self.is("WITHIN") && !is_plain_last {
@@ -96,7 +96,7 @@ impl Parser<'_> {
             };
             return Ok(Expr::Window(Box::new(WindowCall { function, over })));
         }
-        // Its order is that of the window, which has nothing else but parts.
+        // The function's order is the order of the window, which otherwise can only have partitions.
         self.expect(Kind::LeftParen)?;
         let mut spec = WindowSpec { order_by: within, ..WindowSpec::default() };
         if self.eat_words(&["PARTITION", "BY"]) {
@@ -107,7 +107,7 @@ impl Parser<'_> {
         Ok(Expr::Window(Box::new(WindowCall { function, over })))
     }
 
-    /// `([name] [PARTITION BY ..] [ORDER BY ..] [frame])`.
+    /// Parses `([name] [PARTITION BY ..] [ORDER BY ..] [frame])`.
     pub(super) fn window_spec(&mut self) -> SqlResult<WindowSpec> {
         let mut spec = WindowSpec::default();
         self.expect(Kind::LeftParen)?;
@@ -166,7 +166,8 @@ impl Parser<'_> {
         }
     }
 
-    /// A distance is a literal without a sign: one for all rows, so that frames only move forward.
+    /// Parses the distance of a frame bound: an unsigned literal. It is constant, so that frames only move
+    /// forward.
     fn window_distance(&mut self) -> SqlResult<Expr> {
         let is_introduced = || self.bytes(self.token()).first() == Some(&b'_');
         let is_temporal = || self.is_any(&["DATE", "TIME", "TIMESTAMP"]);
@@ -184,7 +185,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `(expr, ...)`, possibly empty.
+    /// Parses `(expr, ...)`, possibly empty.
     pub(super) fn call_args(&mut self) -> SqlResult<Vec<Expr>> {
         self.expect(Kind::LeftParen)?;
         if self.eat(Kind::RightParen) {
@@ -195,12 +196,13 @@ impl Parser<'_> {
         Ok(args)
     }
 
-    /// Calls whose arguments are not a plain list; at `(`.
+    /// Parses a call whose arguments are not a plain list. The parser is at `(`. Returns `None` for other
+    /// functions.
     pub(super) fn special_call(&mut self, name: &str) -> SqlResult<Option<Expr>> {
         Self::form(name).map(|form| form(self, name)).transpose()
     }
 
-    /// How a function is read whose arguments are not a plain list.
+    /// Returns the grammar rule of a function whose arguments are not a plain list.
     pub(super) fn form(name: &str) -> Option<fn(&mut Self, &str) -> SqlResult<Expr>> {
         let rule: fn(&mut Self, &str) -> SqlResult<Expr> = match name {
             "cast" => Self::cast,
@@ -230,7 +232,7 @@ impl Parser<'_> {
         Some(rule)
     }
 
-    /// MATCH; the list of columns may be without parentheses.
+    /// Parses MATCH. The list of columns needs no parentheses.
     pub(super) fn match_against(&mut self) -> SqlResult<Expr> {
         self.advance();
         let column = |p: &mut Self| p.column_ref().map(Expr::Column);
@@ -240,7 +242,7 @@ impl Parser<'_> {
         };
         self.expect_word("AGAINST")?;
         self.expect(Kind::LeftParen)?;
-        // IN begins the mode.
+        // IN starts the mode, so the text must bind tighter.
         let text = Box::new(self.bit_expr()?);
         let mut mode = MatchMode::Natural;
         if self.eat_words(&["IN", "BOOLEAN", "MODE"]) {
@@ -277,7 +279,7 @@ impl Parser<'_> {
         Ok(result)
     }
 
-    /// A type of CAST.
+    /// Parses a type of CAST.
     fn cast_type(&mut self) -> SqlResult<DataType> {
         let kind = match () {
             () if self.eat_word("SIGNED") => DeclaredKind::Signed,
@@ -391,7 +393,7 @@ impl Parser<'_> {
         Ok(Expr::CharFunction { args, charset })
     }
 
-    /// DATE_ADD(x, INTERVAL n unit) and its relatives; ADDDATE(x, n) counts days.
+    /// Parses DATE_ADD(x, INTERVAL n unit) and its variants. ADDDATE(x, n) adds days.
     fn date_add(&mut self, name: &str) -> SqlResult<Expr> {
         self.expect(Kind::LeftParen)?;
         let expr = self.expr()?;
@@ -406,7 +408,7 @@ impl Parser<'_> {
         Ok(date_arith(expr, subtract, amount, unit))
     }
 
-    /// ADD_MONTHS(date, n).
+    /// Parses ADD_MONTHS(date, n).
     fn add_months(&mut self, _name: &str) -> SqlResult<Expr> {
         self.expect(Kind::LeftParen)?;
         let expr = self.expr()?;
@@ -416,8 +418,8 @@ impl Parser<'_> {
         Ok(date_arith(expr, false, amount, crate::ast::IntervalUnit::Month))
     }
 
-    /// COLUMN_CREATE(name, value [AS type], ..), and COLUMN_ADD with the columns before them. A value with a
-    /// type is a cast.
+    /// Parses COLUMN_CREATE(name, value [AS type], ..), or COLUMN_ADD, which has the columns as its first
+    /// argument. A value with a type becomes a cast.
     fn column_pairs(&mut self, name: &str) -> SqlResult<Expr> {
         self.expect(Kind::LeftParen)?;
         let mut args = Vec::new();
@@ -441,7 +443,7 @@ impl Parser<'_> {
         Ok(function(name, args))
     }
 
-    /// The type of a dynamic column's value: digits and lengths are read and mean nothing.
+    /// Parses the type of a dynamic column's value. Digits and lengths are ignored.
     fn column_value(&mut self, value: Expr) -> SqlResult<Expr> {
         let start = self.at;
         let is_unsigned = self.eat_word("UNSIGNED");
@@ -467,7 +469,7 @@ impl Parser<'_> {
         Ok(Expr::Cast { expr: Box::new(value), to: Box::new(to) })
     }
 
-    /// COLUMN_GET(columns, name AS type): a cast of the call.
+    /// Parses COLUMN_GET(columns, name AS type) as a cast of the call.
     fn column_get(&mut self, name: &str) -> SqlResult<Expr> {
         self.expect(Kind::LeftParen)?;
         let columns = self.expr()?;
@@ -479,8 +481,9 @@ impl Parser<'_> {
         Ok(Expr::Cast { expr: Box::new(function(name, vec![columns, column])), to })
     }
 
-    /// WEIGHT_STRING(x [AS CHAR(n)|BINARY(n)] [LEVEL levels]): with the number of characters, 0 for all, and
-    /// whether the levels are turned, as the second and third argument. BINARY casts.
+    /// Parses WEIGHT_STRING(x [AS CHAR(n)|BINARY(n)] [LEVEL levels]). The second argument of the result is
+    /// the number of characters, 0 for all; the third is the flags of [`Parser::weight_levels`]. BINARY
+    /// becomes a cast.
     fn weight_string(&mut self, name: &str) -> SqlResult<Expr> {
         self.expect(Kind::LeftParen)?;
         let mut expr = self.expr()?;
@@ -512,8 +515,8 @@ impl Parser<'_> {
         Ok(function(name, vec![expr, number(characters), number(flags)]))
     }
 
-    /// `1 DESC REVERSE, 2`, or `1-3`: 1 when the first level is descending, 2 when it is reversed, 3 for
-    /// both. Collations here have one level; further ones are read and are nothing.
+    /// Parses `1 DESC REVERSE, 2` or `1-3`. Returns the flags of the first level: 1 if it is descending, 2 if
+    /// it is reversed, 3 for both. Further levels are parsed and ignored.
     fn weight_levels(&mut self) -> SqlResult<u64> {
         let mut flags = 0;
         let first = self.number()?;
@@ -568,7 +571,7 @@ impl Parser<'_> {
         Ok(Expr::Default(Some(column)))
     }
 
-    /// `VALUE(a)`, and in ON DUPLICATE KEY UPDATE also `VALUES(a)`.
+    /// Parses `VALUE(a)`, or `VALUES(a)` in ON DUPLICATE KEY UPDATE.
     fn values_function(&mut self, name: &str) -> SqlResult<Expr> {
         if name == "values" && !self.in_on_duplicate {
             return Err(self.error_at(self.at - 1));
@@ -587,7 +590,7 @@ impl Parser<'_> {
         Ok(Expr::Row(items))
     }
 
-    /// Functions of the clock: the optional argument is a number of digits, no expression.
+    /// Parses a function of the current time. Its optional argument is a number of digits, not an expression.
     fn clock(&mut self, name: &str) -> SqlResult<Expr> {
         self.expect(Kind::LeftParen)?;
         let takes_digits = !matches!(name, "curdate" | "current_date" | "utc_date");
@@ -602,7 +605,7 @@ impl Parser<'_> {
 
     // ---- aggregates
 
-    /// At `(`.
+    /// Parses the arguments of an aggregate. The parser is at `(`.
     fn aggregate(&mut self, kind: AggregateKind) -> SqlResult<Expr> {
         let mut call = Aggregate {
             kind,
@@ -642,7 +645,7 @@ impl Parser<'_> {
         self.over(Expr::Aggregate(Box::new(call)))
     }
 
-    /// ORDER BY, SEPARATOR, LIMIT.
+    /// Parses ORDER BY, SEPARATOR and LIMIT.
     fn list_aggregate_rest(&mut self, call: &mut Aggregate) -> SqlResult<()> {
         if self.eat_words(&["ORDER", "BY"]) {
             call.order_by = self.order_items()?;
@@ -664,7 +667,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `expr [ASC|DESC], ...`. A literal there may be a column number: such statements are not cached.
+    /// Parses `expr [ASC|DESC], ...`. A literal may be a column number, so such statements are not cached.
     pub(super) fn order_items(&mut self) -> SqlResult<Vec<OrderItem>> {
         let literals = self.literal_params;
         let items = self.list(|p| {
@@ -684,7 +687,7 @@ fn function(name: &str, args: Vec<Expr>) -> Expr {
     Expr::Function { name: name.to_string(), args }
 }
 
-/// Synonyms that are one function.
+/// Returns the canonical name of a function with synonyms.
 pub(super) fn canonical_name(name: &str) -> &str {
     match name {
         "current_timestamp" | "localtime" | "localtimestamp" => "now",
@@ -696,7 +699,7 @@ pub(super) fn canonical_name(name: &str) -> &str {
     }
 }
 
-/// Reserved words that are functions too when a parenthesis follows.
+/// Returns whether a reserved word is a function if a parenthesis follows.
 pub(super) fn is_reserved_function(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "if",
@@ -739,7 +742,7 @@ pub(super) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
     })
 }
 
-/// Whether a function is nothing without a window.
+/// Returns whether a function requires a window.
 fn is_window_function(name: &str) -> bool {
     matches!(
         name,

@@ -7,7 +7,7 @@ use crate::ast::{Expr, JsonColumn, JsonResponse, JsonTable, TableRef, UnaryOp};
 use crate::lexer::Kind;
 
 impl Parser<'_> {
-    /// At JSON_TABLE and its parenthesis.
+    /// Parses JSON_TABLE. The parser is at the keyword, and a parenthesis follows it.
     pub(super) fn json_table(&mut self) -> SqlResult<TableRef> {
         self.advance();
         self.expect(Kind::LeftParen)?;
@@ -23,7 +23,7 @@ impl Parser<'_> {
         Ok(TableRef::Json(Box::new(JsonTable { document, path, columns, alias })))
     }
 
-    /// A path is a text, perhaps with the name of its character set before it.
+    /// Parses a path: a text with an optional introducer.
     fn json_path(&mut self) -> SqlResult<String> {
         if self.bytes(self.token()).first() == Some(&b'_') && self.peek(1).kind == Kind::Text {
             self.advance();
@@ -60,7 +60,7 @@ impl Parser<'_> {
         Ok(JsonColumn::Value { name, ty: Box::new(ty), path, on_empty, on_error })
     }
 
-    /// ON EMPTY and ON ERROR, in any order, each once.
+    /// Parses ON EMPTY and ON ERROR in any order, each at most once.
     fn json_responses(&mut self) -> SqlResult<(Option<JsonResponse>, Option<JsonResponse>)> {
         let (mut on_empty, mut on_error) = (None, None);
         while (on_empty.is_none() || on_error.is_none()) && self.is_any(&["NULL", "ERROR", "DEFAULT"]) {

@@ -1,4 +1,4 @@
-//! Functions that mean something else under `sql_mode=ORACLE`, and the schemas that name either of them:
+//! Functions with another meaning under `sql_mode=ORACLE`, and the schemas that select a meaning:
 //! `mariadb_schema.trim(..)`, `oracle_schema.trim(..)`.
 
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -7,7 +7,7 @@ use super::Parser;
 use super::function::{aggregate_kind, canonical_name, is_reserved_function};
 use crate::ast::Expr;
 
-/// What a function of this name is under ORACLE.
+/// Returns the function that a name means under ORACLE.
 pub(super) fn oracle_name(name: &str) -> &str {
     match name {
         "concat" => "concat_operator_oracle",
@@ -25,7 +25,8 @@ pub(super) fn oracle_name(name: &str) -> &str {
 }
 
 impl Parser<'_> {
-    /// A call of a built-in function by its schema; at its parenthesis. None: it is another schema.
+    /// Parses a call of a built-in function qualified by its schema. The parser is at the parenthesis.
+    /// Returns `None` if the schema is another one.
     pub(super) fn call_of_schema(&mut self, schema: &str, name: &str) -> SqlResult<Option<Expr>> {
         let is_oracle = match schema {
             "mariadb_schema" => false,
@@ -37,7 +38,7 @@ impl Parser<'_> {
         if is_oracle && lower == "regexp_replace" {
             return Err(self.unsupported("oracle_schema.regexp_replace"));
         }
-        // These have names of their own in the grammar, which no schema has.
+        // The grammar has special names for these functions, and no schema has them.
         let has_form = ["trim", "trim_oracle", "substr", "substring", "substr_oracle"].contains(&meant);
         let is_call = has_form || meant.starts_with("replace");
         if !is_call

@@ -1,17 +1,16 @@
-//! The few statements that every transaction sends: BEGIN, COMMIT, ROLLBACK and the XA statements, read
-//! without a list of tokens.
+//! Fast path for the statements of every transaction: BEGIN, COMMIT, ROLLBACK and the XA statements. They are
+//! parsed without a list of tokens.
 //!
-//! A text in any other form than the usual one is left to the grammar, which also says what is wrong with
-//! it.
+//! A text that does not have the usual form is left to the grammar, which also reports its errors.
 
 use crate::ast::{Begin, Completion, Statement, Xa, XaId};
 
-/// The longest gtrid and the longest bqual.
+/// Maximum length of a gtrid and of a bqual.
 const XA_PART_BYTES_MAX: usize = 64;
-/// So many digits are surely within the range of a format number.
+/// Maximum number of digits that always fits a format id.
 const FORMAT_DIGITS_MAX: usize = 9;
 
-/// The statement, if it has one of the usual forms.
+/// Returns the statement if it has one of the usual forms.
 pub(super) fn statement(sql: &[u8]) -> Option<Statement> {
     let mut text = Text(sql);
     let word = text.word()?;
@@ -26,14 +25,14 @@ pub(super) fn statement(sql: &[u8]) -> Option<Statement> {
     text.0.is_empty().then_some(statement)
 }
 
-/// What has not been read yet. Each step leaves no spaces before the next one.
+/// The rest of the text. Each step also consumes the spaces after it.
 struct Text<'t>(&'t [u8]);
 
 impl<'t> Text<'t> {
-    /// The letters that come next; none if there are none.
+    /// Consumes a word of letters. Returns `None` if there is none.
     fn word(&mut self) -> Option<&'t [u8]> {
         let bytes = self.0.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        // What goes on behind it would be another word, or a quoted string of a special kind.
+        // Any other character after it would make it another word, or a string with a prefix.
         let is_whole = self.0.get(bytes).is_none_or(|byte| *byte == b' ');
         (bytes > 0 && is_whole).then(|| self.take(bytes))
     }
@@ -68,7 +67,7 @@ impl<'t> Text<'t> {
         })
     }
 
-    /// `ONE PHASE` or nothing.
+    /// Consumes `ONE PHASE`, or nothing.
     fn one_phase(&mut self) -> Option<bool> {
         if self.0.is_empty() {
             return Some(false);
@@ -88,7 +87,7 @@ impl<'t> Text<'t> {
         Some(xid)
     }
 
-    /// A plain string, or one in hexadecimal digits as the binary log writes it.
+    /// Consumes a plain string, or one in hexadecimal digits as the binary log contains it.
     fn part(&mut self) -> Option<Vec<u8>> {
         let is_hex = self.0.first()? | 0x20 == b'x';
         let body = self.0.get(usize::from(is_hex)..)?.strip_prefix(b"'")?;
@@ -128,7 +127,7 @@ mod tests {
     use crate::ParseOptions;
     use crate::parser::parse_by_grammar;
 
-    /// Texts that are read here, and texts that look like them.
+    /// Texts that have the usual form, and texts that resemble them.
     #[test]
     fn a_statement_is_what_the_grammar_says() {
         let quick = [
@@ -201,14 +200,14 @@ mod tests {
         }
     }
 
-    /// Whether a plan may be kept, and the like, is the same, too.
+    /// The other results, for example whether a plan may be cached, are also equal.
     #[test]
     fn what_is_told_besides_is_what_the_grammar_tells() {
         for text in ["BEGIN", "COMMIT", "ROLLBACK", "XA START 'a'", "XA COMMIT 'a','b',3"] {
             let options = ParseOptions::default();
             let read = crate::parse(text.as_bytes(), &options).expect("a statement");
             let of_grammar = parse_by_grammar(text.as_bytes(), &options, &mut |_| Ok(()));
-            // Only the memory of the tokens differs: no token is made here.
+            // Only the memory of the tokens differs: the fast path makes no tokens.
             let of_grammar =
                 of_grammar.map(|parsed| crate::Parsed { memory_bytes: read.memory_bytes, ..parsed });
             assert_eq!(Ok(read), of_grammar, "{text}");

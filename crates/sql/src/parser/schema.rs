@@ -1,4 +1,4 @@
-//! Databases, indexes, and the CREATE, DROP, RENAME and TRUNCATE that choose among objects.
+//! Databases, indexes, and the statements CREATE, DROP, RENAME and TRUNCATE for all kinds of objects.
 
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -9,7 +9,7 @@ use crate::ast::{
 };
 use crate::lexer::Kind;
 
-/// What DROP names.
+/// Kind of object that DROP names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dropped {
     Table,
@@ -85,7 +85,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind ALTER DATABASE.
+    /// Parses the part after ALTER DATABASE.
     pub(super) fn alter_database(&mut self) -> SqlResult<Statement> {
         if self.is("UPGRADE") {
             return Err(self.unsupported("UPGRADE DATA DIRECTORY NAME"));
@@ -107,7 +107,7 @@ impl Parser<'_> {
 
     // ---- indexes
 
-    /// Behind CREATE [OR REPLACE].
+    /// Parses CREATE INDEX after CREATE [OR REPLACE].
     fn create_index(&mut self, or_replace: bool) -> SqlResult<Statement> {
         self.eat_word("ONLINE");
         let kind = match () {
@@ -219,7 +219,8 @@ impl Parser<'_> {
     }
 }
 
-/// ALTER DATABASE .. UPGRADE DATA DIRECTORY NAME: no directory here has the name of a version before 5.1.
+/// Returns the error of ALTER DATABASE .. UPGRADE DATA DIRECTORY NAME: no directory has a name of a version
+/// before 5.1.
 fn of_an_old_name(name: &str) -> SqlError {
     match name.strip_prefix("#mysql50#") {
         Some("") => SqlError::wrong_database_name(name),
@@ -231,7 +232,7 @@ fn of_an_old_name(name: &str) -> SqlError {
     }
 }
 
-/// The name that an option has when it comes again: error 1302 when it is another one.
+/// Returns the value of an option that may be repeated, or error 1302 if a repetition has another value.
 fn agreed(what: &str, before: Option<String>, named: Option<String>) -> SqlResult<Option<String>> {
     match (before, named) {
         (Some(before), Some(named)) if !before.eq_ignore_ascii_case(&named) => {

@@ -9,7 +9,7 @@ use crate::ast::{
 use crate::lexer::Kind;
 
 impl Parser<'_> {
-    /// Behind CREATE [OR REPLACE] [TEMPORARY] SEQUENCE.
+    /// Parses the part after CREATE [OR REPLACE] [TEMPORARY] SEQUENCE.
     pub(super) fn create_sequence(&mut self, or_replace: bool, temporary: bool) -> SqlResult<Statement> {
         let mode = self.create_mode(or_replace)?;
         let name = self.object_name()?;
@@ -38,7 +38,7 @@ impl Parser<'_> {
         })))
     }
 
-    /// Behind ALTER SEQUENCE.
+    /// Parses the part after ALTER SEQUENCE.
     pub(super) fn alter_sequence(&mut self) -> SqlResult<Statement> {
         let if_exists = self.eat_words(&["IF", "EXISTS"]);
         let name = self.object_name()?;
@@ -81,7 +81,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// `[word | =] [-]n`; what is out of range is as far out as it can be.
+    /// Parses `[word | =] [-]n`. A number out of range becomes the nearest limit.
     fn sequence_number(&mut self, word: &str) -> SqlResult<i64> {
         if !self.eat(Kind::Equal) && !word.is_empty() {
             self.eat_word(word);
@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(number.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
 
-    /// NEXT VALUE FOR, PREVIOUS VALUE FOR, if they follow.
+    /// Parses NEXT VALUE FOR or PREVIOUS VALUE FOR. Returns `None` if neither follows.
     pub(super) fn sequence_value(&mut self) -> SqlResult<Option<Expr>> {
         let operation = match () {
             () if self.eat_words(&["NEXT", "VALUE", "FOR"]) => SequenceOperation::Next,
@@ -112,7 +112,7 @@ impl Parser<'_> {
         Ok(Some(Expr::Sequence(Box::new(SequenceCall { operation, name, args: Vec::new() }))))
     }
 
-    /// At the parenthesis of NEXTVAL, LASTVAL or SETVAL.
+    /// Parses the arguments of NEXTVAL, LASTVAL or SETVAL. The parser is at the parenthesis.
     pub(super) fn sequence_function(&mut self, name: &str) -> SqlResult<Expr> {
         let operation = match name {
             "nextval" => SequenceOperation::Next,

@@ -23,7 +23,7 @@ impl Parser<'_> {
         Ok(Statement::Set(self.list(Self::set_item)?))
     }
 
-    /// `name = value`: a variable of the session, by its bare name.
+    /// Parses `name = value` of SET STATEMENT, which sets a session variable.
     fn statement_item(&mut self) -> SqlResult<SetItem> {
         if !self.is_name_at(0) {
             return Err(self.error());
@@ -113,7 +113,8 @@ impl Parser<'_> {
         if self.kind() == Kind::Quoted && alone {
             return Ok(SetValue::Word(self.any_name()));
         }
-        // Settings take it for what it is: who has EMPTY_STRING_IS_NULL gets out of it again.
+        // An empty string is kept as text, so that a session can leave EMPTY_STRING_IS_NULL by setting the
+        // mode to ''.
         if self.kind() == Kind::Text && alone && self.bytes(self.token()).len() == "''".len() {
             self.advance();
             return Ok(SetValue::Word(String::new()));
@@ -121,7 +122,7 @@ impl Parser<'_> {
         Ok(SetValue::Expr(self.expr()?))
     }
 
-    /// Words that are calls without parentheses.
+    /// Returns whether the word is a function that can be called without parentheses.
     fn call_words(&self) -> bool {
         self.is_any(&[
             "CURRENT_TIMESTAMP",

@@ -79,7 +79,7 @@ impl Parser<'_> {
         }
     }
 
-    /// COUNT(*) WARNINGS | ERRORS, behind COUNT.
+    /// Parses COUNT(*) WARNINGS | ERRORS, after COUNT.
     fn show_count(&mut self) -> SqlResult<Show> {
         self.expect(Kind::LeftParen)?;
         self.expect(Kind::Star)?;
@@ -127,7 +127,7 @@ impl Parser<'_> {
         Ok(Show::Engine { name, what: self.upper_word()? })
     }
 
-    /// What the word at `start` says about logs and replicas.
+    /// Parses SHOW statements of logs and replicas. `word` is the keyword at `start`.
     fn show_replication(&mut self, word: &str, start: usize) -> SqlResult<Show> {
         match word {
             "BINARY" => {
@@ -179,7 +179,7 @@ impl Parser<'_> {
         Ok((log, from, self.limit()?))
     }
 
-    /// Measures, FOR QUERY n, LIMIT.
+    /// Parses the measures, FOR QUERY n and LIMIT.
     fn show_profile(&mut self) -> SqlResult<Show> {
         const MEASURES: [&str; 9] =
             ["ALL", "BLOCK IO", "CONTEXT SWITCHES", "CPU", "IPC", "MEMORY", "PAGE FAULTS", "SOURCE", "SWAPS"];
@@ -228,12 +228,12 @@ impl Parser<'_> {
         }
     }
 
-    /// FROM or IN a database.
+    /// Parses FROM or IN with a database.
     fn show_db(&mut self) -> SqlResult<Option<String>> {
         if self.eat_any(&["FROM", "IN"]) { self.name().map(Some) } else { Ok(None) }
     }
 
-    /// FROM or IN a table, FROM or IN its database.
+    /// Parses FROM or IN with a table, and then FROM or IN with its database.
     fn show_table(&mut self) -> SqlResult<ObjectName> {
         self.expect_any(&["FROM", "IN"])?;
         let mut table = self.object_name()?;
@@ -306,7 +306,7 @@ impl Parser<'_> {
             || self.is_any(&["SELECT", "WITH", "VALUES", "INSERT", "REPLACE", "UPDATE", "DELETE"])
     }
 
-    /// Behind ANALYZE, which is not ANALYZE TABLE.
+    /// Parses the part after ANALYZE, if it is not ANALYZE TABLE.
     pub(super) fn analyze_statement(&mut self) -> SqlResult<Statement> {
         let mut format = ExplainFormat::Analyze;
         if self.is("FORMAT") && self.peek(1).kind == Kind::Equal {

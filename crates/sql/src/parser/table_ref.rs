@@ -1,9 +1,9 @@
 //! FROM: tables, derived tables, joins.
 //!
-//! A join without condition takes its place when the whole FROM is known: in `a JOIN b LEFT JOIN c ON x` the
-//! second join binds to `(a JOIN b)`, in `a JOIN b JOIN c ON x ON y` the ON y belongs to the first join. So
-//! operands and joins wait on a stack until an ON or USING closes the last open one; what stays open at the
-//! end is hung on the leftmost leaf of what stands right of it.
+//! The position of a join without a condition depends on the whole FROM. In `a JOIN b LEFT JOIN c ON x` the
+//! second join applies to `(a JOIN b)`; in `a JOIN b JOIN c ON x ON y` the ON y belongs to the first join.
+//! Operands and joins are therefore kept on a stack until an ON or USING closes the last open join. Joins
+//! that remain open at the end are attached to the leftmost leaf of their right side.
 
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -13,10 +13,10 @@ use crate::ast::{
 };
 use crate::lexer::Kind;
 
-/// Tables of one join.
+/// Maximum number of tables in a join.
 const TABLES_MAX: usize = 61;
 
-/// A join tree that still tells what stood in parentheses (a leaf).
+/// A join tree that preserves parentheses: an expression in parentheses is a leaf.
 enum Node {
     Leaf(TableRef),
     Join { kind: JoinKind, left: Box<Node>, right: Box<Node>, condition: JoinCondition },
@@ -27,7 +27,7 @@ impl Node {
         Node::Join { kind, left: Box::new(left), right: Box::new(right), condition }
     }
 
-    /// Joins `left` to the leftmost leaf.
+    /// Joins `outer` with the leftmost leaf.
     fn hang_left(self, kind: JoinKind, outer: Node) -> Node {
         match self {
             leaf @ Node::Leaf(_) => Node::join(kind, outer, leaf, JoinCondition::None),
@@ -48,7 +48,7 @@ impl Node {
     }
 }
 
-/// Error 1116 when more tables are joined than any join may have: their tree is as high.
+/// Returns error 1116 if a join has too many tables. The limit also bounds the height of the tree.
 fn check_table_count(count: usize) -> SqlResult<()> {
     if count <= TABLES_MAX {
         return Ok(());
@@ -57,14 +57,14 @@ fn check_table_count(count: usize) -> SqlResult<()> {
     Err(SqlError::new(ErrorCode::TooManyTables, text))
 }
 
-/// How a join was written.
+/// Keywords of a join.
 struct JoinWords {
     kind: JoinKind,
     natural: bool,
 }
 
 impl Parser<'_> {
-    /// `a, b JOIN c ON ..., ...`.
+    /// Parses `a, b JOIN c ON ..., ...`.
     pub(super) fn table_refs(&mut self) -> SqlResult<TableRef> {
         let mut left = self.joined_tables()?;
         let mut count = 1;
@@ -153,7 +153,7 @@ impl Parser<'_> {
     fn table_primary(&mut self) -> SqlResult<TableRef> {
         self.enter(|p| match p.kind() {
             Kind::LeftParen => p.parenthesised_tables(),
-            // ODBC's way of writing an outer join; MariaDB takes any word for OJ.
+            // ODBC syntax of an outer join. As in MariaDB, any word may replace OJ.
             Kind::LeftBrace => {
                 p.advance();
                 p.name()?;
@@ -184,7 +184,7 @@ impl Parser<'_> {
         Ok(TableRef::Derived { query, alias, columns })
     }
 
-    /// Whether the parenthesis here holds a query, and not `((SELECT ..) a JOIN ..)`.
+    /// Returns whether the parenthesis here contains a query, unlike `((SELECT ..) a JOIN ..)`.
     fn derived_follows(&self) -> bool {
         if self.query_word_at(1) || self.is_word_at(1, "VALUES") {
             return true;
@@ -192,8 +192,8 @@ impl Parser<'_> {
         if self.peek(1).kind != Kind::LeftParen || !self.query_follows(1) {
             return false;
         }
-        // Each parenthesis before the query ends at the end of the one around it, or at a word that goes on
-        // with a query; behind a derived table stands its alias.
+        // Each parenthesis before the query closes at the end of the enclosing one, or before a word that
+        // continues a query. A derived table would be followed by its alias.
         let inside = &self.tokens[self.at + 1..];
         let mut around = inside.iter().take_while(|token| token.kind == Kind::LeftParen).count();
         let mut depth = 0;
@@ -219,7 +219,7 @@ impl Parser<'_> {
         false
     }
 
-    /// `name [PARTITION (..)] [[AS] alias] [index hints]`.
+    /// Parses `name [PARTITION (..)] [[AS] alias] [index hints]`.
     pub(super) fn table_factor(&mut self) -> SqlResult<TableFactor> {
         let name = self.object_name()?;
         let partitions = if self.eat_word("PARTITION") { self.paren_list(Self::name)? } else { Vec::new() };
@@ -262,7 +262,7 @@ impl Parser<'_> {
         Ok(Some(IndexHint { kind, scope, names }))
     }
 
-    /// An index's name; PRIMARY is one.
+    /// Parses the name of an index, including PRIMARY.
     pub(super) fn index_name(&mut self) -> SqlResult<String> {
         if self.eat_word("PRIMARY") { Ok("PRIMARY".to_string()) } else { self.name() }
     }

@@ -7,12 +7,12 @@ use crate::ast::{CreateMode, CreateView, Statement, ViewAlgorithm, ViewCheck, Vi
 use crate::lexer::Kind;
 
 impl Parser<'_> {
-    /// Whether the words here are those before VIEW, or VIEW itself.
+    /// Returns whether the next word can start the part of CREATE or ALTER VIEW after the verb.
     pub(super) fn view_follows(&self) -> bool {
         self.is_any(&["VIEW", "ALGORITHM", "DEFINER", "SQL"])
     }
 
-    /// Behind CREATE [OR REPLACE] or ALTER; other objects have a definer, too, and are not there.
+    /// Parses the part after CREATE [OR REPLACE] or ALTER. Other objects with a definer are not supported.
     pub(super) fn view(&mut self, or_replace: bool, alter: bool) -> SqlResult<Statement> {
         let verb = if alter { "ALTER" } else { "CREATE" };
         let mut algorithm = None;

@@ -1,6 +1,6 @@
-//! Reserved words: they are no names unless quoted or behind a dot.
+//! Reserved words: they are names only if quoted or after a dot.
 
-/// Sorted, upper case: what MariaDB 10.11 refuses as a name.
+/// Words that MariaDB 10.11 rejects as names, sorted, in upper case.
 const RESERVED: &[&str] = &[
     "ACCESSIBLE",
     "ADD",
@@ -249,8 +249,9 @@ const RESERVED: &[&str] = &[
     "ZEROFILL",
 ];
 
-/// Functions whose name is one only with its parenthesis right after it, unless IGNORE_SPACE is set; and
-/// which is nothing else there. ROW_NUMBER is reserved anyway.
+/// Functions that are recognised only if the parenthesis directly follows the name, unless IGNORE_SPACE is
+/// set; before a parenthesis these words have no other meaning, except [`NAMES_TOO`]. ROW_NUMBER is a
+/// reserved word anyway.
 const BOUND_FUNCTIONS: &[&str] = &[
     "ADDDATE",
     "ADD_MONTHS",
@@ -301,7 +302,7 @@ const BOUND_FUNCTIONS: &[&str] = &[
     "VAR_SAMP",
 ];
 
-/// Whether a word is such a function.
+/// Returns whether a word is in [`BOUND_FUNCTIONS`].
 pub(super) fn is_bound_function(word: &[u8]) -> bool {
     is_in(BOUND_FUNCTIONS, word)
 }
@@ -315,12 +316,12 @@ pub(super) fn is_name_before_parenthesis(word: &[u8]) -> bool {
     is_in(NAMES_TOO, word)
 }
 
-/// Whether a word is reserved.
+/// Returns whether a word is reserved.
 pub(super) fn is_reserved(word: &[u8]) -> bool {
     is_in(RESERVED, word)
 }
 
-/// Whether a sorted list has the word.
+/// Returns whether a sorted list contains the word.
 fn is_in(list: &[&str], word: &[u8]) -> bool {
     const LONGEST: usize = 32;
     if word.len() > LONGEST {

@@ -1,9 +1,9 @@
-//! Character sets of one byte a character but latin1 and ascii, and the collations that weigh their bytes.
+//! Single-byte character sets except latin1 and ascii, and the collations that weigh their bytes.
 //!
-//! `bytes.bin` was recorded from a MariaDB 10.11.19: for each set, in the order of [`Set`]'s numbers, the
-//! code points of its 256 bytes (`CONVERT(.. USING ucs2)`, little-endian, 0xffff for none), their upper case
-//! and their lower case (bytes), and behind all sets the weights of each collation's 256 bytes
-//! (`WEIGHT_STRING`).
+//! `bytes.bin` was recorded from MariaDB 10.11.19. It has one block for each set, in the order of [`Set`]'s
+//! numbers: the code points of its 256 bytes (`CONVERT(.. USING ucs2)`, little-endian, 0xffff for none),
+//! their upper case and their lower case (bytes). After all sets come the weights of each collation's 256
+//! bytes (`WEIGHT_STRING`).
 
 use std::sync::LazyLock;
 
@@ -16,16 +16,16 @@ const SET_BYTES: usize = 1024;
 const TABLES: usize = 37;
 const NONE: u16 = 0xffff;
 
-/// The number of a set in the recording.
+/// Number of a set in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Set(pub(super) u8);
 
-/// The number of a collation's weights in the recording.
+/// Number of a collation's weights in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Table(pub(super) u8);
 
-/// Characters that are not at their ASCII place with their bytes, by code point, for each set; of characters
-/// with two bytes the lower one.
+/// For each set, the characters whose byte differs from their code point, sorted by code point. A character
+/// with two bytes has the lower one.
 static BYTES: LazyLock<[Vec<(u16, u8)>; SETS]> = LazyLock::new(|| {
     std::array::from_fn(|n| {
         let set = Set(n as u8);
@@ -49,12 +49,12 @@ impl Set {
         u16::from_le_bytes([RECORDED[at], RECORDED[at + 1]])
     }
 
-    /// The character of a byte.
+    /// Returns the character of a byte.
     pub(super) fn character(self, byte: u8) -> Option<u32> {
         Some(self.recorded(byte)).filter(|c| *c != NONE).map(u32::from)
     }
 
-    /// The byte of a character.
+    /// Returns the byte of a character.
     pub(super) fn byte(self, c: u32) -> Option<u8> {
         let c = u16::try_from(c).ok()?;
         if let Ok(byte) = u8::try_from(c)
@@ -66,12 +66,12 @@ impl Set {
         bytes.binary_search_by_key(&c, |(c, _)| *c).ok().map(|n| bytes[n].1)
     }
 
-    /// A character in upper case.
+    /// Returns a character in upper case.
     pub(super) fn upper(self, c: u32) -> u32 {
         self.recased(c, 512)
     }
 
-    /// A character in lower case.
+    /// Returns a character in lower case.
     pub(super) fn lower(self, c: u32) -> u32 {
         self.recased(c, 768)
     }
@@ -83,13 +83,13 @@ impl Set {
 }
 
 impl Table {
-    /// The weight of a byte.
+    /// Returns the weight of a byte.
     pub(super) fn weight(self, byte: u8) -> u8 {
         RECORDED[SETS * SET_BYTES + usize::from(self.0) * 256 + usize::from(byte)]
     }
 }
 
-/// The byte of a character, of latin1 when no set is named.
+/// Returns the byte of a character, in latin1 if `set` is `None`.
 pub(super) fn byte_of(set: Option<Set>, c: u32) -> Option<u8> {
     match set {
         Some(set) => set.byte(c),

@@ -1,15 +1,15 @@
-//! Upper and lower case of the unicode collations of UCA 5.2.0 and 14.0.0, which know letters that the
-//! others do not, some of them beyond the Basic Multilingual Plane.
+//! Upper and lower case for the unicode collations of UCA 5.2.0 and 14.0.0. These have letters that the other
+//! collations lack, some outside the Basic Multilingual Plane.
 //!
-//! Generated: for every code point `c` a MariaDB 10.11.19 was asked for `UPPER(c)` and `LOWER(c)` under
-//! `utf8mb4_unicode_520_ci` and `utf8mb4_uca1400_ai_ci`. Code points that stand for themselves were left out.
+//! Generated from MariaDB 10.11.19: `UPPER(c)` and `LOWER(c)` of every code point `c` under
+//! `utf8mb4_unicode_520_ci` and `utf8mb4_uca1400_ai_ci`. Code points that map to themselves are omitted.
 
 use std::sync::LazyLock;
 
-/// Code points of one distance to their images: the first, how many, the step between them, the distance.
+/// Code points at the same distance to their images: first code point, count, step between them, distance.
 type Run = (u32, u32, u32, i32);
 
-/// Images of code points, in pages of 256; those without a page stand for themselves.
+/// Images of code points, in pages of 256. Code points of a missing page map to themselves.
 pub(super) struct Cases(Vec<Option<Box<[u32; 256]>>>);
 
 impl Cases {
@@ -36,10 +36,10 @@ impl Cases {
     }
 }
 
-/// Of UCA 5.2.0: upper, lower.
+/// UCA 5.2.0: upper, lower.
 pub(super) static V520: LazyLock<[Cases; 2]> =
     LazyLock::new(|| [Cases::of(&V520_UPPER), Cases::of(&V520_LOWER)]);
-/// Of UCA 14.0.0.
+/// UCA 14.0.0: upper, lower.
 pub(super) static V1400: LazyLock<[Cases; 2]> =
     LazyLock::new(|| [Cases::of(&V1400_UPPER), Cases::of(&V1400_LOWER)]);
 

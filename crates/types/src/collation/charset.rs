@@ -1,11 +1,11 @@
-//! Character sets: names, numbers of their collations, how they code characters.
+//! Character sets: names, ids of their collations, encodings.
 
 use super::{Collation, bytes, wide};
 
-/// How a character set codes characters.
+/// Encoding of a character set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
-    /// UTF-8 with characters of up to so many bytes.
+    /// UTF-8 with characters of at most `longest` bytes.
     Utf8 { longest: usize },
     /// Any bytes.
     Binary,
@@ -13,11 +13,11 @@ pub(super) enum Coding {
     Ascii,
     /// cp1252.
     Latin1,
-    /// One byte a character.
+    /// One byte per character.
     Bytes(bytes::Set),
-    /// One to three bytes a character.
+    /// One to three bytes per character.
     Wide(wide::Set),
-    /// UTF-16; without pairs of surrogates it is ucs2.
+    /// UTF-16, or ucs2 if `pairs` is false: surrogate pairs are not combined.
     Utf16 { pairs: bool, little: bool },
     /// UTF-32.
     Utf32,
@@ -88,7 +88,7 @@ const fn set(
     Description { name, text, mbmaxlen, default, bin, coding }
 }
 
-/// In the order of [`Charset::ALL`], which is MariaDB's.
+/// Indexed by [`Charset::ALL`], in MariaDB's order.
 #[rustfmt::skip]
 const CHARSETS: [Description; Charset::ALL.len()] = [
     set("big5", "Big5 Traditional Chinese", 2, 1, 84, Coding::Wide(wide::Set(0))),
@@ -133,7 +133,7 @@ const CHARSETS: [Description; Charset::ALL.len()] = [
 ];
 
 impl Charset {
-    /// All of them.
+    /// All character sets.
     #[rustfmt::skip]
     pub const ALL: [Charset; 39] = [
         Charset::Big5, Charset::Dec8, Charset::Cp850, Charset::Hp8, Charset::Koi8r, Charset::Latin1,
@@ -146,7 +146,7 @@ impl Charset {
         Charset::Eucjpms,
     ];
 
-    /// Their names, in the same order.
+    /// Their names, in the order of [`Charset::ALL`].
     pub const NAMES: [&'static str; Charset::ALL.len()] = {
         let mut names = [""; Charset::ALL.len()];
         let mut n = 0;
@@ -162,7 +162,7 @@ impl Charset {
         &TABLE[self as usize]
     }
 
-    /// By name, any case; `utf8` is utf8mb3, as in MariaDB's default old_mode.
+    /// Finds a character set by its name, in any case. `utf8` is utf8mb3, as in MariaDB's default old_mode.
     pub fn by_name(name: &str) -> Option<Charset> {
         if name.eq_ignore_ascii_case("utf8") {
             return Some(Charset::Utf8mb3);
@@ -170,32 +170,32 @@ impl Charset {
         Charset::ALL.into_iter().find(|c| c.name().eq_ignore_ascii_case(name))
     }
 
-    /// `utf8mb4`, ...
+    /// Returns the name, for example `utf8mb4`.
     pub fn name(self) -> &'static str {
         self.described().name
     }
 
-    /// As SHOW CHARACTER SET describes it.
+    /// Returns the description in SHOW CHARACTER SET.
     pub fn description(self) -> &'static str {
         self.described().text
     }
 
-    /// The collation of a column that names only this character set.
+    /// Returns the collation of a column declared with only this character set.
     pub fn default_collation(self) -> Collation {
         Collation(self.described().default)
     }
 
-    /// The `_bin` collation.
+    /// Returns the `_bin` collation.
     pub fn bin_collation(self) -> Collation {
         Collation(self.described().bin)
     }
 
-    /// Bytes of the longest character.
+    /// Returns the length of the longest character in bytes.
     pub fn mbmaxlen(self) -> u32 {
         self.described().mbmaxlen
     }
 
-    /// Bytes of the shortest character.
+    /// Returns the length of the shortest character in bytes.
     pub fn mbminlen(self) -> u32 {
         match self.coding() {
             Coding::Utf16 { .. } => 2,
@@ -204,12 +204,13 @@ impl Charset {
         }
     }
 
-    /// Whether it holds Unicode's characters, all or those of the Basic Multilingual Plane.
+    /// Returns whether the set contains the characters of Unicode, all or those of the Basic Multilingual
+    /// Plane.
     pub fn is_unicode(self) -> bool {
         matches!(self.coding(), Coding::Utf8 { .. } | Coding::Utf16 { .. } | Coding::Utf32)
     }
 
-    /// Whether its bytes are those in memory.
+    /// Returns whether text in memory has the bytes of this set.
     pub fn is_as_in_memory(self) -> bool {
         matches!(self.coding(), Coding::Utf8 { .. } | Coding::Binary | Coding::Ascii)
     }

@@ -1,12 +1,12 @@
-//! Character sets from and to the UTF-8 in memory.
+//! Conversion of character sets from and to the UTF-8 in memory.
 
 use super::Charset;
 use super::charset::Coding;
 use super::fold::{decode, encode, latin1_of, of_latin1};
 
 impl Charset {
-    /// Appends UTF-8 text in this character set; characters that it lacks become `?`. Their number is
-    /// returned.
+    /// Appends UTF-8 text in this character set. Characters that the set lacks become `?`. Returns their
+    /// number.
     pub fn encode(self, text: &[u8], out: &mut Vec<u8>) -> usize {
         if self.takes_whole(text) {
             out.extend_from_slice(text);
@@ -25,20 +25,20 @@ impl Charset {
         lacking
     }
 
-    /// Whether the bytes in memory are those of this set.
+    /// Returns whether the text has the same bytes in memory and in this set.
     fn takes_whole(self, text: &[u8]) -> bool {
         match self.coding() {
             Coding::Utf8 { longest: 4 } | Coding::Binary => true,
             Coding::Utf16 { .. } | Coding::Utf32 => text.is_empty(),
-            // swe7 has other letters at some places of ASCII.
+            // swe7 has other letters in place of some ASCII characters.
             Coding::Bytes(_) => text.is_empty(),
-            // sjis has its own backslash.
+            // The backslash of sjis is another character.
             Coding::Wide(_) => text.is_ascii() && !text.contains(&b'\\'),
             Coding::Utf8 { .. } | Coding::Ascii | Coding::Latin1 => text.is_ascii(),
         }
     }
 
-    /// Appends one character; false when this set lacks it.
+    /// Appends one character. Returns false if this set lacks it.
     fn put(self, c: u32, out: &mut Vec<u8>) -> bool {
         match self.coding() {
             Coding::Binary => encode(c, out),
@@ -79,7 +79,8 @@ impl Charset {
         true
     }
 
-    /// Whether every character of UTF-8 text exists here; `Err(n)`: the one at byte n does not.
+    /// Checks that this set has every character of UTF-8 text. `Err(n)` is the offset of the first character
+    /// that it lacks.
     pub fn check(self, text: &[u8]) -> Result<(), usize> {
         if self.takes_whole(text) {
             return Ok(());
@@ -96,8 +97,8 @@ impl Charset {
         Ok(())
     }
 
-    /// Byte length of the longest front of UTF-8 text, of whole characters, that takes at most `bytes` bytes
-    /// here.
+    /// Returns the length of the longest prefix of UTF-8 text, in whole characters, that takes at most
+    /// `bytes` bytes in this set.
     pub fn fitting(self, text: &[u8], bytes: usize) -> usize {
         if text.len().saturating_mul(self.mbmaxlen() as usize) <= bytes {
             return text.len();
@@ -122,8 +123,8 @@ impl Charset {
         at
     }
 
-    /// Appends bytes of this character set as UTF-8 (binary: as they are). `Err(n)`: byte n starts no
-    /// character; what stands before it was appended.
+    /// Appends bytes of this character set as UTF-8 (binary: unchanged). `Err(n)` means that byte n does not
+    /// start a character; the text before it was appended.
     pub fn decode(self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), usize> {
         let good = match self.coding() {
             Coding::Binary => bytes.len(),
@@ -155,7 +156,7 @@ impl Charset {
         Ok(())
     }
 
-    /// The first character of bytes that are not empty, and how many it takes.
+    /// Returns the first character of non-empty bytes and its length.
     pub(super) fn first(self, bytes: &[u8]) -> Option<(u32, usize)> {
         match self.coding() {
             Coding::Bytes(set) => set.character(bytes[0]).map(|c| (c, 1)),
@@ -185,7 +186,7 @@ impl Charset {
     }
 }
 
-/// Length of the front that is text in memory: UTF-8, in which halves of surrogate pairs may stand, too.
+/// Returns the length of the prefix that is valid text in memory: UTF-8 that may contain unpaired surrogates.
 fn valid_len(bytes: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -198,13 +199,13 @@ fn valid_len(bytes: &[u8]) -> usize {
     }
 }
 
-/// Whether these bytes can be text in memory.
+/// Returns whether the bytes are valid text in memory.
 pub fn is_text(bytes: &[u8]) -> bool {
-    // Most text is ASCII, which is told faster.
+    // Most text is ASCII, for which the check is faster.
     is_ascii(bytes) || valid_len(bytes) == bytes.len()
 }
 
-/// As the standard library's, which is made for long texts.
+/// Returns whether all bytes are ASCII. The standard library's function is optimized for long texts.
 fn is_ascii(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<8>();
     let words = words.iter().fold(0, |seen, word| seen | u64::from_ne_bytes(*word));

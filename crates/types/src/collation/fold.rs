@@ -1,4 +1,4 @@
-//! Weights and cases of single characters.
+//! Weights and case mappings of single characters.
 
 use super::bytes::byte_of;
 use super::charset::Coding;
@@ -6,10 +6,10 @@ use super::folds::{self, Run};
 use super::uca::Uca;
 use super::{Collation, Weighing, cases};
 
-/// A map of the Basic Multilingual Plane in which most characters stand for themselves: pages of 256 for
-/// those that hold another.
+/// A map of the Basic Multilingual Plane in which most characters map to themselves. Only the pages of 256
+/// characters with other images are stored.
 struct Fold<const PAGES: usize> {
-    /// Number of the page; [`ITSELF`]: none.
+    /// Page number by high byte, or [`ITSELF`] if all characters of the page map to themselves.
     index: [u8; 256],
     pages: [[u16; 256]; PAGES],
 }
@@ -44,7 +44,7 @@ impl<const PAGES: usize> Fold<PAGES> {
         fold
     }
 
-    /// `c` is at most 0xffff.
+    /// Returns the image of `c`, which is at most 0xffff.
     fn get(&self, c: u32) -> u16 {
         match self.index[(c >> 8) as usize & 0xff] {
             ITSELF => c as u16,
@@ -57,11 +57,11 @@ static GENERAL_CI: Fold<{ folds::GENERAL_CI_PAGES }> = Fold::new(&folds::GENERAL
 static UPPER: Fold<{ folds::UPPER_PAGES }> = Fold::new(&folds::UPPER);
 static LOWER: Fold<{ folds::LOWER_PAGES }> = Fold::new(&folds::LOWER);
 
-/// What general_ci gives to all characters beyond the Basic Multilingual Plane.
+/// The weight in general_ci of all characters outside the Basic Multilingual Plane.
 const BEYOND: u16 = 0xfffd;
 
-/// The first character and its length. A byte that starts none counts as the replacement character: text in
-/// memory is UTF-8, this only keeps a broken invariant from doing harm.
+/// Decodes the first character and returns its length. An invalid byte counts as the replacement character.
+/// Text in memory is valid UTF-8; this only limits the effect of a violation.
 pub(super) fn decode(text: &[u8]) -> (u32, usize) {
     const BAD: (u32, usize) = (0xfffd, 1);
     let next = |n: usize| text.get(n).map_or(0, |b| u32::from(b & 0x3f));
@@ -78,7 +78,7 @@ pub(super) fn decode(text: &[u8]) -> (u32, usize) {
     }
 }
 
-/// Appends a character as UTF-8 writes it. MariaDB's sets hold the halves of surrogate pairs as well.
+/// Appends a character as UTF-8, including unpaired surrogates, which MariaDB's sets can contain.
 pub(super) fn encode(c: u32, out: &mut Vec<u8>) {
     if let 0xd800..0xe000 = c {
         out.extend_from_slice(&[0xed, 0x80 | (c >> 6 & 0x3f) as u8, 0x80 | (c & 0x3f) as u8]);
@@ -88,7 +88,7 @@ pub(super) fn encode(c: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// The latin1 byte of a character.
+/// Returns the latin1 byte of a character.
 pub(super) fn latin1_of(c: u32) -> Option<u8> {
     match c {
         0..0x80 | 0xa0..0x100 => Some(c as u8),
@@ -96,7 +96,7 @@ pub(super) fn latin1_of(c: u32) -> Option<u8> {
     }
 }
 
-/// The character of a latin1 byte.
+/// Returns the character of a latin1 byte.
 pub(super) fn of_latin1(b: u8) -> u32 {
     match b {
         0x80..0xa0 => folds::LATIN1_HIGH[usize::from(b - 0x80)].into(),
@@ -104,7 +104,7 @@ pub(super) fn of_latin1(b: u8) -> u32 {
     }
 }
 
-/// The weight of a character; characters that a collation cannot hold weigh as `?`.
+/// Returns the weight of a character. Characters that the collation's set lacks have the weight of `?`.
 pub(super) fn weight(weighing: Weighing, c: u32) -> u32 {
     let latin1 = || usize::from(latin1_of(c).unwrap_or(b'?'));
     match weighing {
@@ -118,7 +118,7 @@ pub(super) fn weight(weighing: Weighing, c: u32) -> u32 {
         Weighing::Bytewise(set, table) => table.weight(byte_of(set, c).unwrap_or(b'?')).into(),
         Weighing::WideCode(set) => set.code(c).unwrap_or(b'?'.into()),
         Weighing::Wide(set) => set.weight(c),
-        // Unicode weighs by `uca`.
+        // The weights of Unicode are in `uca`.
         Weighing::Binary | Weighing::Bytes | Weighing::AsciiUpper | Weighing::Unicode(_) => c,
     }
 }
@@ -131,12 +131,12 @@ enum Case {
 }
 
 impl Collation {
-    /// Appends in upper case (binary: as it is).
+    /// Appends the text in upper case (binary: unchanged).
     pub fn upper(self, text: &[u8], out: &mut Vec<u8>) {
         self.recase(text, out, Case::Upper);
     }
 
-    /// Appends in lower case (binary: as it is).
+    /// Appends the text in lower case (binary: unchanged).
     pub fn lower(self, text: &[u8], out: &mut Vec<u8>) {
         self.recase(text, out, Case::Lower);
     }
@@ -149,7 +149,7 @@ impl Collation {
         out.reserve(text.len());
         let coding = self.charset().coding();
         let casing = self.casing();
-        // Some recorded sets do not fold ASCII as ASCII: Turkish, and MariaDB's slips.
+        // Turkish, and some recorded sets because of errors in MariaDB, map ASCII letters differently.
         let ascii_folds = !matches!(coding, Coding::Bytes(_)) && casing != Casing::Turkish;
         let mut rest = text;
         while let Some(&first) = rest.first() {
@@ -168,7 +168,7 @@ impl Collation {
         }
     }
 
-    /// Which letters of Unicode have cases.
+    /// Returns the case mapping of this collation for Unicode.
     fn casing(self) -> Casing {
         match self.weighing() {
             Weighing::Unicode(Uca::V520) => Casing::V520,
@@ -179,15 +179,15 @@ impl Collation {
     }
 }
 
-/// Which letters of Unicode have cases.
+/// Case mapping of Unicode letters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Casing {
     Usual,
-    /// `I` and `ı`, `İ` and `i` are pairs.
+    /// Turkish: `I` and `ı`, `İ` and `i` are pairs.
     Turkish,
-    /// Those of Unicode 5.2.0.
+    /// Mapping of Unicode 5.2.0.
     V520,
-    /// Those of Unicode 14.0.0.
+    /// Mapping of Unicode 14.0.0.
     V1400,
 }
 

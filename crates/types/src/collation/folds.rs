@@ -1,9 +1,9 @@
-//! Weights and cases of the Basic Multilingual Plane, recorded from a MariaDB 10.11.19.
+//! Weights and case mappings of the Basic Multilingual Plane, recorded from MariaDB 10.11.19.
 //!
-//! Generated: for every code point `c` but the surrogates the server was asked for `HEX(WEIGHT_STRING(c
-//! COLLATE utf8mb4_general_ci))`, and `UPPER(c)` and `LOWER(c)` as UCS-2 (the same for all utf8 collations);
-//! for the bytes 0 to 255 of latin1 likewise. Code points that stand for themselves were left out and
-//! neighbours joined into runs: `(first, image, count, step, image step)`.
+//! Generated from `HEX(WEIGHT_STRING(c COLLATE utf8mb4_general_ci))` and from `UPPER(c)` and `LOWER(c)` as
+//! UCS-2 (identical for all utf8 collations), for every code point `c` except the surrogates, and likewise
+//! for the bytes 0 to 255 of latin1. Code points that map to themselves are omitted; adjacent ones are joined
+//! into runs: `(first, image, count, step, image step)`.
 
 /// A run of code points with their images.
 pub(super) type Run = (u16, u16, u16, u16, u16);
@@ -81,7 +81,7 @@ pub(super) const GENERAL_CI: [Run; 269] = [
     (0x24d0, 0x24b6, 26, 1, 1), (0xff41, 0xff21, 26, 1, 1),
 ];
 
-/// Pages of 256 code points that [`GENERAL_CI`] touches.
+/// Number of pages of 256 code points that [`GENERAL_CI`] uses.
 pub(super) const GENERAL_CI_PAGES: usize = 11;
 
 /// Upper case.
@@ -118,7 +118,7 @@ pub(super) const UPPER: [Run; 107] = [
     (0x2170, 0x2160, 16, 1, 1), (0x24d0, 0x24b6, 26, 1, 1), (0xff41, 0xff21, 26, 1, 1),
 ];
 
-/// Pages of 256 code points that [`UPPER`] touches.
+/// Number of pages of 256 code points that [`UPPER`] uses.
 pub(super) const UPPER_PAGES: usize = 11;
 
 /// Lower case.
@@ -153,7 +153,7 @@ pub(super) const LOWER: [Run; 98] = [
     (0xff21, 0xff41, 26, 1, 1),
 ];
 
-/// Pages of 256 code points that [`LOWER`] touches.
+/// Number of pages of 256 code points that [`LOWER`] uses.
 pub(super) const LOWER_PAGES: usize = 11;
 
 /// Weights of latin1_swedish_ci by byte.
@@ -205,7 +205,7 @@ pub(super) const LATIN1_LOWER: [u8; 256] = [
     249, 250, 251, 252, 253, 254, 255,
 ];
 
-/// Code points of the latin1 (cp1252) bytes 0x80 to 0x9f; all others are their own.
+/// Code points of the latin1 (cp1252) bytes 0x80 to 0x9f. Every other byte is its own code point.
 #[rustfmt::skip]
 pub(super) const LATIN1_HIGH: [u16; 32] = [
     0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d,

@@ -1,4 +1,4 @@
-//! LIKE.
+//! LIKE: matching of patterns, and prefixes for index ranges.
 
 use super::fold::{decode, weight};
 use super::uca::Uca;
@@ -12,7 +12,7 @@ enum Element {
     Any,
     /// `_`
     One,
-    /// A character, by its weight.
+    /// A character, represented by its weight.
     Literal(u128),
 }
 
@@ -22,8 +22,9 @@ impl Collation {
         self.like_within(text, pattern, escape, &Uninterrupted).expect("Uninterrupted never fails")
     }
 
-    /// `text LIKE pattern ESCAPE escape`; no escape character when `None`. Characters match when their
-    /// weights are equal; nothing is padded. Takes up to as many steps as the lengths' product.
+    /// Evaluates `text LIKE pattern ESCAPE escape`, without an escape character if `escape` is `None`.
+    /// Characters match if their weights are equal; nothing is padded. The number of steps is at most the
+    /// product of the lengths.
     pub fn like_within(
         self,
         text: &[u8],
@@ -33,7 +34,7 @@ impl Collation {
     ) -> SqlResult<bool> {
         let escape = escape.map(u32::from);
         let (mut t, mut p) = (0, 0);
-        // Where the last `%` ends in the pattern, and where the text it swallows ends so far.
+        // End of the last `%` in the pattern, and end of the text that it matches so far.
         let mut last_any: Option<(usize, usize)> = None;
         loop {
             let element = if p < pattern.len() { Some(self.element(&pattern[p..], escape)) } else { None };
@@ -60,7 +61,7 @@ impl Collation {
                 (None, None) => return Ok(true),
                 _ => {}
             }
-            // Mismatch: let the last `%` swallow one more character.
+            // Mismatch: the last `%` matches one more character.
             let Some((after, end)) = last_any else { return Ok(false) };
             if end >= text.len() {
                 return Ok(false);
@@ -92,8 +93,8 @@ impl Collation {
 
     fn like_weight(self, c: u32) -> u128 {
         match self.weighing() {
-            // These know no weights beyond the first plane: a character is like itself alone, though it may
-            // be equal to others.
+            // These have no weights outside the Basic Multilingual Plane. There a character is LIKE only
+            // itself, although it may be equal to others.
             Weighing::Unicode(Uca::V400 | Uca::Language(_)) if c > 0xffff => u128::MAX - u128::from(c),
             Weighing::Unicode(uca) => match uca.levels() {
                 [level] => uca.of(*level, c).packed(),
@@ -104,13 +105,14 @@ impl Collation {
     }
 }
 
-/// Levels of weights as one number; different ones meet in one only by a chance of 2 to the 128th.
+/// Combines the weights of several levels into one number. Different weights collide with a probability of
+/// 2^-128.
 fn mixed(all: u128, level: u128) -> u128 {
     (all ^ level).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b).rotate_left(29)
 }
 
-/// The part of a pattern before its first wildcard, escapes undone: what every match starts with. The flag:
-/// there are no wildcards at all.
+/// Returns the literal prefix of a pattern, before its first wildcard and with escapes resolved. Every match
+/// starts with it. The flag is whether the pattern has no wildcards.
 pub fn like_prefix(pattern: &[u8], escape: Option<char>, collation: Collation) -> (Vec<u8>, bool) {
     let escape = escape.map(u32::from);
     let mut prefix = Vec::new();
@@ -129,20 +131,20 @@ pub fn like_prefix(pattern: &[u8], escape: Option<char>, collation: Collation) -
     (prefix, true)
 }
 
-/// A pattern of ASCII without `_` and escapes, taken apart once for many texts.
+/// A precompiled ASCII pattern without `_` and escapes, for matching many texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LikePattern {
     collation: Collation,
     pattern: Vec<u8>,
     escape: Option<char>,
-    /// For each ASCII character, the least one of the same weight.
+    /// For each ASCII character, the smallest one of equal weight.
     folded: [u8; 128],
-    /// What stands between the `%`, folded.
+    /// The pieces between the `%`, folded.
     pieces: Vec<Vec<u8>>,
 }
 
 impl LikePattern {
-    /// None for a pattern of another kind.
+    /// Compiles a pattern. Returns `None` if it is of another kind.
     pub fn new(collation: Collation, pattern: &[u8], escape: Option<char>) -> Option<LikePattern> {
         let is_plain = |&c: &u8| c.is_ascii() && c != b'_' && escape.map(u32::from) != Some(c.into());
         if !pattern.iter().all(is_plain) {
@@ -158,7 +160,7 @@ impl LikePattern {
         Some(LikePattern { collation, pattern: pattern.to_vec(), escape, folded, pieces })
     }
 
-    /// Whether a text matches.
+    /// Returns whether a text matches.
     pub fn matches(&self, text: &[u8], interrupt: &dyn Interrupt) -> SqlResult<bool> {
         if !text.is_ascii() {
             return self.collation.like_within(text, &self.pattern, self.escape, interrupt);
@@ -182,13 +184,13 @@ impl LikePattern {
         Ok(true)
     }
 
-    /// Whether a text begins with a piece.
+    /// Returns whether a text begins with a piece.
     #[inline]
     fn is_at(&self, text: &[u8], piece: &[u8]) -> bool {
         text.iter().zip(piece).all(|(c, wanted)| self.folded[usize::from(c & 127)] == *wanted)
     }
 
-    /// Where a piece first is.
+    /// Returns the offset of the first occurrence of a piece.
     #[inline]
     fn find(&self, text: &[u8], piece: &[u8]) -> Option<usize> {
         let Some((first, others)) = piece.split_first() else { return Some(0) };

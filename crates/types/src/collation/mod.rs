@@ -1,23 +1,25 @@
-//! Character sets and collations. The numbers are MariaDB's: they are on the wire and in the binlog.
+//! Character sets and collations. Their ids are MariaDB's, because they appear in the protocol and in the
+//! binlog.
 //!
-//! Text in memory is UTF-8 whatever its character set ([`crate::Value`]), so collations of other sets find
-//! the bytes of a character first, and only binary weighs the bytes in memory. All collations but binary and
-//! those named `nopad` ignore trailing spaces (PAD SPACE).
+//! Text in memory is UTF-8 for every character set ([`crate::Value`]). Collations of other sets therefore
+//! first map a character to its bytes in the set; only binary weighs the bytes in memory. All collations
+//! except binary and those named `nopad` ignore trailing spaces (PAD SPACE).
 //!
-//! A byte that stands for no character in its set cannot be held, where MariaDB stores it.
+//! Missing: bytes that are not a character of their set cannot be stored, as MariaDB can.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `charset` | character sets |
 //! | `table` | all collations |
 //! | `fold` | weights, upper and lower case of characters; `folds` and `cases` are the recorded tables |
-//! | `order` | compare, hash, sort keys |
+//! | `order` | comparison, hashes, sort keys |
 //! | `like` | LIKE |
 //! | `weight_string` | WEIGHT_STRING |
-//! | `uca` | weights of the unicode collations, recorded; `tailorings` of languages, `sequences` of letters |
-//! | `bytes` | sets of one byte a character, recorded |
+//! | `uca` | recorded weights of the unicode collations |
+//! | `tailorings`, `sequences` | tailorings of languages, and contractions |
+//! | `bytes` | single-byte sets, recorded |
 //! | `wide` | Chinese, Japanese and Korean sets, recorded |
-//! | `convert` | character sets from and to UTF-8 |
+//! | `convert` | conversion of character sets from and to UTF-8 |
 //! | `statement_text` | statements in sets whose characters may end in a backslash |
 
 mod bytes;
@@ -46,7 +48,7 @@ pub use order::Fronts;
 pub use statement_text::UnsafeText;
 use table::{COLLATIONS, Entry, Weighing};
 
-/// An order of strings, with its character set; the number is MariaDB's collation id.
+/// A collation: an order of strings and their character set. The number is MariaDB's collation id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collation(pub u16);
 
@@ -64,7 +66,7 @@ const IDS: usize = {
 
 const NOWHERE: u16 = u16::MAX;
 
-/// Where the collation of an id stands in the table.
+/// Index in the table by collation id.
 static PLACES: [u16; IDS] = {
     let mut places = [NOWHERE; IDS];
     let mut n = 0;
@@ -77,7 +79,7 @@ static PLACES: [u16; IDS] = {
 
 static TABLE: [Entry; COLLATIONS.len()] = COLLATIONS;
 
-/// A header of the binary log asks for one by its name.
+/// Collations by name, for example for headers of the binary log.
 static BY_NAME: LazyLock<HashMap<&str, Collation>> =
     LazyLock::new(|| TABLE.iter().map(|entry| (entry.name, Collation(entry.id))).collect());
 
@@ -105,7 +107,7 @@ impl Collation {
     /// `utf8mb4_unicode_ci`.
     pub const UTF8MB4_UNICODE_CI: Collation = Collation(224);
 
-    /// The names of all collations, in the order of [`Collation::all`].
+    /// Names of all collations, in the order of [`Collation::all`].
     pub const NAMES: [&'static str; COLLATIONS.len()] = {
         let mut names = [""; COLLATIONS.len()];
         let mut n = 0;
@@ -116,17 +118,17 @@ impl Collation {
         names
     };
 
-    /// All collations this server knows, in MariaDB's order: by character set, then by id.
+    /// Returns all collations of this server, in MariaDB's order: by character set, then by id.
     pub fn all() -> impl Iterator<Item = Collation> {
         TABLE.iter().map(|e| Collation(e.id))
     }
 
-    /// The collation of an id, when it is known.
+    /// Returns the collation with an id, if this server has it.
     pub fn from_id(id: u16) -> Option<Collation> {
         PLACES.get(usize::from(id)).filter(|place| **place != NOWHERE).map(|_| Collation(id))
     }
 
-    /// By a name that is one in several character sets: `uca1400_ai_ci`.
+    /// Finds a collation by a name that several character sets share: `uca1400_ai_ci`.
     pub fn by_name_in(charset: Charset, name: &str) -> Option<Collation> {
         let is_short = name.get(..8).is_some_and(|front| front.eq_ignore_ascii_case("uca1400_"));
         match is_short {
@@ -135,13 +137,13 @@ impl Collation {
         }
     }
 
-    /// The name without the character set, where collations of several sets have it in common.
+    /// Returns the name without the character set, if collations of several sets share it.
     pub fn common_name(self) -> Option<&'static str> {
         let rest = self.name().strip_prefix(self.charset().name())?.strip_prefix('_')?;
         rest.starts_with("uca1400_").then_some(rest)
     }
 
-    /// By name, any case; `utf8_` names are utf8mb3's.
+    /// Finds a collation by its name, in any case. `utf8_` names are those of utf8mb3.
     pub fn by_name(name: &str) -> Option<Collation> {
         let lower = name.to_ascii_lowercase();
         let full = lower.strip_prefix("utf8_").map(|rest| format!("utf8mb3_{rest}"));
@@ -149,7 +151,8 @@ impl Collation {
         BY_NAME.get(wanted).copied()
     }
 
-    /// An id that is not known, which only a foreign event can bring, counts as binary.
+    /// Returns the table entry. An unknown id, which only an event of another server can contain, counts as
+    /// binary.
     fn entry(self) -> &'static Entry {
         let place = match PLACES.get(usize::from(self.0)) {
             Some(&place) if place != NOWHERE => place,
@@ -158,27 +161,27 @@ impl Collation {
         &TABLE[usize::from(place)]
     }
 
-    /// `utf8mb4_general_ci`, ...
+    /// Returns the name, for example `utf8mb4_general_ci`.
     pub fn name(self) -> &'static str {
         self.entry().name
     }
 
-    /// Its character set.
+    /// Returns the character set.
     pub fn charset(self) -> Charset {
         self.entry().charset
     }
 
-    /// Whether it is its character set's default.
+    /// Returns whether it is the default of its character set.
     pub fn is_default(self) -> bool {
         self.charset().default_collation() == self
     }
 
-    /// The most weights that one character has.
+    /// Returns the maximum number of weights of a character.
     pub fn sort_len(self) -> u8 {
         self.entry().sort_len
     }
 
-    /// Whether it is one of the `_bin` collations, or binary.
+    /// Returns whether it is a `_bin` collation or binary.
     pub fn is_bin(self) -> bool {
         use Weighing as W;
         matches!(self.weighing(), W::Binary | W::Bytes | W::Latin1Bytes | W::Code(_) | W::WideCode(_))
@@ -188,12 +191,12 @@ impl Collation {
         self.entry().weighing
     }
 
-    /// Whether strings are compared as if spaces followed for ever.
+    /// Returns whether comparisons pad the shorter string with spaces (PAD SPACE).
     pub(crate) fn pads(self) -> bool {
         self.entry().pads
     }
 
-    /// Number of characters (binary: bytes).
+    /// Returns the number of characters (binary: bytes).
     pub fn char_len(self, text: &[u8]) -> usize {
         if self == Collation::BINARY {
             return text.len();
@@ -201,7 +204,7 @@ impl Collation {
         text.iter().filter(|&&b| b & 0xc0 != 0x80).count()
     }
 
-    /// Byte length of the first `chars` characters, or of all when there are fewer.
+    /// Returns the length in bytes of the first `chars` characters, or of the whole text if it has fewer.
     pub fn prefix_len(self, text: &[u8], chars: usize) -> usize {
         if text.len() <= chars {
             return text.len();

@@ -1,32 +1,32 @@
-//! Compare, hash and sort keys.
+//! Comparison, hashes and sort keys.
 //!
 //! # Sort keys
 //!
-//! PAD SPACE compares a string that has ended as if spaces followed for ever, so the end of a string has its
-//! place in the order exactly at the space: below it come characters that weigh less, above it those that
-//! weigh more. A run of spaces inside a string is decided by what ends the run. Hence every weight becomes
-//! one symbol:
+//! PAD SPACE compares as if infinitely many spaces followed each string. The end of a string therefore sorts
+//! at the space: characters of lower weight sort before it, those of higher weight after it. A run of spaces
+//! inside a string sorts by the weight that ends the run. So every weight becomes one symbol:
 //!
 //! ```text
 //! w < space      w
-//! a space        space      when the first weight behind the run is below space
-//! end of text    space + 1  (trailing spaces are left out)
-//! a space        space + 2  when the first weight behind the run is above space
+//! a space        space      if the first weight after the run is below space
+//! end of text    space + 1  (trailing spaces are omitted)
+//! a space        space + 2  if the first weight after the run is above space
 //! w > space      w + 2
 //! ```
 //!
-//! Symbols are written as UTF-8 writes code points, which keeps their order: one byte for ASCII. Of the utf8
-//! `_bin` collations the symbols are the UTF-8 bytes themselves, one byte each. The end symbol closes every
-//! key, so no key is a prefix of another.
+//! Symbols are encoded as code points in UTF-8, which keeps their order: one byte for ASCII. In the utf8
+//! `_bin` collations the symbols are the UTF-8 bytes themselves, one byte each. The end symbol terminates
+//! every key, so no key is a prefix of another.
 //!
-//! Collations named `nopad` have no padding: a weight becomes the symbol one above it, and the end is symbol
-//! 0. So has binary, of bytes: byte 0 becomes `00 ff` and the end is `00 00`.
+//! Collations named `nopad` do not pad: the symbol is the weight plus one, and the end is symbol 0. The
+//! binary collation does the same with bytes: byte 0 becomes `00 ff` and the end is `00 00`.
 //!
-//! A collation of several levels has the symbols of each level one behind the other, each with its end. LIKE
-//! looks for ranges of the first level.
+//! The key of a collation with several levels is the concatenation of the keys of each level, each with its
+//! end. LIKE searches ranges of the first level.
 //!
-//! Some languages have pairs of letters that weigh as one. There the key of a text does not begin with the
-//! key of its front, so the range of a LIKE pattern leaves out what the front's last letter may go on to.
+//! Some languages have contractions: pairs of letters with the weights of one. The key of such a text does
+//! not begin with the key of its prefix, so the range of a LIKE pattern uses only the part of its prefix
+//! before the first letter after which a contraction may continue.
 
 use std::cmp::Ordering;
 use std::hash::Hasher;
@@ -37,18 +37,18 @@ use super::{Collation, Weighing};
 
 const SPACE: u32 = 0x20;
 
-/// How a collation weighs ASCII.
+/// Weights of ASCII characters in a collation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ascii {
-    /// As its code.
+    /// The character's code.
     Itself,
-    /// As its upper case.
+    /// The code of its upper case.
     Upper,
-    /// By a table.
+    /// A table.
     Table,
 }
 
-/// The weights of a text whose characters have one each.
+/// The weights of a text, for collations with one weight per character.
 struct Weights<'a> {
     weighing: Weighing,
     ascii: Ascii,
@@ -78,32 +78,32 @@ impl Iterator for Weights<'_> {
     }
 }
 
-/// Makes the fronts of many texts ([`Collation::sort_key_front`]).
+/// Computes the first bytes of sort keys for many texts ([`Collation::sort_key_front`]).
 #[derive(Clone, Copy)]
 pub struct Fronts {
     collation: Collation,
-    /// How the characters weigh whose symbols are made without a key.
+    /// Weights of the characters whose symbols are computed without building a key.
     ascii: Ascii,
 }
 
 impl Fronts {
-    /// Of texts of a collation.
+    /// Prepares for texts of a collation.
     pub fn of(collation: Collation) -> Fronts {
         let ascii = if collation.pads() { collation.weighing().ascii() } else { Ascii::Table };
         Fronts { collation, ascii }
     }
 
-    /// The front of a text.
+    /// Returns the first eight bytes of the text's sort key ([`Collation::sort_key_front`]).
     #[inline]
     pub fn front(self, text: &[u8]) -> u64 {
-        // Most texts begin with letters and digits.
+        // Fast path: most texts begin with letters and digits.
         let plain =
             text.first_chunk().and_then(|front| plain_symbols(u64::from_be_bytes(*front), self.ascii));
         plain.unwrap_or_else(|| self.collation.front_of_key(text))
     }
 }
 
-/// Without trailing spaces.
+/// Removes trailing spaces.
 fn trimmed(text: &[u8]) -> &[u8] {
     let spaces = text.iter().rev().take_while(|&&b| b == b' ').count();
     &text[..text.len() - spaces]
@@ -115,14 +115,14 @@ impl Collation {
         Weights { weighing, ascii: weighing.ascii(), rest: text }
     }
 
-    /// Compares, trailing spaces ignored (binary and nopad: not).
+    /// Compares two texts, ignoring trailing spaces (except binary and nopad).
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         let weighing = self.weighing();
         if weighing == Weighing::Binary {
             return a.cmp(b);
         }
-        // What both share has equal weights; the cut must not fall into a character, nor between two that
-        // weigh as one.
+        // A common prefix has equal weights, so it is skipped. It must not end inside a character or a
+        // contraction.
         let mut shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
         if shared == a.len() && shared == b.len() {
             return Ordering::Equal;
@@ -136,7 +136,7 @@ impl Collation {
         back(&mut shared);
         if let Weighing::Unicode(uca) = weighing {
             if uca.has_pairs() {
-                // Three equal letters may be a pair and one more, so only the start is sure.
+                // Three equal letters may be a contraction and a letter, so nothing can be skipped.
                 shared = 0;
             }
             let (a, b) = (&a[shared..], &b[shared..]);
@@ -152,18 +152,18 @@ impl Collation {
         compare_weights(self.weights(&a[shared..]), self.weights(&b[shared..]), self.padding())
     }
 
-    /// The same on a level.
+    /// [`Collation::padding`] for a level.
     fn padding_of(self, uca: Uca, level: Level) -> Option<u32> {
         self.pads().then(|| uca.space(level))
     }
 
-    /// The weight that follows the end of a text; `None`: the end is below every weight.
+    /// Returns the weight that pads a text after its end, or `None` if the end sorts below every weight.
     fn padding(self) -> Option<u32> {
         self.pads().then(|| self.weighing().space())
     }
 
-    /// Appends bytes whose order is this collation's order; they end themselves (no key is a prefix of
-    /// another).
+    /// Appends the sort key: bytes that sort as the texts do. The key is self-delimiting: no key is a prefix
+    /// of another.
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         self.put_key(text, usize::MAX, out);
         self.put_end(out);
@@ -181,8 +181,8 @@ impl Collation {
         put_end_symbol(padding, out);
     }
 
-    /// The first eight bytes of the sort key, zeros behind a shorter one: texts whose numbers differ are in
-    /// the order of these. Reads no more of the text than it needs.
+    /// Returns the first eight bytes of the sort key, padded with zeros. Texts with different numbers sort as
+    /// the numbers do. Reads only as much of the text as it needs.
     pub fn sort_key_front(self, text: &[u8]) -> u64 {
         Fronts::of(self).front(text)
     }
@@ -195,8 +195,8 @@ impl Collation {
         u64::from_be_bytes(*key.first_chunk().expect("made so long"))
     }
 
-    /// Appends what the keys of all strings that start with `text` start with (trailing spaces of `text`
-    /// aside): the key without its end. For the range of a LIKE pattern.
+    /// Appends the common prefix of the keys of all strings that start with `text` without its trailing
+    /// spaces: the key without its end. Used for the range of a LIKE pattern.
     pub fn sort_key_open(self, text: &[u8], out: &mut Vec<u8>) {
         match self.weighing() {
             Weighing::Unicode(uca) => {
@@ -246,14 +246,14 @@ impl Collation {
         }
     }
 
-    /// The text without trailing spaces, when they do not count.
+    /// Returns the text without trailing spaces if the collation ignores them.
     fn compared(self, text: &[u8]) -> &[u8] {
         if self.pads() { trimmed(text) } else { text }
     }
 
-    /// Length of the sort key at the front of `key`; not of binary.
+    /// Returns the length of the sort key at the start of `key`. Not for binary.
     pub(crate) fn sort_key_len(self, key: &[u8]) -> Option<usize> {
-        // The bytes of the end symbol stand in no other symbol: it is one byte below 0x80, or a lead byte and
+        // No other symbol contains the bytes of the end symbol: it is one byte below 0x80, or a lead byte and
         // its successor.
         let end_of = |from: usize, padding: Option<u32>| {
             let mut end = Vec::with_capacity(2);
@@ -299,7 +299,7 @@ impl Weighing {
         }
     }
 
-    /// The weight of a space.
+    /// Returns the weight of a space.
     fn space(self) -> u32 {
         match self {
             Weighing::Unicode(uca) => uca.space(Level::Letters),
@@ -309,7 +309,7 @@ impl Weighing {
     }
 }
 
-/// The shorter one is padded, unless its end is below everything.
+/// Compares weights. The shorter sequence is padded with `padding`; `None` sorts below every weight.
 fn compare_weights(
     mut a: impl Iterator<Item = u32>,
     mut b: impl Iterator<Item = u32>,
@@ -327,10 +327,10 @@ fn compare_weights(
     }
 }
 
-/// Appends the symbols of the printable ASCII characters, without space, that a text begins with, the first
-/// `enough` of them: the whole of most texts. Answers the rest.
+/// Appends the symbols of the text's leading printable ASCII characters except space, at most `enough` of
+/// them. This covers most texts completely. Returns the rest of the text.
 fn put_plain<'a>(text: &'a [u8], folds: bool, enough: usize, out: &mut Vec<u8>) -> &'a [u8] {
-    // The last one's symbol would take two bytes.
+    // The symbol of `~`, the last one, would take two bytes.
     let is_plain = |b: &&u8| (b'!'..b'~').contains(*b);
     let (plain, rest) = text.split_at(text.iter().take(enough).take_while(is_plain).count());
     match folds {
@@ -340,13 +340,13 @@ fn put_plain<'a>(text: &'a [u8], folds: bool, enough: usize, out: &mut Vec<u8>) 
     rest
 }
 
-/// The symbols of eight characters as [`put_plain`] writes them; None where one of them is not plain, or
-/// where a table weighs them.
+/// Returns the symbols of eight characters as [`put_plain`] writes them, or `None` if one of them is not
+/// plain or if the collation weighs by a table.
 #[inline]
 fn plain_symbols(text: u64, ascii: Ascii) -> Option<u64> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * EACH;
-    // The high bit of each byte of an ASCII text that is not less than `least`.
+    // Sets the high bit of each byte that is not less than `least`, for ASCII text.
     let reaches = |least: u8| (text + u64::from(0x80 - least) * EACH) & HIGH;
     if text & HIGH != 0 || reaches(b'!') != HIGH || reaches(b'~') != 0 {
         return None;
@@ -356,12 +356,12 @@ fn plain_symbols(text: u64, ascii: Ascii) -> Option<u64> {
         Ascii::Itself => 0,
         Ascii::Upper => reaches(b'a') & !reaches(b'z' + 1),
     };
-    // A small letter is 0x20 above its capital.
+    // A lower case letter is 0x20 above its upper case.
     Some(text - (small >> 2) + 2 * EACH)
 }
 
-/// Appends the symbols of weights, trailing spaces left out where they are padding, until `out` is `enough`
-/// bytes long.
+/// Appends the symbols of weights until `out` has `enough` bytes. Trailing spaces are omitted if the
+/// collation pads.
 fn put_symbols(
     weights: impl Iterator<Item = u32>,
     padding: Option<u32>,
@@ -415,7 +415,7 @@ fn mix(hash: u64, weight: u32) -> u64 {
     (hash.rotate_left(5) ^ u64::from(weight)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The end of a text, or of a level.
+/// Appends the end symbol of a text or of a level.
 fn put_end_symbol(padding: Option<u32>, out: &mut Vec<u8>) {
     match padding {
         Some(space) => put_symbol(space + 1, out),
@@ -423,7 +423,7 @@ fn put_end_symbol(padding: Option<u32>, out: &mut Vec<u8>) {
     }
 }
 
-/// As UTF-8, surrogates included.
+/// Appends a symbol as UTF-8, surrogates included.
 #[inline]
 fn put_symbol(symbol: u32, out: &mut Vec<u8>) {
     let low = |shift: u32| 0x80 | (symbol >> shift & 0x3f) as u8;

@@ -1,6 +1,6 @@
-//! Characters of UCA 14.0.0 that weigh as one when they follow each other. `uca1400_sequences.txt` has them,
-//! recorded from a MariaDB 10.11.19: a line for each, code points and the weights of the three levels, apart
-//! by tabs.
+//! Contractions of UCA 14.0.0: sequences of characters that are weighed as one. `uca1400_sequences.txt` lists
+//! them as recorded from MariaDB 10.11.19. Each line has the code points and the weights of the three levels,
+//! separated by tabs.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,16 +8,16 @@ use std::sync::LazyLock;
 use super::fold::decode;
 use super::uca::Level;
 
-/// What follows the first character, and the weights of the whole on each level.
+/// A contraction: the characters after the first one, and the weights of the sequence on each level.
 struct Sequence {
     behind: Vec<u32>,
     weights: [Vec<u16>; 3],
 }
 
 struct Sequences {
-    /// By the first character, the longer ones first.
+    /// Contractions by their first character, longest first.
     by_first: HashMap<u32, Vec<Sequence>>,
-    /// Characters that others may follow in one.
+    /// All characters of contractions except the last ones, sorted.
     open: Vec<u32>,
 }
 
@@ -39,13 +39,13 @@ static SEQUENCES: LazyLock<Sequences> = LazyLock::new(|| {
     all
 });
 
-/// Whether characters behind this one may count with it.
+/// Returns whether a contraction can continue after this character.
 pub(super) fn goes_on(c: u32) -> bool {
     SEQUENCES.open.binary_search(&c).is_ok()
 }
 
-/// The sequence that `c` and the text behind it begin with: its weights, and the bytes that it takes of the
-/// text.
+/// Returns the weights of the contraction that starts with `c` and continues in `rest`, and its length in
+/// `rest` in bytes.
 pub(super) fn at(level: Level, c: u32, rest: &[u8]) -> Option<(&'static [u16], usize)> {
     let candidates = SEQUENCES.by_first.get(&c)?;
     candidates.iter().find_map(|one| {

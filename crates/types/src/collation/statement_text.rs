@@ -1,37 +1,38 @@
-//! The text of statements from character sets whose characters may end in an ASCII byte.
+//! Statement text in character sets whose characters may end in an ASCII byte.
 //!
-//! In gbk, sjis, cp932 and big5 the second byte of a character may be a backslash or a backquote. A client
-//! escapes what it puts into literals byte by byte and by characters: it leaves `bf 5c` as it is, which is
-//! one character of gbk, and writes `5c bf 5c 27` for `bf 27`, which is none. A server that draws the borders
-//! between characters elsewhere than the client lets a quote end the literal. They are drawn here as the
-//! lexer of MariaDB does: behind a backslash comes one byte, whatever follows. A character of two bytes that
-//! is a backslash, `81 5f` of sjis, is escaped.
+//! In gbk, sjis, cp932 and big5 the second byte of a character may be a backslash or a backquote. Clients
+//! escape literals by characters and by bytes: a client leaves `bf 5c`, a character of gbk, unchanged, and
+//! writes `5c bf 5c 27` for `bf 27`, which is not a character. If the server split the bytes into characters
+//! differently than the client, a quote inside the literal could end it. This module splits them as MariaDB's
+//! lexer does: a backslash is followed by one byte, whatever comes next. A two-byte character that is a
+//! backslash, such as `81 5f` in sjis, is escaped.
 
 use super::Charset;
 use super::fold;
 
-/// The text cannot be given to a lexer of UTF-8.
+/// The text cannot be represented for a UTF-8 lexer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnsafeText;
 
 impl Charset {
-    /// Whether a character may end in an ASCII byte.
+    /// Returns whether a character may end in an ASCII byte.
     pub fn has_ascii_trails(self) -> bool {
         matches!(self, Charset::Gbk | Charset::Sjis | Charset::Cp932 | Charset::Big5)
     }
 
-    /// Whether bytes of ASCII are other characters, or a character of ASCII has other bytes, and no character
-    /// ends in an ASCII byte: a lexer looks at the bytes of such a set.
+    /// Returns whether some ASCII bytes are other characters, or some ASCII characters have other bytes,
+    /// while no character ends in an ASCII byte. A lexer must work on the original bytes of such a set.
     pub fn has_other_signs(self) -> bool {
         matches!(self, Charset::Ujis | Charset::Armscii8 | Charset::Swe7)
     }
 
-    /// The first character of bytes of a set with tables, and how many it takes; none: they are no text.
+    /// Returns the first character of bytes in a set with tables, and its length, or `None` if the bytes are
+    /// invalid.
     pub fn first_character(self, bytes: &[u8]) -> Option<(u32, usize)> {
         self.first(bytes)
     }
 
-    /// Whether two bytes stand where a character of two bytes does, known or not.
+    /// Returns whether two bytes are in the ranges of a two-byte character, assigned or not.
     fn is_pair(self, lead: u8, trail: u8) -> bool {
         match self {
             Charset::Gbk => matches!((lead, trail), (0x81..=0xfe, 0x40..=0x7e | 0x80..=0xfe)),
@@ -43,8 +44,8 @@ impl Charset {
         }
     }
 
-    /// A statement of a character set with ASCII trails as UTF-8. One that is no text of the set keeps its
-    /// bytes, escaped so that literals hold the same ones; an error where that cannot be.
+    /// Converts a statement in a set with ASCII trail bytes to UTF-8. Text that is invalid in the set keeps
+    /// its bytes, escaped so that literals contain the same bytes. Returns an error if that is impossible.
     pub fn decode_statement(self, text: &[u8], backslash_escapes: bool) -> Result<Vec<u8>, UnsafeText> {
         let mut out = Vec::with_capacity(text.len() + text.len() / 2);
         if self.decode_text(text, backslash_escapes, &mut out) {
@@ -54,7 +55,7 @@ impl Charset {
         self.keep_bytes(text, backslash_escapes, &mut out).map(|()| out)
     }
 
-    /// Whether all of it is text.
+    /// Converts the text. Returns false if some of it is invalid.
     fn decode_text(self, text: &[u8], backslash_escapes: bool, out: &mut Vec<u8>) -> bool {
         let (mut rest, mut is_escaped) = (text, false);
         while let Some(&byte) = rest.first() {
@@ -68,7 +69,7 @@ impl Charset {
                         rest = &rest[1..];
                         is_escaped = false;
                     }
-                    // Not a character: the second backslash escapes what comes behind it.
+                    // Not a character: the second backslash escapes the next byte.
                     [lead, b'\\', ..] if byte == b'\\' && backslash_escapes && self.is_pair(*lead, b'\\') => {
                         return false;
                     }
@@ -94,7 +95,7 @@ impl Charset {
                     out.extend_from_slice(&[byte, *next]);
                     2
                 }
-                // A lexer of UTF-8 would take the second byte for the end of an identifier.
+                // A UTF-8 lexer would treat the second byte as the end of an identifier.
                 [lead, b'`', ..] if self.is_pair(*lead, b'`') => return Err(UnsafeText),
                 [lead, trail, ..] if self.is_pair(*lead, *trail) => {
                     out.extend_from_slice(&[*lead, *trail]);
@@ -131,9 +132,9 @@ mod tests {
 
     #[test]
     fn a_byte_behind_a_backslash_is_no_part_of_a_character() {
-        // What mysql_real_escape_string makes of bf 27: a literal of these two bytes.
+        // mysql_real_escape_string returns this for bf 27: a literal of these two bytes.
         assert_eq!(decoded(Charset::Gbk, b"'\\\xbf\\''"), Ok(b"'\\\xbf\\''".to_vec()));
-        // Without such escapes the quote ends the literal, as the client knows.
+        // Without backslash escapes the quote ends the literal, as the client expects.
         let text = Charset::Gbk.decode_statement(b"'\\\xbf\\'", false);
         assert_eq!(text, Ok("'\\縗'".into()));
     }
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(Charset::Sjis.decode_statement(b"'\x81_'", false), Ok(br"'\'".to_vec()));
     }
 
-    /// A set whose bytes or characters of ASCII mean something else is known as one.
+    /// Sets in which ASCII bytes or characters have another meaning are detected as such.
     #[test]
     fn other_sets_leave_ascii_alone() {
         for charset in Charset::ALL.into_iter().filter(|charset| charset.mbminlen() == 1) {
@@ -166,16 +167,16 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_do_not_move_the_borders_of_others() {
-        // ff is no character; bf 5c is one, whose backslash is not to escape the quote behind it.
+        // ff is not a character. bf 5c is one, and its backslash must not escape the quote after it.
         assert_eq!(decoded(Charset::Gbk, b"'\xff\xbf\\'"), Ok(b"'\xff\xbf\\\\'".to_vec()));
-        // fe 5c is a place without a character.
+        // fe 5c is an unassigned code.
         assert_eq!(decoded(Charset::Gbk, b"'\xfe\\' '"), Ok(b"'\xfe\\\\' '".to_vec()));
         let text = Charset::Gbk.decode_statement(b"'\xff\xbf\\'", false);
         assert_eq!(text, Ok(b"'\xff\xbf\\'".to_vec()));
         assert_eq!(decoded(Charset::Gbk, b"`\xbf`` '\xff'"), Err(UnsafeText));
     }
 
-    /// A value as a client escapes it that knows the character set.
+    /// Escapes a value as a client does that knows the character set.
     fn escaped(charset: Charset, value: &[u8]) -> Vec<u8> {
         let (mut out, mut rest) = (Vec::new(), value);
         while let Some(&byte) = rest.first() {
@@ -185,7 +186,7 @@ mod tests {
                     rest = &rest[2..];
                     continue;
                 }
-                // The first byte of a pair that is none.
+                // A lead byte without a valid trail byte.
                 _ if charset.is_pair(byte, b'@') => out.extend_from_slice(&[b'\\', byte]),
                 [b'\\' | b'\'', ..] => out.extend_from_slice(&[b'\\', byte]),
                 _ => out.push(byte),
@@ -195,7 +196,7 @@ mod tests {
         out
     }
 
-    /// What a lexer of UTF-8 takes for the literal that begins, and what stands behind it.
+    /// Returns the literal that a UTF-8 lexer reads at the start of the text, and the text after it.
     fn literal(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
         let (mut out, mut rest) = (Vec::new(), text.strip_prefix(b"'")?);
         loop {

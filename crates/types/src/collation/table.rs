@@ -1,13 +1,13 @@
-//! All collations: MariaDB's names and numbers, and how each weighs.
+//! All collations: MariaDB's names and ids, and how each assigns weights.
 
 use super::bytes::{self, Table};
 use super::uca::{Counted, Uca};
 use super::{Charset, wide};
 
-/// How a collation weighs.
+/// Method to assign weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weighing {
-    /// Bytes, spaces count.
+    /// Bytes, with significant spaces.
     Binary,
     /// UTF-8 bytes, which is the order of code points.
     Bytes,
@@ -19,17 +19,17 @@ pub(super) enum Weighing {
     Swedish,
     /// general_ci.
     General,
-    /// general_mysql500_ci: as general_ci, but `ß` is no `s`.
+    /// general_mysql500_ci: general_ci, but `ß` does not equal `s`.
     General500,
-    /// The Unicode Collation Algorithm's first level.
+    /// The Unicode Collation Algorithm.
     Unicode(Uca),
-    /// Bytes of a set.
+    /// Bytes in a set.
     Code(bytes::Set),
-    /// Bytes of a set, of latin1 when none is named, by a table.
+    /// Bytes in a set (latin1 if `None`), mapped by a table.
     Bytewise(Option<bytes::Set>, Table),
-    /// Codes of a set.
+    /// Codes in a set.
     WideCode(wide::Set),
-    /// A set's own order.
+    /// The set's own order.
     Wide(wide::Set),
 }
 
@@ -39,9 +39,9 @@ pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) charset: Charset,
     pub(super) weighing: Weighing,
-    /// As SHOW COLLATION tells it: most weights of a character.
+    /// Maximum number of weights of a character, as in SHOW COLLATION.
     pub(super) sort_len: u8,
-    /// Whether strings are compared as if spaces followed for ever.
+    /// True if comparisons pad the shorter string with spaces (PAD SPACE).
     pub(super) pads: bool,
 }
 
@@ -53,7 +53,7 @@ const fn nopad(id: u16, name: &'static str, charset: Charset, weighing: Weighing
     Entry { id, name, charset, weighing, sort_len, pads: false }
 }
 
-/// In MariaDB's order: by character set.
+/// All collations in MariaDB's order: by character set, then by id.
 #[rustfmt::skip]
 pub(super) const COLLATIONS: [Entry; 340] = [
     pad(1, "big5_chinese_ci", Charset::Big5, Weighing::Wide(wide::Set(0)), 1),

@@ -1,19 +1,18 @@
-//! Where languages differ from unicode_ci: letters that weigh otherwise, and pairs of letters that weigh as
-//! one.
+//! Tailorings: the letters that a language weighs differently from unicode_ci, and its contractions, pairs of
+//! letters that are weighed as one.
 //!
-//! Generated: recorded from a MariaDB 10.11.19, which was asked for `HEX(WEIGHT_STRING(c COLLATE
-//! utf8mb4_LANGUAGE_ci))` of every code point of the Basic Multilingual Plane, and of every pair of Latin
-//! letters.
+//! Generated from MariaDB 10.11.19: `HEX(WEIGHT_STRING(c COLLATE utf8mb4_LANGUAGE_ci))` of every code point
+//! of the Basic Multilingual Plane and of every pair of Latin letters.
 
-/// How a language differs.
+/// Differences of a language.
 pub(super) struct Tailoring {
-    /// Letters with their weights, by code point.
+    /// Letters with their weights, sorted by code point.
     pub(super) letters: &'static [(u16, &'static [u16])],
-    /// Pairs with their weights, in order.
+    /// Pairs with their weights, sorted.
     pub(super) pairs: &'static [(u16, u16, &'static [u16])],
 }
 
-/// By the number that a collation's [`super::Weighing`] carries.
+/// Indexed by the number in [`super::Weighing`].
 #[rustfmt::skip]
 pub(super) static TAILORINGS: [Tailoring; 22] = [
     // icelandic

@@ -1,12 +1,12 @@
-//! Weights of the unicode collations: Unicode Collation Algorithm 4.0.0 and 5.2.0, first level, and 14.0.0,
-//! all three levels; one to eight weights a character, none for what is ignored.
+//! Weights of the unicode collations: the first level of Unicode Collation Algorithm 4.0.0 and 5.2.0, and all
+//! three levels of 14.0.0. A character has one to eight weights, or none if it is ignored.
 //!
-//! `uca400.bin` was recorded from a MariaDB 10.11.19: for every code point `c` of the Basic Multilingual
-//! Plane but the surrogates `HEX(WEIGHT_STRING(c COLLATE utf8mb4_unicode_ci))`, and `uca520.bin` of all code
-//! points under `utf8mb4_unicode_520_ci`. Code points whose answer is the algorithm's implicit weight are
-//! left out but where a gap would be too wide. `uca1400_1.bin` to `uca1400_3.bin` are the levels of
-//! `utf8mb4_uca1400_as_cs`, without the characters that weigh 0020 on the second and 0002 on the third;
-//! `uca1400_sequences.txt` has the characters that weigh as one there. An entry:
+//! The files were recorded from MariaDB 10.11.19. `uca400.bin` has `HEX(WEIGHT_STRING(c COLLATE
+//! utf8mb4_unicode_ci))` of every code point `c` of the Basic Multilingual Plane except the surrogates,
+//! `uca520.bin` that under `utf8mb4_unicode_520_ci` for all code points. Code points with the algorithm's
+//! implicit weight are omitted, except where a gap would be too wide. `uca1400_1.bin` to `uca1400_3.bin` are
+//! the levels of `utf8mb4_uca1400_as_cs`, without the characters of weight 0020 on the second level and 0002
+//! on the third. `uca1400_sequences.txt` has its contractions. Format of an entry:
 //!
 //! ```text
 //! gap     code points skipped since the entry before: 1 byte below 0x80, else 2 bytes big-endian + 0x8000
@@ -25,26 +25,26 @@ static RECORDED_1400: [&[u8]; 3] =
 static RECORDED_400: &[u8] = include_bytes!("uca400.bin");
 static RECORDED_520: &[u8] = include_bytes!("uca520.bin");
 
-/// What all characters beyond the Basic Multilingual Plane weigh in 4.0.0.
+/// Weight in 4.0.0 of all characters outside the Basic Multilingual Plane.
 const BEYOND: u16 = 0xfffd;
 
-/// Most weights of a character.
+/// Maximum number of weights of a character.
 const COUNT_MAX: usize = 8;
 
-/// Which weights.
+/// Source of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uca {
     /// unicode_ci.
     V400,
     /// unicode_520_ci.
     V520,
-    /// unicode_ci as a language changes it.
+    /// unicode_ci with the tailoring of a language.
     Language(u8),
-    /// The family uca1400, by what counts.
+    /// The uca1400 family, by its significant levels.
     V1400(Counted),
 }
 
-/// What counts in a collation of several levels besides the letters.
+/// Significant levels of a collation with several levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// `ai_ci`
@@ -66,7 +66,7 @@ pub(super) enum Level {
 }
 
 impl Level {
-    /// Less than any weight of the level.
+    /// Returns a number below all weights of the level.
     pub(super) fn least(self) -> u32 {
         match self {
             Level::Letters => 0x0200,
@@ -76,8 +76,8 @@ impl Level {
     }
 }
 
-/// Where the weights of a code point stand in a recording: offset of its count, 0 when it is not there (an
-/// entry starts with its gap, so no count is at 0). Pages of 256 code points, those without entries empty.
+/// Index of a recording: for each code point the offset of its count, or 0 if it has no entry (an entry
+/// starts with its gap, so no count has offset 0). Pages of 256 code points; those without entries are empty.
 struct Offsets {
     recorded: &'static [u8],
     pages: Vec<Box<[u32]>>,
@@ -128,7 +128,7 @@ impl Offsets {
     }
 }
 
-/// The weights of one character.
+/// Weights of one character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Weights {
     weights: [u16; COUNT_MAX],
@@ -136,7 +136,7 @@ pub(crate) struct Weights {
 }
 
 impl Uca {
-    /// The levels that count, the weightiest first.
+    /// Returns the significant levels in order of precedence.
     pub(super) fn levels(self) -> &'static [Level] {
         match self {
             Uca::V400 | Uca::V520 | Uca::Language(_) | Uca::V1400(Counted::Letters) => &[Level::Letters],
@@ -146,7 +146,7 @@ impl Uca {
         }
     }
 
-    /// The weight of a space, with which shorter strings are padded.
+    /// Returns the weight of a space, which pads shorter strings.
     pub(super) fn space(self, level: Level) -> u32 {
         match (self, level) {
             (_, Level::Accents) => 0x20,
@@ -163,18 +163,19 @@ impl Uca {
         }
     }
 
-    /// Whether `i` with and without a dot are two letters.
+    /// Returns whether `i` with and without a dot are different letters.
     pub(super) fn is_turkish(self) -> bool {
         self == Uca::Language(8)
     }
 
-    /// Whether two characters may weigh as one.
+    /// Returns whether the collation has contractions.
     pub(super) fn has_pairs(self) -> bool {
         matches!(self, Uca::V1400(_)) || self.tailoring().is_some_and(|tailoring| !tailoring.pairs.is_empty())
     }
 
-    /// The front of a text before the first character that may weigh as one with those behind it. LIKE
-    /// compares character by character: what it takes for equal to this front has its weights.
+    /// Returns the prefix of a text before the first character after which a contraction may continue. LIKE
+    /// compares character by character, so every text that it considers equal to this prefix has the same
+    /// weights.
     pub(super) fn sure(self, text: &[u8]) -> &[u8] {
         let mut at = 0;
         while self.has_pairs() && at < text.len() {
@@ -187,7 +188,7 @@ impl Uca {
         text
     }
 
-    /// Whether the character, or one that counts as it does, may weigh as one with what is behind it.
+    /// Returns whether a contraction may continue after the character or after one of equal weight.
     fn may_go_on(self, c: u32) -> bool {
         if let Uca::V1400(_) = self {
             return sequences::goes_on(c);
@@ -196,7 +197,7 @@ impl Uca {
         self.tailoring().is_some_and(|tailoring| tailoring.pairs.iter().any(|pair| is_like(pair.0.into())))
     }
 
-    /// The weights of a character by itself.
+    /// Returns the weights of a character without contractions.
     pub(super) fn of(self, level: Level, c: u32) -> Weights {
         if let Uca::V1400(_) = self {
             return V1400[level as usize].get(c).unwrap_or_else(|| match level {
@@ -218,7 +219,7 @@ impl Uca {
         offsets.get(c).unwrap_or_else(|| Weights::implicit(c))
     }
 
-    /// The weights of a text on a level, one after another.
+    /// Returns the weights of a text on a level.
     pub(super) fn weights(self, level: Level, text: &[u8]) -> impl Iterator<Item = u32> {
         let pairs = self.tailoring().map_or(&[][..], |tailoring| tailoring.pairs);
         let mut rest = text;
@@ -265,7 +266,8 @@ impl Weights {
         Weights::listed(&[base + (c >> 15) as u16, (c & 0x7fff) as u16 | 0x8000])
     }
 
-    /// Of what UCA 14.0.0 does not list: ideographs by their block, Tangut, Khitan and Nushu, the rest.
+    /// Returns the implicit weights in UCA 14.0.0: ideographs by their block, Tangut, Khitan and Nushu, all
+    /// others.
     fn implicit_1400(c: u32) -> Weights {
         let own = |base: u16, first: u32| Weights::listed(&[base, (c - first) as u16 | 0x8000]);
         let base = match c {
@@ -296,7 +298,7 @@ impl Weights {
         self.weights.into_iter().take(self.count.into()).map(u32::from)
     }
 
-    /// All of them as one number.
+    /// Packs all weights into one number.
     pub(super) fn packed(self) -> u128 {
         self.weights.iter().fold(0, |v, &w| v << 16 | u128::from(w))
     }

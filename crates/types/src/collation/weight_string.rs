@@ -1,12 +1,11 @@
-//! WEIGHT_STRING: a text's weights as MariaDB writes them. The keys of indexes are others (`order`).
+//! WEIGHT_STRING: the weights of a text in MariaDB's format. Index keys have another format (`order`).
 
 use super::charset::Coding;
 use super::fold::{decode, weight};
 use super::{Charset, Collation, Weighing};
 
 impl Collation {
-    /// Appends the weights of a text, of at most `most` characters, and of as many spaces as it is short of
-    /// `fill` characters.
+    /// Appends the weights of at most `most` characters of a text, padded with spaces to `fill` characters.
     pub fn weight_string(self, text: &[u8], most: usize, fill: usize, out: &mut Vec<u8>) {
         let text = &text[..self.prefix_len(text, most)];
         let spaces = fill.saturating_sub(self.char_len(text));
@@ -33,7 +32,7 @@ impl Collation {
         for _ in 0..spaces {
             match self.weighing() {
                 Weighing::Binary => out.push(0),
-                // Less than any character.
+                // Zeros sort below every character.
                 weighing if !self.pads() => {
                     let from = out.len();
                     self.put_weight(weighing, b' '.into(), out);
@@ -44,7 +43,7 @@ impl Collation {
         }
     }
 
-    /// The most bytes that [`Collation::weight_string`] writes for a character.
+    /// Returns the maximum number of bytes that [`Collation::weight_string`] writes for a character.
     pub fn weight_bytes_max(self) -> u32 {
         match self.weighing() {
             Weighing::Unicode(uca) => 16 * uca.levels().len() as u32,
@@ -70,7 +69,7 @@ impl Collation {
                 if !set.encode(c, &mut coded) {
                     coded.push(b'?');
                 }
-                // The code of three bytes keeps its first one.
+                // A code of three bytes is written in full.
                 if coded.len() == 3 {
                     out.extend_from_slice(&coded);
                     return;

@@ -1,18 +1,18 @@
-//! Chinese, Japanese and Korean character sets of one to three bytes a character, and their collations.
+//! Chinese, Japanese and Korean character sets with one to three bytes per character, and their collations.
 //!
-//! A *code* is the bytes of a character as one number, most significant first; one of three bytes, which
-//! start with 8f in all sets that have such, is `0x10000` with its last two bytes. `_bin` collations weigh
-//! codes.
+//! A *code* is the bytes of a character as one number, most significant first. A code of three bytes, which
+//! starts with 8f in every set that has such codes, is `0x10000` plus its last two bytes. `_bin` collations
+//! use codes as weights.
 //!
-//! `wide.bin` was recorded from a MariaDB 10.11.19: `CONVERT` between ucs2 and the set for all codes and all
+//! `wide.bin` was recorded from MariaDB 10.11.19: `CONVERT` between ucs2 and the set for all codes and all
 //! code points, `WEIGHT_STRING`, `UPPER` and `LOWER` of all characters. For each set, in the order of
-//! [`Set`]'s numbers, five lists: a count u16, and so often what the list holds. Numbers are little-endian
-//! unless said otherwise.
+//! [`Set`]'s numbers, it has five lists: a count u16, then `count` entries. Numbers are little-endian unless
+//! stated otherwise.
 //!
 //! ```text
 //! codes      codes skipped (1 byte below 0x80, else 3 bytes big-endian + 0x800000), character u16
-//! preferred  character u16, its code u16 where it is not the lowest with that character
-//! weights    character u16, its weight u16 under the set's own collation where it is not the code
+//! preferred  character u16, its code u16 if that is not the lowest with that character
+//! weights    character u16, its weight u16 in the set's own collation if that is not the code
 //! upper      character u16, its upper case u16
 //! lower      character u16, its lower case u16
 //! ```
@@ -25,11 +25,11 @@ const SETS: usize = 8;
 /// The first byte of every code of three bytes.
 const THREE: u8 = 0x8f;
 
-/// The number of a set in the recording.
+/// Number of a set in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Set(pub(super) u8);
 
-/// A set's tables. Code 0 stands for no code: the character of code 0 is 0 everywhere.
+/// A set's tables. In `codes`, 0 means that there is no code; in all sets code 0 is character 0.
 struct Tables {
     /// Characters by code.
     characters: Vec<u16>,
@@ -41,7 +41,7 @@ struct Tables {
     lower: Vec<(u16, u16)>,
 }
 
-/// Where each set begins.
+/// Offset of each set.
 static STARTS: LazyLock<[usize; SETS]> = LazyLock::new(|| {
     let mut at = 0;
     std::array::from_fn(|_| {
@@ -92,7 +92,7 @@ impl Source {
         (0..count).map(|_| (self.number(), self.number())).collect()
     }
 
-    /// Passes over a set.
+    /// Skips a set.
     fn skip(&mut self) {
         let count = self.number();
         for _ in 0..count {
@@ -137,13 +137,14 @@ impl Set {
         &TABLES[usize::from(self.0)]
     }
 
-    /// The code of a character.
+    /// Returns the code of a character.
     pub(super) fn code(self, c: u32) -> Option<u32> {
         let code = *self.tables().codes.get(c as usize)?;
         (code != 0 || c == 0).then_some(code)
     }
 
-    /// The weight of a character under the set's own collation; one that the set lacks weighs as `?`.
+    /// Returns the weight of a character in the set's own collation. A character that the set lacks has the
+    /// weight of `?`.
     pub(super) fn weight(self, c: u32) -> u32 {
         match self.code(c) {
             Some(_) => self.tables().weights[c as usize],
@@ -151,7 +152,7 @@ impl Set {
         }
     }
 
-    /// Appends the bytes of a character; false when the set lacks it.
+    /// Appends the bytes of a character. Returns false if the set lacks it.
     pub(super) fn encode(self, c: u32, out: &mut Vec<u8>) -> bool {
         let Some(code) = self.code(c) else { return false };
         let bytes = code.to_be_bytes();
@@ -163,7 +164,7 @@ impl Set {
         true
     }
 
-    /// The first character of some bytes, and how many it takes.
+    /// Returns the first character of some bytes and its length.
     pub(super) fn decode(self, bytes: &[u8]) -> Option<(u32, usize)> {
         let tables = self.tables();
         let character = |code: usize| match tables.characters.get(code) {
@@ -184,12 +185,12 @@ impl Set {
         Some((character(0x1_0000 | second << 8 | usize::from(*bytes.get(2)?))?, 3))
     }
 
-    /// A character in upper case.
+    /// Returns a character in upper case.
     pub(super) fn upper(self, c: u32) -> u32 {
         recased(&self.tables().upper, c)
     }
 
-    /// A character in lower case.
+    /// Returns a character in lower case.
     pub(super) fn lower(self, c: u32) -> u32 {
         recased(&self.tables().lower, c)
     }
@@ -222,7 +223,7 @@ mod tests {
                     continue;
                 }
                 seen += 1;
-                // MariaDB gives one character of cp932 the code of another.
+                // In MariaDB, one character of cp932 has the code of another.
                 let decoded = if (n, c) == (5, 0x6661) { 0x6659 } else { c };
                 assert_eq!(set.decode(&bytes), Some((decoded, bytes.len())), "set {n} character {c:#x}");
             }

@@ -1,4 +1,4 @@
-//! A type as SQL text, as result metadata, and its limits.
+//! Types as SQL text and as result metadata, and their limits.
 
 use std::collections::HashSet;
 
@@ -15,9 +15,9 @@ const BINARY: u16 = 128;
 const ENUM: u16 = 256;
 const SET: u16 = 2048;
 
-/// Most characters of CHAR, and bytes of BINARY.
+/// Maximum characters of CHAR, and bytes of BINARY.
 const CHAR_MAX: u32 = 255;
-/// Most bytes of VARCHAR and VARBINARY.
+/// Maximum bytes of VARCHAR and VARBINARY.
 const VARCHAR_BYTES_MAX: u32 = 65_532;
 
 impl ColumnType {
@@ -75,7 +75,8 @@ impl ColumnType {
         Ok(())
     }
 
-    /// Error 1291, a note where the mode is not strict, for each member of ENUM or SET that comes again.
+    /// Returns error 1291 for each ENUM or SET member that a later member repeats. If the mode is not strict,
+    /// the caller reports it as a note.
     pub fn duplicated_members(&self, column: &str) -> Vec<SqlError> {
         let kind = if self.kind == TypeKind::Enum { "ENUM" } else { "SET" };
         let mut behind = HashSet::with_capacity(self.members.len());
@@ -88,7 +89,8 @@ impl ColumnType {
         again.into_iter().rev().map(|member| SqlError::duplicated_member(column, member, kind)).collect()
     }
 
-    /// As SHOW CREATE TABLE prints it, without the character set clause: `int(10) unsigned zerofill`.
+    /// Formats the type as SHOW CREATE TABLE does, without the character set clause: `int(10) unsigned
+    /// zerofill`.
     pub fn sql_text(&self) -> String {
         let mut text = String::from(self.type_name());
         match self.kind {
@@ -112,7 +114,7 @@ impl ColumnType {
             }
             _ => {}
         }
-        // What came out of an expression may count as unsigned without being a number.
+        // The type of an expression may have `unsigned` set without being a number.
         let is_number = self.kind.is_integer()
             || matches!(self.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double);
         if is_number {
@@ -126,10 +128,10 @@ impl ColumnType {
         text
     }
 
-    /// ` CHARACTER SET x COLLATE y`, or nothing when the table's collation says the same.
+    /// Returns ` CHARACTER SET x COLLATE y`, or an empty text if the table's collation implies it.
     pub fn charset_clause(&self, table: Collation) -> String {
         let has_charset = self.kind.is_text() || matches!(self.kind, TypeKind::Enum | TypeKind::Set);
-        // JSON always shows it: its collation is part of what it is.
+        // JSON always shows it, because its collation is part of the type.
         if !has_charset || (self.collation == table && self.kind != TypeKind::Json) {
             return String::new();
         }
@@ -139,7 +141,7 @@ impl ColumnType {
         }
     }
 
-    /// As information_schema.columns.data_type has it: `int`.
+    /// Returns the name in information_schema.columns.data_type: `int`.
     pub fn type_name(&self) -> &'static str {
         match self.kind {
             TypeKind::TinyInt => "tinyint",
@@ -176,7 +178,7 @@ impl ColumnType {
         }
     }
 
-    /// For result metadata, in the column's own character set.
+    /// Returns the result metadata, in the column's own character set.
     pub fn meta(&self) -> ColumnMeta {
         let mut meta = ColumnMeta {
             type_code: self.result_type_code(),
@@ -188,13 +190,13 @@ impl ColumnType {
         let is_text = self.kind.is_text() || matches!(self.kind, TypeKind::Enum | TypeKind::Set);
         if is_text {
             meta.charset_id = self.collation.0;
-            // The length of TEXT is one of bytes.
+            // The length of TEXT is in bytes.
             if !self.kind.is_blob() {
                 meta.length = meta.length.saturating_mul(self.collation.charset().mbmaxlen());
             }
         }
         if FixedKind::of(self.kind).is_some() {
-            // Sent as text.
+            // Clients receive these values as text.
             meta.charset_id = Collation::LATIN1_SWEDISH_CI.0;
             meta.flags |= UNSIGNED | BINARY;
         }
@@ -242,7 +244,7 @@ impl ColumnType {
         }
     }
 
-    /// Characters of the longest text of a value.
+    /// Returns the length in characters of the longest text of a value.
     pub fn display_length(&self) -> u32 {
         let fraction = if self.decimals > 0 { 1 + u32::from(self.decimals) } else { 0 };
         match self.kind {
@@ -265,7 +267,7 @@ impl ColumnType {
         self.members.iter().map(|m| m.chars().count() as u32)
     }
 
-    /// Most bytes a value takes in the column's character set (of fixed types: in a row).
+    /// Returns the maximum bytes of a value in the column's character set. For fixed-length types: in a row.
     pub fn byte_len_max(&self) -> u64 {
         if let Some(len) = crate::scalar::len(self) {
             return len as u64;
@@ -276,8 +278,8 @@ impl ColumnType {
         u64::from(self.length) * u64::from(self.collation.charset().mbmaxlen())
     }
 
-    /// What a NOT NULL column without DEFAULT gets where MariaDB allows it: 0, '', zero date, first ENUM
-    /// member.
+    /// Returns the value of a NOT NULL column without DEFAULT where MariaDB allows that: 0, '', zero date,
+    /// first ENUM member.
     pub fn implicit_default(&self) -> Value {
         match self.kind {
             TypeKind::Decimal => {
@@ -318,7 +320,7 @@ impl ColumnType {
         }
     }
 
-    /// What [`Value::write_text`] takes as `decimals`.
+    /// Returns the `decimals` argument of [`Value::write_text`] for this type.
     pub fn text_decimals(&self) -> u8 {
         match self.kind {
             TypeKind::Float
@@ -331,7 +333,7 @@ impl ColumnType {
     }
 }
 
-/// A literal as SHOW CREATE TABLE quotes it.
+/// Quotes a literal as SHOW CREATE TABLE does.
 fn quote(text: &str) -> String {
     let mut quoted = String::from("'");
     for c in text.chars() {
@@ -365,8 +367,8 @@ mod tests {
             )
         };
         use TypeKind as K;
-        // SHOW CREATE TABLE, then type code, flags, length and decimals with character_set_results NULL, of a
-        // real server.
+        // Recorded from a MariaDB server: SHOW CREATE TABLE, then type code, flags, length and decimals with
+        // character_set_results NULL.
         for (ty, sql, code, flags, length, decimals) in [
             (ColumnType::int(K::TinyInt, None, false), "tinyint(4)", 1, 0, 4, 0),
             (ColumnType::int(K::SmallInt, None, true), "smallint(5) unsigned", 2, UNSIGNED, 5, 0),

@@ -1,9 +1,10 @@
 //! A column's declared type.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `describe` | SQL text, limits, result metadata, defaults |
-//! | `store` | assignment: the one way a value gets into a column; `store_number`, `store_text`, `store_temporal` |
+//! | `store` | assignment, the only conversion of a value to a column's type |
+//! | `store_number`, `store_text`, `store_temporal` | assignment to the types of each family |
 
 mod describe;
 mod store;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use crate::{Collation, DECIMALS_NOT_FIXED, Date, FixedKind, SqlMode, TimeZone};
 
-/// The family of a type.
+/// Type without its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeKind {
     TinyInt,
@@ -39,7 +40,7 @@ pub enum TypeKind {
     Blob,
     MediumBlob,
     LongBlob,
-    /// LONGTEXT with utf8mb4_bin, as MariaDB keeps it.
+    /// LONGTEXT with utf8mb4_bin, as in MariaDB.
     Json,
     Date,
     Time,
@@ -53,67 +54,66 @@ pub enum TypeKind {
     Inet4,
 }
 
-/// A type with all its attributes; attributes that do not apply are zero.
+/// A type with all its attributes. Attributes that do not apply are zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnType {
     pub kind: TypeKind,
     /// Characters of CHAR and VARCHAR, bytes of BINARY, VARBINARY, TEXT and BLOB types, digits of DECIMAL and
-    /// of FLOAT(m,d), bits of BIT, display width of integers (MariaDB's default width when none was given)
-    /// and YEAR.
+    /// of FLOAT(m,d), bits of BIT, display width of YEAR and of integers (MariaDB's default width if none was
+    /// declared).
     pub length: u32,
     /// Digits after the point of DECIMAL and of FLOAT(m,d) ([`DECIMALS_NOT_FIXED`] without (m,d)), fraction
     /// digits of TIME, DATETIME, TIMESTAMP.
     pub decimals: u8,
     pub unsigned: bool,
     pub zerofill: bool,
-    /// Of character types, ENUM and SET; binary for the rest.
+    /// Collation of character types, ENUM and SET; binary for the others.
     pub collation: Collation,
     /// Labels of ENUM and SET.
     pub members: Arc<[String]>,
 }
 
-/// What an assignment needs to know besides type and value.
+/// Context of an assignment, in addition to the type and the value.
 #[derive(Clone, Copy)]
 pub struct StoreContext<'a> {
     /// The session's mode.
     pub sql_mode: SqlMode,
-    /// Whether bad values are errors: strict mode, and the statement has no IGNORE.
+    /// True if bad values are errors: the mode is strict and the statement has no IGNORE.
     pub strict: bool,
-    /// Names and row for the texts.
+    /// The database. With `table`, `column` and `row` it appears in the error texts.
     pub database: &'a str,
     /// The table.
     pub table: &'a str,
     /// The column.
     pub column: &'a str,
-    /// 1 for the first row of the statement.
+    /// 1-based row of the statement.
     pub row: u64,
-    /// For TIMESTAMP columns.
+    /// Time zone for TIMESTAMP columns.
     pub zone: &'a dyn TimeZone,
-    /// When the statement began, in microseconds since 1970 UTC: a TIME that becomes a date falls on that
-    /// day.
+    /// Start of the statement, in microseconds since 1970 UTC. A TIME converted to a date falls on that day.
     pub now_micros: i64,
 }
 
 impl StoreContext<'_> {
-    /// The session's current date.
+    /// Returns the session's current date.
     pub(crate) fn today(&self) -> Date {
         self.zone.to_local(self.now_micros).date
     }
 }
 
-/// How a result column is described to clients.
+/// Description of a result column for clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnMeta {
     /// MYSQL_TYPE_*.
     pub type_code: u8,
-    /// UNSIGNED 32, ZEROFILL 64, BINARY 128, ENUM 256, SET 2048, BLOB 16; key and NOT NULL flags are the
-    /// caller's, NUM is the client's.
+    /// UNSIGNED 32, ZEROFILL 64, BINARY 128, ENUM 256, SET 2048, BLOB 16. The caller adds the key and NOT
+    /// NULL flags, the client adds NUM.
     pub flags: u16,
     /// Display length; bytes in the result's character set for strings.
     pub length: u32,
-    /// Fraction digits, 31 for FLOAT and DOUBLE without.
+    /// Fraction digits, 31 for FLOAT and DOUBLE without (m,d).
     pub decimals: u8,
-    /// Collation id of the result for strings, 63 for the rest.
+    /// Collation id of the result for strings, 63 for the others.
     pub charset_id: u16,
 }
 
@@ -130,7 +130,7 @@ impl ColumnType {
         }
     }
 
-    /// An integer type with MariaDB's default width; `width` as declared.
+    /// Returns an integer type. `width` is the declared width; MariaDB's default applies if it is `None`.
     pub fn int(kind: TypeKind, width: Option<u32>, unsigned: bool) -> ColumnType {
         let default = match kind {
             TypeKind::TinyInt => 4,
@@ -143,24 +143,24 @@ impl ColumnType {
         ColumnType { unsigned, ..ColumnType::plain(kind, width.unwrap_or(default - no_sign), 0) }
     }
 
-    /// DECIMAL(precision, scale).
+    /// Returns DECIMAL(precision, scale).
     pub fn decimal(precision: u8, scale: u8) -> ColumnType {
         ColumnType::plain(TypeKind::Decimal, precision.into(), scale)
     }
 
-    /// FLOAT or DOUBLE, with (m,d) when given.
+    /// Returns FLOAT or DOUBLE, with (m,d) if `size` is given.
     pub fn real(kind: TypeKind, size: Option<(u8, u8)>) -> ColumnType {
         let (length, decimals) = size.unwrap_or((0, DECIMALS_NOT_FIXED));
         ColumnType::plain(kind, length.into(), decimals)
     }
 
-    /// BIT(width).
+    /// Returns BIT(width).
     pub fn bit(width: u8) -> ColumnType {
         ColumnType::plain(TypeKind::Bit, width.into(), 0)
     }
 
-    /// CHAR, VARCHAR (length in characters), BINARY, VARBINARY (bytes), TEXT and BLOB types (length ignored),
-    /// JSON. The collation of binary types is binary, that of JSON utf8mb4_bin.
+    /// Returns CHAR, VARCHAR (length in characters), BINARY, VARBINARY (bytes), TEXT and BLOB types (length
+    /// ignored) or JSON. The collation of binary types is binary, that of JSON utf8mb4_bin.
     pub fn string(kind: TypeKind, length: u32, collation: Collation) -> ColumnType {
         let length = match kind {
             TypeKind::TinyText | TypeKind::TinyBlob => 0xff,
@@ -177,8 +177,8 @@ impl ColumnType {
         ColumnType { collation, ..ColumnType::plain(kind, length, 0) }
     }
 
-    /// The TEXT (or BLOB, when the collation is binary) type that TEXT(length) stands for: the smallest that
-    /// holds as many characters.
+    /// Returns the type for TEXT(length), or BLOB(length) if the collation is binary: the smallest type that
+    /// holds `length` characters.
     pub fn text_of_length(length: u32, collation: Collation) -> ColumnType {
         use TypeKind as K;
         let bytes = u64::from(length) * u64::from(collation.charset().mbmaxlen());
@@ -191,7 +191,7 @@ impl ColumnType {
         ColumnType::string(if collation == Collation::BINARY { blob } else { text }, 0, collation)
     }
 
-    /// DATE, TIME, DATETIME, TIMESTAMP (with fraction digits), YEAR.
+    /// Returns DATE, TIME, DATETIME, TIMESTAMP (with fraction digits) or YEAR.
     pub fn temporal(kind: TypeKind, decimals: u8) -> ColumnType {
         match kind {
             TypeKind::Year => ColumnType { unsigned: true, zerofill: true, ..ColumnType::plain(kind, 4, 0) },
@@ -200,17 +200,17 @@ impl ColumnType {
         }
     }
 
-    /// UUID, INET6, INET4.
+    /// Returns UUID, INET6 or INET4.
     pub fn fixed(kind: FixedKind) -> ColumnType {
         ColumnType::plain(kind.type_kind(), 0, 0)
     }
 
-    /// ENUM or SET.
+    /// Returns ENUM or SET.
     pub fn members(kind: TypeKind, members: Vec<String>, collation: Collation) -> ColumnType {
         ColumnType { collation, members: members.into(), ..ColumnType::plain(kind, 0, 0) }
     }
 
-    /// The same, UNSIGNED.
+    /// Makes the type UNSIGNED.
     pub fn unsigned(mut self) -> ColumnType {
         self.unsigned = true;
         self
@@ -218,31 +218,32 @@ impl ColumnType {
 }
 
 impl TypeKind {
-    /// BINARY, VARBINARY and the BLOB types.
+    /// Returns whether the type is BINARY, VARBINARY or a BLOB type.
     pub fn is_binary_string(self) -> bool {
         use TypeKind as K;
         matches!(self, K::Binary | K::VarBinary | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob)
     }
 
-    /// Numbers, BIT and YEAR among them.
+    /// Returns whether the type is numeric, including BIT and YEAR.
     pub fn is_number(self) -> bool {
         use TypeKind as K;
         self.is_integer() || matches!(self, K::Decimal | K::Float | K::Double | K::Bit | K::Year)
     }
 
-    /// CHAR, VARCHAR, the TEXT types, JSON.
+    /// Returns whether the type is CHAR, VARCHAR, a TEXT type or JSON.
     pub fn is_text(self) -> bool {
         use TypeKind as K;
         matches!(self, K::Char | K::VarChar | K::TinyText | K::Text | K::MediumText | K::LongText | K::Json)
     }
 
-    /// The TEXT and BLOB types and JSON: indexes need a prefix length, literals give no default.
+    /// Returns whether the type is a TEXT or BLOB type or JSON. Indexes of these need a prefix length, and
+    /// literals cannot be their defaults.
     pub fn is_blob(self) -> bool {
         (self.is_text() || self.is_binary_string())
             && !matches!(self, TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary)
     }
 
-    /// DATE, TIME, DATETIME, TIMESTAMP, YEAR.
+    /// Returns whether the type is DATE, TIME, DATETIME, TIMESTAMP or YEAR.
     pub fn is_temporal(self) -> bool {
         use TypeKind as K;
         matches!(self, K::Date | K::Time | K::DateTime | K::Timestamp | K::Year)

@@ -1,15 +1,15 @@
-//! Assignment: the one way a value gets into a column.
+//! Assignment: the only way to convert a value to a column's type.
 //!
-//! Every bad value has a condition. It is an error in strict mode; otherwise the value is adjusted (clamped,
-//! cut, zeroed) and the condition is a warning. Harmless losses, such as digits after the point of a DECIMAL,
-//! are notes in either mode. Which condition a value gets was recorded from a MariaDB 10.11
+//! Every bad value raises a condition. In strict mode it is an error. Otherwise the value is adjusted
+//! (clamped, truncated, zeroed) and the condition is a warning. Harmless losses, for example digits after the
+//! point of a DECIMAL, are notes in either mode. The condition for each value was recorded from MariaDB 10.11
 //! (tests/golden/store.tsv).
 
 use crate::{
     ColumnType, FixedKind, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning, WarningSink,
 };
 
-/// An assignment under way.
+/// An assignment in progress.
 pub(super) struct Store<'a> {
     pub(super) ty: &'a ColumnType,
     pub(super) ctx: &'a StoreContext<'a>,
@@ -17,8 +17,9 @@ pub(super) struct Store<'a> {
 }
 
 impl ColumnType {
-    /// Assigns a value to a column of this type: the stored value, or in strict mode the error. Otherwise a
-    /// bad value is adjusted and `sink` gets the warning. NULL stays NULL: nullability is the caller's.
+    /// Assigns a value to a column of this type and returns the stored value. A bad value is an error in
+    /// strict mode; otherwise it is adjusted and `sink` receives the warning. NULL stays NULL: the caller
+    /// checks nullability.
     pub fn store(
         &self,
         value: Value,
@@ -29,7 +30,7 @@ impl ColumnType {
         let is_string = self.kind.is_text() || self.kind.is_binary_string();
         let is_short = is_string && !self.kind.is_blob();
         let value = match value {
-            // Columns give columns what they are made of.
+            // Between columns, ENUM, SET and BIT convert by their number.
             Value::Enum { index, .. } if self.kind.is_number() => Value::UInt(index.into()),
             Value::Set { bits, .. } if self.kind.is_number() => Value::UInt(bits),
             Value::Bit { bits, .. } if is_short => Value::UInt(bits),
@@ -37,7 +38,7 @@ impl ColumnType {
         };
         match (self.kind, value) {
             (_, Value::Null) => Ok(Value::Null),
-            // The frequent cases that need nothing.
+            // Fast path: the value is stored unchanged.
             (TypeKind::Int | TypeKind::BigInt, value @ Value::Int(v))
                 if !self.unsigned && (self.kind == TypeKind::BigInt || i32::try_from(v).is_ok()) =>
             {
@@ -47,7 +48,8 @@ impl ColumnType {
             (TypeKind::Float | TypeKind::Double, value) => store.real(value),
             (TypeKind::Bit, value) => store.bit(value),
             (TypeKind::Year, value) => store.year(value),
-            // What was no member once is copied as it is; only a text is asked what it means.
+            // The error value of another ENUM is copied unchanged. Only a text is looked up among the
+            // members.
             (TypeKind::Enum, Value::Enum { index: 0, .. }) => {
                 let label = crate::Str { bytes: Vec::new(), collation: self.collation };
                 Ok(Value::Enum { index: 0, label })
@@ -68,7 +70,7 @@ impl ColumnType {
 }
 
 impl Store<'_> {
-    /// A text, or a binary string of the kind's bytes; numbers and dates are refused (4078).
+    /// Converts a text, or a binary string with the kind's bytes. Numbers and dates are errors (4078).
     fn fixed(&mut self, kind: FixedKind, value: Value) -> SqlResult<Value> {
         let c = self.ctx;
         let found = match &value {
@@ -92,11 +94,11 @@ impl Store<'_> {
             c.column,
             c.row,
         ))?;
-        // A column that cannot be NULL has zeros then.
+        // The caller stores zeros if the column is NOT NULL.
         Ok(Value::Null)
     }
 
-    /// A bad value: the error of strict mode, else a warning.
+    /// Reports a bad value: returns the error in strict mode, else adds a warning.
     pub(super) fn fail(&mut self, error: SqlError) -> SqlResult<()> {
         if self.ctx.strict {
             return Err(error);
@@ -105,7 +107,7 @@ impl Store<'_> {
         Ok(())
     }
 
-    /// A harmless loss.
+    /// Adds the note for a harmless loss.
     pub(super) fn note_truncated(&mut self) {
         self.sink.warn(Warning::note(self.truncated_error()));
     }
@@ -114,29 +116,29 @@ impl Store<'_> {
         SqlError::data_truncated(self.ctx.column, self.ctx.row)
     }
 
-    /// 1265.
+    /// Reports 1265.
     pub(super) fn truncated(&mut self) -> SqlResult<()> {
         self.fail(self.truncated_error())
     }
 
-    /// 1264.
+    /// Reports 1264.
     pub(super) fn out_of_range(&mut self) -> SqlResult<()> {
         self.fail(SqlError::out_of_range(self.ctx.column, self.ctx.row))
     }
 
-    /// 1406 in strict mode, else the milder text that `mild` makes.
+    /// Reports 1406 in strict mode, else the milder error that `mild` makes.
     pub(super) fn too_long(&mut self, mild: fn(&str, u64) -> SqlError) -> SqlResult<()> {
         let text = if self.ctx.strict { SqlError::data_too_long } else { mild };
         self.fail(text(self.ctx.column, self.ctx.row))
     }
 
-    /// 1366: "Incorrect integer value: 'abc' for column `d`.`t`.`c` at row 1".
+    /// Reports 1366: "Incorrect integer value: 'abc' for column `d`.`t`.`c` at row 1".
     pub(super) fn incorrect(&mut self, kind: &str, value: &[u8]) -> SqlResult<()> {
         let c = self.ctx;
         self.fail(SqlError::incorrect_value_for_column(kind, value, c.database, c.table, c.column, c.row))
     }
 
-    /// A TIMESTAMP as its local date and time, everything else as it is.
+    /// Converts a TIMESTAMP to local date and time. Returns other values unchanged.
     pub(super) fn local(&self, value: Value) -> Value {
         match value {
             Value::Timestamp(micros) => Value::DateTime(self.ctx.zone.to_local(micros)),
@@ -144,7 +146,7 @@ impl Store<'_> {
         }
     }
 
-    /// ENUM and SET as their text.
+    /// Returns the text of a string, an ENUM or a SET. Other values are returned as `Err`.
     pub(super) fn text_of(value: Value) -> Result<Str, Value> {
         match value {
             Value::Str(s) | Value::Enum { label: s, .. } | Value::Set { label: s, .. } => Ok(s),

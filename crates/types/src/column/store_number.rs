@@ -7,17 +7,18 @@ use crate::{
     Value,
 };
 
-/// What follows a number in a text.
+/// Kind of text after a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
     Nothing,
     Spaces,
     Garbage,
-    /// There was no number.
+    /// The text does not start with a number.
     NoNumber,
 }
 
-/// The length of the number at the start of a text, with spaces before it, and what follows it.
+/// Returns the length of the number at the start of a text, including leading spaces, and the kind of text
+/// after it.
 fn number_prefix(text: &[u8]) -> (usize, Rest) {
     let start = text.len() - text.trim_ascii_start().len();
     let digits = |from: usize| text[from..].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -50,7 +51,7 @@ fn number_prefix(text: &[u8]) -> (usize, Rest) {
 }
 
 impl Store<'_> {
-    /// Reports what followed a number.
+    /// Reports the text after a number.
     fn rest(&mut self, rest: Rest, kind: &str, text: &Str) -> SqlResult<()> {
         match rest {
             Rest::Nothing => Ok(()),
@@ -134,7 +135,7 @@ impl Store<'_> {
         Ok(value)
     }
 
-    /// The nearest value of the column, and whether the number was in its range.
+    /// Returns the nearest value of the column, and whether the number was in its range.
     fn finish_real(&self, number: f64) -> (Value, bool) {
         if number.is_nan() {
             return (Value::Null, false);
@@ -150,8 +151,9 @@ impl Store<'_> {
         }
         let min = if ty.unsigned { 0.0 } else { -max };
         let clamped = v.clamp(min, max);
-        // Adding 0 leaves every number but -0, which MariaDB does not store: its replicas would not find a
-        // row by it. What only a FLOAT takes for -0 stays so there.
+        // Adding 0 turns -0 into 0 and changes no other number. MariaDB does not store -0, because its
+        // replicas could not find a row by it. A number that becomes -0 only by narrowing to FLOAT stays -0
+        // in MariaDB.
         let positive = clamped + 0.0;
         let value = match ty.kind {
             TypeKind::Float => Value::Float(positive as f32),
@@ -194,14 +196,14 @@ impl Store<'_> {
         let (wide, rest) = match Store::text_of(self.local(value)) {
             Ok(text) => {
                 let (wide, rest) = integer_of_text(&text.bytes);
-                // '0' and '00' are 2000, '0000' is the zero year.
+                // '0' and '00' are 2000; '0000' is the zero year.
                 let digits = text.bytes.trim_ascii().len();
                 let wide = if wide == 0 && rest != Rest::NoNumber && digits != 4 { 2000 } else { wide };
                 (wide, Some((rest, text)))
             }
             Err(value) => match value {
                 Value::Date(_) | Value::Time(_) | Value::DateTime(_) => return self.year_of_temporal(value),
-                // Years of doubles are cut, not rounded.
+                // Doubles are truncated to years, not rounded.
                 Value::Float(v) => (f64_integer(v.trunc().into()), None),
                 Value::Double(v) => (f64_integer(v.trunc()), None),
                 value => (integer_of(&value), None),
@@ -238,7 +240,7 @@ impl Store<'_> {
     }
 }
 
-/// The limit of a DECIMAL column.
+/// Returns the smallest or largest value of a DECIMAL column.
 fn limit(ty: &ColumnType, negative: bool) -> Decimal {
     match (negative, ty.unsigned) {
         (true, true) => Decimal::max_of(0, ty.decimals),
@@ -247,10 +249,10 @@ fn limit(ty: &ColumnType, negative: bool) -> Decimal {
     }
 }
 
-/// Far outside of both 64 bit types.
+/// A number far outside both 64-bit types.
 const BEYOND: i128 = 1 << 80;
 
-/// An integer, rounded; beyond the 64 bit types some number that is.
+/// Rounds a value to an integer. A value out of both 64-bit types becomes a number that is also out of them.
 fn integer_of(value: &Value) -> i128 {
     match value {
         Value::Float(v) => f64_integer((*v).into()),
@@ -260,7 +262,8 @@ fn integer_of(value: &Value) -> i128 {
     }
 }
 
-/// The integer part of a double as 64 bits; of one that has none, as MariaDB's machines have it.
+/// Returns the integer part of a double as 64 bits. For a double out of range it is i64::MIN, as on MariaDB's
+/// x86 servers.
 pub(super) fn truncated_bits(v: f64) -> u64 {
     let limit = 9_223_372_036_854_775_808.0;
     if (-limit..limit).contains(&v) { v as i64 as u64 } else { i64::MIN as u64 }
@@ -279,7 +282,7 @@ fn decimal_integer(v: &Decimal) -> i128 {
     }
 }
 
-/// The integer at the start of a text, rounded half away from zero.
+/// Returns the integer at the start of a text, rounded half away from zero.
 fn integer_of_text(text: &[u8]) -> (i128, Rest) {
     let (end, rest) = number_prefix(text);
     let (number, lost) = Decimal::parse(&text[..end]);

@@ -6,13 +6,13 @@ use crate::{
     SqlResult, Time, Value,
 };
 
-/// A value that was a temporal already.
+/// Wraps a value that already is a temporal.
 fn given<T>(value: T, issues: Issues) -> Parsed<T> {
     Parsed { value: Some(value), issues, has_date: true, has_time: true, decimals: 6 }
 }
 
-/// A date that was one already, which the session's mode may not let into a column: parameters of prepared
-/// statements and columns that were filled under another mode hold what texts could not say.
+/// Checks a date or datetime against the session's mode. Parameters of prepared statements and columns filled
+/// under another mode can contain dates that the mode rejects.
 fn checked(value: DateTime, mode: SqlMode) -> Parsed<DateTime> {
     match crate::temporal::check_date(value.date, !value.is_zero(), mode) {
         Ok(()) => given(value, Issues::default()),
@@ -20,7 +20,7 @@ fn checked(value: DateTime, mode: SqlMode) -> Parsed<DateTime> {
     }
 }
 
-/// Any value as a date and time; a TIME falls on today.
+/// Converts any value to a date and time. A TIME falls on the current date.
 fn datetime_of(value: &Value, mode: SqlMode, today: Date) -> Parsed<DateTime> {
     match value {
         Value::Date(v) => checked(v.at_midnight(), mode),
@@ -54,7 +54,7 @@ fn number_of(value: &Value) -> Decimal {
     }
 }
 
-/// A value as an error text shows it.
+/// Returns the text of a value for an error message.
 fn text_of(value: &Value) -> Vec<u8> {
     if let Value::Str(s) = value {
         return s.shown();
@@ -65,7 +65,7 @@ fn text_of(value: &Value) -> Vec<u8> {
 }
 
 impl Store<'_> {
-    /// 1292 for a column: "Incorrect date value: 'x' for column `d`.`t`.`c` at row 1".
+    /// Returns 1292 for a column: "Incorrect date value: 'x' for column `d`.`t`.`c` at row 1".
     pub(super) fn incorrect_temporal(&self, kind: &str, value: &[u8]) -> SqlError {
         let c = self.ctx;
         let text = SqlError::incorrect_value_for_column(kind, value, c.database, c.table, c.column, c.row);
@@ -80,7 +80,7 @@ impl Store<'_> {
         self.out_of_range()
     }
 
-    /// Reports issues, and gives the value that is stored.
+    /// Reports the issues and returns the value to store.
     fn judge<T: Default>(&mut self, kind: &str, value: &Value, parsed: Parsed<T>) -> SqlResult<T> {
         if parsed.value.is_some() && parsed.issues.any(Issues::OUT_OF_RANGE) {
             self.beyond(kind, value)?;
@@ -135,7 +135,7 @@ impl Store<'_> {
             let unit = 10i64.pow(6 - u32::from(self.ty.decimals.min(6)));
             return Ok(Value::Timestamp(micros / unit * unit));
         }
-        // A TIMESTAMP is an instant: partial dates are none.
+        // A TIMESTAMP is an instant, so a partial date is never valid.
         let mode = self.ctx.sql_mode | SqlMode::NO_ZERO_IN_DATE;
         let parsed = datetime_of(&value, mode, self.ctx.today());
         let local = self.judge("datetime", &value, parsed)?;

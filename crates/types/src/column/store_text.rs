@@ -36,7 +36,7 @@ impl Store<'_> {
         if bytes.len() > limit {
             let only_spaces = bytes[limit..].iter().all(|&b| b == b' ') && ty.collation != Collation::BINARY;
             if !only_spaces && replaced {
-                // One condition is enough.
+                // The replacement was already reported; one condition is enough.
             } else if !only_spaces {
                 self.too_long(SqlError::data_truncated)?;
             } else if ty.kind == TypeKind::VarChar {
@@ -56,7 +56,7 @@ impl Store<'_> {
         Ok(Value::Str(Str { bytes, collation: ty.collation }))
     }
 
-    /// How many of the bytes fit the column.
+    /// Returns how many of the bytes fit the column.
     fn limit(&self, bytes: &[u8]) -> usize {
         let ty = self.ty;
         let max = ty.length as usize;
@@ -73,8 +73,8 @@ impl Store<'_> {
         end
     }
 
-    /// Text as the column's character set can hold it, still in UTF-8, and whether that took replacements,
-    /// which were reported.
+    /// Converts a text to the characters that the column's character set has, still in UTF-8. Returns whether
+    /// characters were replaced, which is then reported.
     fn convert(&mut self, text: Str) -> SqlResult<(Vec<u8>, bool)> {
         let to = self.ty.collation.charset();
         if to == Charset::Binary {
@@ -88,7 +88,7 @@ impl Store<'_> {
         }
         if text.collation == Collation::BINARY {
             let mut text = text;
-            // Zeros stand before bytes that do not fill the units of the character set.
+            // Zeros are prepended to fill the first unit of the character set.
             let unit = to.mbminlen() as usize;
             let missing = text.bytes.len().next_multiple_of(unit) - text.bytes.len();
             text.bytes.splice(0..0, std::iter::repeat_n(0, missing));
@@ -103,7 +103,8 @@ impl Store<'_> {
         if from == Charset::Utf8mb3
             && let Err(at) = from.check(&text.bytes)
         {
-            // The client said that its text has no such characters; each of their bytes is one bad character.
+            // The client declared its text as utf8mb3, which has no such characters. Each of their bytes
+            // counts as one bad character.
             self.bad_string(&text.bytes[at..])?;
             return Ok((replace_bad(from, &text.bytes), true));
         }
@@ -112,14 +113,14 @@ impl Store<'_> {
             let mut narrow = Vec::new();
             to.encode(&text.bytes, &mut narrow);
             let mut out = Vec::new();
-            // What was just encoded decodes.
+            // This cannot fail: `encode` wrote these bytes.
             let _ = to.decode(&narrow, &mut out);
             return Ok((out, true));
         }
         Ok((text.bytes, false))
     }
 
-    /// 1366 with the bytes from the first bad one on, six at most.
+    /// Reports 1366 with the bytes from the first bad one on, six at most.
     fn bad_string(&mut self, from: &[u8]) -> SqlResult<()> {
         let mut shown = String::new();
         for &b in from.iter().take(6) {
@@ -135,7 +136,7 @@ impl Store<'_> {
         self.incorrect("string", shown.as_bytes())
     }
 
-    /// A double with as many digits as the column has room for.
+    /// Formats a double with as many digits as the column can hold.
     fn real_text(&self, v: f64, digits_max: usize) -> Vec<u8> {
         let room = if self.ty.kind.is_blob() { usize::MAX } else { self.ty.length as usize };
         let mut shortest = Vec::new();
@@ -147,7 +148,7 @@ impl Store<'_> {
         if shortest.len() <= room {
             return shortest;
         }
-        // Prefer the form with the most digits that fits: plain or with an exponent.
+        // Uses the form with the most digits that fits, either plain or with an exponent.
         for digits in (0..digits_max).rev() {
             let scientific = format!("{v:.digits$e}");
             let rounded: f64 = scientific.parse().unwrap_or(v);
@@ -170,7 +171,7 @@ impl Store<'_> {
         shortest
     }
 
-    /// JSON is LONGTEXT with the constraint that it be valid, which no sql_mode turns off.
+    /// Checks that a JSON value is valid. JSON is LONGTEXT with this constraint, which no sql_mode disables.
     fn check_json(&self, bytes: &[u8]) -> SqlResult<()> {
         if is_valid_json(bytes) {
             return Ok(());
@@ -191,7 +192,7 @@ impl Store<'_> {
         Ok(ty.enum_value(index).expect("the index was checked"))
     }
 
-    /// The number of a member; 0 with a condition when there is none.
+    /// Returns the index of a member, or reports a condition and returns 0 if there is none.
     fn member_number(&mut self, number: u64) -> SqlResult<u16> {
         if number == 0 || number > self.ty.members.len() as u64 {
             self.truncated()?;
@@ -205,7 +206,7 @@ impl Store<'_> {
         if let Some(n) = self.member(label) {
             return Ok(n as u16 + 1);
         }
-        // A number in quotes, as LOAD DATA has them.
+        // A number in quotes, as in LOAD DATA files.
         let digits = std::str::from_utf8(label).ok().and_then(|t| t.trim_start().parse::<u64>().ok());
         self.member_number(digits.unwrap_or(0))
     }
@@ -227,7 +228,7 @@ impl Store<'_> {
         Ok(ty.set_value(bits).expect("the bits were checked"))
     }
 
-    /// Bits of members; others are dropped with a condition.
+    /// Drops bits without a member and reports a condition for them.
     fn known_bits(&mut self, bits: u64) -> SqlResult<u64> {
         let members = self.ty.members.len();
         let known = if members >= 64 { u64::MAX } else { (1 << members) - 1 };
@@ -267,7 +268,7 @@ fn trim_end(text: &[u8]) -> &[u8] {
     &text[..text.len() - spaces]
 }
 
-/// All digits, with sign and leading spaces.
+/// Parses a text of digits only, with an optional sign and leading spaces.
 fn number_in_quotes(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?.trim_start();
     match text.strip_prefix('-') {
@@ -276,7 +277,7 @@ fn number_in_quotes(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// A number as ENUM and SET take it: fractions cut, negative ones as their bits.
+/// Returns a number as ENUM and SET interpret it: fractions truncated, negative numbers as their bits.
 fn number_bits(value: &Value) -> u64 {
     match value {
         Value::Float(v) => truncated_bits((*v).into()),
@@ -289,7 +290,7 @@ fn number_bits(value: &Value) -> u64 {
     }
 }
 
-/// Bytes that are no text of a character set, with `?` for each bad one.
+/// Decodes bytes that are invalid in a character set, with `?` for each bad one.
 fn replace_bad(charset: Charset, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = bytes;

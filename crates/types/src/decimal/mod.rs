@@ -1,8 +1,8 @@
 //! Exact numbers of up to 65 digits.
 //!
 //! A number is a sign, a binary mantissa below 10^65 and a scale. MariaDB computes with groups of nine digits
-//! instead; where that shows (quotients carry whole groups after the point), the same digits come out here.
-//! Mantissas that fit 128 bits, nearly all, take a short way.
+//! instead. Where this is visible (quotients have whole groups after the point), the results here have the
+//! same digits. Mantissas that fit 128 bits, nearly all, take a fast path.
 
 mod packed;
 mod text;
@@ -12,27 +12,27 @@ use std::cmp::Ordering;
 
 use wide::Wide;
 
-/// An exact decimal number: a magnitude below 10^65, a sign, and how many of its digits stand after the
-/// point. `1.50` and `1.5` compare equal and print differently.
+/// An exact decimal number: a magnitude below 10^65, a sign, and a scale, which is the number of digits after
+/// the point. `1.50` and `1.5` compare equal and print differently.
 #[derive(Clone, Copy, Debug)]
 pub struct Decimal {
-    /// The digits as one number, least significant first.
+    /// The digits as one integer, least significant limb first.
     limbs: [u32; 7],
     /// Never set on zero.
     negative: bool,
     scale: u8,
 }
 
-/// What a conversion lost.
+/// Loss of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// Nothing.
+    /// No loss.
     Nothing,
     /// Digits after the point, or text after the number.
     Fraction,
     /// The number was too large; the result is the nearest limit.
     Range,
-    /// There was no number at all; the result is zero.
+    /// The text has no number; the result is zero.
     All,
 }
 
@@ -51,30 +51,30 @@ const SMALL_POWERS: [u128; 39] = {
     powers
 };
 
-/// 10^n when that fits 128 bits.
+/// Returns 10^n if it fits 128 bits.
 #[inline]
 fn small_power(n: usize) -> Option<u128> {
     SMALL_POWERS.get(n).copied()
 }
 
-/// How dropped digits count.
+/// Treatment of dropped digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rounding {
-    /// Not at all.
+    /// Truncate.
     Cut,
-    /// Half away from zero.
+    /// Round half away from zero.
     HalfUp,
 }
 
 impl Decimal {
-    /// Most digits.
+    /// Maximum number of digits.
     pub const MAX_PRECISION: u8 = 65;
-    /// Most digits after the point.
+    /// Maximum number of digits after the point.
     pub const MAX_SCALE: u8 = 38;
     /// 0.
     pub const ZERO: Decimal = Decimal { limbs: [0; 7], negative: false, scale: 0 };
 
-    /// `mantissa / 10^scale`; scales above 38 are rounded.
+    /// Returns `mantissa / 10^scale`. Scales above 38 are rounded to 38.
     pub fn from_i128(mantissa: i128, scale: u8) -> Decimal {
         let number = Decimal::small(mantissa.unsigned_abs(), mantissa < 0, scale);
         if scale <= Decimal::MAX_SCALE {
@@ -84,12 +84,12 @@ impl Decimal {
         Decimal::exact(wide, number.negative, Decimal::MAX_SCALE)
     }
 
-    /// An integer.
+    /// Converts an integer.
     pub fn from_i64(v: i64) -> Decimal {
         Decimal::small(v.unsigned_abs().into(), v < 0, 0)
     }
 
-    /// An unsigned integer.
+    /// Converts an unsigned integer.
     pub fn from_u64(v: u64) -> Decimal {
         Decimal::small(v.into(), false, 0)
     }
@@ -101,7 +101,7 @@ impl Decimal {
         Decimal { limbs, negative: negative && magnitude != 0, scale }
     }
 
-    /// The mantissa when it fits 128 bits.
+    /// Returns the mantissa if it fits 128 bits.
     #[inline]
     fn as_small(&self) -> Option<u128> {
         let [a, b, c, d, rest @ ..] = self.limbs;
@@ -112,7 +112,7 @@ impl Decimal {
         Some(u128::from(half(a, b)) | u128::from(half(c, d)) << 64)
     }
 
-    /// The mantissa when it fits 64 bits.
+    /// Returns the mantissa if it fits 64 bits.
     #[inline]
     fn as_short(&self) -> Option<u64> {
         let [a, b, rest @ ..] = self.limbs;
@@ -120,14 +120,14 @@ impl Decimal {
         is_short.then(|| u64::from(a) | u64::from(b) << 32)
     }
 
-    /// The mantissa at a scale not below its own, when it fits 128 bits.
+    /// Returns the mantissa at a scale that is not below its own, if it fits 128 bits.
     fn as_small_at(&self, scale: u8) -> Option<u128> {
         match scale - self.scale {
             0 => self.as_small(),
             by => {
                 let power = small_power(by.into())?;
                 match (self.as_short(), u64::try_from(power)) {
-                    // A product of two numbers of 64 bits needs no check.
+                    // A product of two 64-bit numbers cannot overflow.
                     (Some(short), Ok(power)) => Some(u128::from(short) * u128::from(power)),
                     _ => self.as_small()?.checked_mul(power),
                 }
@@ -139,13 +139,13 @@ impl Decimal {
         Wide::from_limbs(&self.limbs)
     }
 
-    /// A mantissa known to be below 10^65.
+    /// Makes a number from a mantissa known to be below 10^65.
     fn exact(mantissa: Wide, negative: bool, scale: u8) -> Decimal {
         Decimal { limbs: mantissa.to_limbs(), negative: negative && !mantissa.is_zero(), scale }
     }
 
-    /// Brings a mantissa of any scale under the limits: too many digits after the point are rounded at 38,
-    /// and cut where the whole would have more than 65.
+    /// Brings a mantissa of any scale within the limits: digits beyond the 38th after the point are rounded,
+    /// and further ones truncated if the number would have more than 65 digits.
     fn fit(mantissa: Wide, negative: bool, scale: usize) -> Result<Decimal, Overflow> {
         let max_scale = usize::from(Decimal::MAX_SCALE);
         let (mut mantissa, mut scale) = (mantissa, scale);
@@ -164,7 +164,7 @@ impl Decimal {
         Ok(Decimal::exact(mantissa, negative, scale as u8))
     }
 
-    /// A double, by its shortest text as MariaDB does it.
+    /// Converts a double by its shortest text, as MariaDB does.
     pub fn from_f64(v: f64) -> (Decimal, Lost) {
         if v.is_nan() {
             return (Decimal::ZERO, Lost::All);
@@ -176,7 +176,7 @@ impl Decimal {
         Decimal::parse(format!("{v:e}").as_bytes())
     }
 
-    /// Rounded half away from zero.
+    /// Converts to an integer, rounding half away from zero.
     pub fn to_i64(&self) -> (i64, Lost) {
         let limit = if self.negative { i64::MIN } else { i64::MAX };
         match self.to_integer() {
@@ -188,7 +188,8 @@ impl Decimal {
         }
     }
 
-    /// Rounded half away from zero; negative numbers give 0 and [`Lost::Range`].
+    /// Converts to an unsigned integer, rounding half away from zero. Returns 0 and [`Lost::Range`] for
+    /// negative numbers.
     pub fn to_u64(&self) -> (u64, Lost) {
         match self.to_integer() {
             Some((0, lost)) => (0, lost),
@@ -198,14 +199,14 @@ impl Decimal {
         }
     }
 
-    /// The rounded magnitude when it fits.
+    /// Returns the rounded magnitude if it fits 64 bits.
     fn to_integer(self) -> Option<(u64, Lost)> {
         let rounded = self.round(0).ok()?;
         let lost = if rounded == self { Lost::Nothing } else { Lost::Fraction };
         Some((u64::try_from(rounded.as_small()?).ok()?, lost))
     }
 
-    /// The nearest double.
+    /// Returns the nearest double.
     pub fn to_f64(&self) -> f64 {
         if let (Some(small), 0..=22) = (self.as_small(), self.scale)
             && small < 1 << 53
@@ -219,32 +220,32 @@ impl Decimal {
         std::str::from_utf8(&text).ok().and_then(|t| t.parse().ok()).expect("a decimal's text is a number")
     }
 
-    /// Digits after the point.
+    /// Returns the number of digits after the point.
     pub fn scale(&self) -> u8 {
         self.scale
     }
 
-    /// Digits before the point; 0 for numbers below 1.
+    /// Returns the number of digits before the point, 0 for numbers below 1.
     pub fn int_digits(&self) -> u8 {
         (self.wide().digits() as u8).saturating_sub(self.scale)
     }
 
-    /// Digits in all, at least 1.
+    /// Returns the total number of digits, at least 1.
     pub fn precision(&self) -> u8 {
         (self.int_digits() + self.scale).max(1)
     }
 
-    /// Whether this is 0.
+    /// Returns whether the number is 0.
     pub fn is_zero(&self) -> bool {
         self.limbs == [0; 7]
     }
 
-    /// Whether this is below 0.
+    /// Returns whether the number is below 0.
     pub fn is_negative(&self) -> bool {
         self.negative
     }
 
-    /// Sum; scale is the larger one.
+    /// Returns the sum. Its scale is the larger one.
     pub fn add(&self, other: &Decimal) -> Result<Decimal, Overflow> {
         let scale = self.scale.max(other.scale);
         if let (Some(a), Some(b)) = (self.as_small_at(scale), other.as_small_at(scale)) {
@@ -265,12 +266,12 @@ impl Decimal {
         Decimal::fit(magnitude, negative, scale.into())
     }
 
-    /// Difference; scale is the larger one.
+    /// Returns the difference. Its scale is the larger one.
     pub fn sub(&self, other: &Decimal) -> Result<Decimal, Overflow> {
         self.add(&other.neg())
     }
 
-    /// Product; scale is the sum of both, at most 38.
+    /// Returns the product. Its scale is the sum of both, at most 38.
     pub fn mul(&self, other: &Decimal) -> Result<Decimal, Overflow> {
         let negative = self.negative != other.negative;
         let scale = usize::from(self.scale) + usize::from(other.scale);
@@ -288,9 +289,10 @@ impl Decimal {
         Decimal::fit(self.wide().mul(&other.wide()), negative, scale)
     }
 
-    /// Quotient, `None` when `other` is 0. It carries at least `increment` (div_precision_increment) more
-    /// digits after the point than `self`, in whole groups of nine as MariaDB computes it, cut, not rounded:
-    /// the caller rounds to [`Decimal::div_scale`] where a result leaves the expression.
+    /// Returns the quotient, or `None` if `other` is 0. It has at least `increment` (div_precision_increment)
+    /// more digits after the point than `self`, in whole groups of nine as in MariaDB. Further digits are
+    /// truncated; only digits beyond the 38th are rounded. The caller rounds to [`Decimal::div_scale`] where
+    /// a result leaves the expression.
     pub fn div(&self, other: &Decimal, increment: u8) -> Option<Result<Decimal, Overflow>> {
         if other.is_zero() {
             return None;
@@ -300,7 +302,7 @@ impl Decimal {
         let increment = increment.saturating_sub(fa - self.scale + fb - other.scale);
         let scale = usize::from(fa + fb).saturating_add(increment.into()).div_ceil(9) * 9;
         let scale = scale.min(45);
-        // self.scale <= 38 <= 45; a larger dividend scale than the result's cannot be, groups only grow.
+        // No underflow: the scale is either 45 or not below the dividend's, and no scale exceeds 38.
         let shift = scale + usize::from(other.scale) - usize::from(self.scale);
         let quotient = self.wide().mul_pow10(shift).div_rem(&other.wide()).0;
         let (quotient, scale) = match scale.checked_sub(usize::from(Decimal::MAX_SCALE)) {
@@ -310,25 +312,25 @@ impl Decimal {
         Some(Decimal::fit(quotient, self.negative != other.negative, scale))
     }
 
-    /// Digits after the point that a quotient's column shows.
+    /// Returns the number of digits after the point that the column of a quotient shows.
     pub fn div_scale(dividend_scale: u8, increment: u8) -> u8 {
         dividend_scale.saturating_add(increment).min(Decimal::MAX_SCALE)
     }
 
-    /// The integer quotient, cut; `None` when `other` is 0.
+    /// Returns the truncated integer quotient, or `None` if `other` is 0.
     pub fn div_int(&self, other: &Decimal) -> Option<Result<Decimal, Overflow>> {
         let (a, b) = self.aligned(other)?;
         Some(Decimal::fit(a.div_rem(&b).0, self.negative != other.negative, 0))
     }
 
-    /// Remainder with the sign of `self`; `None` when `other` is 0.
+    /// Returns the remainder with the sign of `self`, or `None` if `other` is 0.
     pub fn rem(&self, other: &Decimal) -> Option<Decimal> {
         let (a, b) = self.aligned(other)?;
         let rest = Decimal::fit(a.div_rem(&b).1, self.negative, self.scale.max(other.scale).into());
         Some(rest.expect("a remainder has no more digits before the point than the divisor"))
     }
 
-    /// Both mantissas at the larger scale; `None` when `other` is 0.
+    /// Returns both mantissas at the larger scale, or `None` if `other` is 0.
     fn aligned(&self, other: &Decimal) -> Option<(Wide, Wide)> {
         if other.is_zero() {
             return None;
@@ -338,23 +340,23 @@ impl Decimal {
         Some((a, other.wide().mul_pow10(usize::from(scale - other.scale))))
     }
 
-    /// Negated.
+    /// Returns the negated number.
     pub fn neg(&self) -> Decimal {
         Decimal { negative: !self.negative && !self.is_zero(), ..*self }
     }
 
-    /// Without sign.
+    /// Returns the number without its sign.
     pub fn abs(&self) -> Decimal {
         Decimal { negative: false, ..*self }
     }
 
-    /// Rounded half away from zero to `scale` digits after the point, padded with zeros when it had fewer;
-    /// a negative scale rounds before the point.
+    /// Rounds half away from zero to `scale` digits after the point, padding with zeros. A negative scale
+    /// rounds before the point.
     pub fn round(&self, scale: i32) -> Result<Decimal, Overflow> {
         self.rescaled(scale, Rounding::HalfUp)
     }
 
-    /// The same, digits cut.
+    /// Truncates to `scale` digits after the point, without padding.
     pub fn truncate(&self, scale: i32) -> Decimal {
         let cut = scale.min(i32::from(self.scale));
         self.rescaled(cut, Rounding::Cut).expect("cutting digits makes no number larger")
@@ -389,26 +391,26 @@ impl Decimal {
         Decimal::fit(cut.mul_pow10(zeros), self.negative, scale.max(0) as usize)
     }
 
-    /// The smallest integer not below.
+    /// Returns the smallest integer that is not below the number.
     pub fn ceil(&self) -> Result<Decimal, Overflow> {
         let cut = self.truncate(0);
         if cut == *self || self.negative { Ok(cut) } else { cut.add(&Decimal::from_i64(1)) }
     }
 
-    /// The largest integer not above.
+    /// Returns the largest integer that is not above the number.
     pub fn floor(&self) -> Result<Decimal, Overflow> {
         let cut = self.truncate(0);
         if cut == *self || !self.negative { Ok(cut) } else { cut.sub(&Decimal::from_i64(1)) }
     }
 
-    /// The largest number of DECIMAL(precision, scale).
+    /// Returns the largest number of DECIMAL(precision, scale).
     pub fn max_of(precision: u8, scale: u8) -> Decimal {
         let one = Wide::pow10(0);
         Decimal::exact(Wide::pow10(precision.min(Decimal::MAX_PRECISION).into()).sub(one), false, scale)
     }
 }
 
-/// Without the last `digits` digits.
+/// Removes the last `digits` digits of a mantissa.
 fn scaled_down(mantissa: Wide, digits: usize, rounding: Rounding) -> Wide {
     if digits == 0 {
         return mantissa;
@@ -460,7 +462,7 @@ impl Ord for Decimal {
 }
 
 impl std::hash::Hash for Decimal {
-    /// Without trailing zeros of the fraction: 1.50 and 1.5 are one value.
+    /// Hashes without trailing zeros of the fraction: 1.50 and 1.5 are equal.
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let (mut mantissa, mut scale) = (self.wide(), self.scale);
         while scale > 0 && !mantissa.is_odd() {

@@ -1,15 +1,17 @@
-//! Decimals as row events and rows hold them.
+//! Packed decimals, the encoding in row events and rows.
 //!
 //! DECIMAL(p,s) is `p-s` digits before the point and `s` after it, in big-endian groups of nine digits
 //! counted from the point; the outermost group on either side may be shorter:
 //!
 //! ```text
 //! | leading digits | 9 digits | .. || 9 digits | .. | trailing digits |
-//! | 0..4 bytes     | 4 bytes  |    || 4 bytes  |    | 0..4 bytes      |    1-2: 1, 3-4: 2, 5-6: 3, 7-9: 4 bytes
+//! | 0..4 bytes     | 4 bytes  |    || 4 bytes  |    | 0..4 bytes      |
+//!
+//! bytes of a group of 1-2 digits: 1, 3-4: 2, 5-6: 3, 7-9: 4
 //! ```
 //!
-//! The highest bit of the first byte is flipped, then all bits when the number is negative. So byte order is
-//! number order, and the form is a key too.
+//! The highest bit of the first byte is flipped, then all bits if the number is negative. Bytes therefore
+//! sort as the numbers do, and the encoding is also the key encoding.
 
 use super::text::DIGITS;
 use super::wide::Wide;
@@ -18,7 +20,7 @@ use super::{Decimal, Rounding};
 /// Bytes of a group of n digits.
 const GROUP_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 
-/// What a group of n digits is below.
+/// Exclusive upper bound of a group of n digits.
 const GROUP_POWERS: [u32; 10] =
     [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 
@@ -33,10 +35,10 @@ const POWERS: [u64; 19] = {
     powers
 };
 
-/// Digits that always fit 64 bits.
+/// Maximum number of digits that always fits 64 bits.
 const SHORT_DIGITS: u8 = 18;
 
-/// Digit counts of the groups of DECIMAL(precision, scale), left to right.
+/// Returns the digit counts of the groups of DECIMAL(precision, scale), left to right.
 fn groups(precision: u8, scale: u8) -> impl Iterator<Item = usize> {
     let (int, fraction) = (usize::from(precision.saturating_sub(scale)), usize::from(scale));
     let before = std::iter::once(int % 9).chain(std::iter::repeat_n(9, int / 9));
@@ -44,7 +46,7 @@ fn groups(precision: u8, scale: u8) -> impl Iterator<Item = usize> {
     before.chain(after).filter(|&n| n > 0)
 }
 
-/// Magnitude and sign of a packed number of at most 18 digits.
+/// Decodes the magnitude and the sign of a packed number of at most 18 digits.
 #[inline]
 fn short_mantissa(precision: u8, scale: u8, bytes: &[u8]) -> Option<(u64, bool)> {
     let negative = *bytes.first()? < 0x80;
@@ -75,7 +77,7 @@ fn short_mantissa(precision: u8, scale: u8, bytes: &[u8]) -> Option<(u64, bool)>
     Some((mantissa, negative))
 }
 
-/// Appends the packed form of a number of at most 18 digits, and of no more than the precision.
+/// Appends the packed form of a number of at most 18 digits that fits the precision.
 fn write_short(mantissa: i64, precision: u8, scale: u8, out: &mut Vec<u8>) {
     let (int, fraction) = (usize::from(precision - scale), usize::from(scale));
     let flip = if mantissa < 0 { u32::MAX } else { 0 };
@@ -103,15 +105,15 @@ fn write_short(mantissa: i64, precision: u8, scale: u8, out: &mut Vec<u8>) {
 }
 
 impl Decimal {
-    /// Bytes of the packed form of DECIMAL(precision, scale).
+    /// Returns the length of the packed form of DECIMAL(precision, scale).
     #[inline]
     pub fn packed_len(precision: u8, scale: u8) -> usize {
         let bytes = |digits: usize| digits / 9 * 4 + GROUP_BYTES[digits % 9];
         bytes(precision.saturating_sub(scale).into()) + bytes(scale.into())
     }
 
-    /// Appends the packed form. Digits after the point that DECIMAL(precision, scale) lacks are cut; a number
-    /// too large for it becomes its limit.
+    /// Appends the packed form. Digits beyond the scale are truncated; a number that is too large becomes the
+    /// limit of DECIMAL(precision, scale).
     pub fn write_packed(&self, precision: u8, scale: u8, out: &mut Vec<u8>) {
         if scale <= precision
             && precision <= SHORT_DIGITS
@@ -148,20 +150,22 @@ impl Decimal {
         }
     }
 
-    /// The same for numbers that fit 64 bits, as those of most columns do.
+    /// [`Decimal::read_packed`] for precisions up to 18, whose mantissas fit 64 bits. Most columns are of
+    /// this kind.
     fn read_short(precision: u8, scale: u8, bytes: &[u8]) -> Option<Decimal> {
         let (mantissa, negative) = short_mantissa(precision, scale, bytes)?;
         Some(Decimal::small(mantissa.into(), negative, scale))
     }
 
-    /// The mantissa of a packed number of at most 18 digits.
+    /// Decodes the mantissa of a packed number of at most 18 digits.
     #[inline]
     pub fn read_packed_mantissa(precision: u8, scale: u8, bytes: &[u8]) -> Option<i64> {
         let (mantissa, negative) = short_mantissa(precision, scale, bytes)?;
         Some(if negative { -(mantissa as i64) } else { mantissa as i64 })
     }
 
-    /// The mantissa at a scale, when the number has no more digits than that and it fits 64 bits.
+    /// Returns the mantissa at a scale, if the number has no more digits after the point than that and the
+    /// mantissa fits 64 bits.
     pub fn mantissa_at(&self, scale: u8) -> Option<i64> {
         if scale < self.scale {
             return None;
@@ -170,7 +174,7 @@ impl Decimal {
         i64::try_from(if self.negative { -mantissa } else { mantissa }).ok()
     }
 
-    /// Reads [`Decimal::packed_len`] bytes; `None` when they are too short or hold no such number.
+    /// Decodes [`Decimal::packed_len`] bytes. Returns `None` if they are too short or not a valid number.
     pub fn read_packed(precision: u8, scale: u8, bytes: &[u8]) -> Option<Decimal> {
         if precision > Decimal::MAX_PRECISION || scale > Decimal::MAX_SCALE.min(precision) {
             return None;

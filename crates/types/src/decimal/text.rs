@@ -5,7 +5,7 @@ use std::fmt;
 use super::wide::Wide;
 use super::{Decimal, Lost, Overflow};
 
-/// Exponents beyond this are out of any range.
+/// Maximum exponent. Larger ones are out of every range.
 const EXPONENT_MAX: i64 = 100_000;
 
 /// The parts of a number's text.
@@ -14,11 +14,11 @@ struct Parts<'a> {
     int: &'a [u8],
     fraction: &'a [u8],
     exponent: i64,
-    /// Text after the number that is not only spaces.
+    /// True if text other than spaces follows the number.
     trailing: bool,
 }
 
-/// Splits `  -12.5e3 rest`; `None` when it does not start with a number.
+/// Splits `  -12.5e3 rest`. Returns `None` if the text does not start with a number.
 fn split(text: &[u8]) -> Option<Parts<'_>> {
     let mut rest = text.trim_ascii_start();
     let negative = rest.first() == Some(&b'-');
@@ -53,8 +53,9 @@ fn split(text: &[u8]) -> Option<Parts<'_>> {
 }
 
 impl Decimal {
-    /// The number at the start of a text, as MariaDB reads it: leading spaces, sign, digits, point, exponent.
-    /// [`Lost::Fraction`]: something that is not a space follows it, or it had more digits than fit.
+    /// Parses the number at the start of a text as MariaDB does: leading spaces, sign, digits, point,
+    /// exponent. Returns [`Lost::Fraction`] if text other than spaces follows, or if the number has more
+    /// digits than fit.
     pub fn parse(text: &[u8]) -> (Decimal, Lost) {
         let Some(parts) = split(text) else { return (Decimal::ZERO, Lost::All) };
         let digits = parts.int.iter().chain(parts.fraction).skip_while(|&&b| b == b'0');
@@ -66,14 +67,14 @@ impl Decimal {
             let lost = if parts.trailing { Lost::Fraction } else { Lost::Nothing };
             return (Decimal { scale, ..Decimal::ZERO }, lost);
         }
-        // The point stands `scale` digits from the right of the digits; negative: zeros follow them.
+        // The point is `scale` digits from the right end of the digits. If negative, zeros follow the digits.
         let scale = parts.fraction.len() as i64 - parts.exponent;
         let int_digits = count as i64 - scale;
         if int_digits > i64::from(Decimal::MAX_PRECISION) {
             let max = Decimal::max_of(Decimal::MAX_PRECISION, 0);
             return (if parts.negative { max.neg() } else { max }, Lost::Range);
         }
-        // Digits that count: those before the point, and one more than the 38 after it, to round by.
+        // The digits used: those before the point, and one more than the 38 after it, for rounding.
         let kept = (int_digits + i64::from(Decimal::MAX_SCALE) + 1).clamp(0, count as i64) as usize;
         let mut mantissa = Wide::ZERO;
         let mut dropped = false;
@@ -100,7 +101,7 @@ impl Decimal {
         }
     }
 
-    /// Appends `-123.450`.
+    /// Appends the number as text: `-123.450`.
     pub fn write_text(&self, out: &mut Vec<u8>) {
         let mut buffer = [0; DIGITS];
         let digits = self.digits(&mut buffer);
@@ -120,7 +121,7 @@ impl Decimal {
         }
     }
 
-    /// The mantissa's digits in ASCII, without leading zeros; none for 0.
+    /// Returns the mantissa's digits in ASCII, without leading zeros. Empty for 0.
     pub(super) fn digits<'a>(&self, buffer: &'a mut [u8; DIGITS]) -> &'a [u8] {
         let mut at = DIGITS;
         if let Some(mut small) = self.as_small().and_then(|s| u64::try_from(s).ok()) {
@@ -145,7 +146,7 @@ impl Decimal {
     }
 }
 
-/// Room for 65 digits in groups of nine.
+/// Buffer size for 65 digits in groups of nine.
 pub(super) const DIGITS: usize = 72;
 
 impl fmt::Display for Decimal {

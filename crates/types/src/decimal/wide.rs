@@ -1,15 +1,15 @@
-//! Unsigned 512 bit arithmetic: room for the product of two mantissas (432 bits) and for the dividend of a
+//! Unsigned 512-bit arithmetic, which fits the product of two mantissas (432 bits) and the dividend of a
 //! division with all its extra digits (65 + 38 + 47 digits, 499 bits).
 
 use std::cmp::Ordering;
 
-/// Little-endian limbs.
+/// A 512-bit number as little-endian limbs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wide([u32; LIMBS]);
 
 const LIMBS: usize = 16;
 
-/// Powers of ten that fit.
+/// Number of powers of ten that fit.
 const POWERS: usize = 154;
 
 static POW10: [Wide; POWERS] = powers();
@@ -41,7 +41,7 @@ impl Wide {
         wide
     }
 
-    /// The low limbs; the caller knows that the rest is zero.
+    /// Returns the low limbs. The caller guarantees that the others are zero.
     pub(super) fn to_limbs(self) -> [u32; 7] {
         debug_assert!(self.0[7..].iter().all(|&l| l == 0));
         let mut limbs = [0; 7];
@@ -61,19 +61,19 @@ impl Wide {
         self.0[0] & 1 == 1
     }
 
-    /// Number of limbs in use.
+    /// Returns the number of limbs in use.
     fn len(&self) -> usize {
         LIMBS - self.0.iter().rev().take_while(|&&l| l == 0).count()
     }
 
-    /// Number of decimal digits; 0 for zero.
+    /// Returns the number of decimal digits, 0 for zero.
     pub(super) fn digits(&self) -> usize {
         let len = self.len();
         if len == 0 {
             return 0;
         }
         let bits = len * 32 - self.0[len - 1].leading_zeros() as usize;
-        // floor(bits * log10(2)) is the answer or one below it.
+        // floor(bits * log10(2)) is the result or one below it.
         let low = bits * 1233 / 4096;
         if low < POWERS && *self >= POW10[low] { low + 1 } else { low }
     }
@@ -90,7 +90,7 @@ impl Wide {
         sum
     }
 
-    /// `self` must not be below `other`.
+    /// Returns the difference. `other` must not exceed `self`.
     pub(super) fn sub(&self, other: &Wide) -> Wide {
         let mut difference = Wide::ZERO;
         let mut borrow = 0i64;
@@ -128,7 +128,7 @@ impl Wide {
         if n == 0 { *self } else { self.mul(&POW10[n]) }
     }
 
-    /// `self * factor + addend`.
+    /// Computes `self * factor + addend` in place.
     pub(super) fn mul_add_small(&mut self, factor: u32, addend: u32) {
         let mut carry = u64::from(addend);
         for limb in &mut self.0 {
@@ -138,7 +138,7 @@ impl Wide {
         }
     }
 
-    /// Divides in place, returns the remainder.
+    /// Divides in place and returns the remainder.
     pub(super) fn div_small(&mut self, divisor: u32) -> u32 {
         let mut rest = 0u64;
         for i in (0..self.len()).rev() {
@@ -149,8 +149,8 @@ impl Wide {
         rest as u32
     }
 
-    /// Quotient and remainder (Knuth, The Art of Computer Programming 2, 4.3.1, algorithm D); `divisor` is
-    /// not 0.
+    /// Returns quotient and remainder (Knuth, The Art of Computer Programming 2, 4.3.1, algorithm D).
+    /// `divisor` is not 0.
     pub(super) fn div_rem(&self, divisor: &Wide) -> (Wide, Wide) {
         let n = divisor.len();
         if self < divisor {
@@ -196,8 +196,8 @@ impl Wide {
     }
 }
 
-/// One digit of algorithm D: subtracts the largest multiple of `d` from the window `u`, which is one limb
-/// longer.
+/// Computes one digit of algorithm D: subtracts the largest multiple of `d` from the window `u`, which is one
+/// limb longer, and returns the factor.
 fn subtract_multiple(u: &mut [u32], d: &[u32]) -> u32 {
     let n = d.len();
     let top = u64::from(u[n]) << 32 | u64::from(u[n - 1]);

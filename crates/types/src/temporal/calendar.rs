@@ -5,7 +5,7 @@ use super::Date;
 /// 9999-12-31.
 pub(super) const DAY_NUMBER_MAX: u32 = 3_652_424;
 
-/// WEEK's mode bits.
+/// Mode bits of WEEK.
 const MONDAY_FIRST: u8 = 1;
 const WEEK_YEAR: u8 = 2;
 const FIRST_WEEKDAY: u8 = 4;
@@ -19,7 +19,7 @@ fn days_in_year(year: i32) -> i64 {
 }
 
 impl Date {
-    /// The last day of the month; 0 when the month is not 1 to 12.
+    /// Returns the last day of the month, or 0 if the month is not 1 to 12.
     pub fn days_in_month(year: u16, month: u8) -> u8 {
         match month {
             2 if is_leap(year.into()) => 29,
@@ -30,12 +30,12 @@ impl Date {
         }
     }
 
-    /// Whether the date stands in the calendar (no zero parts, day within its month).
+    /// Returns whether the calendar has this date: no zero parts, day within its month.
     pub fn is_real(self) -> bool {
         self.day >= 1 && self.day <= Date::days_in_month(self.year, self.month)
     }
 
-    /// Days since year 0 (TO_DAYS); 0 for a zero date.
+    /// Returns the days since year 0 (TO_DAYS), 0 for a zero date.
     pub fn day_number(self) -> u32 {
         if self.year == 0 && self.month == 0 {
             return 0;
@@ -50,7 +50,7 @@ impl Date {
         (days + year / 4 - ((year / 100 + 1) * 3) / 4).max(0) as u32
     }
 
-    /// The date of a day number (FROM_DAYS); `None` beyond 9999-12-31, zero below day 366.
+    /// Returns the date of a day number (FROM_DAYS): `None` after 9999-12-31, the zero date below day 366.
     pub fn from_day_number(days: u32) -> Option<Date> {
         if days > DAY_NUMBER_MAX {
             return None;
@@ -76,18 +76,19 @@ impl Date {
         }
     }
 
-    /// 0 is Monday (WEEKDAY).
+    /// Returns the day of the week, 0 for Monday (WEEKDAY).
     pub fn weekday(self) -> u8 {
         ((self.day_number() + 5) % 7) as u8
     }
 
-    /// 1 to 366.
+    /// Returns the day of the year, 1 to 366.
     pub fn day_of_year(self) -> u16 {
         let first = Date::new(self.year, 1, 1).day_number();
         (self.day_number() + 1).saturating_sub(first) as u16
     }
 
-    /// WEEK(date, mode): the year the week belongs to, and its number. YEARWEEK passes `mode | 2`.
+    /// Returns the year that the week belongs to and the week's number: WEEK(date, mode). YEARWEEK passes
+    /// `mode | 2`.
     pub fn week(self, mode: u8) -> (u16, u8) {
         let mut mode = mode & 7;
         if mode & MONDAY_FIRST == 0 {
@@ -95,7 +96,7 @@ impl Date {
         }
         let mut week_year = mode & WEEK_YEAR != 0;
         let by_weekday = mode & FIRST_WEEKDAY != 0;
-        // Whether the year's first, incomplete week belongs to the year before.
+        // True if the first, incomplete week belongs to the previous year.
         let belongs_before = |weekday: i64| if by_weekday { weekday != 0 } else { weekday >= 4 };
 
         let day = i64::from(self.day_number());
@@ -125,7 +126,8 @@ impl Date {
         (year.max(0) as u16, (days / 7 + 1) as u8)
     }
 
-    /// Months later (or earlier), the day clamped to the month's last; `None` outside years 0 to 9999.
+    /// Adds months, which may be negative, and clamps the day to the last of the month. Returns `None`
+    /// outside years 0 to 9999.
     pub fn add_months(self, months: i64) -> Option<Date> {
         let period = (i64::from(self.year) * 12 + i64::from(self.month) - 1).checked_add(months)?;
         if !(0..120_000).contains(&period) {
@@ -135,7 +137,7 @@ impl Date {
         Some(Date::new(year, month, self.day.min(Date::days_in_month(year, month))))
     }
 
-    /// Days later; `None` outside the calendar.
+    /// Adds days, which may be negative. Returns `None` outside the calendar.
     pub fn add_days(self, days: i64) -> Option<Date> {
         let day = i64::from(self.day_number()).checked_add(days)?;
         let date = Date::from_day_number(u32::try_from(day).ok()?)?;

@@ -55,22 +55,22 @@ const NAMES: [(&str, IntervalUnit); 20] = [
 ];
 
 impl IntervalUnit {
-    /// By its SQL name, any case.
+    /// Finds a unit by its SQL name, in any case.
     pub fn by_name(name: &str) -> Option<IntervalUnit> {
         NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, unit)| *unit)
     }
 
-    /// Its SQL name.
+    /// Returns the SQL name.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, unit)| *unit == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether the unit counts anything below a day, so that DATE + INTERVAL is a DATETIME.
+    /// Returns whether the unit counts a part of a day, so that DATE + INTERVAL is a DATETIME.
     pub fn has_time(self) -> bool {
         !matches!(self, U::Year | U::Quarter | U::Month | U::YearMonth | U::Week | U::Day)
     }
 
-    /// Whether the unit counts microseconds, so that the result has six fraction digits.
+    /// Returns whether the unit counts microseconds, so that the result has six fraction digits.
     pub fn has_micros(self) -> bool {
         use IntervalUnit as U;
         matches!(
@@ -83,7 +83,7 @@ impl IntervalUnit {
         )
     }
 
-    /// Of a compound unit: the fields of its text, each with what one of it amounts to.
+    /// Returns the fields of a compound unit, each as the interval of one such unit. Empty for other units.
     fn fields(self) -> &'static [Interval] {
         const YEAR: Interval = Interval { months: 12, days: 0, micros: 0 };
         const MONTH: Interval = Interval { months: 1, days: 0, micros: 0 };
@@ -109,7 +109,7 @@ impl IntervalUnit {
     }
 }
 
-/// The amount of an interval, split into what calendars and clocks count.
+/// Amount of an interval, split into months, days and microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// Years, quarters and months, in months.
@@ -121,8 +121,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval of a text such as `1 02:03` under a unit; `None` when it has too many fields or is beyond
-    /// all range.
+    /// Parses a text such as `1 02:03` for a unit. Returns `None` if it has too many fields or overflows.
     pub fn parse(text: &[u8], unit: IntervalUnit) -> Option<Interval> {
         let fields = unit.fields();
         if fields.is_empty() {
@@ -147,7 +146,7 @@ impl Interval {
         Some(if negative { sum.neg() } else { sum })
     }
 
-    /// The interval of an integer; for a compound unit, of its text.
+    /// Returns the interval of an integer. For a compound unit the integer's text is parsed.
     pub fn from_int(v: i64, unit: IntervalUnit) -> Option<Interval> {
         let one = match unit {
             U::Year => Interval { months: 12, ..Interval::default() },
@@ -164,8 +163,8 @@ impl Interval {
         one.times(v)
     }
 
-    /// The interval of a number: seconds keep their fraction, other units round; for a compound unit, of its
-    /// text.
+    /// Returns the interval of a number. Seconds keep their fraction, other units round. For a compound unit
+    /// the number's text is parsed.
     pub fn from_decimal(v: &Decimal, unit: IntervalUnit) -> Option<Interval> {
         if unit == U::Second {
             let micros = v.truncate(6).mul(&Decimal::from_i64(SECOND)).ok()?.to_i64();
@@ -178,14 +177,14 @@ impl Interval {
         if lost == Lost::Range { None } else { Interval::from_int(v, unit) }
     }
 
-    /// Turned round. Not the operator: callers pass it as a function.
+    /// Returns the negated interval. This is not the operator, because callers pass it as a function.
     #[allow(clippy::should_implement_trait)]
     pub fn neg(self) -> Interval {
         Interval { months: -self.months, days: -self.days, micros: -self.micros }
     }
 
     fn times(&self, factor: i64) -> Option<Interval> {
-        // i64::MIN could not be turned round.
+        // i64::MIN cannot be negated.
         let product = |v: i64| v.checked_mul(factor).filter(|&v| v != i64::MIN);
         Some(Interval {
             months: product(self.months)?,
@@ -207,13 +206,13 @@ fn amount(digits: &[u8]) -> Option<i64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// A last field is a fraction: `5` is half a second.
+/// Returns the microseconds of a last field, which is a fraction: `5` is half a second.
 fn micros_of(digits: &[u8]) -> i64 {
     (0..6).fold(0, |v, n| v * 10 + digits.get(n).map_or(0, |b| i64::from(b - b'0')))
 }
 
 impl DateTime {
-    /// Later by an interval; `None` outside years 0 to 9999 or when the date is not real.
+    /// Adds an interval. Returns `None` outside years 0 to 9999 or if the date is not real.
     pub fn add_interval(&self, interval: &Interval) -> Option<DateTime> {
         if !self.date.is_real() {
             return None;

@@ -1,14 +1,14 @@
-//! Dates and times as MariaDB keeps them: fields, not instants; zero and partial dates exist.
+//! Dates and times as in MariaDB: fields, not instants, including zero and partial dates.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `calendar` | day numbers, weekdays, weeks, months |
 //! | `parse` | lenient text |
 //! | `numeric` | numbers such as 20260102030405 |
-//! | `print` | text, and fraction digits cut or rounded |
+//! | `print` | text, and fraction digits truncated or rounded |
 //! | `interval` | INTERVAL amounts and their addition |
-//! | `packed` | the bytes of rows, keys and row events |
-//! | `zone` | the hook for session time zones |
+//! | `packed` | encodings in rows, keys and row events |
+//! | `zone` | the interface for session time zones |
 
 mod calendar;
 mod interval;
@@ -53,12 +53,12 @@ pub struct DateTime {
     pub micros: u32,
 }
 
-/// What a temporal conversion met; several may hold. None of them: the input was good.
+/// Issues of a temporal conversion, as a set. Empty for good input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Issues(pub u8);
 
 impl Issues {
-    /// Text followed the value, or there was no value at all.
+    /// Text follows the value, or there was no value at all.
     pub const TRUNCATED: Issues = Issues(1);
     /// A field, or the whole, was out of range.
     pub const OUT_OF_RANGE: Issues = Issues(2);
@@ -66,18 +66,18 @@ impl Issues {
     pub const ZERO_DATE: Issues = Issues(4);
     /// Month or day is zero and NO_ZERO_IN_DATE is on.
     pub const ZERO_IN_DATE: Issues = Issues(8);
-    /// Digits beyond the sixth were cut, or the fraction of a number that is a date: a note in MariaDB.
+    /// Digits beyond the sixth were truncated, or the fraction of a number that is a date. A note in MariaDB.
     pub const NOTE: Issues = Issues(16);
-    /// A part that the target type lacks was cut: the time of day for DATE, the date for TIME. CAST is silent
-    /// about it, an assignment to a column leaves note 1265.
+    /// A part that the target type lacks was truncated: the time of day for DATE, the date for TIME. CAST
+    /// does not report it; an assignment to a column adds note 1265.
     pub const CUT: Issues = Issues(32);
 
-    /// Whether any of `other` holds.
+    /// Returns whether the sets intersect.
     pub fn any(self, other: Issues) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Nothing but notes and cut parts.
+    /// Returns whether there is nothing but notes and truncated parts.
     pub fn is_good(self) -> bool {
         self.0 & !(Issues::NOTE.0 | Issues::CUT.0) == 0
     }
@@ -89,19 +89,19 @@ impl std::ops::BitOrAssign for Issues {
     }
 }
 
-/// A parsed temporal. `value` is `None` when nothing usable was found (MariaDB then yields NULL in
-/// expressions and the zero value in columns).
+/// A parsed temporal. `value` is `None` if nothing usable was found. MariaDB then returns NULL in expressions
+/// and stores the zero value in columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed<T> {
-    /// The value, fractions cut to microseconds (rounded under TIME_ROUND_FRACTIONAL).
+    /// The value. Fractions are truncated to microseconds (rounded with TIME_ROUND_FRACTIONAL).
     pub value: Option<T>,
-    /// What to warn about.
+    /// The issues to report.
     pub issues: Issues,
-    /// Whether there was a date.
+    /// True if the input has a date.
     pub has_date: bool,
-    /// Whether there was a time of day, or a time.
+    /// True if the input has a time of day, or a time.
     pub has_time: bool,
-    /// Fraction digits written, at most 6.
+    /// Number of fraction digits in the input, at most 6.
     pub decimals: u8,
 }
 
@@ -120,8 +120,9 @@ impl<T> Parsed<T> {
         }
     }
 
-    /// What an expression warns about `input`: "Incorrect datetime value: 'x'" (the type asked for) when
-    /// there is no value, else "Truncated incorrect date value: 'x'" (the type found).
+    /// Returns the warning of an expression about `input`: "Incorrect datetime value: 'x'" (with the
+    /// requested type) if there is no value, else "Truncated incorrect date value: 'x'" (with the type
+    /// found).
     pub fn warning(&self, asked_for: &str, input: &[u8]) -> Option<Warning> {
         if self.value.is_none() {
             return Some(Warning::new(SqlError::incorrect_value(asked_for, input)));
@@ -144,17 +145,17 @@ impl Date {
     /// `0000-00-00`.
     pub const ZERO: Date = Date { year: 0, month: 0, day: 0 };
 
-    /// Fields as they are.
+    /// Makes a date from unchecked fields.
     pub const fn new(year: u16, month: u8, day: u8) -> Date {
         Date { year, month, day }
     }
 
-    /// Whether all fields are 0.
+    /// Returns whether all fields are 0.
     pub fn is_zero(self) -> bool {
         self == Date::ZERO
     }
 
-    /// Whether NO_ZERO_DATE or NO_ZERO_IN_DATE refuses it.
+    /// Returns whether NO_ZERO_DATE or NO_ZERO_IN_DATE rejects the date.
     pub fn is_refused(self, mode: SqlMode) -> bool {
         let has_zero = self.month == 0 || self.day == 0;
         match self.is_zero() {
@@ -163,13 +164,13 @@ impl Date {
         }
     }
 
-    /// Midnight of this date.
+    /// Returns midnight of this date.
     pub fn at_midnight(self) -> DateTime {
         DateTime { date: self, ..DateTime::default() }
     }
 }
 
-/// Microseconds of a second, a day.
+/// Microseconds of a second and of a day.
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
@@ -177,47 +178,47 @@ impl Time {
     /// 838:59:59.999999.
     pub const MAX: Time = Time { micros: 3_020_399_999_999 };
 
-    /// From its parts; clamped to [`Time::MAX`].
+    /// Makes a time from its parts, clamped to [`Time::MAX`].
     pub fn from_hms(negative: bool, hour: u32, minute: u8, second: u8, micros: u32) -> Time {
         let seconds = (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second);
         let micros = (seconds * SECOND + i64::from(micros)).min(Time::MAX.micros);
         Time { micros: if negative { -micros } else { micros } }
     }
 
-    /// Hours of the absolute value.
+    /// Returns the hours of the absolute value.
     pub fn hour(self) -> u32 {
         (self.micros.unsigned_abs() / 3_600_000_000) as u32
     }
 
-    /// Minute of the hour.
+    /// Returns the minute of the hour.
     pub fn minute(self) -> u8 {
         (self.micros.unsigned_abs() / 60_000_000 % 60) as u8
     }
 
-    /// Second of the minute.
+    /// Returns the second of the minute.
     pub fn second(self) -> u8 {
         (self.micros.unsigned_abs() / 1_000_000 % 60) as u8
     }
 
-    /// Microsecond of the second.
+    /// Returns the microsecond of the second.
     pub fn microsecond(self) -> u32 {
         (self.micros.unsigned_abs() % 1_000_000) as u32
     }
 }
 
 impl DateTime {
-    /// Whether all fields are 0.
+    /// Returns whether all fields are 0.
     pub fn is_zero(self) -> bool {
         self == DateTime::default()
     }
 
-    /// Microseconds since midnight.
+    /// Returns the microseconds since midnight.
     pub fn micros_of_day(&self) -> i64 {
         let seconds = (i64::from(self.hour) * 60 + i64::from(self.minute)) * 60 + i64::from(self.second);
         seconds * SECOND + i64::from(self.micros)
     }
 
-    /// A date and microseconds since midnight (below 24 hours).
+    /// Makes a datetime from a date and microseconds since midnight (below 24 hours).
     pub fn from_micros_of_day(date: Date, micros: i64) -> DateTime {
         let time = Time { micros };
         DateTime {
@@ -229,7 +230,7 @@ impl DateTime {
         }
     }
 
-    /// The time of day.
+    /// Returns the time of day.
     pub fn time(&self) -> Time {
         Time { micros: self.micros_of_day() }
     }

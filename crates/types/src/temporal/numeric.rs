@@ -1,11 +1,11 @@
-//! Temporals as numbers.
+//! Conversion between temporals and numbers.
 
 use super::parse::check_date;
 use super::{Date, DateTime, Issues, Parsed, SECOND, Time};
 use crate::{Decimal, SqlMode};
 
-/// Completes a number to yyyymmddhhmmss, two-digit years below 70 as 20xx; the flag tells whether it had a
-/// time. `None`: no such form.
+/// Completes a number to yyyymmddhhmmss, with two-digit years below 70 as 20xx. The flag is whether the
+/// number has a time. Returns `None` if the number has no valid form.
 fn widen(v: i64) -> Option<(i64, bool)> {
     const DATE: i64 = 1_000_000;
     Some(match v {
@@ -18,13 +18,13 @@ fn widen(v: i64) -> Option<(i64, bool)> {
         // yymmddhhmmss
         101_000_000..=691_231_235_959 => (v + 20_000_000_000_000, true),
         700_101_000_000..=991_231_235_959 => (v + 19_000_000_000_000, true),
-        // yyyymmddhhmmss, and what is left between
+        // yyyymmddhhmmss, and the numbers between the forms above
         991_231_235_960..=99_999_999_999_999 => (v, true),
         _ => return None,
     })
 }
 
-/// Whole part, saturated, and microseconds of the fraction.
+/// Returns the whole part, saturated, and the microseconds of the fraction.
 pub(super) fn split(v: &Decimal, mode: SqlMode) -> (i64, u32) {
     let kept = match v.round(6) {
         Ok(rounded) if mode.has(SqlMode::TIME_ROUND_FRACTIONAL) => rounded,
@@ -36,7 +36,8 @@ pub(super) fn split(v: &Decimal, mode: SqlMode) -> (i64, u32) {
 }
 
 impl Decimal {
-    /// A double that stands for a date or time: nine digits of its fraction as they are, the rest cut.
+    /// Converts a double that represents a date or time: nine digits of the fraction are kept, the others
+    /// truncated.
     pub fn of_moment(v: f64) -> Decimal {
         const LONGEST: f64 = 1e18;
         let magnitude = v.abs().min(LONGEST);
@@ -47,7 +48,7 @@ impl Decimal {
 }
 
 impl DateTime {
-    /// A number such as 20260102030405 or 20260102, with microseconds of its fraction.
+    /// Converts a number such as 20260102030405 or 20260102, with the microseconds of its fraction.
     pub fn from_number(v: i64, micros: u32, mode: SqlMode) -> Parsed<DateTime> {
         let Some((wide, has_time)) = widen(v) else {
             let beyond = v > 99_999_999_999_999;
@@ -63,7 +64,7 @@ impl DateTime {
         if let Err(issue) = check_date(date, wide != 0 || micros != 0, mode) {
             return Parsed::bad(issue);
         }
-        // The fraction of a date is cut.
+        // The fraction of a date is truncated.
         let (kept, issues) = match (has_time, micros) {
             (false, 1..) => (0, Issues::NOTE),
             _ => (micros, Issues::default()),
@@ -79,7 +80,7 @@ impl DateTime {
         }
     }
 
-    /// A number with a fraction.
+    /// Converts a number with a fraction.
     pub fn from_decimal(v: &Decimal, mode: SqlMode) -> Parsed<DateTime> {
         if v.is_negative() {
             return Parsed::bad(Issues::TRUNCATED);
@@ -88,7 +89,7 @@ impl DateTime {
         DateTime::from_number(whole, micros, mode)
     }
 
-    /// 20260102030405.
+    /// Returns the number 20260102030405.
     pub fn to_number(self) -> u64 {
         u64::from(self.date.to_number()) * 1_000_000
             + u64::from(self.hour) * 10_000
@@ -98,19 +99,20 @@ impl DateTime {
 }
 
 impl Date {
-    /// A number such as 20260102 or 260102; a time of day is cut.
+    /// Converts a number such as 20260102 or 260102. A time of day is truncated.
     pub fn from_number(v: i64, mode: SqlMode) -> Parsed<Date> {
         DateTime::from_number(v, 0, mode).into_date()
     }
 
-    /// 20260102.
+    /// Returns the number 20260102.
     pub fn to_number(self) -> u32 {
         u32::from(self.year) * 10_000 + u32::from(self.month) * 100 + u32::from(self.day)
     }
 }
 
 impl Time {
-    /// A number such as 10203 for 01:02:03, with microseconds of its fraction, which has the sign of `v`.
+    /// Converts a number such as 10203 for 01:02:03, with the microseconds of its fraction, which has the
+    /// sign of `v`.
     pub fn from_number(v: i64, micros: u32, mode: SqlMode) -> Parsed<Time> {
         let negative = v < 0;
         let magnitude = v.unsigned_abs();
@@ -135,7 +137,7 @@ impl Time {
         Parsed { value: Some(value), issues, has_date: false, has_time: true, decimals }
     }
 
-    /// A number with a fraction.
+    /// Converts a number with a fraction.
     pub fn from_decimal(v: &Decimal, mode: SqlMode) -> Parsed<Time> {
         let (whole, micros) = split(v, mode);
         let mut parsed = Time::from_number(whole, micros, mode);
@@ -145,7 +147,7 @@ impl Time {
         parsed
     }
 
-    /// hhmmss with sign, fraction cut.
+    /// Returns the number hhmmss with sign. The fraction is truncated.
     pub fn to_number(self) -> i64 {
         let seconds = self.micros / SECOND;
         let magnitude = seconds.abs();

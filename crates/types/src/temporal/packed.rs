@@ -1,37 +1,39 @@
-//! Temporals as rows, keys and row events hold them; byte order is value order. All big-endian but DATE.
+//! Packed temporals, the encoding in rows, keys and row events. Bytes sort as the values do. All are
+//! big-endian except DATE.
 //!
 //! ```text
 //! DATE       3 bytes, little-endian in row events (big-endian in keys): year 15 bits, month 4, day 5
-//! TIME       3 bytes: 0x800000 + (hour 10 bits, minute 6, second 6), then the fraction; a negative time is the
-//!            two's complement of the whole
-//! DATETIME   5 bytes: 1 bit set, year * 13 + month 17 bits, day 5, hour 5, minute 6, second 6, then the fraction
+//! TIME       3 bytes: 0x800000 + (hour 10 bits, minute 6, second 6), then the fraction; a negative time is
+//!            the two's complement of the whole
+//! DATETIME   5 bytes: 1 bit set, year * 13 + month 17 bits, day 5, hour 5, minute 6, second 6, then the
+//!            fraction
 //! TIMESTAMP  4 bytes: seconds since 1970 UTC, then the fraction
 //! fraction   0, 1, 2 or 3 bytes for 0, 1-2, 3-4, 5-6 digits, as hundredths, ten-thousandths, millionths
 //! ```
 
 use super::{Date, DateTime, SECOND, TIMESTAMP_MICROS_MAX, Time};
 
-/// Bytes of a fraction.
+/// Returns the length of a fraction in bytes.
 fn fraction_len(decimals: u8) -> usize {
     usize::from(decimals.min(6).div_ceil(2))
 }
 
-/// Microseconds in a unit of the stored fraction.
+/// Returns the microseconds of a unit of the stored fraction.
 fn fraction_unit(decimals: u8) -> u32 {
     [1_000_000, 10_000, 100, 1][fraction_len(decimals)]
 }
 
-/// Bytes of a TIME.
+/// Returns the length of a TIME in bytes.
 pub(crate) fn time_len(decimals: u8) -> usize {
     3 + fraction_len(decimals)
 }
 
-/// Bytes of a DATETIME.
+/// Returns the length of a DATETIME in bytes.
 pub(crate) fn datetime_len(decimals: u8) -> usize {
     5 + fraction_len(decimals)
 }
 
-/// Bytes of a TIMESTAMP.
+/// Returns the length of a TIMESTAMP in bytes.
 pub(crate) fn timestamp_len(decimals: u8) -> usize {
     4 + fraction_len(decimals)
 }
@@ -44,7 +46,7 @@ fn take_be(bytes: &[u8], len: usize) -> Option<u64> {
     Some(bytes.get(..len)?.iter().fold(0, |v, b| v << 8 | u64::from(*b)))
 }
 
-/// `int_len` bytes of whole part and the fraction behind it.
+/// Splits the bytes into the whole part, of `int_len` bytes, and the microseconds of the fraction after it.
 fn split(bytes: &[u8], int_len: usize, decimals: u8) -> Option<(u64, u32)> {
     let whole = take_be(bytes, int_len)?;
     let fraction = take_be(&bytes[int_len..], fraction_len(decimals))? as u32;
@@ -52,12 +54,12 @@ fn split(bytes: &[u8], int_len: usize, decimals: u8) -> Option<(u64, u32)> {
     (micros < 1_000_000).then_some((whole, micros))
 }
 
-/// Appends 3 bytes, big-endian.
+/// Appends a date as 3 bytes, big-endian.
 pub(crate) fn write_date(date: Date, out: &mut Vec<u8>) {
     put_be(date.to_packed().into(), 3, out);
 }
 
-/// Reads 3 bytes, big-endian.
+/// Reads a date of 3 bytes, big-endian.
 pub(crate) fn read_date(bytes: &[u8]) -> Option<Date> {
     Date::from_packed(take_be(bytes, 3)? as u32)
 }
@@ -112,7 +114,7 @@ pub(crate) fn read_datetime(bytes: &[u8], decimals: u8) -> Option<DateTime> {
     good.then_some(value)
 }
 
-/// Appends a TIMESTAMP of [`timestamp_len`] bytes; `micros` is from 0 to [`TIMESTAMP_MICROS_MAX`].
+/// Appends a TIMESTAMP of [`timestamp_len`] bytes. `micros` is from 0 to [`TIMESTAMP_MICROS_MAX`].
 pub(crate) fn write_timestamp(micros: i64, decimals: u8, out: &mut Vec<u8>) {
     let micros = micros.clamp(0, TIMESTAMP_MICROS_MAX);
     put_be((micros / SECOND) as u64, 4, out);
@@ -127,12 +129,12 @@ pub(crate) fn read_timestamp(bytes: &[u8], decimals: u8) -> Option<i64> {
 }
 
 impl Date {
-    /// As one number: year*512 + month*32 + day.
+    /// Returns the date as one number: year*512 + month*32 + day.
     pub fn to_packed(self) -> u32 {
         u32::from(self.year) << 9 | u32::from(self.month) << 5 | u32::from(self.day)
     }
 
-    /// The reverse; `None` when a field is out of range.
+    /// Reverses [`Date::to_packed`]. Returns `None` if a field is out of range.
     pub fn from_packed(v: u32) -> Option<Date> {
         let date = Date::new((v >> 9) as u16, (v >> 5 & 15) as u8, (v & 31) as u8);
         (v >> 9 <= 9999 && date.month <= 12).then_some(date)

@@ -1,4 +1,4 @@
-//! Temporals as text, with their fractions cut or rounded.
+//! Temporals as text, and truncation or rounding of their fractions.
 
 use super::{DAY, Date, DateTime, SECOND, Time};
 use crate::SqlMode;
@@ -8,7 +8,7 @@ fn put2(v: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'0' + v / 10 % 10, b'0' + v % 10]);
 }
 
-/// `.123` of microseconds.
+/// Appends the fraction of microseconds: `.123`.
 fn put_fraction(micros: u32, decimals: u8, out: &mut Vec<u8>) {
     let decimals = decimals.min(6);
     if decimals > 0 {
@@ -17,7 +17,7 @@ fn put_fraction(micros: u32, decimals: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// Microseconds with the digits beyond `decimals` cut, or rounded half away from zero.
+/// Truncates microseconds to `decimals` digits, or rounds half away from zero.
 fn cut(micros: i64, decimals: u8, mode: SqlMode) -> i64 {
     let unit = 10i64.pow(6 - u32::from(decimals.min(6)));
     if mode.has(SqlMode::TIME_ROUND_FRACTIONAL) {
@@ -54,7 +54,8 @@ impl Time {
         put_fraction(self.microsecond(), decimals, out);
     }
 
-    /// With `decimals` fraction digits, the rest cut or rounded (TIME_ROUND_FRACTIONAL).
+    /// Returns the time with `decimals` fraction digits, the rest truncated or rounded
+    /// (TIME_ROUND_FRACTIONAL).
     pub fn with_decimals(self, decimals: u8, mode: SqlMode) -> Time {
         let limit = cut(Time::MAX.micros, decimals, SqlMode::NONE);
         Time { micros: cut(self.micros, decimals, mode).clamp(-limit, limit) }
@@ -74,7 +75,8 @@ impl DateTime {
         put_fraction(self.micros, decimals, out);
     }
 
-    /// With `decimals` fraction digits, the rest cut or rounded (TIME_ROUND_FRACTIONAL); `None` beyond 9999.
+    /// Returns the datetime with `decimals` fraction digits, the rest truncated or rounded
+    /// (TIME_ROUND_FRACTIONAL). Returns `None` after year 9999.
     pub fn with_decimals(self, decimals: u8, mode: SqlMode) -> Option<DateTime> {
         let micros = cut(self.micros.into(), decimals, mode);
         if micros < SECOND {
@@ -87,7 +89,7 @@ impl DateTime {
         Some(self.date.add_days(1)?.at_midnight())
     }
 
-    /// One microsecond later.
+    /// Returns the datetime one microsecond later.
     pub(super) fn round_up_micro(self) -> Option<DateTime> {
         if self.micros < 999_999 {
             return Some(DateTime { micros: self.micros + 1, ..self });

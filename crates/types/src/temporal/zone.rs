@@ -1,13 +1,13 @@
-//! The hook through which a session's time zone reaches TIMESTAMP conversions.
+//! The interface of session time zones, which TIMESTAMP conversions use.
 
 use crate::{Date, DateTime};
 
-/// What a local time is in UTC.
+/// UTC of a local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalToUtc {
-    /// Microseconds since 1970-01-01 00:00 UTC.
+    /// The instant in microseconds since 1970-01-01 00:00 UTC.
     Exact(i64),
-    /// The clock jumped over this local time; the instant after the jump, in microseconds.
+    /// The clock jumped over this local time. Contains the instant after the jump, in microseconds.
     Gap(i64),
     /// Before 1970-01-01 00:00:01 or after 2038-01-19 03:14:07 UTC.
     OutOfRange,
@@ -15,19 +15,19 @@ pub enum LocalToUtc {
 
 /// A session's time zone.
 pub trait TimeZone {
-    /// Local fields of a real date to UTC.
+    /// Converts the local fields of a real date to UTC.
     fn to_utc(&self, local: &DateTime) -> LocalToUtc;
-    /// UTC microseconds to local fields; 0, the zero timestamp, is `0000-00-00 00:00:00`.
+    /// Converts UTC microseconds to local fields. 0, the zero timestamp, is `0000-00-00 00:00:00`.
     fn to_local(&self, utc_micros: i64) -> DateTime;
 }
 
-/// The last microsecond of a TIMESTAMP.
+/// Largest TIMESTAMP, in microseconds.
 pub const TIMESTAMP_MICROS_MAX: i64 = 0x7fff_ffff * 1_000_000 + 999_999;
 
-/// A zone of one offset, such as `+02:00`.
+/// A zone with a constant offset, such as `+02:00`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedOffset {
-    /// East of Greenwich is positive.
+    /// Seconds east of Greenwich.
     pub seconds: i32,
 }
 
@@ -40,7 +40,7 @@ impl FixedOffset {
 const EPOCH_DAY: i64 = 719_528;
 
 impl LocalToUtc {
-    /// The instant when a TIMESTAMP can hold it.
+    /// Returns `OutOfRange` if a TIMESTAMP cannot hold the instant, else the instant unchanged.
     pub fn in_range(self) -> LocalToUtc {
         match self {
             LocalToUtc::Exact(micros) | LocalToUtc::Gap(micros)
@@ -54,7 +54,7 @@ impl LocalToUtc {
 }
 
 impl DateTime {
-    /// Microseconds since 1970-01-01 00:00 as the clock shows them, whatever the zone.
+    /// Returns the microseconds since 1970-01-01 00:00 on the local clock of any zone.
     pub fn clock_micros(&self) -> i64 {
         (i64::from(self.date.day_number()) - EPOCH_DAY) * 86_400_000_000 + self.micros_of_day()
     }

@@ -1,4 +1,4 @@
-//! Order and hash of values of one class.
+//! Order and hash of values of the same class.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -7,7 +7,7 @@ use super::{Class, Value};
 use crate::{DateTime, FixedOffset, TimeZone};
 
 impl Value {
-    /// The class that decides how this compares.
+    /// Returns the class, which decides how the value compares.
     pub fn class(&self) -> Class {
         match self {
             Value::Null => Class::Null,
@@ -21,9 +21,9 @@ impl Value {
         }
     }
 
-    /// Order under comparison operators of two values of one class, NULL first; strings (and ENUM and SET, by
-    /// their text) by the collation of `self`. Values of different classes are ordered by class, which no
-    /// statement shows: coerce them first. A TIMESTAMP among dates counts as UTC; convert it to the session's
+    /// Compares two values of one class as comparison operators do, NULL first. Strings (and ENUM and SET, by
+    /// their text) compare by the collation of `self`. Values of different classes sort by class, which is no
+    /// order of SQL: coerce them first. A TIMESTAMP among dates counts as UTC: convert it to the session's
     /// zone first.
     pub fn compare(&self, other: &Value) -> Ordering {
         match (self, other) {
@@ -40,7 +40,7 @@ impl Value {
         }
     }
 
-    /// Two variants of one class, or two classes.
+    /// Compares two variants of one class, or values of two classes.
     fn compare_mixed(&self, other: &Value) -> Ordering {
         let (class, other_class) = (self.class(), other.class());
         if class != other_class {
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// Order under ORDER BY: as [`Value::compare`], but ENUM by its index and SET by its bits.
+    /// Compares as ORDER BY does: as [`Value::compare`], but ENUM by its index and SET by its bits.
     pub fn order(&self, other: &Value) -> Ordering {
         match (self, other) {
             (Value::Enum { index: a, .. }, Value::Enum { index: b, .. }) => a.cmp(b),
@@ -67,8 +67,8 @@ impl Value {
         }
     }
 
-    /// Hashes so that values of one class that compare equal have equal hashes. Not the trait: values of
-    /// different classes have no common equality.
+    /// Hashes so that values of one class that compare equal have equal hashes. This is not the trait,
+    /// because values of different classes have no common equality.
     #[allow(clippy::should_implement_trait)]
     pub fn hash<H: Hasher>(&self, state: &mut H) {
         let class = self.class();
@@ -90,7 +90,7 @@ impl Value {
         }
     }
 
-    /// Of the class Int.
+    /// Returns the integer of a value of class Int.
     fn wide_int(&self) -> i128 {
         match self {
             Value::Int(v) => (*v).into(),
@@ -99,7 +99,7 @@ impl Value {
         }
     }
 
-    /// Of the class Real.
+    /// Returns the double of a value of class Real.
     fn real(&self) -> f64 {
         match self {
             Value::Float(v) => (*v).into(),
@@ -108,7 +108,7 @@ impl Value {
         }
     }
 
-    /// Of the class DateTime.
+    /// Returns the datetime of a value of class DateTime.
     fn fields(&self) -> DateTime {
         match self {
             Value::Date(v) => v.at_midnight(),
@@ -119,7 +119,7 @@ impl Value {
     }
 }
 
-/// No NaN ever gets into a value; should one, it equals itself and is the smallest.
+/// Compares doubles. No value is NaN; if one were, it would equal itself and sort first.
 fn compare_f64(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| b.is_nan().cmp(&a.is_nan()))
 }

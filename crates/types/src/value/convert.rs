@@ -1,13 +1,13 @@
-//! Values as numbers and as text.
+//! Conversion of values to numbers and text.
 
 use super::number::{self, Numeric};
 use super::{DECIMALS_NOT_FIXED, IntValue, Str, Value};
 use crate::{Decimal, FixedOffset, Lost, SqlError, TimeZone, Warning, WarningSink};
 
 impl Value {
-    /// Appends the text of the value as the text protocol sends it, in UTF-8; NULL appends nothing.
-    /// `decimals`: fraction digits of temporals and of DOUBLE(m,d), or [`DECIMALS_NOT_FIXED`]. Zero-filled
-    /// columns print through [`crate::ColumnType::write_text`]. A TIMESTAMP prints in UTC: convert it to the
+    /// Appends the value as the text protocol sends it, in UTF-8. NULL appends nothing. `decimals` is the
+    /// number of fraction digits of temporals and of DOUBLE(m,d), or [`DECIMALS_NOT_FIXED`]. Zero-filled
+    /// columns print with [`crate::ColumnType::write_text`]. A TIMESTAMP prints in UTC: convert it to the
     /// session's zone first.
     pub fn write_text(&self, decimals: u8, out: &mut Vec<u8>) {
         match self {
@@ -40,14 +40,14 @@ impl Value {
         }
     }
 
-    /// [`Value::write_text`] as a string with [`DECIMALS_NOT_FIXED`]; bytes that are no UTF-8 are replaced.
+    /// Returns the text of [`Value::write_text`] with [`DECIMALS_NOT_FIXED`]. Invalid UTF-8 is replaced.
     pub fn to_text(&self) -> String {
         let mut out = Vec::new();
         self.write_text(DECIMALS_NOT_FIXED, &mut out);
         String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
     }
 
-    /// As a double; `None` for NULL. Bad text warns 1292 "Truncated incorrect DOUBLE value: 'abc'".
+    /// Converts to a double, `None` for NULL. Bad text warns 1292 "Truncated incorrect DOUBLE value: 'abc'".
     pub fn to_f64(&self, sink: &mut dyn WarningSink) -> Option<f64> {
         Some(match self {
             Value::Null => return None,
@@ -68,7 +68,8 @@ impl Value {
         })
     }
 
-    /// As an exact number; `None` for NULL. Bad text warns 1292 "Truncated incorrect DECIMAL value: 'abc'".
+    /// Converts to an exact number, `None` for NULL. Bad text warns 1292 "Truncated incorrect DECIMAL value:
+    /// 'abc'".
     pub fn to_decimal(&self, sink: &mut dyn WarningSink) -> Option<Decimal> {
         Some(match self {
             Value::Null => return None,
@@ -101,8 +102,8 @@ impl Value {
         })
     }
 
-    /// As an integer; `None` for NULL. Fractions are rounded (doubles half to even), those of text and
-    /// temporals cut. [`IntValue`] tells the sign that both 64 bit types together need; numbers beyond both
+    /// Converts to an integer, `None` for NULL. Fractions are rounded (doubles half to even), but those of
+    /// text and temporals are truncated. [`IntValue`] distinguishes the two 64-bit types; numbers out of both
     /// are clamped. Bad text warns 1292 "Truncated incorrect INTEGER value: 'abc'".
     pub fn to_int(&self, sink: &mut dyn WarningSink) -> Option<IntValue> {
         Some(match self {
@@ -130,7 +131,7 @@ impl Value {
         })
     }
 
-    /// Whether it counts as true; `None` for NULL.
+    /// Returns whether the value is true, `None` for NULL.
     pub fn to_bool(&self, sink: &mut dyn WarningSink) -> Option<bool> {
         match self {
             Value::Int(v) => Some(*v != 0),
@@ -141,9 +142,9 @@ impl Value {
 }
 
 impl IntValue {
-    /// Rounded half away from zero, clamped.
+    /// Rounds half to even and clamps.
     pub fn from_f64(v: f64) -> IntValue {
-        // MariaDB rounds with rint: half to even.
+        // As MariaDB, which uses rint.
         let v = v.round_ties_even();
         if v < 9_223_372_036_854_775_808.0 {
             IntValue::Signed(v as i64)
@@ -153,7 +154,7 @@ impl IntValue {
     }
 }
 
-/// Fraction digits to print.
+/// Returns the number of fraction digits to print.
 fn fraction(decimals: u8, micros: u32) -> u8 {
     match decimals {
         0..=6 => decimals,
@@ -162,7 +163,7 @@ fn fraction(decimals: u8, micros: u32) -> u8 {
     }
 }
 
-/// Microunits as a number; a fraction of zero is left away.
+/// Converts microseconds to a number. A zero fraction is omitted.
 fn with_fraction(micros: i128, fraction: u32) -> Decimal {
     if fraction == 0 { Decimal::from_i128(micros / 1_000_000, 0) } else { Decimal::from_i128(micros, 6) }
 }
@@ -172,7 +173,7 @@ fn warn_unless_whole(numeric: Numeric, kind: &str, text: &Str, sink: &mut dyn Wa
     if numeric != Numeric::Whole {
         sink.warn(Warning::new(error()));
     } else if text.bytes.last() == Some(&b' ') {
-        // Spaces after a number are told, those before it are not.
+        // A space after a number adds a note; spaces before it do not.
         sink.warn(Warning::note(error()));
     }
 }

@@ -1,7 +1,7 @@
-//! What an expression yields and a row holds.
+//! SQL values: results of expressions and column values of rows.
 //!
-//! Text is UTF-8 in memory and in rows, whatever its column's character set; results and row events convert
-//! at the edge. A string of the `binary` collation is any bytes.
+//! Text is UTF-8 in memory and in rows, for every character set of its column. Result sets and row events
+//! convert when they are encoded. A string of the `binary` collation can contain any bytes.
 
 mod compare;
 mod convert;
@@ -9,7 +9,7 @@ pub(crate) mod number;
 
 use crate::{Collation, Date, DateTime, Decimal, Fixed, SqlMode, Time};
 
-/// A string with the collation it compares by.
+/// A string with its collation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Str {
     /// UTF-8, or any bytes when `collation` is binary.
@@ -25,7 +25,7 @@ pub enum Value {
     Null,
     /// A signed integer; TRUE and FALSE are 1 and 0.
     Int(i64),
-    /// An unsigned integer; YEAR columns too.
+    /// An unsigned integer, or a YEAR.
     UInt(u64),
     /// FLOAT.
     Float(f32),
@@ -39,7 +39,7 @@ pub enum Value {
     Date(Date),
     /// TIME, a signed interval.
     Time(Time),
-    /// DATETIME, and a TIMESTAMP once it is in the session's time zone.
+    /// DATETIME, or a TIMESTAMP converted to the session's time zone.
     DateTime(DateTime),
     /// TIMESTAMP as stored: microseconds since 1970-01-01 00:00 UTC; 0 is the zero timestamp.
     Timestamp(i64),
@@ -54,22 +54,22 @@ pub enum Value {
     },
     /// ENUM: the index in numeric context (0 is the error value ''), the label in string context.
     Enum {
-        /// 1-based.
+        /// 1-based index.
         index: u16,
-        /// The member's text.
+        /// Text of the member.
         label: Str,
     },
     /// SET: the bits in numeric context, the labels joined by commas in string context.
     Set {
-        /// Bit n stands for member n.
+        /// Bit n is set if the set contains member n.
         bits: u64,
-        /// `a,b`.
+        /// The labels, `a,b`.
         label: Str,
     },
 }
 
 impl Str {
-    /// As an error text shows it: bytes of the binary collation that are not ASCII as `\xHH`.
+    /// Returns the text for an error message. Non-ASCII bytes of the binary collation print as `\xHH`.
     pub fn shown(&self) -> Vec<u8> {
         if self.collation != Collation::BINARY || self.bytes.is_ascii() {
             return self.bytes.clone();
@@ -80,7 +80,7 @@ impl Str {
 }
 
 impl Value {
-    /// The value outside of its column: ENUM and SET are texts there, and have no index.
+    /// Returns the value as seen outside its column: ENUM and SET become texts without an index.
     #[must_use]
     pub fn of_no_column(self) -> Value {
         match self {
@@ -89,7 +89,7 @@ impl Value {
         }
     }
 
-    /// Whether it is a stored date that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses.
+    /// Returns whether it is a stored date that NO_ZERO_DATE or NO_ZERO_IN_DATE rejects.
     pub fn is_refused_date(&self, mode: SqlMode) -> bool {
         match self {
             Value::Date(date) => date.is_refused(mode),
@@ -99,17 +99,17 @@ impl Value {
         }
     }
 
-    /// A text value of the server's default collation.
+    /// Makes a text of the server's default collation.
     pub fn text(text: impl Into<String>) -> Value {
         Value::Str(Str { bytes: text.into().into_bytes(), collation: Collation::UTF8MB4_GENERAL_CI })
     }
 
-    /// A byte string.
+    /// Makes a byte string.
     pub fn binary(bytes: impl Into<Vec<u8>>) -> Value {
         Value::Str(Str { bytes: bytes.into(), collation: Collation::BINARY })
     }
 
-    /// What errors call its type.
+    /// Returns the type's name in error messages.
     pub(crate) fn kind_name(&self) -> &'static str {
         match self {
             Value::Null => "null",
@@ -130,17 +130,17 @@ impl Value {
         }
     }
 
-    /// Whether this is NULL.
+    /// Returns whether the value is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 }
 
-/// Fraction digits of doubles that print with as many digits as they need, and of temporals that print a
-/// fraction only when they have one (MariaDB's number for "not fixed").
+/// The value of `decimals` for doubles that print with as many digits as they need, and for temporals that
+/// print a fraction only if it is not zero (MariaDB's number for "not fixed").
 pub const DECIMALS_NOT_FIXED: u8 = 31;
 
-/// Values of one class are compared without conversion.
+/// Comparison class. Values of one class are compared without conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// NULL.
@@ -162,12 +162,12 @@ pub enum Class {
 }
 
 impl Value {
-    /// A truth value.
+    /// Makes a truth value.
     pub fn bool(v: bool) -> Value {
         Value::Int(i64::from(v))
     }
 
-    /// The bytes of a string, enum label or set label.
+    /// Returns the bytes of a string, enum label or set label.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Value::Str(s) | Value::Enum { label: s, .. } | Value::Set { label: s, .. } => Some(&s.bytes),
@@ -175,7 +175,7 @@ impl Value {
         }
     }
 
-    /// The collation of a string, enum or set.
+    /// Returns the collation of a string, enum or set.
     pub fn collation(&self) -> Option<Collation> {
         match self {
             Value::Str(s) | Value::Enum { label: s, .. } | Value::Set { label: s, .. } => Some(s.collation),
@@ -184,7 +184,7 @@ impl Value {
     }
 }
 
-/// An integer of either 64 bit type.
+/// An integer of either 64-bit type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntValue {
     /// BIGINT.
@@ -194,7 +194,7 @@ pub enum IntValue {
 }
 
 impl IntValue {
-    /// Both types' values.
+    /// Widens to a type that holds the values of both.
     pub fn wide(self) -> i128 {
         match self {
             IntValue::Signed(v) => v.into(),

@@ -1,4 +1,4 @@
-//! Numbers as text and text as numbers, digit for digit as MariaDB does it.
+//! Formatting and parsing of numbers, with exactly MariaDB's digits.
 
 /// Appends an integer.
 pub(crate) fn write_u64(v: u64, out: &mut Vec<u8>) {
@@ -24,7 +24,7 @@ pub(crate) fn write_i64(v: i64, out: &mut Vec<u8>) {
     write_u64(v.unsigned_abs(), out);
 }
 
-/// Appends a number with at least `width` digits.
+/// Appends a number, padded with zeros to at least `width` digits.
 pub(crate) fn write_padded(v: u32, width: usize, out: &mut Vec<u8>) {
     let start = out.len();
     write_u64(v.into(), out);
@@ -51,10 +51,10 @@ impl std::fmt::Write for Buffer {
     }
 }
 
-/// Significant digits of FLOAT.
+/// Number of significant digits of FLOAT.
 const FLOAT_DIGITS: usize = 6;
 
-/// Appends a double with as many digits as tell it from its neighbours.
+/// Appends a double with the fewest digits that distinguish it from its neighbours.
 pub(crate) fn write_f64(v: f64, out: &mut Vec<u8>) {
     write_scientific(format_args!("{v:e}"), out);
 }
@@ -64,14 +64,14 @@ pub(crate) fn write_f32(v: f32, out: &mut Vec<u8>) {
     write_scientific(format_args!("{:.*e}", FLOAT_DIGITS - 1, f64::from(v)), out);
 }
 
-/// Rewrites `-1.25e-3`: point notation where the point stands within 15 digits left or right of the first
-/// digit, else exponent notation, as my_gcvt chooses.
+/// Rewrites `-1.25e-3` as my_gcvt does: plain notation if the point is within 15 digits of the first digit on
+/// either side, else exponent notation.
 fn write_scientific(text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
     let mut buffer = Buffer { bytes: [0; 40], len: 0 };
     std::fmt::write(&mut buffer, text).expect("a double in exponent notation takes at most 25 bytes");
     let mut rest = &buffer.bytes[..buffer.len];
-    // Infinities and NaN have no exponent. No expression yields them, but row events of others may hold them;
-    // my_gcvt writes 0 too.
+    // Infinities and NaN have no exponent. No expression returns them, but row events of other servers may
+    // contain them. my_gcvt also writes 0.
     let Some(e) = rest.iter().position(|&b| b == b'e') else { return out.push(b'0') };
     let exponent = std::str::from_utf8(&rest[e + 1..]).ok().and_then(|t| t.parse::<i32>().ok());
     // Point position relative to the first digit: 0.1e-14 has -14.
@@ -101,7 +101,7 @@ fn write_scientific(text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
             out.extend(std::iter::repeat_n(b'0', point.unsigned_abs() as usize));
             out.extend_from_slice(digits);
         }
-        // Sixteen digits before the point stay there when some follow it.
+        // Sixteen digits before the point stay in plain notation if further digits follow.
         _ if (1..=15).contains(&point) || (point == 16 && len > 16) => {
             let point = point as usize;
             out.extend_from_slice(&digits[..point.min(len)]);
@@ -128,7 +128,7 @@ fn write_scientific(text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
 pub(crate) fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
     use std::io::Write;
     let start = out.len();
-    // Beyond the digits a double carries, MariaDB writes zeros.
+    // Beyond the precision of a double, MariaDB writes zeros.
     if v.abs() >= 1e17 && v.is_finite() {
         write!(out, "{v}").expect("a vector takes all bytes");
         if decimals > 0 {
@@ -158,18 +158,18 @@ pub(crate) fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// How much of a text was a number.
+/// Extent of the number in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numeric {
-    /// All of it, but for spaces around.
+    /// The whole text, except for surrounding spaces.
     Whole,
-    /// The beginning, or the value was clamped.
+    /// A prefix of the text, or the value was clamped.
     Part,
-    /// Nothing; the value is 0.
+    /// The text does not start with a number; the value is 0.
     None,
 }
 
-/// The double at the start of a text; overlarge ones become the largest.
+/// Parses the double at the start of a text. A number that is too large becomes the largest double.
 pub(crate) fn parse_f64(text: &[u8]) -> (f64, Numeric) {
     let body = text.trim_ascii_start();
     let digits = |from: usize| body[from..].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -198,7 +198,7 @@ pub(crate) fn parse_f64(text: &[u8]) -> (f64, Numeric) {
     (number, if trailing { Numeric::Part } else { Numeric::Whole })
 }
 
-/// The integer at the start of a text, digits only, saturated to both 64 bit types' range.
+/// Parses the integer at the start of a text, digits only, saturated to the range of both 64-bit types.
 pub(crate) fn parse_int(text: &[u8]) -> (i128, Numeric) {
     let body = text.trim_ascii_start();
     let negative = body.first() == Some(&b'-');
