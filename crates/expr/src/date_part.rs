@@ -174,7 +174,7 @@ fn week_of_year(a: Args<'_>) -> SqlResult<Value> {
     number(or_null!(real_date(&a)).week(3).1)
 }
 
-/// YEARWEEK: the week belongs to the year of most of its days, so week 0 does not exist.
+/// YEARWEEK: weeks are counted from 1, so the first days of a year may belong to the year before.
 fn yearweek(a: Args<'_>) -> SqlResult<Value> {
     let date = or_null!(real_date(&a));
     let mode = if a.count() < 2 { 0 } else { or_null!(week_mode(&a)) };

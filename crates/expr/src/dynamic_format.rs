@@ -4,7 +4,7 @@
 //! u8   flags: bits 0 and 1 the width of offsets, bit 2 set if columns have names
 //! u16  number of columns
 //! u16  bytes of all names, if there are names
-//! [entry]  columns by number (ascending), or by name (shorter ones first, names of equal length by their bytes):
+//! [entry]  columns by number (ascending), or by name (shorter ones first, then by bytes):
 //!          u16 number or start of the name, then offset << 3 (numbers) or << 4 (names) | kind
 //! [u8] names
 //! [u8] values, each up to the offset of the next
