@@ -14,7 +14,6 @@
 //! # Missing
 //! A column outside of a NESTED PATH is evaluated once for all rows of the nested levels, so it warns once.
 //! MariaDB repeats the warnings.
-//! once; MariaDB repeats them.
 
 use std::collections::HashMap;
 use std::ops::Range;
