@@ -94,7 +94,7 @@ pub(crate) enum Path {
     Root,
     /// The context node of a predicate.
     Context,
-    /// All names with `None`.
+    /// Nodes on an axis, with a name or, for `None`, with any name.
     Step(Box<Path>, Axis, Option<Vec<u8>>),
     /// Nodes for which a condition is true.
     Filter(Box<Path>, Box<Path>),
