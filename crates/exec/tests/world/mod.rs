@@ -210,7 +210,7 @@ impl Client {
     }
 
     /// Variant for a statement that is not in UTF-8.
-    #[allow(dead_code)] // not every test has such
+    #[allow(dead_code)] // not used by every test
     pub fn run_bytes(&mut self, sql: &[u8]) -> String {
         self.answer(|session, sink| session.query(sql, sink))
     }

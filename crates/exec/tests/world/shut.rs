@@ -13,7 +13,7 @@ pub struct Shut {
     hardened: AtomicBool,
 }
 
-#[allow(dead_code)] // not every test has such
+#[allow(dead_code)] // not used by every test
 impl Shut {
     /// Stops publishing.
     pub fn shut(&self) {
