@@ -45,7 +45,7 @@ pub struct CachedPlan {
     pub(crate) needs: Vec<TableNeed>,
     /// Views that the plan reads.
     pub(crate) views: Vec<Arc<View>>,
-    /// Sequences that the plan's expressions name, each with true if the plan takes numbers of it.
+    /// Sequences that the plan's expressions name, each with true if the plan takes numbers from it.
     pub(crate) sequences: Vec<(Arc<Table>, bool)>,
     pub(crate) reusable: bool,
 }

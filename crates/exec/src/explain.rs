@@ -16,7 +16,7 @@ use crate::cached_plan::Planned;
 use crate::explain_access::{Line, Measured, Read};
 
 /// Returns columns and rows of EXPLAIN, or of ANALYZE if there are `measures` (operator statistics).
-/// `extended` adds column `filtered`, which is always 100 because the planner does not estimate it.
+/// `extended` adds column `filtered`, which is 100 for every table because the planner does not estimate it.
 pub(crate) fn explain(
     plan: &Planned,
     extended: bool,

@@ -55,7 +55,8 @@ impl Session {
     }
 }
 
-/// Returns the default as text, `None` for NULL. The default of a BLOB or TEXT column is empty.
+/// Returns the default as text, `None` for NULL. The default of a BLOB or TEXT column is returned as an empty
+/// text.
 fn default_text(column: &Column) -> Option<Vec<u8>> {
     let value = match &column.default {
         DefaultValue::Value(value) => value.clone(),

@@ -14,7 +14,8 @@ use crate::prepared_texts::PreparedTexts;
 
 /// Maximum number of cached plans.
 const PLANS_MAX: usize = 4096;
-/// Maximum bytes of cached plans, and the divisor of the session memory limit that bounds them, too.
+/// Maximum bytes of cached plans. They also take at most 1/[`PLANS_SHARE`] of the memory limit of all
+/// sessions.
 const PLANS_BYTES_MAX: u64 = 64 << 20;
 const PLANS_SHARE: u64 = 16;
 

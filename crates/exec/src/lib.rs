@@ -1,5 +1,5 @@
-//! Runs the statements of sessions: dispatches each statement to the code for its kind, most of which is in
-//! lower crates.
+//! Runs the statements of sessions. Most statements are implemented in lower crates; this crate dispatches to
+//! them.
 //!
 //! | module | concept |
 //! |---|---|

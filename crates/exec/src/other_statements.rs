@@ -384,7 +384,7 @@ impl Session {
     fn stop_waiting(&self, process: &Process) {
         let held = process.held_until();
         let told_early = process.hold().told_early();
-        // An earlier KILL may have had the client acknowledged.
+        // An earlier KILL may have acknowledged the client already.
         if held > self.state.db.commit.acknowledged().max(told_early)
             && let Some(facts) = &*self.state.db.facts.read()
         {

@@ -32,7 +32,7 @@ const MEMBERS: [&str; 18] = [
     "version_id",
 ];
 
-/// Maximum number of authentication methods that are read of `auth_or`.
+/// Maximum number of authentication methods that are read from `auth_or`.
 const METHODS_MAX: usize = 16;
 
 /// Values of [`MEMBERS`] as text; `None` for a member that is absent.

@@ -247,7 +247,7 @@ impl Session {
     }
 
     /// Runs account statements as if the client had sent them. The server generated their text, so they are
-    /// parsed, and logged for replicas, without the session's parse-relevant SQL modes.
+    /// parsed, and logged for replicas, without the SQL modes that affect parsing.
     fn run_all(&mut self, texts: &[String]) -> SqlResult<()> {
         let kept = (self.state.env.sql_mode, self.state.parse);
         let own = (cohort_ddl::mode_of_own_texts(kept.0), ParseOptions::default());

@@ -45,8 +45,8 @@ fn is_searched(table: &Table) -> bool {
 }
 
 impl Applier {
-    /// Allows buffering of row events in the group that has just begun. Only valid if their errors count: an
-    /// ignored error would skip a whole buffered event.
+    /// Allows buffering of row events in the group that has just begun. Only valid if errors are not ignored:
+    /// an ignored error skips one event, but buffered events are applied as one.
     pub fn allow_holding(&mut self) {
         self.holds = true;
     }
