@@ -130,7 +130,7 @@ pub struct AggregateState {
     sum: Accumulated,
 }
 
-/// The aggregate of a group that the caller has accumulated, such as a vectorized operator.
+/// An aggregate that the caller, such as a vectorized operator, has accumulated for a group.
 #[derive(Clone, Debug)]
 pub enum Gathered {
     Count(u64),

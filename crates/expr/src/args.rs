@@ -112,8 +112,8 @@ impl<'a> Args<'a> {
         Ok(false)
     }
 
-    /// Returns a string, or NULL with a warning if it exceeds max_allowed_packet. For results at most as
-    /// large as their arguments, which exist already when the check runs.
+    /// Returns a string, or NULL with a warning if it exceeds max_allowed_packet. The check runs after the
+    /// result exists, so this is only for results that are not much larger than their arguments.
     pub fn bounded_string(&self, bytes: Vec<u8>) -> SqlResult<Value> {
         match self.fits_packet(bytes.len() as u64)? {
             true => self.string(bytes),

@@ -85,7 +85,8 @@ fn natural_sort_key(a: Args<'_>) -> SqlResult<Value> {
     a.bounded_string(out)
 }
 
-/// Appends a length, encoded so that longer lengths sort after shorter ones: nines, and a digit below 9.
+/// Appends a length, encoded so that longer lengths sort after shorter ones: up to two nines and a digit
+/// below 9. From 28 on: `9990`, the digit count of `length - 1` minus 1, and `length - 1` itself.
 fn put_length(length: usize, out: &mut Vec<u8>) {
     let nines = (length - 1) / 9;
     if nines < 3 {

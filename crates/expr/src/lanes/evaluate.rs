@@ -192,7 +192,7 @@ struct SeenTexts {
 const SEEN_TEXTS: usize = 64;
 /// Maximum length of a text to look up.
 const SEEN_BYTES_MAX: usize = 32;
-/// Number of misses allowed before at least three in four texts must be found; otherwise the look-ups stop.
+/// The look-ups stop if the misses exceed this number plus a quarter of the rows.
 const SEEN_TRIALS: usize = 64;
 const NOT_SEEN: u32 = u32::MAX;
 
