@@ -492,7 +492,7 @@ fn what_a_table_computes_is_not_read_by_who_writes_it() {
     refused(&mut user, "INSERT INTO t (id, a) SELECT id + 10, a FROM t", "1142");
     refused(&mut user, "INSERT INTO t (id, a) VALUES (6, (SELECT MAX(a) FROM t))", "1142");
     refused(&mut user, "SELECT DEFAULT(d) FROM t", "1142");
-    // A column default can read other columns of the new row.
+    // Reading a column of the new row needs the INSERT privilege on that column, not SELECT.
     let mut user = server.connect_as("columns", "localhost");
     user.ok("USE test");
     user.ok("INSERT INTO t (id, d) VALUES (7, id)");
