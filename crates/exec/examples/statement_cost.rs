@@ -1,5 +1,5 @@
-//! Time per statement of one session without sockets, over the in-memory reference engine:
-//! `cargo run --release -p cohort-exec --example statement_cost`.
+//! Measures the time per statement of one session, without sockets, on the in-memory reference engine: `cargo
+//! run --release -p cohort-exec --example statement_cost`.
 
 #[path = "../tests/support/mod.rs"]
 #[allow(dead_code)]
@@ -11,7 +11,7 @@ use cohort_exec::Session;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{SqlError, Value};
 
-/// Counts rows.
+/// A sink that counts rows.
 #[derive(Default)]
 struct CountSink {
     rows: u64,

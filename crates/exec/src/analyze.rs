@@ -1,5 +1,5 @@
-//! ANALYZE of a statement: runs it, and answers with its plan and with what the parts of the plan did instead
-//! of its rows.
+//! ANALYZE of a statement: runs it, discards its rows, and returns its plan with the measurements of each
+//! operator.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::explain_json::explain_json;
 use crate::other_statements::KnownNow;
 use crate::session::Session;
 
-/// Takes the rows.
+/// A sink that discards rows.
 struct Discarded<'d>(&'d mut dyn ResultSink);
 
 impl ResultSink for Discarded<'_> {
@@ -34,7 +34,7 @@ impl ResultSink for Discarded<'_> {
 }
 
 impl Session {
-    /// Runs a statement and tells what was measured.
+    /// Runs a statement and returns its plan with the measurements.
     pub(crate) fn analyze(
         &mut self,
         format: ExplainFormat,

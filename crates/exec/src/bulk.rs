@@ -1,8 +1,9 @@
-//! COM_STMT_BULK_EXECUTE: one prepared statement for many rows of parameters.
+//! COM_STMT_BULK_EXECUTE: executes a prepared statement for many rows of parameters.
 //!
-//! An INSERT or REPLACE is one statement for all rows: the first that fails undoes all. An UPDATE or DELETE
-//! is one statement for each row, and what came before a failure stays, as in MariaDB. Rows are read from the
-//! packet one by one, so that memory holds the packet and one row. Rows of RETURNING are one result.
+//! An INSERT or REPLACE is one statement for all rows: the first failure undoes all of them. An UPDATE or
+//! DELETE is one statement per row, and rows before a failure stay changed, as in MariaDB. Rows are decoded
+//! from the packet one by one, so that memory holds the packet and one row. All rows of RETURNING form one
+//! result.
 
 use cohort_protocol::{ColumnMeta, OkInfo, Parameter, ResultHead, ResultSink, StatusFlags};
 use cohort_session::Command;
@@ -13,20 +14,20 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 use crate::session::Session;
 use crate::unfilled::{self, Unfilled};
 
-/// Statements that are kept for the different gaps of rows.
+/// Maximum number of statement variants kept for different patterns of absent values.
 const VARIANTS_MAX: usize = 16;
 
-/// How the rows of a bulk execution belong together.
+/// Atomicity of a bulk execution.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bulk {
-    /// One statement, in which so many rows come of each row of parameters.
+    /// One statement, which inserts `rows` rows for each row of parameters.
     AllOrNothing { rows: u64 },
-    /// One statement each.
+    /// One statement for each row of parameters.
     OneByOne,
 }
 
 impl Bulk {
-    /// Error 1295 for statements that cannot be executed so.
+    /// Returns the atomicity for a statement. Error 1295 if it does not support bulk execution.
     pub(crate) fn of(statement: &Statement) -> SqlResult<Bulk> {
         match statement {
             Statement::Insert(insert) => match &insert.source {
@@ -46,7 +47,7 @@ fn refused() -> SqlError {
 }
 
 impl Session {
-    /// COM_STMT_BULK_EXECUTE. `rows` are read as they are executed.
+    /// Runs COM_STMT_BULK_EXECUTE. `rows` is decoded during execution.
     pub fn execute_bulk(
         &mut self,
         id: u32,
@@ -104,7 +105,7 @@ impl Session {
         self.end_process();
     }
 
-    /// All rows are written, or none; in a transaction of their own if there is none.
+    /// Writes all rows or none. Starts a transaction if none is open.
     fn execute_as_one(
         &mut self,
         id: u32,
@@ -167,14 +168,14 @@ impl Session {
             Some(unfilled) => self.variant(id, unfilled, variants)?,
         };
         self.run_prepared_by_id(id, &values, tally)?;
-        // The next row is told of together with this one.
+        // Conditions of all rows are reported together.
         self.diagnostics.accumulate(true);
         tally.total.rows += tally.rows_each;
         self.state.rows_before.set(tally.total.rows);
         Ok(())
     }
 
-    /// The statement with DEFAULT where a row has no values, which the rows with the same gaps share.
+    /// Returns the statement with DEFAULT in place of absent values. Rows with the same pattern share it.
     fn variant(
         &mut self,
         id: u32,
@@ -193,29 +194,30 @@ impl Session {
     }
 }
 
-/// What the answers of the rows add up to.
+/// Sums over the replies of all rows.
 #[derive(Default)]
 struct Total {
     rows: u64,
     affected: u64,
-    /// The first that was generated.
+    /// First generated AUTO_INCREMENT value.
     insert_id: u64,
     warnings: u32,
-    /// The answers are rows, and their columns have been told.
+    /// True once a row has returned rows and the column definitions are sent.
     returning: bool,
 }
 
 impl Total {
-    /// REPLACE and ON DUPLICATE KEY UPDATE count two rows where one was there, IGNORE none.
+    /// Returns the number of duplicates. REPLACE and ON DUPLICATE KEY UPDATE count an existing row as two,
+    /// IGNORE counts it as zero.
     fn duplicates(&self) -> u64 {
         self.affected.abs_diff(self.rows)
     }
 }
 
-/// Adds up the answers of the rows, and passes on what they return.
+/// A sink that sums up the replies of the rows and forwards the rows that they return.
 struct Tally<'a> {
     out: &'a mut dyn ResultSink,
-    /// That one row of parameters inserts.
+    /// Number of rows that one row of parameters inserts.
     rows_each: u64,
     total: Total,
 }

@@ -1,8 +1,7 @@
-//! The plan of a statement, and what must be the same for it to serve another.
+//! A statement's plan and the conditions for its reuse.
 //!
-//! A cached plan serves a statement when the digest, the catalog's version and the session's settings are the
-//! same, the literals that the plan depends on (*pins*) have the same values, and the others are of the same
-//! kinds.
+//! A cached plan may serve another statement if digest, catalog version and session settings are equal, the
+//! literals that the plan depends on (*pins*) have equal values, and the other literals have the same kinds.
 
 use std::sync::Arc;
 
@@ -17,9 +16,9 @@ use cohort_session::{SessionNames, SessionState};
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{SqlResult, Value, Warning};
 
-/// Bytes of what is planned of a view for a byte of its text.
+/// Estimated bytes of plan per byte of a view's text.
 const VIEW_BYTES_OF_A_BYTE: usize = 24;
-/// What a plan takes at least, and what it takes for each column of its result.
+/// Minimum bytes of a plan; [`COLUMN_BYTES`] is added for each result column.
 const PLAN_BYTES: usize = 3 << 10;
 const COLUMN_BYTES: usize = 400;
 
@@ -33,25 +32,25 @@ pub(crate) enum Planned {
     Joined(Box<JoinedChange>),
 }
 
-/// A plan with the conditions of its reuse.
+/// A plan with the conditions for its reuse.
 pub struct CachedPlan {
     pub(crate) plan: Planned,
     /// Ordinals and values of literals that are part of the plan.
     pins: Vec<(u32, Value)>,
     /// The kinds of all parameters.
     kinds: Vec<ParamKind>,
-    /// Found while planning; each execution has them.
+    /// Raised during planning; each execution reports them again.
     pub(crate) warnings: Vec<Warning>,
     /// Privileges that each execution needs.
     pub(crate) needs: Vec<TableNeed>,
-    /// The views that it reads.
+    /// Views that the plan reads.
     pub(crate) views: Vec<Arc<View>>,
-    /// The sequences that its expressions name.
+    /// Sequences that the plan's expressions name, each with true if the plan takes numbers from it.
     pub(crate) sequences: Vec<(Arc<Table>, bool)>,
     pub(crate) reusable: bool,
 }
 
-/// What of a parameter's value the plan depends on.
+/// Properties of a parameter's value that the plan depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct ParamKind {
     variant: std::mem::Discriminant<Value>,
@@ -65,12 +64,12 @@ enum KindDetail {
         collation: u16,
         ascii: bool,
     },
-    /// Digits before and after the point.
+    /// Digits before and after the decimal point.
     Decimal {
         int_digits: u8,
         scale: u8,
     },
-    /// Whether there are fractions of a second.
+    /// True if the value has fractional seconds.
     Time {
         fraction: bool,
     },
@@ -88,7 +87,7 @@ impl ParamKind {
         ParamKind { variant: std::mem::discriminant(value), of }
     }
 
-    /// Whether a value has room where one of this kind was planned.
+    /// Returns true if the value fits a plan that was made for a value of this kind.
     fn takes(self, value: &Value) -> bool {
         let other = ParamKind::of(value);
         match (self.of, other.of) {
@@ -102,21 +101,21 @@ impl ParamKind {
 }
 
 impl CachedPlan {
-    /// Whether the plan can run with these parameters.
+    /// Returns true if the plan can run with these parameters.
     pub(crate) fn fits(&self, params: &[Value]) -> bool {
         params.len() == self.kinds.len()
             && params.iter().zip(&self.kinds).all(|(value, kind)| kind.takes(value))
             && self.pins.iter().all(|(n, value)| params.get(*n as usize) == Some(value))
     }
 
-    /// Whether the session may see how its views are read: error 1345 without SHOW VIEW on each of them and
-    /// SELECT on what it reads.
+    /// Checks that the session may see the plans of its views. Error 1345 without SHOW VIEW on each view and
+    /// SELECT on the tables it reads.
     pub(crate) fn check_told(&self, session: &SessionState) -> SqlResult<()> {
         self.views.iter().try_for_each(|view| access::check_view_told(session, view))
     }
 
-    /// Whether it changes nothing beyond its session: a SELECT that neither locks rows, nor puts its result
-    /// anywhere, nor takes numbers from a sequence.
+    /// Returns true if the plan changes nothing outside of the session: a SELECT that locks no rows, has no
+    /// INTO and takes no numbers from a sequence.
     pub(crate) fn only_reads(&self) -> bool {
         let Planned::Query(query) = &self.plan else { return false };
         let takes_numbers = self.sequences.iter().any(|(_, is_written)| *is_written);
@@ -130,8 +129,8 @@ impl CachedPlan {
         }
     }
 
-    /// Roughly what the plan takes in memory; `syntax` is what tree and plan of its text take. What it shares
-    /// with the catalog does not count.
+    /// Returns the approximate memory of the plan. `syntax` is the memory of the text's syntax tree. Data
+    /// shared with the catalog does not count.
     pub(crate) fn memory_bytes(&self, syntax: usize) -> u64 {
         let columns = self.columns().iter().map(|column| {
             let names = [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name];
@@ -143,7 +142,7 @@ impl CachedPlan {
         (PLAN_BYTES + syntax + views + parts.sum::<usize>()) as u64
     }
 
-    /// Columns of the result; none for data changes without RETURNING.
+    /// Returns the columns of the result, empty for data changes without RETURNING.
     pub(crate) fn columns(&self) -> &[ColumnMeta] {
         let returning = match &self.plan {
             Planned::Query(query) if query.into.is_empty() => return &query.columns,
@@ -168,7 +167,7 @@ pub(crate) fn make_plan(
     plan_with(&names, (catalog, session), params, source, statement)
 }
 
-/// Plans a query that another statement asks: its values are not shown.
+/// Plans a query that runs inside another statement and sends no rows to the client.
 pub(crate) fn make_inner_plan(
     catalog: &Arc<Catalog>,
     session: &SessionState,
@@ -180,7 +179,7 @@ pub(crate) fn make_inner_plan(
     planned(&names, (catalog, session), params, source, query, false)
 }
 
-/// Plans a query or data change with names that the caller has looked up.
+/// Plans a query or data change with names that the caller has resolved.
 pub(crate) fn plan_with(
     names: &SessionNames<'_>,
     of: (&Arc<Catalog>, &SessionState),
@@ -230,7 +229,7 @@ fn planned(
     Ok(CachedPlan { plan, pins, kinds, warnings, needs, views, sequences, reusable })
 }
 
-/// A view is changed as a join is.
+/// Returns true if the target is a view: views are changed by the plan for joins.
 fn names_view(catalog: &Catalog, session: &SessionState, table: &ast::TableRef) -> bool {
     let ast::TableRef::Table(factor) = table else { return false };
     let name = &factor.name.name;

@@ -1,11 +1,11 @@
-//! Which of the status variables `Com_...` counts a statement.
+//! Maps statements to the `Com_...` status variables that count them.
 
 use cohort_config::Counter;
 use cohort_sql::ast::{self, GrantLevel, Show, Statement, Xa};
 
 use crate::cached_plan::Planned;
 
-/// The counter of a statement; none if the statement that it holds counts alone.
+/// Returns the counter of a statement, `None` if only the nested statement counts.
 pub(crate) fn counter_of(statement: &Statement) -> Option<Counter> {
     use Statement as S;
     let counter = match statement {
@@ -168,7 +168,7 @@ fn counter_of_insert(replaces: bool, selects: bool) -> Counter {
     }
 }
 
-/// The counter of the statement that was planned.
+/// Returns the counter of a planned statement.
 pub(crate) fn counter_of_plan(plan: &Planned) -> Counter {
     match plan {
         Planned::Query(_) => Counter::ComSelect,

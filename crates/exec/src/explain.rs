@@ -1,4 +1,4 @@
-//! EXPLAIN in MariaDB's table form.
+//! EXPLAIN and ANALYZE in MariaDB's tabular format.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use cohort_types::{Collation, Value};
 use crate::cached_plan::Planned;
 use crate::explain_access::{Line, Measured, Read};
 
-/// Columns and rows of EXPLAIN; `extended`: with the share of the rows that conditions leave, which is not
-/// estimated; with measures, of ANALYZE.
+/// Returns columns and rows of EXPLAIN, or of ANALYZE if there are `measures` (operator statistics).
+/// `extended` adds column `filtered`, which is 100 for every table because the planner does not estimate it.
 pub(crate) fn explain(
     plan: &Planned,
     extended: bool,
@@ -60,7 +60,7 @@ pub(crate) fn explain(
     (explain_columns(format), lines.rows.into_iter().map(row).collect())
 }
 
-/// Place of the column `rows`.
+/// Position of column `rows`.
 const ROWS: usize = 8;
 
 fn two_decimals(name: &str) -> ColumnMeta {
@@ -69,7 +69,7 @@ fn two_decimals(name: &str) -> ColumnMeta {
     column
 }
 
-/// The columns of EXPLAIN or ANALYZE.
+/// Returns the columns of EXPLAIN or ANALYZE.
 pub(crate) fn explain_columns(format: ExplainFormat) -> Vec<ColumnMeta> {
     let mut columns = columns();
     match format {
@@ -106,23 +106,23 @@ fn columns() -> Vec<ColumnMeta> {
     ]
 }
 
-/// What can be found out without running the statement.
+/// Facts that EXPLAIN can establish without running the statement.
 pub(crate) trait Known {
-    /// Whether a table has no row for the one key that is asked for.
+    /// Returns true if a unique-key lookup with constant values finds no row.
     fn lacks(&self, table: &Arc<Table>, access: &Access) -> bool;
 
-    /// Whether a condition that reads no table lets no row pass.
+    /// Returns true if a condition that reads no table passes no row.
     fn is_never(&self, condition: &Expr) -> bool;
 }
 
-/// The lines of a plan in the order of its SELECTs.
+/// Output lines of a plan, sorted by the number of their SELECT.
 struct Lines<'l> {
     rows: Vec<Row>,
     measures: Option<&'l Measures>,
     known: &'l dyn Known,
 }
 
-/// A line with its SELECT's number.
+/// A line with the number of its SELECT.
 struct Row {
     id: u32,
     values: Vec<Value>,
@@ -132,7 +132,7 @@ struct Row {
 /// A set operation at the top of a query.
 struct Unit {
     is_union: bool,
-    /// Its rows are kept before they are sent: to be sorted, or so that none comes twice.
+    /// True if the result is materialized before it is sent, for a sort or to remove duplicates.
     is_kept: bool,
     is_sorted: bool,
 }
@@ -164,14 +164,14 @@ impl Unit {
     }
 }
 
-/// A SELECT while its operators are gone through.
+/// A SELECT during the walk over its operators.
 struct Block {
-    /// 0: that of the table that comes first.
+    /// Number of the SELECT; 0 until its first table sets it.
     id: u32,
-    /// A table of it has come.
+    /// True once a table of this SELECT has been output.
     has_table: bool,
     select_type: &'static str,
-    /// Said of its first table: what is done with the rows above.
+    /// `Extra` notes of the operators above the tables; the first table's line shows them.
     extra: Vec<&'static str>,
 }
 
@@ -216,7 +216,7 @@ impl Lines<'_> {
         });
         let unit = Unit::of(&plan.root);
         let select_type = if blocks.len() > 1 || unit.is_some() { "PRIMARY" } else { "SIMPLE" };
-        // Derived tables have higher numbers than the SELECT that reads them, and may be read first.
+        // Derived tables have higher numbers than the SELECT that reads them, but may be read first.
         let id = block_ids(&plan.root).min().unwrap_or(0);
         self.node(&plan.root, &mut Block { id, has_table: false, select_type, extra: Vec::new() });
         let members: Vec<String> = self.ids().iter().map(u32::to_string).collect();
@@ -248,7 +248,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The numbers of the SELECTs so far.
+    /// Returns the numbers of the SELECTs output so far.
     fn ids(&self) -> Vec<u32> {
         let mut ids: Vec<u32> = self.rows.iter().map(|row| row.id).collect();
         ids.sort_unstable();
@@ -256,7 +256,7 @@ impl Lines<'_> {
         ids
     }
 
-    /// A SELECT of a set operation.
+    /// Outputs a SELECT of a set operation.
     fn member(&mut self, node: &Node, select_type: &'static str) {
         let before = self.rows.len();
         self.node(node, &mut Block { id: 0, has_table: false, select_type, extra: Vec::new() });
@@ -346,7 +346,7 @@ impl Lines<'_> {
     }
 
     fn table(&mut self, id: u32, name: &str, mut line: Line, block: &mut Block) {
-        // A table of another SELECT than those before: a derived table's.
+        // A table of a SELECT other than `block` belongs to a derived table.
         let is_own = block.id == 0 || block.id == id;
         let select_type = if is_own { block.select_type } else { "DERIVED" };
         if is_own {
@@ -372,7 +372,7 @@ impl Lines<'_> {
         let text = |t: Option<String>| t.map_or(Value::Null, Value::text);
         let measured = line.measured;
         let values = vec![
-            // What set operations yield has no number.
+            // The result of a set operation has no number.
             if id == 0 { Value::Null } else { Value::Int(id.into()) },
             Value::text(select_type),
             table.map_or(Value::Null, Value::text),
@@ -399,14 +399,14 @@ impl Block {
     }
 }
 
-/// The SELECTs of all tables that a node reads.
+/// Returns the SELECT numbers of all tables that a node reads.
 fn block_ids(root: &Node) -> impl Iterator<Item = u32> {
     let mut found = Vec::new();
     root.each(&mut |node| found.extend(block_of(node)));
     found.into_iter()
 }
 
-/// The SELECT that a node's table stands in.
+/// Returns the number of the SELECT that a node's table belongs to.
 pub(super) fn block_of(node: &Node) -> Option<u32> {
     match node {
         Node::Scan(scan) => Some(scan.block),

@@ -1,5 +1,4 @@
-//! How EXPLAIN tells the way into one table: kind of access, keys, bytes of the key, what they are compared
-//! with, and what is left of the condition.
+//! EXPLAIN of one table access: access type, keys, key length, compared values, and the remaining condition.
 
 use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
 use cohort_expr::Expr;
@@ -8,27 +7,27 @@ use cohort_plan::conjuncts::split;
 use cohort_run::{Measure, Measures};
 use cohort_types::KeyPart;
 
-/// What stands behind a table's name.
+/// Columns of an EXPLAIN line after the table name.
 #[derive(Default)]
 pub(super) struct Line {
     pub(super) kind: Option<&'static str>,
     pub(super) keys: Option<String>,
     pub(super) key: Option<String>,
     pub(super) key_len: Option<u32>,
-    /// Columns of the key that the access goes by.
+    /// Key columns that the access uses.
     pub(super) used_parts: Vec<String>,
     pub(super) reference: Option<String>,
     pub(super) rows: Option<u64>,
     pub(super) extra: Vec<&'static str>,
-    /// What the table's reads did, when the statement was analysed.
+    /// Statistics of the table's reads, for ANALYZE.
     pub(super) measured: Option<Measured>,
 }
 
-/// What was measured of a table.
+/// Statistics of one table.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Measured {
     pub(super) read: Measure,
-    /// What the operator that reads it did besides.
+    /// Time in nanoseconds that the reading operator spent outside of the reads.
     pub(super) other: Option<u64>,
 }
 
@@ -37,12 +36,12 @@ impl Measured {
         Measured { read: measures.of(part).unwrap_or_default(), other: None }
     }
 
-    /// Rows read each time; None if the table was never asked.
+    /// Returns the average number of rows per loop, `None` if the table was never read.
     pub(super) fn rows(&self) -> Option<f64> {
         (self.read.loops > 0).then(|| self.read.read as f64 / self.read.loops as f64)
     }
 
-    /// Of a hundred rows, how many passed the condition.
+    /// Returns the percentage of rows that passed the condition.
     pub(super) fn filtered(&self) -> Option<f64> {
         let share = match self.read.read {
             0 => 100.0,
@@ -57,29 +56,29 @@ impl Line {
         Line { kind: Some(kind), ..Line::default() }
     }
 
-    /// Of a JSON_TABLE.
+    /// Returns the line of a JSON_TABLE.
     pub(super) fn of_json_table() -> Line {
         Line { rows: Some(40), extra: vec!["Table function: json_table"], ..Line::of_kind("ALL") }
     }
 
-    /// Of a SELECT that reads no table.
+    /// Returns the line of a SELECT that reads no table.
     pub(super) fn saying(extra: &'static str) -> Line {
         Line { extra: vec![extra], ..Line::default() }
     }
 }
 
-/// A table as it is read.
+/// A table access to describe.
 pub(super) struct Read<'r> {
     pub(super) table: &'r Table,
     pub(super) access: &'r Access,
-    /// Over a row of the table.
+    /// Condition on a row of the table.
     pub(super) filter: Option<&'r Expr>,
-    /// What is read of it.
+    /// Columns that the statement reads.
     pub(super) columns: &'r Columns,
 }
 
 impl Read<'_> {
-    /// The line, with the rows that are expected.
+    /// Returns the line, with the estimated number of rows.
     pub(super) fn line(&self, rows: Option<u64>) -> Line {
         let mut line = Line { rows: rows.or(Some(1)), ..Line::default() };
         let kind = self.kind();
@@ -100,7 +99,7 @@ impl Read<'_> {
             line.reference = Some(span.eq.iter().map(name).collect::<Vec<_>>().join(","));
         }
         let is_left = match kind {
-            // MariaDB has asked the only row before it tells the plan.
+            // MariaDB has already read and checked the only row when it outputs the plan.
             "const" => false,
             "eq_ref" | "ref" => conjuncts.iter().any(|conjunct| !self.is_answered(conjunct)),
             _ => !conjuncts.is_empty(),
@@ -110,7 +109,7 @@ impl Read<'_> {
         line
     }
 
-    /// Whether it is one row by a whole unique key, with values that are known.
+    /// Returns true if the access is a lookup of one row by a complete unique key with constant values.
     pub(super) fn is_constant(&self) -> bool {
         self.kind() == "const"
     }
@@ -119,7 +118,7 @@ impl Read<'_> {
         &self.table.indexes[self.access.index]
     }
 
-    /// The only span, when no bounds follow its equalities.
+    /// Returns the span if there is only one and it consists of equalities alone.
     fn one_span(&self) -> Option<&Span> {
         let Spans::List(spans) = &self.access.spans else { return None };
         let [one] = spans.as_slice() else { return None };
@@ -128,7 +127,8 @@ impl Read<'_> {
 
     fn kind(&self) -> &'static str {
         if matches!(self.access.spans, Spans::Full) {
-            // Rows are in the clustered index: it is named where its order is wanted, or nothing but its key.
+            // The clustered index holds the rows. It is named as a key only if the access needs its order, or
+            // only its key.
             let is_key_alone =
                 self.index().kind == IndexKind::Primary && self.covers() && !self.table.is_sequence();
             let names_key = self.access.index != 0 || self.access.is_for_order || is_key_alone;
@@ -148,7 +148,7 @@ impl Read<'_> {
         }
     }
 
-    /// The keys whose first column has a condition, and the one that is used.
+    /// Returns the keys whose first column has a condition, and the key in use.
     fn possible_keys(&self, conjuncts: &[Expr]) -> Option<String> {
         let asked: Vec<usize> = conjuncts.iter().flat_map(conditions).map(|c| c.slot).collect();
         let is_used = |n: usize| n == self.access.index && !matches!(self.access.spans, Spans::Full);
@@ -163,7 +163,7 @@ impl Read<'_> {
         (!names.is_empty()).then(|| names.join(","))
     }
 
-    /// The parts of the key that are compared; all of them when all entries are read.
+    /// Returns the key columns that are compared, or all columns if the whole index is read.
     fn used_parts(&self) -> impl Iterator<Item = &IndexColumn> {
         let parts = match &self.access.spans {
             Spans::Full => self.index().columns.len(),
@@ -176,13 +176,13 @@ impl Read<'_> {
         self.index().columns.iter().take(parts)
     }
 
-    /// Bytes of a part, as MariaDB counts them.
+    /// Returns the bytes of a key column by MariaDB's rules.
     fn part_len(&self, part: &IndexColumn) -> u32 {
         let column = &self.table.columns[part.column];
         column.ty.key_bytes(part.prefix) + u32::from(column.nullable)
     }
 
-    /// Whether the equalities of the access leave only rows that meet the condition.
+    /// Returns true if the equalities of the access imply the condition.
     fn is_answered(&self, conjunct: &Expr) -> bool {
         let Some(span) = self.one_span() else { return false };
         let is_compared = |slot: usize, value: &Expr| {
@@ -197,7 +197,7 @@ impl Read<'_> {
         })
     }
 
-    /// Whether the entries of the index have all that is read.
+    /// Returns true if the index entries contain all columns that are read.
     fn covers(&self) -> bool {
         let all: Vec<usize> = (0..self.table.columns.len()).collect();
         let columns = match self.columns {

@@ -1,15 +1,17 @@
-//! EXPLAIN FORMAT=JSON and ANALYZE FORMAT=JSON: the operators as nested blocks, with MariaDB's names for what
-//! both have.
+//! EXPLAIN FORMAT=JSON and ANALYZE FORMAT=JSON: the operators as nested blocks. Members have MariaDB's names
+//! where MariaDB has an equivalent.
 //!
-//! A block is a SELECT. Its tables stand in `nested_loop` in the order in which they are joined; sorts,
-//! groups and duplicates stand around it. Derived tables and common tables that are kept stand where they are
-//! read.
+//! A block is a SELECT. Its tables are listed in `nested_loop` in join order, inside the members for sorting,
+//! grouping and duplicate removal. Materialized derived tables and common table expressions are nested where
+//! they are read.
 //!
 //! # Missing
-//! Costs, and `filtered` other than 100: nothing here estimates them. `r_engine_stats`: nothing counts the
-//! pages of a statement. Groups, sorts and duplicates of a query of one table are in its `r_other_time_ms`;
-//! the conditions of a table in `r_table_time_ms`.
-//! A derived table that is read alone is one block with the query that reads it.
+//! - Costs, and `filtered` other than 100: the planner does not estimate them.
+//! - `r_engine_stats`: the pages that a statement reads are not counted.
+//! - For a query of one table, the time of grouping, sorting and duplicate removal is part of
+//!   `r_other_time_ms`.
+//! - The time of a table's conditions is part of `r_table_time_ms`.
+//! - A derived table that is the only table of its query shares one block with that query.
 
 use cohort_dml::TargetPlan;
 use cohort_expr::Expr;
@@ -25,7 +27,7 @@ use crate::explain::{block_of, explain_columns};
 use crate::explain_access::{Line, Measured, Read};
 use crate::plan_json::{Json, Members};
 
-/// The column and the row of EXPLAIN FORMAT=JSON; with measures, of ANALYZE FORMAT=JSON.
+/// Returns column and row of EXPLAIN FORMAT=JSON, or of ANALYZE FORMAT=JSON if there are `measures`.
 pub(crate) fn explain_json(
     plan: &Planned,
     measures: Option<&Measures>,
@@ -63,7 +65,7 @@ fn milliseconds(nanos: u64) -> Json {
     Json::Real(nanos as f64 / 1e6)
 }
 
-/// How often something began, and how long it took.
+/// Returns the number of loops and their total time.
 fn loops_and_time(measure: Measure) -> Members {
     vec![("r_loops", Json::Number(measure.loops)), ("r_total_time_ms", milliseconds(measure.nanos))]
 }
@@ -170,18 +172,19 @@ fn table_members(name: &str, line: Line, condition: Option<&Expr>) -> Members {
     members
 }
 
-/// The blocks of a plan of operators.
+/// State of the walk over a plan of operators.
 struct Blocks<'p> {
     plan: &'p Plan,
     measures: Option<&'p Measures>,
-    /// The highest number that a block has got.
+    /// Highest block number so far.
     last: u32,
-    /// Which common tables have been told.
+    /// For each common table expression, true once its block has been output.
     kept: Vec<bool>,
 }
 
 impl<'p> Blocks<'p> {
-    /// The block whose topmost operator is `node`. `operation`: how it is put behind others.
+    /// Returns the block whose topmost operator is `node`. `operation` is the set operator that combines it
+    /// with the blocks before it.
     fn block(&mut self, node: &'p Node, operation: Option<&'static str>) -> Members {
         if let Some(operands) = operands_of(node) {
             return self.union(operands);
@@ -197,12 +200,12 @@ impl<'p> Blocks<'p> {
         members
     }
 
-    /// What an operator did; None where nothing is measured.
+    /// Returns the statistics of an operator, including its inputs; `None` for EXPLAIN.
     fn measure(&self, node: &Node) -> Option<Measure> {
         self.measures.map(|measures| measures.of(node).unwrap_or_default())
     }
 
-    /// The same without what its inputs did.
+    /// Returns the statistics of an operator without its inputs.
     fn own(&self, node: &Node) -> Option<Measure> {
         let mut own = self.measure(node)?;
         for input in node.inputs().into_iter().filter_map(|input| self.measure(input)) {
@@ -236,7 +239,8 @@ impl<'p> Blocks<'p> {
         vec![("union_result", Json::Object(result))]
     }
 
-    /// What stands around the tables, and these.
+    /// Returns the members for a SELECT's tables, nested in those for sorting, grouping and duplicate
+    /// removal.
     fn body(&mut self, node: &'p Node) -> Members {
         let around = |name, inner| vec![(name, Json::Object(inner))];
         match node {
@@ -287,7 +291,7 @@ impl<'p> Blocks<'p> {
         }
     }
 
-    /// The tables of a join, from left to right.
+    /// Appends the tables of a join, from left to right.
     fn tables(&mut self, node: &'p Node, tables: &mut Vec<Json>) {
         let table = |members| Json::Object(vec![("table", Json::Object(members))]);
         match node {
@@ -361,7 +365,7 @@ impl<'p> Blocks<'p> {
             Node::Project { input, .. } if !matches!(&**input, Node::Aggregate(_)) => {
                 self.tables(input, tables)
             }
-            // A query within FROM that stays apart.
+            // A derived table that is not merged into its outer query.
             other => {
                 let inner = self.block(other, None);
                 let mut members =
@@ -373,7 +377,7 @@ impl<'p> Blocks<'p> {
         }
     }
 
-    /// `whole`: what the operator did that reads the table.
+    /// Returns the members of a table. `whole` is the statistics of the operator that reads it.
     fn scan_members(&self, scan: &Scan, whole: Option<Measure>) -> Members {
         let filter = scan.filter.as_ref();
         let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
@@ -391,7 +395,7 @@ impl<'p> Blocks<'p> {
     }
 }
 
-/// The operands of a set operation.
+/// Returns the operands of a set operation.
 fn operands_of(node: &Node) -> Option<Vec<(SetOperator, &Node)>> {
     match node {
         Node::Limit(limit) => operands_of(&limit.input),
@@ -410,7 +414,7 @@ fn operands_of(node: &Node) -> Option<Vec<(SetOperator, &Node)>> {
         Node::SetOperation(node) => {
             let op = if node.wants_common { SetOperator::Intersect } else { SetOperator::Except };
             let left = operands_of(&node.left).unwrap_or_else(|| vec![(SetOperator::Union, &node.left)]);
-            // A run of one operator has its operands behind each other.
+            // Consecutive operands of the same operator form one list.
             let right = match &node.right {
                 Node::Concat(inputs) => inputs.iter().collect(),
                 other => vec![other],

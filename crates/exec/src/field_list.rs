@@ -1,4 +1,4 @@
-//! COM_FIELD_LIST: the columns of a table or view, with their defaults.
+//! COM_FIELD_LIST: lists the columns of a table or view with their defaults.
 
 use cohort_catalog::{Column, DefaultValue};
 use cohort_config::VarId;
@@ -10,7 +10,7 @@ use cohort_types::{Collation, SqlResult, Value};
 use crate::session::Session;
 
 impl Session {
-    /// The columns of a table or view of the current database whose names are LIKE the wildcard.
+    /// Lists the columns of a table or view of the current database whose names match the LIKE pattern.
     pub fn field_list(&mut self, table: &str, wildcard: &str) -> SqlResult<Vec<ListedColumn>> {
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general("Field List", format!("{table} {wildcard}").as_bytes());
@@ -47,7 +47,7 @@ impl Session {
                 None if meta.flags.has(ColumnFlags::NOT_NULL) => Some(Vec::new()),
                 None => None,
             };
-            // A view's columns are its own here.
+            // The command reports a view's columns as columns of the view, not of its base tables.
             (meta.org_table, meta.org_name) = (meta.table.clone(), meta.name.clone());
             listed.push(ListedColumn { meta, default });
         }
@@ -55,7 +55,8 @@ impl Session {
     }
 }
 
-/// What a row has that says nothing of the column; None: NULL. Of long values there is none.
+/// Returns the default as text, `None` for NULL. The default of a BLOB or TEXT column is returned as an empty
+/// text.
 fn default_text(column: &Column) -> Option<Vec<u8>> {
     let value = match &column.default {
         DefaultValue::Value(value) => value.clone(),

@@ -1,4 +1,4 @@
-//! GET DIAGNOSTICS: what SHOW WARNINGS would list, into user variables.
+//! GET DIAGNOSTICS: copies conditions, as listed by SHOW WARNINGS, into user variables.
 
 use cohort_expr::SessionHooks;
 use cohort_session::Job;
@@ -8,12 +8,12 @@ use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Str, Value,
 use crate::session::Session;
 
 impl Session {
-    /// Leaves the conditions and ROW_COUNT() as they are. A condition that there is not adds error 1758 to
-    /// them, and the statement succeeds.
+    /// Runs GET DIAGNOSTICS, which leaves the conditions and ROW_COUNT() unchanged. An unknown condition
+    /// number adds error 1758 to the conditions, and the statement succeeds.
     pub(crate) fn get_diagnostics(&mut self, get: &GetDiagnostics, job: &Job<'_>) -> SqlResult<()> {
         match get {
             GetDiagnostics::Statement(items) => {
-                // Those that are kept, whose numbers are asked for next.
+                // The number of stored conditions: these are the numbers that can be requested.
                 let number = self.diagnostics.list().len() as u64;
                 let row_count = self.state.env.row_count;
                 for (variable, item) in items {

@@ -1,7 +1,8 @@
-//! HANDLER: a table read row by row, by a place in an index that the session remembers.
+//! HANDLER: reads a table row by row. The session remembers its position in an index.
 //!
-//! A read is a statement of its own: it sees what a SELECT in its place would see, and its place is the key
-//! of the last row, whether that row is still there or not. A table whose definition has changed is closed.
+//! Each read is a separate statement and sees the same rows as a SELECT at that time. The position is the key
+//! of the last row read, and stays valid if that row is deleted. The handler is closed if the table's
+//! definition changes.
 
 use std::sync::Arc;
 
@@ -24,14 +25,15 @@ use cohort_session::access::check_all_of;
 use cohort_session::{Job, SessionNames, StatementContext, TableUse};
 use cohort_table::is_current;
 
-/// A table that HANDLER OPEN has opened.
+/// A table opened by HANDLER OPEN.
 pub(crate) struct OpenHandler {
     table: Arc<Table>,
-    /// None before the first read.
+    /// `None` before the first read.
     place: Option<Place>,
 }
 
-/// Where the last read ended. The rows as they lie have a place apart from that of the primary key.
+/// The position after the last read. `index` is `None` for reads in row order, which have a position separate
+/// from that of the primary key.
 struct Place {
     index: Option<usize>,
     at: At,
@@ -39,12 +41,12 @@ struct Place {
 
 enum At {
     Key(Vec<u8>),
-    /// Behind the last row, or before the first one.
+    /// After the last row.
     Behind,
     Before,
 }
 
-/// Rows of one READ, and where it ended.
+/// Rows of one READ, and the key of the last one.
 struct Found {
     rows: Vec<Vec<Value>>,
     last: Option<Vec<u8>>,
@@ -117,7 +119,7 @@ impl Session {
             self.handlers.remove(&key);
             return Err(unknown(alias));
         }
-        // Whoever opened it may have lost the right since.
+        // The privilege may have been revoked since HANDLER OPEN.
         if self.state.temporary.find(&table.name.schema, &table.name.table).is_none() {
             let shown = table.columns.iter().filter(|column| !column.invisible);
             check_all_of(&self.state, &table.name, shown.map(|column| &*column.name))?;
@@ -141,7 +143,7 @@ impl Session {
         let (found, reverse) = self.with_context(job, |ctx| {
             ctx.trx.lock_table(&table, MetadataMode::SharedRead)?;
             if !ctx.db.read_catalog(|catalog| is_current(catalog, &table)) {
-                // It was altered while the name was waited for.
+                // The table was altered during the wait for its metadata lock.
                 return Err(unknown(alias));
             }
             if let Some(tables) = ctx.session.audit_tables() {
@@ -182,7 +184,7 @@ fn has_values(kind: IndexKind) -> bool {
     !matches!(kind, IndexKind::HiddenRowId | IndexKind::FullText)
 }
 
-/// Errors 1176, 4143.
+/// Returns the position of the named index. Error 1176 if there is none, 4143 for a full-text index.
 fn index_of(table: &Table, name: &str, alias: &str) -> SqlResult<usize> {
     let is_named =
         |index: &Index| index.kind != IndexKind::HiddenRowId && index.name.eq_ignore_ascii_case(name);
@@ -193,7 +195,7 @@ fn index_of(table: &Table, name: &str, alias: &str) -> SqlResult<usize> {
     }
 }
 
-/// The part of the index that is read, and whether from its end; no part where there can be nothing.
+/// Returns the key range to read, and true to read it backwards. The range is `None` if no row can match.
 fn range(
     ctx: &StatementContext<'_>,
     job: &Job<'_>,
@@ -226,7 +228,7 @@ fn range(
     })
 }
 
-/// The values as the first columns of a key.
+/// Encodes values as the first columns of a key.
 fn key_prefix(
     ctx: &StatementContext<'_>,
     job: &Job<'_>,
@@ -297,7 +299,8 @@ fn rows(
         rows_expected,
         changes: RowChanges::Any,
     };
-    // The transaction's own writes may rest on rows that are not hardened (I5).
+    // The result may contain the transaction's own writes, which may depend on rows that are not durable yet
+    // (I5).
     ctx.trx.reveal();
     let mut cursor = TableCursor::open(ctx.trx, table, spans, options)?;
     let mut row = Vec::new();

@@ -1,5 +1,5 @@
-//! Queries that are asked for statements of other kinds: SET and its like have expressions, changes of the
-//! tables of accounts have rows.
+//! Queries that run inside statements of other kinds: expressions in SET and similar statements, and the rows
+//! that a change of an account table affects.
 
 use cohort_query::{Collect, Freshness, lock_names, run_query};
 use cohort_session::Job;
@@ -12,13 +12,13 @@ use crate::dispatch::{PLAN_ATTEMPTS, check_needs, lock_plan, tables_used, tell_t
 use crate::session::Session;
 
 impl Session {
-    /// The first row of a query, for expressions in other statements.
+    /// Returns the first row of a query.
     pub(crate) fn query_one_row(&mut self, query: &ast::Query, job: &Job<'_>) -> SqlResult<Vec<Value>> {
         let rows = self.query_some_rows(query, job, Some(1))?;
         Ok(rows.into_iter().next().unwrap_or_default())
     }
 
-    /// All rows of a query that there are few of.
+    /// Returns all rows of a query with a small result.
     pub(crate) fn query_rows(&mut self, query: &ast::Query, job: &Job<'_>) -> SqlResult<Vec<Vec<Value>>> {
         self.query_some_rows(query, job, None)
     }

@@ -1,4 +1,4 @@
-//! [`Kept`]: what statements keep for all sessions: plans, and texts that were prepared.
+//! Statement caches ([`Kept`]) that all sessions share: plans and prepared texts.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
@@ -12,17 +12,18 @@ use cohort_trx::DeadlockWitness;
 use crate::cached_plan::CachedPlan;
 use crate::prepared_texts::PreparedTexts;
 
-/// Plans that are kept.
+/// Maximum number of cached plans.
 const PLANS_MAX: usize = 4096;
-/// What they take at most, and which part of the memory of all sessions.
+/// Maximum bytes of cached plans. They also take at most 1/[`PLANS_SHARE`] of the memory limit of all
+/// sessions.
 const PLANS_BYTES_MAX: u64 = 64 << 20;
 const PLANS_SHARE: u64 = 16;
 
-/// One per database.
+/// The statement caches of a database.
 pub struct Kept {
     /// Plans of statements by digest.
     pub plans: PlanCache<CachedPlan>,
-    /// What sessions have prepared.
+    /// Prepared texts.
     pub(crate) prepared_texts: Arc<PreparedTexts>,
 }
 
@@ -42,25 +43,25 @@ impl Kept {
         })
     }
 
-    /// What statements keep with this database.
+    /// Returns the statement caches of a database.
     pub fn of(db: &Database) -> Arc<Kept> {
         let kept: Arc<dyn Any + Send + Sync> = Arc::clone(&db.kept) as _;
         kept.downcast().expect("the database was made by `database`")
     }
 }
 
-/// A database of parts that are ready for use.
+/// Creates a database from its parts.
 pub fn database(parts: DatabaseParts) -> Arc<Database> {
     let db = Database::new(parts, Kept::begin);
     db.env.tell_deadlocks(Box::new(DeadlockNotes(Arc::downgrade(&db))));
     db
 }
 
-/// Keeps what SHOW ENGINE .. STATUS tells of the last deadlock.
+/// Stores the text about the last deadlock for SHOW ENGINE .. STATUS.
 struct DeadlockNotes(Weak<Database>);
 
 impl DeadlockWitness for DeadlockNotes {
-    /// Its statements still run.
+    /// Called while the statements of the deadlocked transactions still run.
     fn note_deadlock(&self) {
         let Some(db) = self.0.upgrade() else { return };
         let text = cohort_info::deadlock_text(&db);

@@ -1,24 +1,25 @@
-//! Runs the statements of sessions: each goes to the code of its kind, which lies in crates below.
+//! Runs the statements of sessions. Most statements are implemented in lower crates; this crate dispatches to
+//! them.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `kept` | [`database`]: a database with what statements keep for all sessions |
+//! | `kept` | [`database`]: creates a database with its statement caches |
 //! | `session` | [`Session`]: one connection's state; runs commands one after the other |
-//! | `variables` | SET, and the variables that other modules obey |
-//! | `prepared`, `prepared_texts` | prepared statements; what sessions share of them |
-//! | `session_log` | what a session tells the logs of its statements |
+//! | `variables` | SET, and the settings that it copies to other modules |
+//! | `prepared`, `prepared_texts` | prepared statements, and the parts that sessions share |
+//! | `session_log` | statements in the general, slow and audit logs |
 //! | `replica_control` | CHANGE MASTER, START and STOP SLAVE |
 //! | `outfile` | SELECT ... INTO OUTFILE |
 //! | `analyze` | ANALYZE of a statement |
 //! | `applier` | [`Applier`]: a session that applies a source's events |
 //! | `handler` | HANDLER |
-//! | `account_tables/` | changes of `mysql.global_priv` and its like as statements about accounts |
-//! | `command_counters` | which `Com_...` counts a statement |
-//! | `dispatch` | statement -> the code that runs it |
-//! | `cached_plan` | [`CachedPlan`]: a statement's plan, and when it serves another |
+//! | `account_tables/` | changes of `mysql.global_priv` and similar tables, as account statements |
+//! | `command_counters` | the `Com_...` counter of each statement |
+//! | `dispatch` | dispatch of a statement to the code that runs it |
+//! | `cached_plan` | [`CachedPlan`]: a statement's plan, and the conditions for its reuse |
 //! | `explain`, `explain_access`, `explain_json`, `plan_json` | EXPLAIN, ANALYZE of a statement |
-//! | `slow_plan` | what the slow log tells of plans |
-//! | `inner_query` | queries that statements of other kinds ask |
+//! | `slow_plan` | plan information in the slow log |
+//! | `inner_query` | queries inside statements of other kinds |
 //! | `other_statements` | transactions, USE, DO, KILL, EXPLAIN, SHOW WARNINGS |
 
 mod account_tables;

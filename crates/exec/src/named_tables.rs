@@ -1,9 +1,10 @@
-//! Statements that cannot be planned as the definitions are, while somebody changes these.
+//! Planning errors while another session changes the definitions.
 //!
-//! A plan is made before its names are locked, and made again when a definition has changed meanwhile. What
-//! cannot be planned has no locks to wait for: a column that does not exist yet, a table that is being made.
-//! So the names are locked then, which waits for LOCK TABLES and DDL of others; if they mean something else
-//! afterwards the statement is planned again, and only if not is the error told.
+//! A plan is made before its metadata locks are taken, and made again if a definition has changed in between.
+//! A statement that cannot be planned, because a column or table does not exist yet, has no plan whose locks
+//! could make it wait. It locks the names that it mentions instead, which waits for LOCK TABLES and DDL of
+//! other sessions. If a name has another meaning afterwards, the statement is planned again; otherwise the
+//! error is returned.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use cohort_session::StatementContext;
 use cohort_sql::ast::{InsertSource, ObjectName, Query, Rename, Statement, TableFactor, TableRef};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-/// Whether an error may be gone when definitions are others.
+/// Returns true for an error that a change of definitions may remove.
 pub(crate) fn is_of_definitions(error: &SqlError) -> bool {
     matches!(
         error.code,
@@ -28,8 +29,9 @@ pub(crate) fn is_of_definitions(error: &SqlError) -> bool {
     )
 }
 
-/// Waits for the session that changes a table that a statement names; stale if one of them was changed since
-/// the catalog that the statement was planned with. Locks nothing afterwards: nothing was read.
+/// Waits for sessions that change a table named in the statement. Returns `Stale` if one of these tables has
+/// changed since catalog `planned_with`. Releases the metadata locks again, because the statement has read
+/// nothing.
 pub(crate) fn await_definitions(
     ctx: &mut StatementContext<'_>,
     statement: &Statement,
@@ -37,7 +39,7 @@ pub(crate) fn await_definitions(
     error: ErrorCode,
 ) -> SqlResult<Freshness> {
     let names = named(ctx, statement);
-    // LOCK TABLES has waited already. What is missing is reported as a name that is not locked: error 1100.
+    // LOCK TABLES has already waited. A missing table is reported as a table that is not locked: error 1100.
     if ctx.trx.has_locked_tables() {
         if error == ErrorCode::NoSuchTable {
             ctx.trx.check_locked(names.iter())?;
@@ -66,7 +68,7 @@ pub(crate) fn await_definitions(
     Ok(if names.iter().all(is_same) { Freshness::Fresh } else { Freshness::Stale })
 }
 
-/// The tables and views that a statement names in its FROM clauses and as what it changes.
+/// Returns the tables and views in the FROM clauses of a statement, and its target.
 fn named(ctx: &StatementContext<'_>, statement: &Statement) -> Vec<(String, String)> {
     let mut looks = Looks::default();
     match statement {

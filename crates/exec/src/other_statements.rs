@@ -23,7 +23,7 @@ use cohort_session::{Job, Process, SessionNames, SessionState, TableUse};
 use cohort_trx::{AccessMode, AliasLock, BeginOptions, LockedTables, TableLock};
 
 impl Session {
-    /// LOAD DATA.
+    /// Runs LOAD DATA.
     pub(crate) fn load_data(
         &mut self,
         load: &LoadData,
@@ -41,7 +41,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a statement that is not planned.
+    /// Runs a statement without a plan.
     pub(crate) fn run_other(
         &mut self,
         statement: &Statement,
@@ -53,7 +53,7 @@ impl Session {
             return Err(cohort_trx::active_locks());
         }
         if !says_nothing(statement) {
-            // Variables may hold what was read in rows that are not hardened, and warnings may tell of them
+            // The reply may show variables or warnings, which may derive from rows that are not durable yet
             // (I5).
             self.trx.reveal();
         }
@@ -83,7 +83,7 @@ impl Session {
             }
             Statement::Set(items) => {
                 let outcome = self.set_items(items, job);
-                // The next result may be one of the same command.
+                // The next result may belong to the same command.
                 sink.results(self.state.results_collation());
                 outcome?;
             }
@@ -140,7 +140,7 @@ impl Session {
         Ok(())
     }
 
-    /// Statements of other modules.
+    /// Runs statements that other crates implement.
     fn run_elsewhere(
         &mut self,
         statement: &Statement,
@@ -161,7 +161,7 @@ impl Session {
         let administrated =
             self.with_context(job, |ctx| cohort_info::administrate(ctx, statement).transpose());
         if self.state.temporary.epoch() != epoch {
-            // OPTIMIZE has made a temporary table anew.
+            // OPTIMIZE has re-created a temporary table.
             self.state.refresh();
         }
         match administrated? {
@@ -177,7 +177,7 @@ impl Session {
         self.state.rows_found.set(None);
         let outcome = self.with_context(job, |ctx| cohort_ddl::run(ctx, statement).transpose());
         if self.state.temporary.epoch() != epoch {
-            // Plans made before do not know of the session's tables.
+            // Existing plans do not know the session's temporary tables.
             self.state.refresh();
         }
         let outcome = outcome?;
@@ -195,7 +195,7 @@ impl Session {
         Ok(())
     }
 
-    /// LOCK TABLES; the transaction before it is committed.
+    /// Runs LOCK TABLES, which commits an open transaction first.
     fn lock_tables(&mut self, tables: &[ast::LockTable]) -> SqlResult<()> {
         let mut wanted = LockedTables::new();
         for ast::LockTable { table, alias, mode } in tables {
@@ -221,7 +221,7 @@ impl Session {
         }
         self.add_tables_of_views(&mut wanted)?;
         self.trx.lock_tables(wanted)?;
-        // Looked at under the locks: nobody drops them any more.
+        // The tables are looked up under their locks, so no other session can drop them any more.
         let catalog = self.state.db.catalog();
         let missing = self.trx.locked_tables().find(|(schema, table)| {
             catalog.table(schema, table).is_none()
@@ -250,7 +250,8 @@ impl Session {
         }
     }
 
-    /// A view is locked with what it reads, if its definer, or its invoker, may lock that: error 1356.
+    /// Adds the tables that a view reads to the tables to lock. Error 1356 if the view's definer, or its
+    /// invoker, may not lock them.
     fn add_tables_of_views(&self, wanted: &mut LockedTables) -> SqlResult<()> {
         let catalog = self.state.db.catalog();
         let mut open: Vec<(TableName, Viewer)> = wanted
@@ -271,7 +272,7 @@ impl Session {
                 wanted.get(&(name.schema, name.table)).map(|all| all.values().map(|it| it.lock).max());
             let lock = aliases.flatten().unwrap_or(TableLock::Read);
             for (schema, table, alias) in cohort_plan::named_tables(view)? {
-                // Common tables have no schema.
+                // Common table expressions have no schema.
                 if schema.is_empty() || self.state.db.virtual_tables.has_schema(&schema) {
                     continue;
                 }
@@ -312,7 +313,7 @@ impl Session {
             End::Commit => drop(self.trx.commit()?),
             End::Rollback => self.trx.rollback(),
         }
-        // What SET TRANSACTION has said is over with it, used or not.
+        // COMMIT and ROLLBACK end the effect of SET TRANSACTION, used or not.
         self.trx.forget_next_characteristics();
         if chain {
             self.trx.settings.next_isolation = isolation;
@@ -334,7 +335,7 @@ impl Session {
         Ok(())
     }
 
-    /// The value of an expression without tables.
+    /// Returns the value of an expression without tables.
     pub(crate) fn eval_alone(&mut self, expr: &ast::Expr, job: &Job<'_>) -> SqlResult<Value> {
         let item = ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
         let query = ast::Query::of(ast::QueryBody::Select(Box::new(ast::Select::of(vec![item]))));
@@ -379,11 +380,11 @@ impl Session {
         }
     }
 
-    /// What waits for a replica's answer waits no longer.
+    /// Ends the target's waits for an acknowledgement of a replica.
     fn stop_waiting(&self, process: &Process) {
         let held = process.held_until();
         let told_early = process.hold().told_early();
-        // An earlier KILL may have had the client told.
+        // An earlier KILL may have acknowledged the client already.
         if held > self.state.db.commit.acknowledged().max(told_early)
             && let Some(facts) = &*self.state.db.facts.read()
         {
@@ -393,7 +394,7 @@ impl Session {
         }
     }
 
-    /// The connections of whoever logged in by this name, from this host if one is named.
+    /// Returns the connections of a user, limited to a host if the account names one.
     fn processes_of(&self, account: &ast::Account) -> Vec<Arc<Process>> {
         let (user, host) = cohort_ddl::resolve_account(&self.state, account);
         let all = self.state.db.processes.all().into_iter();
@@ -405,7 +406,7 @@ impl Session {
         .collect()
     }
 
-    /// The connection of a number; error 1094.
+    /// Returns the connection with a number. Error 1094 if there is none.
     fn process_of(&mut self, number: &ast::Expr, job: &Job<'_>) -> SqlResult<Arc<Process>> {
         let value = self.eval_alone(number, job)?;
         let id = value.to_int(&mut cohort_types::NoWarnings).and_then(|n| u64::try_from(n.wide()).ok());
@@ -414,7 +415,7 @@ impl Session {
         })
     }
 
-    /// The connection whose statement has this number, and the number; error 1957.
+    /// Returns the connection that runs the query with a number, and the number. Error 1957 if there is none.
     fn process_of_query(&mut self, number: &ast::Expr, job: &Job<'_>) -> SqlResult<(Arc<Process>, u64)> {
         let value = self.eval_alone(number, job)?;
         let id = value.to_int(&mut cohort_types::NoWarnings).and_then(|n| u64::try_from(n.wide()).ok());
@@ -422,8 +423,8 @@ impl Session {
         found.ok_or_else(|| SqlError::unknown_query(&value.to_text()))
     }
 
-    /// SHOW EXPLAIN: plans what another connection runs once more, in its database, with this session's
-    /// settings; statements need not keep their plans for it.
+    /// SHOW EXPLAIN: plans another connection's statement again, in that connection's database but with this
+    /// session's settings. Running statements therefore need not keep their plans.
     fn explain_of_connection(
         &mut self,
         format: ast::ExplainFormat,
@@ -454,7 +455,7 @@ impl Session {
             return Err(none());
         }
         let own = std::mem::replace(&mut self.state.current_schema, running.identity.schema.map(Into::into));
-        // The target was allowed to run it; the privilege PROCESS is enough to look on.
+        // The target had the privileges to run the statement; PROCESS suffices to see its plan.
         let explained = match is_own {
             true => self.explained(format, &parsed.statement, &[]),
             false => self.explained_of_server(format, &parsed.statement),
@@ -506,7 +507,7 @@ impl Session {
         Ok(self.explanation(format, &plan, params))
     }
 
-    /// Variant with the server's own privileges.
+    /// Variant that plans with the server's privileges.
     fn explained_of_server(
         &self,
         format: ast::ExplainFormat,
@@ -556,7 +557,7 @@ impl Session {
         }
     }
 
-    /// SHOW of other modules.
+    /// Runs a SHOW statement of another crate.
     fn show_elsewhere(
         &mut self,
         show: &ast::Show,
@@ -608,14 +609,14 @@ impl Session {
         let not_null =
             |column: ColumnMeta| ColumnMeta { flags: column.flags.with(ColumnFlags::NOT_NULL), ..column };
         let columns = columns.map(not_null);
-        // They are shown, not made: the statement itself has none.
+        // The conditions listed are not conditions of SHOW itself, which has none.
         let found_rows = self.state.env.found_rows;
         self.send_rows_and(0, job.more, &columns, &rows, sink);
         self.state.env.found_rows = found_rows;
         Ok(())
     }
 
-    /// LIMIT of a SHOW: offset and count.
+    /// Returns offset and count of a SHOW's LIMIT.
     pub(crate) fn constant_limit(&self, limit: Option<&ast::Limit>) -> SqlResult<(usize, usize)> {
         let number = |expr: &ast::Expr| match expr {
             ast::Expr::Literal(literal) => match literal.value {
@@ -629,12 +630,12 @@ impl Session {
         Ok((limit.offset.as_ref().map(number).transpose()?.unwrap_or(0), number(&limit.count)?))
     }
 
-    /// Columns of a base table as SELECT * describes them.
+    /// Returns the columns of a base table as SELECT * describes them.
     pub(crate) fn describe_table(&self, name: &ast::ObjectName) -> SqlResult<Vec<ColumnMeta>> {
         let catalog = self.state.db.catalog();
         let names = SessionNames::new(&catalog, &self.state);
         let ctx = PlanContext::new(&names, &[], ParamSource::Placeholders);
-        // The gate has checked the session.
+        // The privilege check has already run.
         let scope = Scope::of_table(ctx.base_table(name, Privileges::NONE)?, None);
         let binder = Binder::new(&ctx, &scope, Clause::Select);
         let meta = |slot: usize| {
@@ -645,7 +646,7 @@ impl Session {
     }
 }
 
-/// What EXPLAIN finds out.
+/// Evaluates the facts that EXPLAIN shows.
 pub(crate) struct KnownNow<'k> {
     pub(crate) session: &'k SessionState,
     pub(crate) params: &'k [Value],
@@ -666,21 +667,21 @@ impl crate::explain::Known for KnownNow<'_> {
     }
 }
 
-/// How a transaction ends.
+/// The ending of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Commit,
     Rollback,
 }
 
-/// SHOW WARNINGS or SHOW ERRORS.
+/// Condition levels to list: SHOW WARNINGS or SHOW ERRORS.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Conditions {
     All,
     Errors,
 }
 
-/// READ ONLY or READ WRITE.
+/// Converts READ ONLY or READ WRITE.
 pub(crate) fn access_mode(mode: ast::AccessMode) -> AccessMode {
     match mode {
         ast::AccessMode::ReadOnly => AccessMode::ReadOnly,
@@ -688,13 +689,13 @@ pub(crate) fn access_mode(mode: ast::AccessMode) -> AccessMode {
     }
 }
 
-/// The column of SHOW COUNT(*) WARNINGS and SHOW COUNT(*) ERRORS.
+/// Returns the column of SHOW COUNT(*) WARNINGS and SHOW COUNT(*) ERRORS.
 pub(crate) fn count_column(name: &str) -> ColumnMeta {
     ColumnMeta { flags: ColumnFlags::UNSIGNED.with(ColumnFlags::BINARY), ..ColumnMeta::integer(name, 21) }
 }
 
-/// Whether the reply is no more than an OK, whatever the transaction has seen. Errors are held anyway; what a
-/// statement in it answers is held by what runs that.
+/// Returns true if a successful reply is a bare OK, which reveals nothing that the transaction has read.
+/// Errors are held back in any case. Code that runs a nested statement holds back that statement's reply.
 fn says_nothing(statement: &Statement) -> bool {
     matches!(
         statement,
@@ -710,7 +711,7 @@ fn says_nothing(statement: &Statement) -> bool {
     )
 }
 
-/// Whether LOCK TABLES refuses the statement, whatever it has locked: error 1192.
+/// Returns true if LOCK TABLES refuses the statement regardless of the locked tables: error 1192.
 fn is_refused_under_locks(statement: &Statement) -> bool {
     match statement {
         Statement::RenameTable(_) | Statement::CreateView(_) | Statement::Handler(_) => true,

@@ -1,8 +1,8 @@
 //! SELECT ... INTO OUTFILE and DUMPFILE.
 //!
-//! Text goes out in its column's character set, or in the one that the statement names. A file that could not
-//! be filled to its end is removed. A file is read by others than the client, so what it tells of is hardened
-//! before it is written (I5): the statement waits, the reply alone would not do.
+//! Text is written in its column's character set, or in the one that the statement names. An incomplete file
+//! is removed. Programs other than the client can read the file, so holding back the reply is not enough: the
+//! statement waits until the transactions that it depends on are durable before it writes (I5).
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -23,14 +23,14 @@ use cohort_session::{Job, SessionNames, StatementContext};
 use cohort_table::definition_changed;
 use cohort_trx::commit_error;
 
-/// What numbers are written with: a separator that begins so needs care.
+/// Characters of numbers. A separator that begins with one of them needs escapes in numbers.
 const NUMERIC: &[u8] = b".0123456789e+-";
-/// What stands behind an escape with a meaning of its own.
+/// Characters with a special meaning after an escape character.
 const ESCAPES: &[u8] = b"ntrb0ZN";
 const PLAN_ATTEMPTS: usize = 20;
 
 impl Session {
-    /// SELECT ... INTO OUTFILE, INTO DUMPFILE.
+    /// Runs SELECT ... INTO OUTFILE or INTO DUMPFILE.
     pub(crate) fn query_into_file(
         &mut self,
         statement: &QueryIntoFile,
@@ -53,7 +53,7 @@ fn write_file(ctx: &mut StatementContext<'_>, statement: &QueryIntoFile, job: &J
         }
         _ => None,
     };
-    // As in MariaDB `binary` converts nothing.
+    // As in MariaDB, `binary` converts nothing.
     let charset = charset.filter(|charset| *charset != Charset::Binary);
     let plan = bind(ctx, statement, job)?;
     if let IntoFile::Outfile { format, .. } = &statement.file {
@@ -131,7 +131,7 @@ fn fill(
         out.how = Some(how);
     }
     run_query(plan, ctx, u64::MAX, &mut out)?;
-    // Rows that are missing tell of commits, too.
+    // Absent rows, too, depend on commits that are not durable yet.
     out.wait_hardened(ctx.trx.hold_until())?;
     out.file.flush().map_err(|error| write_error(&error))?;
     Ok(out.rows)
@@ -147,16 +147,16 @@ fn write_error(error: &std::io::Error) -> SqlError {
     }
 }
 
-/// Writes rows as a file holds them.
+/// A sink that writes rows to the file.
 struct RowFile<'c> {
     file: BufWriter<Box<dyn Write>>,
     columns: &'c [ColumnMeta],
     commit: &'c Coordinator,
-    /// Up to here the commits are known to be hardened.
+    /// Newest commit known to be durable, with all before it.
     hardened: CommitSeq,
     rows: u64,
     line: Vec<u8>,
-    /// None: the values one behind the other.
+    /// `None` for DUMPFILE, which writes values without separators.
     how: Option<Layout>,
 }
 
@@ -177,7 +177,7 @@ impl RowSink for RowFile<'_> {
         match &self.how {
             Some(how) => how.line(values, self.columns, &mut self.line),
             None => {
-                // As in MariaDB, which notices the third row.
+                // MariaDB, too, does not report an error before the third row.
                 if self.rows > 1 {
                     return Err(SqlError::new(
                         ErrorCode::TooManyRows,
@@ -195,19 +195,20 @@ impl RowSink for RowFile<'_> {
     }
 }
 
-/// FIELDS and LINES with what follows from them.
+/// FIELDS and LINES with derived rules.
 struct Layout {
     format: FileFormat,
     charset: Option<Charset>,
     escape: Option<u8>,
-    /// What is escaped inside of a field with quotes around it, and without.
+    /// Characters to escape in an unenclosed field, and in an enclosed one.
     special: [Vec<u8>; 2],
-    /// The separator stands behind escapes with a meaning: it is doubled instead.
+    /// True if the separator has a special meaning after an escape character; it is doubled instead of
+    /// escaped.
     is_doubled: bool,
-    /// Numbers are escaped, too.
+    /// True if numbers need escapes, too.
     is_in_numbers: bool,
     is_ambiguous: bool,
-    /// No separators: values have the width of their columns.
+    /// True if there are no separators: values are padded to the width of their columns.
     is_fixed: bool,
     line_end: Vec<u8>,
 }
@@ -262,7 +263,7 @@ impl Layout {
                 }
             }
             if self.is_fixed {
-                // Escapes do not count.
+                // Escape characters do not count for the width.
                 let missing = (column.length as usize).saturating_sub(text.len());
                 out.extend(std::iter::repeat_n(b' ', missing));
             }
@@ -302,7 +303,7 @@ impl Layout {
     }
 }
 
-/// What MariaDB takes for a string here: times, too.
+/// Returns true for the types that MariaDB treats as strings here, among them temporal types.
 fn is_string(column: &ColumnMeta) -> bool {
     use TypeCode as T;
     !matches!(
@@ -320,13 +321,13 @@ fn is_string(column: &ColumnMeta) -> bool {
     )
 }
 
-/// A value's text in the character set, or in its column's.
+/// Appends a value's text in the given character set, or in its column's.
 fn write_text(value: &Value, column: &ColumnMeta, charset: Option<Charset>, out: &mut Vec<u8>) {
     let start = out.len();
     match value.as_bytes() {
         Some(text) if column.collation == Collation::BINARY => out.extend_from_slice(text),
         Some(text) => {
-            // What the character set lacks becomes a question mark.
+            // A character that the character set lacks becomes a question mark.
             charset.unwrap_or(column.collation.charset()).encode(text, out);
         }
         None => value.write_text(column.decimals, out),

@@ -1,14 +1,14 @@
-//! JSON as EXPLAIN writes it: members in their order, texts of a list on one line.
+//! JSON in the format of EXPLAIN: ordered members, lists of texts on one line.
 
-/// A JSON value as it is written: members in their order.
+/// A JSON value with ordered members.
 pub(super) enum Json {
     Text(String),
     Number(u64),
-    /// With as many decimals as eleven places have room for.
+    /// Written with at most eleven characters.
     Real(f64),
     True,
     Null,
-    /// Of texts, on one line.
+    /// A list of texts, on one line.
     Texts(Vec<String>),
     List(Vec<Json>),
     Object(Members),
@@ -74,7 +74,7 @@ fn write_text(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// As MariaDB writes numbers into plans.
+/// Formats a number like MariaDB's plans.
 fn real_text(number: f64) -> String {
     const PLACES: usize = 11;
     let whole = format!("{number:.0}");

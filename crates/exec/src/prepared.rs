@@ -1,8 +1,8 @@
-//! Prepared statements, of the binary protocol (by number) and of SQL (by name).
+//! Prepared statements of the binary protocol (by number) and of SQL (by name).
 //!
-//! A statement keeps its parsed form, which sessions share (`prepared_texts.rs`). Its plan is made at the
-//! first execution, for the kinds of the values bound to it, and again when those, the catalog or the
-//! session's settings have changed.
+//! A statement keeps its parsed form, which sessions share (`prepared_texts.rs`). Its first execution makes
+//! the plan for the kinds of the bound values. A change of these kinds, of the catalog or of the session's
+//! settings makes another plan necessary.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::unfilled::{self, Unfilled};
 use cohort_plan::ParamSource;
 use cohort_session::{Changed, Command, Job};
 
-/// What a client is told of a statement it prepared.
+/// Reply to COM_STMT_PREPARE.
 #[derive(Clone, Debug)]
 pub struct PrepareInfo {
     /// Neither 0 nor `u32::MAX`.
@@ -42,25 +42,25 @@ pub struct PreparedStatements {
     by_id: HashMap<u32, Prepared>,
     by_name: HashMap<String, Prepared>,
     last_id: u32,
-    /// What all of them take in memory, shared or not.
+    /// Bytes of all statements, including parts shared with other sessions.
     bytes: u64,
 }
 
 struct Prepared {
     of: Arc<PreparedText>,
-    /// What runs instead: the statement with DEFAULT for some parameters.
+    /// Statement to run instead: the original with DEFAULT in place of some parameters.
     variant: Option<Arc<Statement>>,
-    /// How many result columns the client was told of last.
+    /// Number of result columns last sent to the client.
     columns_told: usize,
     plan: Option<KeptPlan>,
-    /// The current database when it was prepared, which is the one whenever it runs.
+    /// Current database at PREPARE; the statement always runs in it.
     schema: Option<Arc<str>>,
-    /// Its place in max_prepared_stmt_count.
+    /// Its share of max_prepared_stmt_count.
     _counted: Option<HeldGauge>,
 }
 
 impl Session {
-    /// COM_STMT_PREPARE.
+    /// Runs COM_STMT_PREPARE.
     pub fn prepare(&mut self, sql: &[u8]) -> SqlResult<PrepareInfo> {
         let decoded = match self.state.decoded(sql)? {
             Cow::Borrowed(_) => None,
@@ -73,7 +73,7 @@ impl Session {
         }
         self.begin_command();
         self.diagnostics.begin();
-        // The columns tell of variables, which may hold what was read in rows that are not hardened (I5).
+        // Column metadata may describe variables, which may derive from rows that are not durable yet (I5).
         self.trx.reveal();
         let outcome = self.prepare_text(sql);
         self.look_at_clock();
@@ -96,7 +96,7 @@ impl Session {
     }
 
     fn prepare_text(&mut self, sql: &[u8]) -> SqlResult<(Prepared, Vec<ColumnMeta>)> {
-        // What stands behind the statement is no part of it, nor of what errors show.
+        // Text after the statement is neither part of it nor shown in errors.
         let is_behind = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
         let sql = &sql[..sql.iter().rposition(|byte| !is_behind(byte)).map_or(0, |last| last + 1)];
         let Some((range, next)) = cohort_sql::next_statement(sql, self.state.parse.mode) else {
@@ -126,11 +126,11 @@ impl Session {
                 }
                 match statement {
                     Statement::Query(_) => plan.columns().to_vec(),
-                    // The columns of RETURNING come with the rows.
+                    // The columns of RETURNING are sent with the rows.
                     _ => Vec::new(),
                 }
             }
-            // As MariaDB does; others are checked when they run.
+            // MariaDB checks CREATE TABLE here, too; other statements are checked at execution.
             statement @ Statement::CreateTable(_) => {
                 cohort_session::access::check_statement(&self.state, statement)?;
                 Vec::new()
@@ -170,8 +170,8 @@ impl Session {
         Ok((prepared, columns))
     }
 
-    /// The text in its parsed form: another session's, or a new one. Error 1290 when the session's statements
-    /// take more than `max_session_mem_used`, 1041 when there is no memory for it.
+    /// Returns the parsed text, shared with other sessions if one of them has prepared it. Error 1290 if the
+    /// session's statements exceed `max_session_mem_used`, 1041 if there is no memory for it.
     fn shared_text(&self, text: &[u8]) -> SqlResult<Arc<PreparedText>> {
         let (texts, options) = (&self.kept.prepared_texts, self.state.parse);
         let of = match texts.get(text, &options) {
@@ -179,7 +179,7 @@ impl Session {
             None => {
                 let mut syntax = Reservation::new(Arc::clone(self.process.memory()));
                 let parsed = parse_charged(text, &options, &mut syntax)?;
-                // The binary protocol counts them in two bytes.
+                // The binary protocol transmits the count in two bytes.
                 if parsed.params > u32::from(u16::MAX) {
                     return Err(SqlError::too_many_parameters());
                 }
@@ -205,8 +205,8 @@ impl Session {
         }
     }
 
-    /// The columns of a SHOW; none where its execution will say what is wrong, as it does of what the account
-    /// may not know of. SHOW CREATE TABLE says that at once: error 1142.
+    /// Returns the columns of a SHOW. Returns none if the SHOW fails, as it does without privileges: its
+    /// execution reports the error. SHOW CREATE TABLE reports error 1142 immediately.
     fn describe_show(
         &mut self,
         statement: &Statement,
@@ -224,7 +224,7 @@ impl Session {
         Ok(listing.map_or_else(|_| Vec::new(), |listing| listing.meta()))
     }
 
-    /// A place among max_prepared_stmt_count; error 1461.
+    /// Counts a statement against max_prepared_stmt_count. Error 1461 if the limit is reached.
     fn count_prepared(&self) -> SqlResult<HeldGauge> {
         let db = &self.state.db;
         let limit = db.globals.uint(VarId::MaxPreparedStmtCount);
@@ -234,7 +234,7 @@ impl Session {
         Ok(db.status.hold(Counter::PreparedStmtCount))
     }
 
-    /// COM_STMT_EXECUTE.
+    /// Runs COM_STMT_EXECUTE.
     pub fn execute(&mut self, id: u32, params: &[Value], sink: &mut dyn ResultSink) {
         let Some(prepared) = self.prepared.by_id.get(&id) else {
             let text = format!("Unknown prepared statement handler ({id}) given to EXECUTE");
@@ -262,14 +262,15 @@ impl Session {
         self.end_process();
     }
 
-    /// The text of a statement that may be executed for many rows at once, and how.
+    /// Returns the text of a statement and its atomicity in bulk execution. Error 1295 if it does not support
+    /// it.
     pub(crate) fn bulk_of(&self, id: u32) -> SqlResult<(Arc<[u8]>, Bulk)> {
         let unknown = || SqlError::unknown_statement(&id.to_string(), "mysqld_stmt_bulk_execute");
         let prepared = self.prepared.by_id.get(&id).ok_or_else(unknown)?;
         Ok((prepared.of.text.clone(), Bulk::of(&prepared.of.parsed.statement)?))
     }
 
-    /// Runs a statement that [`Session::bulk_of`] has found.
+    /// Runs a statement that [`Session::bulk_of`] has accepted.
     pub(crate) fn run_prepared_by_id(
         &mut self,
         id: u32,
@@ -279,41 +280,41 @@ impl Session {
         self.run_prepared(&Handle::Id(id), params, false, sink)
     }
 
-    /// The same statement with DEFAULT for some parameters, under a number of its own.
+    /// Prepares a variant with DEFAULT in place of some parameters, under a separate number.
     pub(crate) fn prepare_variant(&mut self, id: u32, unfilled: &Unfilled) -> SqlResult<u32> {
         let variant = self.prepared.get(&Handle::Id(id)).variant(unfilled)?;
         Ok(self.prepared.add(variant))
     }
 
-    /// COM_STMT_FETCH begins: the process list shows it, and KILL QUERY ends it.
+    /// Starts COM_STMT_FETCH: the process list shows it, and KILL QUERY can end it.
     pub fn begin_fetch(&mut self, id: u32) {
         let text = self.prepared.by_id.get(&id).map(|prepared| prepared.of.text.clone());
         self.begin_process(Command::Fetch, text.as_deref().unwrap_or_default());
     }
 
-    /// It has ended, well or not.
+    /// Ends COM_STMT_FETCH, successful or not.
     pub fn end_fetch(&mut self) {
         self.look_at_clock();
         self.end_process();
     }
 
-    /// Error 1317 if what runs was killed.
+    /// Error 1317 if the running command was killed.
     pub fn check_interrupt(&self) -> SqlResult<()> {
         self.state.check_interrupt()
     }
 
-    /// COM_STMT_CLOSE.
+    /// Runs COM_STMT_CLOSE.
     pub fn close_statement(&mut self, id: u32) {
         self.log_inner("Close stmt", b"", (&[], &[]));
         self.forget_statement(id);
     }
 
-    /// The same for a statement that the client does not know.
+    /// Removes a statement without logging it.
     pub(crate) fn forget_statement(&mut self, id: u32) {
         self.prepared.remove(&Handle::Id(id));
     }
 
-    /// PREPARE name FROM ...
+    /// Runs PREPARE name FROM ...
     pub(crate) fn prepare_named(
         &mut self,
         name: &str,
@@ -334,7 +335,7 @@ impl Session {
         Ok(())
     }
 
-    /// EXECUTE name USING ...
+    /// Runs EXECUTE name USING ...
     pub(crate) fn execute_named(
         &mut self,
         name: &str,
@@ -359,7 +360,7 @@ impl Session {
         }
     }
 
-    /// The values of USING, and what has none.
+    /// Returns the values of USING, and the positions without a value.
     fn using(&mut self, using: &[ast::Using], job: &Job<'_>) -> SqlResult<(Vec<Value>, Option<Unfilled>)> {
         let mut params = Vec::with_capacity(using.len());
         for item in using {
@@ -375,7 +376,7 @@ impl Session {
         Ok(unfilled::split(params))
     }
 
-    /// Runs a statement that nobody has a name for.
+    /// Runs a statement under a temporary name.
     fn run_once(
         &mut self,
         prepared: Prepared,
@@ -383,7 +384,7 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        // A name that no identifier can be.
+        // No identifier can be equal to this name.
         let handle = Handle::Name("\0immediate".into());
         self.prepared.insert(handle.clone(), prepared);
         let outcome = self.run_prepared(&handle, params, more, sink);
@@ -391,7 +392,7 @@ impl Session {
         outcome
     }
 
-    /// EXECUTE IMMEDIATE.
+    /// Runs EXECUTE IMMEDIATE.
     pub(crate) fn execute_immediate(
         &mut self,
         source: &ast::Expr,
@@ -413,7 +414,7 @@ impl Session {
         outcome
     }
 
-    /// DEALLOCATE PREPARE.
+    /// Runs DEALLOCATE PREPARE.
     pub(crate) fn deallocate(&mut self, name: &str) -> SqlResult<()> {
         let removed = self.prepared.remove(&Handle::Name(name.to_lowercase()));
         removed.ok_or_else(|| unknown_handler(name, "DEALLOCATE PREPARE"))?;
@@ -433,7 +434,7 @@ impl Session {
         outcome
     }
 
-    /// In the database that was the current one when it was prepared.
+    /// Runs a statement in the database that was current when it was prepared.
     fn run_prepared_there(
         &mut self,
         handle: &Handle,
@@ -453,7 +454,8 @@ impl Session {
         outcome
     }
 
-    /// Makes a database the current one, without a word to the client; none if there is no such any more.
+    /// Changes the current database without notifying the client. If the database no longer exists, there is
+    /// none.
     fn enter(&mut self, schema: Option<Arc<str>>) {
         let db = &self.state.db;
         let is_there = |name: &Arc<str>| {
@@ -498,7 +500,7 @@ impl Session {
         }
         self.state.check_restraint(statement)?;
         let (version, session) = (self.state.db.catalog_version(), self.state.plan_key);
-        // Others know nothing of what is planned around this session's own tables, nor of its variants.
+        // Plans that depend on this session's temporary tables, and plans of variants, are not shared.
         let is_shared = self.state.temporary.is_empty() && variant.is_none();
         let own = kept.filter(|kept| kept.is_of(version, session, params));
         let is_own = own.is_some();
@@ -522,7 +524,7 @@ impl Session {
     }
 }
 
-/// The rows of a query may be kept for a cursor, if the client wants one; error 1323.
+/// Stores the rows of a query for a cursor, if the client requested one. Error 1323 if the query has INTO.
 fn keep_rows_of(statement: &Statement, sink: &mut dyn ResultSink) -> SqlResult<()> {
     let has_into = match statement {
         Statement::Query(query) => !query.into.is_empty(),
@@ -535,7 +537,7 @@ fn keep_rows_of(statement: &Statement, sink: &mut dyn ResultSink) -> SqlResult<(
     }
 }
 
-/// A parameter under EMPTY_STRING_IS_NULL.
+/// Converts a parameter under EMPTY_STRING_IS_NULL.
 fn null_for_empty(value: &Value) -> Value {
     match value {
         Value::Str(text) if text.bytes.is_empty() => Value::Null,
@@ -543,7 +545,7 @@ fn null_for_empty(value: &Value) -> Value {
     }
 }
 
-/// Whether MariaDB tells the columns of a SHOW when it is prepared.
+/// Returns true if MariaDB sends the columns of a SHOW when it is prepared.
 fn is_described(show: &ast::Show) -> bool {
     use ast::Show;
     matches!(
@@ -572,7 +574,7 @@ fn is_described(show: &ast::Show) -> bool {
     )
 }
 
-/// A prepared statement that runs prepared statements might run itself, and so on without end.
+/// Returns false for statements that run prepared statements, which could run themselves without end.
 fn may_be_prepared(statement: &Statement) -> bool {
     match statement {
         Statement::Prepare { .. }
@@ -586,7 +588,7 @@ fn may_be_prepared(statement: &Statement) -> bool {
     }
 }
 
-/// Which prepared statement.
+/// Identifier of a prepared statement.
 #[derive(Clone)]
 enum Handle {
     Id(u32),
@@ -594,7 +596,7 @@ enum Handle {
 }
 
 impl Prepared {
-    /// The statement with DEFAULT for some parameters; error 4032.
+    /// Returns the statement with DEFAULT in place of some parameters. Error 4032 if it does not allow that.
     fn variant(&self, unfilled: &Unfilled) -> SqlResult<Prepared> {
         Ok(Prepared {
             of: Arc::clone(&self.of),
@@ -617,7 +619,7 @@ impl PreparedStatements {
         self.bytes -= old.map_or(0, |old| old.of.bytes());
     }
 
-    /// None: there is no such statement.
+    /// Removes a statement. Returns `None` if there is no such statement.
     fn remove(&mut self, handle: &Handle) -> Option<()> {
         let old = match handle {
             Handle::Id(id) => self.by_id.remove(id),
@@ -627,7 +629,7 @@ impl PreparedStatements {
         Some(())
     }
 
-    /// Gives a statement a number.
+    /// Adds a statement and returns its number.
     fn add(&mut self, prepared: Prepared) -> u32 {
         let id = loop {
             self.last_id = self.last_id.wrapping_add(1);

@@ -1,17 +1,17 @@
-//! Texts that sessions have prepared, and their plans. Sessions that prepare the same text share both.
+//! Prepared texts and their plans. Sessions that prepare the same text share both.
 //!
 //! # Concepts
-//! - [`PreparedText`]: a text in its parsed form. The sessions that prepared it own it together.
-//! - [`KeptPlan`]: a plan of a text with what it was made under. A few of the newest stay with the text for
-//!   other sessions; a session that executes the statement keeps one for itself.
+//! - [`PreparedText`]: a text in its parsed form, owned jointly by the sessions that prepared it.
+//! - [`KeptPlan`]: a plan of a text with the conditions it was made for. The text keeps a few of the newest
+//!   plans for other sessions; a session that executes the statement keeps one for itself.
 //!
 //! # Invariants
-//! - What a text or a plan takes is charged to the memory of all sessions once, from its making until its
-//!   last owner lets it go.
-//! - A session's statements together take no more than `max_session_mem_used` (`prepared.rs`).
+//! - The bytes of a text or plan are charged to the memory budget of all sessions exactly once, from its
+//!   creation until its last owner drops it.
+//! - All statements of a session together take at most `max_session_mem_used` (`prepared.rs`).
 //!
 //! # Lock order
-//! A text's `plans`, then the table's `state`. No plan is dropped under `state`.
+//! A text's `plans`, then the table's `state`. No plan may be dropped while `state` is locked.
 
 use std::sync::{Arc, Weak};
 
@@ -24,12 +24,13 @@ use parking_lot::Mutex;
 
 use crate::cached_plan::CachedPlan;
 
-/// Plans that stay with a text: sessions may differ in settings and in the kinds of their values.
+/// Maximum number of plans that a text keeps: sessions may differ in settings and in the kinds of their
+/// values.
 const PLANS_OF_A_TEXT: usize = 4;
-/// What a text takes at least.
+/// Minimum bytes of a text.
 const TEXT_BYTES: usize = 1 << 10;
 
-/// All texts that are prepared.
+/// All prepared texts.
 pub(crate) struct PreparedTexts {
     hasher: ahash::RandomState,
     state: Mutex<State>,
@@ -40,7 +41,8 @@ struct State {
     memory: Reservation,
 }
 
-/// Compared without the text being owned: its last owner may be letting it go.
+/// A table entry. It has its own copy of text and options for comparisons, because the last owner of the
+/// [`PreparedText`] may be dropping it.
 struct Entry {
     hash: u64,
     text: Arc<[u8]>,
@@ -48,34 +50,34 @@ struct Entry {
     of: Weak<PreparedText>,
 }
 
-/// What the parser makes of a text.
+/// Result of parsing a text.
 pub(crate) struct Parsed {
     pub statement: Statement,
     pub params: u32,
-    /// Where the question marks stand in the text.
+    /// Positions of the question marks in the text.
     pub param_at: Box<[u32]>,
     /// LIMIT ROWS EXAMINED.
     pub rows_examined: Option<Expr>,
-    /// As [`cohort_sql::Parsed::memory_bytes`].
+    /// Defined by [`cohort_sql::Parsed::memory_bytes`].
     pub memory_bytes: usize,
 }
 
-/// A text in its parsed form.
+/// A prepared text.
 pub(crate) struct PreparedText {
     pub text: Arc<[u8]>,
     pub parsed: Parsed,
     plans: Mutex<Vec<KeptPlan>>,
-    /// Of the table.
+    /// Hash of text and options, the key in the table.
     hash: u64,
     bytes: u64,
     of: Arc<PreparedTexts>,
 }
 
-/// A plan with what it was made under.
+/// A plan with the conditions it was made for.
 #[derive(Clone)]
 pub(crate) struct KeptPlan {
     plan: Arc<ChargedPlan>,
-    /// Of the catalog.
+    /// Version of the catalog.
     version: u64,
     /// Hash of the session's settings.
     session: u64,
@@ -88,7 +90,7 @@ struct ChargedPlan {
 }
 
 impl PreparedTexts {
-    /// None yet. What they take is charged to `memory`.
+    /// Creates an empty table, which charges its texts and plans to `memory`.
     pub fn new(memory: Arc<Budget>) -> Arc<PreparedTexts> {
         let state = State { by_text: HashTable::new(), memory: Reservation::new(memory) };
         Arc::new(PreparedTexts { hasher: ahash::RandomState::new(), state: Mutex::new(state) })
@@ -98,12 +100,12 @@ impl PreparedTexts {
         self.hasher.hash_one((text, options))
     }
 
-    /// The text, if a session has prepared it.
+    /// Returns the text if a session has prepared it.
     pub fn get(&self, text: &[u8], options: &ParseOptions) -> Option<Arc<PreparedText>> {
         self.state.lock().get(self.hash(text, options), text, options)
     }
 
-    /// Takes a text in, or returns it as another session has taken it in meanwhile.
+    /// Adds a text, or returns the one that another session has added in the meantime.
     pub fn add(
         self: &Arc<Self>,
         text: &[u8],
@@ -128,7 +130,7 @@ impl PreparedTexts {
 impl State {
     fn get(&self, hash: u64, text: &[u8], options: &ParseOptions) -> Option<Arc<PreparedText>> {
         let mut found = None;
-        // One that is just going is passed over.
+        // An entry whose last owner is dropping it is skipped.
         self.by_text.find(hash, |entry| {
             if entry.hash == hash && *entry.text == *text && entry.options == *options {
                 found = entry.of.upgrade();
@@ -140,18 +142,18 @@ impl State {
 }
 
 impl PreparedText {
-    /// What it takes in memory.
+    /// Returns the bytes charged for the text.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// A plan that another session has made under the same conditions.
+    /// Returns a plan that another session has made under the same conditions.
     pub fn plan(&self, version: u64, session: u64, params: &[Value]) -> Option<KeptPlan> {
         let plans = self.plans.lock();
         plans.iter().find(|kept| kept.is_of(version, session, params)).cloned()
     }
 
-    /// Charges for a plan that is to be kept. None: there is no memory for it.
+    /// Charges the memory of a plan that is to be kept. Returns `None` if the budget is exhausted.
     pub fn charge(&self, plan: Arc<CachedPlan>, version: u64, session: u64) -> Option<KeptPlan> {
         let bytes = plan.memory_bytes(self.parsed.memory_bytes);
         self.of.state.lock().memory.grow(bytes).ok()?;
@@ -159,10 +161,10 @@ impl PreparedText {
         Some(KeptPlan { plan, version, session })
     }
 
-    /// Lets other sessions have a plan.
+    /// Makes a plan available to other sessions.
     pub fn share(&self, kept: &KeptPlan) {
         let mut plans = self.plans.lock();
-        // Plans of another catalog are of no use to anybody.
+        // Plans of another catalog version are useless.
         plans.retain(|old| old.version == kept.version);
         plans.truncate(PLANS_OF_A_TEXT - 1);
         plans.insert(0, kept.clone());
@@ -170,12 +172,12 @@ impl PreparedText {
 }
 
 impl KeptPlan {
-    /// Whether it can be used.
+    /// Returns true if the plan can be used under these conditions.
     pub fn is_of(&self, version: u64, session: u64, params: &[Value]) -> bool {
         self.version == version && self.session == session && self.plan().fits(params)
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Arc<CachedPlan> {
         &self.plan.plan
     }

@@ -1,4 +1,4 @@
-//! CHANGE MASTER, START, STOP and RESET SLAVE: what they ask of the replica side.
+//! CHANGE MASTER, START, STOP and RESET SLAVE: evaluates their options and calls the replica.
 
 use cohort_plan::not_supported;
 use cohort_session::{
@@ -17,7 +17,7 @@ fn no_replica() -> SqlError {
 }
 
 impl Session {
-    /// Runs a statement about replication; false if it is none.
+    /// Runs a replication statement. Returns false for other statements.
     pub(crate) fn run_replication(&mut self, statement: &Statement, job: &Job<'_>) -> SqlResult<bool> {
         let control = self.state.db.replica.read().clone();
         let control = || control.clone().ok_or_else(no_replica);
@@ -45,7 +45,7 @@ impl Session {
         Ok(true)
     }
 
-    /// The connection named, or `default_master_connection`.
+    /// Returns the named connection, or `default_master_connection`.
     fn source_name(&self, named: Option<&str>) -> String {
         let default = || self.state.vars.text(cohort_config::VarId::DefaultMasterConnection);
         named.map_or_else(|| default().as_deref().unwrap_or("").to_owned(), str::to_owned).to_lowercase()

@@ -1,6 +1,6 @@
-//! One connection's state. Commands run to completion on the calling thread, one after the other; replies go
-//! into a [`ResultSink`]; the reply of a commit must be held back until [`Session::hold_until`] is published
-//! (I4, I5).
+//! One connection's session. Commands run to completion on the calling thread, one after the other, and write
+//! their replies into a [`ResultSink`]. The reply of a commit must be held back until [`Session::hold_until`]
+//! is published (I4, I5).
 
 use std::sync::Arc;
 
@@ -23,33 +23,33 @@ use cohort_session::{
 use cohort_table::TemporaryTables;
 use cohort_trx::SessionTrx;
 
-/// A connection's session. Dropping it rolls back.
+/// A connection's session. Dropping it rolls back the open transaction.
 pub struct Session {
-    /// What statements keep for all sessions.
+    /// Statement caches shared by all sessions.
     pub(crate) kept: Arc<Kept>,
     pub(crate) state: SessionState,
     pub(crate) trx: SessionTrx,
     pub(crate) process: Arc<Process>,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prepared: PreparedStatements,
-    /// What HANDLER has opened, by its name in lower case.
+    /// Tables opened by HANDLER, by lower-case name.
     pub(crate) handlers: HashMap<String, OpenHandler>,
-    /// Literals of the running statement; kept for its memory.
+    /// Literals of the running statement; reused to save allocations.
     pub(crate) literals: Vec<Value>,
-    /// What the running statement has done so far, for the logs.
+    /// Results of the running statement so far, for the logs.
     pub(crate) work: Work,
-    /// The text that EXECUTE has run, in whose place the audit log tells it.
+    /// Text that EXECUTE has run; the audit log shows it instead of the EXECUTE statement.
     pub(crate) executed_text: Option<Arc<[u8]>>,
-    /// What it will have to say about its plan.
+    /// Plan information of the running statement, for the slow log.
     pub(crate) plan_notes: PlanNotes,
-    /// The wall clock at the last look: a statement looks when it begins and when it has ended, and all that
-    /// want to know its time share these looks.
+    /// Wall-clock time of the last reading. The clock is read at the start and at the end of each statement;
+    /// all code that needs these times shares the readings.
     pub(crate) clock_us: u64,
 }
 
 impl Session {
-    /// A session of an authenticated user, which the logs are told of. `process` is his entry in
-    /// `Database::processes`.
+    /// Creates the session of an authenticated user and logs the connection. `process` is the connection's
+    /// entry in `Database::processes`.
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
         let session = Session::of_nobody(db, info, process)?;
         session.state.audit_connection(ConnectionEvent::Connect, 0);
@@ -59,7 +59,7 @@ impl Session {
         Ok(session)
     }
 
-    /// The same for a thread of the server's own.
+    /// Creates a session for an internal server thread, without logging it.
     pub(crate) fn of_nobody(
         db: Arc<Database>,
         info: ConnectionInfo,
@@ -99,89 +99,90 @@ impl Session {
         Ok(session)
     }
 
-    /// Has `read_only` go by the account, and the role, that the session has now.
+    /// Applies `read_only` according to the privileges of the session's current account and role.
     pub(crate) fn bind_writer(&mut self) {
         self.trx.set_writer(self.state.writer());
     }
 
-    /// Whether the connection is to be closed: KILL was used on it.
+    /// Returns true if KILL was used on the connection, which must then be closed.
     pub fn is_killed(&self) -> bool {
         self.state.kill.killed() == Some(KillLevel::Connection)
     }
 
-    /// Replies produced so far may leave only when this position is published.
+    /// Replies produced so far may be sent only after this position is published.
     pub fn hold_until(&self) -> CommitSeq {
         self.trx.hold_until()
     }
 
-    /// Where whoever sends replies looks at that.
+    /// Returns the reply barrier, which code that sends replies must check.
     pub fn hold(&self) -> &Arc<Hold> {
         self.trx.hold()
     }
 
-    /// What all sessions share.
+    /// Returns the database that all sessions share.
     pub fn database(&self) -> &Arc<Database> {
         &self.state.db
     }
 
-    /// The connection in the process list.
+    /// Returns the connection's entry in the process list.
     pub fn process(&self) -> &Arc<Process> {
         &self.process
     }
 
-    /// The session's variables.
+    /// Returns the session's variables.
     pub fn vars(&self) -> &cohort_config::SessionVars {
         &self.state.vars
     }
 
-    /// The collation of character_set_results; `None` is NULL.
+    /// Returns the collation of character_set_results, `None` if it is NULL.
     pub fn results_collation(&self) -> Option<Collation> {
         self.state.results_collation()
     }
 
-    /// A variable that the server sets on the session's behalf.
+    /// Sets a variable on the session's behalf.
     pub fn put_variable(&mut self, id: cohort_config::VarId, value: &cohort_config::VarValue) {
         self.state.vars.put(id, value);
     }
 
-    /// User and host of the account that let the user in.
+    /// Returns user and host of the account used for authentication.
     pub fn account(&self) -> &(String, String) {
         &self.state.info.account
     }
 
-    /// `@name`; `None` if it was never set.
+    /// Returns `@name`, `None` if it was never set.
     pub fn user_variable(&self, name: &str) -> Option<Value> {
-        // It may hold what was read in rows that are not hardened (I5).
+        // The value may derive from rows that are not durable yet (I5).
         self.trx.reveal();
         self.state.user_variables.borrow().get(&name.to_lowercase()).cloned()
     }
 
-    /// Whether the account has a privilege everywhere; error 1227.
+    /// Checks that the account has a global privilege. Error 1227 if not.
     pub fn check_global_privilege(&self, privilege: Privilege) -> SqlResult<()> {
         cohort_session::access::check_global(&self.state, privilege)
     }
 
-    /// Whether a transaction is open.
+    /// Returns true if a transaction is open.
     pub fn is_in_transaction(&self) -> bool {
         self.trx.in_transaction()
     }
 
-    /// Whether the open transaction has changed something.
+    /// Returns true if the open transaction has changed data.
     pub fn has_written(&self) -> bool {
         self.trx.has_written()
     }
 
-    /// State of the session, for answers to commands that run no statement.
+    /// Returns the status flags for replies to commands that run no statement.
     pub fn status(&self) -> StatusFlags {
         status_of(&self.trx, &self.state)
     }
 
-    /// What decides how texts are decoded: the client's character set, and whether a backslash escapes.
+    /// Returns the settings that decoding depends on: the client's character set, and NO_BACKSLASH_ESCAPES.
     fn reading(&self) -> (Charset, bool) {
         (self.state.parse.client, self.state.parse.mode.no_backslash_escapes)
     }
 
-    /// COM_QUERY: one or more results. Each statement is read as those before it have set.
+    /// Runs COM_QUERY, with one or more results. Settings made by one statement apply to the parsing of the
+    /// next.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) {
         let (mut sent, mut reading) = (sql, self.reading());
         let mut decoded = match self.state.decoded(sent) {
@@ -189,11 +190,11 @@ impl Session {
             Err(error) => return self.fail(&error, sink),
         };
         let sql = &*decoded;
-        // What SHOW PROCESSLIST and others tell ends with the statement, not behind it.
+        // The process list shows the text without trailing semicolons and spaces.
         let is_behind = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
         let end = sql.iter().rposition(|byte| !is_behind(byte)).map_or(0, |last| last + 1);
         self.begin_process(Command::Query, &sql[..end]);
-        // A text of comments alone is answered with OK; played back binlogs send such.
+        // A text that consists of comments alone gets an OK; replayed binary logs contain such texts.
         let is_comment = sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';');
         let (mut at, mut any) = (0, false);
         loop {
@@ -216,7 +217,8 @@ impl Session {
             if !succeeded || !more {
                 break;
             }
-            // The next statement may run for long, or wait: what is ordered does not wait for it.
+            // The next statement may run or wait for a long time: transactions ordered so far are flushed
+            // before it.
             self.state.db.commit.lead();
             self.look_at_clock();
             at += next;
@@ -241,24 +243,24 @@ impl Session {
         self.end_process();
     }
 
-    /// A command begins.
+    /// Records the start of a command in the process list.
     pub(crate) fn begin_process(&mut self, command: Command, text: &[u8]) {
         self.look_at_clock();
         let query_id = self.state.db.processes.next_query_id();
         self.process.begin_statement(command, (text, self.state.parse.mode), self.clock_us, query_id);
     }
 
-    /// It has ended; the caller has looked at the clock since.
+    /// Records the end of a command. The caller has read the clock.
     pub(crate) fn end_process(&self) {
         self.process.end_statement(self.clock_us, self.trx.hold_until());
     }
 
-    /// Notes the time, for what begins or ends now.
+    /// Reads the wall clock into `clock_us`.
     pub(crate) fn look_at_clock(&mut self) {
         self.clock_us = self.state.db.clock.wall_us();
     }
 
-    /// COM_INIT_DB.
+    /// Runs COM_INIT_DB.
     pub fn init_db(&mut self, schema: &str, sink: &mut dyn ResultSink) {
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general("Init DB", schema.as_bytes());
@@ -272,7 +274,7 @@ impl Session {
         }
     }
 
-    /// USE.
+    /// Runs USE.
     pub(crate) fn use_schema(&mut self, schema: &str) -> SqlResult<()> {
         check_enterable(&self.state, schema)?;
         self.state.current_schema = Some(schema.into());
@@ -282,7 +284,7 @@ impl Session {
         Ok(())
     }
 
-    /// The current database was dropped.
+    /// Clears the current database after it was dropped.
     pub(crate) fn leave_schema(&mut self) {
         self.state.current_schema = None;
         self.state.note_change(Changed::SchemaDropped);
@@ -290,18 +292,19 @@ impl Session {
         self.state.refresh();
     }
 
-    /// COM_RESET_CONNECTION: everything but the user and the current database is as in a new session, so that
-    /// no setting is forgotten.
+    /// Runs COM_RESET_CONNECTION: re-creates the state of a new session except for user and current database,
+    /// so that no setting survives.
     pub fn reset(&mut self) {
         let schema = self.state.current_schema.take();
         self.begin_anew(schema);
     }
 
-    /// COM_CHANGE_USER, after the new user was let in: as a new session of his. An error ends the connection.
+    /// Runs COM_CHANGE_USER after the new user is authenticated, with the state of a new session. An error
+    /// closes the connection.
     pub fn change_user(&mut self, info: ConnectionInfo) -> SqlResult<()> {
         check_client_charset(info.collation)?;
         self.state.info = info;
-        // Nothing of the old account stays: neither what it held nor what bound it.
+        // Neither privileges nor resource limits of the old account may survive.
         (self.state.role, self.state.restraint) = (None, None);
         *self.state.access.borrow_mut() = None;
         let schema: Option<Arc<str>> = self.state.info.schema.as_deref().map(Arc::from);
@@ -319,14 +322,14 @@ impl Session {
         Ok(())
     }
 
-    /// Makes everything that belongs to the session anew. The transaction is rolled back.
+    /// Rolls back the transaction and re-creates all session state.
     fn begin_anew(&mut self, schema: Option<Arc<str>>) {
         self.trx.reset();
         let old = &self.state;
         let (db, info) = (Arc::clone(&old.db), old.info.clone());
         let (kill, pace, memory) =
             (old.kill.clone(), Arc::clone(&old.pace), Arc::clone(self.process.memory()));
-        // What binds the account goes on to bind it, and its role stays.
+        // The account's resource limits and role stay in force.
         let (restraint, role) = (self.state.restraint.take(), self.state.role.take());
         self.state = SessionState::new(db, info, kill, pace, memory, shared_by(&self.trx));
         (self.state.restraint, self.state.role) = (restraint, role);
@@ -340,22 +343,22 @@ impl Session {
         self.apply_settings();
     }
 
-    /// Error 1820 while the account's password has expired: for commands that run no statement.
+    /// Error 1820 if the account's password has expired: for commands that run no statement.
     pub fn check_password(&self) -> SqlResult<()> {
         self.state.restraint.as_ref().map_or(Ok(()), Restraint::check_password)
     }
 
-    /// COM_SET_OPTION.
+    /// Runs COM_SET_OPTION.
     pub fn set_multi_statements(&mut self, on: bool) {
         self.state.info.multi_statements = on;
     }
 
-    /// Notes an error and sends it.
+    /// Records an error and sends it.
     pub(crate) fn fail(&mut self, error: &SqlError, sink: &mut dyn ResultSink) {
         if error.code == ErrorCode::StatementTimeout {
             self.state.db.status.count(Counter::MaxStatementTimeExceeded);
         }
-        // The text of an error may tell what was read in rows that are not hardened (I5).
+        // The error message may reveal values of rows that are not durable yet (I5).
         self.trx.reveal();
         self.diagnostics.set_error(error);
         self.work.error = error.code as u16;
@@ -364,7 +367,7 @@ impl Session {
     }
 }
 
-/// State of a session, for clients.
+/// Returns the status flags of a session.
 pub(crate) fn status_of(trx: &SessionTrx, session: &SessionState) -> StatusFlags {
     let mode = &session.parse.mode;
     [
@@ -378,7 +381,7 @@ pub(crate) fn status_of(trx: &SessionTrx, session: &SessionState) -> StatusFlags
     .fold(StatusFlags::default(), |flags, (is_set, flag)| if is_set { flags.with(flag) } else { flags })
 }
 
-/// Errors 1044 when the account may not know of a schema, and else 1049 when it is not there.
+/// Error 1044 if the account must not know of the schema, otherwise 1049 if it does not exist.
 fn check_enterable(session: &SessionState, schema: &str) -> SqlResult<()> {
     cohort_session::access::may_enter(session, schema)?;
     let db = &session.db;
@@ -387,14 +390,14 @@ fn check_enterable(session: &SessionState, schema: &str) -> SqlResult<()> {
     if known { Ok(()) } else { Err(error()) }
 }
 
-/// What stands behind so many semicolons, which are the same byte in every character set of clients.
+/// Returns the text after `count` semicolons, which are the same byte in every client character set.
 fn behind_semicolons(sent: &[u8], count: usize) -> &[u8] {
     let mut places = sent.iter().enumerate().filter(|(_, byte)| **byte == b';').map(|(place, _)| place + 1);
     let from = count.checked_sub(1).map_or(Some(0), |last| places.nth(last));
     &sent[from.unwrap_or(sent.len())..]
 }
 
-/// State that a session and its transactions share.
+/// Returns the state that a session shares with its transactions.
 fn shared_by(trx: &SessionTrx) -> (Arc<TemporaryTables>, Arc<Party>) {
     (Arc::clone(trx.temporary()), Arc::clone(trx.party()))
 }

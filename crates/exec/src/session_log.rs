@@ -1,5 +1,4 @@
-//! What a session tells the statement logs ([`StatementLog`]), the audit log and SHOW PROFILES of its
-//! statements.
+//! Statement logging of a session: general log and slow log ([`StatementLog`]), audit log, SHOW PROFILES.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -18,38 +17,38 @@ use crate::cached_plan::Planned;
 use crate::session::Session;
 use crate::slow_plan::{Verbosity, plan_lines};
 
-/// A statement under way, as the slow log will judge it.
+/// Measurements of a running statement, for the slow log.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch {
     began_us: u64,
     rows_read: u64,
-    /// SHOW PROFILES will tell of it.
+    /// True if SHOW PROFILES will list the statement.
     profiled: bool,
-    /// So will the audit log.
+    /// True if the audit log will contain the statement.
     audited: bool,
 }
 
-/// What a statement under way will have to say about its plan.
+/// Plan information of a running statement, for the slow log.
 #[derive(Default)]
 pub(crate) struct PlanNotes {
     began_us: u64,
-    /// Lines of its entry, once the plan has run and was slow.
+    /// Lines of its slow-log entry, set once the plan has run and was slow.
     lines: String,
 }
 
-/// What logs, and the statement behind it, are told of a statement besides its text.
+/// Results of a statement, for the logs and for the next statement.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Work {
     pub(crate) rows_sent: u64,
     pub(crate) rows_affected: u64,
-    /// The first number that it generated.
+    /// First AUTO_INCREMENT value generated.
     pub(crate) generated_id: Option<u64>,
-    /// The error that it ended with; 0: none.
+    /// Error code of the statement, 0 for success.
     pub(crate) error: u16,
 }
 
 impl Session {
-    /// A statement begins, as the clock was looked at: tells the general log.
+    /// Begins the measurements of a statement at the last clock reading, and writes it to the general log.
     pub(crate) fn watch(&mut self, command: &str, text: &[u8]) -> Watch {
         self.work = Work::default();
         if self.state.db.globals.flag(VarId::GeneralLog) {
@@ -72,14 +71,14 @@ impl Session {
         self.state.db.globals.flag(VarId::SlowQueryLog) && self.state.vars.flag(VarId::SlowQueryLog)
     }
 
-    /// Whether a statement is told of in the slow log that took so long.
+    /// Returns true if a statement with this duration belongs in the slow log.
     fn is_slow(&self, took_us: u64) -> bool {
         let vars = &self.state.vars;
         took_us as f64 > vars.double(VarId::LongQueryTime) * 1e6
             || self.state.reads_whole_table.get() && vars.flag(VarId::LogQueriesNotUsingIndexes)
     }
 
-    /// A plan has run within the statement: notes what the slow log will tell of it.
+    /// Formats the slow-log lines about a plan that has run within the statement, if it was slow.
     pub(crate) fn note_plan(&mut self, plan: &Planned, measures: &Measures) {
         let took_us = self.state.db.clock.wall_us().saturating_sub(self.plan_notes.began_us);
         if self.is_slow(took_us) {
@@ -87,10 +86,10 @@ impl Session {
         }
     }
 
-    /// The statement has ended: looks at the clock. `params` are those of a prepared statement, and where
-    /// they stand in its text.
+    /// Ends the measurements of a statement, reads the clock and writes the slow log and the audit log.
+    /// `params` are the values of a prepared statement and their positions in its text.
     pub(crate) fn watched(&mut self, watch: Watch, text: &[u8], params: (&[u32], &[Value])) {
-        // Statements that switch the log on are in it, too.
+        // A statement that enables the audit log is logged, too.
         if watch.audited || self.state.audit_begins() {
             self.audit_statement(text, params);
         }
@@ -113,8 +112,8 @@ impl Session {
         self.log_slow(&Slow { watch, took_us, rows_read, text: &text, notes: &notes });
     }
 
-    /// Tells the audit log of the statement. The values of a prepared one are in its text where they are in
-    /// MariaDB's: when another log has them, too.
+    /// Writes the statement to the audit log. As in MariaDB, values of a prepared statement are in its text
+    /// only if another log contains them, too.
     fn audit_statement(&mut self, text: &[u8], params: (&[u32], &[Value])) {
         let executed = self.executed_text.take();
         let text = executed.as_deref().unwrap_or(text);
@@ -124,7 +123,8 @@ impl Session {
         self.state.audit_ended(&text, self.work.error);
     }
 
-    /// Keeps the statement for SHOW PROFILES: its text, and what was sent with it.
+    /// Stores the statement for SHOW PROFILES, with `text` as the client sent it, including statements that
+    /// follow.
     pub(crate) fn profiled(&self, watch: Watch, text: &[u8]) {
         if watch.profiled && self.state.vars.flag(VarId::Profiling) && !is_about_profiles(text) {
             let took_us = self.state.db.clock.wall_us().saturating_sub(watch.began_us);
@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    /// Tells the general log of a command, unless the session is left out of it.
+    /// Writes a command to the general log, unless `sql_log_off` is set.
     pub(crate) fn log_general(&self, command: &str, text: &[u8]) {
         if !self.state.vars.flag(VarId::SqlLogOff) {
             self.state.db.log_general(
@@ -144,7 +144,7 @@ impl Session {
         }
     }
 
-    /// A connection begins, or becomes another user's.
+    /// Logs a new connection, or a change of its user.
     pub(crate) fn log_connect(&self, command: &str) {
         let info = &self.state.info;
         let schema = info.schema.as_deref().unwrap_or("");
@@ -228,7 +228,7 @@ impl Session {
         }
     }
 
-    /// `user[account] @ host []`
+    /// Returns `user[account] @ host []`.
     fn user_host(&self) -> String {
         let info = &self.state.info;
         format!("{}[{}] @ {} []", info.user, info.account.0, info.host)
@@ -247,14 +247,14 @@ impl Session {
         Cow::Owned(out)
     }
 
-    /// Tells the general log of a statement that another one runs.
+    /// Writes a statement that another statement runs to the general log.
     pub(crate) fn log_inner(&self, command: &str, text: &[u8], params: (&[u32], &[Value])) {
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general(command, &self.expanded(text, params));
         }
     }
 
-    /// Tells the general log of a prepared statement with its values.
+    /// Begins the measurements of a prepared statement and writes it with its values to the general log.
     pub(crate) fn watch_execute(&mut self, text: &[u8], params: (&[u32], &[Value])) -> Watch {
         match self.state.db.globals.flag(VarId::GeneralLog) {
             true => {
@@ -266,7 +266,7 @@ impl Session {
     }
 }
 
-/// SHOW PROFILES and SHOW PROFILE do not tell of themselves.
+/// Returns true for SHOW PROFILES and SHOW PROFILE, which do not list themselves.
 fn is_about_profiles(text: &[u8]) -> bool {
     let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let mut next = || words.next().unwrap_or_default().trim_ascii_end();
@@ -285,7 +285,7 @@ impl Drop for Session {
     }
 }
 
-/// A statement on its way into the slow log.
+/// Contents of a slow-log entry.
 struct Slow<'t> {
     watch: Watch,
     took_us: u64,

@@ -1,4 +1,4 @@
-//! What the slow log tells of a statement's plan (`log_slow_verbosity`).
+//! Plan information in the slow log (`log_slow_verbosity`).
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Verbosity {
         self.0 & (part | Verbosity::FULL) != 0
     }
 
-    /// Whether statements have to be measured.
+    /// Returns true if operator statistics are needed.
     pub(crate) fn is_about_plans(&self) -> bool {
         self.has(Verbosity::QUERY_PLAN | Verbosity::EXPLAIN)
     }
@@ -36,7 +36,7 @@ impl Verbosity {
     }
 }
 
-/// What stands out in a plan.
+/// Properties of a plan that the slow log shows.
 #[derive(Default)]
 struct Traits {
     full_scan: bool,
@@ -48,7 +48,7 @@ struct Traits {
     keeps_the_first: bool,
 }
 
-/// The lines of an entry about the plan of a statement that was run with measures.
+/// Returns the slow-log lines about a plan that ran with operator statistics.
 pub(crate) fn plan_lines(plan: &Planned, measures: &Measures, verbosity: &Verbosity) -> String {
     let mut lines = String::new();
     if verbosity.has(Verbosity::QUERY_PLAN) {
@@ -75,7 +75,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// The statement has run: there is nothing to find out.
+/// Skips the facts that EXPLAIN looks up: the statement has already run.
 struct NothingKnown;
 
 impl Known for NothingKnown {
@@ -158,7 +158,7 @@ impl Traits {
         });
     }
 
-    /// Nothing where nothing stands out.
+    /// Returns an empty text if no property is set.
     fn lines(&self) -> String {
         if !(self.full_scan || self.full_join || self.temporary || self.sorts) {
             return String::new();

@@ -1,19 +1,19 @@
-//! What a statement's text says that it changes, for the replica's filters.
+//! Finds the objects that a statement changes from its text, for the replica's filters.
 
 use cohort_sql::ParseOptions;
 use cohort_sql::ast::{Assignment, Delete, ObjectName, Statement, TableFactor, TableRef, Update};
 use cohort_types::SqlMode;
 
-/// What a statement's text names.
+/// Objects named in a statement's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatementNames {
-    /// The schema that it makes, changes or drops.
+    /// Schema that the statement creates, changes or drops.
     pub schema: Option<String>,
-    /// The tables that it changes, with their schemas where they are written.
+    /// Tables that the statement changes, with their schemas if the text names them.
     pub tables: Vec<(Option<String>, String)>,
 }
 
-/// What a statement changes, by its text alone; nothing if it cannot be read.
+/// Returns the objects that a statement changes according to its text, or none if the text cannot be parsed.
 pub fn names_in(sql: &[u8], mode: SqlMode) -> StatementNames {
     let mut names = StatementNames::default();
     let options = ParseOptions { mode: mode.into(), ..ParseOptions::default() };
@@ -59,7 +59,7 @@ fn is_called(table: &TableFactor, name: &str) -> bool {
     table.alias.as_deref().unwrap_or(&table.name.name) == name
 }
 
-/// Of a join the tables whose columns are set; a column without its table's name may be any table's.
+/// Returns the tables of a join whose columns are assigned. An unqualified column counts for every table.
 fn updated(update: &Update) -> Vec<&ObjectName> {
     let mut all = Vec::new();
     tables_of(&update.tables, &mut all);

@@ -1,14 +1,18 @@
-//! Changes that are logged as their text: `binlog_format=STATEMENT`.
+//! Statement-based logging: `binlog_format=STATEMENT`.
 //!
-//! INSERT, REPLACE, UPDATE and DELETE are logged as text if the text says all: a replica that has the same
-//! rows then makes the same changes, and one that has not shows it, which is what tools that compare replicas
-//! rely on. So a change that finds no row is logged, too. Everything else is logged as rows, also under
-//! STATEMENT, where MariaDB logs text and warns: what uses variables, views, a function that is not known to
-//! be repeatable, temporary tables, defaults that are computed or generated numbers, what IGNORE passes over
-//! and what LIMIT chose, and all changes of a session whose settings say what the event cannot.
+//! INSERT, REPLACE, UPDATE and DELETE are logged as text if the text alone determines the change. A replica
+//! with equal rows then makes the same changes, and a replica with different rows reveals the difference,
+//! which tools that compare replicas rely on. A change that finds no row is therefore logged, too.
 //!
-//! What such a statement reads is locked, so that the binary log has it behind all that it has seen. Under
-//! READ COMMITTED nothing locks it, and rows are logged.
+//! All other changes are logged as row events even under STATEMENT, where MariaDB logs text and warns. They
+//! are changes that
+//! - use variables, views, temporary tables, or functions not known to be repeatable,
+//! - store computed defaults or generated numbers,
+//! - depend on rows that IGNORE skips or that LIMIT selects,
+//! - run in a session with settings that the event does not transmit.
+//!
+//! Rows that a statement logged as text reads are locked, so that the binary log contains it after all
+//! transactions whose changes it has read. READ COMMITTED takes no such locks, so changes are logged as rows.
 
 use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_config::VarId;
@@ -17,7 +21,7 @@ use cohort_dml::DmlOutcome;
 use cohort_session::StatementContext;
 use cohort_types::{SqlMode, SqlResult};
 
-/// Functions whose value follows from their arguments and the statement's time.
+/// Functions whose value depends only on their arguments and the statement's time.
 const REPEATABLE: [&str; 66] = [
     "ABS",
     "ADDDATE",
@@ -87,13 +91,13 @@ const REPEATABLE: [&str; 66] = [
     "YEAR",
 ];
 
-/// Words that may stand before a parenthesis without being functions.
+/// Words that may precede a parenthesis without being functions.
 const NO_FUNCTIONS: [&str; 25] = [
     "AND", "AS", "BETWEEN", "BY", "DECIMAL", "DISTINCT", "ELSE", "EXISTS", "FROM", "IN", "INDEX", "INTERVAL",
     "JOIN", "KEY", "LIKE", "NOT", "ON", "OR", "SELECT", "SET", "THEN", "USING", "VALUES", "WHEN", "WHERE",
 ];
 
-/// Words that tell of more than the text.
+/// Words that make a statement depend on more than its text.
 const TELLING: [&str; 13] = [
     "CURRENT_ROLE",
     "CURRENT_USER",
@@ -110,16 +114,16 @@ const TELLING: [&str; 13] = [
     "SYSDATE",
 ];
 
-/// What a text says of a change.
+/// How far a text determines its change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
     All,
-    /// With LIMIT: which rows it means only if there are none.
+    /// With LIMIT: the text determines the change only if there are no rows.
     Which,
     TooLittle,
 }
 
-/// Runs a change, and logs it as text where that is asked for and says all.
+/// Runs a change. Logs it as text if the session requests that and the text determines the change.
 pub(crate) fn run_logged(
     ctx: &mut StatementContext<'_>,
     table: &Table,
@@ -152,7 +156,7 @@ fn what_is_said(ctx: &StatementContext<'_>, table: &Table) -> Says {
     let mode = ctx.session.env.sql_mode;
     let is_plain = !mode.has(SqlMode::NO_BACKSLASH_ESCAPES) || !ctx.text.contains(&b'\\');
     let vars = &ctx.session.vars;
-    // What the event does not tell is as everywhere.
+    // Settings that the event does not transmit must have their default values.
     let is_usual = vars.uint(VarId::DivPrecisionIncrement) == 4
         && [VarId::DefaultWeekFormat, VarId::LcTimeNames].iter().all(|id| vars.uint(*id) == 0)
         && vars.flag(VarId::CheckConstraintChecks);
@@ -171,8 +175,8 @@ fn what_is_said(ctx: &StatementContext<'_>, table: &Table) -> Says {
     if is_sure { said_by(ctx.text, &is_view) } else { Says::TooLittle }
 }
 
-/// Whether a text uses nothing but what is known to be the same everywhere. It is looked at word by word:
-/// what it is not sure of it refuses.
+/// Checks that a text uses nothing that may differ between servers. The check looks at single words and
+/// refuses a text in case of doubt.
 fn said_by(text: &[u8], is_view: &dyn Fn(&str) -> bool) -> Says {
     let mut rest = text;
     let mut says = if text.is_empty() { Says::TooLittle } else { Says::All };
@@ -180,7 +184,7 @@ fn said_by(text: &[u8], is_view: &dyn Fn(&str) -> bool) -> Says {
         let after = match first {
             b'\'' => behind_quoted(behind, first),
             b'"' | b'`' => behind_quoted(behind, first).filter(|after| {
-                // A name, in some mode.
+                // A quoted text may be a name, depending on the SQL mode.
                 let name = &behind[..behind.len() - after.len() - 1];
                 let name = String::from_utf8_lossy(name).to_ascii_uppercase();
                 !TELLING.contains(&name.as_str()) && !is_view(&name)
@@ -217,7 +221,7 @@ fn is_allowed(word: &[u8], after: &[u8], is_view: &dyn Fn(&str) -> bool) -> bool
     !calls || REPEATABLE.contains(&word.as_str()) || NO_FUNCTIONS.contains(&word.as_str())
 }
 
-/// Behind the end of what began with this quote.
+/// Returns the text after the closing quote.
 fn behind_quoted(text: &[u8], quote: u8) -> Option<&[u8]> {
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
@@ -230,7 +234,7 @@ fn behind_quoted(text: &[u8], quote: u8) -> Option<&[u8]> {
     None
 }
 
-/// Behind a comment, unless it may be a part of the statement.
+/// Returns the text after a comment, `None` if the comment may be executable.
 fn behind_comment(text: &[u8]) -> Option<&[u8]> {
     if text.starts_with(b"!") || text.starts_with(b"M!") {
         return None;

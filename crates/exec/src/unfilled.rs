@@ -1,13 +1,14 @@
 //! Parameters without a value: DEFAULT and IGNORE in place of a `?`.
 //!
-//! Such an execution runs another statement: the one with DEFAULT written there, or, where an UPDATE ignores
-//! a column, the column itself. A `?` may stand for them only where it is all that is assigned.
+//! An execution with such parameters runs a variant of the statement: DEFAULT replaces the `?`, or, if an
+//! UPDATE ignores a column, the column itself does. A `?` may have no value only where it is the whole
+//! assigned expression.
 
 use cohort_protocol::Parameter;
 use cohort_sql::ast::{Assignment, Expr, InsertSource, Statement};
 use cohort_types::{SqlError, SqlResult, Value};
 
-/// What stands for each `?` instead of a value.
+/// The substitutes for values: one entry per `?`, `None` for a `?` that has a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unfilled(Vec<Option<Gap>>);
 
@@ -17,7 +18,7 @@ enum Gap {
     Ignore,
 }
 
-/// The values, and what has none; the value of such is NULL.
+/// Splits parameters into values and substitutes. A parameter without a value becomes NULL.
 pub(crate) fn split(params: Vec<Parameter>) -> (Vec<Value>, Option<Unfilled>) {
     let gap = |param: &Parameter| match param {
         Parameter::Value(_) => None,
@@ -34,7 +35,8 @@ pub(crate) fn split(params: Vec<Parameter>) -> (Vec<Value>, Option<Unfilled>) {
 }
 
 impl Unfilled {
-    /// The statement that such an execution runs; error 4032 where a `?` is more than what is assigned.
+    /// Returns the variant of the statement. Error 4032 if a `?` without a value is only part of an
+    /// expression.
     pub(crate) fn fill(&self, statement: &Statement) -> SqlResult<Statement> {
         let mut statement = statement.clone();
         let mut left = self.0.iter().flatten().count();

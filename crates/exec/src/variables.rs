@@ -1,4 +1,4 @@
-//! SET: system variables, user variables, names, transaction characteristics.
+//! SET: system variables, user variables, SET NAMES, transaction characteristics.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn from_value(value: &Value) -> VarValue {
     }
 }
 
-/// Settings that SET STATEMENT leaves alone.
+/// Variables that SET STATEMENT refuses.
 const NOT_FOR_A_STATEMENT: [&str; 13] = [
     "autocommit",
     "character_set_client",
@@ -48,7 +48,7 @@ const NOT_FOR_A_STATEMENT: [&str; 13] = [
     "wait_timeout",
 ];
 
-/// Values that SET STATEMENT restores: the variables, and what setting one of them has also changed.
+/// Values that SET STATEMENT restores: the variables, and other state that setting them has changed.
 struct BeforeStatement {
     vars: SessionVars,
     clock_override: Option<i64>,
@@ -59,7 +59,7 @@ struct BeforeStatement {
     next_access_mode: Option<cohort_trx::AccessMode>,
 }
 
-/// One item of SET, computed and found good.
+/// One item of SET, evaluated and checked.
 enum Step<'i> {
     UserVariable {
         name: &'i str,
@@ -68,22 +68,22 @@ enum Step<'i> {
     Variable {
         scope: Scope,
         name: &'i str,
-        /// None for DEFAULT.
+        /// `None` for DEFAULT.
         value: Option<VarValue>,
     },
-    /// `@@tx_isolation`, `@@tx_read_only` without a scope: of the next transaction alone.
+    /// `@@tx_isolation`, `@@tx_read_only` without a scope: apply to the next transaction only.
     NextTransaction {
         id: VarId,
         name: &'i str,
-        /// None for DEFAULT.
+        /// `None` for DEFAULT.
         value: Option<VarValue>,
     },
-    /// Nothing to compute.
+    /// An item without a value to evaluate.
     Other(&'i SetItem),
 }
 
 impl Session {
-    /// SET, item by item; when one fails none of the session's variables keeps a new value.
+    /// Runs SET item by item. If an item fails, all variables of the session keep their old values.
     pub(crate) fn set_items(&mut self, items: &[SetItem], job: &Job<'_>) -> SqlResult<()> {
         let steps: Vec<Step<'_>> =
             items.iter().map(|item| self.check_item(item, job)).collect::<SqlResult<_>>()?;
@@ -98,7 +98,7 @@ impl Session {
         outcome
     }
 
-    /// SET STATEMENT var = value FOR statement: error 1971.
+    /// Runs SET STATEMENT var = value FOR statement. Error 1971 for a variable that it does not support.
     pub(crate) fn set_statement(
         &mut self,
         items: &[SetItem],
@@ -122,13 +122,13 @@ impl Session {
         };
         let ids: Vec<VarId> = items.iter().filter_map(id).collect();
         self.set_items(items, job)?;
-        // The statement has begun already.
+        // The statement's time was already set.
         self.state.env.now_micros = self.state.clock_override.unwrap_or(self.clock_us as i64);
         sink.results(self.state.results_collation());
         self.run_with_settings(&before, &ids, statement, job, sink)
     }
 
-    /// WAIT n, NOWAIT: the statement with these timeouts of its own.
+    /// Runs a statement with the lock timeouts of its WAIT n or NOWAIT clause.
     pub(crate) fn with_lock_wait(
         &mut self,
         seconds: u64,
@@ -145,8 +145,8 @@ impl Session {
         self.run_with_settings(&before, &ids, statement, job, sink)
     }
 
-    /// Runs a statement with the variables as they are; afterwards these are as they were before, and so is
-    /// what they have set. Others that the statement sets keep their values.
+    /// Runs a statement with the current variables, then restores variables `ids` and the state that they
+    /// have changed. Other variables that the statement sets keep their values.
     fn run_with_settings(
         &mut self,
         before: &BeforeStatement,
@@ -178,7 +178,7 @@ impl Session {
         }
     }
 
-    /// Takes back what a variable has set at once.
+    /// Restores state that setting the variable has changed directly.
     fn take_back(&mut self, id: VarId, before: &BeforeStatement) {
         let settings = &mut self.trx.settings;
         match id {
@@ -206,8 +206,7 @@ impl Session {
         self.state.transactions.set(wanted);
     }
 
-    /// Computes the value of an item and finds out whether it can be set: nothing is set before all items of
-    /// the statement are known to be good.
+    /// Evaluates and checks an item. No item is set before all items of the statement are checked.
     fn check_item<'i>(&mut self, item: &'i SetItem, job: &Job<'_>) -> SqlResult<Step<'i>> {
         match item {
             SetItem::UserVariable { name, value } => {
@@ -275,7 +274,7 @@ impl Session {
         match scope {
             Scope::Session => check_settable_now(id, self.trx.in_transaction())?,
             Scope::Global => {
-                // It restarts the binary log.
+                // It resets the binary log.
                 if id == VarId::GtidBinlogState && *value == SetValue::Default {
                     return Err(SqlError::no_default_of_variable(name));
                 }
@@ -307,7 +306,7 @@ impl Session {
         }
         self.state.vars.check(name, scope, value.as_ref()).map_err(set_error)?;
         if id == VarId::EventScheduler {
-            // As in a MariaDB server that was started so.
+            // MariaDB returns this error if it was started with a disabled event scheduler.
             let text = "The MariaDB server is running with the --event-scheduler=DISABLED or \
                 --skip-grant-tables option so it cannot execute this statement";
             return Err(SqlError::new(ErrorCode::OptionPreventsStatement, text));
@@ -325,7 +324,7 @@ impl Session {
         Ok(Step::Variable { scope, name, value })
     }
 
-    /// Property of the next transaction alone, by the name of a variable.
+    /// Sets a property of the next transaction only, by the name of a variable.
     fn set_next(&mut self, id: VarId, name: &str, value: Option<VarValue>) -> SqlResult<()> {
         let mut with_it = self.state.vars.clone();
         match value {
@@ -342,8 +341,8 @@ impl Session {
         Ok(())
     }
 
-    /// What moves or ends the audit log is told there before it has its effect; what chooses its users is
-    /// told whoever they are.
+    /// Writes a SET that redirects or ends the audit log to that log before it takes effect. A SET of the
+    /// audited users is logged for every user.
     fn tell_audit_before(&self, name: &str, job: &Job<'_>) {
         const ENDS: [&str; 3] =
             ["server_audit_logging", "server_audit_file_path", "server_audit_output_type"];
@@ -358,9 +357,9 @@ impl Session {
         self.state.audit_always.set(is_one_of(&USERS));
     }
 
-    /// SET of `read_only` waits for the commits that are on their way, as FLUSH TABLES WITH READ LOCK does,
-    /// and keeps the others waiting until the value is there: none comes after the reply that was not to
-    /// come.
+    /// Sets a variable. A SET of `read_only` waits for commits in progress, like FLUSH TABLES WITH READ LOCK,
+    /// and blocks other commits until the value is set: no commit may follow the reply that `read_only`
+    /// should have prevented.
     fn set_variable(&mut self, scope: Scope, name: &str, value: Option<VarValue>) -> SqlResult<()> {
         let id = cohort_config::settable(name, scope).map_err(set_error)?;
         if id != VarId::ReadOnly {
@@ -393,7 +392,7 @@ impl Session {
         self.variable_changed(id, scope, Some(&value))
     }
 
-    /// The variable that a SET of this name changes, if the account may: error 1227.
+    /// Returns the variable that a SET of this name changes. Error 1227 if the account may not set it.
     fn settable(&self, name: &str, scope: Scope) -> SqlResult<VarId> {
         let id = cohort_config::settable(name, scope).map_err(set_error)?;
         let admins = id.setting().admins(scope);
@@ -403,7 +402,7 @@ impl Session {
         Ok(id)
     }
 
-    /// A value that changes nothing is taken, as MariaDB takes it, but not in silence.
+    /// Adds a note if the value has no effect: like MariaDB, the server accepts it.
     fn note_missing_effect(&mut self, id: VarId, name: &str, scope: Scope) {
         let setting = id.setting();
         let Some(why) = setting.missing_effect() else { return };
@@ -415,7 +414,7 @@ impl Session {
         self.diagnostics.push(Warning { level: Level::Note, error });
     }
 
-    /// What follows at once from a changed variable; the rest is done by `apply_settings`.
+    /// Applies the immediate effects of a changed variable. `apply_settings` does the rest.
     fn variable_changed(&mut self, id: VarId, scope: Scope, value: Option<&VarValue>) -> SqlResult<()> {
         if scope == Scope::Global {
             let facts = self.state.db.facts.read().clone();
@@ -426,7 +425,7 @@ impl Session {
         }
         self.state.note_change(Changed::Variable(id));
         match id {
-            // SET SESSION is about the next transaction, too.
+            // SET SESSION applies to the next transaction, too.
             VarId::TransactionIsolation | VarId::TxIsolation => self.trx.settings.next_isolation = None,
             VarId::TransactionReadOnly | VarId::TxReadOnly => self.trx.settings.next_access_mode = None,
             VarId::Autocommit => self.trx.set_autocommit(self.state.vars.flag(VarId::Autocommit))?,
@@ -452,7 +451,7 @@ impl Session {
         Ok(())
     }
 
-    /// `gtid_strict_mode`: a number that does not grow is refused when it is set.
+    /// Refuses a sequence number that does not increase, under `gtid_strict_mode`.
     fn check_gtid(&self, seq_no: u64) -> SqlResult<()> {
         if seq_no == 0 || !self.state.vars.globals().flag(VarId::GtidStrictMode) {
             return Ok(());
@@ -473,7 +472,7 @@ impl Session {
         }
         self.state.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
         self.state.client_collation = collation;
-        // In MariaDB's order.
+        // Session trackers report them in MariaDB's order.
         use VarId::*;
         for id in [CharacterSetConnection, CharacterSetClient, CharacterSetResults, CollationConnection] {
             self.state.note_change(Changed::Variable(id));
@@ -516,7 +515,7 @@ impl Session {
         Ok(())
     }
 
-    /// Hands the variables that the transaction obeys to it.
+    /// Copies the variables that affect transactions to the transaction's settings.
     pub(crate) fn apply_settings(&mut self) {
         let vars = &self.state.vars;
         let settings = &mut self.trx.settings;
@@ -531,7 +530,7 @@ impl Session {
         settings.auto_increment_offset = vars.uint(VarId::AutoIncrementOffset);
         let binlog = &mut settings.binlog;
         binlog.on = vars.globals().flag(VarId::LogBin) && vars.flag(VarId::SqlLogBin);
-        // MIXED is 0.
+        // STATEMENT is 1, MIXED is 0.
         binlog.as_text = vars.uint(VarId::BinlogFormat) == 1;
         binlog.annotate = vars.flag(VarId::BinlogAnnotateRowEvents);
         binlog.row_image = match vars.uint(VarId::BinlogRowImage) {
@@ -551,16 +550,16 @@ impl Session {
         binlog.domain = DomainId(vars.uint(VarId::GtidDomainId) as u32);
         binlog.server = ServerId(vars.uint(VarId::ServerId) as u32);
         self.state.binlog.borrow_mut().clone_from(binlog);
-        // A session starts with the global value; only a switch ends a transaction.
+        // A session starts with the global value; only a change ends a transaction.
         let autocommit = vars.flag(VarId::Autocommit);
         if autocommit != self.trx.autocommit() && !self.trx.in_transaction() {
-            // Without a transaction there is nothing to commit that could fail.
+            // Without an open transaction there is no commit that could fail.
             let _ = self.trx.set_autocommit(autocommit);
         }
     }
 }
 
-/// Error 1568.
+/// Returns error 1568.
 fn unchangeable_now() -> SqlError {
     let text = "Transaction characteristics can't be changed while a transaction is in progress";
     SqlError::new(ErrorCode::CantChangeTxCharacteristics, text)
@@ -591,7 +590,7 @@ fn isolation_level(level: ast::IsolationLevel) -> Isolation {
     }
 }
 
-/// Character sets and collations may be given by their numbers: the output of mariadb-binlog does.
+/// Converts numbers of character sets and collations to names: the output of mariadb-binlog contains numbers.
 fn charset_by_number(id: VarId, value: VarValue) -> VarValue {
     use VarId::*;
     let number = match value {
@@ -612,7 +611,8 @@ fn charset_by_number(id: VarId, value: VarValue) -> VarValue {
     }
 }
 
-/// Rules about tables name schema and table, those about other names of schemas have both: error 1210.
+/// Checks replication rules and GTID lists. A rule for tables must contain `.`, a rewrite rule for schemas
+/// `->`: error 1210.
 fn check_rules(id: VarId, list: &str) -> SqlResult<()> {
     if id == VarId::GtidBinlogState {
         return cohort_session::parse_gtids(list).map(drop);
@@ -638,7 +638,7 @@ fn check_time_zone(value: &VarValue) -> SqlResult<()> {
     if known { Ok(()) } else { Err(error()) }
 }
 
-/// What SET NAMES names.
+/// Returns character set and collation of SET NAMES.
 fn names(charset: Option<&str>, collation: Option<&str>) -> SqlResult<(Charset, Collation)> {
     let charset = match charset {
         Some(name) => convert::charset(name)?,

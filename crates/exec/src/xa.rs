@@ -1,4 +1,4 @@
-//! The XA statements: which of them is allowed in which state, as MariaDB 10.11 has it.
+//! The XA statements: allowed statements per branch state, as in MariaDB 10.11.
 
 use cohort_binlog::event::XaXid;
 use cohort_protocol::ResultSink;
@@ -10,7 +10,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::session::Session;
 
-/// As error 1399 calls the state of a session without a branch.
+/// Name that error 1399 has for the state of a session without a branch.
 const NONE: &str = "NON-EXISTING";
 
 fn unknown() -> SqlError {
@@ -67,8 +67,8 @@ impl Session {
         self.trx.start_branch(xid)
     }
 
-    /// The state of the session's branch if it has this name. Errors 1399 when it has none, or in another
-    /// state than `wanted`, and 1397 when it is another.
+    /// Checks that the session's branch has this name and state. Error 1399 if there is no branch or it is in
+    /// another state, 1397 if it has another name.
     fn check_own(&self, xid: &XaXid, wanted: XaState) -> SqlResult<()> {
         let state = self.trx.branch_state();
         if state != Some(wanted) {
@@ -92,8 +92,8 @@ impl Session {
         self.trx.prepare_branch(|of| cohort_ddl::query_event(state, &of.to_sql_behind("XA END ")))
     }
 
-    /// Whether the session works in the branch of this name. Error 1400 when it works in another, or in a
-    /// transaction of its own.
+    /// Returns true if the session is in the branch of this name. Error 1400 if it is in another branch or in
+    /// an ordinary transaction.
     fn is_own(&self, xid: &XaXid) -> SqlResult<bool> {
         if self.trx.is_in_branch(xid) {
             return Ok(true);
@@ -136,8 +136,8 @@ impl Session {
         }
     }
 
-    /// Error 1290: under `read_only` a branch that has written waits for better times, whatever its end. It
-    /// may be prepared.
+    /// Error 1290 for a branch that has written under `read_only`: it can be prepared, but neither committed
+    /// nor rolled back until `read_only` ends.
     fn check_may_end(&self, xid: &XaXid) -> SqlResult<()> {
         match check_read_only(&self.state) {
             Err(error) if self.trx.has_branch_written(xid) => Err(error),
@@ -145,7 +145,7 @@ impl Session {
         }
     }
 
-    /// Ends a prepared branch. Error 1397 when there is none of this name, or a session has it.
+    /// Ends a prepared branch. Error 1397 if there is none of this name, or a session has it.
     fn xa_finish(&mut self, xid: &XaXid, ending: XaEnding) -> SqlResult<()> {
         self.check_may_end(xid)?;
         let verb = match ending {
@@ -157,7 +157,7 @@ impl Session {
         if self.trx.end_branch(xid, ending, event)? { Ok(()) } else { Err(unknown()) }
     }
 
-    /// Statements about transactions, and savepoints, that a branch does not let pass in its state.
+    /// Checks that the branch state allows statements about transactions and savepoints.
     pub(crate) fn check_branch(&self, is_savepoint: bool) -> SqlResult<()> {
         match self.trx.branch_state() {
             None => Ok(()),

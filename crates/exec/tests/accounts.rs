@@ -1,4 +1,4 @@
-//! Accounts: who may do what through commands, whose change counts, and what others see of it.
+//! Accounts: privileges per command, visibility of account changes, and what other accounts can see.
 
 mod world;
 
@@ -87,7 +87,7 @@ fn a_plan_that_is_run_again_obeys_a_revoke() {
     refused(&mut user, "UPDATE test.t SET b = 1", "1142");
 }
 
-/// A privilege on one column of a table that the server computes opens no other column.
+/// A privilege on one column of a virtual table gives no access to other columns.
 #[test]
 fn a_grant_on_a_column_of_an_account_table_opens_that_column_alone() {
     let mut server = server();
@@ -109,8 +109,8 @@ fn a_grant_on_a_column_of_an_account_table_opens_that_column_alone() {
     user.ok("SELECT User, authentication_string FROM mysql.user");
 }
 
-/// A text of root's, whose plan is kept, and the same prepared: by an account after each change of what it
-/// holds.
+/// A statement with a cached plan of root, as text and prepared, run by an account after each change of its
+/// privileges.
 #[test]
 fn a_plan_that_is_kept_obeys_every_change_of_rights() {
     let mut server = server();
@@ -138,7 +138,8 @@ fn a_plan_that_is_kept_obeys_every_change_of_rights() {
         "SELECT COUNT(*) FROM mysql.global_priv",
         "SELECT COUNT(*) FROM performance_schema.threads",
     ];
-    // What is done as root, or with `!` by the account itself; and whether it may read then.
+    // Statements run by root, or with `!` by the account itself, each with true if the account may read
+    // afterwards.
     let steps: [(&str, bool); 15] = [
         ("GRANT reading TO u@localhost", false),
         ("!SET ROLE reading", true),
@@ -177,7 +178,7 @@ fn a_plan_that_is_kept_obeys_every_change_of_rights() {
     }
 }
 
-/// A definer's rights are those of every reader of its view, from the cache, too.
+/// A definer's privileges apply to every reader of its view, including readers that use a cached plan.
 #[test]
 fn a_plan_of_a_view_obeys_what_its_definer_loses() {
     let mut server = server();
@@ -228,7 +229,7 @@ fn a_view_names_its_definer_as_the_current_user() {
     user.ok("CREATE OR REPLACE DEFINER=CURRENT_ROLE VIEW test.mine AS SELECT 1");
     let shown = root.run("SHOW CREATE VIEW test.mine");
     assert!(shown.contains("DEFINER=`r` SQL SECURITY DEFINER"), "{shown}");
-    // Root's plan is kept, and says the same of another reader.
+    // Root's cached plan must give the same result to another reader.
     for (client, name, role) in [(&mut root, "root@localhost", "NULL"), (&mut user, "u@localhost", "r")] {
         for (view, expected) in [
             ("of_user", format!("u | r | c\nd@localhost | NULL | {name}\n")),
@@ -491,7 +492,7 @@ fn what_a_table_computes_is_not_read_by_who_writes_it() {
     refused(&mut user, "INSERT INTO t (id, a) SELECT id + 10, a FROM t", "1142");
     refused(&mut user, "INSERT INTO t (id, a) VALUES (6, (SELECT MAX(a) FROM t))", "1142");
     refused(&mut user, "SELECT DEFAULT(d) FROM t", "1142");
-    // What is read of the row that is being made may be given to it, too.
+    // Reading a column of the new row needs the INSERT privilege on that column, not SELECT.
     let mut user = server.connect_as("columns", "localhost");
     user.ok("USE test");
     user.ok("INSERT INTO t (id, d) VALUES (7, id)");
@@ -530,7 +531,7 @@ fn names_of_accounts_have_bounds() {
     refused(&mut root, &format!("GRANT SELECT ON test.* TO {long}u@localhost IDENTIFIED BY 'x'"), "1470");
     refused(&mut root, &format!("RENAME USER {long}@localhost TO {long}u@localhost"), "1470");
     refused(&mut root, &format!("CREATE USER a@{}", "h".repeat(256)), "1470");
-    // The event that names an invoker has a byte for the length.
+    // The binary log event with the invoker stores its length in one byte.
     refused(&mut root, &format!("CREATE USER '{}'@localhost", "\u{1f600}".repeat(64)), "1470");
     for statement in [
         "CREATE TABLE `\u{1f600}` (a INT)",
@@ -542,7 +543,7 @@ fn names_of_accounts_have_bounds() {
     }
 }
 
-/// Two sessions change one account; both changes stay.
+/// Concurrent changes of one account by several sessions must all be kept.
 #[test]
 fn account_statements_do_not_lose_each_others_changes() {
     const ROUNDS: usize = 40;
@@ -564,7 +565,7 @@ fn account_statements_do_not_lose_each_others_changes() {
     assert_eq!(granted, 4 * ROUNDS, "{shown}");
 }
 
-/// I5: until a DDL statement is published a crash can undo it, and nobody learns of it.
+/// I5: a crash can undo a DDL statement until it is published, so no session may observe it before.
 #[test]
 fn nobody_reads_a_definition_before_it_is_published() {
     let mut server = server();
@@ -617,14 +618,14 @@ fn rights_that_were_missed_are_asked_for() {
         root.ok(sql);
     }
     let mut user = server.connect_as("u", "localhost");
-    // All columns of a table are those that are not listed.
+    // A load without a column list needs privileges on all columns.
     for load in ["LOAD DATA INFILE", "LOAD DATA CONCURRENT INFILE"] {
         refused(&mut user, &format!("{load} '/nowhere' INTO TABLE test.t"), "1143");
         refused(&mut user, &format!("{load} '/nowhere' INTO TABLE test.t (a, b)"), "1143");
         refused(&mut user, &format!("{load} '/nowhere' INTO TABLE test.t (a, @b) SET b = @b"), "1143");
         refused(&mut user, &format!("{load} '/nowhere' REPLACE INTO TABLE test.t (a)"), "1142");
     }
-    // A prepared statement reveals no more than one that runs.
+    // Preparing a statement must reveal no more than running it.
     for sql in ["SHOW CREATE TABLE test.secret", "SHOW CREATE TABLE test.missing"] {
         let error = user.session.prepare(sql.as_bytes()).expect_err(sql);
         assert_eq!(error.code.number(), 1142, "{sql}");
@@ -640,7 +641,7 @@ fn rights_that_were_missed_are_asked_for() {
         assert!(info.columns.is_empty(), "{sql}");
         assert!(user.execute(info.id, &[]).starts_with("ERROR 1"), "{sql}");
     }
-    // DROP SEQUENCE means sequences, whatever temporary table has the name.
+    // DROP SEQUENCE affects sequences only, even if a temporary table has the name.
     root.ok("CREATE TEMPORARY TABLE both_kinds (a INT)");
     root.ok("CREATE TEMPORARY TABLE alone (a INT)");
     refused(&mut root, "DROP SEQUENCE alone", "4091");
@@ -654,7 +655,7 @@ fn rights_that_were_missed_are_asked_for() {
     root.ok("SELECT * FROM both_kinds");
     user.ok("CREATE TEMPORARY SEQUENCE test.own");
     user.ok("DROP SEQUENCE test.own");
-    // An account that cannot be made whole is not made.
+    // An account is not created if a part of its description is invalid.
     for auth in [
         r#""plugin":"mysql_native_password","authentication_string":"no hash""#,
         r#""plugin":"nosuch","authentication_string":"x""#,
@@ -663,14 +664,14 @@ fn rights_that_were_missed_are_asked_for() {
         assert!(root.run(&insert).starts_with("ERROR"), "{insert}");
         assert_eq!(root.run("SELECT COUNT(*) FROM mysql.user WHERE user = 'half'"), "COUNT(*)\n0\n");
     }
-    // Names are those that were meant, in every mode.
+    // Names must be taken literally in every SQL mode.
     root.ok(r"CREATE USER 'a\\b'@localhost, 'a\\\\b'@localhost");
     root.ok("SET sql_mode = 'NO_BACKSLASH_ESCAPES'");
     root.ok(r"DELETE FROM mysql.global_priv WHERE user = 'a\b'");
     let left = r"SELECT user FROM mysql.user WHERE user LIKE 'a%b' ESCAPE '|'";
     assert_eq!(root.run(left), "user\na\\\\b\n");
     root.ok("SET sql_mode = DEFAULT");
-    // What the server computes can be granted.
+    // Privileges on virtual tables can be granted.
     root.ok("GRANT SELECT ON mysql.global_priv TO other@localhost");
     root.ok("GRANT SELECT (user, host) ON mysql.user TO other@localhost");
     root.ok("GRANT SELECT ON performance_schema.threads TO other@localhost");
@@ -720,7 +721,7 @@ fn constraints_are_shown_to_those_who_may_know_of_them() {
         grants.iter().for_each(|grant| root.ok(&format!("GRANT {grant} TO {name}@localhost")));
         let mut user = server.connect_as(&name, "localhost");
         for (sql, expected) in [keys, checks, parents].into_iter().zip(expected) {
-            // Root's plan is kept.
+            // Caches root's plan.
             root.ok(sql);
             assert_eq!(user.run(sql), format!("l\n{expected}\n"), "{grants:?}: {sql}");
         }

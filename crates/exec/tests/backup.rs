@@ -1,11 +1,11 @@
-//! BACKUP STAGE and BACKUP LOCK: what they hold, from whom, and with which errors. The texts are MariaDB
-//! 10.11's.
+//! BACKUP STAGE and BACKUP LOCK: the locks that they hold, the statements that these block, and error
+//! messages as in MariaDB 10.11.
 
 mod world;
 
 use world::{Client, Server};
 
-/// Two connections that wait for names a second at most, and a table.
+/// Creates a table and two connections with a metadata lock timeout of one second.
 fn two_sessions() -> (Server, Client, Client) {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let (mut a, mut b) = (server.connect(), server.connect());
@@ -187,7 +187,7 @@ fn a_table_may_be_kept_as_it_is() {
     refused(&mut a, "CREATE TABLE w (a INT)", "1223");
     refused(&mut a, "LOCK TABLES t READ", "1192");
     refused(&mut a, "FLUSH TABLES t WITH READ LOCK", "1192");
-    // Another one in its place, which need not be there.
+    // Replaces the lock; the new table need not exist.
     a.ok("BACKUP LOCK nodb.nix");
     b.ok("ALTER TABLE t ADD w INT");
     a.ok("BACKUP UNLOCK");

@@ -1,5 +1,5 @@
-//! Rows on their way between operators are bounded in bytes: a statement over long texts has few of them at
-//! a time.
+//! Batches of rows between operators are limited in bytes: a statement over long texts holds few rows at a
+//! time.
 
 mod support;
 
@@ -13,7 +13,7 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// Counts the bytes that each thread has.
+/// An allocator that counts the live bytes of each thread.
 struct Counting;
 
 fn add(bytes: isize) {
@@ -26,7 +26,7 @@ fn add(bytes: isize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as isize);
-        // SAFETY: the caller keeps GlobalAlloc's contract.
+        // SAFETY: the caller upholds the contract of GlobalAlloc.
         unsafe { System.alloc(layout) }
     }
 
@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// 3,600 rows of 100,000 bytes, and what all of them have to give.
+/// Statements over 3,600 rows of 100,000 bytes, with their results.
 const STATEMENTS: &[(&str, &str)] = &[
     (
         "select count(*), sum(length(s)) from (select repeat('x', 100000) s from t a, t b limit 10000) d",
@@ -55,7 +55,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("select count(*), sum(length(v.s)) from l v left join l w on v.s = w.s", "3600\t360000000"),
     ("select count(*), sum(length(s)) from (select s from l limit 100) d", "60\t6000000"),
     ("select count(*) from t a, t b where repeat('x', 100000 + a.k) > 'a'", "3600"),
-    // Rows of numbers, whose keys and extremes are long.
+    // Short rows with long keys and extreme values.
     (
         "select count(*) from (select a.k * 100 + b.k k from t a, t b limit 10000) x \
          join (select a.k * 100 + b.k k from t a, t b limit 10000) y \

@@ -1,4 +1,4 @@
-//! What sessions write to the binlog, event by event. The texts are what MariaDB 10.11 writes.
+//! Binary log events of sessions, compared with those that MariaDB 10.11 writes.
 
 mod world;
 
@@ -11,7 +11,7 @@ use cohort_types::{Date, DateTime, Decimal, SqlMode, Time, Value};
 use cohort_vfs::SharedFs;
 use world::{Client, Server};
 
-/// A server with a table, and its disk.
+/// Creates a server with a table; returns its disk, too.
 fn server(table: &str) -> (SharedFs, Server, Client) {
     let disk = world::disk();
     let mut server = Server::open(&disk).expect("an empty disk opens");
@@ -20,7 +20,7 @@ fn server(table: &str) -> (SharedFs, Server, Client) {
     (disk, server, client)
 }
 
-/// All events, oldest first.
+/// Returns all events, oldest first.
 fn events(server: &Server, disk: &SharedFs) -> Vec<(EventHeader, Event)> {
     let mut found = Vec::new();
     for path in server.binlog() {
@@ -33,7 +33,7 @@ fn events(server: &Server, disk: &SharedFs) -> Vec<(EventHeader, Event)> {
     found
 }
 
-/// Info texts of the events of one kind, as SHOW BINLOG EVENTS prints them, oldest first.
+/// Returns the texts of SHOW BINLOG EVENTS for one type of event, oldest first.
 fn infos(server: &Server, disk: &SharedFs, kind: EventType) -> Vec<String> {
     let print = |(header, event): (EventHeader, Event)| event.info(&header).expect("it prints");
     let of_kind = events(server, disk).into_iter().filter(|(header, _)| header.kind == kind);
@@ -129,7 +129,7 @@ fn reset_master_begins_the_binary_log_anew() {
     client.ok("FLUSH BINARY LOGS");
     client.ok("BEGIN");
     client.ok("INSERT INTO t VALUES (2)");
-    // The transaction is committed, and gone from the log.
+    // The transaction is committed, then removed from the binary log.
     client.ok("RESET MASTER");
     client.ok("ROLLBACK");
     assert!(client.run("SELECT COUNT(*) FROM t").ends_with("\n2\n"));
@@ -168,7 +168,7 @@ fn the_two_names_of_the_expiry_set_each_other() {
     assert!(client.run("SELECT @@binlog_expire_logs_seconds").ends_with("864000\n"));
 }
 
-/// `flags error db | status variables | text`.
+/// Formats `flags error db | status variables | text`.
 fn show_query(header: &EventHeader, query: &QueryEvent) -> String {
     let vars = query.status_vars().expect("they decode");
     let mut shown = Vec::new();
@@ -187,8 +187,8 @@ fn show_query(header: &EventHeader, query: &QueryEvent) -> String {
     format!("{:<4x} {} {db:<5}| {} | {sql}", header.flags, query.error, shown.join(" "))
 }
 
-/// Beside the statements lies what MariaDB 10.11 wrote for them (`--character-set-server=utf8mb4`). Passwords
-/// alone are other here: what is stored of them stands in their places.
+/// The expected events are in a file next to the statements, recorded from MariaDB 10.11
+/// (`--character-set-server=utf8mb4`). Only passwords differ: the events contain the stored hash.
 #[test]
 fn query_events_carry_what_mariadb_writes() {
     let disk = world::disk();
@@ -205,7 +205,7 @@ fn query_events_carry_what_mariadb_writes() {
             shown.push('\n');
         }
     }
-    // MariaDB logs passwords as they were written.
+    // MariaDB logs passwords as plain text.
     let mut expected = include_str!("binlog_events/statements.mariadb").to_owned();
     for (password, hash) in [
         ("secret", "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7"),
@@ -221,7 +221,7 @@ fn query_events_carry_what_mariadb_writes() {
     assert_eq!(shown, expected);
 }
 
-/// `W 01`, `U 01>16`, `D 01`: the kind of each row event, and the bitmaps of its columns.
+/// Returns the type of each row event and its column bitmaps: `W 01`, `U 01>16`, `D 01`.
 fn images(server: &Server, disk: &SharedFs) -> Vec<String> {
     let bits = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
     let show = |rows: RowsEvent| match rows.kind {
@@ -235,7 +235,7 @@ fn images(server: &Server, disk: &SharedFs) -> Vec<String> {
 const WIDE: &str = "CREATE TABLE im (id INT PRIMARY KEY AUTO_INCREMENT, a INT, b BLOB, c VARCHAR(10) DEFAULT 'x', \
      ts TIMESTAMP DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, e TEXT)";
 
-/// What mariadb-binlog showed of MariaDB's events for the same statements.
+/// The expected values are mariadb-binlog's output for MariaDB's events.
 #[test]
 fn minimal_row_images_hold_the_key_and_what_was_written() {
     let (disk, server, mut client) = server(WIDE);
@@ -281,7 +281,7 @@ fn noblob_row_images_leave_out_blobs_that_are_not_written() {
     assert_eq!(last.rows[0], 0b1111_0000, "of four columns none is NULL; unused bits are set");
 }
 
-/// The bytes are MariaDB's.
+/// The expected bytes are MariaDB's.
 #[test]
 fn table_maps_carry_the_metadata_that_is_asked_for() {
     let (disk, server, mut client) = server(
@@ -458,7 +458,7 @@ fn strict_mode_refuses_numbers_that_do_not_grow() {
     assert!(answer.contains("1950") && answer.contains(text), "{answer}");
     client.ok("SET gtid_seq_no = 101");
     client.ok("INSERT INTO t VALUES (2)");
-    // Others can commit between SET and COMMIT.
+    // Other sessions can commit between SET and COMMIT.
     client.ok("SET gtid_seq_no = 110");
     assert!(client.run("SELECT @@gtid_seq_no").contains("110"));
     let mut other = server.connect();
@@ -482,7 +482,7 @@ fn strict_mode_compares_those_who_commit_at_the_same_moment() {
     let writers: Vec<_> = (0..4)
         .map(|thread| {
             let mut client = server.connect();
-            // All want the same numbers; the last one takes what comes.
+            // All threads request the same numbers except the last one, which takes the next free number.
             std::thread::spawn(move || {
                 let commits = |number: &u32| {
                     let set = format!("SET gtid_seq_no = {}", if thread < 3 { *number } else { 0 });
@@ -522,7 +522,7 @@ fn offsets_have_their_gtids_and_a_source_waits_for_none() {
         let offset = offset.split(' ').next().expect("a number").to_owned();
         seen.push((file.to_owned(), offset));
     }
-    // The table's own event was the first.
+    // The first event is that of CREATE TABLE.
     let wanted = ["0-1-2", "0-1-2,1-1-1", "0-1-3,1-1-1", "0-1-3,1-1-2", "0-1-4,1-1-2", "0-1-4,1-1-3"];
     for ((file, offset), gtids) in seen.iter().zip(wanted) {
         let at = |client: &mut Client, offset: &str| {
@@ -554,7 +554,7 @@ fn maintenance_is_logged_unless_it_says_otherwise() {
         ("FLUSH TABLES t WITH READ LOCK", false),
         ("UNLOCK TABLES", false),
         ("FLUSH TABLES WITH READ LOCK", false),
-        // Its own lock does not keep a session from it.
+        // The session's own lock does not block it.
         ("FLUSH TABLES", true),
         ("UNLOCK TABLES", false),
         ("ANALYZE TABLE t", true),
@@ -562,7 +562,8 @@ fn maintenance_is_logged_unless_it_says_otherwise() {
         ("OPTIMIZE TABLE t", true),
         ("OPTIMIZE NO_WRITE_TO_BINLOG TABLE t", false),
         ("REPAIR TABLE t", true),
-        // Nothing was done: a replica would wait for a table that the source has not touched.
+        // Not logged, because nothing was done: a replica would wait for a table that the source has not
+        // locked.
         ("ANALYZE TABLE missing", false),
         ("CHECK TABLE t", false),
         ("CHECKSUM TABLE t", false),
@@ -653,7 +654,7 @@ fn a_row_that_no_event_holds_is_refused_and_nothing_of_the_statement_stays() {
     assert_eq!(row_events(&server, &disk).len(), 2, "rows are spread over events");
     for statement in [
         "INSERT INTO t VALUES (4, '', ''), (5, REPEAT('x', 1990), '')",
-        // Before and after image together.
+        // Before and after images count together.
         "UPDATE t SET u = REPEAT('y', 200)",
         "REPLACE INTO t VALUES (1, REPEAT('z', 1500), REPEAT('z', 1500))",
     ] {
@@ -821,7 +822,7 @@ fn a_table_made_of_a_query_is_one_transaction_with_its_rows() {
             EventType::XID,
         ]
     );
-    // The text is the server's own, and is read so.
+    // The server generated the text, so the session's SQL mode must not apply to it.
     client.ok("SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES'");
     client.ok("CREATE TABLE e3 (k VARCHAR(9) DEFAULT 'a\\b' COMMENT 'c\\') SELECT 1 AS n");
     let read = |event: &Event| match event {
@@ -834,7 +835,7 @@ fn a_table_made_of_a_query_is_one_transaction_with_its_rows() {
     let (text, mode) = events(&server, &disk).iter().find_map(|(_, event)| read(event)).expect("logged");
     assert!(text.contains("DEFAULT 'a\\\\b' COMMENT 'c\\\\'"), "{text}");
     assert_eq!(mode, Some(SqlMode::STRICT_ALL_TABLES.0));
-    // The rows stand behind a restart, too.
+    // The rows survive a restart.
     drop((client, server));
     let mut server = Server::open(&disk).expect("it opens again");
     let mut client = server.connect();

@@ -1,4 +1,4 @@
-//! Who blocks whom: the InnoDB tables of information_schema, the process list, SHOW ENGINE .. STATUS.
+//! Lock waits: the InnoDB tables of information_schema, the process list, SHOW ENGINE .. STATUS.
 
 mod world;
 
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use world::{Client, Server};
 
-/// Runs a query until its answer is as wanted.
+/// Repeats a query until its result satisfies `is_wanted`.
 #[track_caller]
 fn until(client: &mut Client, sql: &str, is_wanted: impl Fn(&str) -> bool) -> String {
     let give_up = Instant::now() + Duration::from_secs(60);
@@ -21,7 +21,7 @@ fn until(client: &mut Client, sql: &str, is_wanted: impl Fn(&str) -> bool) -> St
     }
 }
 
-/// Until so many sessions wait for names.
+/// Waits until `count` sessions wait for metadata locks.
 #[track_caller]
 fn until_names_are_waited_for(client: &mut Client, count: usize) {
     let asked =
@@ -181,8 +181,7 @@ fn names_in_the_condition_leave_no_row_out() {
     assert_eq!(a.run("SHOW INDEX FROM t").lines().count(), 3);
 }
 
-/// A statement on the parent waits for the name of the child, which gets another one before the statement
-/// goes on.
+/// A statement on the parent waits for the child's metadata lock while the child is renamed.
 #[test]
 fn a_child_that_is_renamed_meanwhile_is_still_one() {
     for (rename, action, code) in [
@@ -214,8 +213,8 @@ fn a_child_that_is_renamed_meanwhile_is_still_one() {
     }
 }
 
-/// A change of a parent that waits for its child sees what the change of the child has made of it: the
-/// child's old description, put back, would have named key spaces that are gone.
+/// A change of a parent that waits for its child must see the concurrent change of the child. Writing the
+/// child's old definition back would refer to dropped indexes.
 #[test]
 fn a_parent_that_waits_for_a_changed_child_keeps_the_change() {
     let columns = |table: &str| {
@@ -275,7 +274,7 @@ fn a_parent_that_waits_for_a_changed_child_keeps_the_change() {
             "COUNT(*)\n3\n",
             "{child}, {parent}"
         );
-        // The key is obeyed.
+        // The foreign key is still enforced.
         let (table, column) = match parent {
             p if p == rename_column => ("p", "id2"),
             _ => ("p2", "id"),
@@ -289,7 +288,7 @@ fn a_parent_that_waits_for_a_changed_child_keeps_the_change() {
     }
 }
 
-/// Until a session waits for a row or a range.
+/// Waits until a session waits for a row or range lock.
 #[track_caller]
 fn until_a_lock_is_waited_for(client: &mut Client) {
     until(client, "SELECT COUNT(*) FROM information_schema.innodb_lock_waits", |answer| {
@@ -297,8 +296,8 @@ fn until_a_lock_is_waited_for(client: &mut Client) {
     });
 }
 
-/// Under READ COMMITTED a scan waits for a row that meanwhile moves forward in the index that is scanned, or
-/// to another primary key, or goes and comes back.
+/// Under READ COMMITTED, a scan waits for a row that concurrently moves forward in the scanned index, moves
+/// to another primary key, or is deleted and inserted again.
 #[test]
 fn a_row_that_moves_while_a_scan_waits_for_it_is_met() {
     let moves = [
@@ -334,7 +333,7 @@ fn a_row_that_moves_while_a_scan_waits_for_it_is_met() {
     }
 }
 
-/// A key of a unique index goes to another row while it is waited for: no state ever lacks it.
+/// A unique key moves to another row while a session waits for it; the key exists in every state.
 #[test]
 fn a_key_that_goes_to_another_row_while_it_is_waited_for_is_met() {
     let moves = [
@@ -385,7 +384,8 @@ fn a_key_that_goes_to_another_row_while_it_is_waited_for_is_met() {
     }
 }
 
-/// A child whose parent somebody else has inserted and not committed waits for it at every level.
+/// At every isolation level, a child waits for a parent row that another transaction has inserted but not
+/// committed.
 #[test]
 fn a_child_waits_for_a_parent_that_is_being_inserted() {
     for key in ["PRIMARY KEY", "UNIQUE"] {
@@ -407,8 +407,8 @@ fn a_child_waits_for_a_parent_that_is_being_inserted() {
     }
 }
 
-/// A child's row moves in the index of its foreign key, forward or backward, while its parent's change waits
-/// for it.
+/// A child row moves in its foreign key index, forward or backward, while the change of its parent waits for
+/// it.
 #[test]
 fn a_child_that_moves_while_its_parent_is_changed_stays_no_orphan() {
     for action in ["RESTRICT", "CASCADE", "SET NULL"] {

@@ -36,7 +36,7 @@ fn an_insert_of_many_rows_is_one_statement() {
     assert_eq!(bulk(&mut session, insert, vec![row(&[1, 10]), row(&[2, 20]), row(&[3, 30])]), "");
     assert_eq!(run(&mut session, "SELECT ROW_COUNT()").lines().last(), Some("3"));
     assert!(all(&mut session).contains("1:10,2:20,3:30"));
-    // All or nothing: outside of a transaction, and within one.
+    // Atomic, both outside of a transaction and in one.
     let failing = || vec![row(&[4, 40]), row(&[1, 99])];
     assert!(bulk(&mut session, insert, failing()).contains("1062"));
     assert!(all(&mut session).ends_with("3:30"), "{}", all(&mut session));
@@ -46,7 +46,7 @@ fn an_insert_of_many_rows_is_one_statement() {
     assert_eq!(bulk(&mut session, insert, vec![row(&[8, 80])]), "");
     run(&mut session, "COMMIT");
     assert!(all(&mut session).ends_with("3:30,7:70,8:80"), "{}", all(&mut session));
-    // A row that cannot be read is an error of the statement.
+    // A row that cannot be decoded is an error of the statement.
     let bad = SqlError::new(ErrorCode::WrongArguments, "bad");
     assert!(bulk(&mut session, insert, vec![row(&[9, 90]), Err(bad)]).contains("1210"));
     assert!(all(&mut session).ends_with("8:80"));
@@ -127,7 +127,7 @@ fn a_row_may_have_defaults_and_columns_that_stay() {
         let said = bulk(&mut session, sql, vec![Ok(vec![Default])]);
         assert!(said.contains("4032"), "{sql}: {said}");
     }
-    // More kinds of gaps than statements are kept for.
+    // More patterns of absent values than cached statement variants.
     run(
         &mut session,
         "CREATE TABLE w (a INT DEFAULT 1, b INT DEFAULT 2, c INT DEFAULT 3, d INT DEFAULT 4, e INT DEFAULT 5)",
@@ -139,7 +139,7 @@ fn a_row_may_have_defaults_and_columns_that_stay() {
     assert_eq!(run(&mut session, sums).lines().last(), Some("64\t32\t64\t96\t128\t160"));
     let before = "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'";
     assert!(run(&mut session, before).contains('0'), "nothing is left behind");
-    // The same in SQL.
+    // The SQL equivalents.
     run(&mut session, "PREPARE s FROM 'UPDATE t SET v = ? WHERE id = 3'");
     run(&mut session, "SET @n = 33");
     run(&mut session, "EXECUTE s USING @n");
@@ -165,20 +165,20 @@ fn the_conditions_of_all_rows_are_told() {
     assert!(lines[0].ends_with("at row 1") && lines[1].ends_with("at row 3"), "{told}");
     run(&mut session, "GET DIAGNOSTICS CONDITION 2 @n = ROW_NUMBER");
     assert_eq!(run(&mut session, "SELECT @n").lines().last(), Some("3"));
-    // Two rows of each.
+    // Each row of parameters inserts two rows.
     let twice = vec![row(&[1, 1]), row(&[2000, 1])];
     assert_eq!(bulk(&mut session, "INSERT INTO t VALUES (?, ?), (9000, 1)", twice), "");
     let told = run(&mut session, "SHOW WARNINGS");
     for (at, line) in [2, 3, 4].iter().zip(told.lines().filter(|line| line.contains("1264"))) {
         assert!(line.ends_with(&format!("at row {at}")), "{told}");
     }
-    // Five rows and one.
+    // Five rows, then one.
     assert_eq!(bulk(&mut session, "UPDATE t SET id = ? WHERE v = ?", rows()), "");
     assert_eq!(run(&mut session, "SELECT @@warning_count").lines().last(), Some("6"));
     run(&mut session, "SET max_error_count = 1");
     assert_eq!(bulk(&mut session, "INSERT INTO t VALUES (?, ?)", rows()), "");
     assert_eq!(run(&mut session, "SELECT @@warning_count").lines().last(), Some("2"));
-    // The next statement has its own alone.
+    // The next statement has only its own warnings.
     run(&mut session, "INSERT INTO t VALUES (1, 1)");
     assert_eq!(run(&mut session, "SELECT @@warning_count").lines().last(), Some("0"));
 }

@@ -51,7 +51,8 @@ fn strings_behind_an_introducer_are_the_bytes_sent() {
     assert_eq!(client.run("SELECT HEX(b) AS h FROM b ORDER BY b"), "h\nFE\nFF80\n");
 }
 
-/// Of sets with a second backslash or apostrophe, or with a letter in the backslash's place.
+/// Tests character sets with a multi-byte backslash or apostrophe, or with a letter at the code of the
+/// backslash.
 #[test]
 fn a_character_that_looks_like_a_sign_ends_no_literal() {
     let (_server, mut client) = client();

@@ -1,4 +1,4 @@
-//! `Com_%` of SHOW STATUS: which counters a statement raises.
+//! `Com_%` of SHOW STATUS: the counters that each statement increments.
 
 mod world;
 
@@ -24,9 +24,9 @@ fn statements_are_counted_under_mariadbs_names() {
             client.run(statement);
         }
         let mut after = counts(&mut watcher);
-        // The watcher's own.
+        // The watcher's own statement.
         *after.get_mut("show_status").expect("listed") -= 1;
-        // The client asks for the warnings of a statement that has some.
+        // The recording client requested the warnings of statements that had some.
         if !statements.contains("show warnings") {
             after.insert("show_warnings".to_owned(), before["show_warnings"]);
         }

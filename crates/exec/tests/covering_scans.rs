@@ -1,10 +1,10 @@
-//! A scan of an index that has all columns answers what a scan of the rows answers, whatever the types.
+//! Scans of a covering index return the same results as scans of the rows, for all types.
 
 mod world;
 
 use world::{Client, Server};
 
-/// A column of every kind that an index gives back, and the index that has it first.
+/// A column of every type that an index can return, each the first column of an index.
 const COLUMNS: [(&str, &str); 12] = [
     ("i", "INT"),
     ("im", "INT NOT NULL"),
@@ -19,11 +19,11 @@ const COLUMNS: [(&str, &str); 12] = [
     ("y", "YEAR"),
     ("raw", "VARBINARY(8)"),
 ];
-/// More than a batch of the engine.
+/// More rows than a batch of the engine.
 const ROWS: i64 = 6000;
 
 fn value(column: &str, n: i64) -> String {
-    // The values come in another order than the rows, and several times.
+    // Values repeat and are not in row order.
     let n = (n * 7919) % 1009;
     if n % 11 == 3 && column != "im" {
         return "NULL".to_owned();
@@ -90,7 +90,7 @@ fn entries_hold_what_rows_hold() {
             let (covered, rows) = (by(&format!("FORCE INDEX ({index})")), by("FORCE INDEX (PRIMARY)"));
             let plan = client.run(&format!("EXPLAIN {covered}"));
             assert!(plan.contains("Using index"), "{covered}\n{plan}");
-            // The primary key has what a mere count reads.
+            // The primary key has all columns that a mere COUNT reads.
             let plan = client.run(&format!("EXPLAIN {rows}"));
             assert!(!plan.contains("Using index") || plan.contains(" | PRIMARY | "), "{rows}\n{plan}");
             assert_eq!(client.run(&covered), client.run(&rows), "{unique} {covered}");

@@ -74,7 +74,7 @@ fn a_second_session_waits_for_ddl_and_sees_its_outcome() {
     b.ok("ALTER TABLE t ADD b INT");
     a.ok("INSERT INTO t VALUES (1, 2)");
     assert_eq!(b.run("SELECT * FROM t"), "a | b\n1 | 2\n");
-    // A failed statement leaves no lock, also without autocommit.
+    // A failed statement must leave no lock, even without autocommit.
     b.ok("SET autocommit = 0");
     assert!(b.run("ALTER TABLE t ADD b INT").starts_with("ERROR 1060 "));
     a.ok("DROP TABLE t");

@@ -1,5 +1,5 @@
-//! DDL is atomic (I2): a crash at every k-th operation of a script leaves catalog, binary log and data as
-//! they were after one of its statements, and none that was acknowledged is missing.
+//! DDL is atomic (I2): a crash at every k-th operation of a script leaves catalog, binary log and data in a
+//! state after one of its statements, and no acknowledged statement is lost.
 
 mod world;
 
@@ -10,7 +10,7 @@ use cohort_binlog::event::Event;
 use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
 use world::Server;
 
-/// Each statement is one group of the binary log.
+/// Statements, each of which is one group of the binary log.
 const SCRIPT: [&str; 24] = [
     "CREATE TABLE test.t (id INT PRIMARY KEY, k INT, c VARCHAR(20), KEY (k))",
     "INSERT INTO test.t VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, 'three')",
@@ -38,7 +38,7 @@ const SCRIPT: [&str; 24] = [
     "ALTER TABLE test.t COMMENT 'last'",
 ];
 
-/// Everything that statements can have changed.
+/// Returns all state that the statements can change, as text.
 fn dump(server: &mut Server) -> String {
     let mut client = server.connect();
     let catalog = server.db.catalog();
@@ -77,14 +77,14 @@ fn groups(server: &Server, disk: &SharedFs) -> usize {
     groups
 }
 
-/// Runs the script from a statement on; how many were acknowledged.
+/// Runs the script from a statement on. Returns the number of acknowledged statements.
 fn run_from(server: &mut Server, from: usize) -> usize {
     let mut client = server.connect();
     for (n, statement) in SCRIPT.iter().enumerate().skip(from) {
         if client.run(statement).contains("ERROR") {
             return n;
         }
-        // A checkpoint now and then: recovery begins with a catalog file, not only with the log.
+        // An occasional checkpoint, so that recovery also starts from a catalog file, not only from the log.
         if n % 5 == 4 && server.db.commit.checkpoint().is_err() {
             return n + 1;
         }

@@ -1,4 +1,4 @@
-//! Statements of a session, answered as a MariaDB 10.11 answered them.
+//! Statements of a session, with expected results recorded from MariaDB 10.11.
 
 mod world;
 
@@ -10,7 +10,7 @@ use cohort_types::{SqlError, Value};
 use cohort_vfs::SharedFs;
 use world::{Client, Server, disk};
 
-/// Answers as text: one line per row, OK or error.
+/// A sink that formats results: one line per row, OK or error.
 #[derive(Default)]
 struct Text(Vec<String>);
 
@@ -38,7 +38,7 @@ impl ResultSink for Text {
     }
 }
 
-/// A server with tables in a database `d`, and a session there.
+/// Creates a server with tables in database `d`, and a session that uses it.
 fn server(disk: &SharedFs) -> (Server, Client) {
     let mut server = Server::open(disk).expect("an empty disk opens");
     let mut client = server.connect();
@@ -55,7 +55,7 @@ fn server(disk: &SharedFs) -> (Server, Client) {
     (server, client)
 }
 
-/// Runs lines of `statement -> answer; answer`.
+/// Runs lines of `statement -> result; result` and checks the results.
 fn check(script: &str) {
     let (_server, mut client) = server(&disk());
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -174,13 +174,13 @@ fn transactions() {
     );
 }
 
-/// What `mariadb-binlog` would print as BINLOG statements: the format description, then each statement's
-/// events.
+/// Returns the BINLOG statements that `mariadb-binlog` would print: the format description, then the events
+/// of each statement.
 fn binlog_statements(db: &Database, disk: &SharedFs) -> Vec<String> {
     binlog_statements_with(db, disk, &|_| ())
 }
 
-/// The same with row events changed.
+/// Variant that changes the row events.
 fn binlog_statements_with(db: &Database, disk: &SharedFs, change: &dyn Fn(&mut [u8])) -> Vec<String> {
     let read = db.commit.with_binlog_files(|files| {
         let (mut statements, mut text) = (Vec::new(), String::new());
@@ -275,7 +275,7 @@ fn covered_columns_come_from_the_index() {
     );
 }
 
-/// MariaDB writes no such event; anybody may send one. Images of no columns take no bytes.
+/// MariaDB never writes such an event, but a client may send one. Row images without columns take no bytes.
 #[test]
 fn a_row_event_without_columns_is_refused() {
     let disk_a = disk();
@@ -284,7 +284,8 @@ fn a_row_event_without_columns_is_refused() {
     assert!(answer(source, "INSERT INTO bare VALUES (7)").starts_with("OK"));
     a.commit.wait_acknowledged(source.hold_until()).expect("runs");
     let statements = binlog_statements_with(a, &disk_a, &|event| {
-        // Header, table id, flags, number of columns; then the bitmap, the image and the checksum.
+        // The event consists of header, table id, flags and number of columns; then bitmap, image and
+        // checksum.
         event[19 + 6 + 2 + 1] = 0;
         let end = event.len() - 4;
         let checksum = crc32fast::hash(&event[..end]);

@@ -1,4 +1,4 @@
-//! EXPLAIN FORMAT=JSON, with MariaDB's names for what both servers have.
+//! EXPLAIN FORMAT=JSON, with MariaDB's names where MariaDB has an equivalent.
 
 mod world;
 
@@ -8,10 +8,10 @@ fn explained(client: &mut Client, sql: &str) -> String {
     let answer = client.run(&format!("EXPLAIN FORMAT=JSON {sql}"));
     let (name, text) = answer.split_once('\n').expect("a name and a text");
     assert_eq!(name, "EXPLAIN", "{sql}: {answer}");
-    // The same text is a document to the server itself.
+    // The server's own JSON functions must accept the text.
     client.ok(&format!("SET @plan = '{}'", text.trim_end().replace('\\', "\\\\").replace('\'', "''")));
     assert_eq!(client.run("SELECT JSON_VALID(@plan) AS ok"), "ok\n1\n", "{sql}: {text}");
-    // The answer shows further lines of a value indented.
+    // The client indents continuation lines of a value.
     text.trim_end().replace("\n  ", "\n")
 }
 
@@ -76,7 +76,7 @@ fn plans_are_documents() {
     assert!(explained(&mut client, &many).contains("union_result"));
 }
 
-/// The document of ANALYZE FORMAT=JSON, without the times, which it must have.
+/// Returns the document of ANALYZE FORMAT=JSON without its times, after checking that there are some.
 fn analysed(client: &mut Client, sql: &str) -> String {
     let answer = client.run(&format!("ANALYZE FORMAT=JSON {sql}"));
     let (name, text) = answer.split_once('\n').expect("a name and a text");
@@ -96,7 +96,7 @@ fn what_ran_is_measured() {
     let of = |parts: &'static [&'static str]| parts;
     let mut missing = Vec::new();
     for (sql, parts) in [
-        // One table, by its direct plan and as a part of a tree.
+        // One table, by the single-table fast path and as part of an operator tree.
         (
             "SELECT * FROM a WHERE k < 3 AND id > 30",
             of(&["\"r_loops\": 1, \"nested_loop\"", "\"r_rows\": 70", "\"r_filtered\": 30"]),
@@ -110,7 +110,7 @@ fn what_ran_is_measured() {
             "SELECT (SELECT COUNT(*) FROM b WHERE b.id <= a.id) FROM a WHERE id <= 4",
             of(&["\"select_id\": 2, \"r_loops\": 4", "\"r_rows\": 2.5"]),
         ),
-        // Nothing on the left: the right is never asked.
+        // An empty left side: the right side is never read.
         (
             "SELECT * FROM b STRAIGHT_JOIN a ON a.id = b.w WHERE b.w > 1000",
             of(&["\"r_filtered\": 0", "\"r_loops\": 0", "\"r_rows\": null", "\"r_filtered\": null"]),
@@ -131,7 +131,7 @@ fn what_ran_is_measured() {
         missing.extend(absent.map(|part| format!("{sql}: no {part} in {text}")));
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
-    // The statements were run.
+    // ANALYZE must have run the statements.
     assert_eq!(client.run("SELECT COUNT(*), SUM(id > 1000) FROM b"), "COUNT(*) | SUM(id > 1000)\n21 | 0\n");
     assert_eq!(
         client.run("SELECT v, COUNT(*) FROM a WHERE v IN ('u', 'j') GROUP BY v"),
@@ -144,7 +144,7 @@ fn what_ran_is_measured() {
     client.ok("PREPARE p FROM 'ANALYZE SELECT * FROM a WHERE id <= ?'");
     client.ok("SET @n = 7");
     assert!(client.run("EXECUTE p USING @n").contains(" | 7.00 | "));
-    // What the statement may not do, it may not do so either.
+    // ANALYZE reports the same errors as the statement itself.
     assert!(client.run("ANALYZE SELECT * FROM missing").starts_with("ERROR 1146"));
     assert!(client.run("ANALYZE INSERT INTO b VALUES (1, 1)").starts_with("ERROR 1062"));
     client.ok("START TRANSACTION READ ONLY");

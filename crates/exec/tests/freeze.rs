@@ -1,6 +1,6 @@
-//! A lock that keeps commits out keeps all of them out: SET GLOBAL read_only, FLUSH TABLES WITH READ LOCK,
-//! BACKUP STAGE BLOCK_COMMIT. After their replies nothing gets into the binary log, whatever ran when they
-//! came.
+//! Locks that block commits must block all of them: SET GLOBAL read_only, FLUSH TABLES WITH READ LOCK, BACKUP
+//! STAGE BLOCK_COMMIT. After their replies nothing may be added to the binary log by statements that were
+//! already running.
 
 mod world;
 
@@ -11,8 +11,8 @@ use world::{Client, Server};
 
 const SLEEPS: Duration = Duration::from_millis(150);
 
-/// A server with a table and a sequence, its administrator, and sessions of an account without privileges on
-/// the server.
+/// Creates a server with a table and a sequence, an administrator's session, and an account without global
+/// privileges.
 fn server() -> (Server, Client) {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let mut root = server.connect();
@@ -45,7 +45,7 @@ fn refused(client: &mut Client, statement: &str, code: &str) {
     assert!(answer.starts_with(&format!("ERROR {code}")), "{statement}: {answer}");
 }
 
-/// Statements that run when the server becomes read-only and have not committed yet.
+/// Statements that are running, but have not committed, when the server becomes read-only.
 const RUNNING: &[&str] = &[
     "UPDATE t SET v = 7 WHERE id = 1 AND SLEEP(0.5) = 0",
     "INSERT INTO t SELECT 10 + SLEEP(0.5), 1",
@@ -103,7 +103,7 @@ fn nothing_commits_by_another_way_under_read_only() {
 fn set_read_only_waits_as_flush_tables_with_read_lock_does() {
     let (mut server, mut root) = server();
     let mut holder = server.connect();
-    // A write lock on a table is a lock on the server for writing.
+    // LOCK TABLES .. WRITE includes a server-wide write lock.
     holder.ok("LOCK TABLES t WRITE");
     root.ok("SET lock_wait_timeout = 1");
     refused(&mut root, "SET GLOBAL read_only = 1", "1205");
@@ -121,7 +121,7 @@ fn set_read_only_waits_as_flush_tables_with_read_lock_does() {
         root.ok(gives_back);
     }
     root.ok("XA ROLLBACK 'x'");
-    // The session's own lock is enough, and stays.
+    // The session's own global read lock suffices, and is kept.
     root.ok("FLUSH TABLES WITH READ LOCK");
     root.ok("SET GLOBAL read_only = 1");
     root.ok("SET GLOBAL read_only = 0");
@@ -156,7 +156,7 @@ fn read_only_admin_counts_when_the_commit_comes() {
     assert_eq!(root.run("SELECT v FROM t WHERE id = 1"), "v\n2\n");
 }
 
-/// A sequence's own transaction is a commit as any other.
+/// The internal transaction of a sequence is blocked like any other commit.
 #[test]
 fn sequences_wait_while_commits_are_kept_out() {
     let (mut server, mut root) = server();
@@ -184,7 +184,7 @@ fn sequences_wait_while_commits_are_kept_out() {
             assert_ne!(position(&mut root), frozen, "{statement}");
         }
     }
-    // A session that has locked tables for writing has the server's lock already.
+    // A session with write-locked tables already holds the server's lock.
     root.ok("LOCK TABLES t WRITE, s WRITE");
     root.ok("SELECT NEXTVAL(s)");
     root.ok("UNLOCK TABLES");

@@ -1,4 +1,5 @@
-//! FULLTEXT indexes under changes: searches by the index find what searches of all rows find, in every view.
+//! FULLTEXT indexes under changes: searches by index and searches of all rows have equal results in every
+//! read view.
 
 mod world;
 
@@ -7,7 +8,7 @@ use world::{Client, Server};
 const WORDS: [&str; 12] =
     ["apple", "banana", "cherry", "Dattel", "elder", "FIG", "grape", "Käse", "lemon", "mango", "nut", "the"];
 
-/// Numbers that look random and are the same each time.
+/// A deterministic pseudo-random number generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -35,7 +36,7 @@ impl Numbers {
     }
 }
 
-/// Rows found by the index and without it.
+/// Compares the rows found with and without the index.
 fn compare(client: &mut Client, search: &str, lock: &str) {
     let found = |client: &mut Client, hint: &str| {
         client.run(&format!(
@@ -73,12 +74,12 @@ fn searches_by_the_index_find_what_searches_of_all_rows_find() {
                 writer.ok("SAVEPOINT s");
             }
         }
-        // The transaction's own rows.
+        // Includes uncommitted rows of the own transaction.
         compare(&mut writer, &numbers.search(), "");
         if round % 4 == 0 {
             writer.ok("ROLLBACK TO s");
         }
-        // A view from before.
+        // Uses an older read view.
         compare(&mut reader, &numbers.search(), "");
         writer.ok(if round % 5 == 0 { "ROLLBACK" } else { "COMMIT" });
         for _ in 0..3 {
@@ -93,7 +94,7 @@ fn searches_by_the_index_find_what_searches_of_all_rows_find() {
     reader.ok("COMMIT");
     let checked = writer.run("CHECK TABLE t");
     assert!(checked.contains("status | OK"), "{checked}");
-    // An index that is built holds what one that was kept does.
+    // A newly built index must have the same contents as one that was maintained.
     writer.ok("ALTER TABLE t DROP INDEX ab, ADD FULLTEXT ab (b, a)");
     for _ in 0..20 {
         compare(&mut reader, &numbers.search(), "");

@@ -1,15 +1,16 @@
-//! Golden scripts: `golden/*.sql` holds statements, `golden/*.out` what a MariaDB 10.11 answered
-//! (`golden/record.py` writes it). A script is one scenario; its first lines say which.
+//! Golden scripts: `golden/*.sql` contains statements, `golden/*.out` the results of MariaDB 10.11
+//! (`golden/record.py` records them). Each script is one scenario, described in its first lines.
 //!
-//! `GOLDEN_REWRITE=1 cargo test -p cohort-exec --test golden` writes what this server answers instead: for
-//! scripts whose name starts with `own_`, which show what MariaDB does not have.
+//! `GOLDEN_REWRITE=1 cargo test -p cohort-exec --test golden` writes this server's results instead. Use it
+//! for scripts whose names start with `own_`, which show features that MariaDB lacks.
 
 mod support;
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Statements end with a semicolon at the end of a line; `--` at its start is a comment.
+/// Splits a script into statements, which end with a semicolon at the end of a line. A line that starts with
+/// `--` is a comment.
 fn statements(script: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut current = String::new();
@@ -64,7 +65,7 @@ fn check(name: &str) {
     panic!("{name}: {shown} statements differ, the last is {statement}\n{report}");
 }
 
-/// Each statement with its answer.
+/// Splits a text into statements with their results.
 fn blocks(text: &str) -> Vec<String> {
     let mut blocks: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -78,7 +79,8 @@ fn blocks(text: &str) -> Vec<String> {
     blocks
 }
 
-/// For a search with random scripts: GOLDEN_SCRIPT is the path of a script without its ending.
+/// Runs the script of environment variable GOLDEN_SCRIPT, a path without extension. For searches with random
+/// scripts.
 #[test]
 fn script_of_the_environment() {
     if let Some(path) = std::env::var_os("GOLDEN_SCRIPT") {

@@ -1,10 +1,10 @@
-//! `Handler_%` of SHOW STATUS: of the session, of the server, and after FLUSH STATUS.
+//! `Handler_%` of SHOW STATUS: per session, for the server, and after FLUSH STATUS.
 
 mod world;
 
 use world::{Client, Server};
 
-/// `Handler_%` counters that are not 0, as `read_key=1`.
+/// Returns the `Handler_%` counters that are not 0, as `read_key=1`.
 fn handlers(client: &mut Client, scope: &str) -> String {
     let answer = client.run(&format!("SHOW {scope} STATUS LIKE 'Handler_%'"));
     let counts = answer.lines().skip(1).filter_map(|line| line.strip_prefix("Handler_")?.split_once(" | "));
@@ -12,8 +12,8 @@ fn handlers(client: &mut Client, scope: &str) -> String {
     counts.collect::<Vec<_>>().join(" ")
 }
 
-/// Recorded from MariaDB 10.11 with InnoDB, but for `commit` after writes, which it counts for its binary log
-/// too.
+/// Expected values are recorded from MariaDB 10.11 with InnoDB, except for `commit` after writes, which
+/// MariaDB also counts for its binary log.
 #[test]
 fn handler_counters_are_mariadbs() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");

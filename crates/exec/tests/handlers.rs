@@ -1,5 +1,5 @@
-//! HANDLER over transactions and sessions; its answers are compared with a MariaDB's in
-//! `crates/server/tests/whole/scripts/handlers.sql`.
+//! HANDLER across transactions and sessions. `crates/server/tests/whole/scripts/handlers.sql` compares its
+//! results with MariaDB's.
 
 mod world;
 

@@ -1,4 +1,4 @@
-//! Whatever the spans of an index answer, it is what asking every row answers.
+//! Index spans must return the same rows as evaluating the condition on every row.
 
 mod world;
 
@@ -56,7 +56,7 @@ fn conditions() -> Vec<String> {
     found
 }
 
-/// What a query answers, without the warnings: they are given for each row that was asked.
+/// Returns the result of a query without warnings, whose number depends on the rows that are read.
 fn rows(client: &mut Client, query: &str) -> String {
     let answer = client.run(query);
     answer.lines().filter(|line| !line.starts_with("- ")).collect::<Vec<_>>().join("\n")

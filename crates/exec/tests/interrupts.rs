@@ -1,4 +1,4 @@
-//! KILL and `max_statement_time` end statements that would run for hours, whatever they are busy with.
+//! KILL and `max_statement_time` end statements that would run for hours, in all kinds of work.
 
 mod support;
 
@@ -10,10 +10,10 @@ use cohort_exec::{Command, Session};
 use cohort_locks::KillLevel;
 use support::run;
 
-/// Long enough for a slow machine that is busy with something else.
+/// Timeout that suffices for a slow and busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Each would take hours, or fill the memory.
+/// Statements that would take hours, or exhaust the memory.
 const ENDLESS: &[&str] = &[
     "select benchmark(9000000000000000000, 1 + 1)",
     "select benchmark(9000000000000000000, benchmark(9000000000000000000, sha2(k, 512))) from t",
@@ -63,7 +63,7 @@ const ENDLESS: &[&str] = &[
     "create or replace table c select a.k from t a, t b, t c, t d, t e, t f where a.k + b.k + c.k + d.k + e.k + f.k < 0",
 ];
 
-/// A session with a table of 300 rows, one of few rows with long texts, and large variables.
+/// Creates a session with a table of 300 rows, a table with few rows of long texts, and large variables.
 fn session() -> Session {
     let db = support::database_in_real_time();
     let mut session = support::session(&db, 1);
@@ -90,7 +90,7 @@ fn session() -> Session {
     session
 }
 
-/// Runs the statements, each after `before` was told; what they answered.
+/// Runs the statements and calls `before` ahead of each. Returns their results.
 fn answers(prepare: &str, mut before: impl FnMut(&Session)) -> Vec<String> {
     let (tell, told) = mpsc::channel();
     let mut session = session();
@@ -143,7 +143,7 @@ fn kill_ends_everything() {
     }
 }
 
-/// Searches and texts that take long, in a size that takes seconds at least.
+/// Searches and texts that take at least seconds.
 const LONG: [&str; 5] = [
     "SELECT id FROM t WHERE MATCH (b) AGAINST (REPEAT('abc \" def ', 1600000) IN BOOLEAN MODE)",
     "SELECT id FROM t WHERE MATCH (b) AGAINST (REPEAT('abc def ', 2000000))",
@@ -164,7 +164,7 @@ fn searches_and_texts_of_any_length_are_interrupted() {
         let answer = run(&mut session, statement);
         assert!(answer.contains("max_statement_time exceeded"), "{statement}: {answer}");
     }
-    // A search that needs very many words looks at all rows.
+    // A search with too many words for the index evaluates all rows.
     run(&mut session, "SET max_statement_time = 0");
     run(&mut session, "SET @words = (SELECT GROUP_CONCAT('w', seq SEPARATOR ' ') FROM seq_1_to_1000)");
     let found = run(&mut session, "SELECT COUNT(*) FROM t WHERE MATCH (b) AGAINST (CONCAT(@words, ' bar'))");
@@ -184,7 +184,7 @@ fn a_check_that_is_interrupted_tells_of_no_damage() {
     assert!(checked.contains("max_statement_time exceeded"), "{checked}");
 }
 
-/// KILL QUERY ID ends the statement of the number that the process list tells, and no later one.
+/// KILL QUERY ID ends the statement with a number from the process list, and no later statement.
 #[test]
 fn kill_query_id_ends_one_statement() {
     let db = support::database_in_real_time();
@@ -208,7 +208,7 @@ fn kill_query_id_ends_one_statement() {
         let answer = sleeper.join().expect("no panic");
         assert!(answer.contains("ERROR 1317 (70100)"), "{answer}");
     });
-    // The connection runs another one.
+    // The connection now runs another statement.
     run(&mut session, "SELECT 1");
     let gone = run(&mut other, "KILL QUERY ID @id");
     assert!(gone.starts_with("ERROR 1957 (HY000): Unknown query id: "), "{gone}");

@@ -1,11 +1,11 @@
-//! Joins and sorts by lanes, and joins by the matches of many rows at once, answer as those of one row at a
-//! time do: a plan with RAND() in it takes rows one by one.
+//! Vectorized joins and sorts, and index joins over batches of rows, have the same results as row-at-a-time
+//! execution, which RAND() in a plan enforces.
 
 mod world;
 
 use world::{Client, Server};
 
-/// More than a batch of matches.
+/// More rows than a batch of matches.
 const ROWS: i64 = 4000;
 
 fn filled() -> (Server, Client) {
@@ -35,12 +35,12 @@ fn filled() -> (Server, Client) {
 }
 
 const ASKED: [&str; 22] = [
-    // By a secondary index, some forty rows of a key.
+    // By a secondary index, with some forty rows per key.
     "SELECT COUNT(*), SUM(y), SUM(x), MIN(d), MAX(a.id) FROM a JOIN b FORCE INDEX (aid) ON b.aid = a.grp \
      WHERE a.id < 500 AND y > 3",
     "SELECT name, COUNT(*), SUM(x * y) FROM a STRAIGHT_JOIN b FORCE INDEX (aid) ON b.aid = a.id AND y <> x \
      WHERE name <> 'name 3' GROUP BY name ORDER BY name",
-    // By a part of the primary key, and by all of it.
+    // By a prefix of the primary key, and by all of it.
     "SELECT YEAR(d), COUNT(*), SUM(y), AVG(x) FROM a STRAIGHT_JOIN b ON b.id = a.id WHERE grp > 9 \
      GROUP BY YEAR(d) ORDER BY 1",
     "SELECT EXTRACT(YEAR FROM d), name, COUNT(*) FROM b STRAIGHT_JOIN a ON a.id = b.aid WHERE y < 40 \
@@ -51,22 +51,21 @@ const ASKED: [&str; 22] = [
     "SELECT grp, COUNT(DISTINCT y), MAX(y) FROM a JOIN b ON b.y = a.grp WHERE a.id < 400 GROUP BY grp ORDER BY grp",
     "SELECT COUNT(*), COUNT(b.id), SUM(y) FROM a LEFT JOIN b ON b.aid = a.id AND y > 5 WHERE name > 'name 2'",
     "SELECT COUNT(*), COUNT(b.id), SUM(y) FROM a LEFT JOIN b ON b.y = a.grp AND b.part < a.x WHERE a.id < 300",
-    // Semi- and anti-joins.
+    // Semi-joins and anti-joins.
     "SELECT COUNT(*), SUM(x) FROM a WHERE EXISTS (SELECT * FROM b WHERE b.aid = a.grp) AND name < 'name 5'",
     "SELECT COUNT(*), SUM(x) FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE b.id = a.id AND b.y > a.grp) \
      AND grp < 60",
     "SELECT COUNT(*), SUM(x) FROM a WHERE EXISTS (SELECT * FROM b WHERE b.y = a.grp AND b.part <> a.id) \
      AND NOT EXISTS (SELECT * FROM b WHERE b.id = a.id AND b.d > '2022-06-01') AND name <> ''",
-    // Rows that an index leads to.
+    // Rows that a secondary index leads to.
     "SELECT aid, COUNT(*), SUM(y) FROM b FORCE INDEX (d) WHERE d BETWEEN '2021-02-01' AND '2023-03-01' \
      GROUP BY aid ORDER BY aid",
-    // Texts of which no more than the lengths are read, and others.
+    // Texts of which only the lengths are read, and others.
     "SELECT COUNT(name), SUM(LENGTH(name)), COUNT(*) FROM a WHERE a.id <> 77",
     "SELECT grp, SUM(LENGTH(name)), COUNT(name), MAX(x) FROM a WHERE x > 3 GROUP BY grp ORDER BY grp",
     "SELECT name, SUM(LENGTH(name)), SUM(LENGTH(name) * grp), SUM(CHAR_LENGTH(name)) FROM a WHERE a.id > 5 \
      GROUP BY name ORDER BY name",
-    // Rows that are sorted as lanes: whole columns, with NULLs, by texts, dates and decimals, and a part of
-    // them.
+    // Vectorized sorts: all columns or some of them, with NULLs, by texts, dates and decimals.
     "SELECT y, id, part FROM b WHERE part < 2 ORDER BY y, id, part",
     "SELECT d, id, part, long_text FROM b WHERE id < 900 ORDER BY d DESC, part, id DESC",
     "SELECT name, x, a.id FROM a WHERE grp <> 7 ORDER BY name DESC, x, a.id",
@@ -75,7 +74,7 @@ const ASKED: [&str; 22] = [
     "SELECT b.id, part, name FROM a JOIN b ON b.y = a.grp WHERE a.id < 300 ORDER BY name, b.id DESC, part LIMIT 3000",
 ];
 
-/// The same question of a plan that takes rows one by one.
+/// Returns the query in a form that is executed row by row.
 fn one_by_one(asked: &str) -> String {
     let at = asked.find(" GROUP BY").or(asked.find(" ORDER BY")).unwrap_or(asked.len());
     format!("{} AND RAND() < 2{}", &asked[..at], &asked[at..])

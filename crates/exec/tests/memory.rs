@@ -1,4 +1,4 @@
-//! What statements and transactions keep in memory is counted and bounded, for each session and for all.
+//! Memory of statements and transactions is accounted and limited, per session and in total.
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::run;
 const OVER: &str = "ERROR 1290 (HY000): The MariaDB server is running with the --max-session-mem-used=1000000 option \
                     so it cannot execute this statement\n";
 
-/// Each keeps more than a megabyte somewhere.
+/// Statements each of which needs more than a megabyte.
 const GREEDY: &[&str] = &[
     "select a.k from t a, t b, t c order by a.k + b.k",
     "select a.k, repeat('x', 100) r from t a, t b, t c order by r limit 30000",
@@ -61,7 +61,7 @@ fn a_session_keeps_no_more_than_it_may() {
         assert_eq!(run(&mut session, "select 'alive'"), "alive\nalive\n");
     }
     assert_eq!(db.processes.memory().used(), 0);
-    // Without a limit they are answered, and give everything back.
+    // Without a limit they succeed and release all memory.
     run(&mut session, "set max_session_mem_used = default");
     for statement in GREEDY {
         let answer = run(&mut session, statement);
@@ -196,7 +196,7 @@ fn sessions_share_what_they_prepare_and_it_counts_once() {
         assert!(run(other, "execute s using 7").ends_with("8\n"));
     }
     assert_eq!(used() - before, with_plan, "so does the plan");
-    // Another schema: plans of their own.
+    // A changed catalog makes new plans necessary.
     run(&mut first, "create table later (a int)");
     run(&mut first, "execute s using 7");
     others.iter_mut().for_each(|other| drop(run(other, "execute s using 8")));
@@ -233,7 +233,7 @@ fn prepared_statements_are_bounded_for_each_session_and_for_all() {
     assert_eq!(run(&mut session, "select 1"), "1\n1\n");
 }
 
-/// Texts of some 300 KB, whose trees and plans take many times their length.
+/// Returns texts of some 300 KB whose syntax trees and plans take many times their length.
 fn long_texts() -> Vec<(&'static str, String)> {
     let list = |item: &str, count: usize| vec![item; count].join(",");
     vec![

@@ -1,5 +1,6 @@
-//! Columns that come, go and move while rows stay as they are: a table that is changed so holds what one
-//! holds whose rows are copied every time, over crashes, in plans and for views that were made before.
+//! Instant changes of columns: after columns are added, dropped and moved without a copy of the rows, a table
+//! must have the same contents as one whose rows are copied each time. Tested across crashes, with cached
+//! plans and with older read views.
 
 mod world;
 
@@ -7,7 +8,7 @@ use cohort_types::Value;
 use world::random::Random;
 use world::{Client, Server};
 
-/// Types, each with values.
+/// Types with sample values.
 const TYPES: [(&str, &[&str]); 16] = [
     ("INT", &["0", "-7", "2147483647"]),
     ("BIGINT UNSIGNED", &["0", "18446744073709551615", "5"]),
@@ -30,9 +31,9 @@ const TYPES: [(&str, &[&str]); 16] = [
 #[derive(Clone)]
 struct Column {
     name: String,
-    /// Among [`TYPES`].
+    /// Position in [`TYPES`].
     ty: usize,
-    /// What follows the type.
+    /// The declaration after the type.
     rest: String,
 }
 
@@ -42,19 +43,19 @@ impl Column {
     }
 }
 
-/// The tables `t`, whose rows stay as they are, and `m`, whose rows are copied. Besides `id`, `a` and
-/// `g AS (a + 1)`, which stand anywhere, they have other columns.
+/// The tables `t`, whose rows are never copied, and `m`, whose rows are copied by each ALTER TABLE. In
+/// addition to `id`, `a` and `g AS (a + 1)` in any position, they have random columns.
 struct Tables {
     random: Random,
     columns: Vec<Column>,
-    /// Keys by their names, and the column that each has.
+    /// Names of the keys with their first columns.
     keys: Vec<(String, String)>,
-    /// How many names were given.
+    /// Number of generated names.
     names: usize,
     ids: usize,
 }
 
-/// What a table shows of itself.
+/// Returns the definition and the contents of a table.
 fn everything(client: &mut Client, table: &str) -> String {
     let columns = client.run(&format!(
         "SELECT ordinal_position, column_name, column_type, column_default, column_key \
@@ -76,18 +77,18 @@ impl Tables {
         Tables { random, columns: Vec::new(), keys: Vec::new(), names: 0, ids: 0 }
     }
 
-    /// Runs a statement for both; `#` is the table.
+    /// Runs a statement on both tables; `#` stands for the table name.
     fn both(&self, client: &mut Client, sql: &str) {
         let [t, m] = ["t", "m"].map(|table| client.run(&sql.replace('#', table)));
         assert_eq!(t, m, "{sql}");
         assert!(!t.starts_with("ERROR"), "{sql}: {t}");
     }
 
-    /// An ALTER TABLE of both, of which only one copies its rows.
+    /// Alters both tables; only `m` copies its rows.
     fn alter(&self, client: &mut Client, actions: &str, algorithm: &str) {
         let copied = client.run(&format!("ALTER TABLE m {actions}, ALGORITHM=COPY"));
         assert!(copied.starts_with("OK"), "{actions}: {copied}");
-        // The clause is refused where MariaDB would copy; nothing is copied here all the same.
+        // The clause is refused where MariaDB would have to copy, although this server does not copy.
         let clause = match actions.contains("STORED") {
             true => String::new(),
             false => format!(", ALGORITHM={algorithm}"),
@@ -103,7 +104,7 @@ impl Tables {
         }
     }
 
-    /// Where a column goes.
+    /// Returns a random position for a column.
     fn place(&mut self, column: &str) -> String {
         let mut others = vec!["id", "a", "g"];
         others.extend(self.columns.iter().map(|column| &*column.name));
@@ -176,7 +177,7 @@ impl Tables {
         }
         let column = free[self.random.below(free.len())].clone();
         let key = self.name();
-        // Its entries are made from rows that stay as they are, beside a column that comes.
+        // Index entries are built from existing rows while a column is added.
         let added = self.added();
         self.alter(client, &format!("{added}, ADD KEY {key} ({column}, a)"), "INPLACE");
         self.keys.push((key, column));
@@ -199,7 +200,7 @@ impl Tables {
                 self.both(client, &format!("{verb} INTO # (id, a{names}) VALUES {}", rows.join(", ")));
             }
             3 => {
-                // What is not named has its default.
+                // Columns that are not named get their defaults.
                 self.ids += 1;
                 let id = self.ids;
                 self.both(client, &format!("INSERT INTO # (id, a) VALUES ({id}, NULL)"));
@@ -224,7 +225,7 @@ impl Tables {
         }
     }
 
-    /// Both tables show the same, by whatever way they are read.
+    /// Checks that both tables have equal contents, whatever the access path.
     fn check(&mut self, client: &mut Client) {
         assert_eq!(everything(client, "t"), everything(client, "m"));
         for table in ["t", "m"] {
@@ -272,7 +273,7 @@ fn rows_that_stay_are_rows_that_are_copied() {
             match tables.random.below(8) {
                 0 => tables.change_keys(&mut client),
                 1 => {
-                    // Each sees what those before have done.
+                    // Each change builds on those before it.
                     let (first, second) = (tables.added(), tables.added());
                     actions.extend([first, second]);
                 }
@@ -360,7 +361,7 @@ fn a_name_that_comes_again_is_another_column() {
     let mut client = server.connect();
     client.ok("CREATE TABLE t (id INT PRIMARY KEY CHECK (a > 0), a INT, g INT AS (a + 1) STORED, KEY (a))");
     client.ok("INSERT INTO t (id, a) VALUES (1, 10)");
-    // What is computed of the column and what is checked of it is so anew.
+    // Generated columns and constraints must use the new column.
     client.ok("ALTER TABLE t DROP a, ADD a INT DEFAULT 4 FIRST");
     assert_eq!(client.run("SELECT * FROM t"), "a | id | g\n4 | 1 | 5\n");
     assert!(client.run("ALTER TABLE t DROP a, ADD a INT DEFAULT -4").starts_with("ERROR 4025"));

@@ -1,5 +1,5 @@
-//! Statements as deep and as long as a client likes: answered, or refused with MariaDB's errors. None reaches
-//! the end of the stack, neither of the smallest one nor of the default one.
+//! Deeply nested and very long statements: they must succeed or fail with MariaDB's errors, without a stack
+//! overflow with the minimum or the default stack.
 
 mod support;
 
@@ -7,13 +7,13 @@ use cohort_base::STACK_RESERVE;
 use cohort_exec::Session;
 use support::run;
 
-/// The least value and the default of `thread_stack`.
+/// Minimum and default of `thread_stack`.
 const STACKS: [usize; 2] = [128 << 10, 2 << 20];
 
-/// Refusals of what is too deep: the stack's, that of nested SELECTs, that of joins.
+/// Errors for statements that are too deep: of the stack, of nested SELECTs, of joins.
 const REFUSALS: [&str; 3] = ["ERROR 1436 ", "ERROR 1473 ", "ERROR 1116 "];
 
-/// Runs `work` with a session whose statements may use so much of a stack.
+/// Runs `work` with a session on a thread with this stack size.
 fn with_stack(thread_stack: usize, work: impl FnOnce(&mut Session) + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(thread_stack + STACK_RESERVE).spawn(move || {
         let db = support::database_in_real_time();
@@ -29,7 +29,7 @@ fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
     format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
 }
 
-/// Constructs that nest, by their depth.
+/// Constructs that nest, by depth.
 const NESTED: &[(&str, fn(usize) -> String)] = &[
     ("unary minus", |n| format!("select {} k from t", nested("- ", "", "", n))),
     ("not between operators", |n| format!("select {} from t", nested("not (k = ", "k", ")", n))),
@@ -92,7 +92,7 @@ fn what_nests_is_answered_or_refused_at_any_depth() {
     for thread_stack in STACKS {
         with_stack(thread_stack, |session| {
             for (name, statement) in NESTED {
-                // Around the limit, wherever it is, and far beyond it.
+                // Depths around the limit, wherever it is, and far beyond it.
                 let mut refused = false;
                 for depth in [1, 8, 20, 40, 62, 63, 64, 100, 150, 220, 330, 500, 700, 990, 1010, 5000, 50_000]
                 {
@@ -106,7 +106,7 @@ fn what_nests_is_answered_or_refused_at_any_depth() {
     }
 }
 
-/// Chains that need no stack.
+/// Long chains that need no stack.
 const LONG: &[(&str, fn(usize) -> String)] = &[
     ("union all", |n| format!("select 1{} limit 1", " union all select 1".repeat(n))),
     ("union", |n| format!("select 1{}", " union select 1".repeat(n))),

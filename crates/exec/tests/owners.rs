@@ -1,6 +1,7 @@
-//! Every pair of lock owners of one session in a cycle with other sessions: the session holds a lock by one
-//! owner, another session waits for that, and the session waits by another owner for a lock of the other one,
-//! or of a third between them. Each ends at once, with error 1213 for one of them.
+//! Deadlocks through every pair of lock owners of a session. The session holds a lock through one owner,
+//! another session waits for that lock, and the session waits through another owner for a lock of the other
+//! session, or of a third one in the cycle. Each deadlock must be resolved immediately, with error 1213 for
+//! one session.
 
 mod world;
 
@@ -11,17 +12,17 @@ use std::time::{Duration, Instant};
 
 use world::{Client, Server};
 
-/// A lock that a session takes by one of its owners.
+/// A lock that a session takes through one of its owners.
 struct Held {
     name: &'static str,
     takes: &'static [&'static str],
-    /// Other sessions that wait for it, each for the one before: they let the next one wait.
+    /// Statements of intermediate sessions, each of which waits for the one before and blocks the next one.
     between: &'static [&'static str],
-    /// How a session waits for it, or for the last of those.
+    /// The statement that waits for the lock, or for the last intermediate session.
     waits: &'static str,
 }
 
-/// The lock that the examined session holds.
+/// Locks that the examined session holds.
 const HOLDS: &[Held] = &[
     Held {
         name: "names of the transaction",
@@ -68,7 +69,7 @@ const HOLDS: &[Held] = &[
     },
 ];
 
-/// The lock that the session waits for; the other one takes it.
+/// Locks that the session waits for, and the other session holds.
 const WAITS: &[Held] = &[
     Held {
         name: "a name",
@@ -150,9 +151,9 @@ const WAITS: &[Held] = &[
     },
 ];
 
-/// No wait of a lock ends by itself sooner.
+/// Long enough that no lock wait times out during the test.
 const TIMEOUTS: &str = "SET lock_wait_timeout = 40, innodb_lock_wait_timeout = 40";
-/// Longest time until a session waits.
+/// Time after which a started statement is assumed to wait.
 const SETTLES: Duration = Duration::from_millis(60);
 
 fn give_all_back(client: &mut Client) {
@@ -168,7 +169,7 @@ fn give_all_back(client: &mut Client) {
     }
 }
 
-/// Runs a statement in a thread, and gives back all that its session has.
+/// Runs a statement in a thread, then releases all locks of its session.
 fn apart(mut client: Client, statement: &'static str) -> thread::JoinHandle<String> {
     let waiting = thread::spawn(move || {
         let answer = client.run(statement);
@@ -195,7 +196,7 @@ fn server() -> (Server, Client) {
     (server, root)
 }
 
-/// The answers of all sessions, the one that is looked at first.
+/// Returns the results of all sessions, starting with the examined one.
 fn answers(hold: &Held, wait: &Held) -> Vec<String> {
     let (mut server, _root) = server();
     let mut connect = || {
@@ -245,12 +246,13 @@ fn a_cycle_through_two_owners_of_a_session_is_found() {
     });
     let wrong = wrong.into_inner().expect("no panic");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // The others commit before they wait, or are refused at once.
+    // The remaining pairs are no cycles: the other session commits before it waits, or is refused
+    // immediately.
     let deadlocks = deadlocks.into_inner();
     assert!(deadlocks >= 20, "{deadlocks} of {} pairs were cycles", pairs.len());
 }
 
-/// As in MariaDB: the transaction keeps what it has done, and goes on.
+/// As in MariaDB, the transaction keeps its changes and continues.
 #[test]
 fn a_get_lock_that_is_a_victim_undoes_its_statement_alone() {
     let (mut server, _root) = server();

@@ -1,10 +1,10 @@
-//! `Select_%`, `Sort_%` and `Created_tmp_%` of SHOW STATUS: what the plans of statements do.
+//! `Select_%`, `Sort_%` and `Created_tmp_%` of SHOW STATUS: counters of plan operations.
 
 mod world;
 
 use world::{Client, Server};
 
-/// Counters of plans that are not 0, as `Select_scan=1`.
+/// Returns the plan counters that are not 0, as `Select_scan=1`.
 fn counts(client: &mut Client, scope: &str) -> String {
     let mut all = Vec::new();
     for names in ["Created_tmp%", "Select%", "Sort%"] {
@@ -25,7 +25,7 @@ fn client(server: &mut Server) -> Client {
     c
 }
 
-/// Recorded from MariaDB 10.11.
+/// Expected values are recorded from MariaDB 10.11.
 #[test]
 fn counters_of_plans_are_mariadbs() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -79,7 +79,7 @@ fn counters_of_plans_are_mariadbs() {
     assert!(all.contains("Select_full_join=1") && all.contains("Sort_priority_queue_sorts=2"), "{all}");
 }
 
-/// How many files and merges there are depends on what rows take in memory.
+/// Removes the values that depend on the memory of rows: numbers of files and merges.
 fn without_sizes(counts: &str) -> String {
     let shown = counts.split(' ').map(|count| match count.split_once('=') {
         Some((name @ ("Created_tmp_files" | "Sort_merge_passes"), _)) => name,
@@ -113,7 +113,7 @@ fn what_goes_to_disk_is_counted() {
     }
 }
 
-/// Alternatives that name single values are known as well as a list of them.
+/// OR of single values is estimated like an IN list.
 #[test]
 fn alternatives_of_one_column_are_estimated_as_a_list() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -149,7 +149,7 @@ fn a_list_of_rows_is_looked_up_by_an_index() {
         ("(id, b) NOT IN ((1, 1), (2, 2), (3, 5))", 98),
         ("(id, b) IN ((NULL, 1), (2, NULL), (3, 3.0))", 1),
         ("(id, c) IN (('1', 'X1'), (2, 'x1'))", 1),
-        // Long ones are sets. Counts recorded from MariaDB 10.11.
+        // Long lists become hash sets. Counts are recorded from MariaDB 10.11.
         ("(id, b) IN ((1, 1), (2, 2), (3, 5), (4, 4), (4, 4), (NULL, 1), (5, NULL), (6, '6'))", 4),
         ("(id, b) NOT IN ((1, 1), (2, 2), (3, 5), (4, 4), (200, 200), (NULL, 1))", 83),
         ("(b, c) IN ((1, 'X1'), (2, 'x2'), (3, 'x3 '), (4, 'x'), (5, 'y'), (6, 'x20'))", 4),

@@ -1,4 +1,4 @@
-//! What a cached plan is said to take in memory is near to what it takes.
+//! The estimated memory of a cached plan must be close to its real memory.
 
 mod world;
 
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use world::Server;
 
-/// Counts what is allocated.
+/// An allocator that counts the allocated bytes.
 struct Counting;
 
 static ALLOCATED: AtomicI64 = AtomicI64::new(0);
 
-// SAFETY: it hands every call on to the system's allocator as it came.
+// SAFETY: every call goes to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of GlobalAlloc.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         ALLOCATED.fetch_sub(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of GlobalAlloc.
         unsafe { System.dealloc(at, layout) }
     }
 }

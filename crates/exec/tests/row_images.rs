@@ -1,9 +1,9 @@
-//! Row images of edge values of every type, byte for byte as MariaDB 10.11 logs them. `row_images.tsv` holds
-//! a column type, a value and the image of a row of that column alone, which begins with the bitmap of NULLs;
-//! `-` where the value is refused. Long images are there by length and CRC-32.
+//! Row images of edge values of every type, byte for byte as MariaDB 10.11 logs them. `row_images.tsv`
+//! contains a column type, a value and the image of a row with this column only, which starts with the NULL
+//! bitmap; `-` if the value is refused. Long images are stored as length and CRC-32.
 //!
-//! A replica finds a row of a table without a key by all of its bytes: an image that another server would not
-//! have stored is a row that it does not find.
+//! A replica finds a row of a table without a key by all its bytes, so a row image that differs from
+//! MariaDB's is a row that the replica cannot find.
 
 mod world;
 

@@ -1,5 +1,5 @@
-//! Sequences over rollbacks, crashes and sessions, and in the binary log. Their statements are compared with
-//! a MariaDB's in `crates/server/tests/whole/scripts/sequences.sql`.
+//! Sequences across rollbacks, crashes and sessions, and in the binary log.
+//! `crates/server/tests/whole/scripts/sequences.sql` compares their statements with MariaDB's.
 
 mod world;
 
@@ -16,7 +16,7 @@ fn next(client: &mut Client, sequence: &str) -> i64 {
     answer.lines().nth(1).and_then(|line| line.parse().ok()).unwrap_or_else(|| panic!("{answer}"))
 }
 
-/// Images of the rows that were logged as inserted: bitmap of NULLs, then the numbers.
+/// Returns the images of the rows logged as inserted: NULL bitmap, then the numbers.
 fn inserted(server: &Server, disk: &SharedFs) -> Vec<i64> {
     let mut found = Vec::new();
     for path in server.binlog() {

@@ -1,5 +1,5 @@
-//! Sessions beside each other, and what the golden scripts cannot show: flags, the binary protocol's calls,
-//! KILL.
+//! Concurrent sessions, and features that golden scripts cannot test: status flags, calls of the binary
+//! protocol, KILL.
 
 mod support;
 
@@ -58,7 +58,7 @@ fn locked_rows_are_refused_or_skipped() {
     assert_eq!(run(&mut b, "select k from t where id = 2 for update nowait"), "k\n20\n");
 }
 
-/// Keeps what each result told.
+/// A sink that stores the status flags of each result.
 #[derive(Default)]
 struct FlagSink {
     results: Vec<StatusFlags>,
@@ -172,7 +172,7 @@ fn kill_ends_a_statement_and_the_next_one_runs() {
     let (db, mut a, _) = two_sessions();
     let killer = std::thread::spawn(move || {
         let process = db.processes.get(cohort_base::ConnectionId(1)).expect("connected");
-        // Until the statement has begun there is nothing that the kill would hit.
+        // The kill must not be sent before the statement has begun.
         for _ in 0..200 {
             if process.snapshot(&|_| false).info.is_some_and(|text| text.contains("big")) {
                 std::thread::sleep(Duration::from_millis(20));
@@ -214,7 +214,7 @@ fn a_table_that_changes_is_planned_again() {
     assert_eq!(sink.text, "id\tk\tadded\n1\t10\t7\n");
 }
 
-/// A folder whose files end up nowhere, and that only takes what is hardened.
+/// A directory that discards its files and checks that only durable data is written.
 struct OnlyHardened {
     db: Arc<Database>,
     from: cohort_base::CommitSeq,
@@ -261,13 +261,13 @@ fn a_file_of_rows_tells_of_hardened_commits_only() {
     for (change, read, expected) in [
         ("update t set k = 99 where id = 1", "select k from t where id = 1", "99\n".to_owned()),
         ("delete from t where id = 1", "select k from t where id = 1", String::new()),
-        // More than a buffer takes, so it is written before the statement ends.
+        // More bytes than the buffer holds, so they are written before the statement ends.
         ("update t set k = 99", &format!("select {wide} from t a, t b, t c, t d"), {
             format!("{}\n", "x".repeat(200)).repeat(81)
         }),
     ] {
         let (db, mut a, mut b) = two_sessions();
-        // Ordered, and nobody has flushed it.
+        // Ordered, but not flushed.
         a.query(change.as_bytes(), &mut TextSink::default());
         assert!(db.commit.acknowledged() < a.hold_until());
         let written = Arc::default();
@@ -284,7 +284,7 @@ fn a_serializable_read_is_held_until_what_it_shows_is_hardened() {
     let (db, mut a, mut b) = two_sessions();
     run(&mut b, "set session transaction isolation level serializable");
     run(&mut b, "begin");
-    // Ordered, and nobody has flushed it.
+    // Ordered, but not flushed.
     a.query(b"update t set k = 99 where id = 1", &mut TextSink::default());
     assert!(db.commit.acknowledged() < a.hold_until());
     let mut sink = TextSink::default();
@@ -293,8 +293,8 @@ fn a_serializable_read_is_held_until_what_it_shows_is_hardened() {
     assert!(b.hold_until() >= a.hold_until(), "I5");
 }
 
-/// Rows, the end of rows and requests for files may be sent at once, when much has gathered: the session's
-/// replies must be held by then.
+/// A sink that checks the reply barrier. Rows, the end of rows and file requests may be sent early if the
+/// buffer is full, so the barrier must be raised before.
 struct Leaving {
     hold: Arc<Hold>,
     until: CommitSeq,
@@ -332,7 +332,7 @@ impl ResultSink for Leaving {
     }
 }
 
-/// I4: the OK of a commit stands before what the next statement of the same command sends.
+/// I4: the OK of a commit precedes the results of the next statement of the same command.
 #[test]
 fn what_follows_a_commit_in_its_command_is_held_with_it() {
     for next in [
@@ -355,7 +355,7 @@ fn what_follows_a_commit_in_its_command_is_held_with_it() {
     }
 }
 
-/// I5, beside statements: what a client learns when it prepares, or asks for the binary log.
+/// I5 outside of statements: data that a client receives from PREPARE, or through a user variable.
 #[test]
 fn what_variables_show_without_a_statement_is_held() {
     for learn in [
@@ -375,8 +375,8 @@ fn what_variables_show_without_a_statement_is_held() {
 
 const LEVELS: [&str; 4] = ["read uncommitted", "read committed", "repeatable read", "serializable"];
 
-/// At each level: runs `change` without a flush, then `before` in a transaction and `read`, whose reply must
-/// be held.
+/// For each isolation level: runs `change` without a flush, then `before` and `read` in a transaction. The
+/// reply of `read` must be held back.
 fn assert_held(change: &str, before: &str, read: &str) {
     for level in LEVELS {
         let (db, mut a, mut b) = two_sessions();

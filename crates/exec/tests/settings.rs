@@ -1,4 +1,4 @@
-//! What SET says of transactions, and values that clients send in ways of their own, as in MariaDB 10.11.
+//! SET for transactions, and special values that clients send, with results as in MariaDB 10.11.
 
 mod world;
 
@@ -39,7 +39,8 @@ fn a_setting_of_the_next_transaction_ends_with_one_for_all() {
     a.ok("start transaction read only, with consistent snapshot, read only");
 }
 
-/// `SET @@x` of isolation and access mode is about the next transaction alone; `SET x` is about all.
+/// `SET @@x` of isolation level or access mode applies to the next transaction only, `SET x` to all later
+/// ones.
 #[test]
 fn a_setting_without_a_scope_is_of_the_next_transaction() {
     let (_server, mut a, mut b) = two_sessions();
@@ -60,8 +61,8 @@ fn a_setting_without_a_scope_is_of_the_next_transaction() {
     a.ok("insert into t values (9, 9)");
 }
 
-/// A statement that commits first is in no read-only transaction, nor is what SET TRANSACTION has said meant
-/// for those after it; the session's own setting holds.
+/// A statement with an implicit commit does not run in the read-only transaction, and ends the effect of SET
+/// TRANSACTION. The session's own setting still applies.
 #[test]
 fn definitions_are_changed_outside_of_read_only_transactions() {
     let (_server, mut a, _b) = two_sessions();
@@ -80,7 +81,7 @@ fn definitions_are_changed_outside_of_read_only_transactions() {
     }
 }
 
-/// MariaDB computes and checks all items before it sets the first.
+/// MariaDB evaluates and checks all items before it sets the first one.
 #[test]
 fn set_sets_all_of_its_items_or_none() {
     let (_server, mut a, mut b) = two_sessions();
@@ -99,7 +100,7 @@ fn set_sets_all_of_its_items_or_none() {
     assert_eq!(a.run("select @x, @y"), "@x | @y\n1 | NULL\n");
 }
 
-/// Of the binary protocol, where values come as numbers that no text could say.
+/// Parameters of the binary protocol can have values that no text can express.
 #[test]
 fn parameters_that_no_column_holds_are_refused() {
     let (_server, mut a, _) = two_sessions();
@@ -143,7 +144,7 @@ fn text_of_a_utf8mb3_connection_has_no_characters_of_four_bytes() {
     assert_eq!(a.run("select hex(a), hex(c) from e"), "hex(a) | hex(c)\n783F3F3F3F79 | 78F09F988079\n");
 }
 
-/// The status flags of a statement's answer.
+/// A sink that stores the status flags.
 #[derive(Default)]
 struct Status(StatusFlags);
 
@@ -169,7 +170,7 @@ impl ResultSink for Status {
     }
 }
 
-/// As MariaDB 10.11 sets the flag.
+/// Expected flags are those of MariaDB 10.11.
 #[test]
 fn a_statement_that_reads_a_whole_table_says_that_it_used_no_index() {
     let (_server, mut a, _) = two_sessions();
@@ -200,7 +201,7 @@ fn a_statement_that_reads_a_whole_table_says_that_it_used_no_index() {
     }
 }
 
-/// Whoever asks for a collation that is not there learns of it; WordPress tries utf8mb4_unicode_520_ci first.
+/// An unknown collation must be an error: WordPress tries utf8mb4_unicode_520_ci first.
 #[test]
 fn a_collation_that_is_not_there_is_an_error_wherever_it_is_named() {
     let (_server, mut a, _) = two_sessions();

@@ -1,8 +1,8 @@
-//! Statements nobody would write, from the text through parser, lowering and binding to the rows: each is
-//! answered or refused with an error that says why. None panics, and the same SELECT twice (planned, then
-//! from the plan cache) is answered twice the same.
+//! Fuzz test of absurd statements through parser, lowering, binding and execution: each must succeed or fail
+//! with a meaningful error. No statement may panic. The same SELECT twice (planned, then from the plan cache)
+//! must return equal results.
 //!
-//! `COHORT_LONG_TESTS=1` runs many more; `COHORT_FUZZ_SEED=N` starts elsewhere.
+//! `COHORT_LONG_TESTS=1` runs many more; `COHORT_FUZZ_SEED=N` selects another seed.
 
 mod grammar;
 mod world;
@@ -28,9 +28,9 @@ const SCRIPTS: &[&str] = &[
     include_str!("golden/select_sysbench.sql"),
     include_str!("golden/variables.sql"),
 ];
-/// What waits, or ends the session.
+/// Words of statements that wait, or that end the session.
 const NOT_RUN: &[&str] = &["sleep", "benchmark", "get_lock", "_wait", "shutdown", "kill"];
-/// What is another answer the next time.
+/// Words of statements that are not repeatable.
 const NOT_REPEATED: &[&str] = &[
     "rand",
     "uuid",
@@ -49,13 +49,13 @@ fn seed() -> u64 {
     std::env::var("COHORT_FUZZ_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }
 
-/// Rounds: few, or many in the long run.
+/// Returns the seeds: few, or many for a long test.
 fn rounds(few: u64) -> std::ops::Range<u64> {
     let is_long = std::env::var_os("COHORT_LONG_TESTS").is_some();
     seed()..seed() + if is_long { 100 * few } else { few }
 }
 
-/// Counts of what became of the statements.
+/// Numbers of statements by outcome.
 #[derive(Debug, Default)]
 struct Counts {
     answered: u64,
@@ -74,7 +74,7 @@ impl Runner {
         Runner { client: server.connect(), counts: Counts::default() }
     }
 
-    /// Runs a statement; panics name it.
+    /// Runs a statement; a panic names it.
     fn try_one(&mut self, sql: &str, seed: u64) {
         let lower = sql.to_lowercase();
         if NOT_RUN.iter().any(|word| lower.contains(word)) {
@@ -86,7 +86,8 @@ impl Runner {
             Some(error) => {
                 let (code, text) = error.split_once(": ").expect("a code and a text");
                 assert!(!text.trim().is_empty(), "seed {seed}: {sql}: {answer}");
-                // 1105 is for what nobody foresaw, and for XPath, whose errors have no numbers in MariaDB.
+                // 1105 is for unforeseen errors, and for XPath, whose errors have no specific numbers in
+                // MariaDB.
                 assert!(!code.starts_with("1105 ") || text.contains("XPATH"), "seed {seed}: {sql}: {answer}");
                 match code.starts_with("1064 ") {
                     true => self.counts.refused_by_parser += 1,
@@ -139,11 +140,11 @@ fn statements_of_a_grammar_are_answered_or_refused() {
         all.refused_by_parser += runner.counts.refused_by_parser;
     }
     println!("seeds from {}: {all:?}", seed());
-    // The grammar is worth nothing if all is refused before it is bound.
+    // The grammar is useless if most statements fail before binding.
     assert!(all.answered > all.refused_by_parser / 2, "{all:?}");
 }
 
-/// Words, names, numbers, strings and marks of a statement.
+/// Returns the words, names, numbers, strings and punctuation of a statement.
 fn tokens(sql: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = sql;
@@ -160,8 +161,8 @@ fn tokens(sql: &str) -> Vec<&str> {
     found
 }
 
-/// One to three changes: tokens of other statements in place of its own, doubled, taken out; the end of
-/// another statement for its own.
+/// Returns the statement with one to three changes: tokens of other statements inserted, duplicated or
+/// removed, or the end replaced by that of another statement.
 fn mutated(grammar: &Grammar, sql: &str, others: &[&str]) -> String {
     let mut tokens = tokens(sql).into_iter().map(str::to_owned).collect::<Vec<_>>();
     for _ in 0..=grammar.below(3) {
@@ -195,7 +196,7 @@ fn statements_that_were_right_once_are_answered_or_refused() {
                 for _ in 0..2 {
                     runner.try_one(&mutated(&grammar, sql, &others), seed);
                 }
-                // What follows wants what it makes.
+                // Later statements need the objects that this one creates.
                 runner.client.run(sql);
             }
             all.answered += runner.counts.answered;
@@ -206,7 +207,7 @@ fn statements_that_were_right_once_are_answered_or_refused() {
     println!("seeds from {}: {all:?}", seed());
 }
 
-/// The statements of a script, without its comments.
+/// Returns the statements of a script without its comments.
 fn statements(script: &str) -> impl Iterator<Item = &str> {
     let lines = script.lines().filter(|line| !line.starts_with("--") && !line.trim().is_empty());
     lines.map(|line| line.trim_end().trim_end_matches(';'))

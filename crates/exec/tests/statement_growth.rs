@@ -1,8 +1,7 @@
-//! Statements that were short and are grown without measure: a few of their tokens a thousand times, or
-//! wrapped into something a thousand times. Each ends in bounded time, with an answer or an error, keeps no
-//! more memory than it may and gives all of it back.
+//! Growth test: short statements with tokens repeated or wrapped a thousand times. Each must end in bounded
+//! time with a result or an error, keep to its memory limit, and release all memory.
 //!
-//! `COHORT_LONG_TESTS=1` runs many more; `COHORT_FUZZ_SEED=N` starts elsewhere.
+//! `COHORT_LONG_TESTS=1` runs many more; `COHORT_FUZZ_SEED=N` selects another seed.
 
 mod grammar;
 mod world;
@@ -16,13 +15,13 @@ use cohort_locks::KillLevel;
 use grammar::{Grammar, TABLES};
 use world::{Client, Server};
 
-/// What waits, or ends the session.
+/// Words of statements that wait, or that end the session.
 const NOT_RUN: &[&str] = &["sleep", "benchmark", "get_lock", "_wait", "shutdown", "kill"];
-/// A statement that runs longer is killed.
+/// Time after which a statement is killed.
 const RUN_MAX: Duration = Duration::from_millis(500);
-/// One that was killed must end within this, on a slow machine too.
+/// Time within which a killed statement must end, even on a slow machine.
 const END_MAX: Duration = Duration::from_secs(60);
-/// Bytes of a statement.
+/// Maximum bytes of a statement.
 const TEXT_BYTES_MAX: usize = 400_000;
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
 const WRAPPERS: &[(&str, &str)] = &[
@@ -50,7 +49,7 @@ fn statements() -> u64 {
     if std::env::var_os("COHORT_LONG_TESTS").is_some() { 20_000 } else { 300 }
 }
 
-/// Some of the words of a statement, a thousand times or wrapped a thousand times.
+/// Returns the statement with some of its words repeated or wrapped a thousand times.
 fn grown(grammar: &Grammar, sql: &str) -> String {
     let words: Vec<&str> = sql.split_inclusive([' ', '(', ')', ',']).collect();
     let from = grammar.below(words.len());
@@ -69,7 +68,7 @@ fn grown(grammar: &Grammar, sql: &str) -> String {
     format!("{before}{}{part}{}{after}", open.repeat(times), close.repeat(times))
 }
 
-/// A statement that is long by itself, of expressions and queries that are not.
+/// Returns a long statement of short expressions and queries.
 fn long(grammar: &Grammar) -> String {
     let times = grammar.pick(&[1, 30, 62, 300, 900, 3000]);
     let (e, f) = (grammar.expression(1), grammar.expression(0));
@@ -100,7 +99,7 @@ fn long(grammar: &Grammar) -> String {
     }
 }
 
-/// Kills the statement of connection 1 when `began` stays the same for too long; 0 ends the watch.
+/// Kills the statement of connection 1 if `began` does not change for too long; 0 ends the thread.
 fn watch(server: &Server, began: &Arc<AtomicU64>) -> std::thread::JoinHandle<()> {
     let (db, began) = (Arc::clone(&server.db), Arc::clone(began));
     std::thread::spawn(move || {

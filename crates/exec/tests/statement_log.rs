@@ -9,7 +9,7 @@ use cohort_types::Value;
 use parking_lot::Mutex;
 use world::Server;
 
-/// Lines in memory.
+/// Log files in memory.
 #[derive(Default)]
 struct Lines {
     general: Mutex<String>,
@@ -119,7 +119,7 @@ fn the_general_log_tells_commands_and_who_is_refused() {
     }
 }
 
-/// As in MariaDB while logging is on.
+/// As in MariaDB while logging is enabled.
 #[test]
 fn tables_of_logs_can_be_emptied_and_nothing_else() {
     let (mut server, _) = logging_server();
@@ -238,8 +238,7 @@ fn the_slow_log_tells_plans_and_warnings() {
     assert!(!lines.slow.lock().contains("# explain"));
 }
 
-/// Statements that hold `gehe1m` where a password or a key stands, read in some mode; not all of them can be
-/// run.
+/// Statements that contain `gehe1m` as a password or key in some SQL mode. Not all of them can be run.
 const SECRETS: &[(&str, &str)] = &[
     ("", r"CREATE USER s@localhost IDENTIFIED BY 'gehe1m'"),
     ("", r"ALTER USER u@localhost /* it's */ IDENTIFIED BY 'gehe1m'"),
@@ -261,7 +260,7 @@ const SECRETS: &[(&str, &str)] = &[
     ("", r"CREATE USER 'a\'b'@localhost IDENTIFIED BY 'gehe1m'"),
     ("", r"CHANGE MASTER TO MASTER_HOST = 'h\'', MASTER_PASSWORD = /* ' */ 'gehe1m'"),
     ("", r"SELECT PASSWORD('gehe1m'), OLD_PASSWORD('gehe1m')"),
-    // The slow log has what reads a whole table.
+    // The slow log contains statements that read a whole table.
     ("", r"SELECT PASSWORD('gehe1m') FROM all_rows /* ALTER USER it's */"),
     ("", r"SELECT AES_ENCRYPT(a, 'gehe1m') FROM all_rows"),
     ("", r"SELECT AES_ENCRYPT('text', CONCAT('gehe', '1m', 'gehe1m'))"),
@@ -294,7 +293,7 @@ fn no_log_and_no_list_shows_a_secret() {
         let before = lines.general.lock().len();
         a.run(sql);
         assert!(lines.general.lock().len() > before, "{sql}");
-        // As a replica's thread shows it, whose source had any mode.
+        // As shown by a replica's thread, whose source may have had any SQL mode.
         process.show_text(sql.as_bytes());
         let info = process.snapshot(&|_| false).info.expect("it runs");
         assert!(!info.contains("gehe1m"), "{sql}: the list shows {info}");
@@ -312,7 +311,7 @@ fn no_log_and_no_list_shows_a_secret() {
         let rows = root.run(&format!("SELECT * FROM mysql.{table}"));
         assert!(rows.contains("ALTER USER") && !rows.contains("gehe1m"), "{rows}");
     }
-    // What is no secret is there.
+    // Other literals are logged.
     let plain = r#"SELECT 'it''s', "plain" /* it's */, 'gehe1m-not'"#;
     a.ok(plain);
     let text = lines.general.lock().clone();

@@ -1,6 +1,6 @@
-//! Rows that go to the client as they are stored are those that go by values: random tables and statements,
-//! run once as they are and once with a condition that is always true, which makes values of the rows.
-//! Answers are compared byte by byte, in both protocols and several character sets.
+//! Rows sent in stored format must be equal to rows sent as values. Runs random statements on random tables,
+//! once unchanged and once with a condition that is always true, which requires values. Compares the results
+//! byte by byte, in both protocols and several character sets.
 
 mod world;
 
@@ -13,7 +13,7 @@ use cohort_types::{Collation, SqlError, SqlResult, StoredColumns, Value};
 use world::random::Random;
 use world::{Client, Server};
 
-/// Kinds of values.
+/// Types of values.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Int(i64, i64),
@@ -113,7 +113,7 @@ impl Random {
     }
 }
 
-/// Counts what comes as it is stored, and writes everything as a connection does.
+/// A sink that counts the rows in stored format and encodes everything like a connection.
 struct Wire<'w> {
     writer: ResultWriter<'w>,
     stored: usize,
@@ -144,7 +144,7 @@ impl ResultSink for Wire<'_> {
     }
 }
 
-/// Keeps what leaves early.
+/// A drain that collects the bytes sent early.
 #[derive(Default)]
 struct Kept(Vec<u8>);
 
@@ -160,20 +160,20 @@ impl Drain for Kept {
     }
 }
 
-/// How an answer is asked for.
+/// Row format and character set of a result.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     format: RowFormat,
     results: Option<Collation>,
 }
 
-/// An answer.
+/// A result.
 #[derive(Default)]
 struct Told {
     bytes: Vec<u8>,
-    /// Rows that came as they are stored.
+    /// Number of rows in stored format.
     stored: usize,
-    /// What the session has counted.
+    /// Counters of the session.
     counts: String,
 }
 
@@ -206,7 +206,7 @@ fn answer(client: &mut Client, sql: &str, asked: Asked) -> Told {
 }
 
 struct Table {
-    /// With `id`, the first column.
+    /// The columns; `id` is the first one.
     columns: Vec<(String, Kind)>,
     ids: usize,
 }
@@ -231,14 +231,14 @@ fn table(client: &mut Client, random: &mut Random, round: usize) -> Table {
     columns.extend(types.into_iter().map(|(name, (_, kind))| (name, kind)));
     fill(client, random, &columns, 0..90);
     if random.one_in(2) {
-        // Rows that were written before are shorter.
+        // Existing rows are shorter.
         let (name, (ty, kind)) = column(6, random.below(TYPES.len()));
         client.ok(&format!("ALTER TABLE t ADD COLUMN {name} {ty}"));
         client.ok("ALTER TABLE t ADD COLUMN late VARCHAR(20) DEFAULT 'later'");
         columns.extend([(name, kind), ("late".to_owned(), Kind::Text)]);
     }
     if random.one_in(2) {
-        // Rows hold columns in another order, and such as are no more.
+        // Existing rows have another column order and dropped columns.
         let (name, (ty, kind)) = column(7, random.below(TYPES.len()));
         let gone = columns.remove(random.below(columns.len() - 1) + 1).0;
         client.ok(&format!("ALTER TABLE t ADD {name} {ty} AFTER id, DROP {gone}, ALGORITHM=INSTANT"));
@@ -253,7 +253,7 @@ fn table(client: &mut Client, random: &mut Random, round: usize) -> Table {
     Table { columns, ids: 180 }
 }
 
-/// A statement over `{where}`: a condition, or nothing.
+/// Returns a statement with `{where}`, and its condition, which may be empty.
 fn statement(random: &mut Random, table: &Table) -> (String, String) {
     let name = |random: &mut Random| table.columns[random.below(table.columns.len())].0.clone();
     let first = random.below(table.ids);
@@ -319,7 +319,7 @@ fn rows_as_they_are_stored_are_the_rows_by_values() {
     assert!(stored * 3 > all, "{stored} of {all} statements went as they are stored");
 }
 
-/// More rows than a batch of the engine has, and than a sort with a limit keeps.
+/// More rows than a batch of the engine, and than a sort with LIMIT keeps.
 #[test]
 fn long_sorts_are_cut() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -339,7 +339,7 @@ fn long_sorts_are_cut() {
         let asked = Asked { format: RowFormat::Text, results: None };
         let mut run = |more: &str| {
             let sql = |most| format!("SELECT {head} FROM t WHERE id BETWEEN 1 AND {most}{more} {tail}");
-            // The plan that is kept was made for few rows.
+            // The cached plan was made for few rows.
             client.ok(&sql(5));
             answer(&mut client, &sql(100_000_000), asked)
         };
@@ -350,7 +350,7 @@ fn long_sorts_are_cut() {
     }
 }
 
-/// What is kept for a sort is charged to the session, and a statement whose time is up ends.
+/// The memory of a sort is charged to the session, and the time limit ends the statement.
 #[test]
 fn sorts_of_stored_rows_are_charged() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");

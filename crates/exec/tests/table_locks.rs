@@ -4,7 +4,7 @@ mod world;
 
 use world::{Client, Server};
 
-/// Two connections that wait for names a second at most, and two tables.
+/// Creates two tables and two connections with a metadata lock timeout of one second.
 fn two_sessions() -> (Server, Client, Client) {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let (mut a, mut b) = (server.connect(), server.connect());
@@ -38,7 +38,7 @@ fn locked_tables_are_all_that_the_session_may_use() {
     refused(&mut a, "DROP TABLE two", "1100");
     refused(&mut a, "CREATE DATABASE other", "1192");
     refused(&mut a, "FLUSH TABLES WITH READ LOCK", "1192");
-    // Others read and lock likewise, nobody writes.
+    // Other sessions may read and lock for reading, but no session may write.
     b.ok("SELECT * FROM one");
     b.ok("LOCK TABLES one READ");
     b.ok("UNLOCK TABLES");
@@ -105,7 +105,7 @@ fn of_a_transaction_and_a_ddl_statement_that_wait_for_each_other_the_statement_g
     b.ok("SET lock_wait_timeout = 30");
     a.ok("BEGIN");
     a.ok("INSERT INTO two VALUES (1), (2), (3)");
-    // The names of both tables are taken in turn, and the second one is the transaction's.
+    // The metadata locks of both tables are taken one after the other, and the transaction holds the second.
     let ddl = std::thread::spawn(move || b.run("RENAME TABLE one TO three, two TO four"));
     std::thread::sleep(std::time::Duration::from_millis(100));
     refused(&mut a, "INSERT INTO one VALUES (1)", "1213");
@@ -242,7 +242,7 @@ fn max_statement_time_ends_waits_for_rows_and_names_and_sleep() {
     b.ok("LOCK TABLES one WRITE");
 }
 
-/// Found by reading: WAIT n and NOWAIT of DDL and LOCK TABLES were taken, and the session's timeout applied.
+/// Regression: DDL and LOCK TABLES accepted WAIT n and NOWAIT, but used the session's timeout.
 #[test]
 fn a_statement_may_say_how_long_it_waits() {
     let (_server, mut a, mut b) = two_sessions();
@@ -277,7 +277,8 @@ fn a_statement_may_say_how_long_it_waits() {
     b.ok("SELECT * FROM one FOR UPDATE WAIT 3");
 }
 
-/// What cannot be planned waits for whoever changes its tables, and means them as they are then.
+/// A statement that cannot be planned waits for a concurrent change of its tables, then uses the new
+/// definitions.
 #[test]
 fn what_cannot_be_planned_waits_for_definitions() {
     let (mut server, mut a, mut b) = two_sessions();
@@ -286,7 +287,7 @@ fn what_cannot_be_planned_waits_for_definitions() {
     b.ok("BEGIN");
     refused(&mut b, "SELECT * FROM three", "1146");
     refused(&mut b, "SELECT more FROM one", "1054");
-    // The refused statements have left no locks.
+    // The refused statements must leave no locks.
     a.ok("CREATE TABLE three (id INT)");
     a.ok("DROP TABLE three");
     b.ok("COMMIT");
@@ -310,13 +311,13 @@ fn what_cannot_be_planned_waits_for_definitions() {
             "{statement}: {told}"
         );
     }
-    // Nobody is kept waiting who may wait a second only.
+    // The lock timeout of one second limits this wait, too.
     a.ok("LOCK TABLES two WRITE");
     refused(&mut b, "SELECT more FROM two", "1205");
 }
 
-/// Runs statements in sessions of their own, one after the other, each of which waits for `one`; then lets
-/// them go on. Yields their answers.
+/// Starts statements in separate sessions, each of which waits for a lock on `one`, then releases the lock.
+/// Returns their results.
 fn behind_a_lock_on_one<const N: usize>(
     server: &mut Server,
     holder: &mut Client,
@@ -369,7 +370,7 @@ fn a_query_gets_out_of_the_way_of_a_ddl_statement() {
         assert!(!swapped.contains("ERROR"), "{swapped}");
         assert_eq!(found, "id\n2\n", "{query}");
     }
-    // A transaction that has used tables keeps what it has: it is the victim, as in MariaDB.
+    // A transaction that has used tables keeps its locks and becomes the deadlock victim, as in MariaDB.
     b.ok("BEGIN");
     b.ok("SELECT * FROM two");
     a.ok("LOCK TABLES one WRITE");
@@ -383,8 +384,8 @@ fn a_query_gets_out_of_the_way_of_a_ddl_statement() {
     assert!(!swap.join().expect("no panic").contains("ERROR"));
 }
 
-/// A name that LOCK TABLES has not locked is rejected at once, whether it or the server is locked meanwhile;
-/// and what it refuses whatever is locked is 1192, as in MariaDB.
+/// A table that LOCK TABLES has not locked is refused immediately, even if another session has locked it or
+/// the server. Statements that LOCK TABLES refuses in any case return 1192, as in MariaDB.
 #[test]
 fn under_lock_tables_a_refusal_waits_for_nothing() {
     let (_server, mut a, mut b) = two_sessions();
@@ -427,7 +428,7 @@ fn under_lock_tables_a_refusal_waits_for_nothing() {
     assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
-/// One lock is for one use in a statement.
+/// Each lock is valid for one use in a statement.
 #[test]
 fn a_lock_serves_one_use_of_its_alias() {
     let (_server, mut a, _b) = two_sessions();
@@ -448,13 +449,13 @@ fn a_lock_serves_one_use_of_its_alias() {
     a.ok("INSERT INTO one SELECT id + 30 FROM one AS x");
     a.ok("DELETE FROM one WHERE id IN (SELECT id FROM one AS x) AND id > 10");
     refused(&mut a, "SELECT * FROM one AS x UNION SELECT * FROM one AS x", "1100");
-    // A view may read a table as often as it does.
+    // A view may use a table several times.
     a.ok("LOCK TABLES v READ");
     assert_eq!(a.run("SELECT COUNT(*) FROM v"), "COUNT(*)\n2\n");
     a.ok("UNLOCK TABLES");
 }
 
-/// A table that is gone by its name is locked no more; without any LOCK TABLES is over.
+/// Dropping or renaming a table releases its lock; without any table left, LOCK TABLES ends.
 #[test]
 fn dropped_and_renamed_tables_are_no_longer_locked() {
     let (_server, mut a, mut b) = two_sessions();
@@ -480,7 +481,7 @@ fn dropped_and_renamed_tables_are_no_longer_locked() {
     a.ok("SELECT v FROM one");
 }
 
-/// NOWAIT and WAIT n are about a table that another session has locked, too.
+/// NOWAIT and WAIT n apply to metadata locks, too.
 #[test]
 fn locking_reads_that_do_not_wait_do_not_wait_for_names() {
     let (_server, mut a, mut b) = two_sessions();

@@ -1,11 +1,11 @@
-//! Tables beside DDL statements, prepared statements that run statements, and generated values, with the
-//! errors of MariaDB 10.11.
+//! DDL concurrent with other sessions, prepared statements that run statements, and generated values, with
+//! the errors of MariaDB 10.11.
 
 mod world;
 
 use world::Server;
 
-/// Refusals are MariaDB's; a table whose rows stayed where they were is read on.
+/// Errors are MariaDB's. A table whose rows were not copied remains readable.
 #[test]
 fn a_snapshot_does_not_read_key_spaces_that_are_younger() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -51,7 +51,7 @@ fn a_snapshot_does_not_read_key_spaces_that_are_younger() {
     assert_eq!(a.run("SELECT b FROM indexed FORCE INDEX (k) WHERE b = 2"), "b\n2\n");
 }
 
-/// MariaDB's error; each of these ran itself until the stack was at its end.
+/// MariaDB's error. Each of these would run itself until the stack overflows.
 #[test]
 fn a_prepared_statement_runs_no_prepared_statement() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -172,7 +172,7 @@ fn keys_say_descending_and_ignored_keys_are_not_read() {
     assert!(a.run("ALTER TABLE t ALTER INDEX nosuch IGNORED").starts_with("ERROR 1176"));
 }
 
-/// Texts as MariaDB 10.11 writes them.
+/// Expected texts are MariaDB 10.11's.
 #[test]
 fn a_duplicate_is_named_as_mariadb_does() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -220,7 +220,7 @@ fn a_duplicate_is_named_as_mariadb_does() {
     a.ok("INSERT INTO e VALUES (b'101', 1, 'abcdef')");
     assert!(a.run("INSERT INTO e VALUES (b'101', 1, 'x')").contains("'\\x00\\x05-1' for key 'v'"));
     assert!(a.run("INSERT INTO e VALUES (1, 1, 'abcxyz')").contains("'abc' for key 't'"));
-    // Found by ALTER TABLE, too.
+    // ALTER TABLE reports it in the same way.
     a.ok("CREATE TABLE f (v TIMESTAMP)");
     a.ok("INSERT INTO f VALUES ('2024-01-02 03:04:05'), ('2024-01-02 03:04:05')");
     assert!(a.run("ALTER TABLE f ADD UNIQUE (v)").contains("'2024-01-02 03:04:05' for key 'v'"));
@@ -252,7 +252,7 @@ fn optimize_makes_the_table_anew() {
     assert!(!logged.iter().any(|text| text.contains("ALTER")));
 }
 
-/// A window that sorts by another value each time is like no other, not even itself.
+/// A window over volatile expressions must not be merged with any other, not even with an equal one.
 #[test]
 fn windows_over_what_changes_are_computed() {
     let mut server = Server::open(&world::disk()).expect("opens");

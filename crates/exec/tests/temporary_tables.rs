@@ -1,5 +1,5 @@
-//! Temporary tables and what surrounds them: sessions, settings, privileges, the binary log, memory. Their
-//! statements are compared with a MariaDB's in `crates/server/tests/whole/scripts/temporary_tables.sql`.
+//! Temporary tables and sessions, settings, privileges, the binary log, memory.
+//! `crates/server/tests/whole/scripts/temporary_tables.sql` compares their statements with MariaDB's.
 
 mod world;
 
@@ -202,7 +202,7 @@ fn what_does_not_fit_goes_to_a_file_or_is_refused() {
     assert_eq!(client.run("SELECT COUNT(*) FROM keys_only"), "COUNT(*)\n0\n");
 }
 
-/// A temporary table gives no right to what it hides.
+/// A temporary table gives no privileges on the table that it hides.
 #[test]
 fn what_a_temporary_table_hides_is_as_safe_as_before() {
     let mut server = Server::open(&disk()).expect("an empty disk opens");

@@ -1,4 +1,4 @@
-//! GET_LOCK and its family, with the answers of MariaDB 10.11.
+//! GET_LOCK and related functions, with the results of MariaDB 10.11.
 
 mod world;
 

@@ -1,10 +1,10 @@
-//! `mysql.user` for tools that ask who there is.
+//! `mysql.user` and related tables, for tools that read and change accounts.
 
 mod world;
 
 use world::Server;
 
-/// In the form of MariaDB's table.
+/// The format is that of MariaDB's table.
 #[test]
 fn the_stored_form_of_accounts_can_be_read() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -45,7 +45,7 @@ fn the_stored_form_of_accounts_can_be_read() {
     assert!(refused.starts_with("ERROR 1142"), "{refused}");
 }
 
-/// The binary log, which replicas and whoever reads files gets, has what is stored of passwords.
+/// The binary log, which replicas and readers of its files see, must contain password hashes only.
 #[test]
 fn no_password_is_logged() {
     let disk = world::disk();
@@ -193,7 +193,7 @@ fn accounts_are_shown_to_those_who_may_read_them_and_listed_nowhere() {
     assert!(eve.run("DELETE FROM mysql.user").starts_with("ERROR 1142"));
 }
 
-/// With a list of words, and with the words of the plugin cracklib_password_check.
+/// With a list of words, and with the words of plugin cracklib_password_check.
 #[test]
 fn passwords_that_are_easy_to_guess_are_refused() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -222,7 +222,7 @@ fn passwords_that_are_easy_to_guess_are_refused() {
     root.ok(&format!("CREATE USER other IDENTIFIED BY PASSWORD {hash}"));
 }
 
-/// What a row is changed to, the account is.
+/// Changes of a row must change the account.
 #[test]
 fn rows_of_accounts_can_be_changed() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -231,7 +231,7 @@ fn rows_of_accounts_can_be_changed() {
     root.ok("CREATE ROLE r");
     root.ok("GRANT SELECT, INSERT ON test.* TO a");
     root.ok("GRANT ALL ON `test\\_%`.* TO b@localhost");
-    // As mariadb-secure-installation does it.
+    // The statement that mariadb-secure-installation runs.
     root.ok(
         "UPDATE mysql.global_priv SET priv=json_set(priv, '$.password_last_changed', UNIX_TIMESTAMP(), '$.plugin', \
          'mysql_native_password', '$.authentication_string', 'invalid', '$.auth_or', json_array(json_object(), \
@@ -299,7 +299,7 @@ fn rows_of_accounts_can_be_changed() {
     }
     assert!(!root.run("SHOW GRANTS FOR a").contains("PROXY"));
     assert!(root.run("UPDATE mysql.user SET User='x'").starts_with("ERROR 1235"));
-    // Prepared, and under a lock.
+    // As a prepared statement, and under LOCK TABLES.
     root.ok("PREPARE p FROM 'DELETE FROM mysql.global_priv WHERE User = ?'");
     root.ok("SET @user = 'c'");
     root.ok("EXECUTE p USING @user");
@@ -309,7 +309,8 @@ fn rows_of_accounts_can_be_changed() {
     assert_eq!(root.run(accounts), "User | Host\na | %\nb | localhost\nroot | localhost\n");
 }
 
-/// The statements that a changed row stands for are the server's own: no mode changes how they are read.
+/// The server generates the account statements for a changed row, so the session's SQL mode must not affect
+/// them.
 #[test]
 fn no_mode_of_a_session_changes_which_account_is_meant() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -338,7 +339,7 @@ fn no_mode_of_a_session_changes_which_account_is_meant() {
     }
 }
 
-/// The table's privileges are needed, and those of the statements besides.
+/// A change needs the privileges of the account statements in addition to those on the table.
 #[test]
 fn nobody_makes_himself_more_by_the_tables_of_accounts() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
@@ -367,7 +368,8 @@ fn nobody_makes_himself_more_by_the_tables_of_accounts() {
     assert!(clerk.run("DELETE FROM mysql.global_priv WHERE User='root'").starts_with("ERROR 1290"));
 }
 
-/// Kept, shown and given on as in MariaDB; nobody is let in as somebody else by the methods that are there.
+/// Proxy privileges are stored, shown and granted as in MariaDB. No supported authentication method uses
+/// them.
 #[test]
 fn proxies_are_granted() {
     let disk = world::disk();
@@ -405,7 +407,7 @@ fn proxies_are_granted() {
     assert!(low.run("GRANT PROXY ON adm TO b").starts_with("ERROR 1698"));
     root.ok("REVOKE PROXY ON adm FROM b");
     assert!(root.run("REVOKE PROXY ON adm FROM b").starts_with("ERROR 1141"));
-    // What an account may stand in for stays under its new name, and when its privileges go.
+    // An account's proxy privileges survive a rename, and the loss of its other privileges.
     root.ok("RENAME USER b TO b2");
     root.ok("REVOKE ALL PRIVILEGES, GRANT OPTION FROM b2");
     drop((root, adm, low, server));
@@ -418,7 +420,7 @@ fn proxies_are_granted() {
     );
 }
 
-/// In quotes, too, and in any case; but with a host it is a user's name.
+/// PUBLIC in quotes and in any case is not a valid name; with a host it is a user name.
 #[test]
 fn public_is_nobodys_name() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");

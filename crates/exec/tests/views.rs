@@ -1,4 +1,4 @@
-//! Views between sessions: whose privileges count, who sees a view that changed, what the binary log says.
+//! Views and sessions: privileges, changes of a view, binary log events.
 
 mod world;
 
@@ -38,7 +38,7 @@ fn the_definer_reads_or_the_invoker() {
     refused(&mut reader, "SELECT * FROM app.t", 1142);
     assert_eq!(reader.run("SELECT a FROM app.v WHERE id = 1"), "a\n10\n");
     refused(&mut reader, "SELECT * FROM app.vi", 1356);
-    // Inside of a view whose definer counts, the invoker is that definer.
+    // In a view with SQL SECURITY DEFINER, the invoker of inner views is that definer.
     assert_eq!(reader.run("SELECT MAX(id) FROM app.over"), "MAX(id)\n2\n");
     refused(&mut reader, "UPDATE app.v SET a = 1", 1142);
     refused(&mut reader, "INSERT INTO app.v VALUES (3, 30)", 1142);
@@ -134,7 +134,7 @@ fn derived_tables_are_merged_or_get_the_conditions() {
     let (_server, mut root) = server();
     root.ok("CREATE VIEW app.v AS SELECT id AS k, a + 1 AS b FROM app.t WHERE a < 100");
     root.ok("CREATE ALGORITHM=TEMPTABLE VIEW app.apart AS SELECT id AS k FROM app.t");
-    // The keys that the tables of the plan are found by.
+    // Returns the keys in the plan.
     let mut keys = |sql: &str| -> Vec<String> {
         let plan = root.run(&format!("EXPLAIN {sql}"));
         let at = plan.lines().next().and_then(|names| names.split(" | ").position(|name| name == "key"));

@@ -1,5 +1,5 @@
-//! XA transactions between sessions, over restarts, and crashed at every operation: a prepared branch is
-//! there with its locks until it is ended, and it is ended wholly or not at all (I2).
+//! XA transactions across sessions and restarts, with a crash at every operation: a prepared branch keeps its
+//! locks until it is ended, and it is ended completely or not at all (I2).
 
 mod world;
 
@@ -70,7 +70,7 @@ fn what_is_not_prepared_ends_with_its_session() {
         b.ok("XA START 'x'");
         b.ok("XA END 'x'");
         b.ok("XA ROLLBACK 'x'");
-        // A reset session is as a new one.
+        // A reset session behaves like a new one.
         a.ok("XA START 'y'");
         a.ok("XA END 'y'");
         a.ok("XA COMMIT 'y' ONE PHASE");
@@ -82,7 +82,7 @@ fn what_is_not_prepared_ends_with_its_session() {
     assert_eq!(b.run("XA ROLLBACK 'x'"), "OK\n", "reset leaves it to others");
 }
 
-/// What XA END sets up to refuse tables is kept for the session's next branch.
+/// The structures that XA END creates to refuse tables are reused for the session's next branch.
 #[test]
 fn each_branch_of_a_session_refuses_tables_from_its_end_on() {
     let mut server = server_with_table(&world::disk());
@@ -98,14 +98,15 @@ fn each_branch_of_a_session_refuses_tables_from_its_end_on() {
         assert_eq!(a.run(ROWS), format!("{refused}PREPARED state\n"));
         a.ok("XA COMMIT 'x'");
         assert_eq!(a.run("SELECT k FROM t WHERE id = 1"), format!("k\n{k}\n"));
-        // Tables that the session locks between two branches are unlocked again.
+        // Tables that the session locks between two branches must be unlocked again.
         a.ok("LOCK TABLES t WRITE");
         a.ok("UNLOCK TABLES");
         b.ok("UPDATE t SET k = 10 WHERE id = 1");
     }
 }
 
-/// I5: an end that a crash can undo is told to nobody, not by an error either.
+/// I5: a crash can undo the end of a branch before it is published, so no reply may reveal it, not even an
+/// error.
 #[test]
 fn nobody_learns_of_an_end_before_it_is_published() {
     for (end, question, answer) in [
@@ -132,7 +133,7 @@ fn nobody_learns_of_an_end_before_it_is_published() {
     }
 }
 
-/// As in MariaDB it leaves its name, and nothing else.
+/// As in MariaDB, only its name remains.
 #[test]
 fn a_branch_that_has_only_read_goes_with_its_session() {
     let disk = world::disk();
@@ -222,7 +223,7 @@ fn a_wait_that_rolls_back_the_branch_is_distinct_by_its_commit() {
     }
 }
 
-/// As in MariaDB: a branch may be prepared, but it has no end meanwhile, unless it has only read.
+/// As in MariaDB, a branch can be prepared but not ended, unless it has only read.
 #[test]
 fn read_only_lets_branches_be_prepared_and_not_ended() {
     const READ_ONLY: &str = "ERROR 1290 (HY000): The MariaDB server is running with the --read-only option so it cannot execute this statement\n";
@@ -263,7 +264,7 @@ fn read_only_lets_branches_be_prepared_and_not_ended() {
     assert_eq!(b.run(ROWS), "id | k\n1 | 11\n2 | 20\n3 | 30\n", "it was rolled back");
 }
 
-/// They are the session's, which ends the branch, or goes and they with it.
+/// Temporary tables belong to the session that ends the branch; if the session disconnects, they are dropped.
 #[test]
 fn changes_of_temporary_tables_share_the_end_of_their_branch() {
     let mut server = server_with_table(&world::disk());
@@ -281,7 +282,7 @@ fn changes_of_temporary_tables_share_the_end_of_their_branch() {
     }
 }
 
-/// The cause is told, not only that the branch is gone.
+/// The error must name the cause, not only report that the branch is gone.
 #[test]
 fn a_prepare_that_is_refused_says_why() {
     let mut server = server_with_table(&world::disk());
@@ -300,7 +301,7 @@ fn a_prepare_that_is_refused_says_why() {
     }
 }
 
-/// What a branch takes is seen by the limits at each of its steps.
+/// Every step of a branch checks the memory limits.
 #[test]
 fn memory_of_a_branch_is_charged_until_its_end() {
     let mut server = server_with_table(&world::disk());
@@ -311,7 +312,7 @@ fn memory_of_a_branch_is_charged_until_its_end() {
     let refused = "ERROR 1290 (HY000): The MariaDB server is running with the --max-session-mem-used=";
     let mib = |client: &Client| client.session.process().memory().used() >> 20;
     let of_server = |client: &Client| client.session.database().processes.memory().used() >> 20;
-    // The writes fit, their record does not.
+    // The limit admits the writes, but not their commit record.
     a.ok("XA START 'x'");
     a.ok(&fill);
     assert!(mib(&a) >= 2, "{}", mib(&a));
@@ -361,7 +362,7 @@ fn kill_ends_both_halves_of_a_large_branch() {
                 std::thread::yield_now();
             }
         });
-        // The killer may come too late.
+        // The kill may arrive too late.
         let (mut prepares, mut commits) = (0, 0);
         for _ in 0..100 {
             a.ok("XA START 'x'");
@@ -401,7 +402,7 @@ fn kill_ends_both_halves_of_a_large_branch() {
     });
 }
 
-/// A restart, clean or after a crash, leaves what was prepared with rows, tables, keys and parents locked.
+/// After a restart or a crash, the rows, tables, keys and parents of prepared branches are locked again.
 #[test]
 fn a_restart_gives_prepared_branches_their_locks_back() {
     let disk = world::disk();
@@ -474,7 +475,7 @@ fn a_restart_gives_prepared_branches_their_locks_back() {
     assert_eq!(server.connect().run("XA RECOVER"), "formatID | gtrid_length | bqual_length | data\n");
 }
 
-/// Texts of what the binary log holds of XA.
+/// Returns the texts of the XA events in the binary log.
 fn logged(server: &Server, disk: &SharedFs) -> Vec<String> {
     let mut found = Vec::new();
     for path in server.binlog() {
@@ -542,7 +543,7 @@ fn the_binary_log_holds_both_halves_as_mariadb_writes_them() {
     );
 }
 
-/// Each is what one connection does; it leaves one group in the binary log and, at its end, the connection.
+/// Steps of one connection each. A step writes one group to the binary log, then disconnects.
 const STEPS: [&[&str]; 14] = [
     &["CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, k INT, UNIQUE (k))"],
     &["INSERT INTO t VALUES (1, 10), (2, 20), (3, 30), (4, 40)"],
@@ -572,7 +573,7 @@ const STEPS: [&[&str]; 14] = [
     &["UPDATE t SET k = k + 1000"],
 ];
 
-/// Rows, prepared branches, and which rows are locked.
+/// Returns rows, prepared branches, and the locked rows.
 fn dump(server: &mut Server) -> String {
     let mut client = server.connect();
     let rows = client.run(ROWS);
@@ -587,7 +588,7 @@ fn dump(server: &mut Server) -> String {
     text
 }
 
-/// Runs steps up to the first that fails; how many were acknowledged.
+/// Runs steps up to the first failure. Returns the number of acknowledged steps.
 fn run_from(server: &mut Server, from: usize) -> usize {
     for (n, step) in STEPS.iter().enumerate().skip(from) {
         let mut client = server.connect();

@@ -1,4 +1,4 @@
-//! Aggregate functions: an [`Aggregate`] describes one, an [`AggregateState`] accumulates one group.
+//! Aggregate functions: [`Aggregate`] describes a call, [`AggregateState`] accumulates one group.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::group_text::{self, TextState};
 use crate::mixing::joined_texts;
 use crate::typing::{byte_width, joined_collation, long_string_of};
 
-/// Which aggregate function.
+/// The aggregate functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateKind {
     /// `COUNT(*)`.
@@ -40,7 +40,7 @@ pub enum AggregateKind {
 }
 
 impl AggregateKind {
-    /// The aggregate of a name in any case; `None` when the name is not one. COUNT is `Count`.
+    /// Returns the aggregate of a name in any case, `None` if there is none. COUNT is `Count`.
     pub fn of_name(name: &str) -> Option<AggregateKind> {
         Some(match name.to_ascii_lowercase().as_str() {
             "count" => AggregateKind::Count,
@@ -62,7 +62,7 @@ impl AggregateKind {
         })
     }
 
-    /// The name in messages.
+    /// Returns the name for messages.
     pub fn name(self) -> &'static str {
         match self {
             AggregateKind::CountStar | AggregateKind::Count => "count",
@@ -92,19 +92,19 @@ pub enum Quantifier {
     Distinct,
 }
 
-/// ORDER BY inside GROUP_CONCAT.
+/// A key of the ORDER BY inside GROUP_CONCAT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderKey {
     pub expr: Expr,
     pub descending: bool,
 }
 
-/// What may be written inside the parentheses besides the arguments.
+/// Options inside the parentheses in addition to the arguments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AggregateOptions {
     pub quantifier: Quantifier,
     pub order: Vec<OrderKey>,
-    /// Of GROUP_CONCAT; a comma when `None`.
+    /// SEPARATOR of GROUP_CONCAT; a comma if `None`.
     pub separator: Option<String>,
     /// LIMIT offset, count of GROUP_CONCAT.
     pub limit: Option<(u64, u64)>,
@@ -119,39 +119,39 @@ pub struct Aggregate {
     pub ty: ExprType,
 }
 
-/// What an entry of a set takes besides the bytes of its key.
+/// Bytes of an entry of [`Seen`] in addition to its key.
 const SEEN_BYTES: usize = 40;
 
 /// The accumulator of one group.
 #[derive(Clone, Debug)]
 pub struct AggregateState {
-    /// Keys of the arguments seen, when DISTINCT. Boxed, because there are many states and hardly any has it.
+    /// Keys of the arguments so far, for DISTINCT. Boxed because there are many states and few use it.
     seen: Option<Box<Seen>>,
     sum: Accumulated,
 }
 
-/// What somebody else has gathered of a group.
+/// An aggregate that the caller, such as a vectorized operator, has accumulated for a group.
 #[derive(Clone, Debug)]
 pub enum Gathered {
     Count(u64),
-    /// The sum times 10^scale of so many integers or decimals.
+    /// Sum of `count` integers or decimals, multiplied by 10^scale.
     Total {
         total: i128,
         scale: u8,
         is_int: bool,
         count: u64,
     },
-    /// The least or the greatest value; NULL without one.
+    /// The least or greatest value; NULL if there is none.
     Extreme(Value),
 }
 
-/// Keys that do not count again.
+/// Keys of arguments that must not be counted again.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     keys: HashSet<Vec<u8>, ahash::RandomState>,
 }
 
-/// What is known of the group so far.
+/// Intermediate result of a group.
 #[derive(Clone, Debug)]
 enum Accumulated {
     Count(u64),
@@ -181,13 +181,13 @@ enum Total {
 }
 
 impl AggregateState {
-    /// Whether equal arguments count once.
+    /// Returns true if equal arguments count once.
     pub fn is_distinct(&self) -> bool {
         self.seen.is_some()
     }
 
-    /// Bytes charged to the statement that the group keeps ([`EvalContext::keep`]). A caller that is done
-    /// with it gives them back.
+    /// Returns the bytes that the group has charged to the statement ([`EvalContext::keep`]). The caller must
+    /// release them after its last use of the group.
     pub fn kept_bytes(&self) -> usize {
         let keys = self
             .seen
@@ -231,7 +231,7 @@ impl Aggregate {
         Ok(Aggregate { kind, args, options, ty })
     }
 
-    /// An empty group.
+    /// Creates the state of an empty group.
     pub fn new_state(&self) -> AggregateState {
         let sum = match self.kind {
             AggregateKind::CountStar | AggregateKind::Count => Accumulated::Count(0),
@@ -253,13 +253,13 @@ impl Aggregate {
                 Accumulated::Text(TextState::default())
             }
         };
-        // The smallest of some values is the smallest of the distinct ones.
+        // MIN and MAX have the same result with DISTINCT.
         let idempotent = matches!(self.kind, AggregateKind::Min | AggregateKind::Max);
         let distinct = self.options.quantifier == Quantifier::Distinct && !idempotent;
         AggregateState { seen: distinct.then(Box::default), sum }
     }
 
-    /// The state of a group of which somebody else has gathered this.
+    /// Creates the state of a group that the caller has accumulated.
     pub fn gathered(&self, gathered: Gathered) -> AggregateState {
         let sum = match gathered {
             Gathered::Count(count) => Accumulated::Count(count),
@@ -274,7 +274,7 @@ impl Aggregate {
         AggregateState { seen: None, sum }
     }
 
-    /// Takes a row of the group in.
+    /// Adds a row to the group.
     pub fn add(&self, state: &mut AggregateState, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
         let is_distinct = state.seen.is_some();
         if let Some(seen) = &mut state.seen {
@@ -315,12 +315,12 @@ impl Aggregate {
                     AggregateKind::Min | AggregateKind::Max => self.args[0].eval(row, ctx)?,
                     _ => self.args[0].eval_number(row, ctx)?,
                 };
-                // Texts of which each counts once become numbers without a warning.
+                // Texts under DISTINCT become numbers without a warning.
                 if is_distinct && let Value::Str(_) = *value {
                     let number = value.to_f64(&mut NoWarnings).map_or(Value::Null, Value::Double);
                     return self.add_value(sum, &number, ctx);
                 }
-                // What counts once is what the argument's type holds of it.
+                // DISTINCT adds decimals rounded to the scale of the argument's type.
                 if is_distinct && let Value::Decimal(number) = &*value {
                     let decimals = i32::from(self.args[0].ty_cow().decimals);
                     let number = Value::Decimal(number.round(decimals).unwrap_or(*number));
@@ -356,7 +356,7 @@ impl Aggregate {
             }
             Accumulated::Bits(bits) => {
                 let next = match value {
-                    // A decimal counts as a signed number.
+                    // A decimal is converted as a signed number.
                     Value::Decimal(_) => crate::cast::to_signed(value, ctx)?.and_then(|v| integer(&v)),
                     value => convert::to_int(value, ctx)?.map(IntValue::wide),
                 };
@@ -379,8 +379,8 @@ impl Aggregate {
         Ok(())
     }
 
-    /// Takes in what another state of the same aggregate gathered, as if its rows had come here. No DISTINCT,
-    /// no aggregate that makes a text: error 1235.
+    /// Merges another state of the same aggregate, as if its rows had been added here. Error 1235 for
+    /// DISTINCT and for aggregates with a text result.
     pub fn merge(
         &self,
         state: &mut AggregateState,
@@ -428,7 +428,7 @@ impl Aggregate {
         Ok(())
     }
 
-    /// MIN and MAX order ENUM and SET by their text.
+    /// Compares two values for MIN and MAX, which order ENUM and SET by their text.
     fn order(&self, value: &Value, best: &Value) -> std::cmp::Ordering {
         let collation = self.ty.collation;
         match (value, best) {
@@ -440,8 +440,8 @@ impl Aggregate {
         }
     }
 
-    /// The arguments as one key; `None` when one is NULL, which DISTINCT leaves out (but JSON_ARRAYAGG
-    /// keeps).
+    /// Returns the arguments as one key. Returns `None` if an argument is NULL, because DISTINCT skips such
+    /// rows, except in JSON_ARRAYAGG.
     fn distinct_key(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<u8>>> {
         let mut key = Vec::new();
         for arg in &self.args {
@@ -454,7 +454,7 @@ impl Aggregate {
         Ok(Some(key))
     }
 
-    /// The group's answer.
+    /// Returns the result of the group.
     pub fn finish(&self, state: AggregateState, ctx: &EvalContext<'_>) -> SqlResult<Value> {
         Ok(match state.sum {
             Accumulated::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
@@ -567,13 +567,13 @@ fn result_type(kind: AggregateKind, args: &mut [Expr], env: &SessionEnv) -> SqlR
             }
             None => {
                 let ty = real_type(&args[0], increment);
-                // 32 bits, as MariaDB reckons.
+                // MariaDB computes the length with 32 bits.
                 let bytes = byte_width(&args[0]) as u32;
                 let length = bytes.wrapping_add(increment).min(ty.length);
                 ExprType { length, ..ty }
             }
         },
-        // BIT counts as a number here.
+        // BIT is a number here.
         AggregateKind::Min | AggregateKind::Max if args[0].ty_cow().kind == TypeKind::Bit => {
             ExprType::bigint(args[0].ty_cow().length).with_unsigned(true)
         }
@@ -612,7 +612,7 @@ fn extreme_type(arg: &Expr) -> ExprType {
     }
 }
 
-/// TEXT of so many characters.
+/// Returns the TEXT or BLOB type of a length in bytes.
 fn text_of_bytes(derived: Derived, length: u64) -> ExprType {
     let mut ty = long_string_of(derived, length);
     ty.kind = if derived.collation == Collation::BINARY { TypeKind::Blob } else { TypeKind::Text };
@@ -620,11 +620,11 @@ fn text_of_bytes(derived: Derived, length: u64) -> ExprType {
     ty
 }
 
-/// Precision and scale of an argument that is summed exactly.
+/// Returns precision and scale of an argument with an exact sum.
 fn exact_digits(arg: &Expr) -> Option<(u32, u32)> {
     let ty = arg.ty_cow();
     match ty.class() {
-        // ENUM and SET count as their numbers.
+        // ENUM and SET are summed as their numbers.
         TypeClass::String if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => Some((ty.length, 0)),
         TypeClass::Real | TypeClass::String => None,
         _ => Some((precision_of(arg), scale_of(arg))),

@@ -1,4 +1,4 @@
-//! The arguments of a call while it is evaluated.
+//! Arguments of a function call during its evaluation.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::context::EvalContext;
 use crate::convert;
 use crate::expr::{Call, Expr};
 
-/// A call, the row, and the statement: what an evaluation function gets.
+/// Input of an evaluation function: the call, the row and the statement's context.
 #[derive(Clone, Copy)]
 pub(crate) struct Args<'a> {
     pub call: &'a Call,
@@ -18,7 +18,7 @@ pub(crate) struct Args<'a> {
     pub ctx: &'a EvalContext<'a>,
 }
 
-/// Unwraps an argument; NULL makes the call NULL.
+/// Unwraps an argument; if it is NULL, the enclosing function returns NULL.
 macro_rules! or_null {
     ($argument:expr) => {
         match $argument? {
@@ -30,7 +30,7 @@ macro_rules! or_null {
 pub(crate) use or_null;
 
 impl<'a> Args<'a> {
-    /// How many there are.
+    /// Returns the number of arguments.
     pub fn count(&self) -> usize {
         self.call.args.len()
     }
@@ -39,7 +39,7 @@ impl<'a> Args<'a> {
         &self.call.args[n]
     }
 
-    /// Argument n as warnings name it.
+    /// Returns argument n as warnings name it.
     pub fn origin(&self, n: usize) -> convert::Origin<'a> {
         convert::Origin::of(&self.call.args[n])
     }
@@ -50,7 +50,7 @@ impl<'a> Args<'a> {
         Ok(value)
     }
 
-    /// The value where a number is wanted.
+    /// Evaluates argument n in a numeric context.
     pub fn number(&self, n: usize) -> SqlResult<Cow<'a, Value>> {
         self.call.args[n].eval_number(self.row, self.ctx)
     }
@@ -59,13 +59,13 @@ impl<'a> Args<'a> {
         self.call.args[n].eval_text(self.row, self.ctx)
     }
 
-    /// An integer of either type.
+    /// Evaluates argument n as a signed or unsigned integer.
     pub fn integer(&self, n: usize) -> SqlResult<Option<IntValue>> {
         let value = self.number(n)?;
         convert::to_int(&value, self.ctx)
     }
 
-    /// An integer, the limit when it is beyond BIGINT.
+    /// Evaluates argument n as a signed integer, clamped to the range of BIGINT.
     pub fn int(&self, n: usize) -> SqlResult<Option<i64>> {
         Ok(self.integer(n)?.map(convert::clamp_signed))
     }
@@ -94,12 +94,13 @@ impl<'a> Args<'a> {
         convert::to_time(&value, self.origin(n), self.ctx)
     }
 
-    /// Wraps the bytes as a string of the call's collation.
+    /// Wraps the bytes as a string with the call's collation.
     pub fn string(&self, bytes: impl Into<Vec<u8>>) -> SqlResult<Value> {
         Ok(Value::Str(Str { bytes: bytes.into(), collation: self.call.ty.collation }))
     }
 
-    /// Whether a result of so many bytes may exist; otherwise the caller answers NULL.
+    /// Returns true if a result of `bytes` fits max_allowed_packet. Otherwise it warns, and the caller must
+    /// return NULL.
     pub fn fits_packet(&self, bytes: u64) -> SqlResult<bool> {
         let limit = self.ctx.env.max_allowed_packet;
         if bytes <= limit {
@@ -111,7 +112,8 @@ impl<'a> Args<'a> {
         Ok(false)
     }
 
-    /// The same, where the result is made already and is no multiple of what it was made of.
+    /// Returns a string, or NULL with a warning if it exceeds max_allowed_packet. The check runs after the
+    /// result exists, so this is only for results that are not much larger than their arguments.
     pub fn bounded_string(&self, bytes: Vec<u8>) -> SqlResult<Value> {
         match self.fits_packet(bytes.len() as u64)? {
             true => self.string(bytes),
@@ -119,13 +121,13 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Error 1690 for a number of a type (`BIGINT`, `DOUBLE`, ..) that has no room for the result.
+    /// Returns error 1690: the result is out of the range of a type (`BIGINT`, `DOUBLE`, ..).
     pub fn out_of_range(&self, type_name: &str) -> SqlError {
         let text = format!("{type_name} value is out of range in '{}'", crate::display::CallText(self.call));
         SqlError::new(ErrorCode::DataOutOfRange, text)
     }
 
-    /// Notes a division by zero.
+    /// Reports a division by zero and returns NULL.
     pub fn division_by_zero(&self) -> SqlResult<Value> {
         convert::division_by_zero(self.ctx)?;
         Ok(Value::Null)

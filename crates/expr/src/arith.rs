@@ -1,5 +1,5 @@
-//! Arithmetic operators. The class of the values decides: integers are exact in both 64 bit types, decimals
-//! exact up to 65 digits, everything else is double.
+//! Arithmetic operators. The classes of the operands select the arithmetic: exact for integers of both 64-bit
+//! types, exact up to 65 digits for decimals, double for all other classes.
 
 use cohort_types::{Class, Decimal, IntValue, SqlMode, SqlResult, TypeKind, Value};
 
@@ -22,17 +22,17 @@ pub(crate) static NEG: Function = Function::operator("neg", type_neg, neg);
 
 pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("mod", 2, 2, type_mod, rem)];
 
-/// Characters a DOUBLE prints at most.
+/// Maximum number of characters of a printed DOUBLE.
 const DOUBLE_CHARS_MAX: u32 = 53;
 
-/// The arithmetic two static types meet in.
+/// Returns the class of the arithmetic for these operand types.
 pub(crate) fn class_of_types(args: &[Expr]) -> TypeClass {
     let mut joined = TypeClass::Int;
     for arg in args {
         let ty = arg.ty_cow();
         match ty.class() {
             TypeClass::Real => return TypeClass::Real,
-            // ENUM and SET count as their numbers.
+            // ENUM and SET are used as their numbers.
             TypeClass::String if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => {}
             TypeClass::String => return TypeClass::Real,
             TypeClass::Decimal => joined = TypeClass::Decimal,
@@ -43,13 +43,13 @@ pub(crate) fn class_of_types(args: &[Expr]) -> TypeClass {
     joined
 }
 
-/// INT or BIGINT, by the digits printed.
+/// Returns INT or BIGINT, depending on the display length.
 pub(crate) fn int_type(length: u32, unsigned: bool) -> ExprType {
     let kind = if length >= 10 { TypeKind::BigInt } else { TypeKind::Int };
     ExprType::number(kind, length, 0).with_unsigned(unsigned)
 }
 
-/// Digits of an argument taken as DECIMAL.
+/// Returns the digits of an argument converted to DECIMAL.
 pub(crate) fn precision_of(arg: &Expr) -> u32 {
     let ty = arg.ty_cow();
     match (arg, ty.class()) {
@@ -64,7 +64,7 @@ pub(crate) fn precision_of(arg: &Expr) -> u32 {
     }
 }
 
-/// Fraction digits of an argument taken as DECIMAL.
+/// Returns the fraction digits of an argument converted to DECIMAL.
 pub(crate) fn scale_of(arg: &Expr) -> u32 {
     let ty = arg.ty_cow();
     match ty.class() {
@@ -73,10 +73,10 @@ pub(crate) fn scale_of(arg: &Expr) -> u32 {
     }
 }
 
-/// Decimal digits of the largest number of so many bytes.
+/// Number of decimal digits of the largest number, by its number of bytes.
 const HEX_DIGITS: [u32; 9] = [1, 3, 5, 8, 10, 13, 15, 17, 20];
 
-/// `0x41` counts as a number in arithmetic.
+/// Converts hexadecimal literals to numbers, which they are in arithmetic.
 pub(crate) fn hex_as_number(args: &mut [Expr]) {
     for arg in args {
         if let Expr::Const(c) = arg
@@ -85,7 +85,7 @@ pub(crate) fn hex_as_number(args: &mut [Expr]) {
             let bytes = c.value.as_bytes().map_or(0, <[u8]>::len);
             let number = hex_number(&c.value);
             let ty = Expr::constant(number.clone()).ty();
-            // As long as the largest number of so many bytes.
+            // The type's length is that of the largest number with this many bytes.
             let length = HEX_DIGITS[bytes.min(HEX_DIGITS.len() - 1)].max(1);
             *arg = Expr::typed_constant(number, ExprType { length, ..ty });
         }
@@ -103,11 +103,11 @@ fn double_with(decimals: u32) -> ExprType {
     ExprType::double_fixed(17 + decimals, decimals as u8)
 }
 
-/// Fraction digits of an argument taken as DOUBLE.
+/// Returns the fraction digits of an argument converted to DOUBLE.
 pub(crate) fn real_decimals(arg: &Expr) -> u32 {
     let ty = arg.ty_cow();
     match ty.class() {
-        // A computed date counts with the digits it may have.
+        // A computed date and time has the fraction digits of its type.
         TypeClass::String if arg.number_view() == Some(NumberOf::Moment) => u32::from(moment_decimals(arg)),
         TypeClass::String if ty.null_literal => 0,
         TypeClass::String => u32::from(NOT_FIXED_DECIMALS),
@@ -116,7 +116,7 @@ pub(crate) fn real_decimals(arg: &Expr) -> u32 {
     }
 }
 
-/// Fraction digits of a date that a function computed of a text.
+/// Returns the fraction digits of a date and time that a function computes from a text.
 fn moment_decimals(arg: &Expr) -> u8 {
     match arg {
         Expr::Call(call) => call.args.iter().map(crate::date_now::temporal_decimals).max().unwrap_or(0),
@@ -225,14 +225,14 @@ fn negated_decimal(arg: &Expr) -> ExprType {
     ExprType::decimal(precision_of(arg), scale_of(arg) as u8, false)
 }
 
-/// Two operands in the arithmetic they share.
+/// Two operands converted to the class of their arithmetic.
 enum Pair {
     Int(IntValue, IntValue),
     Decimal(Decimal, Decimal),
     Real(f64, f64),
 }
 
-/// The class a value counts in: a temporal with a fraction is a decimal.
+/// Returns the class of a value in arithmetic: a temporal value with a fraction is a decimal.
 fn class_of_value(value: &Value) -> TypeClass {
     match value {
         Value::DateTime(d) if d.micros != 0 => TypeClass::Decimal,
@@ -270,7 +270,7 @@ fn pair(a: &Args<'_>) -> SqlResult<Option<Pair>> {
         _ => {}
     }
     if left.is_null() || right.is_null() {
-        // Both sides are read, so a text that is no number warns even beside NULL.
+        // Both operands are converted, so an invalid number warns even if the other operand is NULL.
         for side in [&left, &right] {
             if side.class() == Class::Str {
                 convert::to_f64(side, a.ctx)?;
@@ -296,7 +296,7 @@ fn is_unsigned(v: IntValue) -> bool {
     matches!(v, IntValue::Unsigned(_))
 }
 
-/// An exact integer result as BIGINT [UNSIGNED]; error 1690 when there is no room.
+/// Returns an exact integer as BIGINT [UNSIGNED]. Error 1690 if it is out of range.
 fn int_result(a: &Args<'_>, exact: Option<i128>, unsigned: bool) -> SqlResult<Value> {
     let fitting = exact.and_then(|v| {
         if unsigned { u64::try_from(v).ok().map(Value::UInt) } else { i64::try_from(v).ok().map(Value::Int) }
@@ -360,7 +360,7 @@ fn decimal_of(v: IntValue) -> Decimal {
     }
 }
 
-/// Two operands as integers or as decimals.
+/// Evaluates both operands as integers or as decimals.
 fn exact_pair(a: &Args<'_>) -> SqlResult<Option<Pair>> {
     let (left, right) = (a.number(0)?, a.number(1)?);
     let both = class_of_value(&left) == TypeClass::Int && class_of_value(&right) == TypeClass::Int;
@@ -373,7 +373,7 @@ fn exact_pair(a: &Args<'_>) -> SqlResult<Option<Pair>> {
     Ok(y.map(|y| Pair::Decimal(x, y)))
 }
 
-/// DIV: the quotient cut to an integer. Doubles and strings go through DECIMAL.
+/// DIV: the quotient truncated to an integer. Doubles and strings are converted to DECIMAL.
 fn int_div(a: Args<'_>) -> SqlResult<Value> {
     let unsigned_type = a.call.ty.unsigned;
     let (x, y) = match or_null!(exact_pair(&a)) {
@@ -424,7 +424,7 @@ fn negated(value: &Value, a: &Args<'_>) -> SqlResult<Value> {
     }
 }
 
-/// A literal with a minus sign before it.
+/// Returns the negated literal.
 pub(crate) fn negated_literal(value: &Value) -> Option<Value> {
     const MIN_MAGNITUDE: u64 = 1 << 63;
     match value {

@@ -1,4 +1,4 @@
-//! Bit operators and functions: on 64 unsigned bits.
+//! Bit operators and functions on 64-bit unsigned integers.
 
 use cohort_types::{Class, SqlResult, TypeKind, Value};
 
@@ -29,8 +29,8 @@ fn type_count(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType { length: 2, kind: TypeKind::Int, unsigned: false, ..type_bits(args, env)? })
 }
 
-/// Both operands as bits, put through an operation. Unless both are integers, both are read as DECIMAL, which
-/// rounds halves up.
+/// Applies an operation to both operands as bits. An operand that is not an integer is converted to DECIMAL,
+/// which rounds half away from zero.
 fn both(a: Args<'_>, operation: fn(u64, u64) -> u64) -> SqlResult<Value> {
     let x = or_null!(bits(&a, 0));
     let y = or_null!(bits(&a, 1));
@@ -58,7 +58,7 @@ fn xor(a: Args<'_>) -> SqlResult<Value> {
     both(a, |x, y| x ^ y)
 }
 
-/// How far is an integer, whatever is shifted.
+/// Shifts the first operand. The distance is always converted to an integer.
 fn shift(a: Args<'_>, operation: fn(u64, u64) -> u64) -> SqlResult<Value> {
     let x = or_null!(bits(&a, 0));
     let y = bits_of(or_null!(a.integer(1)));

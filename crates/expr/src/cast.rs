@@ -16,7 +16,7 @@ use crate::expr_type::{Coercibility, ExprType, TypeClass};
 use crate::table::NumberOf;
 use crate::typing::{byte_width, width};
 
-/// The static type of a cast.
+/// Returns the static type of a cast.
 pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType {
     let nullable = operand.ty_cow().nullable;
     let text = |length: Option<u32>, collation: Collation| {
@@ -36,7 +36,7 @@ pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType 
             let from = operand.ty();
             let from_unsigned = from.unsigned || from.kind == TypeKind::Timestamp;
             let digits = if unsigned && !from_unsigned && !is_natural {
-                // A negative number keeps its 64 bits.
+                // A negative number keeps its 64 bits, which take 20 digits.
                 20
             } else if from.class() == TypeClass::Real {
                 20
@@ -71,7 +71,7 @@ pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType 
             ty
         }
     };
-    // What is no date becomes NULL.
+    // An invalid value becomes NULL.
     ty.with_nullable(true)
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn eval<'a>(
         return to_binary(node, length, row, ctx).map(Cow::Owned);
     }
     let value = match node.to {
-        // CAST to an integer reads the text of JSON.
+        // CAST of JSON to an integer parses its text.
         CastType::Signed | CastType::Unsigned if node.operand.number_view() == Some(NumberOf::Json) => {
             node.operand.eval(row, ctx)?
         }
@@ -135,8 +135,8 @@ fn rounding(ctx: &EvalContext<'_>) -> SqlMode {
     ctx.env.sql_mode
 }
 
-/// Signed: an unsigned value keeps its bits; a text beyond BIGINT becomes its low 64 bits as MariaDB reads
-/// it.
+/// Casts to SIGNED. An unsigned integer keeps its bits; a text beyond BIGINT becomes its low 64 bits, as in
+/// MariaDB.
 pub(crate) fn to_signed(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
     if let Value::Double(_) | Value::Float(_) = value {
         let v = convert::to_f64(value, ctx)?.unwrap_or(0.0);
@@ -180,7 +180,7 @@ fn overflow_note(v: f64, to: &str, ctx: &EvalContext<'_>) {
     );
 }
 
-/// Unsigned: negative integers keep their bits (with a note), negative decimals and doubles become 0.
+/// Casts to UNSIGNED. A negative integer keeps its bits, with a note; negative decimals and doubles become 0.
 fn to_unsigned(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
     if let Value::Double(_) | Value::Float(_) = value {
         let v = &convert::to_f64(value, ctx)?.unwrap_or(0.0);
@@ -209,7 +209,7 @@ fn to_unsigned(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>>
     }))
 }
 
-/// The nearest DOUBLE(m,d).
+/// Returns the nearest DOUBLE(m,d).
 fn to_size(node: &Cast, v: f64, size: Option<(u8, u8)>, ctx: &EvalContext<'_>) -> f64 {
     let Some((length, decimals)) = size else { return v };
     let unit = 10f64.powi(i32::from(decimals));
@@ -224,7 +224,7 @@ fn to_size(node: &Cast, v: f64, size: Option<(u8, u8)>, ctx: &EvalContext<'_>) -
     max.copysign(v)
 }
 
-/// The nearest FLOAT.
+/// Returns the nearest FLOAT.
 fn to_float(node: &Cast, v: f64, ctx: &EvalContext<'_>) -> Value {
     let max = f64::from(f32::MAX);
     if v.abs() > max {
@@ -265,11 +265,11 @@ fn to_char(
     let Some(text) = node.operand.eval_text(row, ctx)? else { return Ok(Value::Null) };
     let mut bytes = match (node.operand.ty_cow().collation.charset(), collation.charset()) {
         (Charset::Binary, Charset::Binary) => text.into_owned(),
-        // Bytes become text: those of a character set are decoded.
+        // Bytes become text of the target character set.
         (Charset::Binary, to) if node.operand.ty_cow().class() == TypeClass::String => {
             decoded(&text, to, ctx)?
         }
-        // Text becomes the bytes of its own character set.
+        // Text becomes the bytes of its character set.
         (_, Charset::Binary) if node.operand.ty_cow().class() == TypeClass::String => {
             crate::text_size::encode(text, node.operand.ty_cow().collation).into_owned()
         }
@@ -284,8 +284,8 @@ fn to_char(
     Ok(string_value(bytes, collation))
 }
 
-/// Bytes read as text of a character set; for each byte that is of none a question mark. Zeros stand before
-/// bytes that do not fill the units of the set.
+/// Decodes bytes of a character set. A unit that is invalid becomes a question mark. Bytes that do not fill
+/// complete units are padded with zeros on the left.
 fn decoded(bytes: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8>> {
     let unit = to.mbminlen() as usize;
     let missing = bytes.len().next_multiple_of(unit) - bytes.len();
@@ -311,7 +311,8 @@ fn decoded(bytes: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8
     Ok(out)
 }
 
-/// Text with only the characters another set has; for each it lacks a question mark and a warning.
+/// Returns the text with a question mark, and a warning, for each character that the target character set
+/// lacks.
 fn squeezed(text: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut coded = Vec::new();
@@ -359,8 +360,8 @@ fn to_binary(node: &Cast, length: Option<u32>, row: &[Value], ctx: &EvalContext<
     Ok(string_value(bytes, Collation::BINARY))
 }
 
-/// Text that was cut warns, in strict mode too: cutting is what the statement asks for. Numbers and dates
-/// that were cut are an error there.
+/// Warns about a truncated value. Truncation of text is a warning even in strict mode, because the statement
+/// requests it. Truncation of numbers and dates is an error there.
 fn warn_cut(node: &Cast, bytes: &[u8], end: usize, to: &str, ctx: &EvalContext<'_>) -> SqlResult<()> {
     if end == bytes.len() {
         return Ok(());

@@ -1,10 +1,10 @@
-//! Values as their result column's type says.
+//! Conversion of values to the type of their result column.
 
 use cohort_types::{Collation, NoWarnings, Str, Value};
 
 use crate::expr_type::{ExprType, TypeClass};
 
-/// Converts a value to the class of a result column, decimals to its number of digits.
+/// Converts a value to the class of a result column, and decimals to its scale.
 pub fn to_common_class(value: Value, ty: &ExprType) -> Value {
     let mut ignored = NoWarnings;
     match (&value, ty.class()) {
@@ -30,7 +30,7 @@ pub fn to_common_class(value: Value, ty: &ExprType) -> Value {
     }
 }
 
-/// Variant with all digits that a decimal has.
+/// Variant that keeps the scale of decimals.
 pub fn to_class_of(value: Value, ty: &ExprType) -> Value {
     match (&value, ty.class()) {
         (Value::Decimal(_), TypeClass::Decimal) => value,

@@ -1,17 +1,17 @@
-//! Comparison of values by MariaDB's pairing rules, sort keys and grouping keys.
+//! Comparison of values by MariaDB's rules for pairs of classes; sort keys and grouping keys.
 //!
 //! | one side | other side | compared as |
 //! |---|---|---|
-//! | integer, BIT | integer, BIT | integers, signed against unsigned exactly |
+//! | integer, BIT | integer, BIT | integers, exact for signed and unsigned |
 //! | integer | string | exact numbers |
 //! | decimal | integer, decimal | exact numbers |
 //! | double, float | any number | doubles |
 //! | decimal, double | string | doubles |
 //! | string, ENUM, SET | string, ENUM, SET | strings, by the joined collation |
-//! | DATE, DATETIME | anything but TIME | the other side read as DATETIME |
-//! | TIME | TIME, string, number | the other side read as TIME |
-//! | TIME | DATE, DATETIME | the TIME added to the current date |
-//! | UUID, INET6, INET4 | the same, string | values of that type |
+//! | DATE, DATETIME | any class except TIME | DATETIME, after conversion of the other side |
+//! | TIME | TIME, string, number | TIME, after conversion of the other side |
+//! | TIME | DATE, DATETIME | DATETIME, the TIME added to the current date |
+//! | UUID, INET6, INET4 | the same type, string | values of that type |
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -24,15 +24,15 @@ use crate::convert::{self, Origin};
 use crate::expr::Expr;
 use crate::expr_type::{Flavor, TypeClass};
 
-/// How two expressions compare, decided when the tree is built. Values of one class compare as such; of two,
-/// by the pairing rules; unless a class is forced on both.
+/// Comparison method of two expressions, chosen when the tree is built. Without a forced class, the classes
+/// of the values select the comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CompareHow {
     /// Two scalars.
     Scalar {
-        /// Order of strings.
+        /// Collation for strings.
         collation: Collation,
-        /// Compare as this class whatever the values are.
+        /// Class that both values are converted to, regardless of their own classes.
         class: Option<TypeClass>,
     },
     /// Two rows, element by element.
@@ -40,18 +40,18 @@ pub enum CompareHow {
 }
 
 impl CompareHow {
-    /// By the classes of the values, strings by `collation`.
+    /// Compares by the classes of the values, and strings by `collation`.
     pub fn scalar(collation: Collation) -> CompareHow {
         CompareHow::Scalar { collation, class: None }
     }
 }
 
-/// Compares two scalars; `None` when one is NULL.
+/// Compares two scalars. Returns `None` if one is NULL.
 pub fn compare(a: &Value, b: &Value, how: &CompareHow, ctx: &EvalContext<'_>) -> SqlResult<Option<Ordering>> {
     compare_operands(a, b, how, [None, None], ctx)
 }
 
-/// The same for values of known expressions.
+/// Variant for values of known expressions.
 pub(crate) fn compare_operands(
     a: &Value,
     b: &Value,
@@ -87,7 +87,8 @@ pub(crate) fn compare_operands(
     compare_as(class, a, b, *collation, exprs, ctx)
 }
 
-/// A constant text beside a number or a date is read as one when it is met first, and kept for the statement.
+/// Converts a constant text that is compared with a number or a date at its first use, and caches the result
+/// for the statement.
 pub(crate) fn read_constant<'v>(
     value: Cow<'v, Value>,
     expr: &Expr,
@@ -118,7 +119,7 @@ pub(crate) fn read_constant<'v>(
     .map(Cow::Owned)
 }
 
-/// A text on the left is read before the right side turns out to be NULL: it may warn.
+/// Converts a text on the left whose right side is NULL: the conversion may warn, as in MariaDB.
 #[cold]
 fn read_left(
     a: &Value,
@@ -137,7 +138,7 @@ fn read_left(
         TypeClass::Real => Value::Double(0.0),
         TypeClass::Time => Value::Time(Time::default()),
         TypeClass::Date | TypeClass::DateTime => Value::DateTime(DateTime::default()),
-        // Texts were made values of their kind.
+        // Texts are already converted to the type.
         TypeClass::Fixed => return Ok(None),
     };
     let class = class.unwrap_or_else(|| common_class(a.class(), other.class()));
@@ -146,7 +147,7 @@ fn read_left(
     Ok(None)
 }
 
-/// The class two values are compared as.
+/// Returns the class that two values are compared as.
 fn common_class(a: Class, b: Class) -> TypeClass {
     let has = |class| a == class || b == class;
     if has(Class::Fixed) {
@@ -200,7 +201,7 @@ fn compare_as(
         }
         TypeClass::Fixed => match (a, b) {
             (Value::Fixed(x), Value::Fixed(y)) => Some(x.cmp(y)),
-            // What stands beside one at run time only: a value of another expression's plan.
+            // The classes differ only at run time: a value that comes from another expression's plan.
             (Value::Fixed(x), other) | (other, Value::Fixed(x)) => {
                 let Some(other) = convert::to_fixed(other, x.kind(), ctx)? else { return Ok(None) };
                 let order = x.cmp(&other);
@@ -227,7 +228,7 @@ fn printed(value: &Value) -> Cow<'_, [u8]> {
     convert::text_of(value, cohort_types::DECIMALS_NOT_FIXED).unwrap_or_default()
 }
 
-/// What is no date compares as the zero date.
+/// An invalid date compares as the zero date.
 fn datetime_or_zero(value: &Value, from: Option<&Expr>, ctx: &EvalContext<'_>) -> SqlResult<DateTime> {
     Ok(convert::to_datetime(value, Origin::compared(from), ctx)?.unwrap_or_default())
 }
@@ -236,14 +237,14 @@ fn time_or_zero(value: &Value, from: Option<&Expr>, ctx: &EvalContext<'_>) -> Sq
     Ok(convert::to_time(value, Origin::compared(from), ctx)?.unwrap_or_default())
 }
 
-/// One key of a sort.
+/// Collation and direction of a sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortKey {
     pub collation: Collation,
     pub descending: bool,
 }
 
-/// Compares two sort keys of the same types, NULL first; element n of both goes with `keys[n]`.
+/// Compares two rows of sort keys with equal types, NULL first. `keys[n]` applies to element n of both rows.
 pub fn compare_rows(a: &[Value], b: &[Value], keys: &[SortKey]) -> Ordering {
     for ((x, y), key) in a.iter().zip(b).zip(keys) {
         let order = compare_same(x, y, key.collation);
@@ -254,7 +255,7 @@ pub fn compare_rows(a: &[Value], b: &[Value], keys: &[SortKey]) -> Ordering {
     Ordering::Equal
 }
 
-/// Total order of two values of one column, NULL first. ENUM and SET sort by number.
+/// Compares two values of one column in a total order, NULL first. ENUM and SET sort by number.
 pub(crate) fn compare_same(a: &Value, b: &Value, collation: Collation) -> Ordering {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => x.cmp(y),
@@ -266,7 +267,7 @@ pub(crate) fn compare_same(a: &Value, b: &Value, collation: Collation) -> Orderi
     }
 }
 
-/// Values of one expression that came out in different number classes.
+/// Compares values of one expression that have different numeric classes.
 fn compare_mixed(a: &Value, b: &Value) -> Ordering {
     let mut sink = cohort_types::NoWarnings;
     match common_class(a.class(), b.class()) {
@@ -282,8 +283,8 @@ fn compare_mixed(a: &Value, b: &Value) -> Ordering {
 /// First byte of the keys of UUIDs and addresses.
 const FIXED: u8 = 8;
 
-/// Appends bytes that are equal for two values of one type exactly when GROUP BY and DISTINCT take them for
-/// the same; for hash tables of grouping, DISTINCT and hash joins.
+/// Appends the grouping key of a value. Two values of one type have equal keys if and only if GROUP BY and
+/// DISTINCT treat them as equal. Used by the hash tables of grouping, DISTINCT and hash joins.
 pub fn append_group_key(
     value: &Value,
     collation: Collation,
@@ -326,7 +327,7 @@ pub fn append_group_key(
 fn number_key(v: i128, out: &mut Vec<u8>) {
     out.push(1);
     out.extend_from_slice(&(v as i64).to_be_bytes());
-    // Tells 2^64 - 1 from -1.
+    // Distinguishes 2^64 - 1 from -1.
     out.push(u8::from(v > i128::from(i64::MAX)));
 }
 
@@ -336,7 +337,7 @@ fn real_key(v: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(&v.to_bits().to_be_bytes());
 }
 
-/// Digits without what equal numbers may differ in: zeros at the end of the fraction.
+/// Appends the digits without trailing zeros of the fraction, which equal numbers may differ in.
 fn decimal_key(v: &Decimal, out: &mut Vec<u8>) {
     out.push(3);
     let start = out.len();
@@ -358,7 +359,7 @@ fn datetime_key(v: &DateTime, out: &mut Vec<u8>) {
     out.extend_from_slice(&v.micros_of_day().to_be_bytes());
 }
 
-/// A constant IN list as a set.
+/// A constant IN list as a hash set.
 #[derive(Debug)]
 pub(crate) struct InSet {
     items: InItems,
@@ -371,11 +372,12 @@ enum InItems {
     Strings(Collation, HashSet<Vec<u8>, ahash::RandomState>),
 }
 
-/// Lists shorter than this are searched one by one.
+/// Shorter lists are compared element by element.
 const IN_SET_MIN: usize = 5;
 
 impl InSet {
-    /// The set of a list of integer or of string constants; `None` when the list is short or of another kind.
+    /// Returns the set of a list of integer or of string constants, `None` if the list is short or has other
+    /// elements.
     pub(crate) fn of(list: &[Expr], collation: Collation) -> Option<InSet> {
         if list.len() < IN_SET_MIN {
             return None;
@@ -393,7 +395,7 @@ impl InSet {
         Some(InSet { items, has_null })
     }
 
-    /// `None` when the value is of another class than the set; else the answer of IN.
+    /// Returns the result of IN. The outer option is `None` if the value has another class than the set.
     pub(crate) fn lookup(&self, value: &Value) -> Option<Option<bool>> {
         let found = match &self.items {
             InItems::Integers(set) => set.contains(&integer_of(value)?),
@@ -403,18 +405,19 @@ impl InSet {
     }
 }
 
-/// A constant IN list of rows as a set.
+/// A constant IN list of rows as a hash set.
 #[derive(Debug)]
 pub(crate) struct InRows {
-    /// What an element of each place is: an integer, or a string of this collation.
+    /// Kinds of the row elements: `None` is an integer, otherwise a string of this collation.
     kinds: Vec<Option<Collation>>,
     keys: HashSet<Vec<u8>, ahash::RandomState>,
-    /// Places in the list of rows that have something else, such as NULL.
+    /// Positions in the list of rows with an element of another kind, such as NULL.
     pub others: Vec<usize>,
 }
 
 impl InRows {
-    /// `None` when the list is short, or begins with something else than integers and strings.
+    /// Returns `None` if the list is short, or its first row has an element that is neither integer nor
+    /// string.
     pub(crate) fn of(list: &[Expr], hows: &[CompareHow]) -> Option<InRows> {
         if list.len() < IN_SET_MIN {
             return None;
@@ -431,7 +434,8 @@ impl InRows {
         Some(rows)
     }
 
-    /// Whether a row of the list but the others is equal; `None` when the values are of other kinds.
+    /// Returns true if a row of the list, without `others`, is equal. Returns `None` if a value has another
+    /// kind.
     pub(crate) fn lookup<'v>(&self, values: impl Iterator<Item = &'v Value>) -> Option<bool> {
         Some(self.keys.contains(&self.key(values.map(Some))?))
     }

@@ -1,4 +1,4 @@
-//! Functions that choose among their arguments.
+//! Functions that select one of their arguments.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -47,7 +47,7 @@ fn type_truth(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_if(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let ty = joined_type(&[&args[1], &args[2]], "if", Some(env))?;
-    // MariaDB asks whether the condition can be NULL before it knows the parameter's value.
+    // MariaDB derives the nullability from the condition before the parameter has a value.
     let is_param = matches!(args[0], Expr::Param(_));
     Ok(if is_param { ty.with_nullable(true) } else { ty })
 }
@@ -60,7 +60,7 @@ fn type_last(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(args.last().map_or_else(ExprType::boolean, Expr::ty))
 }
 
-/// LAST_VALUE(a, b, ..) without a window: all are computed, for what they assign.
+/// LAST_VALUE(a, b, ..) without a window: evaluates all arguments for their side effects.
 fn last(a: Args<'_>) -> SqlResult<Value> {
     let mut value = Value::Null;
     for n in 0..a.count() {
@@ -85,7 +85,7 @@ fn type_coalesce(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 fn type_extreme(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let branches: Vec<&Expr> = args.iter().collect();
     let types: Vec<ExprType> = args.iter().map(Expr::ty).filter(|t| !t.null_literal).collect();
-    // A temporal makes all others temporal.
+    // A temporal argument makes all other arguments temporal.
     let temporal = types.iter().find(|t| t.is_temporal());
     if let (Some(temporal), true) = (temporal, types.iter().any(|t| !t.is_temporal())) {
         let of_dates: Vec<&Expr> = args.iter().filter(|a| a.ty_cow().is_temporal()).collect();
@@ -106,7 +106,7 @@ fn type_extreme(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     if types.iter().any(|t| t.class() == TypeClass::Fixed) {
         return joined_type(&branches, "least", Some(env));
     }
-    // Numbers among strings make the strings numbers.
+    // A mix of numbers and strings converts the strings to numbers.
     let strings = types.iter().filter(|t| t.class() == TypeClass::String).count();
     if strings > 0 && strings < types.len() {
         let numbers = |t: &ExprType| matches!(t.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Bit);
@@ -130,7 +130,7 @@ fn type_extreme(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     .with_nullable(any_nullable(args)))
 }
 
-/// Fraction digits of a text among dates; six when it is none.
+/// Returns the fraction digits of a text among dates, six if it is not a date or time.
 fn literal_decimals(value: &Value) -> u8 {
     let text = value.as_bytes().unwrap_or_default();
     let moment = cohort_types::DateTime::parse(text, SqlMode::ALLOW_INVALID_DATES);
@@ -175,7 +175,7 @@ fn xor(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::bool(x != y))
 }
 
-/// Argument n, converted to the call's type.
+/// Evaluates argument n and converts it to the call's type.
 fn branch(a: &Args<'_>, n: usize) -> SqlResult<Value> {
     let value = a.value(n)?;
     let own = a.expr(n).ty_cow();
@@ -200,7 +200,7 @@ fn coalesce(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Null)
 }
 
-/// How arguments compare with each other.
+/// Returns the comparison method of the arguments.
 fn how(a: &Args<'_>) -> CompareHow {
     let collation = if a.call.ty.class() == TypeClass::String {
         a.call.ty.collation
@@ -210,7 +210,7 @@ fn how(a: &Args<'_>) -> CompareHow {
     CompareHow::scalar(collation)
 }
 
-/// NULLIF(a, b): compares as `a = b` does, and answers what `a` was before that.
+/// NULLIF(a, b): compares like `a = b`, but returns `a` as it was before conversions for the comparison.
 fn nullif(a: Args<'_>) -> SqlResult<Value> {
     let (left, right) = (a.expr(0), a.expr(1));
     let joined = join_collations(Derived::of(&left.ty_cow()), Derived::of(&right.ty_cow()));
@@ -225,7 +225,7 @@ fn nullif(a: Args<'_>) -> SqlResult<Value> {
     Ok(if equal { Value::Null } else { value.into_owned() })
 }
 
-/// A text beside bytes is the bytes of its own character set.
+/// Converts a text that is compared with bytes to the bytes of its character set.
 fn beside(value: Cow<'_, Value>, collation: Collation) -> Cow<'_, Value> {
     match value.as_ref() {
         Value::Str(text) if collation == Collation::BINARY && !text.collation.charset().is_as_in_memory() => {
@@ -247,7 +247,8 @@ fn least(a: Args<'_>) -> SqlResult<Value> {
     extreme(a, Ordering::Less)
 }
 
-/// Argument n of GREATEST and LEAST. Among dates all are read as in a comparison of dates.
+/// Evaluates argument n of GREATEST and LEAST. If the result is temporal, arguments are converted as in a
+/// comparison of dates.
 fn extreme_operand(a: &Args<'_>, n: usize) -> SqlResult<Value> {
     let ty = &a.call.ty;
     if !ty.is_temporal() {
@@ -282,7 +283,7 @@ fn extreme(a: Args<'_>, wanted: Ordering) -> SqlResult<Value> {
     Ok(best)
 }
 
-/// LEAST or GREATEST of strings where a number is wanted: that of their numbers.
+/// Evaluates LEAST or GREATEST of strings in a numeric context: compares the arguments as numbers.
 pub(crate) fn extreme_number(call: &Call, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
     let wanted = if call.function.name == "least" { Ordering::Less } else { Ordering::Greater };
     let mut best: Option<f64> = None;
@@ -296,7 +297,7 @@ pub(crate) fn extreme_number(call: &Call, row: &[Value], ctx: &EvalContext<'_>) 
     Ok(best.map_or(Value::Null, Value::Double))
 }
 
-/// INTERVAL(n, a, b, ..): how many of the ascending a, b, .. are not above n; -1 for NULL.
+/// INTERVAL(n, a, b, ..): number of the ascending values a, b, .. that are at most n; -1 if n is NULL.
 fn interval(a: Args<'_>) -> SqlResult<Value> {
     let wanted = a.number(0)?;
     if wanted.is_null() {
@@ -323,7 +324,8 @@ fn elt(a: Args<'_>) -> SqlResult<Value> {
     a.string(text)
 }
 
-/// FIELD(x, a, b, ..): which of a, b, .. equals x; 0 for none. Strings when all are, else numbers.
+/// FIELD(x, a, b, ..): position of the first of a, b, .. that equals x, or 0. Compares strings if all
+/// arguments are strings, otherwise numbers.
 fn field(a: Args<'_>) -> SqlResult<Value> {
     let classes: Vec<TypeClass> = a.call.args.iter().map(|e| e.ty_cow().class()).collect();
     let is_text = |c: &TypeClass| {
@@ -341,7 +343,7 @@ fn field(a: Args<'_>) -> SqlResult<Value> {
     if wanted.is_null() {
         return Ok(Value::Int(0));
     }
-    // Numbers have no collation that could be mixed with another.
+    // Numbers have no collations that could conflict.
     let collation = match class {
         TypeClass::String => collation_of_strings(&a.call.args)?,
         _ => cohort_types::Collation::BINARY,
@@ -361,7 +363,7 @@ fn collation_of_strings(args: &[Expr]) -> SqlResult<cohort_types::Collation> {
     Ok(crate::expr_type::aggregate_collations("field", types.iter().map(AsRef::as_ref))?.collation)
 }
 
-/// Error 1241 for a row of another size than wanted.
+/// Returns error 1241 for a row of another size than `wanted`.
 pub(crate) fn wrong_columns(wanted: usize) -> SqlError {
     SqlError::new(ErrorCode::OperandColumns, format!("Operand should contain {wanted} column(s)"))
 }

@@ -1,4 +1,4 @@
-//! A value as number, text or date, with MariaDB's warnings for what is lost.
+//! Conversions of values to numbers, texts and dates, with MariaDB's warnings about losses.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::eval::zero_filled;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, Flavor, TypeClass};
 
-/// As a double.
+/// Converts to a double.
 pub(crate) fn to_f64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<f64>> {
     match value {
         Value::Null => Ok(None),
@@ -26,7 +26,7 @@ pub(crate) fn to_f64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<f
     }
 }
 
-/// As an exact number.
+/// Converts to an exact number.
 pub(crate) fn to_decimal(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Decimal>> {
     match value {
         Value::Null => Ok(None),
@@ -39,7 +39,7 @@ pub(crate) fn to_decimal(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Opti
     }
 }
 
-/// As an integer, rounded.
+/// Converts to an integer, rounded.
 pub(crate) fn to_int(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<IntValue>> {
     match value {
         Value::Null => Ok(None),
@@ -52,7 +52,7 @@ pub(crate) fn to_int(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<I
     }
 }
 
-/// As a condition.
+/// Converts to a truth value.
 pub(crate) fn to_bool(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
     match value {
         Value::Null => Ok(None),
@@ -65,7 +65,7 @@ pub(crate) fn to_bool(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<
     }
 }
 
-/// The nearest BIGINT.
+/// Returns the nearest BIGINT.
 pub(crate) fn clamp_signed(value: IntValue) -> i64 {
     match value {
         IntValue::Signed(v) => v,
@@ -73,7 +73,7 @@ pub(crate) fn clamp_signed(value: IntValue) -> i64 {
     }
 }
 
-/// The 64 bits of an integer, as bit operators see it.
+/// Returns the 64 bits of an integer, as bit operators use them.
 pub(crate) fn bits_of(value: IntValue) -> u64 {
     match value {
         IntValue::Signed(v) => v as u64,
@@ -81,7 +81,7 @@ pub(crate) fn bits_of(value: IntValue) -> u64 {
     }
 }
 
-/// As text; `decimals` is that of the expression the value came from. `None` for NULL.
+/// Converts to text. `decimals` belongs to the expression that returned the value. Returns `None` for NULL.
 pub(crate) fn text_of(value: &Value, decimals: u8) -> Option<Cow<'_, [u8]>> {
     match value {
         Value::Null => None,
@@ -91,7 +91,7 @@ pub(crate) fn text_of(value: &Value, decimals: u8) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-/// The same for a value that is given up.
+/// Variant that consumes the value.
 pub(crate) fn text_of_cow(value: Cow<'_, Value>, decimals: u8) -> Option<Cow<'_, [u8]>> {
     match value {
         Cow::Borrowed(v) => text_of(v, decimals),
@@ -104,7 +104,7 @@ pub(crate) fn text_of_cow(value: Cow<'_, Value>, decimals: u8) -> Option<Cow<'_,
 fn owned_text(value: &Value, decimals: u8) -> Vec<u8> {
     let mut out = Vec::with_capacity(24);
     match value {
-        // A quotient carries more digits than its type; text shows the type's.
+        // A quotient has more digits than its type; the text shows the type's digits.
         Value::Decimal(d) if decimals <= Decimal::MAX_SCALE && d.scale() != decimals => {
             d.round(i32::from(decimals)).unwrap_or(*d).write_text(&mut out);
         }
@@ -113,7 +113,7 @@ fn owned_text(value: &Value, decimals: u8) -> Vec<u8> {
     out
 }
 
-/// Where a value came from and what for, as warnings tell it.
+/// Source and use of a value, for the wording of warnings.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'e> {
     expr: Option<&'e Expr>,
@@ -121,30 +121,30 @@ pub(crate) struct Origin<'e> {
 }
 
 impl<'e> Origin<'e> {
-    /// A value nobody knows more of.
+    /// A value of unknown source.
     pub const UNKNOWN: Origin<'static> = Origin { expr: None, complaint: "Incorrect" };
 
-    /// The value of an expression.
+    /// Returns the origin of an expression's value.
     pub fn of(expr: &'e Expr) -> Origin<'e> {
         Origin { expr: Some(expr), ..Origin::UNKNOWN }
     }
 
-    /// The operand of a comparison: MariaDB has other words for one that is constant.
+    /// Returns the origin of an operand of a comparison: MariaDB's warnings word a constant differently.
     pub fn compared(expr: Option<&'e Expr>) -> Origin<'e> {
         let is_const = !matches!(expr, Some(e) if !e.is_const_per_execution());
         Origin { expr, complaint: if is_const { "Truncated incorrect" } else { "Incorrect" } }
     }
 
-    /// Whether the value is of a YEAR column.
+    /// Returns true for a value of a YEAR column.
     fn is_year(self) -> bool {
         matches!(self.expr, Some(Expr::Column(column)) if column.ty.kind == TypeKind::Year)
     }
 
-    /// `Incorrect datetime value: 'x' for column ..`, the value clipped.
+    /// Returns `Incorrect datetime value: 'x' for column ..`, with the value truncated.
     pub fn warning(self, what: &str, value: &Value, ctx: &EvalContext<'_>) -> String {
         let text = format!("{} {what} value: '{}'", self.complaint, shown(value));
         match self.expr {
-            // Of a column that holds moments MariaDB tells the value alone.
+            // For a temporal column MariaDB shows the value without the column.
             Some(Expr::Column(column)) if !column.ty.is_temporal() => {
                 format!("{text} for column {} at row {}", column.name, ctx.row_number())
             }
@@ -153,10 +153,10 @@ impl<'e> Origin<'e> {
     }
 }
 
-/// Bytes of a value that a warning shows.
+/// Maximum number of bytes of a value in a warning.
 const SHOWN_BYTES: usize = 128;
 
-/// A value as warnings about dates show it: bytes that are no printable ASCII as `\xHH`.
+/// Formats a value for warnings about dates: bytes that are not printable ASCII as `\xHH`.
 fn shown(value: &Value) -> String {
     match value {
         Value::Str(s) => shown_bytes(&s.bytes, s.collation),
@@ -165,9 +165,9 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The same of a text.
+/// Formats a text for warnings about dates.
 pub(crate) fn shown_bytes(text: &[u8], collation: Collation) -> String {
-    // What takes four bytes in memory may be a byte of its character set.
+    // A character of four bytes in memory may be one byte in its character set.
     let read = text.len().min(4 * (SHOWN_BYTES + 1));
     let bytes = crate::text_size::encode(Cow::Borrowed(&text[..read]), collation);
     let mut out = String::new();
@@ -180,18 +180,18 @@ pub(crate) fn shown_bytes(text: &[u8], collation: Collation) -> String {
     clip(&out, SHOWN_BYTES)
 }
 
-/// What a warning shows of a text that it shows as it is.
+/// Returns the start of a text for a warning, unescaped and with a mark if it is truncated.
 pub(crate) fn shown_text(text: &[u8]) -> String {
     clip(&start_of_text(text, SHOWN_BYTES + 4), SHOWN_BYTES)
 }
 
-/// The whole characters in the first bytes of a text, for warnings that do not tell that there is more.
+/// Returns the complete characters in the first bytes of a text, for warnings that do not mark truncation.
 pub(crate) fn start_of_text(text: &[u8], bytes: usize) -> String {
     let read = String::from_utf8_lossy(&text[..text.len().min(bytes + 3)]);
     whole_chars(&read, bytes).to_owned()
 }
 
-/// As DATETIME. What is no date warns and is NULL.
+/// Converts to DATETIME. Returns `None` with a warning for an invalid value.
 pub(crate) fn to_datetime(
     value: &Value,
     from: Origin<'_>,
@@ -199,7 +199,7 @@ pub(crate) fn to_datetime(
 ) -> SqlResult<Option<DateTime>> {
     let mut mode = date_mode(ctx);
     if from.complaint != Origin::UNKNOWN.complaint {
-        // A comparison takes dates beyond their month's end as they are.
+        // Comparisons accept days that their month does not have.
         mode = mode | SqlMode::ALLOW_INVALID_DATES;
     }
     if let (true, Value::UInt(year)) = (from.is_year(), value) {
@@ -223,8 +223,8 @@ pub(crate) fn to_datetime(
     checked(parsed, from, "datetime", value, ctx)
 }
 
-/// As DATETIME where the date counts: CAST, DATE(), TIMESTAMP(). NO_ZERO_DATE and NO_ZERO_IN_DATE make what
-/// they name no date there.
+/// Converts to DATETIME where the date part matters: CAST, DATE(), TIMESTAMP(). There, NO_ZERO_DATE and
+/// NO_ZERO_IN_DATE make the dates that they name invalid.
 pub(crate) fn to_whole_datetime(
     value: &Value,
     from: Origin<'_>,
@@ -243,7 +243,7 @@ pub(crate) fn to_whole_datetime(
     Ok(Some(moment))
 }
 
-/// As TIME.
+/// Converts to TIME.
 pub(crate) fn to_time(value: &Value, from: Origin<'_>, ctx: &EvalContext<'_>) -> SqlResult<Option<Time>> {
     let mode = date_mode(ctx);
     if let (true, Value::UInt(_)) = (from.is_year(), value) {
@@ -267,7 +267,7 @@ pub(crate) fn to_time(value: &Value, from: Origin<'_>, ctx: &EvalContext<'_>) ->
     checked(parsed, from, "time", value, ctx)
 }
 
-/// As what EXTRACT takes apart: a moment or an interval. What is neither warns as `what`.
+/// Converts the operand of EXTRACT to a datetime or an interval. Warns about an invalid value as `what`.
 pub(crate) fn to_span(
     value: &Value,
     from: Origin<'_>,
@@ -276,7 +276,7 @@ pub(crate) fn to_span(
 ) -> SqlResult<Option<Span>> {
     let mode = date_mode(ctx);
     if let (true, Value::UInt(hours)) = (from.is_year(), value) {
-        // MariaDB takes a year for hours here.
+        // MariaDB treats a year as hours here.
         return Ok(Some(Span::Interval(Time { micros: *hours as i64 * 3_600_000_000 })));
     }
     let parsed = match value {
@@ -296,7 +296,7 @@ pub(crate) fn to_span(
     checked(parsed, from, what, value, ctx)
 }
 
-/// As what ADDTIME and TIMEDIFF start from: a moment or a TIME.
+/// Converts the first operand of ADDTIME and TIMEDIFF to a datetime or a TIME.
 pub(crate) fn to_time_span(
     value: &Value,
     from: Origin<'_>,
@@ -318,12 +318,12 @@ pub(crate) fn to_time_span(
     checked(parsed, from, "time", value, ctx)
 }
 
-/// Modes that matter when text becomes a date inside an expression: zero dates are good there.
+/// Returns the SQL modes that affect conversions to dates inside an expression, where zero dates are valid.
 fn date_mode(ctx: &EvalContext<'_>) -> SqlMode {
     SqlMode(ctx.env.sql_mode.0 & (SqlMode::ALLOW_INVALID_DATES.0 | SqlMode::TIME_ROUND_FRACTIONAL.0))
 }
 
-/// Warns about what the parse met.
+/// Warns about issues of the conversion.
 fn checked<T>(
     parsed: Parsed<T>,
     from: Origin<'_>,
@@ -344,14 +344,14 @@ fn checked<T>(
     Ok(parsed.value)
 }
 
-/// A TIME in date context: that long after the last midnight.
+/// Adds a TIME in date context to the current date.
 fn time_to_datetime(time: Time, ctx: &EvalContext<'_>) -> Option<DateTime> {
     const DAY: i64 = 86_400_000_000;
     let date = ctx.now().date.add_days(time.micros.div_euclid(DAY))?;
     Some(DateTime::from_micros_of_day(date, time.micros.rem_euclid(DAY)))
 }
 
-/// As a UUID or an address; what is none warns and is NULL.
+/// Converts to a UUID or an address. Returns `None` with a warning for an invalid value.
 pub(crate) fn to_fixed(value: &Value, kind: FixedKind, ctx: &EvalContext<'_>) -> SqlResult<Option<Fixed>> {
     let found = kind.of_value(value);
     if found.is_none() && !value.is_null() {
@@ -361,7 +361,7 @@ pub(crate) fn to_fixed(value: &Value, kind: FixedKind, ctx: &EvalContext<'_>) ->
     Ok(found)
 }
 
-/// Warns as ERROR_FOR_DIVISION_BY_ZERO wants it.
+/// Warns about a division by zero under ERROR_FOR_DIVISION_BY_ZERO.
 pub(crate) fn division_by_zero(ctx: &EvalContext<'_>) -> SqlResult<()> {
     if ctx.env.sql_mode.has(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
         ctx.warn(ErrorCode::DivisionByZero, "Division by 0")?;
@@ -369,7 +369,7 @@ pub(crate) fn division_by_zero(ctx: &EvalContext<'_>) -> SqlResult<()> {
     Ok(())
 }
 
-/// Converts the answer of a branch to the type all branches share (IF, CASE, COALESCE, ..).
+/// Converts the value of a branch to the common type of all branches (IF, CASE, COALESCE, ..).
 pub(crate) fn to_class<'v>(
     value: Cow<'v, Value>,
     from: &ExprType,
@@ -381,7 +381,7 @@ pub(crate) fn to_class<'v>(
     }
     let converted = match (to.class(), value.as_ref()) {
         (TypeClass::Int, Value::Int(v)) if to.unsigned && *v >= 0 => Value::UInt(*v as u64),
-        // Among other integers a BIT is its number.
+        // With other integers, BIT is a number.
         (TypeClass::Int, Value::Bit { bits, .. }) if to.kind != TypeKind::Bit => Value::UInt(*bits),
         (TypeClass::Int, _) | (TypeClass::Decimal, Value::Decimal(_)) => return Ok(value),
         (TypeClass::Real, Value::Double(_)) => return Ok(value),
@@ -397,7 +397,7 @@ pub(crate) fn to_class<'v>(
                 Flavor::Zerofill(width) => zero_filled(text, width),
                 _ => text,
             };
-            // Beside bytes a text is the bytes of its own character set.
+            // With bytes, a text is the bytes of its character set.
             let text = match to.collation == Collation::BINARY && from.class() == TypeClass::String {
                 true => crate::text_size::encode(text, from.collation),
                 false => text,
@@ -420,7 +420,7 @@ pub(crate) fn to_class<'v>(
     Ok(Cow::Owned(converted))
 }
 
-/// The zero date is NULL for functions that need a real one.
+/// Returns `None` for a date with a zero month or day, for functions that need a complete date.
 pub(crate) fn not_zero(date: Date) -> Option<Date> {
     (date.month != 0 && date.day != 0).then_some(date)
 }

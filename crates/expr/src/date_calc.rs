@@ -1,4 +1,4 @@
-//! Calculation with dates and times.
+//! Calculations with dates and times.
 
 use std::borrow::Cow;
 
@@ -39,13 +39,13 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::of_statement("timestamp", 1, 2, type_timestamp, timestamp),
 ];
 
-/// Sets the fraction digits and the class of `date +/- INTERVAL`: a DATE stays one unless the unit is below a
-/// day; a string stays a string. The unit comes with the call, so `build` refines this type.
+/// Returns the type of `date +/- INTERVAL`: a DATE remains one unless the unit is less than a day, a string
+/// remains a string. The unit is not known yet, so `build` refines the type.
 fn type_date_arith(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(date_arith_type(&args[0], &args[1], IntervalUnit::Day, env))
 }
 
-/// The type of `operand +/- INTERVAL amount unit`.
+/// Returns the type of `operand +/- INTERVAL amount unit`.
 pub(crate) fn date_arith_type(
     operand: &Expr,
     amount: &Expr,
@@ -64,19 +64,19 @@ pub(crate) fn date_arith_type(
     }
 }
 
-/// Units that a time of day knows nothing of.
+/// Returns true for units that TIME does not support.
 fn is_calendar_unit(unit: IntervalUnit) -> bool {
     use IntervalUnit::{Month, Quarter, Week, Year, YearMonth};
     matches!(unit, Year | Quarter | Month | Week | YearMonth)
 }
 
-/// The text of a moment or a time, with so many fraction digits.
+/// Returns the type of a datetime or time as text, with this many fraction digits.
 fn moment_text(digits: u8, decimals: u8, env: &SessionEnv) -> ExprType {
     let length = if digits > 0 { 20 + u64::from(digits) } else { 19 };
     ExprType { kind: TypeKind::Char, decimals, ..ascii_string(env, length) }
 }
 
-/// Fraction digits of what is read as a datetime.
+/// Returns the fraction digits of an operand that is converted to a datetime.
 fn moment_decimals(operand: &Expr) -> u8 {
     match operand {
         Expr::Const(node) => match &node.value {
@@ -87,7 +87,7 @@ fn moment_decimals(operand: &Expr) -> u8 {
     }
 }
 
-/// Fraction digits that an interval may add.
+/// Returns the fraction digits that an interval may add.
 fn amount_decimals(amount: &Expr, unit: IntervalUnit) -> u8 {
     match unit {
         _ if unit.has_micros() => 6,
@@ -129,7 +129,7 @@ fn type_add_time(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(match args[0].ty_cow().class() {
         TypeClass::DateTime | TypeClass::Date => ExprType::datetime(decimals),
         TypeClass::Time => ExprType::time(decimals),
-        // A text may be of any form.
+        // A text may have any format.
         TypeClass::String => moment_text(6, crate::expr_type::STRING_DECIMALS, env),
         _ => moment_text(decimals, decimals, env),
     })
@@ -165,7 +165,7 @@ fn date_sub(a: Args<'_>) -> SqlResult<Value> {
     date_arith(a, Interval::neg)
 }
 
-/// NULL with warning 1441.
+/// Returns NULL with warning 1441.
 fn overflow(a: &Args<'_>, field: &str) -> SqlResult<Value> {
     a.ctx.warn(ErrorCode::DatetimeFunctionOverflow, format!("Datetime function: {field} field overflow"))?;
     Ok(Value::Null)
@@ -180,7 +180,7 @@ fn date_arith(a: Args<'_>, turn: fn(Interval) -> Interval) -> SqlResult<Value> {
     let moment = or_null!(convert::to_datetime(&operand, a.origin(0), a.ctx));
     let interval = turn(or_null!(interval_of(&a, unit)));
     if !moment.date.is_real() {
-        // A number is shown as the date it is.
+        // The warning shows a number as the date that it represents.
         let shown = match operand.class() {
             Class::Int | Class::Real | Class::Decimal => Cow::Owned(Value::DateTime(moment)),
             _ => operand,
@@ -192,7 +192,7 @@ fn date_arith(a: Args<'_>, turn: fn(Interval) -> Interval) -> SqlResult<Value> {
     date_arith_result(&a, &operand, unit, sum)
 }
 
-/// A TIME later by an interval; it has no calendar, so weeks and months are beyond it.
+/// Adds an interval to a TIME. Weeks, months and longer units overflow, because TIME has no calendar.
 fn later_time(
     a: &Args<'_>,
     time: Time,
@@ -212,7 +212,7 @@ fn later_time(
     }
 }
 
-/// The sum in the class the operand had; a string without a time stays without one.
+/// Returns the sum in the class of the operand. A string without a time of day remains without one.
 fn date_arith_result(a: &Args<'_>, operand: &Value, unit: IntervalUnit, sum: DateTime) -> SqlResult<Value> {
     match a.call.ty.class() {
         TypeClass::Date => return Ok(Value::Date(sum.date)),
@@ -235,7 +235,7 @@ fn date_arith_result(a: &Args<'_>, operand: &Value, unit: IntervalUnit, sum: Dat
     a.string(out)
 }
 
-/// The interval of argument 1: integers count the unit, anything else is read as text under it.
+/// Returns the interval of argument 1. An integer is a number of units; other values are parsed as text.
 fn interval_of(a: &Args<'_>, unit: IntervalUnit) -> SqlResult<Option<Interval>> {
     let value = a.number(1)?;
     let interval = match value.as_ref() {
@@ -255,7 +255,7 @@ fn interval_of(a: &Args<'_>, unit: IntervalUnit) -> SqlResult<Option<Interval>> 
         }
         _ => a.text(1)?.and_then(|text| Interval::parse(&text, unit)),
     };
-    // A text with too many fields is no interval, and nobody is told.
+    // A text with too many fields is invalid, but gets no warning.
     if interval.is_none() && is_simple(unit) {
         overflow(a, "datetime")?;
     }
@@ -267,7 +267,7 @@ fn is_simple(unit: IntervalUnit) -> bool {
     matches!(unit, Year | Quarter | Month | Week | Day | Hour | Minute | Second | Microsecond)
 }
 
-/// TIMESTAMPDIFF: whole units from the first to the second.
+/// TIMESTAMPDIFF: complete units from the first to the second argument.
 fn timestamp_diff(a: Args<'_>) -> SqlResult<Value> {
     let Extra::Unit(unit) = a.call.extra else { return Ok(Value::Null) };
     let from = or_null!(real_moment(&a, 0));
@@ -292,7 +292,7 @@ fn absolute_micros(moment: &DateTime) -> i64 {
     i64::from(moment.date.day_number()) * 86_400_000_000 + moment.micros_of_day()
 }
 
-/// Whole months, negative when `to` is earlier.
+/// Returns the complete months, negative if `to` is earlier.
 fn months_between(from: &DateTime, to: &DateTime) -> i64 {
     if to < from {
         return -months_between(to, from);
@@ -311,7 +311,7 @@ fn sub_time(a: Args<'_>) -> SqlResult<Value> {
     shifted(a, -1)
 }
 
-/// ADDTIME and SUBTIME: a datetime or a time, later by an interval.
+/// ADDTIME and SUBTIME: shifts a datetime or a time by an interval.
 fn shifted(a: Args<'_>, sign: i64) -> SqlResult<Value> {
     let start = or_null!(time_span(&a, 0));
     let Some(shift) = shift_of(&a, 1)?.map(|micros| micros * sign) else { return Ok(Value::Null) };
@@ -344,7 +344,7 @@ fn shifted(a: Args<'_>, sign: i64) -> SqlResult<Value> {
     }
 }
 
-/// Argument n as an interval to add, in microseconds. A whole datetime is none.
+/// Returns argument n as an interval in microseconds, `None` with a warning for a datetime.
 fn shift_of(a: &Args<'_>, n: usize) -> SqlResult<Option<i64>> {
     const WHAT: &str = "INTERVAL DAY TO SECOND";
     let amount = a.value(n)?;
@@ -358,13 +358,13 @@ fn shift_of(a: &Args<'_>, n: usize) -> SqlResult<Option<i64>> {
     }
 }
 
-/// Argument n as ADDTIME and TIMEDIFF take it: a moment or a TIME.
+/// Converts argument n of ADDTIME and TIMEDIFF to a datetime or a TIME.
 fn time_span(a: &Args<'_>, n: usize) -> SqlResult<Option<Span>> {
     let value = a.value(n)?;
     convert::to_time_span(&value, a.origin(n), a.ctx)
 }
 
-/// The nearest TIME; one beyond its range warns.
+/// Clamps to the range of TIME, with a warning.
 fn limited_time(a: &Args<'_>, micros: i64) -> SqlResult<Time> {
     let clamped = micros.clamp(-Time::MAX.micros, Time::MAX.micros);
     if clamped != micros {
@@ -380,7 +380,7 @@ fn limited_time(a: &Args<'_>, micros: i64) -> SqlResult<Time> {
     Ok(Time { micros: clamped })
 }
 
-/// TIMEDIFF: both arguments times, both dates or both datetimes.
+/// TIMEDIFF: both arguments must be times, both dates, or both datetimes.
 fn time_diff(a: Args<'_>) -> SqlResult<Value> {
     let (x, y) = (or_null!(time_span(&a, 0)), or_null!(time_span(&a, 1)));
     let is_date = |n: usize| a.value(n).map(|v| matches!(*v, Value::Date(_)));
@@ -446,7 +446,7 @@ fn sec_to_time(a: Args<'_>) -> SqlResult<Value> {
     let mut exact = None;
     let micros = match value.as_ref() {
         Value::Null => return Ok(Value::Null),
-        // The digits of a double are cut where they are, not where its shortest text has them.
+        // A double is truncated by its binary value, not by its shortest text.
         Value::Double(seconds) => {
             (seconds.trunc() as i64).saturating_mul(1_000_000).saturating_add((seconds.fract() * 1e6) as i64)
         }
@@ -456,11 +456,11 @@ fn sec_to_time(a: Args<'_>) -> SqlResult<Value> {
             seconds.mul(&Decimal::from_i64(1_000_000)).map_or(i64::MAX, |d| d.truncate(0).to_i64().0)
         }
     };
-    // The largest value has as many nines as its type shows.
+    // The largest value has nines in all fraction digits of its type.
     let places = 10i64.pow(6 - u32::from(a.call.ty.decimals.min(6)));
     let limit = Time::MAX.micros / places * places;
     if micros.unsigned_abs() > limit.unsigned_abs() {
-        // Of a text the number that it begins with.
+        // For a text, the warning shows the number at its start.
         let shown = exact.map_or_else(|| value.to_text(), |seconds| seconds.to_string());
         a.ctx
             .warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect seconds value: '{shown}'"))?;
@@ -468,7 +468,7 @@ fn sec_to_time(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Time(Time { micros: micros.clamp(-limit, limit) }))
 }
 
-/// Years of two digits are of 1970 to 2069.
+/// Maps two-digit years to 1970 to 2069.
 fn full_year(year: u32) -> u32 {
     match year {
         0..=69 => year + 2000,
@@ -477,7 +477,8 @@ fn full_year(year: u32) -> u32 {
     }
 }
 
-/// Months since year 0 of a period YYMM or YYYYMM, whose month may be any; 0 for what is none.
+/// Returns the months since year 0 of a period YYMM or YYYYMM, whose month may be out of range; 0 if it is
+/// invalid.
 fn period_months(period: i64) -> u32 {
     match u32::try_from(period) {
         Ok(period @ 1..=999_912) => full_year(period / 100) * 12 + period % 100 - 1,
@@ -485,7 +486,7 @@ fn period_months(period: i64) -> u32 {
     }
 }
 
-/// 32 bits wide, wrapping, as MariaDB's.
+/// PERIOD_ADD: computes with 32 bits and wraps, as in MariaDB.
 fn period_add(a: Args<'_>) -> SqlResult<Value> {
     let period = or_null!(a.int(0));
     let add = or_null!(a.int(1));
@@ -501,7 +502,7 @@ fn period_diff(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(i64::from(period_months(x)) - i64::from(period_months(y))))
 }
 
-/// The first argument as a moment whose date sql_mode accepts.
+/// Returns the first argument as a datetime with a date that sql_mode accepts.
 fn whole_moment(a: &Args<'_>) -> SqlResult<Option<DateTime>> {
     convert::to_whole_datetime(a.value(0)?.as_ref(), convert::Origin::of(a.expr(0)), a.ctx)
 }

@@ -1,4 +1,4 @@
-//! Parts of dates and times.
+//! Functions that return parts of dates and times.
 
 use cohort_types::{Date, DateTime, ErrorCode, IntervalUnit, Span, SqlResult, Time, TypeKind, Value};
 
@@ -83,7 +83,8 @@ fn type_month_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(type_name(env, DateNames::month_chars_max))
 }
 
-/// A name of the session's language; English ones have up to nine letters.
+/// Returns the type of a day or month name in the session's language. English names have at most nine
+/// letters.
 fn type_name(env: &SessionEnv, chars_max: impl Fn(&DateNames) -> usize) -> ExprType {
     let english = ExprType { decimals: 0, ..ascii_string(env, 9) };
     match env.date_names {
@@ -104,13 +105,14 @@ fn number(v: impl Into<i64>) -> SqlResult<Value> {
     Ok(Value::Int(v.into()))
 }
 
-/// Argument 0 as a date without zero parts.
+/// Returns argument 0 as a date without zero parts.
 fn real_date(a: &Args<'_>) -> SqlResult<Option<Date>> {
     Ok(real_moment(a, 0)?.map(|m| m.date))
 }
 
-/// Argument n as a datetime whose date has no zero parts. A text that has some warns, a column's value does
-/// not. A text's date is in the calendar whatever ALLOW_INVALID_DATES says.
+/// Returns argument n as a datetime whose date has no zero parts and exists in the calendar, regardless of
+/// ALLOW_INVALID_DATES. An invalid text or number warns; an invalid temporal value does not, and temporal
+/// values may have days that their month lacks.
 pub(crate) fn real_moment(a: &Args<'_>, n: usize) -> SqlResult<Option<DateTime>> {
     let value = a.value(n)?;
     let Some(moment) = convert::to_datetime(&value, a.origin(n), a.ctx)? else { return Ok(None) };
@@ -141,12 +143,12 @@ fn quarter(a: Args<'_>) -> SqlResult<Value> {
     number(or_null!(a.date(0)).month.div_ceil(3))
 }
 
-/// 1 is Sunday.
+/// DAYOFWEEK: 1 is Sunday.
 fn day_of_week(a: Args<'_>) -> SqlResult<Value> {
     number((or_null!(real_date(&a)).weekday() + 1) % 7 + 1)
 }
 
-/// 0 is Monday.
+/// WEEKDAY: 0 is Monday.
 fn weekday(a: Args<'_>) -> SqlResult<Value> {
     number(or_null!(real_date(&a)).weekday())
 }
@@ -172,7 +174,7 @@ fn week_of_year(a: Args<'_>) -> SqlResult<Value> {
     number(or_null!(real_date(&a)).week(3).1)
 }
 
-/// YEARWEEK: the week always belongs to a year, so week 0 does not exist.
+/// YEARWEEK: weeks are counted from 1, so the first days of a year may belong to the year before.
 fn yearweek(a: Args<'_>) -> SqlResult<Value> {
     let date = or_null!(real_date(&a));
     let mode = if a.count() < 2 { 0 } else { or_null!(week_mode(&a)) };
@@ -180,7 +182,7 @@ fn yearweek(a: Args<'_>) -> SqlResult<Value> {
     number(i64::from(year) * 100 + i64::from(week))
 }
 
-/// Time parts look at a datetime's time of day.
+/// Returns the time of day of a datetime, or the TIME, for functions that return parts of a time.
 fn time_of(a: &Args<'_>) -> SqlResult<Option<Time>> {
     a.time(0)
 }
@@ -266,7 +268,7 @@ fn time_to_sec(a: Args<'_>) -> SqlResult<Value> {
     number(time.micros / 1_000_000)
 }
 
-/// The digits of a unit.
+/// Returns the type of EXTRACT, by the digits of its unit.
 pub(crate) fn extract_type(unit: IntervalUnit, operand: &Expr) -> ExprType {
     // A text may be an interval of many days.
     let more = if operand.ty_cow().is_temporal() { 0 } else { 5 };
@@ -297,7 +299,7 @@ pub(crate) fn extract_type(unit: IntervalUnit, operand: &Expr) -> ExprType {
     }
 }
 
-/// EXTRACT(unit FROM x). A TIME has no year and no month; its days are those of its hours.
+/// EXTRACT(unit FROM x). A TIME has no year and no month; its days come from its hours.
 fn extract(a: Args<'_>) -> SqlResult<Value> {
     let Extra::Unit(unit) = a.call.extra else { return Ok(Value::Null) };
     let value = a.value(0)?;
@@ -325,7 +327,7 @@ fn extract(a: Args<'_>) -> SqlResult<Value> {
     number(days * day_scale(unit) + interval_part(unit, time))
 }
 
-/// Units from days to seconds take a text that is a bare number for a date.
+/// Converts the operand. With units from days to seconds, a text that is a single number is a date.
 fn extract_span(a: &Args<'_>, value: &Value, unit: IntervalUnit) -> SqlResult<Option<Span>> {
     use IntervalUnit::{Day, DayHour, DayMinute, DaySecond};
     if let (Value::Str(text), Day | DayHour | DayMinute | DaySecond) = (value, unit)
@@ -345,7 +347,8 @@ fn extract_span(a: &Args<'_>, value: &Value, unit: IntervalUnit) -> SqlResult<Op
     convert::to_span(value, a.origin(0), "interval", a.ctx)
 }
 
-/// Digits, perhaps with a sign, spaces around or letters behind, but nothing that parts a time.
+/// Returns true for digits, optionally with a sign, surrounding spaces or letters after them, but without
+/// separators of a time.
 fn is_bare_number(text: &[u8]) -> bool {
     let trimmed = text.trim_ascii();
     let digits = trimmed.strip_prefix(b"-").unwrap_or(trimmed);
@@ -370,7 +373,7 @@ fn date_part(unit: IntervalUnit, date: Date, week_format: u8) -> Option<i64> {
     })
 }
 
-/// What a day counts in the number EXTRACT makes.
+/// Returns the factor of a day in the result of EXTRACT.
 fn day_scale(unit: IntervalUnit) -> i64 {
     match unit {
         IntervalUnit::DayHour => 100,

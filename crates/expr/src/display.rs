@@ -1,4 +1,4 @@
-//! An expression as error messages show it.
+//! Formatting of expressions for error messages.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::expr::{Call, CastType, Expr};
 use crate::expr_type::TypeClass;
 use crate::table::{Extra, Notation};
 
-/// How tightly an operator binds; an operand that binds less gets parentheses.
+/// Precedence of an operator. An operand of lower precedence needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Or,
@@ -53,7 +53,7 @@ fn operator_binding(call: &Call) -> Binding {
     }
 }
 
-/// An operand, in parentheses when it binds less than its operator.
+/// An operand, in parentheses if its precedence is below that of its operator.
 struct Operand<'e>(&'e Expr, Binding);
 
 impl fmt::Display for Operand<'_> {
@@ -62,7 +62,7 @@ impl fmt::Display for Operand<'_> {
     }
 }
 
-/// A call as messages show it.
+/// A call, formatted for messages.
 pub(crate) struct CallText<'e>(pub &'e Call);
 
 impl fmt::Display for CallText<'_> {
@@ -86,7 +86,7 @@ impl fmt::Display for CallText<'_> {
         }
         let name = if call.function.name == "power" { "pow" } else { call.function.name };
         write!(f, "{name}({}", List(&call.args))?;
-        // MariaDB fills in the places that were not written.
+        // MariaDB shows the default of an omitted argument.
         if call.function.name == "round" && call.args.len() == 1 {
             f.write_str(",0")?;
         }
@@ -112,7 +112,8 @@ impl CallText<'_> {
     }
 }
 
-/// Operators of one level group to the left, so a right operand of the same level needs parentheses.
+/// Returns the next higher level. Operators of a level are left-associative, so a right operand of the same
+/// level needs parentheses.
 fn successor(level: Binding) -> Binding {
     match level {
         Binding::Add => Binding::Mul,
@@ -124,7 +125,7 @@ fn successor(level: Binding) -> Binding {
     }
 }
 
-/// `a,b,c`.
+/// A list `a,b,c`.
 struct List<'e>(&'e [Expr]);
 
 impl fmt::Display for List<'_> {
@@ -206,7 +207,7 @@ impl fmt::Display for Expr {
             Expr::Param(_) => f.write_str("?"),
             Expr::Column(node) => f.write_str(&node.name),
             Expr::Outer(node) => f.write_str(&node.name),
-            // The text of a query is not kept.
+            // Expressions do not store the query text.
             Expr::Subquery(_) => f.write_str("(subquery)"),
             Expr::Compare(node) => write!(
                 f,

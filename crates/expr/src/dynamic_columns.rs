@@ -1,7 +1,8 @@
-//! Dynamic columns: COLUMN_CREATE and its family over the format of [`crate::dynamic_format`].
+//! Dynamic columns: COLUMN_CREATE and related functions, on the format of [`crate::dynamic_format`].
 //!
-//! The parser makes `COLUMN_CREATE(name, value AS type)` of a cast of the value, and `COLUMN_GET(blob, name
-//! AS type)` a cast of this module's `column_get`; the builder of that cast says here what it will be.
+//! The parser turns `COLUMN_CREATE(name, value AS type)` into a cast of the value, and `COLUMN_GET(blob, name
+//! AS type)` into a cast of `column_get`. When the cast is built, [`cast_to`] stores its target type in the
+//! `column_get` call.
 
 use std::borrow::Cow;
 
@@ -29,18 +30,18 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("column_check", 1, 1, type_of_flag, check),
     Function::pure("column_list", 1, 1, type_of_text, list),
     Function::pure("column_json", 1, 1, type_of_text, json),
-    // COLUMN_CREATE(.., value AS DECIMAL): a cast that keeps all digits; AS UNSIGNED INT: one without a note.
-    // No text can call them.
+    // `COLUMN_CREATE(.., value AS DECIMAL)` is a cast that keeps all digits, `AS UNSIGNED INT` one without a
+    // note. These names contain spaces, so SQL text cannot call the functions.
     Function::pure(AS_DECIMAL, 1, 1, type_of_decimal, as_decimal),
     Function::pure("as unsigned int", 1, 1, type_of_unsigned, as_unsigned),
-    // What is no moment is kept as the zero of its kind.
+    // An invalid date or time becomes the zero value of its type.
     Function::of_statement("as date", 1, 1, |_, _| nullable(ExprType::date()), as_date),
     Function::of_statement("as time", 1, 1, |_, _| nullable(ExprType::time(6)), as_time),
     Function::of_statement("as datetime", 1, 1, |_, _| nullable(ExprType::datetime(6)), as_datetime),
 ];
 
 const AS_DECIMAL: &str = "as decimal";
-/// What the family is sure to be: any text.
+/// Length of the results, which may be texts of any length.
 const WIDTH: u64 = u32::MAX as u64;
 
 fn type_of_blob(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -104,12 +105,12 @@ fn as_decimal(a: Args<'_>) -> SqlResult<Value> {
     Ok(a.decimal(0)?.map_or(Value::Null, Value::Decimal))
 }
 
-/// What COLUMN_GET is cast to, besides the numbers' names in warnings.
+/// Target types of COLUMN_GET; other values are names of numeric types for warnings.
 const SIGNED: &str = "SIGNED INT";
 const MOMENT: &str = "MOMENT";
 
-/// Tells COLUMN_GET what it is cast to: texts that are no numbers have a warning of their own, and bytes stay
-/// what they are.
+/// Stores the target type of a cast in its `column_get` call: texts that are not numbers get a specific
+/// warning, and a cast to BINARY keeps the bytes unchanged.
 pub(crate) fn cast_to(operand: &mut Expr, to: CastType) {
     let Expr::Call(call) = operand else { return };
     if call.function.name != "column_get" {
@@ -151,12 +152,12 @@ fn illegal_value() -> SqlError {
     SqlError::new(ErrorCode::DynColData, "Illegal value used as argument of dynamic column function")
 }
 
-/// Whether argument n names a column by number.
+/// Returns true if argument n identifies a column by number.
 fn is_number(a: &Args<'_>, n: usize) -> bool {
     a.expr(n).ty_cow().class() == TypeClass::Int
 }
 
-/// Argument n as a name of a kind; `None` for NULL.
+/// Returns argument n as a column name or number; `None` for NULL.
 fn name_of(a: &Args<'_>, n: usize, is_named: bool) -> SqlResult<Option<Name<'static>>> {
     if is_named {
         return Ok(a.text(n)?.map(|text| Name::Text(Cow::Owned(text.into_owned()))));
@@ -169,19 +170,19 @@ fn name_of(a: &Args<'_>, n: usize, is_named: bool) -> SqlResult<Option<Name<'sta
     Ok(Some(Name::Number(number.ok_or_else(illegal_value)?)))
 }
 
-/// The packed bytes of an argument; a NULL string makes the call NULL.
+/// Returns argument n as packed columns; `None` for NULL.
 fn pack_of(a: &Args<'_>, n: usize) -> SqlResult<Option<Cow<'static, [u8]>>> {
     let Some(text) = a.text(n)? else { return Ok(None) };
     let bytes = encode(text, a.expr(n).ty_cow().collation);
     Ok(Some(Cow::Owned(bytes.into_owned())))
 }
 
-/// Whether an expression is packed columns itself, which nest.
+/// Returns true if an expression returns packed columns, which may be nested.
 fn is_pack(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(call) if ["column_create", "column_add", "column_delete"].contains(&call.function.name))
 }
 
-/// What argument n is kept as; `None` for NULL.
+/// Encodes argument n as a column value; `None` for NULL.
 fn kept(a: &Args<'_>, n: usize) -> SqlResult<Option<(Kind, Vec<u8>)>> {
     let expr = a.expr(n);
     let ty = expr.ty_cow();
@@ -240,13 +241,13 @@ fn kept(a: &Args<'_>, n: usize) -> SqlResult<Option<(Kind, Vec<u8>)>> {
     Ok(Some((kind, out)))
 }
 
-/// The bytes of a number up to its last that is not 0, low ones first.
+/// Appends the bytes of a number in little-endian order without its leading zero bytes.
 fn put_short(bits: u64, out: &mut Vec<u8>) {
     let count = (64 - bits.leading_zeros()).div_ceil(8) as usize;
     out.extend_from_slice(&bits.to_le_bytes()[..count]);
 }
 
-/// Seven bits a byte, low ones first.
+/// Appends a number in groups of seven bits, least significant group first.
 fn put_count(mut n: u64, out: &mut Vec<u8>) {
     while n >= 0x80 {
         out.push(n as u8 | 0x80);
@@ -255,7 +256,8 @@ fn put_count(mut n: u64, out: &mut Vec<u8>) {
     out.push(n as u8);
 }
 
-/// Nothing for 0, else the counts of digits before and behind the point and the digits as rows have them.
+/// Appends a decimal: no bytes for 0, otherwise the numbers of digits before and after the point and the
+/// digits in row format.
 fn put_decimal(number: &Decimal, of: &Expr, out: &mut Vec<u8>) {
     if number.is_zero() {
         return;
@@ -263,8 +265,8 @@ fn put_decimal(number: &Decimal, of: &Expr, out: &mut Vec<u8>) {
     const WORD: u8 = 9;
     let digits = number.int_digits().max(1);
     let ty = of.ty_cow();
-    // MariaDB counts what its numbers have room for: all digits of a literal, words of nine of a result, the
-    // column's without the words that are 0.
+    // Number of integer digits as MariaDB stores it: all digits of a literal, groups of nine digits for a
+    // result, the declared digits of a column without zero groups.
     let room = match of {
         Expr::Const(_) | Expr::Cast(_) => digits,
         Expr::Column(_) => {
@@ -301,8 +303,8 @@ fn put_time(time: Time, out: &mut Vec<u8>) {
     }
 }
 
-/// Names and values from argument `first` on; `None` when a name is NULL, or they are too long. Values that
-/// are NULL have no bytes.
+/// Returns names and values from argument `first` on, sorted by name. Returns `None` if a name is NULL or the
+/// values exceed max_allowed_packet. A NULL value has no bytes.
 #[allow(clippy::type_complexity)]
 fn pairs(
     a: &Args<'_>,
@@ -328,13 +330,13 @@ fn pairs(
     }
 }
 
-/// Whether names are texts: one of them is, or packed columns are among the values, which have no place
-/// among numbers.
+/// Returns true if columns have names instead of numbers: a name is a text, or a value is packed columns,
+/// which numbered columns cannot contain.
 fn has_names(a: &Args<'_>, first: usize) -> bool {
     (first..a.count()).step_by(2).any(|n| !is_number(a, n) || is_pack(a.expr(n + 1)))
 }
 
-/// Adding and deleting come in pairs and names; what is left over is a syntax error to MariaDB.
+/// Checks that arguments come in pairs. MariaDB reports an unpaired argument as a syntax error.
 fn check_pairs(a: &Args<'_>, first: usize) -> SqlResult<()> {
     match (a.count() - first).is_multiple_of(2) {
         true => Ok(()),
@@ -405,7 +407,7 @@ fn delete(a: Args<'_>) -> SqlResult<Value> {
     packed(&a, &pack)
 }
 
-/// The column that argument 1 names; `None` in the outer option for NULL.
+/// Returns the column that argument 1 identifies. The outer option is `None` for NULL.
 fn found<'p>(a: &Args<'_>, pack: &'p Pack<'_>) -> SqlResult<Option<Option<&'p Entry<'p>>>> {
     let name = match is_number(a, 1) {
         true => {
@@ -458,13 +460,13 @@ fn list(a: Args<'_>) -> SqlResult<Value> {
     a.string(out)
 }
 
-/// A value of packed columns.
+/// A decoded value of packed columns.
 enum Held<'d> {
     Plain(Value),
     Pack(&'d [u8]),
 }
 
-/// The value that an entry keeps.
+/// Decodes the value of an entry.
 fn held<'d>(entry: &'d Entry<'_>) -> Result<Held<'d>, Damage> {
     let data = &entry.data[..];
     let value = match entry.kind {
@@ -585,7 +587,7 @@ fn get(a: Args<'_>) -> SqlResult<Value> {
     }
 }
 
-/// A text in memory; bytes that are none become what stands for them.
+/// Decodes a text to the in-memory character set, with replacement characters for invalid bytes.
 fn decoded(text: &Str) -> Vec<u8> {
     let charset = text.collation.charset();
     let mut out = Vec::with_capacity(text.bytes.len());
@@ -597,7 +599,7 @@ fn decoded(text: &Str) -> Vec<u8> {
     out
 }
 
-/// The number that a text begins with; what is behind it has a warning.
+/// Returns the number at the start of a text. Warns if other characters follow.
 fn number_of(a: &Args<'_>, text: Vec<u8>, to: &str) -> SqlResult<Value> {
     let mut lost: Vec<Warning> = Vec::new();
     let value = Value::Str(Str { bytes: text, collation: Collation::UTF8MB4_BIN });
@@ -622,7 +624,7 @@ fn number_of(a: &Args<'_>, text: Vec<u8>, to: &str) -> SqlResult<Value> {
     Ok(number)
 }
 
-/// The digits that a text begins with, and whether there is nothing else.
+/// Returns the integer at the start of a text, and true if the text has no other characters.
 fn whole_number(text: &[u8]) -> (Value, bool) {
     let text = text.trim_ascii_start();
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
@@ -676,7 +678,7 @@ fn write_json(bytes: &[u8], ctx: &EvalContext<'_>, out: &mut Vec<u8>) -> SqlResu
     Ok(())
 }
 
-/// Digits behind the point that a value is shown with.
+/// Returns the number of fraction digits to show.
 fn digits_shown(value: &Value) -> u8 {
     match value {
         Value::Decimal(number) => number.scale(),
@@ -684,7 +686,7 @@ fn digits_shown(value: &Value) -> u8 {
     }
 }
 
-/// A moment, with six digits of a fraction if it has one.
+/// Returns a date or time as text, with six fraction digits if it has a fraction.
 fn moment(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     match value {
@@ -698,7 +700,7 @@ fn moment(value: &Value) -> Vec<u8> {
 fn write_quoted(text: &Str, out: &mut Vec<u8>) {
     out.push(b'"');
     let text = match text.collation == Collation::BINARY {
-        // Each byte stands for the character of its number.
+        // Each byte is the character with that number.
         true => text.bytes.iter().map(|byte| char::from(*byte)).collect::<String>().into_bytes(),
         false => decoded(text),
     };

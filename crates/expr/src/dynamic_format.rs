@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! u8   flags: bits 0 and 1 the width of offsets, bit 2 set if columns have names
-//! u16  count of columns
+//! u16  number of columns
 //! u16  bytes of all names, if there are names
-//! [entry]  columns by number (ascending), or by name (shorter ones first, equally long ones by their bytes):
+//! [entry]  columns by number (ascending), or by name (shorter ones first, then by bytes):
 //!          u16 number or start of the name, then offset << 3 (numbers) or << 4 (names) | kind
 //! [u8] names
-//! [u8] values, each up to the next one's offset
+//! [u8] values, each up to the offset of the next
 //! ```
-//! Offsets are 1 to 4 bytes wide among numbers and 2 to 5 among names, as wide as the values of all columns
-//! need. Numbers of 16 bits and more have their low bytes first. An empty string has no columns.
+//! Offsets have 1 to 4 bytes with numbers and 2 to 5 bytes with names, depending on the size of all values.
+//! Integers are little-endian. An empty string has no columns.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -19,20 +19,20 @@ use cohort_types::{Interrupt, SqlResult};
 
 use crate::context::EvalContext;
 
-/// Why columns cannot be read or written.
+/// An error in reading or writing columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Damage {
-    /// The bytes are no columns.
+    /// The bytes are not in the format.
     Format,
-    /// There is no place for so many bytes or names.
+    /// The format cannot hold this many bytes or names.
     Limit,
-    /// A text of a character set that nobody knows.
+    /// A text has an unknown character set.
     Charset,
-    /// A name that no column can have.
+    /// A name is too long.
     Data,
 }
 
-/// What a value is, in the order of the kinds' numbers.
+/// Type of a value, in the order of the format's type numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Signed,
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     DateTime,
     Date,
     Time,
-    /// Columns.
+    /// Nested columns.
     Pack,
 }
 
@@ -91,7 +91,7 @@ impl PartialOrd for Name<'_> {
     }
 }
 
-/// A name as columns of a kind are looked up; `None` if none of them can have it.
+/// Converts a name to the kind that the columns have. Returns `None` if none of them can have this name.
 pub(crate) fn read_name_of(name: Name<'static>, is_named: bool) -> Option<Name<'static>> {
     match (name, is_named) {
         (Name::Number(number), true) => Some(Name::Text(Cow::Owned(number.to_string().into_bytes()))),
@@ -107,7 +107,7 @@ pub(crate) struct Entry<'a> {
     pub data: Cow<'a, [u8]>,
 }
 
-/// Columns in the order of their names.
+/// Decoded columns, sorted by name.
 #[derive(Clone, Debug)]
 pub(crate) struct Pack<'a> {
     pub is_named: bool,
@@ -117,10 +117,10 @@ pub(crate) struct Pack<'a> {
 const HAS_NAMES: u8 = 4;
 const NAME_BYTES_MAX: usize = 16_383;
 
-/// How the entries of a kind of columns are laid out.
+/// Field sizes of the format with names or numbers.
 struct Layout {
     kind_bits: u32,
-    /// Of the narrowest offset.
+    /// Bytes of the narrowest offset.
     width_min: usize,
     header: usize,
 }
@@ -133,7 +133,7 @@ fn layout(is_named: bool) -> Layout {
 }
 
 impl Pack<'_> {
-    /// Numbers become names.
+    /// Converts numbers to names.
     pub fn rename(&mut self, is_named: bool) {
         if !is_named || self.is_named {
             return;
@@ -150,13 +150,13 @@ impl Pack<'_> {
         Some(&self.entries[at])
     }
 
-    /// The bytes.
+    /// Encodes the columns.
     pub fn written(&self) -> Result<Vec<u8>, Damage> {
         let layout = layout(self.is_named);
         let count = u16::try_from(self.entries.len()).map_err(|_| Damage::Limit)?;
         let data: usize = self.entries.iter().map(|entry| entry.data.len()).sum();
         let widths = layout.width_min..layout.width_min + 4;
-        // All ones are kept free.
+        // The offset with all bits set is reserved.
         let fits = |width: &usize| (data as u64) < (1 << (8 * *width as u32 - layout.kind_bits)) - 1;
         let width = widths.clone().find(fits).ok_or(Damage::Limit)?;
         let mut out = vec![(width - layout.width_min) as u8];
@@ -191,7 +191,7 @@ impl Pack<'_> {
     }
 }
 
-/// The columns in some bytes. They are not looked into.
+/// Decodes the columns in `bytes`, but not their values.
 pub(crate) fn unpacked<'b>(bytes: &'b [u8], ctx: &EvalContext<'_>) -> SqlResult<Pack<'b>> {
     ctx.steps((bytes.len() / 256) as u32)?;
     Ok(read(bytes)?)
@@ -211,7 +211,7 @@ fn read(bytes: &[u8]) -> Result<Pack<'_>, Damage> {
     let (entries, rest) = rest.split_at_checked(count * (2 + width)).ok_or(Damage::Format)?;
     let name_bytes = if is_named { number(&header[3..]) } else { 0 };
     let (names, data) = rest.split_at_checked(name_bytes).ok_or(Damage::Format)?;
-    // Each entry's own number, kind and offset.
+    // Number or name start, kind and offset of each entry.
     let split: Vec<(usize, u64, usize)> = entries
         .chunks_exact(2 + width)
         .map(|entry| {
@@ -279,7 +279,7 @@ mod tests {
         };
         let bytes = pack.written().expect("it fits");
         for at in 0..bytes.len() {
-            // Whatever comes of it, nothing panics.
+            // Must not panic; any result is acceptable.
             drop(read(&bytes[..at]));
             for bit in 0..8 {
                 let mut flipped = bytes.clone();

@@ -1,4 +1,4 @@
-//! Evaluation of the nodes.
+//! Evaluation of expression nodes.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -22,9 +22,9 @@ fn truth<'a>(answer: Option<bool>) -> Cow<'a, Value> {
 }
 
 impl Expr {
-    /// The expression's value for a row. Columns, constants and parameters come back borrowed. A TIMESTAMP
-    /// column comes back as DATETIME in the session's time zone. A quotient may carry more digits than its
-    /// type has: they count where it is stored or computed with. [`Expr::eval_output`] shows it.
+    /// Returns the expression's value for a row. Columns, constants and parameters are borrowed. A TIMESTAMP
+    /// column becomes a DATETIME in the session's time zone. A quotient may have more digits than its type;
+    /// they count if it is stored or used in a computation. [`Expr::eval_output`] rounds them.
     pub fn eval<'a>(&'a self, row: &'a [Value], ctx: &'a EvalContext<'_>) -> SqlResult<Cow<'a, Value>> {
         match self {
             Expr::Const(node) => Ok(Cow::Borrowed(&node.value)),
@@ -37,7 +37,7 @@ impl Expr {
         }
     }
 
-    /// The value of a leaf that is what it shows, without a look at the rest: what most operands are.
+    /// Returns the value of a leaf that needs no conversion, which most operands are.
     #[inline]
     pub(crate) fn leaf<'a>(&'a self, row: &'a [Value], ctx: &'a EvalContext<'_>) -> Option<&'a Value> {
         match self {
@@ -48,7 +48,7 @@ impl Expr {
         }
     }
 
-    /// [`Expr::eval`] of what has operands.
+    /// Variant of [`Expr::eval`] for nodes with operands.
     fn eval_node<'a>(&'a self, row: &'a [Value], ctx: &'a EvalContext<'_>) -> SqlResult<Cow<'a, Value>> {
         ctx.check_stack()?;
         match self {
@@ -62,7 +62,7 @@ impl Expr {
         }
     }
 
-    /// The value as a result set, a temporary table, a sort and a group get it: with the digits of its type.
+    /// Returns the value for a result set, a temporary table, a sort or a group: with the digits of its type.
     pub fn eval_output<'a>(
         &'a self,
         row: &'a [Value],
@@ -71,7 +71,7 @@ impl Expr {
         Ok(self.with_own_digits(self.eval(row, ctx)?))
     }
 
-    /// A value of the expression with the digits of its type.
+    /// Rounds a value of this expression to the digits of its type.
     fn with_own_digits<'v>(&self, value: Cow<'v, Value>) -> Cow<'v, Value> {
         match (value.as_ref(), self.type_ref()) {
             (Value::Decimal(d), Some(ty)) if ty.class() == TypeClass::Decimal && d.scale() != ty.decimals => {
@@ -82,8 +82,8 @@ impl Expr {
         }
     }
 
-    /// Its value as the other operand of `=` gets it: among exact numbers with the digits of its type, beside
-    /// doubles and texts with all.
+    /// Returns the value as an operand of a comparison: a decimal has the digits of its type if it is
+    /// compared as an exact number, and all its digits if it is compared with a double or a text.
     fn eval_compared<'a>(
         &'a self,
         row: &'a [Value],
@@ -94,7 +94,7 @@ impl Expr {
         Ok(self.compared_value(self.eval(row, ctx)?, other, how))
     }
 
-    /// A value of the expression, so.
+    /// Rounds a value of this expression for a comparison, as [`Expr::eval_compared`] does.
     #[inline]
     pub(crate) fn compared_value<'v>(
         &self,
@@ -110,7 +110,7 @@ impl Expr {
         }
     }
 
-    /// The value as text; `None` for NULL.
+    /// Returns the value as text, `None` for NULL.
     pub fn eval_text<'a>(
         &'a self,
         row: &'a [Value],
@@ -120,7 +120,7 @@ impl Expr {
         ctx.count_value(&value)?;
         let decimals = self.type_ref().map_or(0, |ty| ty.decimals);
         let value = match (self, value) {
-            // The value bound decides about a parameter's digits.
+            // The bound value determines a parameter's digits.
             (Expr::Param(_), v) => return Ok(convert::text_of_cow(v, NOT_FIXED_DECIMALS)),
             (_, v) => v,
         };
@@ -131,7 +131,7 @@ impl Expr {
         })
     }
 
-    /// The expression as a condition: `None` is UNKNOWN.
+    /// Evaluates the expression as a condition; `None` is UNKNOWN.
     pub fn eval_bool(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
         ctx.check_stack()?;
         match self {
@@ -150,8 +150,8 @@ impl Expr {
         }
     }
 
-    /// The operand of NOT, AND and OR: what is neither a condition nor a literal is compared with 0, which
-    /// reads text as DECIMAL.
+    /// Evaluates an operand of NOT, AND or OR. A text that is neither a literal nor a parameter is compared
+    /// with 0 as a DECIMAL.
     fn eval_nonzero(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
         let is_text = |ty: &ExprType| ty.class() == TypeClass::String && !ty.null_literal;
         if matches!(self, Expr::Const(_) | Expr::Param(_)) || !self.type_ref().is_some_and(is_text) {
@@ -161,7 +161,7 @@ impl Expr {
         Ok(convert::to_decimal(&value, ctx)?.map(|number| !number.is_zero()))
     }
 
-    /// Whether a row passes the condition: UNKNOWN does not.
+    /// Returns true if a row passes the condition. UNKNOWN does not pass.
     pub fn passes(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<bool> {
         Ok(self.eval_bool(row, ctx)? == Some(true))
     }
@@ -177,7 +177,7 @@ impl Call {
 }
 
 impl CompareOp {
-    /// What the operator says of an order.
+    /// Returns true if the operator holds for this order of its operands.
     pub(crate) fn accepts(self, order: Ordering) -> bool {
         match self {
             CompareOp::Eq | CompareOp::NullSafeEq => order.is_eq(),
@@ -205,7 +205,7 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     }
     let right = node.right.eval_compared(row, &node.left, &node.how, ctx)?;
     if node.op == CompareOp::NullSafeEq && (left.is_null() || right.is_null()) {
-        // Both sides are read, so a text that is no number warns even beside NULL.
+        // Both sides are converted, so an invalid number warns even if the other side is NULL.
         compare_operands(&left, &right, &node.how, [Some(&node.left), Some(&node.right)], ctx)?;
         compare_operands(&right, &left, &node.how, [Some(&node.right), Some(&node.left)], ctx)?;
         return Ok(Some(left.is_null() && right.is_null()));
@@ -223,7 +223,7 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
         .map(|order| node.op.accepts(order)))
 }
 
-/// Whether a decimal that is compared with this operand is compared as an exact number.
+/// Returns true if a decimal is compared with this operand as an exact number.
 fn compares_exactly(other: &Expr, how: &CompareHow) -> bool {
     match how {
         CompareHow::Scalar { class: Some(class), .. } => *class == TypeClass::Decimal,
@@ -231,10 +231,10 @@ fn compares_exactly(other: &Expr, how: &CompareHow) -> bool {
     }
 }
 
-/// Texts of so many bytes are compared where KILL is asked for.
+/// Texts from this length on are compared by code that checks for KILL.
 const COUNTED_BYTES: usize = 4096;
 
-/// The order of two values of one type that nothing is done to before.
+/// Compares two values of one type that need no conversion; `None` for other values.
 #[inline]
 fn compare_plain(a: &Value, b: &Value, how: &CompareHow) -> Option<Ordering> {
     let CompareHow::Scalar { collation, class: None } = how else { return None };
@@ -249,8 +249,8 @@ fn compare_plain(a: &Value, b: &Value, how: &CompareHow) -> Option<Ordering> {
     }
 }
 
-/// Rows: `=` is the conjunction of its parts, `<` decides at the first difference; NULL before that is
-/// UNKNOWN.
+/// Compares rows. `=` is the conjunction of its parts; `<` is decided by the first difference. A NULL before
+/// that makes the result UNKNOWN.
 fn compare_row_exprs(
     op: CompareOp,
     left: &[Expr],
@@ -262,16 +262,16 @@ fn compare_row_exprs(
     Ok(row_order(op, left, right, hows, Digits::OfType, row, ctx)?.map(|order| op.accepts(order)))
 }
 
-/// Which digits of a quotient count among exact numbers.
+/// Digits of a quotient that count in a comparison of exact numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Digits {
-    /// Those of its type: `=` and its siblings.
+    /// Digits of its type, for comparison operators.
     OfType,
-    /// All: IN.
+    /// All digits, for IN.
     All,
 }
 
-/// The order of two rows as an operator asks for it; `None` is UNKNOWN.
+/// Returns the order of two rows for an operator; `None` is UNKNOWN.
 fn row_order(
     op: CompareOp,
     left: &[Expr],
@@ -357,8 +357,7 @@ fn eval_between(node: &Between, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     Ok(inside.map(|v| v != node.negated))
 }
 
-/// The operand of BETWEEN as the number, date or time that both comparisons read it as, so that it warns
-/// once.
+/// Converts the operand of BETWEEN to the class of both comparisons, so that it warns once.
 fn read_once<'v>(node: &Between, value: Cow<'v, Value>, ctx: &EvalContext<'_>) -> SqlResult<Cow<'v, Value>> {
     let CompareHow::Scalar { class: Some(class), .. } = &node.how else { return Ok(value) };
     let from = convert::Origin::compared(Some(&node.operand));
@@ -415,7 +414,7 @@ fn eval_row_in(node: &In, items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) 
     }
 }
 
-/// Compares with one row of the list after the other.
+/// Compares a row with the rows of the list one by one.
 fn search_rows<'e>(
     node: &In,
     candidates: impl IntoIterator<Item = &'e Expr>,
@@ -494,7 +493,7 @@ fn choose_by_value<'a>(
     Ok(None)
 }
 
-/// A number's text with zeros before it.
+/// Pads a number's text with zeros on the left.
 pub(crate) fn zero_filled(text: Cow<'_, [u8]>, width: u32) -> Cow<'_, [u8]> {
     let missing = (width as usize).saturating_sub(text.len());
     if missing == 0 {
@@ -505,7 +504,7 @@ pub(crate) fn zero_filled(text: Cow<'_, [u8]>, width: u32) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// A string value.
+/// Returns a string value.
 pub(crate) fn string_value(bytes: Vec<u8>, collation: cohort_types::Collation) -> Value {
     Value::Str(Str { bytes, collation })
 }

@@ -1,11 +1,12 @@
-//! MATCH .. AGAINST: what a search asks for, which rows it finds, and how relevant they are.
+//! MATCH .. AGAINST: parses a search, finds rows and computes their relevance.
 //!
-//! A search is read once in a statement: its words, and of how many rows each is in the FULLTEXT index.
-//! Then every row is looked at by itself. The relevance is InnoDB's: each word that is found counts as
-//! often as the row has it, times the square of log10(rows / rows with the word).
+//! A search is parsed once per statement: its words, and the number of rows with each word according to the
+//! FULLTEXT index. Then every row is evaluated separately. The relevance is InnoDB's: the sum over the found
+//! words of the number of occurrences in the row times the square of log10(rows / rows with the word).
 //!
-//! In boolean mode `+` words must be there and `-` words must not; without any `+` one of the others must.
-//! `>` and `<` add and take 1, `~` keeps a word out of the sum. A word that indexes leave out is nowhere.
+//! In boolean mode, words with `+` must occur and words with `-` must not. Without any `+`, at least one
+//! other word must occur. `>` and `<` add and subtract 1, `~` excludes a word from the sum. A word that
+//! indexes ignore is never found.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,26 +21,26 @@ use crate::expr::{Call, Expr};
 use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS};
 use crate::table::{ANY, Extra, Function, Stability};
 
-/// How AGAINST reads its text.
+/// Syntax of the text of AGAINST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchMode {
-    /// Words, any of which is enough.
+    /// Words, at least one of which must occur.
     Natural,
-    /// With operators.
+    /// Words with operators.
     Boolean,
 }
 
-/// The index that knows how frequent words are.
+/// The index with the word frequencies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WordSource {
     pub engine: Arc<str>,
     pub index: IndexId,
-    /// The clustered index: one entry for each row.
+    /// The clustered index, with one entry per row.
     pub rows: IndexId,
     pub collation: Collation,
 }
 
-/// What the call knows besides the text and the columns.
+/// Properties of the call in addition to text and columns.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Match {
     pub mode: SearchMode,
@@ -53,7 +54,7 @@ fn relevance_type() -> ExprType {
     ExprType::number(TypeKind::Double, 12, NOT_FIXED_DECIMALS)
 }
 
-/// `MATCH (columns) AGAINST (text)`. Error 1210 if the text is not the same for all rows.
+/// Builds `MATCH (columns) AGAINST (text)`. Error 1210 if the text may differ between rows.
 pub fn match_against(
     columns: Vec<Expr>,
     text: Expr,
@@ -89,7 +90,7 @@ fn evaluate(a: Args<'_>) -> SqlResult<Value> {
     for column in 1..a.count() {
         if let Some(text) = a.text(column)? {
             if !search.phrases.is_empty() {
-                // At least two bytes a word.
+                // A word takes at least two bytes of text.
                 bytes += 2 * text.len();
                 a.ctx.keep(2 * text.len())?;
             }
@@ -102,16 +103,16 @@ fn evaluate(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Double(relevance.into()))
 }
 
-/// A search that was read before in the statement.
+/// A search that the statement has already parsed.
 pub(crate) struct KnownSearch {
-    /// What was bound: another MATCH never has it, while the address of a node may be used again.
+    /// The MATCH it belongs to. The `Arc` identifies it, because the address of a freed node could be reused.
     asked: Arc<Match>,
     text: Option<String>,
     search: Arc<Search>,
 }
 
-/// The search of a MATCH. It is read once in a statement, though conditions, order and columns have a node of
-/// their own for the same MATCH.
+/// Returns the search of a MATCH. It is parsed once per statement, although conditions, ORDER BY and columns
+/// have separate nodes for the same MATCH.
 fn search_of(a: Args<'_>) -> SqlResult<Arc<Search>> {
     let Extra::Match(asked) = &a.call.extra else { unreachable!("only `match_against` makes such calls") };
     if let Some(known) = a.ctx.searches().borrow().iter().find(|known| Arc::ptr_eq(&known.asked, asked)) {
@@ -145,31 +146,31 @@ fn read_search(a: Args<'_>, asked: &Match, text: &str) -> SqlResult<Search> {
     Ok(search)
 }
 
-/// A search, ready to look at rows.
+/// A parsed search.
 #[derive(Debug)]
 pub(crate) struct Search {
     terms: Vec<Term>,
-    /// Places of those that are whole words.
+    /// Positions in `terms` of whole words.
     by_key: HashMap<Vec<u8>, usize>,
-    /// Places of those that are beginnings.
+    /// Positions in `terms` of prefixes.
     by_prefix: HashMap<Vec<u8>, usize>,
-    /// How long those are.
+    /// Lengths of the prefixes.
     prefix_lengths: BTreeSet<usize>,
     phrases: Vec<Phrase>,
-    /// Words of phrases, frequent ones too.
+    /// Words of phrases with their numbers, including words that indexes ignore.
     phrase_words: HashMap<Vec<u8>, u32>,
     root: Vec<(Operator, Node)>,
     collation: Collation,
 }
 
-/// A word, or the beginning of words.
+/// A word, or a prefix of words.
 #[derive(Debug)]
 struct Term {
     key: Vec<u8>,
     is_prefix: bool,
-    /// Rows with the word.
+    /// Number of rows with the word.
     rows: u64,
-    /// log10(all rows / those)
+    /// log10(all rows / rows with the word).
     frequency: f64,
 }
 
@@ -185,41 +186,41 @@ enum Operator {
 
 #[derive(Debug)]
 enum Node {
-    /// The place of a term; none: indexes leave the word out.
+    /// Position of a term; `None` if indexes ignore the word.
     Word(Option<usize>),
-    /// The place of a phrase.
+    /// Position of a phrase.
     Phrase(usize),
     Group(Vec<(Operator, Node)>),
 }
 
-/// Words one after the other, or within so many words.
+/// Consecutive words, or words within a distance.
 #[derive(Debug)]
 struct Phrase {
-    /// Numbers of `phrase_words`.
+    /// Word numbers of `phrase_words`.
     words: Vec<u32>,
     distance: Option<usize>,
     terms: Vec<usize>,
 }
 
-/// What a row has of a search's words.
+/// Occurrences of a search's words in a row.
 struct Found {
-    /// How often, by term.
+    /// Number of occurrences by term.
     counts: Vec<u32>,
-    /// Whether, by phrase.
+    /// For each phrase, true if it occurs.
     phrases: Vec<bool>,
-    /// The row's words as numbers of `phrase_words`, others as [`OTHER`]; columns apart by [`BREAK`].
+    /// The row's words as numbers of `phrase_words`, or [`OTHER`]; [`BREAK`] after each column.
     words: Vec<u32>,
 }
 
 const OTHER: u32 = u32::MAX;
 const BREAK: u32 = u32::MAX - 1;
-/// Words between two looks at KILL.
+/// Number of words between checks for KILL.
 const LOOK_EVERY: usize = 256;
-/// Groups in groups.
+/// Maximum nesting of groups.
 const DEPTH_MAX: usize = 64;
-/// What a byte of a search's text becomes in memory, at most: a node, a term and the term's place.
+/// Maximum bytes of memory per byte of a search's text: a node, a term and the term's position.
 const SEARCH_BYTES_EACH: usize = 80;
-/// Words that the index is asked for; a search that needs more looks at all rows.
+/// Maximum number of words looked up in the index. A search that needs more evaluates all rows.
 const NEEDED_MAX: usize = 256;
 
 impl Found {
@@ -253,7 +254,7 @@ impl Found {
         Ok(())
     }
 
-    /// All columns have been looked at.
+    /// Finds the phrases, after all columns have been read.
     fn look_for_phrases(&mut self, search: &Search, interrupt: &dyn Interrupt) -> SqlResult<()> {
         for phrase in &search.phrases {
             let has_its_terms = phrase.terms.iter().all(|term| self.counts[*term] > 0);
@@ -268,7 +269,7 @@ impl Found {
     }
 }
 
-/// Whether words stand one after the other.
+/// Returns true if the words occur consecutively.
 fn has_run(row: &[u32], words: &[u32], interrupt: &dyn Interrupt) -> SqlResult<bool> {
     for place in row.windows(words.len()) {
         let same = place.iter().zip(words).take_while(|(one, other)| one == other).count();
@@ -280,9 +281,9 @@ fn has_run(row: &[u32], words: &[u32], interrupt: &dyn Interrupt) -> SqlResult<b
     Ok(false)
 }
 
-/// Whether words stand within so many words of a column.
+/// Returns true if the words occur within a distance in one column.
 fn has_nearby(row: &[u32], words: &[u32], distance: usize, interrupt: &dyn Interrupt) -> SqlResult<bool> {
-    // How often each is among the last `distance` words.
+    // Occurrences of each word among the last `distance` words.
     let mut near: HashMap<u32, usize> = words.iter().map(|word| (*word, 0)).collect();
     for column in row.split(|word| *word == BREAK) {
         near.values_mut().for_each(|count| *count = 0);
@@ -309,7 +310,7 @@ fn has_nearby(row: &[u32], words: &[u32], distance: usize, interrupt: &dyn Inter
 }
 
 impl Expr {
-    /// Of a MATCH: its first column and its index.
+    /// Returns first column and index of a MATCH.
     pub fn match_source(&self) -> Option<(usize, IndexId)> {
         let Expr::Call(call) = self else { return None };
         let (Extra::Match(this), Some(Expr::Column(first))) = (&call.extra, call.args.get(1)) else {
@@ -318,8 +319,8 @@ impl Expr {
         Some((first.ordinal, this.source.index))
     }
 
-    /// Of a MATCH: the entries of words without one of which no row is found, a word by a range. None where
-    /// beginnings of words are asked for, or very many words.
+    /// Returns, for a MATCH, the index ranges of a set of words, at least one of which every found row
+    /// contains. Returns `None` if the search needs prefixes or too many words.
     pub fn word_ranges(&self, ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<WordRange>>> {
         let Expr::Call(call) = self else { return Ok(None) };
         let search = search_of(Args { call, row: &[], ctx })?;
@@ -332,11 +333,12 @@ impl Expr {
     }
 }
 
-/// From one key on, below the other.
+/// First key of the range, and the key after its end.
 pub type WordRange = (Vec<u8>, Option<Vec<u8>>);
 
 impl Search {
-    /// Words of which a row has one if it is found: with `+` those of the rarest node, else those of all.
+    /// Returns words of which every found row has at least one: with `+`, those of the rarest node, otherwise
+    /// those of all nodes.
     fn needed(&self, nodes: &[(Operator, Node)]) -> Option<Vec<usize>> {
         let rows = |terms: &[usize]| terms.iter().map(|term| self.terms[*term].rows).sum::<u64>();
         let must = nodes.iter().filter(|(operator, _)| *operator == Operator::Must);
@@ -366,7 +368,7 @@ impl Search {
         }
     }
 
-    /// One that finds nothing.
+    /// Returns a search that finds nothing.
     fn empty(collation: Collation) -> Search {
         Search {
             terms: Vec::new(),
@@ -397,8 +399,8 @@ impl Search {
         Ok(search)
     }
 
-    /// The words of a text, each once, and its phrases in quotation marks, of which any is enough. A mark
-    /// that stays alone means nothing.
+    /// Returns the distinct words of a text and its quoted phrases, any of which suffices. An unpaired
+    /// quotation mark is ignored.
     fn natural(&mut self, text: &str, interrupt: &dyn Interrupt) -> SqlResult<Vec<(Operator, Node)>> {
         let (mut nodes, mut asked, mut rest) = (Vec::new(), HashSet::new(), text);
         loop {
@@ -409,7 +411,7 @@ impl Search {
             let words = phrase.map_or(rest, |(before, ..)| before);
             for word in raw_words(words) {
                 interrupt.step()?;
-                // In a natural search a word that is left out is not asked for.
+                // A natural search ignores words that indexes ignore.
                 if let Some(term) = self.term(word).filter(|term| asked.insert(*term)) {
                     nodes.push((Operator::None, Node::Word(Some(term))));
                 }
@@ -448,7 +450,8 @@ impl Search {
         let (mut words, mut terms) = (Vec::new(), Vec::new());
         for word in raw_words(text) {
             interrupt.step()?;
-            // As InnoDB: words that are left out mean nothing at the beginning, and among those nearby.
+            // As in InnoDB: words that indexes ignore are skipped at the start of a phrase, and in a search
+            // with a distance.
             if (words.is_empty() || distance.is_some()) && !is_indexed(word) {
                 continue;
             }
@@ -456,7 +459,7 @@ impl Search {
             words.push(*self.phrase_words.entry(word_key(word, self.collation)).or_insert(next));
             terms.extend(self.term(word));
         }
-        // One without any word that is indexed is found nowhere.
+        // A phrase without an indexed word is never found.
         if terms.is_empty() {
             return Ok(Node::Word(None));
         }
@@ -490,7 +493,7 @@ impl Search {
         has_must || any
     }
 
-    /// The relevance of a row that is found: the operators first, then words in their order, each once.
+    /// Returns the relevance of a found row: adds the operators first, then the distinct words in key order.
     fn relevance(&self, found: &Found) -> f32 {
         let mut terms = Vec::new();
         self.add_terms(&self.root, found, &mut terms);
@@ -503,7 +506,7 @@ impl Search {
         terms.iter().fold(self.adjusted(&self.root, found), |sum, term| sum + of_term(term))
     }
 
-    /// The words that count.
+    /// Appends the words that contribute to the relevance.
     fn add_terms(&self, nodes: &[(Operator, Node)], found: &Found, out: &mut Vec<usize>) {
         for (_, node) in self.counted(nodes, found) {
             match node {
@@ -514,7 +517,7 @@ impl Search {
         }
     }
 
-    /// What `>` and `<` make of it.
+    /// Returns the sum of the `>` and `<` operators.
     fn adjusted(&self, nodes: &[(Operator, Node)], found: &Found) -> f32 {
         let of_node = |(operator, node): &(Operator, Node)| {
             let own = match operator {
@@ -541,11 +544,11 @@ impl Search {
     }
 }
 
-/// Reads the text of a boolean search.
+/// Parser of a boolean search.
 struct Reader<'s> {
     search: &'s mut Search,
     rest: &'s str,
-    /// Quotation marks in the rest.
+    /// Quotation marks in `rest`.
     marks: usize,
     interrupt: &'s dyn Interrupt,
 }
@@ -557,7 +560,7 @@ fn syntax_error(unexpected: &str) -> SqlError {
 }
 
 impl Reader<'_> {
-    /// A quotation mark that stays alone is passed by as well.
+    /// Skips white space and an unpaired quotation mark.
     fn skip_space(&mut self) {
         let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '%');
         self.rest = self.rest.trim_start_matches(is_space);
@@ -583,7 +586,7 @@ impl Reader<'_> {
         rest.is_some()
     }
 
-    /// Nodes up to the end, or to the parenthesis that closes the group.
+    /// Parses nodes up to the end, or to the closing parenthesis of the group.
     fn list(&mut self, depth: usize) -> SqlResult<Vec<(Operator, Node)>> {
         let mut nodes = Vec::new();
         loop {
@@ -623,7 +626,7 @@ impl Reader<'_> {
             let distance = if self.eat('@') { Some(self.number()?) } else { None };
             return self.search.phrase(phrase, distance, self.interrupt);
         }
-        // One before a word means nothing.
+        // `*` before a word is ignored.
         if self.rest.trim_start_matches('*').starts_with(|c| !SIGNS.contains(&c)) {
             self.rest = self.rest.trim_start_matches('*');
         }

@@ -1,4 +1,4 @@
-//! Aggregates that make one text of a group: GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG.
+//! Aggregates that concatenate a group: GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -13,15 +13,15 @@ use crate::expr::Expr;
 use crate::json_write::append_json;
 use crate::sort::sort_rows;
 
-/// Gathered parts. Those that nothing orders or counts become one text at once; the others are kept
-/// with what orders them.
+/// Accumulated parts. Without an order or LIMIT, parts are appended to the text immediately; otherwise they
+/// are stored with their sort keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextState {
     parts: Vec<Part>,
     text: Vec<u8>,
-    /// Parts of the text.
+    /// Number of parts in the text.
     count: u64,
-    /// The text has reached `group_concat_max_len`: further parts are dropped.
+    /// True once the text has reached `group_concat_max_len`; further parts are dropped.
     is_full: bool,
 }
 
@@ -38,12 +38,12 @@ impl Part {
 }
 
 impl TextState {
-    /// Bytes charged to the statement.
+    /// Returns the bytes charged to the statement.
     pub(crate) fn kept_bytes(&self) -> usize {
         self.text.capacity() + self.parts.iter().map(Part::bytes).sum::<usize>()
     }
 
-    /// Appends a part after its separator.
+    /// Appends a separator and a part.
     fn append(&mut self, aggregate: &Aggregate, part: &[u8], ctx: &EvalContext<'_>) -> SqlResult<()> {
         self.count += 1;
         if self.is_full {
@@ -53,7 +53,7 @@ impl TextState {
         let before = if self.count == 1 { open } else { separator };
         let needed = self.text.len() + before.len() + part.len();
         if needed > self.text.capacity() {
-            // Both texts are there while one is copied into the other.
+            // Both buffers exist while one is copied to the other.
             let capacity = needed.max(self.text.capacity().saturating_mul(2));
             let former = self.text.capacity();
             ctx.keep(capacity)?;
@@ -64,7 +64,7 @@ impl TextState {
         self.text.extend_from_slice(part);
         let room = usize::try_from(ctx.env.group_concat_max_len).unwrap_or(usize::MAX);
         if self.text.len() > room && aggregate.kind == AggregateKind::GroupConcat {
-            // The cut falls between characters.
+            // Truncates at a character boundary.
             let is_inside = |end: usize| {
                 end > 0 && aggregate.ty.collation != Collation::BINARY && self.text[end] & 0xC0 == 0x80
             };
@@ -81,7 +81,7 @@ impl TextState {
     }
 }
 
-/// Takes a row in; GROUP_CONCAT leaves rows out in which an argument is NULL.
+/// Adds a row. GROUP_CONCAT skips rows with a NULL argument.
 pub(crate) fn add(
     aggregate: &Aggregate,
     state: &mut TextState,
@@ -117,7 +117,8 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Orders, joins and cuts. What the state keeps stays charged until the text is done.
+/// Sorts and concatenates the parts and applies LIMIT. The memory of the state stays charged until the text
+/// is complete.
 pub(crate) fn finish(aggregate: &Aggregate, mut state: TextState, ctx: &EvalContext<'_>) -> SqlResult<Value> {
     if state.parts.is_empty() && state.count == 0 {
         return Ok(Value::Null);
@@ -143,7 +144,7 @@ pub(crate) fn finish(aggregate: &Aggregate, mut state: TextState, ctx: &EvalCont
     Ok(string_value(text, aggregate.ty.collation))
 }
 
-/// Around the text; GROUP_CONCAT has none.
+/// Returns the brackets around the text; GROUP_CONCAT has none.
 fn brackets(aggregate: &Aggregate) -> (&'static str, &'static str) {
     match aggregate.kind {
         AggregateKind::JsonArrayagg => ("[", "]"),
@@ -159,7 +160,7 @@ fn separator(aggregate: &Aggregate) -> &str {
     }
 }
 
-/// Whether the parts are ordered or counted before they become a text.
+/// Returns true if the parts must be sorted or counted before they are concatenated.
 fn keeps_parts(aggregate: &Aggregate) -> bool {
     aggregate.options.limit.is_some() || order_exprs(aggregate).next().is_some()
 }
@@ -174,8 +175,8 @@ fn order(aggregate: &Aggregate, a: &Part, b: &Part) -> Ordering {
     Ordering::Equal
 }
 
-/// What orders the parts, and whether downwards: ORDER BY; without it DISTINCT orders by the arguments, as in
-/// MariaDB, where it is a tree.
+/// Returns the sort keys with true for descending ones: those of ORDER BY. Without ORDER BY, DISTINCT sorts
+/// by the arguments, as in MariaDB, which stores distinct values in a tree.
 fn order_exprs(aggregate: &Aggregate) -> Box<dyn Iterator<Item = (&Expr, bool)> + '_> {
     let options = &aggregate.options;
     if options.order.is_empty() && options.quantifier == Quantifier::Distinct {
@@ -184,7 +185,7 @@ fn order_exprs(aggregate: &Aggregate) -> Box<dyn Iterator<Item = (&Expr, bool)> 
     Box::new(options.order.iter().map(|key| (&key.expr, key.descending)))
 }
 
-/// The parts that LIMIT leaves.
+/// Returns the positions of the parts within LIMIT.
 fn limited(aggregate: &Aggregate, count: usize) -> Range<usize> {
     let Some((offset, rows)) = aggregate.options.limit else { return 0..count };
     let from = usize::try_from(offset).unwrap_or(usize::MAX).min(count);

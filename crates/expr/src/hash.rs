@@ -72,10 +72,10 @@ fn sha1(a: Args<'_>) -> SqlResult<Value> {
     a.string(lower_hex(&Sha1::digest(&bytes)))
 }
 
-/// SHA2(text, bits); 0 means 256, an unknown number NULL.
+/// SHA2(text, bits): 0 means 256; an unknown number returns NULL.
 fn sha2(a: Args<'_>) -> SqlResult<Value> {
     let bytes = or_null!(stored_bytes(&a, 0));
-    // No length is the usual one.
+    // NULL means 256, too.
     let digest = match a.int(1)?.unwrap_or(0) {
         224 => Sha224::digest(&bytes).to_vec(),
         0 | 256 => Sha256::digest(&bytes).to_vec(),
@@ -91,7 +91,7 @@ fn sha2(a: Args<'_>) -> SqlResult<Value> {
     a.string(lower_hex(&digest))
 }
 
-/// The hash mysql_native_password keeps.
+/// PASSWORD: the hash of mysql_native_password.
 fn password(a: Args<'_>) -> SqlResult<Value> {
     let bytes = or_null!(stored_bytes(&a, 0));
     if bytes.is_empty() {
@@ -102,7 +102,7 @@ fn password(a: Args<'_>) -> SqlResult<Value> {
     a.string(out)
 }
 
-/// `a.b.c.d` as a number; with fewer parts the last stands at the end (127.1 is 127.0.0.1).
+/// INET_ATON: `a.b.c.d` as a number. With fewer parts, the last part is the last byte (127.1 is 127.0.0.1).
 fn inet_aton(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let (mut number, mut part, mut dots) = (0_u64, 0_u64, 0_u32);
@@ -125,7 +125,8 @@ fn inet_aton(a: Args<'_>) -> SqlResult<Value> {
     if !text.last().is_some_and(u8::is_ascii_digit) {
         return Ok(Value::Null);
     }
-    // A short form lacks parts before the last one; a long one loses its first parts.
+    // Inserts zero bytes before the last part of a short form. More than eight parts shift out the first
+    // ones.
     let missing = 8 * u32::saturating_sub(3, dots.max(1));
     let high = if (1..3).contains(&dots) { number.wrapping_shl(missing) } else { number };
     Ok(Value::UInt(high.wrapping_shl(8).wrapping_add(part)))
@@ -141,7 +142,7 @@ fn type_old_password(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ascii_string(env, 16))
 }
 
-/// The hash of passwords before MySQL 4.1; blanks do not count.
+/// Returns the password hash from before MySQL 4.1, which ignores blanks.
 pub(crate) fn old_hash(text: &[u8]) -> (u32, u32) {
     let (mut left, mut right, mut add) = (1_345_345_333u32, 0x1234_5671u32, 7u32);
     for b in text.iter().filter(|b| !matches!(b, b' ' | b'\t')) {

@@ -7,7 +7,7 @@ use cohort_types::{ErrorCode, Interrupt, SqlResult};
 use crate::args::Args;
 use crate::json::{Json, unescape};
 
-/// One step of a path.
+/// A step of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     /// `.key`.
@@ -24,17 +24,17 @@ pub(crate) enum Step {
     Deep,
 }
 
-/// A place in an array.
+/// A position in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Index {
-    /// From the start.
+    /// Counted from the start.
     First(usize),
-    /// From the end; 0 is the last.
+    /// Counted from the end; 0 is the last element.
     Last(usize),
 }
 
 impl Index {
-    /// The element it means in an array of a length.
+    /// Returns the position in an array of `len` elements, `None` if it is before the first.
     pub fn resolve(self, len: usize) -> Option<usize> {
         match self {
             Index::First(n) => Some(n),
@@ -49,11 +49,11 @@ pub(crate) struct Path {
     pub steps: Vec<Step>,
 }
 
-/// Why a text is no path.
+/// A syntax error in a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathError {
     Ended,
-    /// At this byte.
+    /// Position of the error in bytes.
     Syntax(usize),
 }
 
@@ -62,7 +62,7 @@ impl Path {
     pub fn parse(text: &[u8]) -> Result<Path, PathError> {
         let mut parser = Parser { text, at: 0 };
         parser.skip_spaces();
-        // The mode words of the standard change nothing that MariaDB does.
+        // The mode words of the SQL standard have no effect in MariaDB.
         for mode in [&b"lax"[..], b"strict"] {
             if parser.text[parser.at..].starts_with(mode) {
                 parser.at += mode.len();
@@ -81,17 +81,18 @@ impl Path {
         }
     }
 
-    /// Whether it may mean several places.
+    /// Returns true if the path may match several values.
     pub fn is_wild(&self) -> bool {
         self.steps.iter().any(|s| matches!(s, Step::AnyKey | Step::AnyIndex | Step::Range(..) | Step::Deep))
     }
 
-    /// All places it means in a document, in the document's order, each once.
+    /// Returns all matching values in document order without duplicates.
     pub fn find<'j>(&self, root: &'j Json, interrupt: &dyn Interrupt) -> SqlResult<Vec<&'j Json>> {
         self.find_members(root, Members::First, interrupt)
     }
 
-    /// Variant where all members of one name count: JSON_VALUE and JSON_QUERY take the first that suits.
+    /// Variant that matches all members of a duplicate name: JSON_VALUE and JSON_QUERY take the first
+    /// suitable one.
     pub fn find_every<'j>(&self, root: &'j Json, interrupt: &dyn Interrupt) -> SqlResult<Vec<&'j Json>> {
         self.find_members(root, Members::Every, interrupt)
     }
@@ -113,8 +114,8 @@ impl Path {
                 }
             }
             if *step == Step::Deep {
-                // Places within each other have the same places below them. Without this, each further step
-                // of this kind would multiply their number.
+                // Nested values have descendants in common. Without this, each further `**` step would
+                // multiply their number.
                 let mut known = HashSet::with_capacity(next.len());
                 next.retain(|place| known.insert(std::ptr::from_ref(*place)));
             }
@@ -124,7 +125,7 @@ impl Path {
     }
 }
 
-/// Which members of one name a path leads to.
+/// Members of a duplicate name that a path matches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Members {
     First,
@@ -141,7 +142,7 @@ fn select<'j>(json: &'j Json, step: &Step, wanted: Members, out: &mut Vec<&'j Js
         (Step::Index(index), Json::Array(items)) => {
             out.extend(index.resolve(items.len()).and_then(|n| items.get(n)));
         }
-        // A scalar or an object counts as an array of itself.
+        // A scalar or an object is treated as an array with one element.
         (Step::Index(Index::First(0)), scalar) => out.push(scalar),
         (Step::Range(from, to), Json::Array(items)) => {
             if let (Some(from), Some(to)) = (from.resolve(items.len()), to.resolve(items.len())) {
@@ -154,13 +155,13 @@ fn select<'j>(json: &'j Json, step: &Step, wanted: Members, out: &mut Vec<&'j Js
     }
 }
 
-/// Whether two keys, as written in a document and in a path, are one.
+/// Returns true if two keys, as written in a document and in a path, are equal.
 pub(crate) fn same_key(written: &[u8], wanted: &[u8]) -> bool {
     written == wanted
         || (written.contains(&b'\\') || wanted.contains(&b'\\')) && unescape(written) == unescape(wanted)
 }
 
-/// The document and everything in it.
+/// Appends the value and all its descendants.
 fn deep<'j>(json: &'j Json, out: &mut Vec<&'j Json>, interrupt: &dyn Interrupt) -> SqlResult<()> {
     interrupt.step()?;
     out.push(json);
@@ -198,7 +199,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A key without quotes goes up to the next step; spaces are a part of it.
+    /// Parses a key. An unquoted key extends to the next step and may contain spaces.
     fn key(&mut self) -> Result<Step, PathError> {
         match self.next()? {
             b'*' => Ok(Step::AnyKey),
@@ -282,7 +283,7 @@ impl Parser<'_> {
     }
 }
 
-/// Argument n as a path that means one place: with wildcards it warns and is `None`.
+/// Parses argument n as a path for a single value. Returns `None` with a warning if it has wildcards.
 pub(crate) fn single_path(a: &Args<'_>, n: usize) -> SqlResult<Option<Path>> {
     let Some(path) = path(a, n)? else { return Ok(None) };
     if !path.is_wild() {
@@ -296,7 +297,7 @@ pub(crate) fn single_path(a: &Args<'_>, n: usize) -> SqlResult<Option<Path>> {
     Ok(None)
 }
 
-/// Argument n as a path; what is none warns and is `None`.
+/// Parses argument n as a path. Returns `None` with a warning on a syntax error.
 pub(crate) fn path(a: &Args<'_>, n: usize) -> SqlResult<Option<Path>> {
     let Some(text) = a.text(n)? else { return Ok(None) };
     let (name, argument) = (crate::json::shown_name(a), n + 1);
@@ -350,7 +351,7 @@ mod tests {
             path.find(&json, &Uninterrupted).expect("not interrupted").len()
         };
         assert_eq!(find("$**[0]"), 31);
-        // Without counting places once this would be thirty over ten ways.
+        // With duplicates there would be C(30, 10) results.
         assert_eq!(find(&format!("${}", "**[*]".repeat(10))), 21);
     }
 }

@@ -1,4 +1,4 @@
-//! JSON functions that look into documents.
+//! JSON functions that read documents.
 
 use std::collections::HashSet;
 
@@ -52,7 +52,7 @@ fn type_word(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(string_of(derived, 12))
 }
 
-/// A bad document is the answer here, so it makes a note only.
+/// JSON_VALID: an invalid document is a regular result, so it gets a note instead of a warning.
 fn valid(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     Ok(Value::bool(match Json::parse(&text) {
@@ -71,7 +71,7 @@ fn print(a: &Args<'_>, json: &Json) -> SqlResult<Value> {
     a.bounded_string(out)
 }
 
-/// JSON_EXTRACT: with several paths or a wild one, an array of everything found, in the document's order.
+/// JSON_EXTRACT: with several paths or a wildcard, returns an array of all matches in document order.
 fn extract(a: Args<'_>) -> SqlResult<Value> {
     let json = or_null!(document(&a, 0));
     let mut found: Vec<&Json> = Vec::new();
@@ -97,7 +97,7 @@ fn extract(a: Args<'_>) -> SqlResult<Value> {
     }
 }
 
-/// Every value of a document, in order.
+/// Returns all values of a document in order.
 pub(crate) fn positions(json: &Json) -> Vec<&Json> {
     let mut all = vec![json];
     match json {
@@ -108,7 +108,7 @@ pub(crate) fn positions(json: &Json) -> Vec<&Json> {
     all
 }
 
-/// Argument n as a document; what is none is `None`, and nobody is told.
+/// Parses argument n as a document. Returns `None` without a warning if it is invalid.
 fn quiet_document(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
     let Some(text) = a.text(n)? else { return Ok(None) };
     Ok(Json::parse(&text).ok())
@@ -121,7 +121,7 @@ fn query(a: Args<'_>) -> SqlResult<Value> {
     let Some(found) = path.find_every(&json, a.ctx)?.into_iter().find(|j| !j.is_scalar()) else {
         return Ok(Value::Null);
     };
-    // The text of the document as it is.
+    // The result is the original text of the value.
     let text = or_null!(a.text(0));
     let number = positions(&json).iter().position(|place| std::ptr::eq(*place, found));
     match number.and_then(|n| spans(&text).get(n).cloned()) {
@@ -141,7 +141,7 @@ fn value(a: Args<'_>) -> SqlResult<Value> {
     }
 }
 
-/// A scalar without quotes and escapes.
+/// Returns a scalar without quotes and escapes.
 fn plain_text(json: &Json) -> Vec<u8> {
     match json {
         Json::String(raw) => unescape(raw),
@@ -153,7 +153,7 @@ fn plain_text(json: &Json) -> Vec<u8> {
     }
 }
 
-/// JSON_UNQUOTE: the text of a JSON string; anything else stays as it is.
+/// JSON_UNQUOTE: the text of a JSON string. Other values are returned unchanged.
 fn unquote(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     match Json::parse(&text) {
@@ -162,7 +162,7 @@ fn unquote(a: Args<'_>) -> SqlResult<Value> {
     }
 }
 
-/// The document of argument 0, or the place a path in argument n means in it.
+/// Returns the document of argument 0, or the value in it at the path in argument n.
 fn place(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
     let Some(json) = document(a, 0)? else { return Ok(None) };
     if a.count() <= n {
@@ -184,7 +184,7 @@ fn type_name(a: Args<'_>) -> SqlResult<Value> {
     a.string(match or_null!(document(&a, 0)) {
         Json::Null => "NULL",
         Json::Bool(_) => "BOOLEAN",
-        // MariaDB calls 1e-1 an integer.
+        // MariaDB reports 1e-1 as an integer.
         Json::Number(raw) if raw.contains(&b'.') => "DOUBLE",
         Json::Number(_) => "INTEGER",
         Json::String(_) => "STRING",
@@ -201,7 +201,7 @@ fn keys(a: Args<'_>) -> SqlResult<Value> {
     print(&a, &Json::Array(names))
 }
 
-/// Whether a candidate is in a document: members of an object, elements of an array.
+/// Returns true if a document contains a candidate: members of an object, elements of an array.
 fn holds(json: &Json, candidate: &Json, interrupt: &dyn Interrupt) -> SqlResult<bool> {
     interrupt.step()?;
     match (json, candidate) {
@@ -222,7 +222,7 @@ fn contains(a: Args<'_>) -> SqlResult<Value> {
         return Ok(Value::Null);
     }
     let Some(json) = place(&a, 2)? else {
-        // A path that leads nowhere holds nothing.
+        // A path without a match contains nothing.
         let missing = a.count() > 2 && document(&a, 0)?.is_some() && single_path(&a, 2)?.is_some();
         return Ok(if missing { Value::bool(false) } else { Value::Null });
     };
@@ -265,7 +265,7 @@ fn equals(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::bool(x.equals(&y, a.ctx)?))
 }
 
-/// Whether two documents share an element or a member.
+/// JSON_OVERLAPS: true if two documents have an element or a member in common.
 fn overlaps(a: Args<'_>) -> SqlResult<Value> {
     let (x, y) = (or_null!(document(&a, 0)), or_null!(document(&a, 1)));
     let found = match (&x, &y) {

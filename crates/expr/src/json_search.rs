@@ -1,5 +1,4 @@
-//! JSON_SEARCH: where strings of a document are; JSON_NORMALIZE: one text for all documents that mean the
-//! same.
+//! JSON_SEARCH: paths of matching strings. JSON_NORMALIZE: a canonical text for equivalent documents.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -18,18 +17,18 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("json_normalize", 1, 1, json_typing::normalized, normalize),
 ];
 
-/// What a search looks for and has found.
+/// Parameters and results of a search.
 struct Search<'s, 'a> {
     a: &'s Args<'a>,
     pattern: &'s [u8],
     escape: Option<char>,
-    /// Stop at the first.
+    /// Stop at the first match.
     only_one: bool,
-    /// Roots of the parts that are searched; all of the document without any.
+    /// Roots of the searched parts; `None` searches the whole document.
     roots: Option<HashSet<*const Json>>,
-    /// Places, as JSON strings.
+    /// Paths of the matches, as JSON strings.
     found: Vec<Vec<u8>>,
-    /// Of all of them; a search that found too many ends.
+    /// Bytes of all matches; a search with too many bytes ends.
     bytes: u64,
 }
 
@@ -67,7 +66,7 @@ fn search(a: Args<'_>) -> SqlResult<Value> {
 }
 
 impl Search<'_, '_> {
-    /// Searches a value that stands at a place; whether the search goes on.
+    /// Searches a value at path `place`. Returns false if the search ends.
     fn walk(&mut self, json: &Json, place: &mut Vec<u8>, inside: bool) -> SqlResult<bool> {
         self.a.ctx.steps(1)?;
         let inside = inside || self.roots.as_ref().is_some_and(|r| r.contains(&std::ptr::from_ref(json)));
@@ -110,7 +109,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// JSON_NORMALIZE: members in the order of their keys, numbers as `d.dEn`, no spaces.
+/// JSON_NORMALIZE: members sorted by key, numbers as `d.dEn`, no spaces.
 fn normalize(a: Args<'_>) -> SqlResult<Value> {
     let mut out = Vec::new();
     normal(or_null!(document(&a, 0))).write_compact(&mut out);
@@ -134,7 +133,7 @@ fn compare_members(a: &(Vec<u8>, Json), b: &(Vec<u8>, Json)) -> Ordering {
     a.0.cmp(&b.0).then_with(|| compare_normal(&a.1, &b.1))
 }
 
-/// The order of the values that one key has: by their kinds, shorter ones first.
+/// Compares values of members with equal keys: by type, then by length.
 fn compare_normal(a: &Json, b: &Json) -> Ordering {
     let rank = |json: &Json| match json {
         Json::Object(_) => 0,
@@ -160,7 +159,7 @@ fn compare_normal(a: &Json, b: &Json) -> Ordering {
     }
 }
 
-/// `-120.50e3` is `-1.205E5`.
+/// Normalizes a number: `-120.50e3` becomes `-1.205E5`.
 fn normal_number(raw: &[u8]) -> Vec<u8> {
     let (sign, rest) = raw.split_at(usize::from(raw.first() == Some(&b'-')));
     let at_exponent = rest.iter().position(|b| b.eq_ignore_ascii_case(&b'e')).unwrap_or(rest.len());

@@ -1,17 +1,19 @@
 //! JSON_TABLE: rows from a document.
 //!
 //! # Concepts
-//! A *level* is a path with columns: the path of the table itself, and each NESTED PATH below. A level finds
-//! its places in the place of the level around it; each is a row, or as many rows as the levels nested in it
-//! yield one after the other. While one of them yields rows the columns of the others are NULL; when none
-//! yields any there is one row in which all of theirs are NULL.
+//! A *level* is a path with columns: the path of the table itself, and each NESTED PATH in it. A level finds
+//! its matches in a match of the enclosing level. Each match is one row, or, if it has nested levels, all
+//! rows of these levels one after the other. In the rows of one nested level, the columns of its sibling
+//! levels are NULL. If no nested level yields a row, there is one row in which the columns of all of them are
+//! NULL.
 //!
 //! # Memory
-//! The parsed document is charged to the statement while its rows are made. Rows are handed on one by one.
+//! The parsed document is charged to the statement until its rows are complete. Rows are passed on one by
+//! one.
 //!
 //! # Missing
-//! A column outside of a NESTED PATH is computed once for all rows of the nested levels, so its warnings come
-//! once; MariaDB repeats them.
+//! A column outside of a NESTED PATH is evaluated once for all rows of the nested levels, so it warns once.
+//! MariaDB repeats the warnings.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -28,20 +30,20 @@ use crate::json::{Json, complaint_of, spans, unescape};
 use crate::json_path::{Path, PathError};
 use crate::json_read::positions;
 
-/// Bytes of a parsed document by byte of its text, at most: an element of `[1,1]` takes two bytes there.
+/// Maximum bytes of a parsed document per byte of its text: an element of `[1,1]` takes two bytes of text.
 const PARSED_BYTES: usize = 32;
 
-/// What JSON_TABLE makes of a document.
+/// Definition of a JSON_TABLE.
 #[derive(Debug)]
 pub struct JsonTable {
-    /// What the statement calls it.
+    /// Alias in the statement.
     pub name: Arc<str>,
     pub root: JsonLevel,
-    /// Columns of a row.
+    /// Number of columns of a row.
     pub width: usize,
 }
 
-/// A path with the columns over its places.
+/// A path with the columns for its matches.
 #[derive(Debug)]
 pub struct JsonLevel {
     pub path: JsonPath,
@@ -49,28 +51,28 @@ pub struct JsonLevel {
     pub nested: Vec<JsonLevel>,
 }
 
-/// A column.
+/// A column of a JSON_TABLE.
 #[derive(Debug)]
 pub struct JsonColumn {
-    /// Its place in the row.
+    /// Position in the row.
     pub place: usize,
     pub name: Arc<str>,
     pub ty: ColumnType,
     pub meaning: JsonMeaning,
 }
 
-/// What a column holds.
+/// Source of a column's value.
 #[derive(Debug)]
 pub enum JsonMeaning {
-    /// FOR ORDINALITY: the number of the place at its level.
+    /// FOR ORDINALITY: number of the match at its level.
     Ordinality,
-    /// EXISTS PATH: whether the path leads anywhere.
+    /// EXISTS PATH: 1 if the path has a match, otherwise 0.
     Exists(JsonPath),
-    /// PATH: what the path leads to.
+    /// PATH: the value at the path.
     Value { path: JsonPath, on_empty: JsonResponse, on_error: JsonResponse },
 }
 
-/// What a column holds instead: when its path leads nowhere, or to what it cannot hold.
+/// ON EMPTY and ON ERROR: value of a column whose path has no match, or an unsuitable one.
 #[derive(Debug)]
 pub enum JsonResponse {
     Null,
@@ -78,12 +80,12 @@ pub enum JsonResponse {
     Default(Expr),
 }
 
-/// A path of JSON_TABLE.
+/// A path of a JSON_TABLE.
 #[derive(Debug)]
 pub struct JsonPath(Path);
 
 impl JsonPath {
-    /// Parses it; errors 4041 and 4042.
+    /// Parses a path. Errors 4041 and 4042.
     pub fn parse(text: &str) -> SqlResult<JsonPath> {
         Path::parse(text.as_bytes()).map(JsonPath).map_err(|error| match error {
             PathError::Ended => SqlError::new(
@@ -102,7 +104,7 @@ impl JsonPath {
 }
 
 impl JsonTable {
-    /// Calls `take` with each row of a document. `rows`: how many came before, for warnings.
+    /// Calls `take` with each row of a document. `rows` is the number of rows before it, for warnings.
     pub fn each_row(
         &self,
         text: &[u8],
@@ -139,14 +141,14 @@ impl JsonTable {
 }
 
 impl JsonLevel {
-    /// Whether a column wants the text of an array or object.
+    /// Returns true if a column needs the text of an array or object.
     fn holds_documents(&self) -> bool {
         self.columns.iter().any(|column| column.ty.kind == TypeKind::Json)
             || self.nested.iter().any(JsonLevel::holds_documents)
     }
 }
 
-/// Where each value of a document stands in its text.
+/// Positions of a document's values in its text.
 #[derive(Default)]
 struct Written(HashMap<*const Json, Range<usize>>);
 
@@ -156,20 +158,20 @@ impl Written {
     }
 }
 
-/// One document on its way to rows.
+/// State of the walk over one document.
 struct Walk<'w> {
     table: &'w JsonTable,
     ctx: &'w EvalContext<'w>,
     text: &'w [u8],
     written: Written,
     row: Vec<Value>,
-    /// Rows so far.
+    /// Number of rows so far.
     rows: u64,
     take: &'w mut dyn FnMut(&[Value]) -> SqlResult<()>,
 }
 
 impl Walk<'_> {
-    /// The rows of a level in a place; whether there are any.
+    /// Passes on the rows of a level for a match of the enclosing level. Returns true if there are any.
     fn level(&mut self, level: &JsonLevel, around: &Json) -> SqlResult<bool> {
         self.ctx.check_stack()?;
         let places = level.path.0.find(around, self.ctx)?;
@@ -191,7 +193,7 @@ impl Walk<'_> {
         Ok(!places.is_empty())
     }
 
-    /// The columns of a level that yields nothing for now.
+    /// Sets the columns of a level to NULL.
     fn forget(&mut self, level: &JsonLevel) {
         for column in &level.columns {
             self.row[column.place] = Value::Null;
@@ -231,7 +233,7 @@ impl Walk<'_> {
         self.store(column, value)
     }
 
-    /// The text of an array, object or scalar as it stands in the document.
+    /// Returns the text of a value as it is in the document.
     fn document(&mut self, column: &JsonColumn, found: &Json) -> SqlResult<Value> {
         let span = self.written.0.get(&std::ptr::from_ref(found)).cloned().unwrap_or(0..0);
         let text = String::from_utf8_lossy(&self.text[span]).into_owned();
@@ -267,7 +269,7 @@ impl Walk<'_> {
         }
     }
 
-    /// As an assignment that is not strict: what does not fit is adjusted, with a warning.
+    /// Converts a value like a non-strict assignment: adjusts it, with a warning, if it does not fit.
     fn store(&self, column: &JsonColumn, value: Value) -> SqlResult<Value> {
         let store = StoreContext {
             sql_mode: self.ctx.env.sql_mode,

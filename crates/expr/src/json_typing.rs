@@ -1,5 +1,5 @@
-//! Static types of the JSON functions: how long MariaDB takes a document to become, and in which character
-//! set it is. A literal word (true, null) is as long as it prints, a string may have each character escaped.
+//! Static types of the JSON functions: result lengths by MariaDB's estimates, and character sets. A literal
+//! word (true, null) has its printed length; every character of a string may be escaped.
 
 use cohort_types::{Collation, SqlResult, TypeKind};
 
@@ -8,13 +8,13 @@ use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType, Flavor, TypeClass};
 use crate::typing::{byte_width, joined_collation, long_string_of, or_connection, string_of, width};
 
-/// Characters of a path may become `\\u1234`.
+/// Maximum length of an escaped character of a path: `\\u1234`.
 const ESCAPED_CHARS: u64 = 6;
 
-/// Characters that JSON_DETAILED announces.
+/// Length that JSON_DETAILED reports, in bytes.
 const DETAILED_BYTES: u64 = 1 << 24;
 
-/// Characters of an argument as a value inside of a document.
+/// Returns the length of an argument as a value inside a document.
 fn value_chars(arg: &Expr) -> u64 {
     let ty = arg.ty_cow();
     if ty.nullable {
@@ -37,7 +37,7 @@ fn json(ty: ExprType) -> ExprType {
     ExprType { kind: TypeKind::Json, ..ty }
 }
 
-/// A document in the character set of the first argument.
+/// Returns the type of a document in the character set of the first argument.
 fn of_first(args: &[Expr], env: &SessionEnv, length: u64) -> SqlResult<ExprType> {
     Ok(json(string_of(joined_collation(&args[..1], env, "json")?, length)))
 }
@@ -48,38 +48,38 @@ fn in_utf8mb4_bin(length: u64) -> ExprType {
     string_of(derived, length)
 }
 
-/// JSON_ARRAY and the merging functions.
+/// Returns the type of JSON_ARRAY and of the merge functions.
 pub(crate) fn array(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = args.iter().map(|a| value_chars(a).saturating_add(4)).fold(2, u64::saturating_add);
     let length = if args.is_empty() { 0 } else { length };
     Ok(json(string_of(joined_collation(args, env, "json")?, length)))
 }
 
-/// JSON_OBJECT.
+/// Returns the type of JSON_OBJECT.
 pub(crate) fn object(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = args.iter().map(|a| value_chars(a).saturating_add(5)).fold(2, u64::saturating_add);
     let length = if args.is_empty() { 0 } else { length };
     Ok(json(string_of(joined_collation(args, env, "json")?, length)))
 }
 
-/// JSON_QUOTE.
+/// Returns the type of JSON_QUOTE.
 pub(crate) fn quoted(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(in_utf8mb4_bin(width(&args[0]).saturating_mul(2 * ESCAPED_CHARS).saturating_add(2)))
 }
 
-/// JSON_UNQUOTE.
+/// Returns the type of JSON_UNQUOTE.
 pub(crate) fn unquoted(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let derived =
         Derived { collation: Collation::UTF8MB4_BIN, coercibility: Coercibility::Coercible, ascii: false };
     Ok(long_string_of(derived, width(&args[0])))
 }
 
-/// JSON_NORMALIZE: numbers become longer.
+/// Returns the type of JSON_NORMALIZE, which lengthens numbers.
 pub(crate) fn normalized(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(json(in_utf8mb4_bin(width(&args[0]).saturating_mul(5))))
 }
 
-/// JSON_SET, JSON_INSERT, JSON_REPLACE: pairs of a path and a value.
+/// Returns the type of JSON_SET, JSON_INSERT and JSON_REPLACE, with pairs of a path and a value.
 pub(crate) fn changed(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let pairs = args[1..].chunks(2).map(|pair| match pair {
         [path, value] => width(path).saturating_mul(ESCAPED_CHARS).saturating_add(value_chars(value) + 4),
@@ -89,14 +89,15 @@ pub(crate) fn changed(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType
     of_first(args, env, length)
 }
 
-/// JSON_ARRAY_APPEND and JSON_ARRAY_INSERT.
+/// Returns the type of JSON_ARRAY_APPEND and JSON_ARRAY_INSERT.
 pub(crate) fn longer(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let values = args[1..].chunks(2).map(|pair| pair.get(1).map_or(0, |value| width(value) + 4));
     let length = values.fold(width(&args[0]), u64::saturating_add);
     of_first(args, env, length)
 }
 
-/// JSON_EXTRACT: parts of the document, for each path; several are in an array.
+/// Returns the type of JSON_EXTRACT: parts of the document for each path, in an array if there are several
+/// paths.
 pub(crate) fn extracted(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let paths = args.len() as u64 - 1;
     let between = if paths > 1 { 2 * paths } else { 0 };
@@ -104,34 +105,34 @@ pub(crate) fn extracted(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprTy
     of_first(args, env, length)
 }
 
-/// JSON_QUERY and JSON_REMOVE: a document that is no longer.
+/// Returns the type of JSON_QUERY and JSON_REMOVE: a document at most as long as the argument.
 pub(crate) fn part(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(json(scalar(args, env)?))
 }
 
-/// JSON_VALUE and JSON_KEYS.
+/// Returns the type of JSON_VALUE and JSON_KEYS.
 pub(crate) fn scalar(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(long_string_of(joined_collation(&args[..1], env, "json")?, width(&args[0])))
 }
 
-/// JSON_SEARCH: one path, or all of them.
+/// Returns the type of JSON_SEARCH: one path, or all paths.
 pub(crate) fn found(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let bytes = byte_width(&args[0]);
     let per_char = u64::from(args[0].ty_cow().collation.charset().mbmaxlen());
     of_first(args, env, bytes.saturating_mul(bytes) / per_char)
 }
 
-/// JSON_COMPACT.
+/// Returns the type of JSON_COMPACT.
 pub(crate) fn compact(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     formatted(args, env, width(&args[0]))
 }
 
-/// JSON_LOOSE.
+/// Returns the type of JSON_LOOSE.
 pub(crate) fn loose(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     formatted(args, env, width(&args[0]).saturating_mul(2))
 }
 
-/// JSON_DETAILED.
+/// Returns the type of JSON_DETAILED.
 pub(crate) fn detailed(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let per_char = u64::from(args[0].ty_cow().collation.charset().mbmaxlen());
     formatted(args, env, DETAILED_BYTES / per_char)

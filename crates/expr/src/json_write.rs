@@ -1,4 +1,4 @@
-//! JSON functions that make or change documents.
+//! JSON functions that create or change documents.
 
 use cohort_types::{ErrorCode, Interrupt, SqlResult, Value};
 
@@ -45,7 +45,7 @@ pub(crate) fn append_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends an argument's value as JSON: documents as they are, numbers plain, everything else as a string.
+/// Appends an argument's value as JSON: documents and numbers unchanged, other values as strings.
 pub(crate) fn append_json(
     arg: &Expr,
     row: &[Value],
@@ -120,21 +120,22 @@ fn quote(a: Args<'_>) -> SqlResult<Value> {
     a.bounded_string(out)
 }
 
-/// What the arguments of a call give for one document. More than a result may have is never held.
+/// Counts the bytes of a call's arguments, so that they are never held in memory beyond the limit of a
+/// result.
 #[derive(Default)]
 struct Pieces {
     bytes: u64,
 }
 
 impl Pieces {
-    /// Argument n as a piece of a document; none when there is too much.
+    /// Parses argument n as a value of a document. Returns `None` if the limit is exceeded.
     fn value(&mut self, a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
         let mut text = Vec::new();
         append_json(a.expr(n), a.row, a.ctx, &mut text)?;
         Ok(self.take(a, &text)?.then(|| Json::parse(&text).unwrap_or(Json::Null)))
     }
 
-    /// Argument n as a document; none when it is none, or there is too much.
+    /// Parses argument n as a document. Returns `None` if it is NULL or invalid, or if the limit is exceeded.
     fn document(&mut self, a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
         let Some(text) = a.text(n)? else { return Ok(None) };
         if self.take(a, &text)? { parsed(a, n, &text) } else { Ok(None) }
@@ -152,7 +153,7 @@ fn print(a: &Args<'_>, json: &Json) -> SqlResult<Value> {
     a.bounded_string(out)
 }
 
-/// Which places a change may touch.
+/// Condition on the target of a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Touch {
     Existing,
@@ -160,7 +161,8 @@ enum Touch {
     Both,
 }
 
-/// The paths of a change, every `step`-th argument from the second on. They are read before the document.
+/// Parses the paths of a change: every `step`-th argument from the second on. MariaDB parses them before the
+/// document.
 fn paths(a: &Args<'_>, step: usize) -> SqlResult<Option<Vec<Path>>> {
     if a.value(0)?.is_null() {
         return Ok(None);
@@ -193,7 +195,7 @@ fn change(a: Args<'_>, touch: Touch) -> SqlResult<Value> {
     print(&a, &json)
 }
 
-/// The value the steps lead to.
+/// Returns the value at the path.
 fn walk<'j>(json: &'j mut Json, steps: &[Step]) -> Option<&'j mut Json> {
     let mut at = json;
     for step in steps {
@@ -231,7 +233,7 @@ fn put(json: &mut Json, path: &Path, new: Json, touch: Touch) {
     match (walk(json, before), last) {
         (Some(Json::Object(members)), Step::Key(key)) => members.push((key.clone(), new)),
         (Some(Json::Array(items)), Step::Index(_)) => items.push(new),
-        // What is no array becomes one.
+        // A value that is not an array becomes one.
         (Some(other), Step::Index(_)) => *other = Json::Array(vec![other.clone(), new]),
         _ => {}
     }
@@ -267,7 +269,7 @@ fn remove(a: Args<'_>) -> SqlResult<Value> {
     print(&a, &json)
 }
 
-/// JSON_ARRAY_APPEND: what is no array becomes one first.
+/// JSON_ARRAY_APPEND: a value that is not an array becomes one first.
 fn array_append(a: Args<'_>) -> SqlResult<Value> {
     let paths = or_null!(paths(&a, 2));
     let mut json = or_null!(document(&a, 0));
@@ -311,7 +313,7 @@ fn merge_preserve(a: Args<'_>) -> SqlResult<Value> {
     print(&a, &merged)
 }
 
-/// Two objects member by member; anything else as arrays put together.
+/// Merges two objects by their members. Other values are concatenated as arrays.
 fn joined(left: Json, right: Json, interrupt: &dyn Interrupt) -> SqlResult<Json> {
     Ok(match (left, right) {
         (Json::Object(mut members), Json::Object(more)) => {
@@ -334,12 +336,13 @@ fn joined(left: Json, right: Json, interrupt: &dyn Interrupt) -> SqlResult<Json>
     })
 }
 
-/// What following a path in a large document counts.
+/// Interruption steps charged for following a path in a large document.
 const STEPS_OF_A_PATH: u32 = 250;
-/// Members that are compared with a key in the time of one step.
+/// Number of keys compared per interruption step.
 const MEMBERS_OF_A_STEP: usize = 16;
 
-/// Where the member of a key is. Long objects make this the work of a merge, so it can be interrupted.
+/// Returns the position of a key's member. Long objects make this the main work of a merge, so it counts
+/// interruption steps.
 fn position(members: &[(Vec<u8>, Json)], key: &[u8], interrupt: &dyn Interrupt) -> SqlResult<Option<usize>> {
     interrupt.steps(u32::try_from(1 + members.len() / MEMBERS_OF_A_STEP).unwrap_or(u32::MAX))?;
     Ok(members.iter().position(|(k, _)| *k == key))
@@ -352,7 +355,8 @@ fn as_items(json: Json) -> Vec<Json> {
     }
 }
 
-/// JSON_MERGE_PATCH: NULL swallows objects until a value that is none takes its place.
+/// JSON_MERGE_PATCH: after a NULL, objects are ignored until a value that is not an object becomes the
+/// target.
 fn merge_patch(a: Args<'_>) -> SqlResult<Value> {
     let mut pieces = Pieces::default();
     let mut merged = None;
@@ -371,7 +375,7 @@ fn merge_patch(a: Args<'_>) -> SqlResult<Value> {
     merged.map_or(Ok(Value::Null), |json| print(&a, &json))
 }
 
-/// RFC 7396.
+/// Applies a merge patch (RFC 7396).
 fn patched(target: Json, patch: Json, interrupt: &dyn Interrupt) -> SqlResult<Json> {
     let Json::Object(changes) = patch else { return Ok(patch) };
     let mut members = if let Json::Object(members) = target { members } else { Vec::new() };

@@ -11,12 +11,12 @@ use crate::typing::binary_string;
 
 pub(crate) static FUNCTIONS: &[Function] = &[Function::volatile("load_file", 1, 1, type_of_file, load_file)];
 
-/// What a statement may see of a file of the server.
+/// Result of reading a file of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadedFile {
-    /// There is no such file, or the session may not read it.
+    /// The file does not exist, or the session may not read it.
     Missing,
-    /// So many bytes, which are more than were asked for.
+    /// Size of a file that exceeds the limit.
     TooLong(u64),
     Bytes(Vec<u8>),
 }
@@ -25,7 +25,7 @@ fn type_of_file(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(binary_string(16 << 20).into_long_text().with_nullable(true))
 }
 
-/// NULL for a file that cannot be read, whatever the reason; a warning as well for one that is too long.
+/// Returns NULL for a file that cannot be read, with a warning only if it is too long.
 fn load_file(a: Args<'_>) -> SqlResult<Value> {
     let name = or_null!(a.text(0));
     match a.ctx.hooks.load_file(&String::from_utf8_lossy(&name), a.ctx.env.max_allowed_packet)? {

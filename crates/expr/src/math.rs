@@ -73,7 +73,7 @@ fn type_abs(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let nullable = ty.nullable;
     Ok(match class_of_types(args) {
         TypeClass::Real => real_like(&ty),
-        // ENUM and SET are as long as their text.
+        // The length of ENUM and SET is that of their text.
         TypeClass::Int if ty.class() == TypeClass::String => {
             int_type(u32::try_from(byte_width(&args[0])).unwrap_or(u32::MAX), false)
         }
@@ -94,13 +94,13 @@ fn real_like(ty: &ExprType) -> ExprType {
     }
 }
 
-/// Decimal digits of so many bits.
+/// Returns the decimal digits of the largest number with this many bits.
 pub(crate) fn bit_digits(bits: u32) -> u32 {
     let largest = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
     largest.to_string().len() as u32
 }
 
-/// The type of an integer that stays as it is.
+/// Returns the type of an unchanged integer.
 fn same_integer(ty: &ExprType) -> ExprType {
     match ty.kind {
         TypeKind::Bit => int_type(bit_digits(ty.length), true),
@@ -114,7 +114,7 @@ fn same_integer(ty: &ExprType) -> ExprType {
     }
 }
 
-/// CEIL and FLOOR: an integer while the digits fit BIGINT.
+/// CEIL and FLOOR: an integer if the digits fit BIGINT.
 fn type_whole(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let ty = args[0].ty();
@@ -147,7 +147,7 @@ fn type_truncate(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(type_cut(args, Cut::Truncate))
 }
 
-/// TIME and DATETIME stay what they are when they are rounded, with so many fraction digits.
+/// Returns the type of a rounded TIME or DATETIME, which keeps its class and has this many fraction digits.
 fn clock_type(ty: &ExprType, digits: u8) -> Option<ExprType> {
     match ty.class() {
         TypeClass::Time => Some(ExprType::time(digits)),
@@ -156,7 +156,7 @@ fn clock_type(ty: &ExprType, digits: u8) -> Option<ExprType> {
     }
 }
 
-/// How a fraction of a second is made shorter.
+/// Rounding mode for fractions of a second.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClockStep {
     Ceil,
@@ -165,7 +165,7 @@ enum ClockStep {
     Truncate,
 }
 
-/// A TIME or DATETIME rounded to the digits of the call's type; `None` for other values.
+/// Rounds a TIME or DATETIME to the digits of the call's type. Returns `None` for other values.
 fn clock(a: &Args<'_>, step: ClockStep) -> SqlResult<Option<Value>> {
     let value = a.value(0)?;
     let unit = 10i64.pow(6 - u32::from(a.call.ty.decimals.min(6)));
@@ -193,7 +193,8 @@ fn clock(a: &Args<'_>, step: ClockStep) -> SqlResult<Option<Value>> {
     })
 }
 
-/// A constant second argument fixes the digits of the result; rounding may carry into one more.
+/// Returns the type of ROUND or TRUNCATE. A constant second argument fixes its digits; rounding may carry
+/// into another digit.
 fn type_cut(args: &mut [Expr], how: Cut) -> ExprType {
     hex_as_number(args);
     let ty = args[0].ty();
@@ -223,7 +224,7 @@ fn type_cut(args: &mut [Expr], how: Cut) -> ExprType {
             let is_bit = ty.kind == TypeKind::Bit;
             let grows = u32::from(how == Cut::Round && !is_bit && places.is_none_or(|n| n < 0));
             let precision = precision_of(&args[0]) + grows;
-            // One more digit may be beyond BIGINT.
+            // Another digit may exceed BIGINT.
             if grows == 0 {
                 same_integer(&ty)
             } else if precision > 19 {
@@ -236,7 +237,7 @@ fn type_cut(args: &mut [Expr], how: Cut) -> ExprType {
     result.with_nullable(nullable)
 }
 
-/// The number of places when it is known: 0 when not given.
+/// Returns the number of fraction digits to keep if it is constant; 0 if the argument is absent.
 fn places_of(arg: Option<&Expr>) -> Option<i64> {
     match arg {
         None => Some(0),
@@ -249,7 +250,7 @@ fn places_of(arg: Option<&Expr>) -> Option<i64> {
     }
 }
 
-/// A number as it counts: integers and decimals exact, everything else double.
+/// A number for a mathematical function: integers and decimals are exact, other values doubles.
 enum Number {
     Int(IntValue),
     Decimal(Decimal),
@@ -356,7 +357,7 @@ fn cut(a: Args<'_>, how: Cut) -> SqlResult<Value> {
                 Cut::Round => d.round(scale).map_err(|_| a.out_of_range("DECIMAL"))?,
                 Cut::Truncate => d.truncate(scale),
             };
-            // Digits before the point were cut: the scale of the type stays.
+            // A cut before the decimal point keeps the scale of the type.
             Ok(Value::Decimal(if scale < 0 { cut.round(0).unwrap_or(cut) } else { cut }))
         }
     }
@@ -388,9 +389,9 @@ fn cut_int(a: &Args<'_>, v: IntValue, places: i64, how: Cut) -> SqlResult<Value>
     })
 }
 
-/// Half to even is not what users expect of ROUND(2.5e0), but it is what MariaDB's rint does.
+/// Rounds or truncates a double. ROUND(2.5e0) rounds half to even, like rint in MariaDB.
 fn cut_real(v: f64, places: i32, how: Cut) -> f64 {
-    // The nearest double of the power; products of ten are exact up to this one.
+    // Largest power of ten whose product form is exact; larger ones are parsed to the nearest double.
     const EXACT: i32 = 22;
     let unit = match places.abs() {
         power @ ..=EXACT => 10f64.powi(power),
@@ -421,13 +422,13 @@ fn pow(a: Args<'_>) -> SqlResult<Value> {
     finite(&a, x.powf(y))
 }
 
-/// A function of one double that is NULL outside its domain.
+/// Evaluates a function of one double that returns NULL outside its domain.
 fn partial(a: Args<'_>, defined: fn(f64) -> bool, f: fn(f64) -> f64) -> SqlResult<Value> {
     let x = or_null!(a.real(0));
     if defined(x) { finite(&a, f(x)) } else { Ok(Value::Null) }
 }
 
-/// A logarithm: NULL with a warning below zero.
+/// Evaluates a logarithm. Zero and negative arguments return NULL with a warning.
 fn logarithm(a: Args<'_>, f: fn(f64) -> f64) -> SqlResult<Value> {
     let x = or_null!(a.real(0));
     if x <= 0.0 { a.division_by_zero() } else { finite(&a, f(x)) }
@@ -514,11 +515,11 @@ fn pi(_: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Double(std::f64::consts::PI))
 }
 
-/// The generator's modulus.
+/// Modulus of the generator.
 const RAND_MAX: u32 = 0x3FFF_FFFF;
 
-/// MariaDB's generator: two linear congruences over 30 bits. A seed starts a sequence of its own per call
-/// site.
+/// RAND: MariaDB's generator, two linear congruences with 30 bits. Each call with a seed has its own
+/// sequence.
 fn rand(a: Args<'_>) -> SqlResult<Value> {
     let site = if a.count() == 0 { 0 } else { std::ptr::from_ref(a.call) as usize };
     let mut states = a.ctx.random();

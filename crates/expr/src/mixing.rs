@@ -1,8 +1,8 @@
-//! Operands of several character sets and collations in one operation: which collation it has, and what
-//! becomes of the operands.
+//! Operations on several character sets and collations: the collation of the result, and conversions of the
+//! operands.
 //!
-//! Text is UTF-8 in memory, whatever its character set. Beside a binary string it is the bytes of its own
-//! character set.
+//! Text is UTF-8 in memory, regardless of its character set. In an operation with a binary string, it is
+//! converted to the bytes of its character set.
 
 use std::borrow::Cow;
 
@@ -16,8 +16,8 @@ use crate::expr_type::{
 use crate::text_size::encode;
 use crate::typing::or_connection;
 
-/// The collation of a text made of these arguments; numbers take the connection's. Beside bytes the arguments
-/// become bytes.
+/// Returns the collation of a text that is made of these arguments; numbers have the connection's. If one
+/// argument is binary, all become bytes.
 pub(crate) fn joined_texts(args: &mut [Expr], env: &SessionEnv, operation: &str) -> SqlResult<Derived> {
     let types: Vec<ExprType> = args.iter().map(Expr::ty).collect();
     let joined = aggregate_collations(operation, &types)?;
@@ -45,7 +45,7 @@ pub(crate) fn compared_texts(args: &mut [Expr], env: &SessionEnv, operation: &st
     Ok(or_connection(compared(args, operation)?, env))
 }
 
-/// The collation that arguments are compared by. Beside bytes they become bytes.
+/// Returns the collation for a comparison of the arguments. If it is binary, they become bytes.
 pub(crate) fn compared(args: &mut [Expr], operation: &str) -> SqlResult<Derived> {
     let types: Vec<ExprType> = args.iter().map(Expr::ty).collect();
     let types: Vec<&ExprType> = types.iter().collect();
@@ -56,8 +56,8 @@ pub(crate) fn compared(args: &mut [Expr], operation: &str) -> SqlResult<Derived>
     Ok(joined)
 }
 
-/// The collation that values of these types are compared by: error 1267, 1270 or 1271 where texts have none
-/// in common.
+/// Returns the collation for a comparison of these types. Error 1267, 1270 or 1271 if texts have no common
+/// collation.
 pub(crate) fn compared_types(operation: &str, types: &[&ExprType]) -> SqlResult<Derived> {
     let joined = aggregate_collations(operation, types.iter().copied())?;
     let is_text = |ty: &&ExprType| ty.class() == TypeClass::String;
@@ -67,7 +67,7 @@ pub(crate) fn compared_types(operation: &str, types: &[&ExprType]) -> SqlResult<
     Ok(joined)
 }
 
-/// Makes two operands of `=` and its siblings texts of one character set, or bytes.
+/// Converts two operands of a comparison operator to texts of one character set, or to bytes.
 pub(crate) fn compared_pair(left: &mut Expr, right: &mut Expr) {
     let joined = {
         let (l, r) = (left.ty_cow(), right.ty_cow());
@@ -88,7 +88,8 @@ pub(crate) fn compared_pair(left: &mut Expr, right: &mut Expr) {
     }
 }
 
-/// Whether a character set of a comparison lacks characters of a constant text: then there is no comparison.
+/// Returns true if the character set of a comparison lacks characters of a constant text, which makes it
+/// invalid.
 pub(crate) fn lacks_characters(arg: &Expr, joined: Collation) -> bool {
     let Expr::Const(node) = arg else { return false };
     let Value::Str(text) = &node.value else { return false };
@@ -100,7 +101,7 @@ pub(crate) fn lacks_characters(arg: &Expr, joined: Collation) -> bool {
         && charset.check(&text.bytes).is_err()
 }
 
-/// Converts arguments to the collation that they have in common.
+/// Converts arguments to their common collation.
 fn become_joined(
     args: &mut [Expr],
     joined: Collation,
@@ -117,7 +118,7 @@ fn become_joined(
     Ok(())
 }
 
-/// Bytes as a text of a character set, where that is another one than in memory.
+/// Converts bytes to a text of a character set that differs from the in-memory one.
 fn into_text(arg: &mut Expr, collation: Collation) {
     let ty = arg.ty_cow().into_owned();
     let is_bytes = ty.class() == TypeClass::String && ty.collation == Collation::BINARY && !ty.null_literal;
@@ -130,7 +131,7 @@ fn into_text(arg: &mut Expr, collation: Collation) {
     *arg = Expr::Cast(Box::new(Cast { operand, to, ty: text }));
 }
 
-/// A text in the bytes of its own character set, where those are others than in memory.
+/// Converts a text to the bytes of its character set if that differs from the in-memory one.
 fn into_bytes(arg: &mut Expr) {
     let ty = arg.ty_cow().into_owned();
     let charset = ty.collation.charset();

@@ -1,4 +1,4 @@
-//! Internet addresses: text and bytes.
+//! Internet addresses as text and bytes.
 
 use cohort_types::{Collation, SqlResult, Value, parse_inet4, parse_inet6, write_inet4, write_inet6};
 
@@ -30,7 +30,7 @@ fn type_flag(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::boolean().with_nullable(any_nullable(args)))
 }
 
-/// Of a text argument; numbers are no addresses.
+/// Returns the text of the argument, `None` for numbers.
 fn text_of<'a>(a: &Args<'a>) -> SqlResult<Option<std::borrow::Cow<'a, [u8]>>> {
     if !matches!(a.expr(0).ty_cow().class(), TypeClass::String | TypeClass::Fixed) {
         return Ok(None);
@@ -46,7 +46,7 @@ fn inet6_aton(a: Args<'_>) -> SqlResult<Value> {
     Ok(parse_inet6(&text).map_or(Value::Null, Value::binary))
 }
 
-/// The address of four or sixteen bytes of a binary string.
+/// INET6_NTOA: the address in a binary string of four or sixteen bytes.
 fn inet6_ntoa(a: Args<'_>) -> SqlResult<Value> {
     if a.expr(0).ty_cow().collation != Collation::BINARY {
         return Ok(Value::Null);
@@ -61,7 +61,7 @@ fn inet6_ntoa(a: Args<'_>) -> SqlResult<Value> {
     a.string(text)
 }
 
-/// `::a.b.c.d`, and neither `::` nor `::1`.
+/// Returns true for `::a.b.c.d`, except `::` and `::1`.
 fn is_compat(octets: &[u8; 16]) -> bool {
     octets[..12] == [0; 12] && octets[12..] != [0; 4] && octets[12..] != [0, 0, 0, 1]
 }

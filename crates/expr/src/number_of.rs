@@ -1,5 +1,5 @@
-//! An operand where a number is wanted: hexadecimal literals, JSON values and computed dates count otherwise
-//! than their text does.
+//! Operands in a numeric context: the number of hexadecimal literals, JSON values and computed dates is not
+//! that of their text.
 
 use std::borrow::Cow;
 
@@ -12,19 +12,20 @@ use crate::json::{Json, unescape};
 use crate::table::NumberOf;
 
 impl Expr {
-    /// How this counts as a number; `None` where its value tells.
+    /// Returns the special conversion of the expression to a number, `None` if its value determines the
+    /// number.
     pub(crate) fn number_view(&self) -> Option<NumberOf> {
         match self {
             Expr::Call(call) if call.ty.class() == TypeClass::String => {
                 (call.function.number != NumberOf::Text).then_some(call.function.number)
             }
-            // What folding made of a JSON function.
+            // A constant that folding made of a JSON function.
             Expr::Const(node) if node.ty.is_json() => Some(NumberOf::Json),
             _ => None,
         }
     }
 
-    /// The value where a number is wanted.
+    /// Evaluates the expression in a numeric context.
     pub(crate) fn eval_number<'a>(
         &'a self,
         row: &'a [Value],
@@ -39,7 +40,7 @@ impl Expr {
         self.as_number(value)
     }
 
-    /// The number that a value of this expression counts as.
+    /// Converts a value of this expression for a numeric context.
     pub(crate) fn as_number<'v>(&self, value: Cow<'v, Value>) -> SqlResult<Cow<'v, Value>> {
         if let Expr::Const(node) = self
             && node.ty.flavor == Flavor::Hex
@@ -56,7 +57,7 @@ impl Expr {
     }
 }
 
-/// The number of a hexadecimal or bit literal: its last eight bytes.
+/// Returns the number of a hexadecimal or bit literal: its last eight bytes.
 pub(crate) fn hex_number(value: &Value) -> Value {
     let bytes = value.as_bytes().unwrap_or_default();
     let last = &bytes[bytes.len().saturating_sub(8)..];
@@ -75,7 +76,7 @@ fn json_number(text: &[u8]) -> Option<Value> {
     }
 }
 
-/// `2020-01-31` is 20200131. The text is one that a date function printed.
+/// Converts the result of a date function to a number: `2020-01-31` becomes 20200131.
 fn moment_number(text: &[u8]) -> Option<Value> {
     if !text.contains(&b'-') || text.first() == Some(&b'-') {
         let time = Time::parse(text, SqlMode::NONE).value?;

@@ -1,21 +1,21 @@
-//! How locales write numbers, for FORMAT.
+//! Number formats of locales, for FORMAT.
 //!
-//! bg_BG is written without separators: MariaDB puts a zero byte between its thousands.
+//! bg_BG has no separators here: MariaDB puts a zero byte between its thousands.
 
-/// How a locale writes a number.
+/// Number format of a locale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NumberStyle {
     point: u8,
-    /// What stands between groups of digits.
+    /// Separator between groups of digits.
     separator: Option<u8>,
     grouping: Grouping,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grouping {
-    /// 1,234,567.
+    /// Groups as in 1,234,567.
     Threes,
-    /// 12,34,567.
+    /// Groups as in 12,34,567.
     Indian,
 }
 
@@ -23,7 +23,7 @@ const fn style(point: u8, separator: Option<u8>) -> NumberStyle {
     NumberStyle { point, separator, grouping: Grouping::Threes }
 }
 
-/// Styles with the locales that have them.
+/// Formats with their locales.
 static STYLES: &[(NumberStyle, &str)] = &[
     (
         style(b',', None),
@@ -52,13 +52,13 @@ static STYLES: &[(NumberStyle, &str)] = &[
 impl NumberStyle {
     pub const ENGLISH: NumberStyle = style(b'.', Some(b','));
 
-    /// By the locale's name in any case.
+    /// Returns the format of a locale. The locale's name may be in any case.
     pub fn of_locale(name: &str) -> Option<NumberStyle> {
         let has = |names: &str| names.split_ascii_whitespace().any(|known| known.eq_ignore_ascii_case(name));
         STYLES.iter().find(|(_, names)| has(names)).map(|(style, _)| *style)
     }
 
-    /// Digits with a sign and a point perhaps, as the locale writes them.
+    /// Formats digits with an optional sign and decimal point.
     pub fn write(self, digits: &[u8]) -> Vec<u8> {
         let signed = digits.first() == Some(&b'-');
         let (sign, rest) = digits.split_at(usize::from(signed));
@@ -80,7 +80,7 @@ impl NumberStyle {
         out
     }
 
-    /// Whether a group begins where so many digits are left.
+    /// Returns true if a group begins with `left` digits remaining.
     fn begins_group(self, left: usize) -> bool {
         match self.grouping {
             Grouping::Threes => left.is_multiple_of(3),

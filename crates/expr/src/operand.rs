@@ -1,5 +1,6 @@
-//! What a comparison makes of its operands before it compares them: a literal beside a YEAR column becomes
-//! a year, a year beside a date or time becomes one, the text of a JSON string beside text loses its quotes.
+//! Conversions of operands for a comparison: a literal compared with a YEAR column becomes a year, a year
+//! compared with a date or time becomes a date or time, and a JSON string compared with a text loses its
+//! quotes.
 
 use cohort_types::{ColumnType, Date, FixedOffset, SqlMode, SqlResult, StoreContext, Time, TypeKind, Value};
 
@@ -34,8 +35,8 @@ fn wrapped(function: &'static Function, ty: ExprType, operand: Expr) -> Expr {
 }
 
 impl Expr {
-    /// The value as it is stored into a column: a hexadecimal literal is a number where the column holds
-    /// numbers.
+    /// Returns the expression for an assignment to a column: a hexadecimal literal is a number in numeric
+    /// columns.
     pub fn for_column(self, kind: TypeKind) -> Expr {
         use TypeKind::{BigInt, Bit, Decimal, Double, Float, Int, MediumInt, SmallInt, TinyInt, Year};
         let holds_numbers =
@@ -49,7 +50,7 @@ impl Expr {
     }
 }
 
-/// Prepares two scalars for each other.
+/// Converts two scalars for their comparison.
 pub(crate) fn prepare_pair(left: Expr, right: Expr) -> (Expr, Expr) {
     let mut left_ready = prepare(left, &right);
     let mut right = prepare(right, &left_ready);
@@ -57,7 +58,7 @@ pub(crate) fn prepare_pair(left: Expr, right: Expr) -> (Expr, Expr) {
     json_pair(left_ready, right)
 }
 
-/// Prepares one scalar for the one it is compared with.
+/// Converts a scalar for its comparison with another one.
 pub(crate) fn prepare(operand: Expr, other: &Expr) -> Expr {
     let (own, its) = (operand.ty_cow().into_owned(), other.ty_cow());
     let is_number = matches!(its.class(), TypeClass::Int | TypeClass::Decimal | TypeClass::Real);
@@ -88,7 +89,7 @@ fn is_year_column(expr: &Expr) -> bool {
     matches!(expr, Expr::Column(column) if column.ty.kind == TypeKind::Year)
 }
 
-/// JSON_EXTRACT beside another text: a JSON string is its text.
+/// Converts JSON_EXTRACT that is compared with a text: a JSON string becomes its text.
 fn json_pair(left: Expr, right: Expr) -> (Expr, Expr) {
     let is_text = |e: &Expr| e.ty_cow().class() == TypeClass::String && !e.ty_cow().null_literal;
     if is_extract(&left) && is_text(&right) {
@@ -106,7 +107,7 @@ fn is_extract(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(call) if call.name() == "json_extract")
 }
 
-/// The value as a YEAR column would store it; as it is when the column would refuse it.
+/// Returns the value as a YEAR column would store it, or unchanged if the column would refuse it.
 fn year_of(a: Args<'_>) -> SqlResult<Value> {
     let value = a.value(0)?.into_owned();
     match &value {
@@ -129,7 +130,7 @@ fn year_of(a: Args<'_>) -> SqlResult<Value> {
     Ok(year.store(value.clone(), &context, &mut cohort_types::NoWarnings).unwrap_or(value))
 }
 
-/// The year without month and day.
+/// Returns the year as a date with zero month and day.
 fn date_of_year(a: Args<'_>) -> SqlResult<Value> {
     Ok(match a.value(0)?.as_ref() {
         Value::Null => Value::Null,
@@ -139,7 +140,7 @@ fn date_of_year(a: Args<'_>) -> SqlResult<Value> {
     })
 }
 
-/// The clock of a year: midnight.
+/// Returns the time of a year, which is midnight.
 fn time_of_year(a: Args<'_>) -> SqlResult<Value> {
     Ok(match a.value(0)?.is_null() {
         true => Value::Null,

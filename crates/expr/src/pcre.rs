@@ -1,9 +1,8 @@
-//! PCRE2 behind a safe interface: patterns are compiled once and used by any thread; each search has
-//! limits.
+//! Safe wrapper of PCRE2. Patterns are compiled once and may be used by any thread; each search has limits.
 //!
-//! PCRE2 backtracks, so a pattern may take exponential time. A search ends with an error after
-//! [`MATCH_LIMIT`] steps, a second or so, or when it wants more than [`HEAP_LIMIT_KIB`]: a caller that
-//! searches again and again looks at its interrupt in between.
+//! PCRE2 backtracks, so a pattern may take exponential time. A search fails after [`MATCH_LIMIT`] steps,
+//! which take about a second, or if it needs more than [`HEAP_LIMIT_KIB`]. A caller that searches repeatedly
+//! checks for KILL between searches.
 //!
 //! The bundled C source is linked statically (`PCRE2_SYS_STATIC` in `.cargo/config.toml`).
 
@@ -14,17 +13,17 @@ use std::ptr::{self, NonNull};
 use cohort_base::StackFloor;
 use pcre2_sys as sys;
 
-/// Steps of a search; PCRE2's own default.
+/// Maximum steps of a search, PCRE2's default.
 const MATCH_LIMIT: u32 = 10_000_000;
 
-/// Memory of a search for its backtracking.
+/// Maximum memory of a search for backtracking.
 const HEAP_LIMIT_KIB: u32 = 64 << 10;
 
-/// How a pattern is read.
+/// Options for compiling a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PatternOptions {
     pub ignore_case: bool,
-    /// UTF-8, with the classes of Unicode; otherwise bytes.
+    /// Pattern and text are UTF-8, with Unicode character classes; otherwise they are bytes.
     pub unicode: bool,
 }
 
@@ -34,30 +33,30 @@ pub(crate) struct Pattern {
     unicode: bool,
 }
 
-// SAFETY: PCRE2 never changes a compiled pattern (it is not JIT-compiled); what a search changes lies in
-// match data of its own.
+// SAFETY: PCRE2 does not modify a compiled pattern, which is not JIT-compiled. Each search modifies only its
+// own match data.
 unsafe impl Send for Pattern {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Pattern {}
 
-/// The groups of a match: byte ranges, the whole match first.
+/// Byte ranges of the groups of a match; group 0 is the whole match.
 pub(crate) struct Groups {
     ranges: Vec<Option<Range<usize>>>,
 }
 
 impl Groups {
-    /// The whole match.
+    /// Returns the range of the whole match.
     pub fn whole(&self) -> Range<usize> {
         self.get(0).unwrap_or_default()
     }
 
-    /// A group that took part in the match.
+    /// Returns the range of a group, `None` if it did not participate in the match.
     pub fn get(&self, n: usize) -> Option<Range<usize>> {
         self.ranges.get(n).cloned().flatten()
     }
 }
 
-/// The text of one of PCRE2's errors.
+/// Returns the message of a PCRE2 error.
 fn message_of(code: c_int) -> String {
     let mut buffer = [0u8; 256];
     // SAFETY: the buffer is valid for its length.
@@ -68,13 +67,13 @@ fn message_of(code: c_int) -> String {
     }
 }
 
-/// Called at each level of nesting while a pattern is compiled; not 0 ends it.
+/// Checks the stack at each nesting level of a pattern during compilation. A result other than 0 ends it.
 unsafe extern "C" fn stack_guard(_: u32, _: *mut c_void) -> c_int {
     c_int::from(StackFloor::current().is_reached())
 }
 
 impl Pattern {
-    /// Compiles a pattern; the error is MariaDB's text of it.
+    /// Compiles a pattern. The error has MariaDB's text.
     pub fn compile(pattern: &[u8], options: PatternOptions) -> Result<Pattern, String> {
         let mut flags = 0;
         if options.unicode {
@@ -84,16 +83,16 @@ impl Pattern {
             flags |= sys::PCRE2_CASELESS;
         }
         let (mut code, mut offset) = (0, 0);
-        // SAFETY: a context without an allocator of its own; freed below.
+        // SAFETY: a null pointer requests the default allocator; the context is freed below.
         let context = unsafe { sys::pcre2_compile_context_create_8(ptr::null_mut()) };
         assert!(!context.is_null(), "memory for a compile context");
         // SAFETY: the context is valid, and the guard takes no data.
         unsafe { sys::pcre2_set_compile_recursion_guard_8(context, Some(stack_guard), ptr::null_mut()) };
-        // SAFETY: pattern and length belong together; the out pointers live until the call returns.
+        // SAFETY: pointer and length describe `pattern`; the out pointers live until the call returns.
         let compiled = unsafe {
             sys::pcre2_compile_8(pattern.as_ptr(), pattern.len(), flags, &mut code, &mut offset, context)
         };
-        // SAFETY: made above and used no more.
+        // SAFETY: created above, and not used afterwards.
         unsafe { sys::pcre2_compile_context_free_8(context) };
         match NonNull::new(compiled) {
             Some(code) => Ok(Pattern { code, unicode: options.unicode }),
@@ -101,8 +100,8 @@ impl Pattern {
         }
     }
 
-    /// The first match at or after a byte offset; the error is the text of why a search ended early.
-    /// `text` is UTF-8 when the pattern is of Unicode.
+    /// Returns the first match at or after byte offset `from`. Returns an error message if the search ended
+    /// early. `text` should be UTF-8 if the pattern has the option `unicode`.
     pub fn find(&self, text: &[u8], from: usize) -> Result<Option<Groups>, String> {
         assert!(from <= text.len());
         let mut search = Search::new(self);
@@ -115,7 +114,7 @@ impl Pattern {
         }
         match std::str::from_utf8(text) {
             Ok(_) => Ok(sys::PCRE2_NO_UTF_CHECK),
-            // PCRE2 says what is wrong with it.
+            // PCRE2 reports the error.
             Err(_) => Ok(0),
         }
     }
@@ -123,12 +122,12 @@ impl Pattern {
 
 impl Drop for Pattern {
     fn drop(&mut self) {
-        // SAFETY: the pattern was compiled by `compile`, and nobody searches with it any more.
+        // SAFETY: `compile` created the pattern, and no search borrows it any more.
         unsafe { sys::pcre2_code_free_8(self.code.as_ptr()) };
     }
 }
 
-/// What one search needs.
+/// Match data and limits of a search.
 struct Search<'p> {
     pattern: &'p Pattern,
     data: NonNull<sys::pcre2_match_data_8>,
@@ -137,7 +136,7 @@ struct Search<'p> {
 
 impl<'p> Search<'p> {
     fn new(pattern: &'p Pattern) -> Search<'p> {
-        // SAFETY: the pattern is valid; both are freed when the search is dropped.
+        // SAFETY: the pattern is valid; `drop` frees data and context.
         let (data, context) = unsafe {
             let data = sys::pcre2_match_data_create_from_pattern_8(pattern.code.as_ptr(), ptr::null_mut());
             (data, sys::pcre2_match_context_create_8(ptr::null_mut()))
@@ -154,9 +153,9 @@ impl<'p> Search<'p> {
 
     fn run(&mut self, text: &[u8], from: usize) -> Result<Option<Groups>, String> {
         let flags = self.pattern.flags(text)?;
-        // SAFETY: text and length belong together, the offset lies within, and everything else is valid
-        // while `self` lives. Without the check of UTF-8 the text is known to be UTF-8, and offsets are
-        // ends of matches.
+        // SAFETY: pointer and length describe `text`, `from` is within it, and the other pointers are valid
+        // while `self` lives. If the UTF-8 check is off, the text is known to be UTF-8, and `from` is the end
+        // of a match.
         let code = unsafe {
             sys::pcre2_match_8(
                 self.pattern.code.as_ptr(),
@@ -174,7 +173,7 @@ impl<'p> Search<'p> {
         if code < 0 {
             return Err(message_of(code));
         }
-        // SAFETY: a match filled the vector of so many pairs, which lives as long as the match data.
+        // SAFETY: the match filled a vector of `count` pairs, which lives as long as the match data.
         let pairs = unsafe {
             let count = sys::pcre2_get_ovector_count_8(self.data.as_ptr()) as usize;
             std::slice::from_raw_parts(sys::pcre2_get_ovector_pointer_8(self.data.as_ptr()), count * 2)
@@ -186,7 +185,7 @@ impl<'p> Search<'p> {
 
 impl Drop for Search<'_> {
     fn drop(&mut self) {
-        // SAFETY: made by `new` and used no more.
+        // SAFETY: created by `new`, and not used afterwards.
         unsafe {
             sys::pcre2_match_data_free_8(self.data.as_ptr());
             sys::pcre2_match_context_free_8(self.context.as_ptr());

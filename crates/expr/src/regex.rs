@@ -1,4 +1,4 @@
-//! Regular expressions, which are PCRE2's: back references, look-around, named classes, its error texts.
+//! Regular expressions, with PCRE2's syntax and error messages: back references, look-around, named classes.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -42,15 +42,15 @@ fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 thread_local! {
-    /// The last few patterns this thread compiled: patterns are nearly always constant.
+    /// Patterns that this thread compiled last. Most patterns are constant.
     static COMPILED: RefCell<Vec<(Vec<u8>, PatternOptions, Arc<Pattern>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// How many compiled patterns a thread keeps.
+/// Maximum number of compiled patterns per thread.
 const COMPILED_MAX: usize = 16;
 
-/// Not inlined: a caller may go on on another thread after it has waited for a lock, and must not keep this
-/// one's address.
+/// Returns a compiled pattern. Must not be inlined: a fiber may continue on another thread after a lock wait
+/// and must not reuse the address of this thread's cache.
 #[inline(never)]
 fn compiled(pattern: &[u8], collation: Collation) -> SqlResult<Arc<Pattern>> {
     let options =
@@ -80,16 +80,16 @@ fn shared_collation(a: &Args<'_>) -> SqlResult<Collation> {
     Ok(aggregate_collations(a.call.name(), [left.as_ref(), right.as_ref()])?.collation)
 }
 
-/// Steps that a search counts for: a byte of text takes some ten nanoseconds.
+/// Bytes of text per interruption step of a search; a byte takes some ten nanoseconds.
 const SEARCH_STEPS_PER_BYTE: usize = 16;
 
-/// The first match at or after an offset. A search that reaches a limit warns and finds nothing.
+/// Returns the first match at or after `from`. A search that exceeds a limit warns and returns `None`.
 fn search(a: &Args<'_>, regex: &Pattern, text: &[u8], from: usize) -> SqlResult<Option<Groups>> {
     a.ctx.steps((text.len() - from).div_ceil(SEARCH_STEPS_PER_BYTE) as u32 + 1)?;
     match regex.find(text, from) {
         Ok(found) => Ok(found),
         Err(why) => {
-            // It took a while: look whether the statement is still wanted.
+            // The search took long, so check for KILL now.
             a.ctx.steps(u32::MAX)?;
             a.ctx.warn(ErrorCode::Regexp, refused(&why).message)?;
             Ok(None)
@@ -120,7 +120,7 @@ fn substr(a: Args<'_>) -> SqlResult<Value> {
     a.string(search(&a, &regex, &text, 0)?.map_or(&b""[..], |groups| &text[groups.whole()]))
 }
 
-/// REGEXP_REPLACE: `\1` in the replacement stands for a group. An empty match ends it.
+/// REGEXP_REPLACE: `\1` in the replacement refers to a group. An empty match ends the replacement.
 fn replace(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let pattern = or_null!(a.text(1));

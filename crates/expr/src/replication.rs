@@ -1,4 +1,4 @@
-//! Functions about positions in binary logs.
+//! Functions on binary log positions.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn type_outcome(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::BigInt, 21, 0))
 }
 
-/// BINLOG_GTID_POS(file, offset): the GTID position there; NULL where no event starts.
+/// BINLOG_GTID_POS(file, offset): the GTID position at an offset; NULL if no event starts there.
 fn binlog_gtid_pos(a: Args<'_>) -> SqlResult<Value> {
     let file = or_null!(a.text(0));
     let offset = or_null!(a.int(1));
@@ -36,7 +36,7 @@ fn binlog_gtid_pos(a: Args<'_>) -> SqlResult<Value> {
     }
 }
 
-/// MASTER_GTID_WAIT(position[, seconds]): 0 when this server has applied it as a replica, -1 after the time.
+/// MASTER_GTID_WAIT(position[, seconds]): 0 once this replica has applied the position, -1 after a timeout.
 fn master_gtid_wait(a: Args<'_>) -> SqlResult<Value> {
     let position = or_null!(a.text(0));
     let timeout = match a.count() {
@@ -47,11 +47,11 @@ fn master_gtid_wait(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(if is_reached { 0 } else { -1 }))
 }
 
-/// MASTER_POS_WAIT(file, offset[, seconds[, connection]]): how many transactions this replica applied until
-/// it was there; -1 after the time, NULL where no applier runs.
+/// MASTER_POS_WAIT(file, offset[, seconds[, connection]]): number of transactions this replica applied until
+/// it reached the position; -1 after a timeout, NULL if no applier runs.
 fn master_pos_wait(a: Args<'_>) -> SqlResult<Value> {
     let file = or_null!(a.text(0));
-    // As in MariaDB: no place is the beginning.
+    // As in MariaDB, a NULL offset is 0.
     let offset = a.int(1)?.unwrap_or(0);
     let file = String::from_utf8_lossy(&file).into_owned();
     let timeout = match a.count() {

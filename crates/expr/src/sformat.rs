@@ -1,10 +1,10 @@
-//! SFORMAT: text with places for arguments, in the notation of Python and of C++'s fmt.
+//! SFORMAT: text with replacement fields, in the notation of Python and of C++'s fmt.
 //!
 //! ```text
 //! {[which][:[[fill]align][sign][#][0][width][.precision][L][type]]}    {{ and }} are braces
 //! ```
 //!
-//! Width and precision may be `{which}` themselves. Without a number places take arguments in their order.
+//! Width and precision may be `{which}` themselves. Fields without a number use the arguments in order.
 
 use cohort_types::{ErrorCode, SqlResult, TypeKind, Value};
 
@@ -17,7 +17,7 @@ use crate::typing::joined_collation;
 
 pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("sformat", 1, ANY, type_sformat, sformat)];
 
-/// What the result is announced with.
+/// Length of the result type.
 const LENGTH: u32 = 16 << 20;
 
 fn type_sformat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
@@ -25,14 +25,14 @@ fn type_sformat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType { kind: TypeKind::LongText, ..ExprType::text(LENGTH, joined.collation, joined.coercibility) })
 }
 
-/// An argument as its place sees it.
+/// An argument, converted to the class that its field needs.
 enum Argument {
     Int(i64),
     Real(f64),
     Text(String),
 }
 
-/// What the warning says.
+/// Message of the warning.
 type Refusal = &'static str;
 
 const BAD_FORMAT: Refusal = "invalid format string";
@@ -47,7 +47,7 @@ fn sformat(a: Args<'_>) -> SqlResult<Value> {
     for n in 1..a.count() {
         arguments.push(match a.expr(n).ty_cow().class() {
             TypeClass::Int => Argument::Int(crate::convert::bits_of(or_null!(a.integer(n))) as i64),
-            // The digits that a FLOAT has.
+            // A FLOAT is shown with its own digits, not with those of a double.
             TypeClass::Real if a.expr(n).ty_cow().kind == TypeKind::Float => {
                 let value = or_null!(a.real(n));
                 Argument::Real((value as f32).to_string().parse().unwrap_or(value))
@@ -81,12 +81,12 @@ fn sformat(a: Args<'_>) -> SqlResult<Value> {
 struct Writer<'f> {
     rest: &'f str,
     arguments: &'f [Argument],
-    /// The next argument that a place without a number takes; `None` once a place had a number.
+    /// Next argument for a field without a number; `None` once a field had a number.
     next: Option<usize>,
     limit: usize,
 }
 
-/// What stands behind the colon.
+/// Format specification after the colon.
 struct Spec {
     fill: char,
     align: Option<char>,
@@ -100,7 +100,7 @@ struct Spec {
 }
 
 impl<'f> Writer<'f> {
-    /// The text; `None` when it is too long.
+    /// Returns the text, `None` if it exceeds the limit.
     fn run(mut self) -> Result<Option<String>, Refusal> {
         let mut out = String::new();
         while let Some(c) = self.take() {
@@ -143,7 +143,7 @@ impl<'f> Writer<'f> {
         Ok(Some(parsed as usize))
     }
 
-    /// The argument that a number, or none, means.
+    /// Returns the argument with the number at this position, or the next one.
     fn argument(&mut self) -> Result<&'f Argument, Refusal> {
         let n = match (self.number()?, self.next) {
             (Some(_), Some(1..)) => return Err("cannot switch from automatic to manual argument indexing"),
@@ -165,7 +165,7 @@ impl<'f> Writer<'f> {
             return Err(BAD_FORMAT);
         }
         if self.rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-            // A name; arguments have none.
+            // Names are not supported: arguments have none.
             return Err(NO_ARGUMENT);
         }
         if !self.rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, ':' | '}')) {
@@ -231,7 +231,7 @@ impl<'f> Writer<'f> {
         Ok(spec)
     }
 
-    /// A number, or that of an argument.
+    /// Parses a number, or takes it from an argument.
     fn size(&mut self) -> Result<Option<usize>, Refusal> {
         if !self.eat('{') {
             return self.number();
@@ -290,7 +290,7 @@ impl Spec {
         Ok(())
     }
 
-    /// A number: its sign and prefix stand before zeros that fill.
+    /// Appends a number. Zeros that pad it follow sign and prefix.
     fn number(&self, negative: bool, prefix: &str, digits: &str, out: &mut String) {
         let sign = match (negative, self.sign) {
             (true, _) => "-",
@@ -355,7 +355,7 @@ impl Spec {
     }
 }
 
-/// With a comma before every three digits.
+/// Inserts a comma before each group of three digits.
 fn grouped(digits: &str) -> String {
     let first = digits.len() % 3;
     let mut out = digits[..first].to_owned();
@@ -368,13 +368,13 @@ fn grouped(digits: &str) -> String {
     out
 }
 
-/// Digits from the first that is not zero on: no double has more, and fmt writes no more.
+/// Maximum number of significant digits: no double has more, and fmt writes no more.
 const DIGITS_MAX: usize = 767;
 
-/// Digits behind the point that fmt writes of a number below 1: the smallest begins at the 324th.
+/// Maximum number of fraction digits that fmt writes for a number below 1: the smallest begins at the 324th.
 const DECIMALS_MAX: usize = 323 + DIGITS_MAX;
 
-/// As printf's `%f`, but with as few zeros as fmt has where a number has no more digits.
+/// Formats like printf's `%f`, but appends only as many zeros as fmt after the last digit of a number.
 fn fixed(n: f64, precision: usize) -> String {
     let decimals = precision.min(DECIMALS_MAX);
     let mut text = format!("{n:.decimals$}");
@@ -395,7 +395,7 @@ fn fixed(n: f64, precision: usize) -> String {
     text
 }
 
-/// As printf's `%e`.
+/// Formats like printf's `%e`.
 fn exponential(n: f64, precision: usize) -> String {
     let decimals = precision.min(DECIMALS_MAX);
     let zeros = "0".repeat(precision - decimals);
@@ -406,12 +406,12 @@ fn exponential(n: f64, precision: usize) -> String {
     format!("{mantissa}{zeros}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// As printf's `%a`.
+/// Formats like printf's `%a`.
 fn hexadecimal(n: f64, precision: Option<usize>, keeps_point: bool) -> String {
     const DIGITS: usize = 13;
     let bits = n.to_bits();
     let (mantissa, exponent) = (bits & ((1 << 52) - 1), (bits >> 52) as i32);
-    // Below the smallest normal number there is no leading one.
+    // Subnormal numbers have no leading one.
     let (mut whole, exponent) = match (exponent, mantissa) {
         (0, 0) => (0, 0),
         (0, _) => (mantissa, -1022),
@@ -436,7 +436,7 @@ fn hexadecimal(n: f64, precision: Option<usize>, keeps_point: bool) -> String {
     format!("0x{}{point}{fraction}p{exponent:+}", whole >> (4 * digits))
 }
 
-/// As printf's `%g`.
+/// Formats like printf's `%g`.
 fn general(n: f64, precision: usize, keeps_zeros: bool) -> String {
     let precision = precision.max(1);
     let text = exponential(n, precision - 1);
@@ -455,7 +455,7 @@ fn without_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// As few digits as tell the number from all others.
+/// Formats with the fewest digits that identify the number.
 fn shortest(n: f64) -> String {
     if n != 0.0 && !(1e-4..1e16).contains(&n) {
         let text = format!("{n:e}");

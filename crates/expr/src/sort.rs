@@ -1,20 +1,20 @@
-//! Sorting that KILL can end.
+//! Interruptible sorting.
 //!
-//! The standard library's sort cannot be left in the middle. So long inputs are sorted in runs, which are
-//! short enough not to be interrupted, and the runs are merged, which reports every row to the [`Interrupt`].
-//! Of rows with long keys a run has few, down to one, and every comparison reports the bytes of a key.
+//! The standard library's sort cannot be interrupted. Long inputs are therefore split into runs that are
+//! sorted without interruption, and merged with a report to the [`Interrupt`] for each row. With long keys, a
+//! run has fewer rows, down to one, and every comparison reports the bytes of a key.
 
 use std::cmp::Ordering;
 use std::vec::IntoIter;
 
 use cohort_types::{CountBytes, Interrupt, SqlResult};
 
-/// Rows of a run: sorting one takes some milliseconds.
+/// Maximum rows of a run, which take some milliseconds to sort.
 const RUN_ROWS: usize = 8192;
-/// Bytes of the keys of a run.
+/// Maximum key bytes of a run.
 const RUN_BYTES: usize = 1 << 20;
 
-/// Sorts; equal rows stay in the order they came. `key_bytes`: of the keys of all rows, roughly.
+/// Sorts rows in a stable way. `key_bytes` is the approximate size of all keys.
 pub fn sort_rows<T>(
     rows: &mut Vec<T>,
     key_bytes: usize,
@@ -47,17 +47,17 @@ pub fn sort_rows<T>(
     Ok(())
 }
 
-/// Runs with a heap of those that have rows left, the one with the smallest first row on top.
+/// A merge of sorted runs, with a heap of the runs that have rows left, by their first rows.
 struct Merge<'c, T> {
     runs: Vec<IntoIter<T>>,
     heap: Vec<usize>,
     order: Comparison<'c, T>,
 }
 
-/// Compares two rows.
+/// A comparison of rows that reports to the interrupt.
 struct Comparison<'c, T> {
     compare: &'c dyn Fn(&T, &T) -> Ordering,
-    /// What it reads of each.
+    /// Average key bytes of a row.
     row_bytes: usize,
     interrupt: &'c dyn Interrupt,
 }
@@ -72,7 +72,7 @@ impl<'c, T> Merge<'c, T> {
         Ok(merge)
     }
 
-    /// The smallest row left.
+    /// Returns the smallest remaining row.
     fn pop(&mut self) -> SqlResult<Option<T>> {
         let Some(&top) = self.heap.first() else { return Ok(None) };
         let row = self.runs[top].next();
@@ -83,7 +83,7 @@ impl<'c, T> Merge<'c, T> {
         Ok(row)
     }
 
-    /// Moves the entry at a place of the heap down to where it belongs.
+    /// Moves the entry at position `at` of the heap down to its place.
     fn sink(&mut self, mut at: usize) -> SqlResult<()> {
         loop {
             let mut least = at;
@@ -100,7 +100,7 @@ impl<'c, T> Merge<'c, T> {
         }
     }
 
-    /// Of equal rows the one of the earlier run comes first.
+    /// Returns true if run `a` comes first: equal rows are taken from the earlier run.
     fn comes_before(&self, a: usize, b: usize) -> SqlResult<bool> {
         self.order.interrupt.count_bytes(self.order.row_bytes)?;
         let heads = self.runs[a].as_slice().first().zip(self.runs[b].as_slice().first());

@@ -1,4 +1,4 @@
-//! The function table: what each function is called, how many arguments it takes, its type, its evaluation.
+//! The function table: name, number of arguments, typing and evaluation of each function.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -12,24 +12,24 @@ use crate::expr::Expr;
 use crate::expr_type::ExprType;
 use crate::full_text::Match;
 
-/// Computes a call for a row.
+/// Evaluates a call for a row.
 pub(crate) type EvalFn = for<'a> fn(Args<'a>) -> SqlResult<Value>;
 
-/// Derives a call's type; may rewrite the arguments.
+/// Derives the type of a call; may rewrite its arguments.
 pub(crate) type TypeFn = fn(&mut [Expr], &SessionEnv) -> SqlResult<ExprType>;
 
-/// How long an answer holds.
+/// Validity of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stability {
     /// Depends on the arguments only.
     Pure,
-    /// Fixed while a statement runs.
+    /// Constant during a statement.
     Statement,
-    /// New at every call, or with an effect.
+    /// May differ between calls, or the call has side effects.
     Volatile,
 }
 
-/// How a call is printed.
+/// Notation of a call in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notation {
     /// `name(a, b)`.
@@ -38,20 +38,20 @@ pub(crate) enum Notation {
     Operator,
 }
 
-/// What number the text of an answer counts as.
+/// Conversion of a text result to a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NumberOf {
-    /// The one it starts with.
+    /// The number at the start of the text.
     Text,
-    /// A JSON value: that of a string's text, 1 for true, 0 for what is no scalar.
+    /// The number of a JSON value: that of a string's text, 1 for true, 0 for values that are not scalars.
     Json,
-    /// A date or time: its digits.
+    /// The digits of a date or time.
     Moment,
-    /// That of the call over its arguments' numbers: LEAST and GREATEST of strings.
+    /// The call evaluated on the numbers of its arguments: LEAST and GREATEST of strings.
     OfArguments,
 }
 
-/// One function.
+/// A function.
 pub(crate) struct Function {
     pub name: &'static str,
     pub args_min: usize,
@@ -63,11 +63,11 @@ pub(crate) struct Function {
     pub number: NumberOf,
 }
 
-/// `args_max` of functions with open ends.
+/// `args_max` of functions with any number of arguments.
 pub(crate) const ANY: usize = usize::MAX;
 
 impl Function {
-    /// A function of its arguments alone.
+    /// Defines a function that depends on its arguments only.
     pub const fn pure(
         name: &'static str,
         args_min: usize,
@@ -87,7 +87,7 @@ impl Function {
         }
     }
 
-    /// A function that is fixed while a statement runs.
+    /// Defines a function that is constant during a statement.
     pub const fn of_statement(
         name: &'static str,
         args_min: usize,
@@ -98,7 +98,7 @@ impl Function {
         Function { stability: Stability::Statement, ..Function::pure(name, args_min, args_max, typing, eval) }
     }
 
-    /// A function that answers anew each time, or has an effect.
+    /// Defines a function with a different result for each call, or with side effects.
     pub const fn volatile(
         name: &'static str,
         args_min: usize,
@@ -109,12 +109,12 @@ impl Function {
         Function { stability: Stability::Volatile, ..Function::pure(name, args_min, args_max, typing, eval) }
     }
 
-    /// The same, whose text counts as a number in another way.
+    /// Changes the conversion of a text result to a number.
     pub const fn with_number(self, number: NumberOf) -> Function {
         Function { number, ..self }
     }
 
-    /// An operator; its number of arguments is the parser's business.
+    /// Defines an operator; the parser checks its number of arguments.
     pub const fn operator(name: &'static str, typing: TypeFn, eval: EvalFn) -> Function {
         Function { notation: Notation::Operator, ..Function::pure(name, 1, 2, typing, eval) }
     }
@@ -126,7 +126,7 @@ impl std::fmt::Debug for Function {
     }
 }
 
-/// What a call knows besides its arguments.
+/// Properties of a call in addition to its arguments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Extra {
     #[default]
@@ -138,7 +138,7 @@ pub(crate) enum Extra {
     Match(Arc<Match>),
 }
 
-/// The families.
+/// Functions by module.
 static FAMILIES: &[&[Function]] = &[
     crate::arith::FUNCTIONS,
     crate::bits::FUNCTIONS,
@@ -175,12 +175,12 @@ static FAMILIES: &[&[Function]] = &[
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =
     LazyLock::new(|| FAMILIES.iter().flat_map(|family| family.iter()).map(|f| (f.name, f)).collect());
 
-/// All functions, in no order: name in lower case, fewest and most arguments.
+/// Returns all functions in no particular order: lower-case name, minimum and maximum number of arguments.
 pub fn functions() -> impl Iterator<Item = (&'static str, usize, usize)> {
     BY_NAME.values().map(|function| (function.name, function.args_min, function.args_max))
 }
 
-/// The function of a name in lower case.
+/// Returns the function with a lower-case name.
 pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
     BY_NAME.get(name).copied()
 }

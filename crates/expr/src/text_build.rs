@@ -1,4 +1,4 @@
-//! String functions that make longer or other strings of their arguments.
+//! String functions that combine or extend their arguments.
 
 use cohort_types::{Charset, Collation, SqlResult, Value};
 
@@ -32,7 +32,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 
 pub(crate) fn type_concat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = args.iter().map(width).sum();
-    // NULL also comes of a result beyond max_allowed_packet.
+    // NULL also results from exceeding max_allowed_packet.
     Ok(string_of(joined_texts(args, env, "concat")?, length))
 }
 
@@ -67,7 +67,7 @@ fn type_space(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 pub(crate) fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    // What is looked for may be one character.
+    // The replaced text may be a single character.
     let length = width(&args[0]).saturating_mul(width(&args[2]).max(1));
     Ok(string_of(compared_texts(args, env, "replace")?, length))
 }
@@ -90,7 +90,8 @@ fn type_export_set(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(string_of(joined_texts(&mut args[1..end], env, "export_set")?, sign * 64 + between * 63))
 }
 
-/// CHAR without USING is binary; with it the call's extra holds the collation's id as its name.
+/// Returns the type of CHAR, which is binary without USING. With USING, the call's `extra` holds the
+/// collation's id as its name.
 fn type_char(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     crate::arith::hex_as_number(args);
     Ok(binary_string(args.len() as u64 * 4))
@@ -114,7 +115,7 @@ fn concat(a: Args<'_>) -> SqlResult<Value> {
     a.string(out)
 }
 
-/// CONCAT_WS: NULL arguments are left out, a NULL separator is NULL.
+/// CONCAT_WS: skips NULL arguments; returns NULL for a NULL separator.
 fn concat_ws(a: Args<'_>) -> SqlResult<Value> {
     let separator = or_null!(a.text(0));
     let mut out = Vec::new();
@@ -194,7 +195,7 @@ fn space(a: Args<'_>) -> SqlResult<Value> {
     a.string(vec![b' '; count as usize])
 }
 
-/// REPLACE compares bytes, as MariaDB does.
+/// REPLACE compares bytes, as in MariaDB.
 pub(crate) fn replace(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let from = or_null!(a.text(1));
@@ -265,7 +266,7 @@ fn export_set(a: Args<'_>) -> SqlResult<Value> {
     let separator = if a.count() > 3 { or_null!(a.text(3)) } else { std::borrow::Cow::Borrowed(&b","[..]) };
     let count = if a.count() > 4 { or_null!(a.int(4)) } else { 64 };
     let count = if (0..=64).contains(&count) { count } else { 64 };
-    // As if each of them were the longer one.
+    // The limit is checked as if all of them were the longer text.
     let bytes = count as u64 * on.len().max(off.len()) as u64
         + (count as u64).saturating_sub(1) * separator.len() as u64;
     if !a.fits_packet(bytes)? {
@@ -275,7 +276,7 @@ fn export_set(a: Args<'_>) -> SqlResult<Value> {
     a.string(signs.join(&separator[..]))
 }
 
-/// CHAR(n, ..): each number as the bytes it takes, most significant first.
+/// CHAR(n, ..): the bytes of each number without leading zeros, most significant first.
 fn char(a: Args<'_>) -> SqlResult<Value> {
     let mut out = Vec::new();
     for n in 0..a.count() {
@@ -285,7 +286,7 @@ fn char(a: Args<'_>) -> SqlResult<Value> {
         out.extend_from_slice(&bytes[skip..]);
     }
     let collation = a.call.ty.collation;
-    // Units of several bytes are filled with zeros on the left.
+    // Pads incomplete multi-byte units with zeros on the left.
     let missing = out.len().next_multiple_of(collation.charset().mbminlen() as usize) - out.len();
     out.splice(..0, std::iter::repeat_n(0, missing));
     if collation == Collation::BINARY {

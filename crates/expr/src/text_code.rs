@@ -1,4 +1,4 @@
-//! String functions that write in another notation: number bases, base64, quoting, formats, sound.
+//! String functions that change the notation: number bases, base64, quoting, number formats, SOUNDEX.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ fn type_hex(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_unhex(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    // 32 bits, as MariaDB reckons.
+    // MariaDB computes the length with 32 bits.
     let length = (byte_width(&args[0]) as u32).wrapping_add(1) / 2;
     Ok(ExprType { decimals: 0, ..long_binary_string(length.into()) })
 }
@@ -68,11 +68,11 @@ fn type_format(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ascii_string(env, digits + separators + places as u64))
 }
 
-/// Digits before the point that the argument prints at most.
+/// Returns the maximum digits of the argument before the decimal point.
 fn notation_digits(arg: &Expr, places: u8) -> u64 {
     use TypeKind::*;
     let ty = arg.ty_cow();
-    // Rounding may carry into one more.
+    // Rounding may carry into another digit.
     let carry = u64::from(ty.decimals > places);
     match ty.kind {
         TinyInt => 3,
@@ -107,14 +107,14 @@ fn type_from_base64(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(binary_string(byte_width(&args[0]).div_ceil(4) * 3))
 }
 
-/// HEX of a number is its value, of a string its bytes.
+/// HEX: a number is shown by its value, a string by its bytes.
 fn hex(a: Args<'_>) -> SqlResult<Value> {
     let value = a.value(0)?;
     if matches!(value.class(), Class::Int | Class::Real | Class::Decimal)
         && !matches!(*value, Value::Bit { .. })
     {
         let number = match value.as_ref() {
-            // Halves go away from zero here; what 64 bits do not hold has all bits set.
+            // HEX rounds half away from zero; a number out of range sets all 64 bits.
             v @ (Value::Double(_) | Value::Float(_) | Value::Decimal(_)) => {
                 let d = or_null!(convert::to_f64(v, a.ctx)).round();
                 match d {
@@ -142,7 +142,7 @@ fn hex(a: Args<'_>) -> SqlResult<Value> {
     a.string(hex_text(&bytes))
 }
 
-/// Upper case hexadecimal digits.
+/// Returns upper-case hexadecimal digits.
 pub(crate) fn hex_text(bytes: &[u8]) -> Vec<u8> {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).collect()
@@ -172,11 +172,11 @@ fn conv(a: Args<'_>) -> SqlResult<Value> {
     converted(&a, from, to)
 }
 
-/// CONV: a negative base on either side makes that side signed.
+/// CONV: a negative base makes its side signed.
 fn converted(a: &Args<'_>, from: i64, to: i64) -> SqlResult<Value> {
     let value = a.value(0)?;
     let text = match value.as_ref() {
-        // The number, whatever base the digits of others are said to be in.
+        // The value of BIT is used, regardless of the base of the digits.
         Value::Bit { bits, .. } => in_base(*bits, from.unsigned_abs().clamp(2, 36), false),
         _ => or_null!(Ok::<_, cohort_types::SqlError>(convert::text_of_cow(
             value,
@@ -197,7 +197,7 @@ fn converted(a: &Args<'_>, from: i64, to: i64) -> SqlResult<Value> {
     a.string(in_base(magnitude, to.unsigned_abs(), negative))
 }
 
-/// The number a text starts with, as 64 bits; too large ones stop at the limit.
+/// Returns the number at the start of a text, clamped to 64 bits.
 fn parse_in_base(text: &[u8], base: u32, signed: bool) -> u64 {
     let text = text.trim_ascii_start();
     let (negative, digits) = match text.first() {
@@ -269,7 +269,7 @@ fn format(a: Args<'_>) -> SqlResult<Value> {
     a.string(style.write(&digits))
 }
 
-/// A double rounded to places, halves to even on its decimal digits as MariaDB's rint does.
+/// Rounds a double to fraction digits, half to even like MariaDB's rint.
 fn fixed_double(number: f64, places: i32) -> Vec<u8> {
     let unit = 10f64.powi(places);
     let scaled = (number * unit).round_ties_even() / unit;
@@ -279,7 +279,7 @@ fn fixed_double(number: f64, places: i32) -> Vec<u8> {
     out
 }
 
-/// The style of the locale in argument 2; an unknown one warns and is en_US.
+/// Returns the number format of the locale in argument 2. An unknown locale warns and means en_US.
 fn style_of(a: &Args<'_>) -> SqlResult<NumberStyle> {
     let name = a.text(2)?.unwrap_or(Cow::Borrowed(b"NULL"));
     let name = String::from_utf8_lossy(&name);
@@ -293,7 +293,7 @@ fn style_of(a: &Args<'_>) -> SqlResult<NumberStyle> {
     }
 }
 
-/// SOUNDEX, the original algorithm without the limit of four.
+/// SOUNDEX: the original algorithm without the limit of four characters.
 fn soundex(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let text = String::from_utf8_lossy(&text);
@@ -304,7 +304,7 @@ fn soundex(a: Args<'_>) -> SqlResult<Value> {
     for letter in letters {
         let code = sound(letter);
         if code == Some('0') || code.is_none() {
-            // H and W do not part two letters of one sound, vowels are skipped the same way.
+            // Vowels, H and W do not separate two letters of one sound class.
             if code.is_none() {
                 last = None;
             }
@@ -321,7 +321,7 @@ fn soundex(a: Args<'_>) -> SqlResult<Value> {
     a.string(out)
 }
 
-/// The sound class of a letter; vowels and unknown letters are '0'.
+/// Returns the sound class of a letter; `0` for vowels and other characters.
 fn sound(letter: char) -> Option<char> {
     Some(match letter.to_ascii_uppercase() {
         'B' | 'F' | 'P' | 'V' => '1',
@@ -336,7 +336,7 @@ fn sound(letter: char) -> Option<char> {
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// TO_BASE64: lines of 76 characters.
+/// TO_BASE64, with lines of 76 characters.
 fn to_base64(a: Args<'_>) -> SqlResult<Value> {
     let bytes = or_null!(stored_bytes(&a, 0));
     if !a.fits_packet(bytes.len() as u64 * 3 / 2)? {
@@ -371,7 +371,7 @@ fn from_base64(a: Args<'_>) -> SqlResult<Value> {
     }
 }
 
-/// White space is skipped; `Err` is the position of the first bad character.
+/// Decodes base64 and skips white space. The error is the position of the first invalid character.
 fn decode_base64(text: &[u8]) -> Result<Vec<u8>, usize> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count, mut padding) = (0u32, 0, 0);

@@ -1,4 +1,4 @@
-//! String functions that answer a part of their argument, or it in another case.
+//! String functions that return a part of their argument, or change its case or order.
 
 use cohort_types::{Collation, Interrupt, SqlResult, Value};
 
@@ -40,7 +40,7 @@ fn type_reversed(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(long_string_of(joined_collation(&args[..1], env, "reverse")?, width(&args[0])))
 }
 
-/// A constant number of characters, 0 when it is below.
+/// Returns a constant number of characters, 0 if it is negative.
 fn constant_chars(arg: Option<&Expr>) -> Option<u64> {
     match arg {
         Some(Expr::Const(c)) => match &c.value {
@@ -58,7 +58,7 @@ fn type_side(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 pub(crate) fn type_substring(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    // MariaDB counts bytes here, of which a character may have several.
+    // MariaDB uses the length in bytes here, although a character may have several.
     let all = byte_width(&args[0]);
     let start = match args.get(1) {
         Some(Expr::Const(c)) => match c.value {
@@ -79,7 +79,7 @@ fn type_index(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 
 pub(crate) fn type_trim(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
-    // What is removed comes first in the message.
+    // The error message names the removed text first.
     args.reverse();
     let joined = compared_texts(args, env, "trim");
     args.reverse();
@@ -119,7 +119,7 @@ fn right(a: Args<'_>) -> SqlResult<Value> {
     a.string(&text[collation.prefix_len(&text, skip)..])
 }
 
-/// SUBSTRING(text, start [, length]): start counts from 1, from the end when negative.
+/// SUBSTRING(text, start [, length]): `start` counts from 1, or from the end if negative.
 pub(crate) fn substring(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let start = or_null!(a.int(1));
@@ -135,7 +135,8 @@ pub(crate) fn substring(a: Args<'_>) -> SqlResult<Value> {
     a.string(&text[from..end])
 }
 
-/// SUBSTRING_INDEX(text, delimiter, n): what stands before the n-th delimiter, or after it from the end.
+/// SUBSTRING_INDEX(text, delimiter, n): the text before the n-th delimiter; for negative n, the text after
+/// the n-th delimiter from the end.
 fn substring_index(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let delimiter = or_null!(a.text(1));
@@ -151,7 +152,7 @@ fn substring_index(a: Args<'_>) -> SqlResult<Value> {
     if count > 0 {
         return a.string(&text[..places[wanted - 1]]);
     }
-    // From the end occurrences are found backwards, which matters when they overlap.
+    // Overlapping delimiters are found differently from the end.
     let places = occurrences_backwards(&text, &delimiter, a.ctx)?;
     match places.get(wanted - 1) {
         Some(at) => a.string(&text[at + delimiter.len()..]),

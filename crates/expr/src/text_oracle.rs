@@ -1,4 +1,4 @@
-//! Functions of texts as Oracle has them: an empty text is NULL, and NULL an empty text.
+//! String functions of Oracle mode: an empty result is NULL, and NULL arguments are empty texts.
 
 use cohort_types::{SqlResult, Value};
 
@@ -18,7 +18,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("rtrim_oracle", 1, 1, typed_trim, |a| empty_is_null(rtrim(a))),
     Function::pure("replace_oracle", 3, 3, typed_replace, |a| empty_is_null(replaced(a))),
     Function::pure("substr_oracle", 2, 3, typed_substring, |a| empty_is_null(part(a))),
-    // What the parser makes of TRIM_ORACLE. No text can call it.
+    // The parser translates TRIM_ORACLE to it. The name contains spaces, so SQL text cannot call it.
     Function::pure("null if empty", 1, 1, typed_trim, text_or_null),
 ];
 
@@ -58,7 +58,7 @@ fn text_or_null(a: Args<'_>) -> SqlResult<Value> {
     empty_is_null(a.string(text))
 }
 
-/// Arguments that are NULL are nothing; NULL if all are.
+/// Concatenates and skips NULL arguments. Returns NULL if all arguments are NULL.
 fn concat(a: Args<'_>) -> SqlResult<Value> {
     let mut out = None::<Vec<u8>>;
     for n in 0..a.count() {
@@ -72,7 +72,7 @@ fn concat(a: Args<'_>) -> SqlResult<Value> {
     out.map_or(Ok(Value::Null), |text| a.string(text))
 }
 
-/// What is replaced by NULL goes; NULL is found nowhere.
+/// REPLACE: a NULL replacement removes the matches; a NULL search text matches nothing.
 fn replaced(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let Some(from) = a.text(1)? else { return a.string(text) };
@@ -93,7 +93,7 @@ fn replaced(a: Args<'_>) -> SqlResult<Value> {
     a.string(out)
 }
 
-/// A part that begins at 0 begins at 1.
+/// SUBSTR: position 0 means 1.
 fn part(a: Args<'_>) -> SqlResult<Value> {
     if a.int(1)? != Some(0) {
         return substring(a);

@@ -23,11 +23,11 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 
 const BLOCK: usize = 16;
 
-/// Bytes that are encrypted between two looks at KILL.
+/// Bytes encrypted per interruption step.
 const BYTES_OF_A_STEP: usize = 256;
 
 fn type_encrypted(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    // 32 bits, as MariaDB reckons.
+    // MariaDB computes the length with 32 bits.
     let padded = (byte_width(&args[0]) / BLOCK as u64 + 1) * BLOCK as u64;
     Ok(long_binary_string(u64::from(padded as u32)))
 }
@@ -36,7 +36,7 @@ fn type_as_long(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(long_binary_string(byte_width(&args[0])))
 }
 
-/// AES with 128 bits, block by block. A longer key is folded upon itself.
+/// Returns an AES-128 block cipher (ECB mode). A longer key is folded by XOR.
 fn cipher(key: &[u8]) -> Aes128 {
     let mut folded = [0; BLOCK];
     for (n, byte) in key.iter().enumerate() {
@@ -59,7 +59,7 @@ fn aes_encrypt(a: Args<'_>) -> SqlResult<Value> {
     a.string(out)
 }
 
-/// NULL for what AES_ENCRYPT did not make with this key.
+/// Returns NULL for bytes that AES_ENCRYPT did not make with this key.
 fn aes_decrypt(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(stored_bytes(&a, 0));
     let key = or_null!(stored_bytes(&a, 1));
@@ -81,7 +81,7 @@ fn aes_decrypt(a: Args<'_>) -> SqlResult<Value> {
     a.string(out)
 }
 
-/// The generator of MySQL's first passwords.
+/// The random number generator of MySQL's first password hashes.
 struct Generator {
     seeds: (u64, u64),
 }
@@ -97,7 +97,7 @@ impl Generator {
     }
 }
 
-/// A permutation of bytes and a running key, both of a password.
+/// A permutation of bytes and a running key, both derived from a password.
 struct Scrambler {
     generator: Generator,
     image: [u8; 256],

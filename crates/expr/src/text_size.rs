@@ -1,4 +1,4 @@
-//! String functions that answer a number or compare: lengths, positions, order.
+//! String functions with a numeric result: lengths, positions, comparisons; and functions on collations.
 
 use std::cmp::Ordering;
 
@@ -57,7 +57,7 @@ fn type_instr(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_locate(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    // The text that is searched comes first in the message.
+    // The error message names the searched text first.
     args[..2].reverse();
     let outcome = compared(&mut args[..2], "locate");
     args[..2].reverse();
@@ -83,13 +83,13 @@ fn type_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType { coercibility: Coercibility::Coercible, ..crate::info::system_string(env, 64) })
 }
 
-/// Bytes of argument n in its own character set; in memory all text is UTF-8.
+/// Returns the bytes of argument n in its character set; in memory all text is UTF-8.
 pub(crate) fn stored_bytes<'a>(a: &Args<'a>, n: usize) -> SqlResult<Option<std::borrow::Cow<'a, [u8]>>> {
     let Some(text) = a.text(n)? else { return Ok(None) };
     Ok(Some(encode(text, a.expr(n).ty_cow().collation)))
 }
 
-/// UTF-8 text in the character set of a collation.
+/// Converts UTF-8 text to the character set of a collation.
 pub(crate) fn encode(text: std::borrow::Cow<'_, [u8]>, collation: Collation) -> std::borrow::Cow<'_, [u8]> {
     let charset = collation.charset();
     if charset.is_as_in_memory() || (charset == Charset::Latin1 && text.is_ascii()) {
@@ -113,7 +113,7 @@ fn char_length(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(text_collation(a.expr(0)).char_len(&text) as i64))
 }
 
-/// The collation whose characters count: numbers print as ASCII, so any will do.
+/// Returns the collation that defines the characters. Numbers print as ASCII, so any collation suits them.
 pub(crate) fn text_collation(arg: &Expr) -> Collation {
     arg.ty_cow().collation
 }
@@ -123,7 +123,7 @@ fn ascii(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(text.first().map_or(0, |b| i64::from(*b))))
 }
 
-/// The bytes of the first character as one number.
+/// ORD: the bytes of the first character as a number.
 fn ord(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let collation = text_collation(a.expr(0));
@@ -132,8 +132,8 @@ fn ord(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(stored.iter().fold(0, |n, b| n << 8 | i64::from(*b))))
 }
 
-/// Byte offset of a needle at or after `from`, by a collation; bytes when that compares bytes. Takes up to as
-/// many steps as the lengths' product.
+/// Returns the byte offset of the first match of a needle at or after `from`, by the equality of a collation.
+/// Takes up to as many steps as the product of both lengths.
 pub(crate) fn find(
     collation: Collation,
     text: &[u8],
@@ -150,7 +150,8 @@ pub(crate) fn find(
     if collation.is_bin() {
         return find_bytes(text, needle, from, interrupt);
     }
-    // As in MariaDB, what is found has as many bytes as the needle: an accented letter is not its plain one.
+    // As in MariaDB, a match has as many bytes as the needle, so an accented letter does not match the plain
+    // one.
     let wanted = folded(collation, needle);
     let mut at = from;
     while at + needle.len() <= text.len() {
@@ -164,7 +165,7 @@ pub(crate) fn find(
     Ok(None)
 }
 
-/// Bytes that are compared between two looks at the interrupt.
+/// Bytes that are compared between checks of the interrupt.
 const COMPARED_BYTES: usize = 1 << 16;
 
 fn find_bytes(
@@ -186,7 +187,7 @@ fn find_bytes(
     Ok(None)
 }
 
-/// A key that equal strings share; a mark at the end keeps trailing spaces significant.
+/// Returns a key that equal strings have in common. A mark at the end makes trailing spaces significant.
 fn folded(collation: Collation, text: &[u8]) -> Vec<u8> {
     let mut marked = text.to_vec();
     marked.push(b'|');
@@ -195,7 +196,7 @@ fn folded(collation: Collation, text: &[u8]) -> Vec<u8> {
     key
 }
 
-/// The collation two arguments are searched by.
+/// Returns the collation for a search with two arguments.
 fn shared_collation(a: &Args<'_>, x: usize, y: usize) -> SqlResult<Collation> {
     let (left, right) = (a.expr(x).ty_cow(), a.expr(y).ty_cow());
     Ok(aggregate_collations(a.call.name(), [left.as_ref(), right.as_ref()])?.collation)
@@ -206,7 +207,8 @@ fn position(a: &Args<'_>, text: usize, needle: usize, start: Option<i64>) -> Sql
     let collation = shared_collation(a, text, needle)?;
     let text = or_null!(a.text(text));
     let needle = or_null!(a.text(needle));
-    // The start counts characters, its limit bytes; so does the place of an empty needle.
+    // As in MariaDB, `start` counts characters but its limit counts bytes, and so does the position of an
+    // empty needle.
     if start < 1 || (start > 1 || explicit) && start as u64 > text.len() as u64 {
         return Ok(Value::Int(0));
     }

@@ -1,4 +1,4 @@
-//! WEIGHT_STRING and NATURAL_SORT_KEY: strings that sort as others do.
+//! WEIGHT_STRING and NATURAL_SORT_KEY: strings whose byte order is another string's sort order.
 
 use cohort_types::{Collation, SqlResult, Value};
 
@@ -30,7 +30,8 @@ fn type_weight_string(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> 
     Ok(long_binary_string(characters.saturating_mul(collation.weight_bytes_max().into())))
 }
 
-/// WEIGHT_STRING(x, characters, flags): of so many characters, 0 for all; numbers have no weights.
+/// WEIGHT_STRING(x, characters, flags): weights of this many characters, of all for 0. Numbers have no
+/// weights.
 fn weight_string(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let ty = a.expr(0).ty_cow();
@@ -63,7 +64,7 @@ fn type_natural_sort_key(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprT
     Ok(string_of(joined_collation(args, env, "natural_sort_key")?, length + length.div_ceil(2)))
 }
 
-/// The text with the length of each number in front of it.
+/// NATURAL_SORT_KEY: the text with the length of each number inserted before it.
 fn natural_sort_key(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let mut out = Vec::with_capacity(text.len() + text.len() / 2);
@@ -84,7 +85,8 @@ fn natural_sort_key(a: Args<'_>) -> SqlResult<Value> {
     a.bounded_string(out)
 }
 
-/// A length so that longer ones sort behind shorter ones: a digit below 9, else nines in front.
+/// Appends a length, encoded so that longer lengths sort after shorter ones: up to two nines and a digit
+/// below 9. From 28 on: `9990`, the digit count of `length - 1` minus 1, and `length - 1` itself.
 fn put_length(length: usize, out: &mut Vec<u8>) {
     let nines = (length - 1) / 9;
     if nines < 3 {

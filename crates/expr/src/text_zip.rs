@@ -1,4 +1,4 @@
-//! COMPRESS and its inverse: zlib behind four bytes of the length.
+//! COMPRESS and its inverse: zlib data after four bytes with the original length.
 
 use std::io::{Read as _, Write as _};
 
@@ -19,7 +19,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 ];
 
 fn type_compressed(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    // 32 bits, as MariaDB reckons.
+    // MariaDB computes the length with 32 bits.
     let length = byte_width(&args[0]) as u32;
     Ok(long_binary_string(u64::from(length.wrapping_mul(120) / 100 + 12)))
 }
@@ -32,7 +32,7 @@ fn type_length(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 10, 0))
 }
 
-/// Bytes of the length in front; its highest two bits are not part of it.
+/// Bytes of the length prefix. Its highest two bits do not belong to the length.
 const PREFIX: usize = 4;
 
 fn length_of(bytes: &[u8]) -> u32 {
@@ -57,7 +57,8 @@ fn compress(a: Args<'_>) -> SqlResult<Value> {
     a.string(out)
 }
 
-/// NULL with warning 1259 for what is no compressed text, 1256 for one that would be larger than a packet.
+/// Returns NULL with warning 1259 for invalid data, and with warning 1256 if the result would exceed
+/// max_allowed_packet.
 fn uncompress(a: Args<'_>) -> SqlResult<Value> {
     let bytes = or_null!(stored_bytes(&a, 0));
     if bytes.is_empty() {

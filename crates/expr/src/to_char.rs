@@ -1,8 +1,8 @@
-//! TO_CHAR: dates and times by Oracle's formats.
+//! TO_CHAR: formats dates and times with Oracle's format models.
 //!
-//! A format is a sequence of letters that stand for parts of the moment, of text in quotation marks, and of
-//! signs that stand for themselves. Nothing else is allowed: error 3047 for a format that is known when the
-//! call is made, else its warning and NULL.
+//! A format consists of letters for parts of the date and time, quoted text, and punctuation that is copied.
+//! Any other character is error 3047 if the format is constant; otherwise it raises the same message as a
+//! warning and the result is NULL.
 
 use cohort_types::{DateTime, ErrorCode, SqlError, SqlResult, Value};
 
@@ -18,19 +18,19 @@ use crate::typing::{ascii_string, width};
 pub(crate) static FUNCTIONS: &[Function] = &[Function::of_statement("to_char", 1, 2, type_of, to_char)];
 
 const DEFAULT_FORMAT: &[u8] = b"YYYY-MM-DD HH24:MI:SS";
-/// Longer formats are refused.
+/// Maximum length of a format.
 const FORMAT_BYTES_MAX: usize = 144;
-/// Bytes of a format that an error shows.
+/// Bytes of a format shown in an error message.
 const SHOWN_BYTES: usize = 8;
-/// Characters of the longest English name of a month or a day.
+/// Length of the longest English name of a month or day in characters.
 const NAME_CHARS: usize = 9;
 
-/// What letters of a format stand for.
+/// A part of the date and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// The last digits of the year.
     Year(usize),
-    /// The year with a comma behind its thousands.
+    /// The year with a comma after its thousands.
     YearWithComma,
     Month,
     MonthName,
@@ -48,7 +48,7 @@ enum Part {
     EraWithDots,
 }
 
-/// Spellings, longer ones before those that they begin with.
+/// Spellings; a longer one precedes its own prefixes.
 const PARTS: &[(&str, Part)] = &[
     ("A.D.", Part::EraWithDots),
     ("A.M.", Part::HalfOfDayWithDots),
@@ -78,14 +78,14 @@ const PARTS: &[(&str, Part)] = &[
     ("Y", Part::Year(1)),
 ];
 
-/// A part, or text as it stands.
+/// A part, or literal text.
 #[derive(Debug, PartialEq)]
 enum Piece<'f> {
     Part(Part),
     Text(&'f [u8]),
 }
 
-/// The pieces of a format; the reason where it is none.
+/// Parses a format. The error is the reason why it is invalid.
 fn pieces(format: &[u8]) -> Result<Vec<Piece<'_>>, String> {
     if format.len() > FORMAT_BYTES_MAX {
         return Err("datetime format string is too long".to_owned());
@@ -101,13 +101,13 @@ fn pieces(format: &[u8]) -> Result<Vec<Piece<'_>>, String> {
                 found.push(Piece::Part(*part));
                 spelling.len()
             }
-            // Without its end it goes to the format's.
+            // An unterminated quotation extends to the end of the format.
             (None, b'"') => {
                 let text = rest[1..].split(|b| *b == b'"').next().unwrap_or_default();
                 found.push(Piece::Text(text));
                 rest.len().min(text.len() + 2)
             }
-            // One before a letter or a digit stands for nothing, two for one.
+            // `|` before a letter or digit is dropped; `||` is one `|`.
             (None, b'|') if rest.get(1).is_some_and(|next| *next == b'|' || next.is_ascii_alphanumeric()) => {
                 let is_doubled = rest.get(1) == Some(&b'|');
                 found.push(Piece::Text(if is_doubled { &rest[..1] } else { &[] }));
@@ -150,9 +150,9 @@ fn type_of(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType { decimals: 0, ascii: is_english, ..ascii_string(env, length) })
 }
 
-/// Most characters that a format makes.
+/// Returns the maximum length of the result in characters.
 fn length_of(pieces: &[Piece<'_>], names: Option<&DateNames>) -> u64 {
-    // Bytes of the names in UTF-8, as MariaDB reckons.
+    // MariaDB computes with the bytes of the names in UTF-8.
     let month = 3 * names.map_or(NAME_CHARS, DateNames::month_chars_max);
     let day = 3 * names.map_or(NAME_CHARS, DateNames::day_chars_max);
     let length = |piece: &Piece<'_>| match piece {
@@ -237,7 +237,7 @@ fn write_part(fields: &Fields, part: Part, out: &mut Vec<u8>) {
     }
 }
 
-/// A name with blanks behind it; zeros where the date has none.
+/// Appends a name padded with spaces, or `00` if there is none.
 fn write_name(name: Option<&str>, width: usize, out: &mut Vec<u8>) {
     let Some(name) = name else { return out.extend_from_slice(b"00") };
     out.extend_from_slice(name.as_bytes());

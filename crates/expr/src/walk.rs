@@ -1,4 +1,4 @@
-//! Walks over trees: visiting, rewriting, constness, folding, structural equality.
+//! Tree walks: visiting, rewriting, constness, folding, structural equality.
 
 use cohort_types::SqlResult;
 
@@ -7,7 +7,7 @@ use crate::expr::{Expr, SubqueryTest};
 use crate::table::{NumberOf, Stability};
 
 impl Expr {
-    /// The operands of this node.
+    /// Returns the operands of this node.
     pub fn children(&self) -> Vec<&Expr> {
         match self {
             Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(_) => Vec::new(),
@@ -34,7 +34,7 @@ impl Expr {
         }
     }
 
-    /// The same, to change them in place.
+    /// Returns the operands of this node for changes.
     fn children_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(_) => Vec::new(),
@@ -69,7 +69,7 @@ impl Expr {
         }
     }
 
-    /// Calls `visit` for this node and, when it answers true, for those below.
+    /// Calls `visit` for this node and, if it returns true, for the nodes below.
     pub fn walk(&self, visit: &mut dyn FnMut(&Expr) -> bool) {
         if visit(self) {
             for child in self.children() {
@@ -78,8 +78,8 @@ impl Expr {
         }
     }
 
-    /// Rebuilds the tree bottom up: `rewrite` gets each node with its operands already rewritten. Types are
-    /// kept.
+    /// Rewrites the tree bottom up: `rewrite` receives each node with its operands already rewritten. Types
+    /// are kept.
     pub fn transform(mut self, rewrite: &mut dyn FnMut(Expr) -> SqlResult<Expr>) -> SqlResult<Expr> {
         cohort_types::check_stack()?;
         for child in self.children_mut() {
@@ -89,7 +89,7 @@ impl Expr {
         rewrite(self)
     }
 
-    /// The node with its operands changed.
+    /// Returns the node with its operands changed.
     pub fn map_children(mut self, change: &mut dyn FnMut(Expr) -> Expr) -> Expr {
         for child in self.children_mut() {
             let taken = std::mem::replace(child, Expr::Row(Vec::new()));
@@ -98,7 +98,7 @@ impl Expr {
         self
     }
 
-    /// Ordinals of the columns used, each once, ascending.
+    /// Returns the ordinals of the columns in ascending order without duplicates.
     pub fn columns(&self) -> Vec<usize> {
         let mut ordinals = Vec::new();
         self.walk(&mut |node| {
@@ -112,7 +112,7 @@ impl Expr {
         ordinals
     }
 
-    /// Gives every column a new ordinal.
+    /// Renumbers all columns.
     pub fn map_columns(mut self, ordinal: &mut dyn FnMut(usize) -> usize) -> Expr {
         self.renumber(ordinal);
         self
@@ -127,7 +127,7 @@ impl Expr {
         }
     }
 
-    /// The least stable thing in the tree; `None` when a column is in it.
+    /// Returns the least stable node's stability, `None` if the tree contains a column.
     fn stability(&self) -> Option<Stability> {
         let own = match self {
             Expr::Column(_) => return None,
@@ -135,7 +135,7 @@ impl Expr {
             Expr::Subquery(node) if node.is_volatile => Stability::Volatile,
             Expr::Subquery(_) => Stability::Statement,
             Expr::Call(node) => node.function.stability,
-            // Time zone and sql_mode decide what a text becomes.
+            // Conversions may depend on time zone and sql_mode.
             Expr::Cast(_) => Stability::Statement,
             _ => Stability::Pure,
         };
@@ -150,18 +150,19 @@ impl Expr {
         Some(worst)
     }
 
-    /// Whether the value is known without a row and without a session: literals and pure functions of them.
+    /// Returns true if the value depends on neither row nor session: literals, and pure functions of them.
     pub fn is_const(&self) -> bool {
         self.stability() == Some(Stability::Pure)
     }
 
-    /// Whether the value is the same for all rows of one execution: no columns, nothing volatile. Parameters
-    /// and NOW() qualify.
+    /// Returns true if the value is the same for all rows of an execution: no columns and nothing volatile.
+    /// Parameters and NOW() qualify.
     pub fn is_const_per_execution(&self) -> bool {
         matches!(self.stability(), Some(Stability::Pure | Stability::Statement))
     }
 
-    /// Whether it asks a subquery. Before a plan is made nobody knows what that reads of the row.
+    /// Returns true if the expression contains a subquery. The columns that a subquery reads are unknown
+    /// before planning.
     pub fn asks_subquery(&self) -> bool {
         let mut found = false;
         self.walk(&mut |node| {
@@ -171,7 +172,7 @@ impl Expr {
         found
     }
 
-    /// Whether it may answer anew each time, or has an effect.
+    /// Returns true if the value may differ between evaluations, or the evaluation has side effects.
     pub fn is_volatile(&self) -> bool {
         let mut volatile = false;
         self.walk(&mut |node| {
@@ -185,17 +186,17 @@ impl Expr {
         volatile
     }
 
-    /// Evaluates the constant parts once. Parts that fail, or warn, stay as they are: they do so when their
-    /// row comes.
+    /// Replaces constant parts by their values. Parts that fail or warn are kept, so that they do so when a
+    /// row is evaluated.
     pub fn fold(self, ctx: &EvalContext<'_>) -> Expr {
         if matches!(self, Expr::Const(_) | Expr::Row(_)) && self.children().is_empty() {
             return self;
         }
-        // What lies deeper than the stack reaches stays as it is; its evaluation says so.
+        // Parts below the stack limit are kept; their evaluation reports the error.
         if ctx.check_stack().is_err() {
             return self;
         }
-        // Its number is not that of its text.
+        // In a numeric context its value is not the number of its text.
         let has_own_number = self.number_view() == Some(NumberOf::OfArguments);
         if self.is_const() && !matches!(self, Expr::Row(_)) && !has_own_number {
             return self.fold_constant(ctx);
@@ -211,7 +212,7 @@ impl Expr {
         folded
     }
 
-    /// A function of its own, so that a level of [`Expr::fold`] takes little of the stack.
+    /// Evaluates a constant. A separate function, to keep the stack frames of [`Expr::fold`] small.
     #[inline(never)]
     fn fold_constant(self, ctx: &EvalContext<'_>) -> Expr {
         let quiet = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
@@ -225,7 +226,8 @@ impl Expr {
 }
 
 impl PartialEq for Expr {
-    /// Structural equality, as GROUP BY and ORDER BY match select items. A volatile call equals nothing.
+    /// Structural equality, used to match GROUP BY and ORDER BY with select items. A volatile call equals
+    /// nothing.
     fn eq(&self, other: &Expr) -> bool {
         let same_node = match (self, other) {
             (Expr::Const(a), Expr::Const(b)) => a.value == b.value && a.ty.kind == b.ty.kind,
@@ -265,7 +267,7 @@ impl PartialEq for Expr {
 }
 
 impl SubqueryTest {
-    /// Whether the same is asked, apart from the operand.
+    /// Returns true if both tests are equal except for the operand.
     fn is_like(&self, other: &SubqueryTest) -> bool {
         match (self, other) {
             (SubqueryTest::Column(a), SubqueryTest::Column(b)) => a == b,

@@ -1,4 +1,5 @@
-//! XML as EXTRACTVALUE and UPDATEXML read it: no namespaces, no entities, and several elements at the top.
+//! XML as EXTRACTVALUE and UPDATEXML parse it: no namespaces, no entities, and any number of top-level
+//! elements.
 
 use cohort_types::{Interrupt, SqlResult};
 
@@ -6,31 +7,31 @@ use crate::context::EvalContext;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeKind {
-    /// An element; the document's, too, which is the first node and its own parent.
+    /// An element. The document is one, too: the first node, which is its own parent.
     Tag,
     Attribute,
     Text,
 }
 
-/// A node, by places in the text.
+/// A node, with byte positions in the text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub kind: NodeKind,
     pub parent: usize,
-    /// How many nodes are around it.
+    /// Number of ancestors.
     pub level: usize,
-    /// Its name, or the text that it is.
+    /// Start of its name, or of its text.
     pub start: usize,
     pub end: usize,
-    /// Where the element's end was told, before its `>`.
+    /// End position of the element's end tag, before its `>`.
     pub closed: usize,
 }
 
-/// A text and its nodes in the order in which they begin.
+/// A text and its nodes in document order.
 pub(crate) struct Document<'t> {
     pub text: &'t [u8],
     pub nodes: Vec<Node>,
-    /// Memory charged for the nodes; to be given back.
+    /// Bytes charged for the nodes; the caller must release them.
     pub charged_bytes: usize,
 }
 
@@ -39,7 +40,7 @@ impl Document<'_> {
         &self.text[self.nodes[node].start..self.nodes[node].end]
     }
 
-    /// The nodes inside of one, at any depth.
+    /// Returns the descendants of a node.
     pub fn inside(&self, node: usize) -> std::ops::Range<usize> {
         let level = self.nodes[node].level;
         let behind = self.nodes[node + 1..].iter().position(|other| other.level <= level);
@@ -72,11 +73,11 @@ impl Token {
     }
 }
 
-/// Bytes of a name that an error shows.
+/// Bytes of a name shown in an error message.
 const SHOWN_BYTES: usize = 31;
-/// What a node takes in memory.
+/// Memory of a node.
 const NODE_BYTES: usize = std::mem::size_of::<Node>();
-/// Nodes whose memory is charged at once: few are not worth it.
+/// Number of nodes whose memory is charged in one step; fewer nodes are not charged.
 const CHARGED_TOGETHER: usize = 1024;
 
 struct Reader<'t, 'c, 's> {
@@ -86,17 +87,17 @@ struct Reader<'t, 'c, 's> {
     /// The element that is open.
     open: usize,
     level: usize,
-    /// Nodes whose memory is charged.
+    /// Number of nodes whose memory is charged.
     charged: usize,
     ctx: &'c EvalContext<'s>,
 }
 
-/// Why a text is no XML; the place is where the reader stands.
+/// A parse error at the reader's position.
 struct Wrong(String);
 
 type Read<T> = Result<T, Wrong>;
 
-/// Reads a text; what is wrong with it otherwise.
+/// Parses a text. The inner error is the message for invalid XML.
 pub(crate) fn parsed<'t>(text: &'t [u8], ctx: &EvalContext<'_>) -> SqlResult<Result<Document<'t>, String>> {
     let root = Node { kind: NodeKind::Tag, parent: 0, level: 0, start: 0, end: 0, closed: text.len() };
     let mut reader = Reader { text, at: 0, nodes: vec![root], open: 0, level: 0, charged: 0, ctx };
@@ -151,7 +152,7 @@ impl Reader<'_, '_, '_> {
         self.level += 1;
     }
 
-    /// Closes the open element, which must have that name if one is written.
+    /// Closes the open element. Checks its name if the end tag has one.
     fn leave(&mut self, name: Option<(usize, usize)>) -> Read<()> {
         if let Some((start, end)) = name {
             let own = self.nodes[self.open];
@@ -173,7 +174,7 @@ impl Reader<'_, '_, '_> {
         Ok(())
     }
 
-    /// A token and its place, without quotation marks.
+    /// Returns the next token and its position, without quotation marks.
     fn token(&mut self) -> (Token, (usize, usize)) {
         let text = self.text;
         while text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
@@ -223,7 +224,7 @@ impl Reader<'_, '_, '_> {
         (token, (start, self.at))
     }
 
-    /// From a `<` to its `>`.
+    /// Parses markup from `<` to `>`.
     fn markup(&mut self) -> Read<()> {
         let (token, (start, end)) = self.token();
         match token {
@@ -272,7 +273,7 @@ impl Reader<'_, '_, '_> {
         closing(token)
     }
 
-    /// What stands behind the name, up to the token that ends it. A definition has texts without names.
+    /// Parses attributes and returns the token after them. A definition may contain texts without names.
     fn attributes(&mut self, is_definition: bool) -> Read<Token> {
         loop {
             let (token, name) = self.token();
@@ -288,7 +289,7 @@ impl Reader<'_, '_, '_> {
                     }
                     self.attribute(name, Some(value));
                 }
-                // Two names without values: the first one counts.
+                // Two consecutive names without values: the first one is an attribute, the second is ignored.
                 Token::Name => self.attribute(name, None),
                 Token::Text if is_definition => {}
                 _ => return Ok(token),

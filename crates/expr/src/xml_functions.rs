@@ -1,8 +1,8 @@
-//! EXTRACTVALUE and UPDATEXML: what XPath finds in XML.
+//! EXTRACTVALUE and UPDATEXML: evaluation of XPath on XML.
 //!
-//! Sets of nodes are computed step by step; everything else of an expression is one of SQL's, built from
-//! what the sets hold and evaluated as such. A set keeps for each node its place among those that the same
-//! step found from the same node: `//b[1]` is every first `b`.
+//! Node sets are computed step by step. All other expressions become SQL expressions, built from the contents
+//! of node sets and evaluated as SQL. Each node of a set has its position among the nodes that the same step
+//! found from the same node: `//b[1]` selects every first `b`.
 
 use cohort_types::{Collation, ErrorCode, Interrupt, SqlError, SqlResult, Str, Value};
 
@@ -32,7 +32,7 @@ fn type_of(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     if let Expr::Const(node) = path
         && !node.value.is_null()
     {
-        // What is wrong with it is told when the statement is prepared.
+        // Syntax errors are reported when the statement is prepared.
         xpath::parsed(node.value.to_text().as_bytes())?;
     }
     let derived = joined_collation(args, env, "extractvalue")?;
@@ -66,7 +66,7 @@ fn update(a: Args<'_>) -> SqlResult<Value> {
         let (mut start, mut end) = (node.start, node.closed);
         if node.kind == NodeKind::Tag {
             start -= 1;
-            // One byte, whatever it is: MariaDB leaves the rest of `</b  >`.
+            // Exactly one byte: MariaDB keeps the rest of `</b  >`.
             end = (end + 1).min(text.len());
         }
         let out = [&text[..start], &new[..], &text[end..]].concat();
@@ -74,7 +74,7 @@ fn update(a: Args<'_>) -> SqlResult<Value> {
     })
 }
 
-/// Asks a document; NULL and a warning if the text is none.
+/// Evaluates a query on a document. Returns NULL with a warning if the text is invalid.
 fn with_document<'t>(
     a: &Args<'t>,
     text: &[u8],
@@ -97,9 +97,9 @@ fn with_document<'t>(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Found {
     node: usize,
-    /// Among those of its step, from 0.
+    /// Position among the nodes of its step, from 0.
     place: usize,
-    /// How many nodes the set had that a predicate is asked about.
+    /// Size of the set that a predicate is evaluated on.
     of: usize,
 }
 
@@ -120,7 +120,7 @@ impl Query<'_, '_> {
         Expr::constant(Value::Str(Str { bytes, collation: self.collation }))
     }
 
-    /// A set of nodes, begun at the document or at a context.
+    /// Computes a node set. A relative path starts at `context`.
     fn nodes(&self, path: &Path, context: Option<Found>) -> SqlResult<Vec<Found>> {
         self.ctx.check_stack()?;
         self.ctx.steps(1)?;
@@ -177,7 +177,7 @@ impl Query<'_, '_> {
             let before = out.len();
             let mut add = |node: usize, place: &mut usize| -> SqlResult<()> {
                 if out.len() == out.capacity() {
-                    // A set may have a node many times: `//*//*`.
+                    // A set may contain a node several times: `//*//*`.
                     let more = out.len().max(64);
                     self.ctx.keep(more * FOUND_BYTES)?;
                     self.ctx.let_go(more * FOUND_BYTES);
@@ -209,7 +209,7 @@ impl Query<'_, '_> {
         Ok(())
     }
 
-    /// Parents and ancestors, each once.
+    /// Appends parents or ancestors without duplicates.
     fn outward(
         &self,
         from: &[Found],
@@ -238,13 +238,13 @@ impl Query<'_, '_> {
         met.sort_unstable();
         met.dedup();
         let count = met.len();
-        // Ancestors are counted from the node outwards.
+        // Positions of ancestors count from the node outwards.
         let place = |n: usize| if axis == Axis::Parent { n } else { count - 1 - n };
         out.extend(met.into_iter().enumerate().map(|(n, node)| Found { node, place: place(n), of: 0 }));
         Ok(())
     }
 
-    /// The texts in the nodes of a set.
+    /// Returns the text children of the nodes of a set.
     fn texts(&self, found: &[Found]) -> SqlResult<Vec<usize>> {
         let nodes = &self.document.nodes;
         let mut texts = Vec::new();
@@ -257,7 +257,7 @@ impl Query<'_, '_> {
         Ok(texts)
     }
 
-    /// A set as text: its nodes' texts in the order of the document, with spaces between them.
+    /// Returns a node set as text: its texts in document order, separated by spaces.
     fn joined(&self, path: &Path, context: Option<Found>) -> SqlResult<Expr> {
         let mut texts = self.texts(&self.nodes(path, context)?)?;
         texts.sort_unstable();
@@ -272,7 +272,7 @@ impl Query<'_, '_> {
         Ok(self.text(out))
     }
 
-    /// An expression's value: SQL's expression of constants.
+    /// Returns the value of an expression as a SQL expression of constants.
     fn value(&self, path: &Path, context: Option<Found>) -> SqlResult<Expr> {
         self.ctx.check_stack()?;
         if path.is_nodes() {
@@ -290,7 +290,7 @@ impl Query<'_, '_> {
         })
     }
 
-    /// A value for arithmetic: a set counts as the number of its text.
+    /// Returns an operand for arithmetic: a node set is the number of its text.
     fn number(&self, path: &Path, context: Option<Found>) -> SqlResult<Expr> {
         let value = self.value(path, context)?;
         match path.is_nodes() {
@@ -304,7 +304,8 @@ impl Query<'_, '_> {
         Ok(Expr::constant(number.map_or(Value::Null, Value::Double)))
     }
 
-    /// A value for AND and the like: a set is true if there is one node in it. XPath says at least one.
+    /// Returns an operand for AND and similar operators. As in MariaDB, a node set is true if it has exactly
+    /// one node; in XPath, one node or more.
     fn condition(&self, path: &Path, context: Option<Found>) -> SqlResult<Expr> {
         match path.is_nodes() {
             true => Ok(Expr::constant(Value::bool(self.nodes(path, context)?.len() == 1))),
@@ -336,7 +337,7 @@ impl Query<'_, '_> {
         }
     }
 
-    /// A comparison with a set holds if it does for one of the texts.
+    /// Compares. A comparison with a node set is true if it is true for one of its texts.
     fn compared(&self, op: CompareOp, left: &Path, right: &Path, context: Option<Found>) -> SqlResult<Expr> {
         if !left.is_nodes() && !right.is_nodes() {
             return compare_exprs(op, self.value(left, context)?, self.value(right, context)?);
@@ -374,7 +375,7 @@ impl Query<'_, '_> {
                         bytes: self.document.name(node).to_vec(),
                         collation: self.collation,
                     });
-                    // What is no number has no warning here.
+                    // An invalid number does not warn here.
                     sum += text.to_f64(&mut Vec::new()).unwrap_or(0.0);
                 }
                 Expr::constant(Value::Double(sum))
@@ -412,7 +413,7 @@ impl Query<'_, '_> {
     }
 }
 
-/// A number with a point: a DOUBLE with the digits that are written.
+/// Returns a number with a decimal point as a DOUBLE with the written digits.
 fn fraction(text: &[u8]) -> Expr {
     let text = String::from_utf8_lossy(text);
     let decimals = text.split_once('.').map_or(0, |(_, digits)| digits.len()).min(30);

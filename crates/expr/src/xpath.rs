@@ -1,4 +1,4 @@
-//! XPath as MariaDB has it: a part of XPath 1.0 whose numbers, texts and comparisons are SQL's.
+//! XPath as MariaDB supports it: a subset of XPath 1.0 with SQL's numbers, texts and comparisons.
 
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -49,7 +49,7 @@ pub(crate) enum Function {
     Length,
 }
 
-/// Name, fewest and most arguments.
+/// Name, minimum and maximum number of arguments.
 const FUNCTIONS: [(&str, usize, usize, Function); 16] = [
     ("last", 0, 0, Function::Last),
     ("position", 0, 0, Function::Position),
@@ -80,7 +80,7 @@ const AXES: [(&str, Axis); 13] = [
     ("descendant-or-self", Axis::Descendant { with_own: true }),
     ("parent", Axis::Parent),
     ("self", Axis::OwnName),
-    // MariaDB knows their names, and takes them for children.
+    // MariaDB accepts these names, but treats them as `child`.
     ("following", Axis::Child),
     ("following-sibling", Axis::Child),
     ("namespace", Axis::Child),
@@ -88,22 +88,22 @@ const AXES: [(&str, Axis); 13] = [
     ("preceding-sibling", Axis::Child),
 ];
 
-/// An expression. Sets of nodes begin at the document or at the node that a predicate is asked about.
+/// An expression. Node sets start at the document, or at the context node of a predicate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Path {
     Root,
-    /// The node that a predicate is asked about.
+    /// The context node of a predicate.
     Context,
-    /// All names with `None`.
+    /// Nodes on an axis, with a name or, for `None`, with any name.
     Step(Box<Path>, Axis, Option<Vec<u8>>),
-    /// The nodes that a condition holds for.
+    /// Nodes for which a condition is true.
     Filter(Box<Path>, Box<Path>),
-    /// The nodes at a place.
+    /// Nodes at a position.
     Index(Box<Path>, Box<Path>),
     Union(Box<Path>, Box<Path>),
     Text(Vec<u8>),
     Integer(i64),
-    /// As it is written.
+    /// A number as it is written.
     Fraction(Vec<u8>),
     /// `$@name`.
     Variable(String),
@@ -118,7 +118,7 @@ impl Path {
         matches!(self, Root | Context | Step(..) | Filter(..) | Index(..) | Union(..))
     }
 
-    /// Whether a predicate takes it for a condition, not for a place.
+    /// Returns true if the expression is a condition as a predicate, false if it is a position.
     fn is_condition(&self) -> bool {
         match self {
             Path::Binary(op, ..) => {
@@ -143,7 +143,7 @@ enum Token {
     Axis,
     Digits,
     Text,
-    /// `!=`, `<=`, `>=`, or one sign.
+    /// `!=`, `<=`, `>=` if the second field is true, otherwise a single character.
     Sign(u8, bool),
     Unknown,
 }
@@ -153,15 +153,15 @@ struct Parser<'t> {
     token: Token,
     start: usize,
     end: usize,
-    /// Whether a predicate is being read, which has a context.
+    /// The context inside a predicate, otherwise `None`.
     context: Option<Path>,
-    /// Parts so far.
+    /// Number of parts so far.
     size: usize,
 }
 
-/// Errors show so many bytes of what could not be read.
+/// Bytes of the unparsed text shown in an error message.
 const SHOWN_BYTES: usize = 32;
-/// Parts of a path: what is made of it goes down as deep.
+/// Maximum number of parts of a path, which limits the recursion over it.
 const PARTS_MAX: usize = 1000;
 
 type Parsed<T> = Result<T, SqlError>;
@@ -171,7 +171,7 @@ fn shown(message: &str, text: &[u8]) -> SqlError {
     SqlError::new(ErrorCode::UnknownError, format!("{message}: '{part}'"))
 }
 
-/// Reads an expression; error 1105 if it is none.
+/// Parses an expression. Error 1105 if it is invalid.
 pub(crate) fn parsed(text: &[u8]) -> SqlResult<Path> {
     let mut parser = Parser { text, token: Token::End, start: 0, end: 0, context: None, size: 0 };
     parser.advance();
@@ -203,7 +203,7 @@ impl<'t> Parser<'t> {
         self.token == Token::Word && self.word() == word.as_bytes()
     }
 
-    /// Counts another part of the path.
+    /// Counts a part of the path.
     fn part(&mut self) -> Parsed<()> {
         self.size += 1;
         match self.size <= PARTS_MAX {
@@ -483,7 +483,7 @@ impl<'t> Parser<'t> {
             return Ok(step(from, axis, None));
         }
         match self.token {
-            // Types of nodes choose nothing: the text of a set is that of its elements.
+            // A node type selects nothing: the text of a set is that of its elements.
             Token::NodeType => {
                 self.advance();
                 self.expect(b'(')?;
@@ -552,7 +552,7 @@ impl<'t> Parser<'t> {
         self.advance();
         match is_user {
             true => Ok(Path::Variable(name)),
-            // Those of stored programs, which nobody has here.
+            // Variables of stored programs, which are not supported.
             false => Err(shown("Unknown XPATH variable at", &self.text[at..])),
         }
     }

@@ -1,4 +1,4 @@
-//! Aggregates over the rows of one table, with the answers of MariaDB 10.11:
+//! Aggregates over the rows of a table, with the results of MariaDB 10.11:
 //!
 //! ```sql
 //! CREATE TABLE g (i INT, u BIGINT UNSIGNED, d DECIMAL(6,2), f DOUBLE, s VARCHAR(10), t DATETIME(3),

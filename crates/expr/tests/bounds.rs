@@ -1,5 +1,5 @@
-//! No function makes a text longer than max_allowed_packet out of shorter ones, however calls are nested; and
-//! KILL ends what reads or makes a long one.
+//! No function returns a text longer than max_allowed_packet, however calls are nested; and KILL ends
+//! functions that read or create a long text.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::{TestSession, bind, row_of_g, session_env};
 
 const LIMIT: u64 = 1024;
 
-/// Calls whose results would be longer. `?` is a text of 900 bytes.
+/// Calls with results beyond the limit. `?` is a text of 900 bytes.
 const CALLS: &[(&str, &str)] = &[
     ("hex", "HEX(?)"),
     ("quote", "QUOTE(REPLACE(?, 'a', '\\\\'))"),
@@ -55,7 +55,7 @@ fn a_result_is_no_longer_than_a_packet() {
     }
 }
 
-/// What reads the long text `s` of a row or makes one, in few steps.
+/// Expressions that read the long text `s` of a row or create a long text, in few steps.
 const READERS: &[&str] = &[
     "s + 1",
     "NOT s",

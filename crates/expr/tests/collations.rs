@@ -1,7 +1,8 @@
-//! Character sets and collations beside a real MariaDB, over all code points: the bytes of every character,
-//! its upper and lower case, and its place in the order of every collation.
+//! Character sets and collations compared with a real MariaDB, for all code points: encoding, upper and lower
+//! case, and sort order in every collation.
 //!
-//! `COHORT_LONG_TESTS=1` asks about the collations of ucs2, utf16 and utf32 too, which weigh as utf8mb4's do.
+//! `COHORT_LONG_TESTS=1` also tests the collations of ucs2, utf16 and utf32, whose weights are those of
+//! utf8mb4.
 
 mod support;
 
@@ -11,14 +12,14 @@ use std::collections::BTreeMap;
 use cohort_types::{Charset, Collation};
 use support::mariadb::Maria;
 
-/// A character of a table `seq`, in SQL.
+/// SQL for the character with a number from table `seq`.
 const CHARACTER: &str = "CONVERT(CHAR(seq USING utf32) USING utf8mb4)";
 
 fn text(c: u32) -> Option<String> {
     char::from_u32(c).map(String::from)
 }
 
-/// MariaDB's answers about the characters from `0` to `last`, surrogates left out.
+/// Returns MariaDB's results for the characters from 0 to `last`, without surrogates.
 fn ask(maria: &Maria, what: &str, last: u32) -> BTreeMap<u32, Vec<String>> {
     let sql = format!(
         "USE test; SET sql_mode=''; SELECT seq, {what} FROM seq_0_to_{last} \
@@ -57,7 +58,8 @@ fn characters_have_mariadbs_bytes_and_cases() {
             if hex(&bytes) != theirs[0] {
                 wrong.push(format!("{name} {c:#x}: {} not {}", theirs[0], hex(&bytes)));
             }
-            // MariaDB gives U+6661 of cp932 the code of another character, and says so no sooner than here.
+            // MariaDB encodes U+6661 in cp932 with the code of another character, which shows only when that
+            // code is converted back.
             if lacking > 0 || (charset == Charset::Cp932 && c == 0x6661) {
                 continue;
             }
@@ -76,7 +78,8 @@ fn characters_have_mariadbs_bytes_and_cases() {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
 }
 
-/// A weight string as numbers: of four digits where a character may have several weights, else one.
+/// Converts a weight string to numbers: of four digits each if a character may have several weights,
+/// otherwise a single number.
 fn weights(hexadecimal: &str, collation: Collation) -> Vec<u64> {
     let number = |digits: &str| u64::from_str_radix(digits, 16).expect("hexadecimal");
     match collation.sort_len() > 1 {
@@ -87,7 +90,7 @@ fn weights(hexadecimal: &str, collation: Collation) -> Vec<u64> {
     }
 }
 
-/// The levels of weights that count in a collation, and what they are asked by.
+/// Returns the expressions for the weight levels that a collation uses.
 fn levels(collation: Collation, text: &str) -> Vec<String> {
     let name = collation.name();
     if collation.common_name().is_none() {
@@ -103,7 +106,7 @@ fn levels(collation: Collation, text: &str) -> Vec<String> {
     counted.iter().map(|level| format!("HEX(WEIGHT_STRING({text} COLLATE {all} LEVEL {level}))")).collect()
 }
 
-/// Level by level.
+/// Compares weights level by level.
 fn by_levels(a: &[Vec<u64>], b: &[Vec<u64>], space: &[Vec<u64>]) -> Ordering {
     let each = (0..space.len()).map(|n| padded(&a[n], &b[n], &space[n]));
     each.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
@@ -122,7 +125,7 @@ fn characters_stand_in_mariadbs_order() {
     for collation in Collation::all().filter(|c| *c != Collation::BINARY) {
         let (name, charset) = (collation.name(), collation.charset());
         let is_copy = charset.is_unicode() && charset != Charset::Utf8mb4;
-        // Without padding they weigh the same: `nopad_collations_do_not_pad`.
+        // NOPAD collations have the same weights; `nopad_collations_do_not_pad` tests them.
         if name.contains("nopad") || (is_copy && !is_long) {
             continue;
         }

@@ -1,4 +1,5 @@
-//! The page of functions says truly which of MariaDB's are there. `UPDATE_GOLDEN=1` writes it anew.
+//! Checks the documentation page of functions against the functions that exist. `UPDATE_GOLDEN=1` rewrites
+//! it.
 
 mod support;
 
@@ -10,7 +11,7 @@ use support::{bind, bind_aggregate, session_env};
 
 const NAMES: &str = include_str!("golden/function_names.txt");
 
-/// Calls of functions whose arguments are no plain list of values.
+/// Calls of functions whose arguments are not a plain list of values.
 const CALLS: &[(&str, &str)] = &[
     ("avg", "AVG(1)"),
     ("convert", "CONVERT('a' USING utf8mb4)"),
@@ -26,7 +27,8 @@ const CALLS: &[(&str, &str)] = &[
     ("timestampdiff", "TIMESTAMPDIFF(DAY, '2020-01-01', '2020-01-02')"),
 ];
 
-/// What refuses a function: nothing, its name, or that it is not there yet. Other errors are about arguments.
+/// Returns the error that refuses a function: none, unknown name, or not supported. Other errors concern
+/// arguments.
 fn refusal(name: &str) -> Option<u16> {
     let env = session_env();
     let listed = CALLS.iter().find(|(known, _)| *known == name).map(|(_, call)| vec![(*call).to_owned()]);
@@ -40,7 +42,7 @@ fn refusal(name: &str) -> Option<u16> {
         match bind(&call, &env) {
             Ok(_) => return None,
             Err(error) if error.code == ErrorCode::WrongParamcountToNativeFct => return None,
-            // The binding of names is not this crate's; the parser knew the function.
+            // Names are bound by another crate, but the parser knew the function.
             Err(error) if error.message.starts_with("not one expression") => return None,
             Err(error) => refused = Some(error.code.number()).filter(|code| *code != 1064).or(refused),
         }

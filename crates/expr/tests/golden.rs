@@ -1,4 +1,4 @@
-//! Expressions whose answers a real MariaDB 10.11 gave. `tests/golden/record.sh` says how they are recorded.
+//! Expressions with results recorded from MariaDB 10.11; `tests/golden/record.sh` describes how.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Programs over lanes answer what evaluation row by row answers.
+//! Vectorized programs must have the same results as evaluation row by row.
 
 mod support;
 
@@ -6,7 +6,7 @@ use cohort_expr::{EvalContext, Expr, LaneCompiler, UNKNOWN, YES};
 use cohort_types::{Collation, Lane, LaneType, Uninterrupted, Value};
 use support::{TestSession, bind, row_of_g, session_env};
 
-/// Columns i, d, s, t of the table `g`.
+/// Returns the vector types of columns i, d, s, t of table `g`.
 fn type_of(column: usize) -> Option<LaneType> {
     match column {
         0 => Some(LaneType::Int),

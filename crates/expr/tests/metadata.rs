@@ -1,4 +1,4 @@
-//! The result metadata MariaDB 10.11 sends for expressions. `tests/golden/record_types.sh` records it.
+//! Result metadata of expressions, compared with MariaDB 10.11. `tests/golden/record_types.sh` records it.
 
 mod support;
 
@@ -6,7 +6,7 @@ use cohort_expr::{ExprType, TypeClass};
 use cohort_types::TypeKind;
 use support::{bind, bind_aggregate, session_env};
 
-/// Metadata as the golden file writes it.
+/// Formats metadata like the golden file.
 fn described(ty: &ExprType) -> String {
     let name = match ty.kind {
         _ if ty.null_literal => "NULL",
@@ -38,14 +38,14 @@ fn described(ty: &ExprType) -> String {
     line
 }
 
-/// Differences that do no harm: clients size buffers by the larger of both.
+/// Compares metadata, ignoring harmless differences: clients allocate buffers by the larger size.
 fn same(got: &str, wanted: &str) -> bool {
     let (got, wanted): (Vec<&str>, Vec<&str>) = (got.split(' ').collect(), wanted.split(' ').collect());
     got[0] == wanted[0]
         && got[1] == wanted[1]
         && got[2] == wanted[2]
         && got.contains(&"UNSIGNED") == wanted.contains(&"UNSIGNED")
-        // NOT NULL may be missing where MariaDB knows more, never the other way round.
+        // NOT NULL may be missing if MariaDB knows more, but not vice versa.
         && (!got.contains(&"NOT_NULL") || wanted.contains(&"NOT_NULL"))
 }
 

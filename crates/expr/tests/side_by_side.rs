@@ -1,7 +1,8 @@
-//! Generated expressions here and in a real MariaDB: values, warnings and errors are the same.
+//! Differential test: generated expressions must have the same values, warnings and errors as in a real
+//! MariaDB.
 //!
-//! `COHORT_FUZZ_SEED=N` starts with another seed, `COHORT_LONG_TESTS=1` runs many more of them.
-//! `COHORT_EXPRESSIONS=FILE` asks about the lines of a file instead.
+//! `COHORT_FUZZ_SEED=N` selects another seed, `COHORT_LONG_TESTS=1` runs many more. `COHORT_EXPRESSIONS=FILE`
+//! tests the lines of a file instead.
 
 mod support;
 
@@ -10,45 +11,45 @@ use std::collections::BTreeSet;
 use support::mariadb::Maria;
 use support::{answer, generate::Generator, world};
 
-/// Expressions of one seed.
+/// Number of expressions per seed.
 const ROUND: usize = 500;
 
-/// An answer as value and set of warnings: how often MariaDB tells one depends on how often it looks at an
-/// argument while it plans.
+/// Splits a result into its value and the set of its warnings. MariaDB may repeat a warning, depending on how
+/// often it evaluates an argument during planning.
 fn parts(answer: &str) -> (&str, BTreeSet<&str>) {
     let (value, warnings) = answer.split_once('\t').unwrap_or((answer, ""));
-    // A syntax error's text shows the rest of the statement.
+    // The text of a syntax error shows the rest of the statement.
     let value = if value.starts_with("ERROR 1064") { "ERROR 1064" } else { value };
     (value, warnings.split(" | ").filter(|w| !w.is_empty()).collect())
 }
 
-/// Whether two answers are the same. One server may read an operand that the other does not need, and warn
-/// of it: the warnings of one contain those of the other.
+/// Returns true if two results match. A server may evaluate an operand that the other one does not need, so
+/// the warnings of one may be a subset of the other's.
 fn alike(ours: &str, theirs: &str) -> bool {
     let ((ours, our_warnings), (theirs, their_warnings)) = (parts(ours), parts(theirs));
     ours == theirs && (our_warnings.is_subset(&their_warnings) || their_warnings.is_subset(&our_warnings))
 }
 
-/// Functions that stop reading where their answer is known.
+/// Functions that stop reading once the result is known.
 const JSON_OF_TWO: &[&str] = &["JSON_MERGE", "JSON_OVERLAPS", "JSON_LENGTH", "JSON_CONTAINS"];
 
-/// What is known to be otherwise here.
+/// Returns true for known differences.
 fn is_known(expression: &str, theirs: &str) -> bool {
-    // MariaDB refuses JSON columns where dates are wanted.
+    // MariaDB refuses JSON columns as dates.
     theirs.starts_with("ERROR 4078") || theirs.starts_with("ERROR 4079")
-        // It names a CAST by the text of the statement.
+        // MariaDB names a CAST by the text of the statement.
         || theirs.contains("1264 Out of range value for column 'CAST(")
-        // It reads documents only as far as it must: text behind a number is not seen, nor is an error at
-        // the end.
+        // MariaDB reads documents only as far as necessary: it ignores text after a number and errors at the
+        // end.
         || JSON_OF_TWO.iter().any(|name| expression.contains(name))
-        // The week of no date is the largest number there is.
+        // MariaDB returns the largest number as the week of an invalid date.
         || theirs.starts_with("613566757")
 }
 
-/// An expression with both answers.
+/// An expression with different results.
 struct Difference {
     text: String,
-    /// Not only in its warnings.
+    /// True if the values differ, false if only the warnings do.
     in_value: bool,
 }
 
@@ -66,8 +67,8 @@ fn differences(maria: &Maria, expressions: &[String]) -> Vec<Difference> {
     out
 }
 
-/// Of a thousand answers, so many may have another value, and so many may warn of something else. What is
-/// left are corners such as arguments of absurd types; the numbers only go down.
+/// Maximum numbers of differing values and of differing results, per thousand. The remaining differences are
+/// corner cases such as arguments of absurd types. The limits may only be lowered.
 const VALUES_PER_THOUSAND: usize = 15;
 const ANSWERS_PER_THOUSAND: usize = 40;
 

@@ -1,5 +1,5 @@
-//! What planners and executors do with trees: columns, folding, equality, strictness, keys, and that
-//! comparing integers allocates nothing.
+//! Operations of planners and executors on trees: columns, folding, equality, strictness, keys; and a check
+//! that comparing integers allocates nothing.
 
 mod support;
 
@@ -15,14 +15,14 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts the allocations of each thread.
+/// An allocator that counts the allocations of each thread.
 struct Counting;
 
 // SAFETY: every call goes to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps GlobalAlloc's contract.
+        // SAFETY: the caller upholds the contract of GlobalAlloc.
         unsafe { System.alloc(layout) }
     }
 
@@ -212,7 +212,7 @@ fn named_zones_judge_the_range_after_the_offset() {
     let zone = |name| TimeZone::Named(jiff::tz::TimeZone::posix(name).expect("a zone's rule"));
     let new_york = zone("EST5");
     let local = |text: &str| DateTime::parse(text.as_bytes(), SqlMode::NONE).value.expect("a datetime");
-    // Five hours west: its last moment is the afternoon of 18 January, its first is in 1969.
+    // Five hours west of UTC: its last TIMESTAMP is the evening of 18 January, its first one is in 1969.
     assert_eq!(new_york.to_utc(&local("2038-01-18 22:14:07")), LocalToUtc::Exact(0x7fff_ffff * 1_000_000));
     assert_eq!(new_york.to_utc(&local("2038-01-18 22:14:08")), LocalToUtc::OutOfRange);
     assert_eq!(new_york.to_utc(&local("1969-12-31 19:00:01")), LocalToUtc::Exact(1_000_000));

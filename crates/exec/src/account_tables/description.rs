@@ -1,4 +1,4 @@
-//! A row of `mysql.global_priv` as an account: its column `Priv` is a JSON object.
+//! Parses a row of `mysql.global_priv`: column `Priv` is a JSON object that describes the account.
 
 use cohort_catalog::{Account, AuthMethod, Lifetime, Limits, TlsRequirement};
 use cohort_plan::ParamSource;
@@ -10,7 +10,7 @@ use cohort_types::{Privileges, SqlError, SqlResult, Value};
 use super::Row;
 use crate::session::Session;
 
-/// Members of the object, in the order in which they are asked for.
+/// Members to extract, in the order of the query's result columns.
 const MEMBERS: [&str; 18] = [
     "access",
     "plugin",
@@ -32,10 +32,10 @@ const MEMBERS: [&str; 18] = [
     "version_id",
 ];
 
-/// More methods than any account needs.
+/// Maximum number of authentication methods that are read from `auth_or`.
 const METHODS_MAX: usize = 16;
 
-/// The members that are there, as texts.
+/// Values of [`MEMBERS`] as text; `None` for a member that is absent.
 struct Members(Vec<Option<String>>);
 
 impl Members {
@@ -54,7 +54,7 @@ impl Members {
 }
 
 impl Session {
-    /// Error 4025 for what is no JSON object.
+    /// Returns the account that a row describes. Error 4025 if `Priv` is not a JSON object.
     pub(super) fn described_account(&mut self, row: &Row) -> SqlResult<Account> {
         let json = match row.text("Priv") {
             empty if empty.is_empty() => "{}".to_owned(),
@@ -106,7 +106,8 @@ impl Session {
         Ok(account)
     }
 
-    /// Of several methods, `auth_or` has all; an empty object stands for the one beside it.
+    /// Returns the authentication methods. `auth_or` lists them if there are several; an empty object in it
+    /// stands for the top-level `plugin` and `authentication_string`.
     fn methods(&mut self, literal: &str, members: &Members, others: usize) -> SqlResult<Vec<AuthMethod>> {
         let plugin =
             members.text("plugin").filter(|name| !name.is_empty()).unwrap_or("mysql_native_password");
@@ -129,7 +130,7 @@ impl Session {
         Ok(methods)
     }
 
-    /// The one row of a query of our own.
+    /// Runs an internal query and returns its only row.
     fn ask(&mut self, text: &str) -> SqlResult<Vec<Value>> {
         let parsed = cohort_sql::parse_own(text)?;
         let Statement::Query(query) = parsed.statement else { unreachable!("our own text is a query") };

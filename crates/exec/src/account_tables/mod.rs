@@ -1,28 +1,28 @@
-//! Changes of the tables of `mysql` that show accounts: `global_priv`, `user`, `db`, `tables_priv`,
+//! Changes of the `mysql` tables that show accounts: `global_priv`, `user`, `db`, `tables_priv`,
 //! `columns_priv`, `roles_mapping`, `proxies_priv`.
 //!
-//! These tables are made from the catalog when they are read. Tools made for MariaDB change them all the same
-//! (`mariadb-secure-installation`), so a change of their rows is carried out as the statements about accounts
-//! that mean the same, one after the other:
+//! These tables are virtual: reads generate them from the catalog. Tools written for MariaDB
+//! (`mariadb-secure-installation`) change them nevertheless. A change of their rows is therefore translated
+//! into the equivalent account statements, which run one after the other:
 //!
 //! ```text
 //! UPDATE mysql.global_priv SET .. WHERE ..
-//!   -> SELECT *, new values FROM mysql.global_priv WHERE ..     the rows, and what becomes of them
+//!   -> SELECT *, new values FROM mysql.global_priv WHERE ..     the affected rows and their new values
 //!   -> ALTER USER .., GRANT .., REVOKE ..                       `statements`
-//!   -> each with its own privileges, commit and event in the binary log
+//!   -> each with its own privilege checks, commit and binary log event
 //! ```
 //!
 //! # Differences to MariaDB
-//! The change counts at once, not from FLUSH PRIVILEGES on. Whoever makes it needs the privileges of the
-//! statements besides those on the table: nobody gives himself what he does not have. A row of `global_priv`
-//! takes all that the account holds with it.
+//! The change takes effect immediately, without FLUSH PRIVILEGES. The session needs the privileges of the
+//! account statements in addition to those on the table, so no account can grant itself a privilege that it
+//! lacks. Deleting a row of `global_priv` also removes all privileges of the account.
 //!
 //! # On failure
-//! Statements before the one that fails stay, as in MariaDB's tables without transactions.
+//! Statements before the failed one stay in effect, like changes of MariaDB's non-transactional tables.
 //!
 //! # Missing
-//! `tables_priv`, `columns_priv`, `roles_mapping` and `proxies_priv` know DELETE only; joined changes,
-//! RETURNING, ON DUPLICATE KEY UPDATE (error 1235).
+//! `tables_priv`, `columns_priv`, `roles_mapping` and `proxies_priv` support DELETE only. Joined changes,
+//! RETURNING and ON DUPLICATE KEY UPDATE return error 1235.
 
 mod description;
 mod statements;
@@ -40,7 +40,7 @@ use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
 use crate::session::Session;
 
-/// One of these tables.
+/// A `mysql` table that shows accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccountTable {
     GlobalPriv,
@@ -71,7 +71,7 @@ impl AccountTable {
     }
 }
 
-/// The table of accounts that a statement changes; None: it does something else.
+/// Returns the account table that a statement changes, `None` if it changes another table or none.
 pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Option<AccountTable> {
     fn of_factor(table: &TableRef) -> Option<&ObjectName> {
         match table {
@@ -85,14 +85,14 @@ pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Optio
         Statement::Delete(delete) => of_factor(&delete.from)?,
         _ => return None,
     };
-    // Each execution of a prepared statement comes here: most end at the schema.
+    // This runs at each execution of a prepared statement; most return at the schema check.
     let schema = name.db.as_deref().or(session.current_schema.as_deref()).filter(|name| *name == SCHEMA)?;
     let (_, table) = AccountTable::ALL.iter().find(|(known, _)| *known == name.name)?;
     let is_hidden = session.temporary.find(schema, &name.name).is_some();
     (!is_hidden).then_some(*table)
 }
 
-/// A row, by the names of its columns.
+/// A row of an account table, with its column names.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     names: Vec<&'static str>,
@@ -100,21 +100,21 @@ struct Row {
 }
 
 impl Row {
-    /// A column as text; empty for NULL, and where there is no such column.
+    /// Returns a column as text, empty for NULL and for an unknown column.
     fn text(&self, name: &str) -> String {
         let place = self.names.iter().position(|known| known.eq_ignore_ascii_case(name));
         let value = place.map(|place| &self.values[place]).filter(|value| !value.is_null());
         value.map_or_else(String::new, Value::to_text)
     }
 
-    /// User and host.
+    /// Returns user and host.
     fn account(&self) -> (String, String) {
         (self.text("User"), self.text("Host"))
     }
 }
 
 impl Session {
-    /// Runs the statement.
+    /// Runs an INSERT, UPDATE or DELETE on an account table.
     pub(crate) fn change_account_table(
         &mut self,
         table: AccountTable,
@@ -230,7 +230,7 @@ impl Session {
         columns.columns().iter().map(|column| column.name).collect()
     }
 
-    /// The rows that a change is about, each with the new values.
+    /// Returns the rows that a change affects, each with its new values.
     fn account_rows(
         &mut self,
         table: AccountTable,
@@ -246,8 +246,8 @@ impl Session {
         Ok(rows.into_iter().map(split).collect())
     }
 
-    /// Runs statements about accounts, each as if the client had sent it. They are the server's own: they are
-    /// read, and logged for replicas, without the modes that would change how they are read.
+    /// Runs account statements as if the client had sent them. The server generated their text, so they are
+    /// parsed, and logged for replicas, without the SQL modes that affect parsing.
     fn run_all(&mut self, texts: &[String]) -> SqlResult<()> {
         let kept = (self.state.env.sql_mode, self.state.parse);
         let own = (cohort_ddl::mode_of_own_texts(kept.0), ParseOptions::default());
@@ -268,7 +268,7 @@ impl Session {
     }
 }
 
-/// What the SELECT asks in a change's place.
+/// Parts of the SELECT that finds the rows to change.
 struct Asked<'s> {
     from: &'s TableRef,
     new: &'s [Expr],
@@ -291,20 +291,20 @@ impl Asked<'_> {
     }
 }
 
-/// The row with what was assigned to it.
+/// Returns the row after its assignments.
 fn assigned(old: &Row, assignments: &[Assignment], values: Vec<Value>) -> SqlResult<Row> {
     let mut new = old.clone();
     for (Assignment { column, .. }, value) in assignments.iter().zip(values) {
         let place = new.names.iter().position(|known| known.eq_ignore_ascii_case(&column.name));
         let place = place.ok_or_else(|| SqlError::unknown_column(&column.name, "UPDATE"))?;
-        // As the column has it: a text.
+        // Columns of these tables are texts.
         new.values[place] = Value::text(value.to_text());
     }
     let as_texts = |row: &Row| row.names.iter().map(|name| row.text(name)).collect::<Vec<_>>();
     if as_texts(&new) == as_texts(old) { Ok(old.clone()) } else { Ok(new) }
 }
 
-/// The client is told of the change, not of the statements that it is made of.
+/// A sink that discards results: the client gets one reply for the change, none for its account statements.
 struct Unheard;
 
 impl ResultSink for Unheard {

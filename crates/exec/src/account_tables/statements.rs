@@ -1,4 +1,4 @@
-//! What a changed row of a table of accounts is in statements about accounts.
+//! Translates a changed row of an account table into account statements.
 
 use cohort_catalog::{Account, AccountName, Catalog, Lifetime, PUBLIC, TableName, TlsRequirement};
 use cohort_info::privilege_of_column;
@@ -8,7 +8,7 @@ use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use super::{AccountTable, Row};
 
-/// The row goes.
+/// Returns the statements that remove a row.
 pub(super) fn removal(catalog: &Catalog, table: AccountTable, row: &Row) -> Vec<String> {
     let name = row.account();
     let Some(account) = catalog.accounts.get(&name) else { return Vec::new() };
@@ -43,7 +43,7 @@ pub(super) fn removal(catalog: &Catalog, table: AccountTable, row: &Row) -> Vec<
     }
 }
 
-/// A new or changed row of `global_priv`.
+/// Returns the statements for a new or changed row of `global_priv`.
 pub(super) fn new_account_row(
     catalog: &Catalog,
     old: Option<&Row>,
@@ -70,8 +70,7 @@ pub(super) fn new_account_row(
         list.push(format!("CREATE ROLE {who}"));
     }
     if !wanted.is_role {
-        // A new account has its password, and what binds it, from its first moment on: one statement, which
-        // fails as a whole.
+        // One atomic statement: a new account must never exist without its password and its limits.
         let clauses = alteration(&before, wanted);
         match old {
             None => list.push(format!("CREATE USER {who}{clauses}")),
@@ -90,7 +89,7 @@ pub(super) fn new_account_row(
     Ok(list)
 }
 
-/// A new or changed row of `db`.
+/// Returns the statements for a new or changed row of `db`.
 pub(super) fn new_schema_row(catalog: &Catalog, old: Option<&Row>, new: &Row) -> SqlResult<Vec<String>> {
     let place = |row: &Row| (row.account(), row.text("Db"));
     let held = |(name, schema): &(AccountName, String)| {
@@ -115,7 +114,7 @@ pub(super) fn new_schema_row(catalog: &Catalog, old: Option<&Row>, new: &Row) ->
     Ok(list)
 }
 
-/// Clauses of CREATE USER and ALTER USER for all that differs, with a space before each.
+/// Returns the CREATE USER or ALTER USER clauses for all differences, each with a leading space.
 fn alteration(before: &Account, wanted: &Account) -> String {
     let mut clauses = String::new();
     if before.methods != wanted.methods {
@@ -168,7 +167,7 @@ fn alteration(before: &Account, wanted: &Account) -> String {
     clauses
 }
 
-/// From one set of privileges to another.
+/// Returns the statements that change one set of privileges into another.
 fn changed(before: Privileges, wanted: Privileges, on: &str, who: &str) -> Vec<String> {
     let mut list = revoked(before.without(wanted), on, who);
     let given = wanted.without(before);
@@ -189,12 +188,12 @@ fn on_schema(name: &str) -> String {
     format!("{}.*", quoted_name(name))
 }
 
-/// In quotes that every mode reads alike.
+/// Returns the account name in quotes that every SQL mode parses in the same way.
 fn at((user, host): &AccountName) -> String {
     format!("{}@{}", quoted_name(user), quoted_name(host))
 }
 
-/// A user with the host, a role without.
+/// Returns a user with its host, a role without.
 fn written(name: &AccountName) -> String {
     match name.1.is_empty() {
         true if name.0 == PUBLIC => PUBLIC.to_owned(),

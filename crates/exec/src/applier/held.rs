@@ -1,8 +1,9 @@
-//! Row events of one statement that are applied together: those of tables without a key that finds a row.
+//! Row events of one statement that are buffered and applied together. This serves tables without a key that
+//! finds a row.
 //!
-//! A source cuts a statement into events of some kilobytes. Each of them would be a search of its own over
-//! rows that may lie anywhere, so the work would grow with the square of the statement's rows. What is held
-//! is applied with the statement's last event, and when it is [`HELD_BYTES_MAX`].
+//! A source splits a statement into events of some kilobytes. Applied one by one, each event would scan the
+//! table for its rows, so the work would grow with the square of the statement's row count. Buffered rows are
+//! applied with the statement's last event, or when they reach [`HELD_BYTES_MAX`].
 
 use cohort_binlog::event::{Packing, RowsEvent, RowsKind, SharedBytes, TableMap};
 use cohort_catalog::{IndexKind, Table};
@@ -13,10 +14,10 @@ use super::Applier;
 
 const HELD_BYTES_MAX: usize = 4 << 20;
 
-/// Events that wait for the rest of their statement.
+/// Buffered row events of a statement that has more to come.
 pub(super) struct Held {
     map: TableMap,
-    /// The first one, whose images are among `rows`.
+    /// The first event; its row images are in `rows`, too.
     event: RowsEvent,
     rows: Vec<u8>,
     annotation: Vec<u8>,
@@ -34,7 +35,7 @@ impl Held {
     }
 }
 
-/// Whether rows of a table may have to be searched for.
+/// Returns true if rows of the table may have to be found by a scan.
 fn is_searched(table: &Table) -> bool {
     !table.indexes.iter().any(|index| match index.kind {
         IndexKind::Primary => true,
@@ -44,14 +45,15 @@ fn is_searched(table: &Table) -> bool {
 }
 
 impl Applier {
-    /// Lets row events of the group that has just begun wait for the end of their statement. Their errors
-    /// must count: what is passed over is a whole event.
+    /// Allows buffering of row events in the group that has just begun. Only valid if errors are not ignored:
+    /// an ignored error skips one event, but buffered events are applied as one.
     pub fn allow_holding(&mut self) {
         self.holds = true;
     }
 
-    /// Keeps an event for later, if it is one of several that are better applied together. What was held and
-    /// has no more to wait for is applied.
+    /// Buffers an event if it is better applied together with others; returns false if the caller must apply
+    /// it. Applies the buffered events first if this event does not continue them, and afterwards if it is
+    /// their last.
     pub(super) fn hold(
         &mut self,
         map: &TableMap,
@@ -89,7 +91,7 @@ impl Applier {
         Ok(true)
     }
 
-    /// Applies what is held.
+    /// Applies the buffered events.
     pub(super) fn apply_held(&mut self) -> SqlResult<()> {
         let Some(mut held) = self.held.take() else { return Ok(()) };
         held.event.packing = Packing::Plain;

@@ -1,5 +1,6 @@
-//! XA transactions of a source: the first half leaves a prepared branch that no session has, the second ends
-//! it. Each is a group with a position of its own, in the same commit record.
+//! XA transactions of a source. The first half leaves a prepared branch that belongs to no session, the
+//! second half ends it. Each half is a group with its own position, which is stored in the same commit
+//! record.
 
 use cohort_base::{CommitSeq, ParticipantId};
 use cohort_binlog::event::XaXid;
@@ -11,12 +12,13 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use super::Applier;
 
 impl Applier {
-    /// The transaction that has just begun is a branch. Error 1440 when the name is in use here.
+    /// Makes the transaction that has just begun an XA branch. Error 1440 if the name is in use on this
+    /// server.
     pub fn name_branch(&mut self, xid: &XaXid) -> SqlResult<()> {
         self.session.trx.name_branch(xid.clone())
     }
 
-    /// Ends the group: the branch is prepared, and nobody's.
+    /// Ends the group: prepares the branch and detaches it from the session.
     pub fn prepare_branch(
         &mut self,
         timestamp: u32,
@@ -38,7 +40,7 @@ impl Applier {
         Ok(self.session.trx.last_ordered())
     }
 
-    /// XA COMMIT or XA ROLLBACK. Error 1397 when the branch is not prepared here.
+    /// Runs XA COMMIT or XA ROLLBACK. Error 1397 if this server has no such prepared branch.
     pub fn end_branch(
         &mut self,
         xid: &XaXid,

@@ -1,8 +1,8 @@
-//! Statements out of a grammar, for tests: most of them pass the parser, and many bind.
+//! A random generator of SQL statements: most of them pass the parser, and many bind.
 
 use cohort_vfs::{Rng, SeededRng};
 
-/// The tables that the statements are about.
+/// Statements that create and fill the tables.
 pub const TABLES: &[&str] = &[
     "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a INT, b BIGINT UNSIGNED NOT NULL DEFAULT 3, c DECIMAL(10,3), d DOUBLE, \
      e VARCHAR(20) COLLATE utf8mb4_bin, f DATETIME(3), g ENUM('x','y','ä'), h SET('p','q','r'), KEY (a), UNIQUE KEY be (b, e))",
@@ -17,10 +17,10 @@ pub const TABLES: &[&str] = &[
     "INSERT INTO v VALUES (-8388608, 0, 'x', 1.5, 'ab', 'cd', 1e34, '', 1), (8388607, 255, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 ];
 
-/// Makes statements from a seed.
+/// A generator with a seed.
 pub struct Grammar {
     rng: SeededRng,
-    /// Names, fewest and most arguments.
+    /// Name, minimum and maximum number of arguments.
     functions: Vec<(&'static str, usize, usize)>,
 }
 
@@ -45,7 +45,7 @@ const ATTRIBUTES: &str = "      NOT NULL  NULL  DEFAULT 1  DEFAULT 'x'  DEFAULT 
 const UNITS: &str =
     "MICROSECOND  SECOND  DAY  WEEK  MONTH  QUARTER  YEAR  DAY_HOUR  YEAR_MONTH  SECOND_MICROSECOND";
 const AGGREGATES: &str = "COUNT  SUM  AVG  MIN  MAX  BIT_OR  BIT_AND  BIT_XOR  STD  VAR_SAMP  GROUP_CONCAT  JSON_ARRAYAGG  ANY_VALUE";
-/// They wait.
+/// Functions that wait.
 const NOT_CALLED: &[&str] =
     &["sleep", "benchmark", "get_lock", "master_gtid_wait", "master_pos_wait", "wait_for_executed_gtid_set"];
 
@@ -65,7 +65,7 @@ impl Grammar {
         from[self.below(from.len())]
     }
 
-    /// One of the words that stand in a text, two blanks apart.
+    /// Returns one of the words of a text, which are separated by two spaces.
     fn word(&self, words: &'static str) -> &'static str {
         self.pick(&words.split("  ").collect::<Vec<_>>())
     }
@@ -74,7 +74,7 @@ impl Grammar {
         self.below(100) < percent
     }
 
-    /// Something or nothing.
+    /// Returns the text with a probability of `percent`, otherwise an empty text.
     fn maybe(&self, percent: usize, text: impl FnOnce() -> String) -> String {
         if self.chance(percent) { text() } else { String::new() }
     }
@@ -94,7 +94,7 @@ impl Grammar {
         }
     }
 
-    /// An expression of at most so many levels.
+    /// Returns an expression with at most `depth` levels.
     pub fn expression(&self, depth: usize) -> String {
         let Some(depth) = depth.checked_sub(1) else {
             return if self.chance(50) { self.column() } else { self.word(LITERALS).to_owned() };
@@ -127,14 +127,14 @@ impl Grammar {
         }
     }
 
-    /// A call, nearly always with as many arguments as the function takes.
+    /// Returns a call, nearly always with a valid number of arguments.
     fn call(&self, depth: usize) -> String {
         let (name, fewest, most) = self.pick(&self.functions);
         let most = most.min(fewest + 2) + usize::from(self.chance(2));
         format!("{name}({})", self.list(fewest..=most, || self.expression(depth)))
     }
 
-    /// Calls with a grammar of their own.
+    /// Returns a call with its own grammar.
     fn special(&self, depth: usize) -> String {
         let e = || self.expression(depth);
         match self.below(9) {
@@ -201,7 +201,7 @@ impl Grammar {
         }
     }
 
-    /// A SELECT.
+    /// Returns a SELECT.
     pub fn select(&self, depth: usize) -> String {
         let e = || self.expression(depth);
         let with =
@@ -241,7 +241,7 @@ impl Grammar {
         })
     }
 
-    /// Any statement.
+    /// Returns any statement.
     pub fn statement(&self) -> String {
         let e = || self.expression(2);
         let table = self.pick(NAMES);

@@ -1,21 +1,21 @@
-//! Derived tables in derived tables, on the inner side of an outer join: a query has the same answer whether
-//! they become a part of it or are made first. An item that is not NULL for NULL columns (a constant,
-//! COALESCE, IS NULL, CASE) is NULL all the same in a row without a match.
+//! Derived tables in derived tables on the inner side of an outer join: merged and materialized derived
+//! tables must have the same results. Items that are not NULL for NULL columns (a constant, COALESCE, IS
+//! NULL, CASE) must be NULL in a row without a match.
 
 use crate::queries::{Named, Queries};
 use crate::tables::Class;
 use crate::{Checker, Refused};
 
-/// A derived table over several levels.
+/// A derived table with several levels.
 struct Layered {
-    /// Its levels become a part of the query around.
+    /// Variant whose levels are merged into the outer query.
     merged: String,
-    /// LIMIT keeps each level apart.
+    /// Variant in which LIMIT prevents the merge of each level.
     kept: String,
     columns: Vec<Named>,
 }
 
-/// Items whose value does not follow from NULL columns.
+/// Returns an item that may be not NULL although its columns are NULL.
 fn loose_item(queries: &Queries<'_>, of: &[Named]) -> (String, Class) {
     let column = || queries.column(of).name.clone();
     match queries.grammar.below(9) {
@@ -71,7 +71,7 @@ fn layered(queries: &Queries<'_>, alias: &str) -> Layered {
 }
 
 impl Checker<'_> {
-    /// One query over derived tables that are merged, and over others that are materialised.
+    /// Compares a query over merged derived tables with one over materialized ones.
     pub(crate) fn levels(&mut self) -> Result<(), Refused> {
         let left = self.queries.named_table("x");
         let first = layered(&self.queries, "y");

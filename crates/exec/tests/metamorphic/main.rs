@@ -1,17 +1,17 @@
-//! Metamorphic checks: what is known of the answers of related queries, whatever the answers are.
+//! Metamorphic tests: relations between the results of related queries, whatever the results are.
 //!
-//! - Ternary logic partitioning: rows for which a condition is true, false and unknown are all rows; of
+//! - Ternary logic partitioning: rows for which a condition is true, false and unknown are all rows. For
 //!   WHERE, HAVING, ON, DISTINCT, groups, aggregates.
-//! - NoREC: as many rows pass WHERE as have a true value of the condition in the select list, where no index
-//!   and no order of joins can use it.
-//! - Twins: a query of tables with indexes has the answer of the same query without any.
-//! - Joins: an outer join is the inner one and the rows without a partner; EXISTS holds for those with one,
-//!   and IN is such a join.
-//! - Levels: derived tables that become a part of the query have the answer of those that are made first.
+//! - NoREC: WHERE passes as many rows as the condition is true for in the select list, where neither indexes
+//!   nor join order can use it.
+//! - Twins: a query of tables with indexes has the same result without indexes.
+//! - Joins: an outer join is the inner join plus the rows without a partner. EXISTS is true for rows with a
+//!   partner, and IN is such a join.
+//! - Levels: merged derived tables have the same result as materialized ones.
 //!
-//! Tables and queries are random. `COHORT_LONG_TESTS=1` runs many more; `COHORT_FUZZ_SEED=N` starts
-//! elsewhere. A case is left out if a query of it is refused, because which rows meet an error depends on the
-//! plan.
+//! Tables and queries are random. `COHORT_LONG_TESTS=1` runs many more; `COHORT_FUZZ_SEED=N` selects another
+//! seed. A case is skipped if one of its queries fails, because the plan determines which rows raise an
+//! error.
 
 mod derived;
 #[allow(dead_code)] // its statements are for other tests
@@ -31,12 +31,12 @@ use queries::{Queries, Source};
 use tables::Class;
 use world::{Client, Server};
 
-/// Cases of each seed, one of each check.
+/// Number of cases per seed and check.
 const CASES: usize = 30;
 
 type Rows = Vec<Vec<String>>;
 
-/// Rows as text.
+/// A sink that collects rows as text.
 #[derive(Default)]
 struct Collected {
     rows: Rows,
@@ -74,7 +74,7 @@ impl ResultSink for Collected {
     }
 }
 
-/// One seed's tables and how its cases went.
+/// Tables of a seed, and statistics of its cases.
 struct Checker<'a> {
     seed: u64,
     script: &'a [String],
@@ -84,11 +84,11 @@ struct Checker<'a> {
     refused: usize,
 }
 
-/// The query of a case was refused.
+/// An error of a query, which skips the case.
 struct Refused;
 
 impl Checker<'_> {
-    /// Rows in an order of their own.
+    /// Returns the rows in sorted order.
     fn rows(&mut self, sql: &str) -> Result<Rows, Refused> {
         let mut sink = Collected::default();
         self.client.session.query(sql.as_bytes(), &mut sink);
@@ -99,7 +99,7 @@ impl Checker<'_> {
         Ok(sink.rows)
     }
 
-    /// The rows of several queries together.
+    /// Returns the rows of several queries in sorted order.
     fn all_rows(&mut self, queries: &[String]) -> Result<Rows, Refused> {
         let mut all = Rows::new();
         for sql in queries {
@@ -129,7 +129,7 @@ impl Checker<'_> {
         );
     }
 
-    /// Two lists of queries that have the same rows.
+    /// Checks that two lists of queries have the same rows.
     fn same(&mut self, check: &str, one: &[String], other: &[String]) -> Result<(), Refused> {
         let (a, b) = (self.all_rows(one)?, self.all_rows(other)?);
         self.equal(check, (one, &a), (other, &b));
@@ -179,7 +179,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Rows for which a condition is true, false or unknown are all.
+    /// Checks that the rows for which a condition is true, false or unknown are all rows.
     fn partitioned(&mut self, all: &str, clause: &str, condition: &str) -> Result<(), Refused> {
         let parts = self.partitions(condition).map(|part| format!("{all} {clause} {part}"));
         self.same(&format!("partitions of {clause}"), &[all.to_owned()], &parts)
@@ -237,7 +237,8 @@ impl Checker<'_> {
         self.same("partitions of groups", &[all], &[parts])
     }
 
-    /// Inner joins by the partitions of their condition; an outer join is the inner one and the rest.
+    /// Checks inner joins by partitions of their condition, and that an outer join is the inner join plus the
+    /// rest.
     fn joined(&mut self) -> Result<(), Refused> {
         let (left, right) = (self.queries.named_table("x"), self.queries.named_table("y"));
         let all = [left.columns.clone(), right.columns.clone()].concat();
@@ -266,7 +267,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// EXISTS holds for the rows with a partner, NOT EXISTS for the others.
+    /// Checks that EXISTS is true for rows with a partner, and NOT EXISTS for the others.
     fn partners(&mut self) -> Result<(), Refused> {
         let (left, right) = (self.queries.named_table("x"), self.queries.named_table("y"));
         let all = [left.columns.clone(), right.columns.clone()].concat();
@@ -294,7 +295,7 @@ impl Checker<'_> {
         self.same("IN", &[inside], &[outside])
     }
 
-    /// The same query of tables without indexes.
+    /// Compares a query with the same query of tables without indexes.
     fn twins(&mut self, source: &Source, condition: &str) -> Result<(), Refused> {
         let sql = format!("SELECT {} FROM {} WHERE {condition}", source.ids.join(", "), source.text);
         let given = self.rows(&sql);
@@ -313,7 +314,7 @@ fn seeds() -> std::ops::Range<u64> {
     first..first + if is_long { 6000 } else { 40 }
 }
 
-/// Runs so many cases on the tables of each seed.
+/// Runs a number of cases on the tables of each seed.
 fn check(cases: usize, case: impl Fn(&mut Checker<'_>, usize) -> Result<(), Refused>) {
     let (mut compared, mut refused) = (0, 0);
     let seeds = seeds();
@@ -334,7 +335,7 @@ fn check(cases: usize, case: impl Fn(&mut Checker<'_>, usize) -> Result<(), Refu
         refused += checker.refused;
     }
     println!("seeds {seeds:?}: {compared} comparisons, {refused} cases refused");
-    // The checks are worth nothing if most queries are refused.
+    // The checks are meaningless if most queries fail.
     assert!(compared > 4 * refused, "{compared} comparisons, {refused} cases refused");
 }
 

@@ -1,23 +1,23 @@
-//! Random sources of rows and conditions on them.
+//! Random row sources and conditions on them.
 
 use crate::grammar::Grammar;
 use crate::tables::{Class, Column, Table, literal};
 
-/// A column as a query names it.
+/// A column with its name in the query.
 #[derive(Clone, Debug)]
 pub struct Named {
     pub name: String,
     pub class: Class,
 }
 
-/// What stands behind FROM.
+/// Contents of a FROM clause.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub text: String,
     pub columns: Vec<Named>,
-    /// The ids of its tables, which together tell its rows apart.
+    /// The id columns of its tables, which together identify a row.
     pub ids: Vec<String>,
-    /// One table under its own name, which expressions of the grammar know.
+    /// True for a single table without an alias, whose columns the grammar's expressions name.
     pub is_single: bool,
 }
 
@@ -26,7 +26,7 @@ pub struct Queries<'a> {
     pub tables: &'a [Table],
 }
 
-/// Words of functions that answer otherwise the next time, or wait.
+/// Words in expressions that are not repeatable, or that wait.
 const NOT_REPEATED: [&str; 21] = [
     "rand",
     "uuid",
@@ -67,7 +67,7 @@ impl Queries<'_> {
         &self.tables[self.grammar.below(self.tables.len())]
     }
 
-    /// One table under a name.
+    /// Returns a table with an alias.
     pub fn named_table(&self, alias: &str) -> Source {
         let table = self.table();
         let text = match self.chance(12) {
@@ -91,7 +91,7 @@ impl Queries<'_> {
         Source { text, columns: named(alias, &table.columns), ids, is_single: false }
     }
 
-    /// One to three tables.
+    /// Returns one to three tables.
     pub fn source(&self) -> Source {
         if self.chance(35) {
             let table = self.table();
@@ -109,7 +109,7 @@ impl Queries<'_> {
                 "," => String::new(),
                 _ => format!(" ON {}", self.join_condition(&source.columns, &all)),
             };
-            // A comma binds less than JOIN.
+            // A comma has a lower precedence than JOIN.
             let left = if kind != "," && source.text.contains(", ") {
                 format!("({})", source.text)
             } else {
@@ -129,7 +129,8 @@ impl Queries<'_> {
         source
     }
 
-    /// Mostly an equality of a column on the left with one on the right, and more perhaps.
+    /// Returns a join condition: mostly an equality between both sides, with further conditions in some
+    /// cases.
     pub fn join_condition(&self, left: &[Named], all: &[Named]) -> String {
         let (a, b) = (self.column(left), self.column(&all[left.len()..]));
         let equal =
@@ -145,7 +146,7 @@ impl Queries<'_> {
         &of[self.grammar.below(of.len())]
     }
 
-    /// A condition on the rows of a source.
+    /// Returns a condition on the rows of a source.
     pub fn condition_on(&self, source: &Source) -> String {
         if source.is_single && self.chance(25) {
             let text = self.grammar.expression(3).replace('?', "7");
@@ -157,7 +158,7 @@ impl Queries<'_> {
         self.condition(&source.columns, 3, 1)
     }
 
-    /// A value: a column, a literal or what is computed from them.
+    /// Returns a value: a column, a literal, or an expression of them.
     fn value(&self, of: &[Named], depth: usize) -> (String, Class) {
         let column = self.column(of);
         let Some(depth) = depth.checked_sub(1) else { return (column.name.clone(), column.class) };
@@ -193,7 +194,7 @@ impl Queries<'_> {
         }
     }
 
-    /// Something to compare a value of a class to.
+    /// Returns an operand for a comparison with a value of a class.
     fn other(&self, of: &[Named], class: Class, depth: usize) -> String {
         match self.grammar.below(20) {
             0 => "NULL".to_owned(),
@@ -207,7 +208,7 @@ impl Queries<'_> {
         }
     }
 
-    /// A condition of so many levels, with so many levels of subqueries.
+    /// Returns a condition with a maximum depth, and with a maximum nesting of subqueries.
     pub fn condition(&self, of: &[Named], depth: usize, subqueries: usize) -> String {
         let inner = |depth: usize| self.condition(of, depth, subqueries);
         if depth > 0 {

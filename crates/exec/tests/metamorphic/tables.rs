@@ -1,11 +1,11 @@
-//! Random tables: types, NULLs, collations, indexes; and the same rows without any index.
+//! Random tables with different types, NULLs, collations and indexes, and copies of them without indexes.
 
 use crate::grammar::Grammar;
 
-/// What the values of a type are compared to.
+/// Classes of types whose values are compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Class {
-    /// Whole numbers and decimals: their sums are the same in every order.
+    /// Integers and decimals, whose sums do not depend on the order.
     Exact,
     Real,
     Text,
@@ -24,7 +24,7 @@ pub struct Table {
     pub columns: Vec<Column>,
 }
 
-/// The names that the grammar's expressions use.
+/// Names that the grammar's expressions use.
 const TABLES: [&str; 3] = ["t", "u", "v"];
 const COLUMNS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
@@ -83,7 +83,7 @@ const MOMENTS: [&str; 9] = [
     "20240131",
 ];
 
-/// A literal to compare values of a class to.
+/// Returns a literal for a comparison with a class.
 pub fn literal(grammar: &Grammar, class: Class) -> &'static str {
     match class {
         Class::Exact => grammar.pick(&EXACT),
@@ -97,7 +97,8 @@ fn chance(grammar: &Grammar, percent: usize) -> bool {
     grammar.below(100) < percent
 }
 
-/// The tables, and the statements that make and fill them in `test` with indexes and in `plain` without.
+/// Returns the tables, and the statements that create and fill them: in `test` with indexes, in `plain`
+/// without.
 pub fn made(grammar: &Grammar) -> (Vec<Table>, Vec<String>) {
     let mut script = vec!["CREATE DATABASE plain".to_owned()];
     let mut tables = Vec::new();
@@ -108,7 +109,7 @@ pub fn made(grammar: &Grammar) -> (Vec<Table>, Vec<String>) {
         let mut types = Vec::new();
         for column in &COLUMNS[..count] {
             let (ty, class) = grammar.pick(&TYPES);
-            // `IS NULL` holds for the zero date of a column that cannot be NULL.
+            // For a NOT NULL column, `IS NULL` is true for the zero date.
             let null = if class == Class::Moment || chance(grammar, 80) { "" } else { " NOT NULL" };
             definitions.push(format!("{column} {ty}{null}"));
             types.push(ty);
@@ -134,7 +135,7 @@ pub fn made(grammar: &Grammar) -> (Vec<Table>, Vec<String>) {
                 format!("({id}, {})", values.join(", "))
             };
             let rows: Vec<String> = (0..rows).map(row).collect();
-            // Without its strictness: what a type cannot hold becomes what it can.
+            // IGNORE adjusts values that do not fit their type.
             script.push(format!("INSERT IGNORE INTO test.{name} VALUES {}", rows.join(", ")));
         }
         script.push(format!("INSERT IGNORE INTO plain.{name} SELECT * FROM test.{name}"));

@@ -1,7 +1,7 @@
-//! A server in memory for tests: reference engine, catalog and commit path over one disk, no threads; and
-//! golden SQL scripts run on it.
+//! An in-memory server for tests: reference engine, catalog and commit path on one disk, without threads; and
+//! golden SQL scripts that run on it.
 //!
-//! # A script
+//! # Scripts
 //! ```text
 //! # comment
 //! > SELECT 1;
@@ -10,9 +10,9 @@
 //! b> BEGIN;
 //! OK
 //! ```
-//! A line `name> statement` runs a statement in the session of that name (`> ` is the first one); what
-//! follows up to the next such line, comment or empty line is its answer. With `UPDATE_GOLDEN=1` answers are
-//! rewritten.
+//! A line `name> statement` runs a statement in the session of that name (`> ` is the first one). The lines
+//! up to the next statement, comment or empty line are the expected result. `UPDATE_GOLDEN=1` rewrites the
+//! results.
 #![allow(dead_code)] // each test binary uses its part
 
 pub mod random;
@@ -38,7 +38,7 @@ use cohort_types::{Collation, SqlError, Value};
 use cohort_vfs::{MemFs, SharedFs, World};
 
 const DATADIR: &str = "/data";
-/// The time of every statement: 2024-01-01 00:00:00 UTC.
+/// Sets the time of all statements to 2024-01-01 00:00:00 UTC.
 pub const NOW: &str = "SET timestamp = 1704067200";
 
 /// A running server.
@@ -47,23 +47,23 @@ pub struct Server {
     next_id: u64,
 }
 
-/// An empty disk.
+/// Returns an empty disk.
 pub fn disk() -> SharedFs {
     Arc::new(MemFs::new())
 }
 
 impl Server {
-    /// Recovers what is on the disk.
+    /// Recovers a server from the disk.
     pub fn open(disk: &SharedFs) -> Result<Server, String> {
         Server::open_with(disk, BinlogCache::default())
     }
 
-    /// The same with limits of sessions' binlog caches.
+    /// Variant with limits of the sessions' binary log caches.
     pub fn open_with(disk: &SharedFs, binlog_cache: BinlogCache) -> Result<Server, String> {
         Server::open_beside(disk, binlog_cache, Vec::new())
     }
 
-    /// The same with further participants of commits.
+    /// Variant with further participants of commits.
     pub fn open_beside(
         disk: &SharedFs,
         binlog_cache: BinlogCache,
@@ -104,12 +104,12 @@ impl Server {
         Ok(Server { db, next_id: 1 })
     }
 
-    /// A new connection of root in the database `test`.
+    /// Connects as root, with current database `test`.
     pub fn connect(&mut self) -> Client {
         self.connect_as("root", "localhost")
     }
 
-    /// A new connection of an account; root's is in the database `test`.
+    /// Connects as an account. Only root's current database is `test`.
     pub fn connect_as(&mut self, user: &str, host: &str) -> Client {
         let id = ConnectionId(self.next_id);
         self.next_id += 1;
@@ -139,7 +139,7 @@ impl Server {
         client
     }
 
-    /// Info texts of all events with a GTID in front, as SHOW BINLOG EVENTS prints them.
+    /// Returns the texts of all events with their GTIDs, as SHOW BINLOG EVENTS prints them.
     pub fn binlog(&self) -> Vec<String> {
         let fs_and_paths = self.db.commit.with_binlog_files(|files| {
             files.numbers().iter().map(|&n| files.name().path(n)).collect::<Vec<_>>()
@@ -153,7 +153,7 @@ impl Server {
     }
 }
 
-/// SQL texts of the QUERY events on a disk, oldest first.
+/// Returns the SQL texts of the QUERY events on a disk, oldest first.
 pub fn logged_queries(server: &Server, disk: &SharedFs) -> Vec<String> {
     let mut found = Vec::new();
     for path in server.binlog() {
@@ -204,18 +204,18 @@ pub struct Client {
 }
 
 impl Client {
-    /// Runs a statement; the answer as scripts show it.
+    /// Runs a statement and returns its result in the scripts' format.
     pub fn run(&mut self, sql: &str) -> String {
         self.run_bytes(sql.as_bytes())
     }
 
-    /// The same for a statement that is not in UTF-8.
-    #[allow(dead_code)] // not every test has such
+    /// Variant for a statement that is not in UTF-8.
+    #[allow(dead_code)] // not used by every test
     pub fn run_bytes(&mut self, sql: &[u8]) -> String {
         self.answer(|session, sink| session.query(sql, sink))
     }
 
-    /// Runs a prepared statement, as the binary protocol does.
+    /// Runs a prepared statement through the binary protocol's calls.
     pub fn execute(&mut self, id: u32, params: &[Value]) -> String {
         self.answer(|session, sink| session.execute(id, params, sink))
     }
@@ -237,7 +237,7 @@ impl Client {
         sink.text
     }
 
-    /// Runs a statement that must work.
+    /// Runs a statement that must succeed.
     pub fn ok(&mut self, sql: &str) {
         let answer = self.run(sql);
         assert!(!answer.starts_with("ERROR"), "{sql}: {answer}");
@@ -249,7 +249,7 @@ struct Answer {
     text: String,
     decimals: Vec<u8>,
     warnings: u16,
-    /// Rows only, each after a dash.
+    /// Show rows only, each after a dash.
     is_list: bool,
 }
 
@@ -304,7 +304,7 @@ impl ResultSink for Answer {
     }
 }
 
-/// Runs a script on a new server and compares, or rewrites it.
+/// Runs a script on a new server. Compares its results, or rewrites them.
 pub fn run_script(path: &Path) {
     let script = std::fs::read_to_string(path).expect("a script is readable");
     let mut server = Server::open(&disk()).expect("an empty disk opens");

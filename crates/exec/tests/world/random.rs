@@ -1,6 +1,6 @@
-//! Numbers that are always the same.
+//! A deterministic pseudo-random number generator.
 
-/// A generator: a linear congruence, mixed.
+/// A linear congruential generator with mixed output.
 pub struct Random(pub u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! A gate that holds back what is hardened, as a semi-synchronous source without its replica does.
+//! A gate that holds back durable transactions, like a semi-synchronous source without its replica.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 use cohort_base::{BinlogPos, CommitSeq};
 use cohort_commit::{Coordinator, Gate, ReplicaGate};
 
-/// Open until it is shut.
+/// A gate that is open until [`Shut::shut`].
 #[derive(Default)]
 pub struct Shut {
     is_shut: AtomicBool,
     hardened: AtomicBool,
 }
 
-#[allow(dead_code)] // not every test has such
+#[allow(dead_code)] // not used by every test
 impl Shut {
-    /// Publishes nothing from here on.
+    /// Stops publishing.
     pub fn shut(&self) {
         self.hardened.store(false, Ordering::Release);
         self.is_shut.store(true, Ordering::Release);
     }
 
-    /// Waits until something is hardened behind the gate.
+    /// Waits until a transaction that the gate holds back is durable.
     pub fn wait_hardened(&self, what: &str) {
         let end = Instant::now() + Duration::from_secs(60);
         while !self.hardened.load(Ordering::Acquire) {
@@ -30,7 +30,7 @@ impl Shut {
         }
     }
 
-    /// Publishes what waits.
+    /// Publishes the transactions held back.
     pub fn open(&self, commit: &Coordinator) {
         self.is_shut.store(false, Ordering::Release);
         commit.gate_opened();

@@ -1,4 +1,4 @@
-//! Makes programs of expressions.
+//! Compilation of expressions to vectorized programs.
 
 use cohort_types::{Collation, DateTime, IntervalUnit, LaneType, LikePattern, Value, moment};
 
@@ -10,50 +10,51 @@ use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
 use crate::expr_type::{Flavor, TypeClass};
 use crate::table::Extra;
 
-/// Steps of a program. Each has a register for a batch of values, and each step that is added is compared
-/// with all before it.
+/// Maximum number of steps of a program. Each step has a register for a batch of values, and each added step
+/// is compared with all steps before it.
 const STEPS_MAX: usize = 1024;
 
-/// Digits behind the point that 64 bits have room for.
+/// Maximum number of fraction digits of a decimal in 64 bits.
 const SCALE_MAX: u8 = 17;
 
-/// An operand.
+/// A compiled operand.
 #[derive(Clone, Copy)]
 enum Operand {
     Number(NumberAt),
-    /// A date or moment.
+    /// Step of a date or datetime.
     Moment(usize),
     Text(Text),
 }
 
-/// What constants are evaluated with; their warnings stay there.
+/// Compiler of vectorized programs (`LaneProgram`). Its context evaluates constants and collects their
+/// warnings.
 pub struct LaneCompiler<'c> {
     types: &'c LaneTypes<'c>,
     ctx: EvalContext<'c>,
     program: LaneProgram,
-    /// There were more steps than a program may have.
+    /// True if the program exceeded [`STEPS_MAX`].
     is_too_long: bool,
 }
 
 impl<'c> LaneCompiler<'c> {
-    /// An empty program over columns of these types.
+    /// Creates an empty program over columns of these types.
     pub fn new(types: &'c LaneTypes<'c>, ctx: &'c EvalContext<'_>) -> LaneCompiler<'c> {
         let program = LaneProgram { inputs: Vec::new(), steps: Vec::new(), registers: Vec::new() };
         let ctx = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
         LaneCompiler { types, ctx, program, is_too_long: false }
     }
 
-    /// The program of what was added.
+    /// Returns the program.
     pub fn finish(self) -> LaneProgram {
         self.program
     }
 
-    /// Adds a condition; None if there is no program for it.
+    /// Adds a condition. Returns `None` if it cannot be vectorized.
     pub fn condition(&mut self, expr: &Expr) -> Option<TruthAt> {
         self.truth(expr).filter(|_| !self.is_too_long).map(TruthAt)
     }
 
-    /// Adds an exact number; None if there is no program for it.
+    /// Adds an exact number. Returns `None` if it cannot be vectorized.
     pub fn number(&mut self, expr: &Expr) -> Option<NumberAt> {
         match self.operand(expr)? {
             Operand::Number(number) => Some(number).filter(|_| !self.is_too_long),
@@ -61,12 +62,13 @@ impl<'c> LaneCompiler<'c> {
         }
     }
 
-    /// Adds what tells the NULLs of an expression: a number of any kind.
+    /// Adds the NULL test of an expression. Returns `None` if it cannot be vectorized.
     pub fn nulls(&mut self, expr: &Expr) -> Option<TruthAt> {
         self.is_null(expr).filter(|_| !self.is_too_long).map(TruthAt)
     }
 
-    /// The step, or an equal one that is there. One too many is not added, and there will be no program.
+    /// Adds a step, or returns an equal existing one. A step beyond the limit is not added and invalidates
+    /// the program.
     fn add(&mut self, step: Step) -> usize {
         self.is_too_long |= self.program.steps.len() >= STEPS_MAX;
         if self.is_too_long {
@@ -88,7 +90,7 @@ impl<'c> LaneCompiler<'c> {
         })
     }
 
-    /// The value of a constant that warns of nothing.
+    /// Returns the value of a constant, `None` if its evaluation warns.
     fn constant(&self, expr: &Expr) -> Option<Value> {
         if matches!(expr, Expr::Const(node) if node.ty.flavor != Flavor::Plain) || !is_constant(expr) {
             return None;
@@ -149,7 +151,7 @@ impl<'c> LaneCompiler<'c> {
         if !matches!(call.name(), "+" | "-" | "*") {
             return None;
         }
-        // Integers of two signs have rules of their own; and what is no exact number has others.
+        // Integers of mixed signedness, and classes that are not exact, have other rules.
         let is_exact = |expr: &Expr| {
             let ty = expr.ty_cow();
             match ty.class() {
@@ -173,8 +175,8 @@ impl<'c> LaneCompiler<'c> {
         Some(NumberAt { step: self.add(step), scale, is_int })
     }
 
-    /// The length of a text column. Texts are UTF-8 in memory: their bytes in another character set are
-    /// known where a character is a byte there.
+    /// Compiles the length of a text column. Texts are UTF-8 in memory; their length in bytes of another
+    /// character set is known if that set has one byte per character.
     fn length(&mut self, call: &Call) -> Option<NumberAt> {
         let [Expr::Column(column)] = call.args() else { return None };
         let LaneType::Text(collation) = (self.types)(column.ordinal)? else { return None };
@@ -190,7 +192,7 @@ impl<'c> LaneCompiler<'c> {
         Some(NumberAt { step, scale: 0, is_int: true })
     }
 
-    /// A part of a text column.
+    /// Compiles a substring of a text column.
     fn part(&mut self, call: &Call) -> Option<Text> {
         let is_substring = match call.name() {
             "substring" | "substr" | "mid" => true,
@@ -206,7 +208,7 @@ impl<'c> LaneCompiler<'c> {
         let numbers: Option<Vec<usize>> = numbers.iter().map(|number| self.count(number)).collect();
         let (skip, take) = match *numbers?.as_slice() {
             [take] if !is_substring => (0, take),
-            // From the zeroth character on there is nothing.
+            // A position of 0 yields an empty text; it is not vectorized.
             [from] => (from.checked_sub(1)?, usize::MAX),
             [from, take] => (from.checked_sub(1)?, take),
             _ => return None,
@@ -215,7 +217,7 @@ impl<'c> LaneCompiler<'c> {
         Some(Text { input, cut: Some(Cut { skip, take, collation }) })
     }
 
-    /// A constant that counts characters.
+    /// Returns the value of a constant number of characters.
     fn count(&self, expr: &Expr) -> Option<usize> {
         match self.constant(expr)? {
             Value::Int(count) => usize::try_from(count).ok(),
@@ -223,7 +225,7 @@ impl<'c> LaneCompiler<'c> {
         }
     }
 
-    /// A number with more digits behind the point.
+    /// Converts a number to a larger scale.
     fn at_scale(&mut self, number: NumberAt, scale: u8) -> Option<usize> {
         let digits = u32::from(scale.checked_sub(number.scale)?);
         if digits == 0 {
@@ -363,7 +365,8 @@ impl<'c> LaneCompiler<'c> {
                 if class == Some(TypeClass::Int) && !(a.is_int && b.is_int) {
                     return None;
                 }
-                // What has digits beyond its type is compared row by row, where they count or not.
+                // Values with more digits than their type are compared row by row, which decides whether
+                // these digits count.
                 let has_more = |number: NumberAt, expr: &Expr| number.scale > expr.ty_cow().decimals;
                 if has_more(a, left) || has_more(b, right) {
                     return None;
@@ -393,7 +396,7 @@ impl<'c> LaneCompiler<'c> {
         }
     }
 
-    /// A date or moment; a constant text is read as one.
+    /// Compiles a date or datetime; a constant text is converted to one.
     fn moment(&mut self, expr: &Expr) -> Option<usize> {
         if is_constant(expr)
             && let value @ Value::Str(_) = self.constant(expr)?
@@ -479,12 +482,13 @@ impl<'c> LaneCompiler<'c> {
 }
 
 impl LaneProgram {
-    /// The columns that its inputs are.
+    /// Returns the columns of the inputs.
     pub fn inputs(&self) -> &[usize] {
         &self.inputs
     }
 
-    /// Whether more is read of an input's texts than their lengths and what is NULL.
+    /// Returns true if the program reads the characters of an input's texts, not only their lengths and
+    /// NULLs.
     pub fn reads_texts(&self, input: usize) -> bool {
         self.steps.iter().any(|step| match step {
             Step::CompareText(_, text, ..) | Step::IsTextIn(text, ..) | Step::Like(text, _) => {
@@ -496,13 +500,13 @@ impl LaneProgram {
         })
     }
 
-    /// Whether some numbers may not fit, so that rows are evaluated one by one.
+    /// Returns true if a number may overflow, in which case the rows must be evaluated one by one.
     pub fn may_overflow(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Add(..) | Step::Sub(..) | Step::Mul(..)))
     }
 }
 
-/// The column whose year an expression is.
+/// Returns the column whose year the expression is.
 pub fn year_of_column(expr: &Expr) -> Option<usize> {
     let Expr::Call(call) = expr else { return None };
     let is_year = match (call.name(), &call.extra) {
@@ -516,7 +520,7 @@ pub fn year_of_column(expr: &Expr) -> Option<usize> {
     }
 }
 
-/// Whether an expression has one value for the execution, without a look at another query.
+/// Returns true if the expression has one value per execution and does not depend on another query.
 fn is_constant(expr: &Expr) -> bool {
     let mut is_own = true;
     expr.walk(&mut |node| {

@@ -1,20 +1,20 @@
-//! Runs the steps of a program.
+//! Execution of vectorized programs.
 
 use cohort_types::{CountBytes, Interrupt, Lane, SqlResult};
 
 use super::{LaneProgram, NO, NumberAt, Overflow, Register, Step, Text, TruthAt, UNKNOWN, YES};
 use crate::expr::CompareOp;
 
-/// The numbers of a step for all rows.
+/// Numeric results of a step, one per row.
 #[derive(Clone, Copy)]
 pub struct Numbers<'n> {
     pub numbers: &'n [i64],
-    /// Empty when none is NULL.
+    /// True for rows with NULL; empty if there are none.
     pub nulls: &'n [bool],
 }
 
 impl Numbers<'_> {
-    /// Whether the n-th is NULL.
+    /// Returns true if the number of row `n` is NULL.
     #[inline]
     pub fn is_null(&self, n: usize) -> bool {
         !self.nulls.is_empty() && self.nulls[n]
@@ -22,7 +22,7 @@ impl Numbers<'_> {
 }
 
 impl LaneProgram {
-    /// Runs all steps for rows whose inputs these lanes are.
+    /// Runs all steps for `rows` rows with these input vectors (`Lane`).
     pub fn run(
         &mut self,
         inputs: &[&Lane],
@@ -39,18 +39,18 @@ impl LaneProgram {
         Ok(Ok(()))
     }
 
-    /// What a step has computed.
+    /// Returns the numeric results of a step.
     pub fn numbers<'n>(&'n self, at: NumberAt, inputs: &'n [&'n Lane]) -> Numbers<'n> {
         Done { steps: &self.steps, registers: &self.registers, inputs }.numbers(at.step)
     }
 
-    /// The truth values of a step.
+    /// Returns the truth values of a step.
     pub fn truths(&self, at: TruthAt) -> &[u8] {
         &self.registers[at.0].truths
     }
 }
 
-/// The steps that have run.
+/// The steps that have already run.
 struct Done<'d> {
     steps: &'d [Step],
     registers: &'d [Register],
@@ -181,23 +181,23 @@ impl<'d> Done<'d> {
     }
 }
 
-/// Texts of a batch that were asked about, by a few bits of each: columns of few values ask the same again
-/// and again.
+/// Recently evaluated texts of a batch, in a small hash table: columns with few distinct values repeat the
+/// same texts.
 struct SeenTexts {
     rows: [u32; SEEN_TEXTS],
-    /// Rows whose text was not among them.
+    /// Number of rows whose text was not found.
     missed: usize,
 }
 
 const SEEN_TEXTS: usize = 64;
-/// Longest text that is looked for.
+/// Maximum length of a text to look up.
 const SEEN_BYTES_MAX: usize = 32;
-/// Rows after which at least three in four texts have been seen before, or none is looked for any more.
+/// The look-ups stop if the misses exceed this number plus a quarter of the rows.
 const SEEN_TRIALS: usize = 64;
 const NOT_SEEN: u32 = u32::MAX;
 
 impl SeenTexts {
-    /// The place for a text.
+    /// Returns the slot for a text.
     #[inline]
     fn place(text: &[u8]) -> usize {
         let word = |bytes: &[u8]| {
@@ -210,7 +210,7 @@ impl SeenTexts {
         (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
     }
 
-    /// The row before this one whose text is the same, if it is remembered. This one is from here on.
+    /// Returns an earlier row with an equal text, if one is stored. Otherwise stores this row.
     #[inline]
     fn find(&mut self, text: Text, lane: &Lane, row: usize) -> Option<usize> {
         let bytes = text.of(lane, row);
@@ -227,7 +227,7 @@ impl SeenTexts {
     }
 }
 
-/// Asks something of each text of a lane.
+/// Evaluates a predicate for each text of a vector.
 #[inline]
 fn each_text(
     text: Text,
@@ -247,7 +247,7 @@ fn each_text(
     Ok(())
 }
 
-/// True if any result does not fit.
+/// Applies an operation to pairs of numbers. Returns true if a result overflows.
 #[inline]
 fn pairwise(
     a: Numbers<'_>,
@@ -309,7 +309,7 @@ fn compare_constant(op: CompareOp, a: Numbers<'_>, b: i64, out: &mut Vec<u8>) {
     mask(out, a.nulls);
 }
 
-/// What is asked of NULL is unknown.
+/// Sets the truth value of NULLs to UNKNOWN.
 fn mask(truths: &mut [u8], nulls: &[bool]) {
     for (truth, is_null) in truths.iter_mut().zip(nulls) {
         if *is_null {

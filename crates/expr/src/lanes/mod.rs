@@ -1,26 +1,29 @@
-//! Expressions over many rows at once.
+//! Vectorized evaluation: expressions over batches of rows.
 //!
 //! # Purpose
-//! Evaluating a tree of [`crate::Expr`] row by row decodes values, looks at their classes and follows
-//! pointers for every node of every row. A scan of many rows asks the same few comparisons and sums of all of
-//! them. A [`LaneProgram`] does one operation for some thousand rows, then the next.
+//! Evaluating a tree of [`crate::Expr`] row by row decodes values, tests their classes and follows pointers
+//! for every node and every row. A scan of many rows repeats the same few comparisons and sums. A
+//! [`LaneProgram`] performs one operation for some thousand rows, then the next one.
 //!
 //! # Concepts
-//! A program is a list of steps in the order of evaluation, each over *inputs* (lanes of columns,
-//! [`cohort_types::Lane`]) and the results of steps before. Equal steps are made once, so a part that several
-//! expressions share is computed once. A number is an integer of 64 bits with a scale known when the program
-//! is made; a truth value is [`NO`], [`YES`] or [`UNKNOWN`].
+//! A program is a list of steps in the order of evaluation. Operands of a step are *inputs* (column vectors,
+//! [`cohort_types::Lane`]) and results of earlier steps. Equal steps are stored once, so a subexpression that
+//! several expressions share is computed once. A number is a 64-bit integer with a scale that is known at
+//! compile time; a truth value is [`NO`], [`YES`] or [`UNKNOWN`].
 //!
-//! # What has a program
-//! Exact numbers (`+`, `-`, `*`, CASE), LENGTH and CHAR_LENGTH of columns, comparisons of exact numbers, of
-//! dates and of texts, BETWEEN, IN with constants, LIKE with a constant pattern, IS NULL, AND, OR, NOT. A
-//! text is a column or a part of one: SUBSTRING and LEFT whose numbers are constants. All of these warn of
-//! nothing and depend on nothing but the row. Constants are evaluated when the program is made; one that
-//! warns makes no program. A caller without a program for an expression evaluates it row by row.
+//! # Supported expressions
+//! - Exact numbers: `+`, `-`, `*`, CASE, LENGTH and CHAR_LENGTH of columns.
+//! - Comparisons of exact numbers, of dates and of texts; BETWEEN, IN with constants, LIKE with a constant
+//!   pattern, IS NULL, AND, OR, NOT.
+//! - Texts: columns, and SUBSTRING and LEFT of columns with constant positions.
+//!
+//! All of these raise no warnings and depend on nothing but the row. Constants are evaluated at compile time;
+//! an expression with a constant that warns is not supported. The caller evaluates unsupported expressions
+//! row by row.
 //!
 //! # On failure
-//! A result that does not fit 64 bits stops the program ([`Overflow`]). Nothing has been lost: the caller
-//! evaluates these rows one by one, where decimals have more digits and integers have their error.
+//! A result that exceeds 64 bits stops the program ([`Overflow`]). No state is lost: the caller evaluates
+//! these rows one by one, with more digits for decimals, and with an error for integers.
 
 mod compile;
 mod evaluate;
@@ -39,49 +42,49 @@ pub const YES: u8 = 1;
 /// NULL as a truth value.
 pub const UNKNOWN: u8 = 2;
 
-/// A number did not fit.
+/// A result exceeded 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow;
 
-/// What a program computes, apart from any rows.
+/// A compiled program, with registers for the results of a batch.
 #[derive(Debug)]
 pub struct LaneProgram {
-    /// Numbers of the columns that the inputs are, as the expressions name them.
+    /// Ordinals of the input columns, as in the expressions.
     inputs: Vec<usize>,
     steps: Vec<Step>,
     registers: Vec<Register>,
 }
 
-/// The number of a step whose result is asked for.
+/// A step with a numeric result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberAt {
     step: usize,
-    /// Digits behind the point.
+    /// Number of fraction digits.
     pub scale: u8,
-    /// An integer, not a decimal.
+    /// True for an integer, false for a decimal.
     pub is_int: bool,
 }
 
-/// The number of a step that is a condition.
+/// A step with a truth value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TruthAt(usize);
 
-/// Tells the type of a column's lane; None if it has none.
+/// Returns the vector type of a column, `None` if it has none.
 pub type LaneTypes<'t> = dyn Fn(usize) -> Option<LaneType> + 't;
 
-/// The texts of an input, or a part of each.
+/// The texts of an input, or a substring of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Text {
     input: usize,
     cut: Option<Cut>,
 }
 
-/// Which part of a text: so many characters behind the first ones.
+/// A substring: `take` characters after the first `skip`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cut {
     skip: usize,
     take: usize,
-    /// What characters are.
+    /// Collation that defines the characters.
     collation: Collation,
 }
 
@@ -94,7 +97,7 @@ impl Text {
     }
 }
 
-/// One operation; the numbers are those of steps before, but of `Input` and of lengths that of an input.
+/// An operation. Operands are earlier steps, except that `Input`, `Bytes` and `Characters` name an input.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Input(usize),
@@ -102,33 +105,33 @@ enum Step {
     Add(usize, usize),
     Sub(usize, usize),
     Mul(usize, usize),
-    /// The first where the condition holds, else the second.
+    /// The second operand where the first (a condition) is true, otherwise the third.
     Choose(usize, usize, usize),
     Compare(CompareOp, usize, usize),
     CompareConstant(CompareOp, usize, i64),
-    /// Sorted.
+    /// Values are sorted.
     IsIn(usize, Vec<i64>),
     CompareText(CompareOp, Text, Vec<u8>, Collation),
     CompareTexts(CompareOp, Text, Text, Collation),
-    /// The sort keys, sorted.
+    /// Sort keys of the values, sorted.
     IsTextIn(Text, Vec<Vec<u8>>, Collation),
     Like(Text, Box<LikePattern>),
     IsNull(usize),
     IsTextNull(Text),
-    /// Bytes of a text.
+    /// Length of a text in bytes.
     Bytes(usize),
-    /// Characters of a text.
+    /// Length of a text in characters.
     Characters(usize),
     And(usize, usize),
     Or(usize, usize),
     Not(usize),
 }
 
-/// The result of a step.
+/// Results of a step for a batch.
 #[derive(Debug, Default)]
 struct Register {
     numbers: Vec<i64>,
-    /// Of numbers; empty when none is NULL.
+    /// NULLs of `numbers`; empty if there are none.
     nulls: Vec<bool>,
     truths: Vec<u8>,
 }

@@ -1,8 +1,8 @@
-//! Random expressions over literals of every kind and the columns of the table h.
+//! Random expressions of literals of every type and the columns of table h.
 
 use super::world;
 
-/// A small generator: the same seed gives the same expressions.
+/// A deterministic generator of expressions.
 pub struct Generator {
     state: u64,
     columns: Vec<&'static str>,
@@ -215,7 +215,7 @@ const CASTS: &[&str] = &[
 const COMPARISONS: &[&str] = &["=", "<", ">", "<=", ">=", "<>", "<=>"];
 const OPERATORS: &[&str] = &["+", "-", "*", "/", "DIV", "%", "|", "&", "^", "<<", ">>", "XOR", "AND", "OR"];
 
-/// Functions whose answer is not of the arguments alone, and those with a syntax of their own.
+/// Functions whose result does not depend on the arguments alone, and functions with special syntax.
 const LEFT_OUT: &[&str] = &[
     "rand",
     "uuid",
@@ -291,7 +291,7 @@ impl Generator {
         }
     }
 
-    /// An expression; below `depth` there are operands.
+    /// Returns an expression with at most `depth` levels.
     pub fn expression(&mut self, depth: usize) -> String {
         if depth == 0 {
             return self.leaf();
@@ -379,7 +379,7 @@ impl Generator {
         }
     }
 
-    /// What a function's argument n likes to be.
+    /// Returns a suitable argument n of a function.
     fn argument(&mut self, name: &str, n: usize, depth: usize) -> String {
         if self.below(5) == 0 {
             return self.expression(depth - 1);

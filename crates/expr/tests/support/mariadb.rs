@@ -1,4 +1,4 @@
-//! A real MariaDB with a data directory of its own, asked through its client program.
+//! A real MariaDB with its own data directory, queried through its client program.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::world;
 
-/// How long a start may take on a busy machine.
+/// Maximum time of a start on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A running `mariadbd` on a Unix socket; killed when dropped.
+/// A running `mariadbd` on a Unix socket; killed on drop.
 pub struct Maria {
     child: Child,
     folder: tempfile::TempDir,
@@ -62,7 +62,7 @@ impl Maria {
         self.folder.path().join("sock")
     }
 
-    /// What the client prints, errors and warnings among it.
+    /// Returns the output of the client, including errors and warnings.
     pub fn run(&self, sql: &str) -> String {
         let path = self.folder.path().join("printed");
         let out = std::fs::File::create(&path).expect("a file");
@@ -75,13 +75,13 @@ impl Maria {
             .stdout(out)
             .spawn()
             .expect("runs");
-        // A client that could not connect has closed its end; its text says why.
+        // A client that failed to connect has closed its input; its output shows the reason.
         let _ = child.stdin.take().expect("piped").write_all(sql.as_bytes());
         child.wait().expect("ended");
         String::from_utf8_lossy(&std::fs::read(&path).expect("it printed")).into_owned()
     }
 
-    /// Answers about the row of h as the golden files write them.
+    /// Returns results for the row of h in the format of the golden files.
     pub fn answers(&self, expressions: &[String]) -> Vec<String> {
         const MARK: &str = "@@mark@@";
         let mut sql = "USE test; SET time_zone = '+00:00', timestamp = 1700000000.123456;\n".to_owned();
@@ -93,7 +93,7 @@ impl Maria {
     }
 }
 
-/// `answer`, TAB, `W1292 text | N1105 text`, or `ERROR number (SQLSTATE): text`.
+/// Formats a result as `value`, TAB, `W1292 text | N1105 text`, or as `ERROR number (SQLSTATE): text`.
 fn written(printed: &str) -> String {
     let mut value = "";
     let mut warnings = Vec::new();

@@ -1,9 +1,9 @@
-//! The table h, which has a column of every type and one row, here and as SQL.
+//! Table h, with a column of every type and one row, as SQL and as values.
 
 use cohort_expr::{Expr, ExprType};
 use cohort_types::{Collation, ColumnType, Date, DateTime, Decimal, SqlMode, Str, Time, TypeKind, Value};
 
-/// Makes the table in MariaDB.
+/// Creates the table in MariaDB.
 pub const SQL: &str = "
 CREATE TABLE h (vi INT, vu BIGINT UNSIGNED, big BIGINT, dc DECIMAL(6,2), vf DOUBLE, f2 DOUBLE(7,2), fl FLOAT,
   vs VARCHAR(20), c CHAR(5), bs VARCHAR(10) COLLATE utf8mb4_bin, vb VARBINARY(10), l VARCHAR(10) CHARACTER SET latin1,
@@ -15,7 +15,7 @@ INSERT INTO h VALUES (42, 18446744073709551615, 20200131, -12.50, 0.5, 12.35, 1.
   '2023-11-14 22:13:20.5', b'1000001', 12, NULL);
 ";
 
-/// The columns in order with their types and the row's values.
+/// Returns the columns in order with their types and the row's values.
 fn columns() -> Vec<(&'static str, ColumnType, Value)> {
     let text = Collation::UTF8MB4_GENERAL_CI;
     let members = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
@@ -73,17 +73,17 @@ fn columns() -> Vec<(&'static str, ColumnType, Value)> {
     ]
 }
 
-/// Names of the columns.
+/// Returns the names of the columns.
 pub fn names() -> Vec<&'static str> {
     columns().into_iter().map(|(name, _, _)| name).collect()
 }
 
-/// The row.
+/// Returns the row.
 pub fn row() -> Vec<Value> {
     columns().into_iter().map(|(_, _, value)| value).collect()
 }
 
-/// A column by name.
+/// Returns a column by name.
 pub fn column(wanted: &str) -> Option<Expr> {
     let all = columns();
     let (ordinal, (name, ty, _)) = all.iter().enumerate().find(|(_, (name, _, _))| *name == wanted)?;
