@@ -1,4 +1,4 @@
-//! Room for compressed events: a few bytes of one may stand for a gigabyte.
+//! Memory reservation for compressed events: a few bytes of one may decompress to a gigabyte.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::binlog_statement::bad_event;
 
-/// Bytes that an event may have when it is decompressed, whatever `slave_max_allowed_packet` says: as in
-/// MariaDB that setting bounds events as they arrive.
+/// Maximum size of a decompressed event, regardless of `slave_max_allowed_packet`: as in MariaDB, that
+/// setting limits the size of events as received.
 const INFLATED_BYTES_MAX: u64 = 1 << 30;
 
-/// Takes memory of a session for an event's contents before they are decompressed. Error 1153 for more than
+/// Reserves session memory for an event before it is decompressed. Error 1153 if it exceeds
 /// [`INFLATED_BYTES_MAX`].
 pub fn room_to_unpack(
     globals: &Globals,

@@ -5,7 +5,7 @@
 //! NULL                NULL
 //! numbers             as they print
 //! DATE, TIME, ..      DATE'2024-01-01', TIME'10:11:12.500000', TIMESTAMP'2024-01-01 10:11:12'
-//! strings             '..', with backslashes before what needs them; under NO_BACKSLASH_ESCAPES only quotes, doubled
+//! strings             '..', with backslash escapes; under NO_BACKSLASH_ESCAPES only quotes, doubled
 //! ```
 //! Bytes that are not valid characters are escaped as well, as in MariaDB, so that they do not swallow the
 //! bytes that follow.
