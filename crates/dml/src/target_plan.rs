@@ -78,8 +78,8 @@ pub fn plan_target(
     Ok(TargetPlan { table: base, scope, access: choice.access, filter: all_of(conjuncts), sort, limit })
 }
 
-/// The number of entries that makes the planner prefer an index to a scan; with `sql_safe_updates` it does so
-/// wherever an index is usable.
+/// Returns the number of entries to assume for the table at least: enough for the planner to prefer an index
+/// to a scan, and with `sql_safe_updates` to take any index that is usable.
 fn entries_for_change(session: &SessionState) -> u64 {
     if session.vars.flag(VarId::SqlSafeUpdates) { 1 << 40 } else { LOCKED_ENTRIES_MIN }
 }
