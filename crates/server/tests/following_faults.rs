@@ -1,6 +1,5 @@
-//! Cohort as a replica when something is wrong: receivers that are stopped, sources that go away and come
-//! back, bytes that change on their way, positions that are set by hand, relay logs that are damaged or have
-//! another name.
+//! Faults with Cohort as a replica: stopped receivers, sources that disconnect and return, bytes corrupted in
+//! transit, positions set manually, and relay logs that are damaged or renamed.
 
 mod support;
 
@@ -14,7 +13,8 @@ use support::{Cohort, Ends, Maria, error_code, refused, wait_until};
 
 const LOGS: &str = "--log-slave-updates";
 
-/// So many transactions of one row each, in a table without a key: what is applied twice is there twice.
+/// Writes single-row transactions to a table without a key, so that a transaction applied twice adds a second
+/// row.
 fn fill(source: &Maria, from: usize, count: usize) {
     let rows: String = (from..from + count).map(|n| format!("INSERT INTO test.t VALUES ({n});\n")).collect();
     source.feed(rows.as_bytes());
