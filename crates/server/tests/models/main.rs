@@ -10,9 +10,9 @@
 //! | mutation | check |
 //! |---|---|
 //! | a worker that handles the wakeup event does not pass it on | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | a worker woken by another event counts the wakeup event as signalled | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | `lie_down` counts the caller as idle after it released the lock | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | a worker ignores a wakeup event that it receives together with another event | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | a worker woken by another event counts the bell as rung | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | `lie_down` counts the caller as idle after unlocking | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | a worker ignores the bell together with another event | `a_burst_of_work_wakes_a_worker_for_each` |
 //! | `release` forgets an event that arrived meanwhile | `no_event_is_lost_and_nobody_shares_a_connection` |
 //! | `take` forgets the event of a parked connection | `no_event_is_lost_and_nobody_shares_a_connection` |
 //! | `unpark` hands out a running connection | `no_event_is_lost_and_nobody_shares_a_connection` |
