@@ -161,7 +161,7 @@ fn refused(ctx: &StatementContext<'_>, draft: &TableDraft, verb: Verb, option: &
     SqlError::wrong_create_options(&draft.name.schema, &draft.name.table)
 }
 
-/// Rejects InnoDB options on a table of an engine that does not exist here: error 1911.
+/// Rejects InnoDB options on a table whose ENGINE is not available here: error 1911.
 pub(super) fn check_of_other_engine(draft: &TableDraft) -> SqlResult<()> {
     let of_innodb = |(name, value): &&(String, String)| {
         let is_known = [COMPRESSED, LEVEL].iter().any(|known| known.eq_ignore_ascii_case(name));

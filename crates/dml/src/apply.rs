@@ -366,8 +366,8 @@ impl RowApplier {
     }
 
     /// Returns whether a lookup by this index examines many rows per image, so that one pass for all rows of
-    /// the event is better. With a unique key, rows must be changed in the source's order, so this returns
-    /// false.
+    /// the event is better. A table with a unique key needs its rows changed in the source's order, so the
+    /// answer is then false, unless there is no index to use.
     fn needs_scan(&self, by: Option<usize>) -> bool {
         let mut kinds = self.open().indexes.iter().map(|index| index.kind);
         by.is_none() || !kinds.any(|kind| matches!(kind, IndexKind::Primary | IndexKind::Unique))

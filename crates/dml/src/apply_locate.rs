@@ -9,7 +9,6 @@
 //! The first pass does not find an image that matches only a row version created by an earlier image of the
 //! event. A further pass then looks for all remaining images, if a row has been changed since the previous
 //! pass.
-//! one then looks for all that are left, if anything has changed since the one before.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -12,7 +12,6 @@
 //! A prepared XA transaction may keep a row locked until a later group ends it. A pass therefore waits for a
 //! locked row only if it matches. Only for images that are still missing then, a further pass waits for every
 //! row, because an earlier group that is being applied in parallel may be about to make the row match.
-//! earlier group that is applied beside this one may be about to make it match.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -48,7 +48,7 @@ pub struct InsertPlan {
     pub(crate) table: Arc<Table>,
     /// The column of each value of a row.
     pub(crate) columns: Vec<usize>,
-    /// Per column of the table.
+    /// The DEFAULT of each column of the table.
     pub(crate) defaults: Vec<Default>,
     /// Columns that the statement does not name.
     pub(crate) unnamed: Vec<usize>,

@@ -9,12 +9,12 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::binlog_statement::bad_event;
 
-/// Maximum size of a decompressed event, regardless of `slave_max_allowed_packet`: as in MariaDB, that
+/// Size that a decompressed event may have even if `slave_max_allowed_packet` is smaller: as in MariaDB, that
 /// setting limits the size of events as received.
 const INFLATED_BYTES_MAX: u64 = 1 << 30;
 
-/// Reserves session memory for an event before it is decompressed. Error 1153 if it exceeds
-/// [`INFLATED_BYTES_MAX`].
+/// Reserves session memory for an event before it is decompressed. Returns `None` for an uncompressed event.
+/// Error 1153 if it would exceed both [`INFLATED_BYTES_MAX`] and `slave_max_allowed_packet`.
 pub fn room_to_unpack(
     globals: &Globals,
     memory: &Arc<Budget>,

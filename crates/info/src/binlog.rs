@@ -15,7 +15,7 @@ use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported
 use cohort_session::{Database, SessionNames, StatementContext, StatementLog};
 use cohort_trx::{AliasLock, TableLock, active_locks, engine_error};
 
-/// As in MariaDB.
+/// Maximum number of a binary log file, as in MariaDB.
 const FILE_NUMBER_MAX: u32 = i32::MAX as u32;
 
 fn position_type() -> ColumnType {

@@ -12,7 +12,7 @@ const NATIVE_PASSWORD: &str = "mysql_native_password";
 /// The release whose privilege bits `access` uses.
 const VERSION: u32 = 101_119;
 
-/// The table.
+/// The virtual table `mysql.global_priv`.
 struct GlobalPriv {
     columns: Vec<VirtualColumn>,
 }

@@ -195,7 +195,7 @@ fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
     Ok(listing)
 }
 
-/// Errors 1146, 4089.
+/// SHOW CREATE SEQUENCE; errors 1146, 4089.
 fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
     let table = base_table(ctx, name)?;
     if !table.is_sequence() {
@@ -209,7 +209,7 @@ fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResu
     Ok(listing)
 }
 
-/// Errors 1146, 1347.
+/// SHOW CREATE VIEW; errors 1146, 1347.
 fn create_view(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
     let schema = schema_of(ctx, name.db.as_deref())?;
     let catalog = ctx.db.catalog();

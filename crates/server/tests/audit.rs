@@ -269,7 +269,7 @@ fn who_comes_fails_and_goes_is_told() {
     let text = fs::read_to_string(&log).expect("a log");
     assert!(text.contains(",nobody?x,localhost,"), "{text}");
     assert!(!text.contains("QUERY") && text.lines().all(|line| line.split(',').count() == 10), "{text}");
-    // Each connection that ended begins once and ends once.
+    // Each connection that has ended has one line for its start and one for its end.
     let mut of: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for line in text.lines() {
         let fields: Vec<&str> = line.split(',').collect();

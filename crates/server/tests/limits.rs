@@ -73,7 +73,7 @@ fn nesting_ends_before_the_stack_does() {
     }
 }
 
-/// Each would take hours.
+/// Statements that would take hours.
 const ENDLESS: &[&str] = &[
     "SELECT BENCHMARK(9000000000000000000, SHA2('a', 512))",
     "SELECT COUNT(*) FROM information_schema.columns a, information_schema.columns b, information_schema.columns c, \
@@ -175,12 +175,12 @@ fn a_statement_ends_when_its_client_has_gone_unless_it_is_at_work_on_a_change() 
         }
     };
     wait_for("", DISPENSABLE.len() + 1);
-    // While their clients are connected, they run longer than they could otherwise.
+    // While their clients are connected, they outlast the limit for abandoned statements.
     std::thread::sleep(Duration::from_secs(7));
     wait_for("", DISPENSABLE.len() + 1);
     drop(clients);
     wait_for("UPDATE t %", 0);
-    // They sleep for at least 15 seconds; their clients disconnected halfway.
+    // The UPDATE sleeps for at least 15 seconds; its client disconnected halfway.
     wait_for("", 0);
     assert_eq!(observer.query_first("SELECT SUM(v) FROM t").expect("answered"), Some(100));
     // None of them changed anything after its wait.
@@ -265,7 +265,7 @@ fn long_data_counts_before_it_is_used() {
     }
 }
 
-/// Each copies all rows of a table.
+/// Statements that copy all rows of a table.
 const COPIES: &[&str] = &[
     "ALTER TABLE test.large FORCE",
     "ALTER TABLE test.large ADD COLUMN added VARCHAR(40) DEFAULT (UUID()) FIRST",

@@ -338,7 +338,7 @@ fn files_are_for_the_servers_user_and_group_alone() {
     assert!(seen > 3);
 }
 
-/// Found by reading: only SIGHUP did.
+/// Found by reading: only SIGHUP reopened a moved error log.
 #[test]
 fn flush_logs_follows_an_error_log_that_was_moved() {
     let scratch = tempfile::tempdir().expect("made");

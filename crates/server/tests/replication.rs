@@ -2,7 +2,7 @@
 
 mod replica;
 #[path = "whole/scale.rs"]
-#[allow(dead_code)] // its part
+#[allow(dead_code)] // only a part of it is used
 mod scale;
 mod support;
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! NULL                NULL
-//! numbers             as they print
+//! numbers             as printed
 //! DATE, TIME, ..      DATE'2024-01-01', TIME'10:11:12.500000', TIMESTAMP'2024-01-01 10:11:12'
 //! strings             '..', with backslash escapes; under NO_BACKSLASH_ESCAPES only quotes, doubled
 //! ```

@@ -7,7 +7,6 @@
 //!
 //! A client is a process that reads from a position on and prints what it receives, one item per line, with
 //! tab-separated fields:
-//! apart by tabs:
 //!
 //! | line | meaning |
 //! |---|---|
@@ -22,7 +21,7 @@
 mod follower;
 mod load;
 #[path = "../whole/scale.rs"]
-#[allow(dead_code)] // its part
+#[allow(dead_code)] // only a part of it is used
 mod scale;
 #[path = "../support/mod.rs"]
 mod support;

@@ -8,7 +8,7 @@
 mod support;
 
 mod benchmarks;
-#[allow(dead_code)] // the benchmarks use a part of it
+#[allow(dead_code)] // the benchmarks use only a part of it
 #[path = "../../../bench/src/random.rs"]
 mod random;
 mod runner;

@@ -6,10 +6,12 @@
 //! that as a deadlock, together with the schedule that replays it. Each check runs a fixed number of random
 //! schedules; `COHORT_MODEL_SCHEDULES` multiplies it.
 //!
+//! The *bell* (`Bell`) is the wakeup event of the ready queue.
+//!
 //! # Mutations that were detected
 //! | mutation | check |
 //! |---|---|
-//! | a worker that handles the wakeup event does not pass it on | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | a worker that handles the bell does not pass it on | `a_burst_of_work_wakes_a_worker_for_each` |
 //! | a worker woken by another event counts the bell as rung | `a_burst_of_work_wakes_a_worker_for_each` |
 //! | `lie_down` counts the caller as idle after unlocking | `a_burst_of_work_wakes_a_worker_for_each` |
 //! | a worker ignores the bell together with another event | `a_burst_of_work_wakes_a_worker_for_each` |

@@ -1,6 +1,6 @@
 //! Shared by the replication tests: a passive replica, and the comparison of two servers' rows.
 
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code)] // each test file uses only a part
 
 pub mod dump_client;
 

@@ -1,6 +1,6 @@
 //! Certificate authorities, and server and client certificates, created for a test.
 
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code)] // each test file uses only a part
 
 use std::path::PathBuf;
 
@@ -126,7 +126,7 @@ impl Certificates {
     }
 
     /// Replaces the server's certificate by one signed by a new `other-ca.pem`.
-    #[allow(dead_code)] // not every test has such
+    #[allow(dead_code)] // unused in some tests
     pub fn replace_server(&self) {
         let other = self.authority("other-ca");
         self.issue(&other, "server", &[("CN", "localhost")], 9, Holds::Now);

@@ -6,7 +6,7 @@ use crate::support::{Cohort, Maria};
 pub use scale::{Dice, long_or};
 
 #[path = "../whole/scale.rs"]
-#[allow(dead_code)] // its part
+#[allow(dead_code)] // only a part of it is used
 mod scale;
 
 /// A server that can run statements.

@@ -1,6 +1,6 @@
 //! Servers for tests, Cohort and a real MariaDB, and helpers to query them.
 
-#![allow(dead_code, unused_imports)] // each test file uses its part
+#![allow(dead_code, unused_imports)] // each test file uses only a part
 
 mod answers;
 mod cohort;

@@ -408,7 +408,7 @@ fn readers_go_on_while_rows_are_copied() {
         });
     }
     assert!(meanwhile > 50, "{meanwhile} reads");
-    // A reader in an open transaction delays the end of the statement, not the beginning of the next one.
+    // At its end the statement waits for a transaction that has read the table; here it times out.
     client.query_drop("BEGIN; SELECT COUNT(*) FROM t WHERE id = 1").expect("read");
     let mut impatient = server.in_test();
     impatient.query_drop("SET lock_wait_timeout = 1").expect("set");

@@ -286,8 +286,8 @@ fn a_connection_is_reset_changed_and_runs_many_statements_at_once() {
     assert_eq!(rows(&mut client, "SELECT MAX(id) FROM t"), "5\n", "nothing after the error runs");
 }
 
-/// If a command-line client is killed while its statement waits, its locks are released. A client that has
-/// only closed its input gets its reply.
+/// If a command-line client is killed while its statement waits, the statement ends and its locks are
+/// released.
 #[test]
 fn a_statement_that_only_waits_ends_with_its_client() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -265,7 +265,7 @@ mod tests {
                 let expected = if place == 0 { Next::ToReserve(number) } else { Next::Reserved(number) };
                 assert_eq!(given.take(), expected);
                 assert_eq!(given.definition.reserved_until, if place == 0 { until + 3 } else { until });
-                // What a server knows after a crash here.
+                // The state that a server reads after a crash at this point.
                 assert!(Numbers::new(given.definition, 1).upcoming() > number);
             }
         }
