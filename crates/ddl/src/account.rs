@@ -130,7 +130,7 @@ pub(super) fn authenticate(
     Ok(())
 }
 
-/// Errors 1819, 1290 for unacceptable new passwords.
+/// Returns errors 1819 and 1290 for unacceptable new passwords.
 fn check_secrets(session: &SessionState, user: &str, how: &Authentication) -> SqlResult<()> {
     match how {
         Authentication::Password(text) => check_password(session, user, text),
@@ -295,7 +295,7 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> 
     finish(ctx, book, &failed, "RENAME USER")
 }
 
-/// SET PASSWORD. For another account it requires the privilege to write the table of accounts.
+/// Runs SET PASSWORD. For another account it requires the privilege to write the table of accounts.
 pub fn set_password(
     ctx: &mut StatementContext<'_>,
     name: Option<&Name>,

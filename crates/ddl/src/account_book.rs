@@ -60,7 +60,7 @@ pub(super) fn shown((user, host): &AccountName) -> String {
     format!("'{user}'@'{host}'")
 }
 
-/// The error for an account that does not exist.
+/// Returns the error for an account that does not exist.
 pub(super) fn no_such_account() -> SqlError {
     SqlError::new(ErrorCode::PasswordNoMatch, "Can't find any matching row in the user table")
 }

@@ -85,7 +85,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     Ok(DdlOutcome::default())
 }
 
-/// Error 1965.
+/// Returns error 1965.
 fn is_a_view(name: &TableName) -> SqlError {
     let text = format!("'{}.{}' is a view", name.schema, name.table);
     SqlError::new(ErrorCode::ItIsAView, text)

@@ -32,7 +32,7 @@ struct Lookup {
     theirs: Vec<usize>,
 }
 
-/// Error 1452 if a row has no parent for a new key.
+/// Returns error 1452 if a row has no parent for a new key.
 pub(super) fn check(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) -> SqlResult<()> {
     if !are_checked(ctx) || after.new_foreign_keys.is_empty() {
         return Ok(());

@@ -310,7 +310,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     Ok(DdlOutcome::default())
 }
 
-/// REVOKE ALL PRIVILEGES, GRANT OPTION FROM. Existing accounts lose everything; error 1269 for others.
+/// Runs REVOKE ALL PRIVILEGES, GRANT OPTION FROM. Existing accounts lose everything; error 1269 for others.
 fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
     let mut book = AccountBook::open(ctx)?;
     let mut is_missing = false;
@@ -332,7 +332,7 @@ fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     Ok(DdlOutcome::default())
 }
 
-/// Error 1141.
+/// Returns error 1141.
 pub(super) fn nonexisting((user, host): &AccountName) -> SqlError {
     let text = format!("There is no such grant defined for user '{user}' on host '{host}'");
     SqlError::new(ErrorCode::NonexistingGrant, text)
@@ -366,7 +366,7 @@ fn check_giver_of_routine(session: &SessionState, words: &[Word], name: &ObjectN
     Err(SqlError::new(ErrorCode::ProcaccessDenied, text))
 }
 
-/// Error 1403, or 1133 for an account that does not exist.
+/// Returns error 1403, or 1133 for an account that does not exist.
 fn nonexisting_on_routine(
     ctx: &mut StatementContext<'_>,
     names: &[AccountWord],

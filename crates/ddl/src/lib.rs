@@ -19,7 +19,8 @@
 //! start.
 //!
 //! # Missing
-//! Partitions. Copying a table while it is written (it can be read, see `rebuild`).
+//! Partitions. Copying a table concurrently with writers, if a new row depends on more than its old row;
+//! readers can continue (`rebuild`).
 //!
 //! | module | concept |
 //! |---|---|
@@ -30,24 +31,30 @@
 //! | `key` | key definitions |
 //! | `rules` | expressions of generated columns and CHECK constraints |
 //! | `options` | table options |
+//! | `page_form` | options for the page format on disk |
 //! | `create_table` | CREATE TABLE |
 //! | `create_text` | SHOW CREATE |
 //! | `create_select` | CREATE TABLE ... SELECT |
 //! | `drop_table` | DROP, TRUNCATE, RENAME TABLE |
 //! | `alter_table` | ALTER TABLE, CREATE INDEX, DROP INDEX |
+//! | `clauses` | the ALGORITHM and LOCK clauses of ALTER TABLE |
+//! | `extent` | determines the part of a table's data that ALTER TABLE must rebuild |
+//! | `rebuild` | rebuilds it |
+//! | `counting` | generates the values of a new AUTO_INCREMENT column |
+//! | `convert` | CONVERT TO CHARACTER SET |
 //! | `sequence` | CREATE, ALTER SEQUENCE |
 //! | `temporary` | DDL on a session's temporary tables |
 //! | `view` | CREATE, ALTER, DROP VIEW |
 //! | `foreign` | foreign keys of tables that are created, altered, renamed and dropped |
 //! | `foreign_rows` | checks a table's rows against new foreign keys |
-//! | `rebuild` | rebuilds the part of a table's data that ALTER TABLE needs |
 //! | `account` | users |
 //! | `account_book` | the pending account changes of a statement, and the lock for them |
+//! | `account_rules` | REQUIRE, limits, account locking and password expiry |
+//! | `role` | roles |
 //! | `grant` | GRANT, REVOKE |
-//! | `password_check` | rejects weak new passwords |
 //! | `proxy` | GRANT PROXY, REVOKE PROXY |
 //! | `grant_list` | granted privileges, for SHOW GRANTS and information_schema |
-//! | `page_form` | options for the page format on disk |
+//! | `password_check` | rejects weak new passwords |
 //! | `orphans` | [`drop_orphans`] |
 
 mod account;

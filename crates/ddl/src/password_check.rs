@@ -1,5 +1,5 @@
 //! Rejects weak new passwords: by `simple_password_check_*`, with the rules of MariaDB's plugin of that name,
-//! and by a dictionary ([`super::word_check`]).
+//! and by a dictionary ([`cohort_session::WordList`]).
 //!
 //! A stored form (hash) cannot be checked, so `strict_password_validation` rejects it. Replicas accept stored
 //! forms, because their source has checked the password.
@@ -45,7 +45,7 @@ impl Policy {
     }
 }
 
-/// Error 1819 for a password that is too simple.
+/// Returns error 1819 for a password that is too simple.
 pub(super) fn check_password(session: &SessionState, user: &str, password: &str) -> SqlResult<()> {
     if session.is_applier {
         return Ok(());
@@ -68,7 +68,7 @@ fn refused(by: &str) -> SqlError {
     SqlError::new(ErrorCode::NotValidPassword, text)
 }
 
-/// Error 1290 for the stored form of a password, which cannot be checked.
+/// Returns error 1290 for the stored form of a password, which cannot be checked.
 pub(super) fn check_stored_form(session: &SessionState) -> SqlResult<()> {
     let is_strict = session.db.globals.flag(VarId::StrictPasswordValidation);
     let is_judged = session.db.words.get().is_some() || Policy::of(session).is_some();

@@ -15,7 +15,8 @@ use super::account_book::{AccountBook, no_such_account};
 use super::grant::{grantee, nonexisting};
 use super::work::{LogText, commit};
 
-/// An account may grant PROXY on itself, and on accounts for which it has the grant option: error 1698.
+/// Checks that the account may grant PROXY: on itself, or on accounts for which it has the grant option.
+/// Error 1698 otherwise.
 fn check_giver(session: &SessionState, proxied: &AccountName) -> SqlResult<()> {
     if session.is_applier || *proxied == session.info.account {
         return Ok(());
@@ -68,7 +69,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, of: &Name, revoke: &Revoke)
     Ok(DdlOutcome::default())
 }
 
-/// Without a user name the host has no meaning.
+/// Returns the account that may be impersonated. Without a user name the host has no meaning.
 fn proxied(session: &SessionState, of: &Name) -> AccountName {
     match resolve(session, of) {
         (user, host) if user.is_empty() && host.is_empty() => (user, "%".to_owned()),

@@ -137,7 +137,7 @@ fn named(book: &AccountBook, words: &[Word]) -> SqlResult<String> {
     }
 }
 
-/// Error 1698 for an account that may not grant the role.
+/// Returns error 1698 for an account that may not grant the role.
 fn check_admin(session: &SessionState, book: &AccountBook, role: &str) -> SqlResult<()> {
     let own = session.info.account.clone();
     let holders = [Some(own.clone()), session.role.as_deref().map(role_name)];
@@ -164,7 +164,7 @@ fn leads_to(book: &AccountBook, from: &str, to: &str) -> bool {
     false
 }
 
-/// GRANT role TO ..; errors 1959, 1698, 1133, 1961.
+/// Runs GRANT role TO ..; errors 1959, 1698, 1133, 1961.
 pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<DdlOutcome> {
     let mut book = AccountBook::open(ctx)?;
     let role = named(&book, &grant.privileges)?;
@@ -186,7 +186,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     Ok(DdlOutcome::default())
 }
 
-/// REVOKE [ADMIN OPTION FOR] role FROM ..; errors 1959, 1698, 1962.
+/// Runs REVOKE [ADMIN OPTION FOR] role FROM ..; errors 1959, 1698, 1962.
 pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
     let mut book = AccountBook::open(ctx)?;
     let role = named(&book, &revoke.privileges)?;
@@ -209,8 +209,8 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     Ok(DdlOutcome::default())
 }
 
-/// SET DEFAULT ROLE. For another account it requires the privilege to write the table of accounts. Error 1959
-/// if the account does not have the role.
+/// Runs SET DEFAULT ROLE. For another account it requires the privilege to write the table of accounts. Error
+/// 1959 if the account does not have the role.
 pub fn set_default_role(
     ctx: &mut StatementContext<'_>,
     role: Option<&str>,

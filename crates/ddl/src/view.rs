@@ -419,7 +419,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     Ok(DdlOutcome::default())
 }
 
-/// Error 1347.
+/// Returns error 1347.
 pub(super) fn not_a_view(name: &TableName) -> SqlError {
     let text = format!("'{}.{}' is not of type 'VIEW'", name.schema, name.table);
     SqlError::new(ErrorCode::WrongObject, text)

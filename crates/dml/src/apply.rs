@@ -163,7 +163,7 @@ fn change_all(
     Ok(())
 }
 
-/// Error for images without columns: any number of them would fit into the remaining bytes.
+/// Returns the error for images without columns: any number of them would fit into the remaining bytes.
 pub(super) fn without_columns() -> SqlError {
     bad_event(DecodeError::BadValue("row images without columns"))
 }
@@ -223,7 +223,7 @@ fn columns(table: &Table, map: &TableMap, rules: Conversions) -> SqlResult<Vec<B
     Ok(columns)
 }
 
-/// Error 1677.
+/// Returns error 1677.
 fn conversion_failed(table: &Table, column: usize, wire: &BinlogColumn) -> SqlError {
     let ty = table.columns.get(column).map_or_else(String::new, |described| described.ty.sql_text());
     SqlError::new(
@@ -356,7 +356,7 @@ impl RowApplier {
         if self.passes_over(&outcome) { Ok(()) } else { outcome }
     }
 
-    /// Error 1032, unless missing rows are skipped.
+    /// Returns error 1032, unless missing rows are skipped.
     pub(super) fn missing_row(&self) -> SqlResult<()> {
         if self.rules.is_idempotent {
             return Ok(());

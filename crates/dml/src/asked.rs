@@ -55,7 +55,7 @@ impl RowAssignment {
         Ok(RowAssignment { column, cell, asked: Some(plan) })
     }
 
-    /// The plan of the subqueries, whose tables the statement must lock.
+    /// Returns the plan of the subqueries, whose tables the statement must lock.
     pub(crate) fn query(&self) -> Option<&QueryPlan> {
         self.asked.as_ref()
     }

@@ -42,17 +42,17 @@ impl DeletePlan {
         Ok(DeletePlan { target, ignore: delete.ignore, returning })
     }
 
-    /// The table that is written. The statement takes its metadata lock.
+    /// Returns the table that is written. The statement must take its metadata lock.
     pub fn table(&self) -> &Arc<Table> {
         self.target.written()
     }
 
-    /// The name that the statement uses for the table.
+    /// Returns the name that the statement uses for the table.
     pub fn alias(&self) -> &str {
         self.target.alias()
     }
 
-    /// The access to the rows, for EXPLAIN.
+    /// Returns the access to the rows, for EXPLAIN.
     pub fn target(&self) -> &TargetPlan {
         &self.target
     }

@@ -212,7 +212,7 @@ impl InsertPlan {
         InsertPlan::of_rows(ctx, table, columns, Rows::Values(Vec::new()), on_duplicate)
     }
 
-    /// The columns whose values come from the statement, or from the time and place of its execution.
+    /// Returns the columns whose values come from the statement, or from the time and place of its execution.
     pub(crate) fn written(&self) -> impl Iterator<Item = usize> {
         let updated = match &self.on_duplicate {
             OnDuplicate::Update(assignments) => assignments.as_slice(),
@@ -244,12 +244,13 @@ impl InsertPlan {
         matches!(self.on_duplicate, OnDuplicate::Update(_))
     }
 
-    /// The table that is written. The statement takes its metadata lock.
+    /// Returns the table that is written. The statement must take its metadata lock.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
-    /// The subqueries of ON DUPLICATE KEY UPDATE and RETURNING, whose tables the statement must lock, too.
+    /// Returns the subqueries of ON DUPLICATE KEY UPDATE and RETURNING, whose tables the statement must lock,
+    /// too.
     pub fn asked(&self) -> impl Iterator<Item = &QueryPlan> {
         let assignments = match &self.on_duplicate {
             OnDuplicate::Update(assignments) => assignments.as_slice(),
@@ -259,7 +260,7 @@ impl InsertPlan {
         assignments.iter().filter_map(RowAssignment::query).chain(returned)
     }
 
-    /// The SELECT, whose tables the statement must lock, too.
+    /// Returns the SELECT, whose tables the statement must lock, too.
     pub fn query(&self) -> Option<&QueryPlan> {
         match &self.rows {
             Rows::Query(plan) => Some(plan),
@@ -268,7 +269,7 @@ impl InsertPlan {
     }
 }
 
-/// The privileges that the statement wants on the table as a whole.
+/// Returns the privileges that the statement wants on the table as a whole.
 fn wanted(insert: &ast::Insert) -> Privileges {
     let wanted = Privileges::from(Privilege::Insert);
     match (insert.replace, insert.on_duplicate.is_empty()) {
@@ -278,7 +279,7 @@ fn wanted(insert: &ast::Insert) -> Privileges {
     }
 }
 
-/// Error 1143 for columns that the statement names, 1142 for those that it fills without naming them.
+/// Returns error 1143 for columns that the statement names, 1142 for those that it fills without naming them.
 fn use_inserted(
     ctx: &PlanContext<'_>,
     scope: &Scope,
@@ -345,8 +346,8 @@ fn update_binder<'b>(ctx: &'b PlanContext<'b>, scope: &'b Scope, width: usize) -
     Binder { values_offset: Some(width), ..Binder::new(ctx, scope, Clause::Update) }
 }
 
-/// Error 1052 for a column in ON DUPLICATE KEY UPDATE that exists in both the target table and the SELECT's
-/// tables.
+/// Returns error 1052 for a column in ON DUPLICATE KEY UPDATE that exists in both the target table and the
+/// SELECT's tables.
 fn refuse_ambiguous(ctx: &PlanContext<'_>, insert: &ast::Insert, own: &Scope) -> SqlResult<()> {
     let ast::InsertSource::Query(query) = &insert.source else { return Ok(()) };
     if insert.on_duplicate.is_empty() {
@@ -478,7 +479,7 @@ fn values_query(rows: &[Vec<ast::Expr>], columns: &[usize]) -> SqlResult<(ast::Q
     Ok((query, kept.into_iter().map(|n| columns[n]).collect()))
 }
 
-/// Error 1136.
+/// Returns error 1136.
 fn wrong_count(row: usize) -> SqlError {
     SqlError::value_count(row as u64).at_row(row as u64)
 }

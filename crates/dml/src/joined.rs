@@ -110,12 +110,12 @@ impl JoinedChange {
         Ok(JoinedChange { source, targets: bound.targets, what })
     }
 
-    /// The query that finds the rows. The statement takes metadata locks on its tables.
+    /// Returns the query that finds the rows. The statement must take metadata locks on its tables.
     pub fn source(&self) -> &QueryPlan {
         &self.source
     }
 
-    /// The tables that are written, with the names the statement uses for them.
+    /// Returns the tables that are written, with the names the statement uses for them.
     pub fn written(&self) -> impl Iterator<Item = (&Arc<Table>, &str)> {
         self.targets.iter().map(|target| (&target.table, &*target.name))
     }
@@ -125,7 +125,7 @@ impl JoinedChange {
         matches!(self.what, What::Update { .. })
     }
 
-    /// The RETURNING clause, which yields the deleted rows.
+    /// Returns the RETURNING clause, which yields the deleted rows.
     pub fn returning(&self) -> Option<&Returning> {
         match &self.what {
             What::Update { .. } => None,
@@ -298,7 +298,7 @@ impl JoinedChange {
     }
 }
 
-/// The names that RETURNING may use for a DELETE from a view over the columns of a single table.
+/// Returns the names that RETURNING may use for a DELETE from a view over the columns of a single table.
 fn returned_view(ctx: &PlanContext<'_>, delete: &ast::Delete) -> SqlResult<Option<Scope>> {
     let ast::TableRef::Table(factor) = &delete.from else { return Ok(None) };
     if delete.returning.is_empty() || !delete.targets.is_empty() {

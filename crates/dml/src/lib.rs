@@ -13,6 +13,8 @@
 //! | `update` | [`UpdatePlan`] |
 //! | `delete` | [`DeletePlan`] |
 //! | `joined` | [`JoinedChange`]: both over joins, or with subqueries |
+//! | `returning` | RETURNING |
+//! | `view_check` | WITH CHECK OPTION of views |
 //! | `load`, `fields` | LOAD DATA; the fields of its text |
 //! | `apply` | applies row events to tables |
 //! | `apply_keys` | [`RowKeys`]: the keys that row events change |

@@ -141,7 +141,7 @@ fn of_the_source(
     plan.run(ctx, load, &mut reader, memory)
 }
 
-/// Error 1045, with MariaDB's text for this case.
+/// Returns error 1045 without the privilege FILE, with MariaDB's text for this case.
 fn check_file_privilege(ctx: &StatementContext<'_>) -> SqlResult<()> {
     access::check_global(ctx.session, Privilege::File).map_err(|_| {
         let (user, host) = &ctx.session.info.account;

@@ -112,7 +112,7 @@ impl Returning {
         Ok(Some(Returning { items: bound.into_iter().map(|(_, expr)| expr).collect(), asked, columns }))
     }
 
-    /// The subqueries, whose tables the statement must lock.
+    /// Returns the subqueries, whose tables the statement must lock.
     pub fn asked(&self) -> Option<&QueryPlan> {
         self.asked.as_ref()
     }

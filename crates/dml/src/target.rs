@@ -193,12 +193,12 @@ impl TargetPlan {
         if moves(self.access.index) || moves(0) { Order::AfterScanning } else { Order::WhileScanning }
     }
 
-    /// The table that is written. The statement takes its metadata lock.
+    /// Returns the table that is written. The statement must take its metadata lock.
     pub(crate) fn written(&self) -> &Arc<Table> {
         &self.table
     }
 
-    /// The name that the statement uses for the table.
+    /// Returns the name that the statement uses for the table.
     pub(crate) fn alias(&self) -> &str {
         &self.scope.tables[0].name
     }

@@ -97,8 +97,8 @@ fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {
     WantedOrder { columns: columns.unwrap_or_default(), descending, limit }
 }
 
-/// Error 1175 under `sql_safe_updates` if the rows are not found by a key. `no_where`: a DELETE is also
-/// refused without a WHERE that depends on the row, whatever its LIMIT.
+/// Returns error 1175 under `sql_safe_updates` if the rows are not found by a key. `no_where`: a DELETE is
+/// also refused without a WHERE that depends on the row, whatever its LIMIT.
 pub fn check_safe_update(session: &SessionState, target: &TargetPlan, no_where: bool) -> SqlResult<()> {
     if !session.vars.flag(VarId::SqlSafeUpdates) {
         return Ok(());

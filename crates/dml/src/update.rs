@@ -63,17 +63,17 @@ impl UpdatePlan {
         Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore, rules })
     }
 
-    /// The table that is written. The statement takes its metadata lock.
+    /// Returns the table that is written. The statement must take its metadata lock.
     pub fn table(&self) -> &Arc<Table> {
         self.target.written()
     }
 
-    /// The name that the statement uses for the table.
+    /// Returns the name that the statement uses for the table.
     pub fn alias(&self) -> &str {
         self.target.alias()
     }
 
-    /// The access to the rows, for EXPLAIN.
+    /// Returns the access to the rows, for EXPLAIN.
     pub fn target(&self) -> &TargetPlan {
         &self.target
     }

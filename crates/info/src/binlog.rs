@@ -45,7 +45,7 @@ fn commit_error(error: &CommitError) -> SqlError {
     }
 }
 
-/// SHOW BINARY LOGS. Works even if the disk is full, so that files to purge can be chosen.
+/// Runs SHOW BINARY LOGS. Works even if the disk is full, so that files to purge can be chosen.
 pub(super) fn binary_logs(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
     let sizes = ctx.db.commit.with_files_that_fit(|files| files.sizes());
     let sizes = sizes.ok_or_else(SqlError::no_binary_logging)?.and_then(|sizes| sizes);
@@ -57,7 +57,7 @@ pub(super) fn binary_logs(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
     Ok(listing)
 }
 
-/// SHOW MASTER STATUS. Returns no rows if the binlog is off.
+/// Runs SHOW MASTER STATUS. Returns no rows if the binlog is off.
 pub(super) fn master_status(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
     let mut listing = Listing::new(&[("File", 512)]);
     listing
@@ -80,7 +80,7 @@ pub(super) fn master_status(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
     Ok(listing)
 }
 
-/// SHOW BINLOG EVENTS, by default of the first file.
+/// Runs SHOW BINLOG EVENTS, by default of the first file.
 pub(super) fn events(
     ctx: &mut StatementContext<'_>,
     log: Option<&str>,
@@ -150,7 +150,7 @@ pub(super) fn bounds(ctx: &StatementContext<'_>, limit: Option<&Limit>) -> SqlRe
     Ok((limit.offset.as_ref().map(number).transpose()?.unwrap_or(0), number(&limit.count)?))
 }
 
-/// FLUSH.
+/// Runs FLUSH.
 pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
     for target in &flush.targets {
         match target {
@@ -216,7 +216,7 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
     Ok(())
 }
 
-/// FLUSH BINARY LOGS DELETE_DOMAIN_ID.
+/// Runs FLUSH BINARY LOGS DELETE_DOMAIN_ID.
 fn delete_domains(ctx: &mut StatementContext<'_>, domains: &[u32]) -> SqlResult<()> {
     let domains: Vec<DomainId> = domains.iter().map(|&domain| DomainId(domain)).collect();
     let deletion = ctx.db.commit.delete_gtid_domains(&domains).map_err(purge_error)?;
@@ -245,7 +245,7 @@ fn goes_to_replicas(target: &FlushTarget) -> bool {
     }
 }
 
-/// PURGE BINARY LOGS.
+/// Runs PURGE BINARY LOGS.
 pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> SqlResult<()> {
     match purge {
         PurgeBinaryLogs::To(name) => {
@@ -286,7 +286,7 @@ fn purge_files(db: &Database, rule: PurgeRule) -> SqlResult<()> {
     db.commit.purge_binlog(rule).map(drop).map_err(purge_error)
 }
 
-/// RESET MASTER [TO number]. Readers of the binary log must disconnect first: a connected replica would
+/// Runs RESET MASTER [TO number]. Readers of the binary log must disconnect first: a connected replica would
 /// follow a log that no longer exists.
 pub(super) fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResult<()> {
     let first = u32::try_from(to.unwrap_or(1).max(1)).ok().and_then(NonZeroU32::new);

@@ -54,9 +54,9 @@ pub(super) fn buffer_pool_stats(out: &SchemaTable, _: &WantedNames, ctx: &mut St
     Ok(vec![row])
 }
 
-/// INNODB_BUFFER_PAGE, and INNODB_BUFFER_PAGE_LRU with the same rows. Pages have no LSN: a page that changed
-/// since it was last written is shown with the LSN of the last checkpoint. There is no LRU list, so the
-/// position in it is a running number, and IS_OLD marks pages that may be evicted next.
+/// Returns the rows of INNODB_BUFFER_PAGE; INNODB_BUFFER_PAGE_LRU has the same. Pages have no LSN: a page
+/// that changed since it was last written is shown with the LSN of the last checkpoint. There is no LRU list,
+/// so the position in it is a running number, and IS_OLD marks pages that may be evicted next.
 pub(super) fn buffer_pages(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     if !sees_innodb(ctx) {
         return Ok(Vec::new());

@@ -11,12 +11,18 @@
 //! | `status` | SHOW STATUS |
 //! | `system_variables` | information_schema.SYSTEM_VARIABLES |
 //! | `engine_status` | SHOW ENGINE STATUS |
+//! | `transactions` | running transactions and lock waits |
 //! | `commit_stages` | information_schema.COHORT_COMMIT_STAGES |
+//! | `view` | views in SHOW and information_schema |
 //! | `binlog` | SHOW BINARY LOGS and the like; FLUSH LOGS, PURGE |
 //! | `replica` | SHOW SLAVE STATUS |
+//! | `xa_recover` | XA RECOVER |
+//! | `plugins` | SHOW PLUGINS, INSTALL, UNINSTALL |
 //! | `maintenance` | CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE |
 //! | `privileges` | SHOW PRIVILEGES |
-//! | `log_tables`, `user_table`, `position_table` | tables of the schema mysql |
+//! | `log_tables`, `user_table`, `global_priv`, `position_table` | tables of the schema mysql |
+//! | `server_tables`, `replication_tables` | further tables of mysql and performance_schema |
+//! | `recorded_type` | column types as recorded from MariaDB |
 
 mod binlog;
 mod commit_stages;
@@ -91,8 +97,8 @@ pub fn administrate(
     })
 }
 
-/// BACKUP. The stages take locks and write nothing. The files on disk are always a checkpoint and the log
-/// after it, so a copy taken of all files at one point in time recovers as after a crash.
+/// Runs BACKUP. The stages take locks and write nothing. The files on disk are always a checkpoint and the
+/// log after it, so a copy taken of all files at one point in time recovers as after a crash.
 fn run_backup(ctx: &mut StatementContext<'_>, backup: &Backup) -> SqlResult<()> {
     match backup {
         Backup::Stage(stage) => ctx.trx.enter_backup_stage(*stage),
@@ -195,7 +201,7 @@ fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
     Ok(listing)
 }
 
-/// SHOW CREATE SEQUENCE; errors 1146, 4089.
+/// Runs SHOW CREATE SEQUENCE; errors 1146, 4089.
 fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
     let table = base_table(ctx, name)?;
     if !table.is_sequence() {
@@ -209,7 +215,7 @@ fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResu
     Ok(listing)
 }
 
-/// SHOW CREATE VIEW; errors 1146, 1347.
+/// Runs SHOW CREATE VIEW; errors 1146, 1347.
 fn create_view(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
     let schema = schema_of(ctx, name.db.as_deref())?;
     let catalog = ctx.db.catalog();

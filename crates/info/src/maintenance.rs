@@ -68,7 +68,7 @@ fn operation(kind: MaintenanceKind) -> &'static str {
 
 type Messages = Vec<(&'static str, String)>;
 
-/// The last message for a table that was not processed.
+/// Returns the last message for a table that was not processed.
 fn failed() -> (&'static str, String) {
     ("status", "Operation failed".to_owned())
 }

@@ -83,7 +83,7 @@ pub fn rows(
     Ok(rows)
 }
 
-/// INSTALL and UNINSTALL.
+/// Runs INSTALL and UNINSTALL.
 pub(super) fn run(ctx: &mut StatementContext<'_>, plugin: &Plugin) -> SqlResult<()> {
     let named = plugin.name.as_deref().map(|name| (name, is_there(ctx, name)));
     let library = plugin.library.as_deref().map(|name| name.strip_suffix(".so").unwrap_or(name));
@@ -127,7 +127,7 @@ fn noted_or(ctx: &StatementContext<'_>, is_noted: bool, error: SqlError) -> SqlR
     Ok(())
 }
 
-/// Error 1126, as for a library that does not exist.
+/// Returns error 1126, as for a library that does not exist.
 fn no_library(ctx: &StatementContext<'_>, library: &str) -> SqlError {
     let directory = ctx.db.globals.text(VarId::PluginDir).unwrap_or_else(|| "".into());
     let text = format!(

@@ -91,7 +91,7 @@ const BEHIND: [(&str, Shown); 6] = [
     ("Gtid_Slave_Pos", Shown::Text(30)),
 ];
 
-/// SHOW SLAVE STATUS and SHOW ALL SLAVES STATUS.
+/// Runs SHOW SLAVE STATUS and SHOW ALL SLAVES STATUS.
 pub(super) fn status(ctx: &StatementContext<'_>, all: bool, connection: Option<&str>) -> SqlResult<Listing> {
     let mut listing = Listing::default();
     let (before, behind): (&[_], &[_]) = if all { (&BEFORE, &BEHIND) } else { (&[], &[]) };
@@ -130,7 +130,7 @@ fn source_name(ctx: &StatementContext<'_>, connection: Option<&str>) -> String {
 /// Memory for a row of SHOW RELAYLOG EVENTS, without its text.
 const ROW_BYTES: usize = 256;
 
-/// SHOW RELAYLOG EVENTS.
+/// Runs SHOW RELAYLOG EVENTS.
 pub(super) fn relay_events(
     ctx: &StatementContext<'_>,
     connection: Option<&str>,
@@ -156,7 +156,7 @@ pub(super) fn relay_events(
     Ok(listing)
 }
 
-/// SHOW SLAVE HOSTS.
+/// Runs SHOW SLAVE HOSTS.
 pub(super) fn hosts(ctx: &StatementContext<'_>) -> Listing {
     let mut listing = Listing::default();
     listing.unsigned("Server_id", 10).text("Host", 20).unsigned("Port", 7).unsigned("Master_id", 10);

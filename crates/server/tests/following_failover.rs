@@ -178,8 +178,8 @@ fn a_replica_takes_the_place_of_a_mariadb_that_dies() {
     fail_over(&mut source, false);
 }
 
-/// Two servers that replicate each other, each writing in its own domain. One dies, its replica takes its
-/// place in the ring, and the old server returns as a replica of the new one.
+/// Runs two servers that replicate each other, each writing in its own domain. One dies, its replica takes
+/// its place in the ring, and the old server returns as a replica of the new one.
 fn ring_fails_over(heir: &dyn Server) {
     let options = |id, domain| {
         ["--log-slave-updates", "--gtid-strict-mode=1", "--slave-parallel-threads=2", id, domain]
@@ -279,8 +279,8 @@ fn write_own_rows(server: &std::sync::Mutex<Cohort>, table: &str, stops: &Atomic
     told
 }
 
-/// Each server writes in its own domain and replicates the other. Both are killed in turn while the other
-/// continues.
+/// Runs two servers that replicate each other, each writing in its own domain. Both are killed in turn while
+/// the other continues.
 fn ring_survives_deaths(threads: &str) {
     let options = |id, domain| ["--log-slave-updates", "--gtid-strict-mode=1", threads, id, domain];
     let one = Cohort::new(&options("--server-id=31", "--gtid-domain-id=1"));
@@ -340,8 +340,8 @@ fn two_that_follow_each_other_go_on_alone_and_meet_again() {
     ring_survives_deaths("--slave-parallel-threads=3");
 }
 
-/// The first of three servers dies under load, the middle one is promoted, the last one needs no change, and
-/// the first one returns at the end of the chain.
+/// Runs a chain of three servers. The first one dies under load, the middle one is promoted, the last one
+/// needs no change, and the first one returns at the end of the chain.
 fn middle_takes_over(last: &dyn Server) {
     let first_options = ["--server-id=41", "--rpl-semi-sync-master-enabled=0"];
     let mut first = Cohort::new(&[&SEMI_SYNC[..], &first_options].concat());

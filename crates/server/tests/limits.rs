@@ -275,7 +275,7 @@ const COPIES: &[&str] = &[
 /// Reports its outcome as rows.
 const OPTIMIZE: &str = "OPTIMIZE TABLE test.large";
 
-/// A table that takes far longer to copy than the tests below permit.
+/// Creates a table that takes far longer to copy than the tests below permit.
 fn fill_large(client: &mut Conn) {
     let tens = "SELECT 1 x".to_owned() + &" UNION ALL SELECT 1".repeat(9);
     client.query_drop("CREATE TABLE test.large (id INT PRIMARY KEY, pad CHAR(100))").expect("made");
@@ -284,7 +284,7 @@ fn fill_large(client: &mut Conn) {
     client.query_drop(format!("INSERT INTO test.large {numbers}")).expect("filled");
 }
 
-/// The table is unchanged, and nothing of the new one is left.
+/// Checks that the table is unchanged, and that nothing of the new one is left.
 fn assert_untouched(client: &mut Conn) {
     let columns = "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = 'test'";
     assert_eq!(client.query_first(columns).expect("answered"), Some(2));

@@ -59,7 +59,7 @@ impl Both {
         ours
     }
 
-    /// Like [`Both::answer`], over the Unix sockets.
+    /// Returns the reply over the Unix sockets, which must be the same from both servers.
     fn local_answer(&self, user: &str, options: &[&str], statements: &str) -> (bool, String) {
         let sockets = [&self.cohort.socket, &self.maria.socket];
         let [ours, theirs] =

@@ -17,7 +17,7 @@ fn prepared(client: &mut Conn) -> u64 {
     row.expect("one").1
 }
 
-/// COM_RESET_CONNECTION and COM_CHANGE_USER.
+/// Returns the commands that restart a session: COM_RESET_CONNECTION and COM_CHANGE_USER.
 fn starts_anew() -> [(&'static str, fn(&mut Conn)); 2] {
     let reset = |client: &mut Conn| client.reset().expect("reset");
     let change = |client: &mut Conn| {

@@ -226,7 +226,7 @@ fn tls_request(capabilities: u32) -> Vec<u8> {
     request
 }
 
-/// The reply of root, which has no password, to any greeting.
+/// Returns the reply of root, which has no password, to any greeting.
 fn login() -> Vec<u8> {
     [&tls_request(CAPABILITIES | SSL)[..], b"root\0\0mysql_native_password\0"].concat()
 }

@@ -116,8 +116,8 @@ enum Known {
     RolledBack,
 }
 
-/// Many clients transfer between rows, each transfer an XA transaction that leaves a mark. Returns the known
-/// state of each branch when the server is gone.
+/// Runs many clients that transfer between rows, each transfer an XA transaction that leaves a mark. Returns
+/// the known state of each branch when the server is gone.
 fn load(server: &Cohort, round: u64, stop: &AtomicBool) -> BTreeMap<String, (Known, bool)> {
     let client = |n: u64| {
         let mut known = BTreeMap::new();

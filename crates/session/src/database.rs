@@ -249,8 +249,9 @@ impl Database {
     }
 }
 
-/// The first result of UUID_SHORT: the low byte of the server's id, followed by the second of the server's
-/// start. Results stay unique across restarts as long as there are fewer than 2^24 per second of uptime.
+/// Returns the first result of UUID_SHORT: the low byte of the server's id, followed by the second of the
+/// server's start. Results stay unique across restarts as long as there are fewer than 2^24 per second of
+/// uptime.
 fn first_short_uuid(env: &TrxEnv) -> u64 {
     let server = env.globals.uint(VarId::ServerId) & 0xff;
     let second = env.clock.wall_us() / 1_000_000;

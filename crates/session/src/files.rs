@@ -43,8 +43,8 @@ pub fn place(files: &dyn ServerFiles, name: &str, schema: Option<&str>) -> PathB
 /// The kernel's directory of processes, including this one: never accessible to clients.
 const PROCESSES: &str = "/proc";
 
-/// Error 1290 unless `secure_file_priv` allows the directory, or the file that exists there. Paths below
-/// `/proc` are never allowed.
+/// Returns error 1290 unless `secure_file_priv` allows the directory, or the file that exists there. Paths
+/// below `/proc` are never allowed.
 pub fn check_secure(session: &SessionState, files: &dyn ServerFiles, path: &Path) -> SqlResult<()> {
     let real = files.real(path);
     let is_allowed = !real.as_ref().is_ok_and(|path| path.starts_with(PROCESSES));
@@ -63,8 +63,8 @@ pub fn check_secure(session: &SessionState, files: &dyn ServerFiles, path: &Path
     Err(SqlError::new(ErrorCode::OptionPreventsStatement, text))
 }
 
-/// LOAD_FILE. A file counts as missing without the privilege FILE, outside of `secure_file_priv`, and if it
-/// is not readable by all.
+/// Reads a file for LOAD_FILE. A file counts as missing without the privilege FILE, outside of
+/// `secure_file_priv`, and if it is not readable by all.
 pub fn load(session: &SessionState, name: &str, bytes_max: u64) -> SqlResult<LoadedFile> {
     let Ok(files) = files(session) else { return Ok(LoadedFile::Missing) };
     let path = place(&*files, name, None);
@@ -93,7 +93,7 @@ pub fn load(session: &SessionState, name: &str, bytes_max: u64) -> SqlResult<Loa
     }
 }
 
-/// Error 1083 for separators that could not be read back.
+/// Returns error 1083 for separators that could not be read back.
 pub fn check_format(format: &FileFormat, eval: &EvalContext<'_>) -> SqlResult<()> {
     if format.enclosed.len() <= 1 && format.escaped.len() <= 1 {
         let FileFormat { field_end, enclosed, escaped, line_start, line_end, .. } = format;

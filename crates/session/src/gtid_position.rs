@@ -15,8 +15,8 @@ use crate::session_state::SessionState;
 /// Interval between checks of the position.
 const STEP: Duration = Duration::from_millis(20);
 
-/// BINLOG_GTID_POS(): returns the position after the events before `offset`, or `None` if the file is unknown
-/// or no event starts at `offset`.
+/// Evaluates BINLOG_GTID_POS(): returns the position after the events before `offset`, or `None` if the file
+/// is unknown or no event starts at `offset`.
 pub(crate) fn gtid_position_at(db: &Database, name: &str, offset: u64) -> SqlResult<Option<String>> {
     let opened = db.commit.with_binlog_files(|files| {
         let number = match name {
@@ -43,8 +43,8 @@ pub(crate) fn gtid_position_at(db: &Database, name: &str, offset: u64) -> SqlRes
     Ok((reader.offset() == offset).then(|| state.position_text()))
 }
 
-/// MASTER_GTID_WAIT(): returns whether gtid_slave_pos reached the position in time. Without a timeout only
-/// KILL ends the wait.
+/// Evaluates MASTER_GTID_WAIT(): returns whether gtid_slave_pos reached the position in time. Without a
+/// timeout only KILL ends the wait.
 pub(crate) fn wait_for_gtids(
     session: &SessionState,
     position: &str,
@@ -88,7 +88,7 @@ fn await_gtids(
     }
 }
 
-/// MASTER_POS_WAIT().
+/// Evaluates MASTER_POS_WAIT().
 pub(crate) fn wait_for_file_position(
     session: &SessionState,
     file: &str,

@@ -154,29 +154,29 @@ const NEVER_US: u64 = u64::MAX;
 const WAITING_FOR_REPLICAS: &str = "Waiting for semi-sync ACK from slave";
 
 impl Process {
-    /// The connection id.
+    /// Returns the connection id.
     pub fn id(&self) -> ConnectionId {
         self.id
     }
 
-    /// Counters of its statements' table accesses.
+    /// Returns the counters of its statements' table accesses.
     #[inline]
     pub fn counts(&self) -> &Arc<SessionCounts> {
         &self.counts
     }
 
-    /// Published statistics of its transaction.
+    /// Returns the published statistics of its transaction.
     #[inline]
     pub fn gauge(&self) -> &Arc<TrxGauge> {
         &self.gauge
     }
 
-    /// Memory used by its statements, its transaction and its variables.
+    /// Returns the memory budget of its statements, its transaction and its variables.
     pub fn memory(&self) -> &Arc<Budget> {
         &self.memory
     }
 
-    /// The flag that KILL sets.
+    /// Returns the flag that KILL sets.
     pub fn kill_flag(&self) -> &KillFlag {
         &self.kill
     }

@@ -88,10 +88,10 @@ pub struct SourceReport {
 
 /// The replica side of a server.
 pub trait ReplicaControl: Send + Sync {
-    /// CHANGE MASTER. Returns notes for the client.
+    /// Runs CHANGE MASTER. Returns notes for the client.
     fn change_master(&self, name: &str, options: &[SourceOption]) -> SqlResult<Vec<Warning>>;
 
-    /// START SLAVE.
+    /// Runs START SLAVE.
     fn start(
         &self,
         name: &SourceName,
@@ -99,10 +99,10 @@ pub trait ReplicaControl: Send + Sync {
         until: &ReplicaUntil,
     ) -> SqlResult<Vec<Warning>>;
 
-    /// STOP SLAVE. Returns after the threads have stopped.
+    /// Runs STOP SLAVE. Returns after the threads have stopped.
     fn stop(&self, name: &SourceName, threads: ReplicaThreads) -> SqlResult<Vec<Warning>>;
 
-    /// RESET SLAVE [ALL].
+    /// Runs RESET SLAVE [ALL].
     fn reset(&self, name: &str, all: bool) -> SqlResult<()>;
 
     /// Returns the rows of SHOW SLAVE STATUS, one per connection, with the columns in order. Each row
@@ -112,8 +112,9 @@ pub trait ReplicaControl: Send + Sync {
     /// Returns the configuration and status of each connection, for `performance_schema`.
     fn reports(&self) -> Vec<SourceReport>;
 
-    /// SHOW RELAYLOG EVENTS: Log_name, Pos, Event_type, Server_id, End_log_pos, Info. Calls `ask` for each
-    /// event with the size of its variable-length columns; an error from `ask` ends the listing.
+    /// Returns the rows of SHOW RELAYLOG EVENTS: Log_name, Pos, Event_type, Server_id, End_log_pos, Info.
+    /// Calls `ask` for each event with the size of its variable-length columns; an error from `ask` ends the
+    /// listing.
     fn relay_events(
         &self,
         name: &str,
@@ -123,21 +124,21 @@ pub trait ReplicaControl: Send + Sync {
         ask: &mut dyn FnMut(usize) -> SqlResult<()>,
     ) -> SqlResult<Vec<Vec<Value>>>;
 
-    /// FLUSH RELAY LOGS.
+    /// Rotates the relay logs, for FLUSH RELAY LOGS.
     fn rotate_relay_logs(&self) -> SqlResult<()>;
 
     /// Returns gtid_slave_pos: the position that is applied and published.
     fn applied(&self) -> Vec<Gtid>;
 
-    /// SET GLOBAL gtid_slave_pos. Returns warnings for the client.
+    /// Sets gtid_slave_pos. Returns warnings for the client.
     fn set_applied(&self, position: &str) -> SqlResult<Vec<SqlError>>;
 
     /// Waits for `applied` to change, for at most `most`.
     fn await_change(&self, most: Duration);
 
-    /// MASTER_POS_WAIT. Returns how many transactions it waited for, `None` if no applier is running or it
-    /// stopped, and `Some(-1)` after the timeout. `ask` is called at intervals; an error from it ends the
-    /// wait.
+    /// Waits for a position, for MASTER_POS_WAIT. Returns how many transactions it waited for, `None` if no
+    /// applier is running or it stopped, and `Some(-1)` after the timeout. `ask` is called at intervals; an
+    /// error from it ends the wait.
     fn wait_for_file_position(
         &self,
         name: &str,

@@ -71,7 +71,7 @@ impl Restraint {
         Ok(())
     }
 
-    /// Error 1820 for a statement that cannot be part of changing the password.
+    /// Returns error 1820 for a statement that cannot be part of changing the password.
     pub fn check_preparable(&self, statement: &Statement) -> SqlResult<()> {
         match statement {
             Statement::Set(_)
@@ -82,7 +82,7 @@ impl Restraint {
         }
     }
 
-    /// Error 1820 if the password must be changed first.
+    /// Returns error 1820 if the password must be changed first.
     pub fn check_password(&self) -> SqlResult<()> {
         match self.must_change_password.get() {
             false => Ok(()),

@@ -47,7 +47,7 @@ impl UserLocks {
         UserLocks { db, connection, party, held: RefCell::new(held) }
     }
 
-    /// GET_LOCK. Returns whether the lock was granted in time.
+    /// Takes a lock, for GET_LOCK. Returns whether it was granted in time.
     pub(crate) fn lock(&self, name: &str, timeout: Duration, kill: &KillFlag) -> SqlResult<bool> {
         // The borrow may last for the wait: only this session uses its own locks.
         let mut held = self.held.borrow_mut();
@@ -97,7 +97,8 @@ impl UserLocks {
         }
     }
 
-    /// RELEASE_LOCK. Returns whether this session held the lock, or `None` if it is not held at all.
+    /// Releases a lock, for RELEASE_LOCK. Returns whether this session held it, or `None` if it is not held
+    /// at all.
     pub(crate) fn unlock(&self, name: &str) -> Option<bool> {
         let mut held = self.held.borrow_mut();
         let Some(count) = held.counts.get_mut(name) else {
@@ -120,7 +121,8 @@ impl UserLocks {
         held.drop_unused_owner();
     }
 
-    /// RELEASE_ALL_LOCKS. Returns the number of locks released, counting each as often as it was taken.
+    /// Releases all locks, for RELEASE_ALL_LOCKS. Returns their number, counting each as often as it was
+    /// taken.
     pub(crate) fn unlock_all(&self) -> u64 {
         let mut held = self.held.borrow_mut();
         let names: Vec<Arc<str>> = held.counts.keys().cloned().collect();
@@ -129,7 +131,7 @@ impl UserLocks {
         count
     }
 
-    /// IS_USED_LOCK. Returns the connection that holds the lock.
+    /// Returns the connection that holds a lock, for IS_USED_LOCK.
     pub(crate) fn holder(&self, name: &str) -> Option<u64> {
         self.db.user_locks.of(name)
     }

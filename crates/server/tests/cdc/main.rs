@@ -34,7 +34,7 @@ use follower::{Client, Follower, Position};
 use load::Load;
 use support::Cohort;
 
-/// The directory into which `./x cdc` has put the packages.
+/// Returns the directory into which `./x cdc` has put the packages.
 fn packages() -> PathBuf {
     std::env::var_os("COHORT_CDC").expect("./x cdc says where the clients' packages are").into()
 }

@@ -17,7 +17,7 @@ use std::process::Command;
 use certificates::Certificates;
 use support::{Cohort, text};
 
-/// The directory into which `./x drivers` has put the packages.
+/// Returns the directory into which `./x drivers` has put the packages.
 fn packages() -> PathBuf {
     std::env::var_os("COHORT_DRIVERS").expect("./x drivers says where the packages are").into()
 }

@@ -143,7 +143,7 @@ fn error_of(reply: &Reply) -> String {
 }
 
 impl Differences {
-    /// The number of differences so far, known or not.
+    /// Returns the number of differences so far, known or not.
     pub fn count(&self) -> usize {
         self.count
     }

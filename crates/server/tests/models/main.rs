@@ -150,8 +150,8 @@ impl Connection {
         }
     }
 
-    /// The owner's work: reads until there is no input. Returns true if the reply is held and the connection
-    /// parked.
+    /// Does the owner's work: reads until there is no input. Returns true if the reply is held and the
+    /// connection parked.
     fn serve(&self, mut holds: impl FnMut() -> bool) -> bool {
         loop {
             assert!(!self.touched.swap(true, Ordering::SeqCst), "two threads own a connection");
@@ -389,7 +389,7 @@ impl Model {
         }
     }
 
-    /// Released replies need a worker, as does new input.
+    /// Publishes replies. Released replies need a worker, as does new input.
     fn publish(&self) {
         while !self.stopping.load(Ordering::SeqCst) {
             let held = {

@@ -70,8 +70,8 @@ impl Condvar {
         guard.inner = Some(self.0.wait(inner).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// There is no time here: the wait ends by a notification, or as soon as other threads had their turn.
-    /// The scheduler's random numbers decide.
+    /// Waits until a notification, or until other threads had their turn: there is no time here, so the
+    /// scheduler's random numbers decide.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _: Duration) -> WaitTimeoutResult {
         let times_out = shuttle::rand::thread_rng().gen_bool(0.5);
         if times_out {

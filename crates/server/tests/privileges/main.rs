@@ -162,7 +162,7 @@ impl Side {
         side
     }
 
-    /// A new MariaDB grants its schema `test` to all accounts.
+    /// Revokes the privileges that a new MariaDB grants to all accounts on its schema `test`.
     fn forget_public(&mut self) {
         for sql in ["DELETE FROM mysql.db WHERE db LIKE 'test%'", "FLUSH PRIVILEGES"] {
             self.root.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));

@@ -407,7 +407,7 @@ pub fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
     [&[a, b, c, sequence], payload].concat()
 }
 
-/// The reply of root, which has no password, to any greeting.
+/// Returns the reply of root, which has no password, to any greeting.
 pub fn login_packet() -> Vec<u8> {
     let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 19;
     let mut response = capabilities.to_le_bytes().to_vec();

@@ -45,7 +45,7 @@ impl Certificates {
         self.folder.path().join(name)
     }
 
-    /// `--option=path of the file`.
+    /// Returns `--option=path of the file`.
     pub fn option(&self, option: &str, name: &str) -> String {
         format!("--{option}={}", self.path(name).display())
     }

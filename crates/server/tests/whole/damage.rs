@@ -210,7 +210,7 @@ fn a_data_directory_of_another_version_is_left_alone() {
     assert!(everything(&data) == before);
 }
 
-/// CRC-32C.
+/// Computes CRC-32C.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0_u32, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & 0_u32.wrapping_sub(crc & 1)))

@@ -29,7 +29,7 @@ fn sysbench(server: &Cohort, workload: &str, arguments: &[&str]) -> u64 {
     events.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Ignored errors are deadlocks, which occur on MariaDB, too.
+/// Returns whether a run succeeded. Ignored errors are deadlocks, which occur on MariaDB, too.
 fn is_fine(status: std::process::ExitStatus, said: &str) -> bool {
     let is_wrong =
         |line: &str| line.contains("FATAL") || (line.contains("error") && !line.contains("ignored errors:"));

@@ -44,8 +44,8 @@ impl SessionState {
         SqlError::database_access_denied(user, host, schema)
     }
 
-    /// The user and host to name in errors about tables and columns: the account's user and the client's
-    /// host.
+    /// Returns the user and host to name in errors about tables and columns: the account's user and the
+    /// client's host.
     pub(crate) fn who_is_denied(&self) -> (&str, &str) {
         (&self.info.account.0, &self.info.host)
     }
@@ -56,7 +56,7 @@ impl SessionState {
     }
 }
 
-/// information_schema, which all accounts can read and none can change.
+/// Returns whether this is information_schema, which all accounts can read and none can change.
 fn is_information_schema(schema: &str) -> bool {
     schema.eq_ignore_ascii_case("information_schema")
 }

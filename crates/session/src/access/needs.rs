@@ -97,7 +97,7 @@ impl TableNeed {
     }
 }
 
-/// Error 1143 if a privilege that is not held on the whole table is not held on the column either.
+/// Returns error 1143 if a privilege that is not held on the whole table is not held on the column either.
 fn check_column(
     session: &SessionState,
     viewer: &Viewer,

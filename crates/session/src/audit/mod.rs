@@ -137,7 +137,7 @@ impl Audit {
     }
 }
 
-/// `host,user,from,connection,statement,OPERATION,`
+/// Formats the fields that all events have: `host,user,from,connection,statement,OPERATION,`.
 fn head(globals: &Globals, client: Client<'_>, statement: u64, operation: &str) -> Vec<u8> {
     let mut line = Vec::with_capacity(128);
     text::put_name(&mut line, globals.text(VarId::Hostname).as_deref().unwrap_or_default());

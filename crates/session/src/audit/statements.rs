@@ -15,7 +15,7 @@ impl SessionState {
         Client { id: info.id, user: &info.user, host: &info.host }
     }
 
-    /// Starts a statement. If the log records statements, assigns its number and returns true.
+    /// Starts a statement. If statements or tables are logged, assigns a statement number and returns true.
     #[inline]
     pub fn audit_begins(&self) -> bool {
         let audit = &self.db.audit;

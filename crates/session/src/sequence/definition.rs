@@ -160,7 +160,7 @@ impl Numbers {
         Numbers { definition, next: definition.reserved_until, step }
     }
 
-    /// The next number.
+    /// Returns the next number.
     #[cfg(test)]
     pub(crate) fn upcoming(&self) -> i64 {
         self.next

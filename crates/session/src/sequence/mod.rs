@@ -48,7 +48,7 @@ pub(crate) use reserved::Sequences;
 /// The row's key in the clustered index.
 pub const ROW_KEY: [u8; 8] = 1_u64.to_be_bytes();
 
-/// The step that `increment by 0` stands for.
+/// Returns the step that `increment by 0` stands for.
 pub fn default_step(db: &Database) -> i64 {
     db.globals.uint(VarId::AutoIncrementIncrement) as i64
 }
@@ -88,7 +88,7 @@ pub(crate) fn last_value(session: &SessionState, sequence: SequenceName<'_>) -> 
     Ok(session.last_values.borrow().get(&table.id).copied())
 }
 
-/// SETVAL. Returns false if the sequence is already past the number.
+/// Runs SETVAL. Returns false if the sequence is already past the number.
 pub(crate) fn set_value(
     session: &SessionState,
     sequence: SequenceName<'_>,
