@@ -3,10 +3,10 @@
 //! Statements run in the text protocol and as prepared statements.
 //!
 //! Statements are generated from the templates of [`templates`] and the columns of a table with every type.
-//! Each difference belongs to a class: the template and the field. `known.txt` lists the classes that differ.
-//! Any other difference fails, and in the long run (`COHORT_LONG_TESTS=1`) a listed class that no longer
-//! differs fails, too. `COHORT_FUZZ_SEED=N` repeats a run. `COHORT_METADATA_CLASSES=FILE` writes the classes
-//! that were seen, with examples.
+//! Each difference belongs to a class: the template and the field. `known_*.txt` list the classes that
+//! differ. Any other difference fails, and in the long run (`COHORT_LONG_TESTS=1`) a listed class that no
+//! longer differs fails, too. `COHORT_FUZZ_SEED=N` repeats a run. `COHORT_METADATA_CLASSES=FILE` writes the
+//! classes that were seen, with examples.
 
 #[path = "../support/mod.rs"]
 mod support;
