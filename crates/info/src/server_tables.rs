@@ -43,7 +43,7 @@ pub(super) fn server_tables() -> Vec<Arc<dyn VirtualTable>> {
     tables.into_iter().map(|table| Arc::new(table) as Arc<dyn VirtualTable>).collect()
 }
 
-/// Returns the name of a privilege in the privilege tables, where it differs from the name in GRANT.
+/// Returns a privilege's name as used in the SET columns of the privilege tables.
 fn grant_word(privilege: Privilege) -> &'static str {
     match privilege {
         Privilege::GrantOption => "Grant",

@@ -6,7 +6,7 @@ use cohort_types::{ColumnType, TypeKind, Value};
 
 use super::listing::Listing;
 
-/// Display widths of the numbers and of the name as text.
+/// Display width of the numbers, and maximum bytes of a name as text.
 const DIGITS: u32 = 11;
 const DATA_BYTES: u32 = 2 * 128 + 18;
 
