@@ -18,24 +18,24 @@ use super::work::{Changes, LogText, commit};
 
 const PLUGIN: &str = "mysql_native_password";
 const SOCKET_PLUGIN: &str = "unix_socket";
-/// In place of a hash: no password fits.
+/// Takes the place of a hash; matches no password.
 const INVALID: &str = "invalid";
-/// Query events name a user and a host in as many bytes.
+/// Maximum bytes of a user or host name in query events.
 const NAME_BYTES_MAX: usize = 255;
 
-/// User and host of a name.
+/// Returns user and host of an account name.
 pub fn resolve(session: &SessionState, name: &Name) -> AccountName {
     match name {
         Name::CurrentUser => session.info.account.clone(),
         Name::NameAlone(user) => (user.clone(), "%".to_owned()),
         Name::Named { user, host } => (user.clone(), host.clone()),
-        // No user has this name: the parser takes it where roles may stand.
+        // No user has this name. The parser accepts it where a role is allowed.
         Name::CurrentRole => (String::new(), String::new()),
     }
 }
 
-/// The same where a role may stand: a name alone is a role's, if there is one. Error 1959 for CURRENT_ROLE
-/// without one.
+/// Resolves a name where a role is allowed: a name without a host denotes a role, if one exists. Error 1959
+/// for CURRENT_ROLE without an active role.
 pub(super) fn resolve_grantee(
     session: &SessionState,
     book: &AccountBook,
@@ -50,8 +50,8 @@ pub(super) fn resolve_grantee(
     }
 }
 
-/// The name of an account that is about to be made; how many characters it has the parser has seen. Error
-/// 1470 for more bytes than events have room for.
+/// Resolves the name of a new account. The parser has checked its length in characters. Error 1470 if it has
+/// more bytes than events can hold.
 pub(super) fn resolve_new(session: &SessionState, name: &Name) -> SqlResult<AccountName> {
     if *name == Name::CurrentRole {
         return Err(SqlError::invalid_role("CURRENT_ROLE"));
@@ -65,7 +65,7 @@ pub(super) fn resolve_new(session: &SessionState, name: &Name) -> SqlResult<Acco
     Ok(name)
 }
 
-/// What a password is stored as for a plugin; None: that of IDENTIFIED BY.
+/// Returns the stored form of a password for a plugin; without a plugin, the form of IDENTIFIED BY.
 pub(super) fn stored_form(plugin: Option<&str>, password: &[u8]) -> String {
     match plugin {
         Some(plugin) if plugin.eq_ignore_ascii_case(ED25519) => Ed25519Key::of(password).to_string(),
@@ -77,7 +77,7 @@ fn hash_of(password: &str) -> String {
     stored_form(None, password.as_bytes())
 }
 
-/// The stored form of a password, as it was written. A word that no password fits is one, too.
+/// Parses the stored form of a password. The word `invalid`, which matches no password, is accepted, too.
 fn parse_hash(text: &str) -> SqlResult<String> {
     let bad =
         || SqlError::new(ErrorCode::PasswordLength, "Password hash should be a 41-digit hexadecimal number");
@@ -87,17 +87,17 @@ fn parse_hash(text: &str) -> SqlResult<String> {
     }
 }
 
-/// The same of ed25519: the public key.
+/// Parses the stored form of an ed25519 password: the public key.
 fn parse_key(text: &str) -> SqlResult<String> {
     let bad = || SqlError::new(ErrorCode::PasswordLength, "Password hash should be 43 characters long");
     match text {
-        // Nobody logs in.
+        // No password matches.
         "" | INVALID => Ok(text.to_owned()),
         text => Ed25519Key::parse(text).map(|key| key.to_string()).ok_or_else(bad),
     }
 }
 
-/// One method of IDENTIFIED VIA: error 1524 for what there is not.
+/// Converts one method of IDENTIFIED VIA. Error 1524 for an unknown plugin.
 fn method(how: &AuthPlugin) -> SqlResult<AuthMethod> {
     let name = how.plugin.to_ascii_lowercase();
     let text = match (name.as_str(), &how.using, &how.password) {
@@ -114,7 +114,7 @@ fn method(how: &AuthPlugin) -> SqlResult<AuthMethod> {
     Ok(AuthMethod { plugin: name, text })
 }
 
-/// What the account is to be recognised by.
+/// Sets the authentication methods of the account.
 pub(super) fn authenticate(
     session: &SessionState,
     account: &mut Account,
@@ -130,7 +130,7 @@ pub(super) fn authenticate(
     Ok(())
 }
 
-/// Errors 1819, 1290 for new passwords.
+/// Returns errors 1819 and 1290 for unacceptable new passwords.
 fn check_secrets(session: &SessionState, user: &str, how: &Authentication) -> SqlResult<()> {
     match how {
         Authentication::Password(text) => check_password(session, user, text),
@@ -151,14 +151,14 @@ fn now_s(session: &SessionState) -> u64 {
     session.db.clock.wall_us() / 1_000_000
 }
 
-/// An account that begins now.
+/// Creates an account whose password age starts now.
 pub(super) fn new_account(session: &SessionState, name: AccountName) -> Account {
     let mut account = Account::new(name);
     account.rules.password_changed_at = now_s(session);
     account
 }
 
-/// Commits what worked; the error names what did not.
+/// Commits the successful part. The error names the failed part.
 fn finish(
     ctx: &mut StatementContext<'_>,
     book: AccountBook,
@@ -173,8 +173,8 @@ fn finish(
     }
 }
 
-/// The list ends at an account that is refused. Those before it are done, as in MariaDB, whose replicas
-/// expect that.
+/// Stops the list at an account that is refused. The accounts before it are committed, as in MariaDB, whose
+/// replicas expect this.
 fn stop(ctx: &mut StatementContext<'_>, book: AccountBook, error: SqlError) -> SqlResult<DdlOutcome> {
     let changes = book.close();
     if changes.catalog.is_empty() {
@@ -183,19 +183,19 @@ fn stop(ctx: &mut StatementContext<'_>, book: AccountBook, error: SqlError) -> S
     commit(ctx, changes.failing(Some(error)), LogText::Accounts).map(|()| DdlOutcome::default())
 }
 
-/// What ALTER USER IF EXISTS says instead of an error.
+/// Adds the note that ALTER USER IF EXISTS returns instead of an error.
 fn note(ctx: &StatementContext<'_>, operation: &str, name: &AccountName) {
     let error = SqlError::user_operation_failed(operation, &shown(name));
     ctx.eval.note(error.code, error.message);
 }
 
-/// What CREATE USER IF NOT EXISTS says instead of an error.
+/// Adds the note that CREATE USER IF NOT EXISTS returns instead of an error.
 fn note_exists(ctx: &StatementContext<'_>, name: &AccountName) {
     let text = format!("Can't create user {}; it already exists", shown(name));
     ctx.eval.note(ErrorCode::UserCreateExists, text);
 }
 
-/// What DROP USER IF EXISTS says instead of an error.
+/// Adds the note that DROP USER IF EXISTS returns instead of an error.
 fn note_missing(ctx: &StatementContext<'_>, name: &AccountName) {
     let text = format!("Can't drop user {}; it doesn't exist", shown(name));
     ctx.eval.note(ErrorCode::UserDropExists, text);
@@ -253,7 +253,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlRes
         book.put(account);
     }
     let outcome = finish(ctx, book, &failed, "ALTER USER");
-    // Those that are altered, although others were not there.
+    // Altered accounts are unblocked even if other accounts of the list did not exist.
     if outcome.is_ok() || ctx.trx.last_ordered() > before {
         altered.iter().for_each(|name| ctx.db.account_usages.unblock_one(name));
     }
@@ -295,7 +295,7 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> 
     finish(ctx, book, &failed, "RENAME USER")
 }
 
-/// SET PASSWORD: of another's account, for an account that may write the table of accounts.
+/// Runs SET PASSWORD. For another account it requires the privilege to write the table of accounts.
 pub fn set_password(
     ctx: &mut StatementContext<'_>,
     name: Option<&Name>,
@@ -348,7 +348,7 @@ fn change_password(
     commit(ctx, changes, LogText::Own(text))
 }
 
-/// How the account proves itself, as SHOW CREATE USER and SHOW GRANTS write it, with a space before it.
+/// Returns the authentication methods as shown by SHOW CREATE USER and SHOW GRANTS, with a leading space.
 pub(super) fn identified_by(account: &Account) -> String {
     match account.methods.as_slice() {
         [AuthMethod { plugin, text }] if plugin == PLUGIN && text.is_empty() => String::new(),
@@ -367,8 +367,8 @@ pub(super) fn identified_by(account: &Account) -> String {
     }
 }
 
-/// Title and lines of SHOW CREATE USER; error 1133. A password that was expired by hand and has a lifetime
-/// besides takes two statements.
+/// Returns the title and the lines of SHOW CREATE USER; error 1133. A password that was expired manually and
+/// also has a lifetime takes two statements.
 pub fn create_user_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(String, Vec<String>)> {
     let name = name.map_or_else(|| session.info.account.clone(), |name| resolve(session, name));
     let catalog = session.db.catalog();

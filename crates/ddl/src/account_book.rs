@@ -1,4 +1,4 @@
-//! The accounts as a statement finds and leaves them.
+//! The pending account changes of a statement.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::work::Changes;
 
-/// The accounts of the catalog and what the statement has made of them. Statements about accounts take turns:
-/// the book is opened under the lock of all accounts, which is held until the changes are published.
+/// The catalog's accounts with the changes of one statement. Statements about accounts are serialized: the
+/// book is opened under the exclusive lock of all accounts, which is held until the changes are published.
 pub(super) struct AccountBook {
     pub(super) catalog: Arc<Catalog>,
-    /// None: dropped.
+    /// `None` for a dropped account.
     changed: BTreeMap<AccountName, Option<Account>>,
 }
 
 impl AccountBook {
-    /// Waits for its turn and looks at the accounts.
+    /// Waits for the lock and opens the book.
     pub(super) fn open(ctx: &mut StatementContext<'_>) -> SqlResult<AccountBook> {
         super::work::lock_definitions(ctx)?;
         ctx.trx.lock_name(&NameKey::Accounts, MetadataMode::Exclusive)?;
         Ok(AccountBook { catalog: ctx.db.catalog(), changed: BTreeMap::new() })
     }
 
-    /// An account as the statement has left it so far. PUBLIC is always there for who looks for it.
+    /// Returns an account with the changes made so far. PUBLIC always exists.
     pub(super) fn find(&self, name: &AccountName) -> Option<Account> {
         let found = match self.changed.get(name) {
             Some(changed) => changed.clone(),
@@ -43,7 +43,7 @@ impl AccountBook {
         self.changed.insert(name, None);
     }
 
-    /// What the statement changes.
+    /// Returns the changes.
     pub(super) fn close(self) -> Changes {
         let change = |(name, account): (AccountName, Option<Account>)| match account {
             Some(account) => CatalogChange::PutAccount(account),
@@ -55,12 +55,12 @@ impl AccountBook {
     }
 }
 
-/// `'user'@'host'`.
+/// Formats `'user'@'host'`.
 pub(super) fn shown((user, host): &AccountName) -> String {
     format!("'{user}'@'{host}'")
 }
 
-/// The error of an account that is not there.
+/// Returns the error for an account that does not exist.
 pub(super) fn no_such_account() -> SqlError {
     SqlError::new(ErrorCode::PasswordNoMatch, "Can't find any matching row in the user table")
 }

@@ -1,11 +1,10 @@
-//! REQUIRE, WITH limits, ACCOUNT LOCK, PASSWORD EXPIRE: taken from a statement, and written as SHOW writes
-//! them.
+//! REQUIRE, WITH limits, ACCOUNT LOCK, PASSWORD EXPIRE: applied from a statement, and formatted for SHOW.
 
 use cohort_catalog::{AccountRules, Lifetime, TlsRequirement};
 use cohort_sql::ast::{AccountOptions, PasswordExpiry};
 use cohort_sql::print::quoted_text;
 
-/// What the statement says takes the place of what was; the rest stays.
+/// Applies the options that the statement names. Other rules stay unchanged.
 pub(super) fn apply(rules: &mut AccountRules, options: &AccountOptions) {
     if !options.require.is_empty() {
         rules.tls = requirement(&options.require);
@@ -50,14 +49,14 @@ fn requirement(words: &[(String, Option<String>)]) -> TlsRequirement {
     }
 }
 
-/// Whether GRANT OPTION stands among what comes behind WITH.
+/// Whether WITH includes GRANT OPTION.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum GrantOption {
     Written,
     None,
 }
 
-/// ` REQUIRE .. WITH ..`, with a space before each.
+/// Formats ` REQUIRE .. WITH ..`, each with a leading space.
 pub(super) fn require_and_limits(rules: &AccountRules, option: GrantOption) -> String {
     let mut text = match &rules.tls {
         TlsRequirement::None => String::new(),
@@ -95,17 +94,17 @@ pub(super) fn require_and_limits(rules: &AccountRules, option: GrantOption) -> S
     text
 }
 
-/// ` ACCOUNT LOCK`, with a space before it.
+/// Formats ` ACCOUNT LOCK`, with a leading space.
 pub(super) fn lock(rules: &AccountRules) -> &'static str {
     if rules.is_locked { " ACCOUNT LOCK" } else { "" }
 }
 
-/// ` PASSWORD EXPIRE`, with a space before it; empty while the password has not been expired by hand.
+/// Formats ` PASSWORD EXPIRE`, with a leading space. Empty unless the password was expired manually.
 pub(super) fn expired(rules: &AccountRules) -> &'static str {
     if rules.password_changed_at == 0 { " PASSWORD EXPIRE" } else { "" }
 }
 
-/// ` PASSWORD EXPIRE NEVER` or the like, with a space before it.
+/// Formats ` PASSWORD EXPIRE NEVER` or an interval, with a leading space.
 pub(super) fn lifetime(rules: &AccountRules) -> String {
     match rules.lifetime {
         Lifetime::Default => String::new(),

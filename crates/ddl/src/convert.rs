@@ -1,4 +1,4 @@
-//! CONVERT TO CHARACTER SET: what the columns become.
+//! CONVERT TO CHARACTER SET: converts the column definitions.
 
 use cohort_catalog::DefaultValue;
 use cohort_session::StatementContext;
@@ -8,8 +8,8 @@ use cohort_types::{Charset, Collation, ColumnType, SqlResult, TypeKind, Value};
 use super::column::{ColumnHome, store_default};
 use super::draft::{DraftColumn, TableDraft};
 
-/// Every text column gets the collation; TEXT grows so that it holds what it held. With the character set
-/// `binary` columns become the binary types of their lengths.
+/// Gives every text column the collation. A TEXT type grows so that it can hold its current contents. With
+/// the character set `binary`, columns get the binary types of the same length.
 pub(super) fn convert(ctx: &StatementContext<'_>, draft: &mut TableDraft, to: Collation) -> SqlResult<()> {
     let TableDraft { columns, name, .. } = draft;
     let home = ColumnHome { schema: &name.schema, table: &name.table, collation: to };
@@ -58,7 +58,7 @@ fn to_binary(ctx: &StatementContext<'_>, column: &mut DraftColumn, home: ColumnH
         K::TinyText => K::TinyBlob,
         K::Text => K::Blob,
         K::MediumText => K::MediumBlob,
-        // Of JSON the CHECK stays that it stands for.
+        // The implicit CHECK of JSON is kept.
         K::Json => {
             column.check.get_or_insert_with(|| format!("json_valid({})", quoted_name(&column.name)));
             K::LongBlob

@@ -1,33 +1,34 @@
-//! [`Counting`]: the values of an AUTO_INCREMENT column that ALTER TABLE fills.
+//! Generates the values of an AUTO_INCREMENT column that ALTER TABLE fills ([`Counting`]).
 //!
-//! They follow `auto_increment_increment` and `auto_increment_offset`, which the statement's event names, so
-//! that a replica gives the same ones. A copy counts as INSERT does. MariaDB rebuilds a table in place by
-//! another rule, whose first value lies a step further; its replicas do so whenever no copy is asked for.
+//! The values depend on `auto_increment_increment` and `auto_increment_offset`, which are part of the
+//! statement's event, so that a replica generates the same values. A copy counts as INSERT does. When MariaDB
+//! rebuilds a table in place, it uses another rule, whose first value is one step further; its replicas do so
+//! unless a copy is requested.
 
 use cohort_table::Series;
 use cohort_types::{SqlError, SqlResult};
 
-/// The rule by which the values follow each other.
+/// The rule for the sequence of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     Copy,
     InPlace,
 }
 
-/// The values in their order.
+/// Generates the values in order.
 #[derive(Debug)]
 pub(super) struct Counting {
     series: Series,
     rule: Rule,
-    /// The largest value that the column's type holds.
+    /// The largest value of the column's type.
     max: u64,
     next: u64,
-    /// The largest value has been given.
+    /// The largest value has been used.
     is_over: bool,
 }
 
 impl Counting {
-    /// Counts from `start`, the AUTO_INCREMENT of the table; 0 is none.
+    /// Starts at `start`, the table's AUTO_INCREMENT; 0 means none.
     pub(super) fn new(series: Series, rule: Rule, start: u64, max: u64) -> Counting {
         let series = Series { increment: series.increment.max(1), offset: series.offset.max(1) };
         let counting = Counting { series, rule, max, next: start, is_over: false };
@@ -39,7 +40,7 @@ impl Counting {
         Counting { next, ..counting }
     }
 
-    /// The next value: error 1467 when there is none.
+    /// Returns the next value, or error 1467 if there is none.
     pub(super) fn take(&mut self) -> SqlResult<u64> {
         let value = match self.rule {
             Rule::Copy => self.series.at_or_above(self.next),
@@ -55,13 +56,13 @@ impl Counting {
         Ok(value)
     }
 
-    /// A row has a value of its own: what is counted follows it.
+    /// Skips past the value that a row already has.
     pub(super) fn pass(&mut self, value: u64) {
         self.next = self.next.max(value.saturating_add(1));
         self.is_over |= value >= self.max;
     }
 
-    /// InnoDB's next value after another one; the largest one when there is none.
+    /// Returns the value that follows another by InnoDB's rule, or the largest value if there is none.
     fn in_place_after(&self, current: u64) -> u64 {
         let (step, max) = (self.series.increment, self.max);
         let offset = if self.series.offset > step { 0 } else { self.series.offset };

@@ -102,7 +102,7 @@ fn drop_all(ctx: &mut StatementContext<'_>, schema: &Schema, changes: &mut Chang
     view::drop_all(ctx, schema, changes)
 }
 
-/// Error 1102 for what no database can be called.
+/// Returns error 1102 for a name that is too long for a database.
 pub(super) fn check_length(name: &str) -> SqlResult<()> {
     match name.chars().count() > IDENTIFIER_CHARS_MAX {
         true => Err(SqlError::wrong_database_name(name)),

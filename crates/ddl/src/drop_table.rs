@@ -53,7 +53,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
         return Err(error);
     }
     let mut changes = Changes::default();
-    // One after the other: a table that refers to a later one must go before it.
+    // In order: a table that refers to a later one must be dropped before it.
     let mut gone: Vec<&TableName> = Vec::new();
     let mut referenced = None;
     for name in &present {
@@ -85,7 +85,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     Ok(DdlOutcome::default())
 }
 
-/// Error 1965.
+/// Returns error 1965.
 fn is_a_view(name: &TableName) -> SqlError {
     let text = format!("'{}.{}' is a view", name.schema, name.table);
     SqlError::new(ErrorCode::ItIsAView, text)
@@ -149,7 +149,7 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Sq
     lock_all(ctx, pairs.iter().flat_map(|(from, to)| [from, to]))?;
     let named: Vec<&TableName> = pairs.iter().flat_map(|(from, to)| [from, to]).collect();
     foreign::lock_children(ctx, &named)?;
-    // One after the other: a name that one pair frees, the next may take.
+    // In order: a later pair may reuse a name that an earlier one freed.
     let mut now = Catalog::clone(&catalog(ctx));
     let mut changes = Changes::default();
     for (from, to) in &pairs {
@@ -179,7 +179,7 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Sq
     Ok(DdlOutcome::default())
 }
 
-/// The table under another name, which must be free.
+/// Returns the table under another name, which must be free.
 pub(super) fn renamed(catalog: &Catalog, table: &Arc<Table>, to: &TableName) -> SqlResult<Table> {
     check_table_name(&to.table)?;
     if !catalog.schemas.contains_key(&to.schema) {
@@ -193,14 +193,14 @@ pub(super) fn renamed(catalog: &Catalog, table: &Arc<Table>, to: &TableName) -> 
     Ok(after)
 }
 
-/// Neither a table nor a view has the name: error 1050.
+/// Checks that neither a table nor a view has the name: error 1050.
 pub(super) fn check_free(catalog: &Catalog, name: &TableName) -> SqlResult<()> {
     let is_taken = catalog.table(&name.schema, &name.table).is_some()
         || catalog.view(&name.schema, &name.table).is_some();
     if is_taken { Err(SqlError::table_exists(&name.table)) } else { Ok(()) }
 }
 
-/// The name with its schema.
+/// Returns the name with its schema.
 pub(super) fn qualified_one(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<TableName> {
     let schema = schema_of(ctx, name)?;
     refuse_virtual(ctx, &schema)?;
@@ -211,7 +211,7 @@ pub(super) fn qualified(ctx: &StatementContext<'_>, names: &[ObjectName]) -> Sql
     names.iter().map(|name| qualified_one(ctx, name)).collect()
 }
 
-/// Locks schemas for use and tables exclusively, each in the order of their names.
+/// Locks schemas shared and tables exclusively, each in the order of their names.
 pub(super) fn lock_all<'n>(
     ctx: &mut StatementContext<'_>,
     names: impl Iterator<Item = &'n TableName>,
@@ -227,10 +227,10 @@ pub(super) fn lock_all<'n>(
     Ok(())
 }
 
-/// Locks what ALTER TABLE ... RENAME TO needs besides its table.
+/// Takes the locks that ALTER TABLE ... RENAME TO needs in addition to its table.
 pub(super) fn lock_target(ctx: &mut StatementContext<'_>, to: &TableName) -> SqlResult<()> {
     enter_schema(ctx, &to.schema)?;
-    // LOCK TABLES has locked the table, and need not have locked its new name.
+    // LOCK TABLES has locked the table, but not necessarily its new name.
     let schema: Arc<str> = to.schema.as_str().into();
     ctx.trx.lock_related(&NameKey::Schema(Arc::clone(&schema)), MetadataMode::SharedRead)?;
     let name = NameKey::Table(schema, to.table.as_str().into());

@@ -1,18 +1,19 @@
-//! What of a table's data an ALTER TABLE must make anew.
+//! Determines the part of a table's data that ALTER TABLE must rebuild.
 //!
-//! | what changes | what is done |
+//! | change | work |
 //! |---|---|
-//! | names, defaults, comments, options; NOT NULL nowhere | the description only |
-//! | a column added whose value in old rows is one for all | the description: old rows lack it and read it |
-//! | a column dropped | the description: rows keep its place, and later ones have NULL there |
-//! | the order of columns | the description: rows keep theirs ([`storage`]) |
-//! | secondary and unique keys | those keys are built from the rows |
-//! | a CHECK that is new, a generated column | the rows are copied, and each is checked and computed |
-//! | how pages lie on disk | the rows are copied, but for another level of compression |
+//! | names, defaults, comments, options; no NOT NULL added | the description only |
+//! | a new column with one value for all old rows | the description: old rows lack the column |
+//! | a dropped column | the description: rows keep its place, and new rows have NULL there |
+//! | the order of columns | the description: rows keep their order ([`storage`]) |
+//! | secondary and unique keys | these keys are built from the rows |
+//! | a new CHECK, a generated column | the rows are copied, and each is checked and computed |
+//! | the page format on disk | the rows are copied, except for another compression level |
 //! | anything else: types, NULL, the clustered key | the rows are copied, all keys are built |
 //!
-//! Rows that are copied hold the columns as they are shown. So are they where places of dropped columns would
-//! become too many, and where `innodb_instant_alter_column_allowed` forbids what else needs no copy.
+//! Copied rows contain the columns in the order of the description. Rows are also copied if the places of
+//! dropped columns would become too many, and if `innodb_instant_alter_column_allowed` forbids a change that
+//! needs no copy.
 
 use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_config::{Globals, VarId};
@@ -21,7 +22,7 @@ use cohort_types::StoredPlace;
 use super::draft::{COLUMNS_MAX, Described, is_same_clustering, is_same_index};
 use super::{page_form, rules};
 
-/// How much has to be made anew.
+/// The part of a table's data that must be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     Description,
@@ -29,7 +30,7 @@ pub(super) enum Extent {
     Rows,
 }
 
-/// Which changes of columns may leave the rows as they are: `innodb_instant_alter_column_allowed`.
+/// The column changes that may leave the rows as they are: `innodb_instant_alter_column_allowed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Allowed {
     Never,
@@ -55,7 +56,8 @@ impl Allowed {
     }
 }
 
-/// The least that must be allowed for the columns to come, go and move as they do; None: they stay.
+/// Returns the minimum setting that permits the statement's added, dropped and moved columns without a copy.
+/// Returns `None` if all columns stay.
 pub(super) fn moves(before: &Table, after: &Described) -> Option<Allowed> {
     let stay = after.column_origins.iter().zip(0..).take_while(|(origin, n)| **origin == Some(*n)).count();
     let adds_last = after.column_origins[stay..].iter().all(Option::is_none);
@@ -66,7 +68,7 @@ pub(super) fn moves(before: &Table, after: &Described) -> Option<Allowed> {
     }
 }
 
-/// Of what is not copied anyway.
+/// Returns the part to rebuild.
 pub(super) fn extent(before: &Table, after: &Described, allowed: Allowed) -> Extent {
     let table = &after.table;
     if needs_rows(before, after)
@@ -79,7 +81,7 @@ pub(super) fn extent(before: &Table, after: &Described, allowed: Allowed) -> Ext
     if (1..table.indexes.len()).any(is_new) { Extent::Keys } else { Extent::Description }
 }
 
-/// Whether there is no way but to copy the rows.
+/// Returns whether the rows must be copied in any case.
 fn needs_rows(before: &Table, after: &Described) -> bool {
     let table = &after.table;
     let old_column = |name: &str| before.column(name);
@@ -103,8 +105,8 @@ fn needs_rows(before: &Table, after: &Described) -> bool {
                     && same_generated(old, new)
                     && no_new_check(old, new)
             }
-            // An expression is computed anew for every row; AUTO_INCREMENT counts them. As in MariaDB the
-            // column's own CHECK says nothing of rows that are there.
+            // An expression is computed for every row, and AUTO_INCREMENT numbers them. As in MariaDB, the
+            // column's own CHECK is not applied to existing rows.
             None => {
                 !matches!(new.default, DefaultValue::Expression(_))
                     && !new.auto_increment
@@ -119,13 +121,13 @@ fn needs_rows(before: &Table, after: &Described) -> bool {
     !same_columns || counts_anew(before, after) || !is_same_clustering(before, after) || !same_engine
 }
 
-/// Whether a column numbers rows that none numbered before.
+/// Returns whether a column becomes AUTO_INCREMENT that did not number the rows before.
 pub(super) fn counts_anew(before: &Table, after: &Described) -> bool {
     let counted = |table: &Table| table.columns.iter().position(|column| column.auto_increment);
     counted(&after.table).is_some_and(|n| after.column_origins[n] != counted(before))
 }
 
-/// Whether the table has a CHECK that its rows have not passed.
+/// Returns whether the table gets a CHECK that its rows have not passed.
 pub(super) fn checks_more(before: &Table, after: &Described) -> bool {
     let old_column = |name: &str| before.column(name);
     let new_column = |name: &str| after.column_origins[after.table.column(name)?];
@@ -134,8 +136,8 @@ pub(super) fn checks_more(before: &Table, after: &Described) -> bool {
     !after.table.checks.iter().all(|check| is_old(&check.text))
 }
 
-/// What rows hold once the description is another and they are not copied ([`Table::storage`]): what they
-/// held, and behind it the columns that were added.
+/// Returns the layout of rows that are kept while the description changes ([`Table::storage`]): the columns
+/// they already contain, followed by the added columns.
 pub(super) fn storage(before: &Table, after: &Described) -> Vec<StoredPlace> {
     let mut now: Vec<Option<usize>> = vec![None; before.columns.len()];
     let mut places: Vec<StoredPlace> = match before.storage.is_empty() {

@@ -1,8 +1,8 @@
-//! Whether the rows of a table obey a foreign key that ALTER TABLE gives it.
+//! Checks the rows of a table against foreign keys that ALTER TABLE adds.
 //!
-//! The table is locked exclusively and its parents against writes, so that one view shows all there is. The
-//! rows are looked at as they are before the statement; a column that it adds holds its default in all of
-//! them.
+//! The table is locked exclusively and its parents are locked against writes, so one read view shows all
+//! rows. The rows are read as they are before the statement; a column that the statement adds has its default
+//! in all of them.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use cohort_trx::engine_error;
 
 const BATCH_ENTRIES: usize = 1024;
 
-/// Where a new key finds the parents of rows.
+/// The lookup of parent rows for a new key.
 struct Lookup {
-    /// Its place among the table's keys.
+    /// The key's position among the table's foreign keys.
     key: usize,
-    /// For each of its columns: the column of the table before, or the one value that all rows have.
+    /// For each key column: the column of the old table, or the constant value of all rows.
     columns: Vec<Result<usize, Value>>,
     parent: Arc<OpenTable>,
     index: usize,
@@ -32,7 +32,7 @@ struct Lookup {
     theirs: Vec<usize>,
 }
 
-/// Error 1452 if a row has no parent by a key that is new.
+/// Returns error 1452 if a row has no parent for a new key.
 pub(super) fn check(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) -> SqlResult<()> {
     if !are_checked(ctx) || after.new_foreign_keys.is_empty() {
         return Ok(());
@@ -78,7 +78,7 @@ pub(super) fn check(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: 
     }
 }
 
-/// None when no row has a value.
+/// Returns the lookup, or `None` if all rows have NULL in the key.
 fn lookup(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
@@ -112,9 +112,9 @@ fn lookup(
         true => Some(before),
         false => catalog.table(&key.parent.schema, &key.parent.table),
     };
-    // It was there when the key was checked, and its name is locked since.
+    // The parent existed when the key was checked, and its metadata lock has been held since.
     let Some(parent) = parent else { return Ok(None) };
-    // The rows of the table itself are found by the indexes that it has so far.
+    // In a self-reference, rows are found by the indexes that the table already has.
     let fitted = match is_self {
         false => fit(table, key, parent).ok(),
         true => {

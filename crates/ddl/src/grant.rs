@@ -1,6 +1,6 @@
 //! GRANT and REVOKE.
 //!
-//! Nobody gives or takes what he does not have himself, with GRANT OPTION, on the same object.
+//! An account can grant and revoke only privileges that it has itself, with GRANT OPTION, on the same object.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use super::database::check_length;
 use super::view::view_columns;
 use super::work::{LogText, commit, not_supported};
 
-/// What a GRANT is on.
+/// The object of a GRANT.
 enum Place {
     Everything,
     Schema(String),
@@ -34,7 +34,7 @@ impl Place {
         let schema = |name: Option<&str>| {
             let name = name.or(current).ok_or_else(SqlError::no_database_selected)?;
             check_length(name)?;
-            // All read it, and nothing can be granted on it.
+            // All accounts may read it, and nothing can be granted on it.
             match name.eq_ignore_ascii_case("information_schema") {
                 true => Err(session.database_access_denied(name)),
                 false => Ok(name.to_owned()),
@@ -45,7 +45,7 @@ impl Place {
             GrantLevel::Database(name) => Ok(Place::Schema(schema(name.as_deref())?)),
             GrantLevel::Table(name) => {
                 let schema = schema(name.db.as_deref())?;
-                // Those that the server computes are found in any case.
+                // Names of virtual tables are not case-sensitive.
                 Ok(Place::Table(match session.db.virtual_tables.find(&schema, &name.name) {
                     Some(found) => TableName { schema: found.schema().into(), table: found.name().into() },
                     None => TableName { schema, table: name.name.clone() },
@@ -58,7 +58,7 @@ impl Place {
         }
     }
 
-    /// What can be granted there.
+    /// Returns the privileges that can be granted on the object.
     fn grantable(&self) -> Privileges {
         match self {
             Place::Everything => Privileges::EVERY,
@@ -71,13 +71,14 @@ impl Place {
 /// The privileges that a statement names.
 #[derive(Default)]
 struct Named {
-    /// On the whole object.
+    /// On the object as a whole.
     whole: Privileges,
     columns: BTreeMap<String, Privileges>,
 }
 
 impl Named {
-    /// Errors 1144, 1221; an account without the privilege anywhere gets 1045 first.
+    /// Parses the privileges: errors 1144, 1221. An account that has a privilege nowhere gets error 1045
+    /// first.
     fn of(session: &SessionState, words: &[Word], place: &Place) -> SqlResult<Named> {
         let illegal = || SqlError::illegal_grant();
         let mut named = Named::default();
@@ -114,7 +115,7 @@ impl Named {
     }
 }
 
-/// Needs these, and GRANT OPTION, on everything: error 1045.
+/// Requires these privileges and GRANT OPTION globally: error 1045.
 fn check_giver_of_all(session: &SessionState, privileges: Privileges) -> SqlResult<()> {
     let access = session.access();
     if access.everywhere().covers(privileges.with(Privilege::GrantOption)) {
@@ -125,7 +126,7 @@ fn check_giver_of_all(session: &SessionState, privileges: Privileges) -> SqlResu
     Err(SqlError::access_denied(user, host, if has_password { "YES" } else { "NO" }))
 }
 
-/// Nobody gives what he does not have: errors 1045, 1044, 1142.
+/// Requires the named privileges and GRANT OPTION on the object: errors 1045, 1044, 1142.
 fn check_giver(session: &SessionState, place: &Place, named: &Named) -> SqlResult<()> {
     let access = session.access();
     let wanted = named.all().with(Privilege::GrantOption);
@@ -135,7 +136,7 @@ fn check_giver(session: &SessionState, place: &Place, named: &Named) -> SqlResul
         Place::Table(TableName { schema, table }) => {
             let held = access.on_table(schema, table);
             let grant = access.granted_on_table(schema, table);
-            // One may give a privilege on a column that one has on that column only.
+            // A privilege held only on a column can be granted on that column.
             let on_column = |(column, privileges): (&String, &Privileges)| {
                 let own = grant.as_ref().and_then(|grant| grant.columns.get(column));
                 let own = own.copied().unwrap_or_default();
@@ -151,8 +152,8 @@ fn check_giver(session: &SessionState, place: &Place, named: &Named) -> SqlResul
     }
 }
 
-/// A table on which something is granted must be there, unless it may be made: errors 1146, 1054. On a table
-/// of performance_schema nothing but SELECT can be granted: error 1142.
+/// Requires that the table exists, unless the account may create it: errors 1146, 1054. On a table of
+/// performance_schema only SELECT can be granted: error 1142.
 fn check_table_exists(
     session: &SessionState,
     catalog: &Catalog,
@@ -216,9 +217,9 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     Ok(DdlOutcome::default())
 }
 
-/// The account that is to be given something. IDENTIFIED, and a name without an account where sql_mode
-/// allows it, makes an account; IDENTIFIED changes another's password, REQUIRE and limits bind another:
-/// GRANT OPTION alone allows none of it.
+/// Returns the account that receives privileges. IDENTIFIED creates an account, and so does a name without an
+/// account if sql_mode allows it. For existing accounts, IDENTIFIED changes the password, and REQUIRE and
+/// limits change the account's rules. GRANT OPTION alone allows none of these.
 pub(super) fn grantee(
     session: &SessionState,
     book: &AccountBook,
@@ -309,7 +310,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     Ok(DdlOutcome::default())
 }
 
-/// REVOKE ALL PRIVILEGES, GRANT OPTION FROM: accounts that are there lose all; error 1269 for others.
+/// Runs REVOKE ALL PRIVILEGES, GRANT OPTION FROM. Existing accounts lose everything; error 1269 for others.
 fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
     let mut book = AccountBook::open(ctx)?;
     let mut is_missing = false;
@@ -331,14 +332,14 @@ fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     Ok(DdlOutcome::default())
 }
 
-/// Error 1141.
+/// Returns error 1141.
 pub(super) fn nonexisting((user, host): &AccountName) -> SqlError {
     let text = format!("There is no such grant defined for user '{user}' on host '{host}'");
     SqlError::new(ErrorCode::NonexistingGrant, text)
 }
 
-/// Privileges on a routine may be given by whoever has them, with GRANT OPTION, on its schema: errors 1144,
-/// 1370. There are no routines yet, but who may know that is decided before.
+/// Requires the named privileges and GRANT OPTION on the routine's schema: errors 1144, 1370. Routines do not
+/// exist yet, but privileges are checked before existence.
 fn check_giver_of_routine(session: &SessionState, words: &[Word], name: &ObjectName) -> SqlResult<()> {
     const OF_ROUTINE: [Privilege; 3] = [Privilege::AlterRoutine, Privilege::Execute, Privilege::GrantOption];
     let (mut wanted, mut is_illegal) = (Privileges::from(Privilege::GrantOption), false);
@@ -354,7 +355,7 @@ fn check_giver_of_routine(session: &SessionState, words: &[Word], name: &ObjectN
     let current = session.current_schema.as_deref();
     let schema = name.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
     let missing = wanted.without(session.access().on_schema(schema));
-    // GRANT OPTION is told of only if nothing else is missing.
+    // GRANT OPTION is named in the error only if no other privilege is missing.
     let others = missing.without(Privilege::GrantOption.into());
     let Some(first) = others.iter().next().or(missing.iter().next()) else {
         return if is_illegal { Err(SqlError::illegal_grant()) } else { Ok(()) };
@@ -365,7 +366,7 @@ fn check_giver_of_routine(session: &SessionState, words: &[Word], name: &ObjectN
     Err(SqlError::new(ErrorCode::ProcaccessDenied, text))
 }
 
-/// Error 1403; 1133 for an account that is not there.
+/// Returns error 1403, or 1133 for an account that does not exist.
 fn nonexisting_on_routine(
     ctx: &mut StatementContext<'_>,
     names: &[AccountWord],
@@ -379,7 +380,7 @@ fn nonexisting_on_routine(
     Ok(SqlError::new(ErrorCode::NonexistingProcGrant, text))
 }
 
-/// None: nothing was granted there.
+/// Removes privileges. Returns `None` if nothing was granted on the object.
 fn take(grants: &mut Grants, place: &Place, named: &Named) -> Option<()> {
     match place {
         Place::Everything => grants.everything = grants.everything.without(named.whole),

@@ -1,4 +1,4 @@
-//! What accounts hold, as SHOW GRANTS and information_schema list it.
+//! Granted privileges, as listed by SHOW GRANTS and information_schema.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::grant::nonexisting;
 
 const ALL: &str = "ALL PRIVILEGES";
 
-/// The lines of SHOW GRANTS; error 1141. Whether the session may see them has been checked.
+/// Returns the lines of SHOW GRANTS; error 1141. The caller has checked that the session may see them.
 pub fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(String, Vec<String>)> {
     let catalog = session.db.catalog();
     let own = || session.info.account.clone();
@@ -40,7 +40,7 @@ pub fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(St
     };
     let account = &account;
     let mut lines = account_lines(account);
-    // What a role holds is what those granted to it hold, too; of the own account, the role in force.
+    // For a role, include the roles granted to it; for the own account, the active role.
     let roles = match () {
         () if account.is_role => roles_of(&catalog, Some(&name.0)).into_iter().skip(1).collect(),
         () if name == session.info.account => roles_of(&catalog, session.role.as_deref()),
@@ -63,12 +63,12 @@ pub fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(St
     Ok((format!("Grants for {title}"), lines))
 }
 
-/// "`user`@`host`".
+/// Formats "`user`@`host`".
 fn account_name((user, host): &AccountName) -> String {
     format!("{}@{}", quoted_name(user), quoted_name(host))
 }
 
-/// The same, or "`role`".
+/// Formats "`user`@`host`" or "`role`".
 fn written((user, host): &AccountName) -> String {
     match host.is_empty() {
         true if user == PUBLIC => PUBLIC.to_owned(),
@@ -77,7 +77,7 @@ fn written((user, host): &AccountName) -> String {
     }
 }
 
-/// What was granted to one account, without what its roles hold.
+/// Returns the grants of one account, without those of its roles.
 fn account_lines(account: &Account) -> Vec<String> {
     let to = written(&account.name);
     let line = |what: String, on: &str, held: Privileges| {
@@ -120,7 +120,7 @@ fn names(held: Privileges, object: Privileges) -> String {
     }
 }
 
-/// Privileges on the table and, in parentheses, on columns: `SELECT, INSERT (a, b)`.
+/// Formats the privileges on a table and, in parentheses, on columns: `SELECT, INSERT (a, b)`.
 fn table_names(grant: &TableGrant) -> String {
     let on_table = names(grant.table, Privileges::OF_TABLE);
     if on_table == ALL || grant.columns.is_empty() {
@@ -140,7 +140,7 @@ fn table_names(grant: &TableGrant) -> String {
     list.join(", ")
 }
 
-/// One privilege of an account, as information_schema lists it.
+/// One privilege of an account, as listed by information_schema.
 pub struct Granted {
     /// `'user'@'host'`.
     pub grantee: String,
@@ -150,7 +150,7 @@ pub struct Granted {
     pub is_grantable: &'static str,
 }
 
-/// What it is on.
+/// The object of a privilege.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantedOn {
     Everything,
@@ -159,7 +159,8 @@ pub enum GrantedOn {
     Column(TableName, String),
 }
 
-/// All privileges that the session may know of: those of all accounts if it may read the schema `mysql`.
+/// Returns all privileges that the session may see: those of all accounts if it may read the schema `mysql`,
+/// else its own.
 pub fn grant_list(session: &SessionState) -> Vec<Granted> {
     let sees_all = session.access().on_schema("mysql").has(Privilege::Select);
     let catalog = session.db.catalog();
@@ -184,7 +185,7 @@ fn list_account(account: &Account, all: &mut Vec<Granted>) {
         }
     };
     let grants = &account.grants;
-    // MariaDB lists users only here.
+    // As in MariaDB, only users are listed here.
     if !account.is_role {
         add(&GrantedOn::Everything, grants.everything, grants.everything);
     }

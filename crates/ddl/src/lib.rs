@@ -1,23 +1,26 @@
-//! Databases, tables, indexes, accounts.
+//! DDL: databases, tables, indexes, accounts.
 //!
 //! # A DDL statement
-//! 1. The transaction before it is committed (`dispatch`).
-//! 2. Metadata locks: `Global` shared, then schemas, then tables in the order of their names. Names that
-//!    change are locked exclusively: their former users have published, nobody uses them now.
-//! 3. The new description is made and checked against the catalog, which cannot change under the locks.
-//! 4. Data that the new description needs (a new index, a copied table) is bulk loaded into key spaces that
-//!    nothing refers to yet. Meanwhile others may use the table as far as `rebuild` says; at the end its name
-//!    is locked exclusively again.
-//! 5. One commit record holds the catalog's redo, the writes of the statement and its QUERY event (I2): all
-//!    of it happens, or none.
-//! 6. After publish the key spaces that nothing refers to any more are freed.
+//! 1. The previous transaction is committed (`dispatch`).
+//! 2. Metadata locks are taken: `Global` shared, then schemas, then tables, in the order of their names.
+//!    Names that change are locked exclusively: all transactions that used them have published, and none uses
+//!    them now.
+//! 3. The new description is built and checked against the catalog, which cannot change under the locks.
+//! 4. Data that the new description needs (a new index, a copied table) is bulk loaded into index trees that
+//!    nothing refers to yet. Other sessions may use the table meanwhile as described in `rebuild`; at the end
+//!    its metadata lock is exclusive again.
+//! 5. One commit record contains the catalog's redo, the statement's writes and its QUERY event (I2), so the
+//!    statement is atomic.
+//! 6. After publish, index trees that are no longer referenced are freed.
 //!
 //! # On failure
-//! Before 5 the locks go and loaded key spaces are dropped. A crash before 5 or between 5 and 6 leaves key
-//! spaces that no table names; [`drop_orphans`] frees them at the next start.
+//! Before step 5, the locks are released and the loaded index trees are dropped. A crash before step 5, or
+//! between 5 and 6, leaves index trees that no table refers to; [`drop_orphans`] frees them at the next
+//! start.
 //!
 //! # Missing
-//! Partitions; copies of a table beside writers (readers go on, see `rebuild`).
+//! Partitions. Copying a table concurrently with writers, if a new row depends on more than its old row;
+//! readers can continue (`rebuild`).
 //!
 //! | module | concept |
 //! |---|---|
@@ -28,24 +31,30 @@
 //! | `key` | key definitions |
 //! | `rules` | expressions of generated columns and CHECK constraints |
 //! | `options` | table options |
+//! | `page_form` | options for the page format on disk |
 //! | `create_table` | CREATE TABLE |
 //! | `create_text` | SHOW CREATE |
 //! | `create_select` | CREATE TABLE ... SELECT |
 //! | `drop_table` | DROP, TRUNCATE, RENAME TABLE |
 //! | `alter_table` | ALTER TABLE, CREATE INDEX, DROP INDEX |
+//! | `clauses` | the ALGORITHM and LOCK clauses of ALTER TABLE |
+//! | `extent` | determines the part of a table's data that ALTER TABLE must rebuild |
+//! | `rebuild` | rebuilds it |
+//! | `counting` | generates the values of a new AUTO_INCREMENT column |
+//! | `convert` | CONVERT TO CHARACTER SET |
 //! | `sequence` | CREATE, ALTER SEQUENCE |
-//! | `temporary` | what becomes of a session's own tables |
+//! | `temporary` | DDL on a session's temporary tables |
 //! | `view` | CREATE, ALTER, DROP VIEW |
-//! | `foreign` | foreign keys of tables that are made, altered, renamed and dropped |
-//! | `foreign_rows` | whether the rows of a table obey a foreign key that it gets |
-//! | `rebuild` | what of a table's data must be made anew |
+//! | `foreign` | foreign keys of tables that are created, altered, renamed and dropped |
+//! | `foreign_rows` | checks a table's rows against new foreign keys |
 //! | `account` | users |
-//! | `account_book` | the accounts as a statement finds and leaves them; its turn to change them |
+//! | `account_book` | the pending account changes of a statement, and the lock for them |
+//! | `account_rules` | REQUIRE, limits, account locking and password expiry |
+//! | `role` | roles |
 //! | `grant` | GRANT, REVOKE |
-//! | `password_check` | which new passwords are refused |
 //! | `proxy` | GRANT PROXY, REVOKE PROXY |
-//! | `grant_list` | what accounts hold, for SHOW GRANTS and information_schema |
-//! | `page_form` | options about pages on disk: what goes together, and what engines are told |
+//! | `grant_list` | granted privileges, for SHOW GRANTS and information_schema |
+//! | `password_check` | rejects weak new passwords |
 //! | `orphans` | [`drop_orphans`] |
 
 mod account;
@@ -95,18 +104,18 @@ pub use role::set_default_role;
 pub use view::{attributes as view_attributes, query_text, shown_text};
 pub use work::{change_event, log_statement, mode_of_own_texts, query_event};
 
-/// What the client is told.
+/// The result for the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DdlOutcome {
     pub affected: u64,
     /// `Records: 0  Duplicates: 0  Warnings: 0` of ALTER TABLE.
     pub info: String,
-    /// The session's current database is gone.
+    /// The session's current database, if it was dropped.
     pub dropped_schema: Option<String>,
 }
 
-/// Runs a statement about databases, tables, indexes or accounts; None when it is none of these. Whatever
-/// happens, no transaction is open afterwards.
+/// Runs a statement about databases, tables, indexes or accounts. Returns `None` for other statements. No
+/// transaction is open afterwards, whatever the outcome.
 pub fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
     if let Err(error) = check_names(statement) {
         return Some(Err(error));
@@ -138,7 +147,7 @@ pub fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlR
         Statement::Revoke(revoke) => grant::revoke(ctx, revoke),
         _ => return None,
     };
-    // Without a commit the locks would stay until the next one.
+    // Without a commit, the locks would be held until the next one.
     ctx.trx.rollback();
     Some(outcome)
 }

@@ -9,22 +9,22 @@ use super::draft::TableDraft;
 use super::page_form;
 use cohort_plan::charset;
 
-/// Engines of MariaDB whose tables are kept here in the default engine.
+/// MariaDB's engines whose tables are stored in the default engine here.
 const ACCEPTED: [&str; 6] = ["INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ROCKSDB"];
 
-/// The engine of this name, as the catalog spells it.
+/// Returns an available engine's name as the catalog spells it.
 fn offered<'e>(ctx: &'e StatementContext<'_>, name: &str) -> Option<&'e str> {
     let found = ctx.db.engine_named(name);
     found.map(|engine| engine.name())
 }
 
-/// `default_storage_engine`; the first engine if it names none that is offered.
+/// Returns `default_storage_engine`, or the first engine if the setting names none that is available.
 fn default_engine<'e>(ctx: &'e StatementContext<'_>) -> &'e str {
     let wanted = ctx.session.vars.text(VarId::DefaultStorageEngine);
     wanted.and_then(|name| offered(ctx, &name)).unwrap_or_else(|| ctx.db.engines[0].name())
 }
 
-/// The engine that a table of this ENGINE= is kept in, with note 1266 when that is another; error 1286.
+/// Returns the engine for a table with this ENGINE option. Note 1266 if it is another engine; error 1286.
 pub(super) fn engine(ctx: &StatementContext<'_>, wanted: Option<&str>, table: &str) -> SqlResult<String> {
     let default = default_engine(ctx);
     let Some(wanted) = wanted else { return Ok(default.to_owned()) };
@@ -45,7 +45,7 @@ pub(super) fn engine(ctx: &StatementContext<'_>, wanted: Option<&str>, table: &s
     Ok(default.to_owned())
 }
 
-/// The collation that the options name.
+/// Returns the collation that the options name.
 pub(super) fn collation(options: &[TableOption], inherited: Collation) -> SqlResult<Collation> {
     let (mut set, mut collation): (_, Option<&str>) = (None, None);
     for option in options {
@@ -73,8 +73,8 @@ pub(super) fn collation(options: &[TableOption], inherited: Collation) -> SqlRes
     charset::resolve(set, collation, inherited)
 }
 
-/// A comment of more characters than there is room for is an error in strict mode, and cut with a warning
-/// otherwise.
+/// Checks the length of a comment. A comment that is too long is an error in strict mode; otherwise it is
+/// truncated with a warning.
 pub(super) fn fit_comment(
     ctx: &StatementContext<'_>,
     comment: &mut String,
@@ -92,7 +92,7 @@ pub(super) fn fit_comment(
     Ok(())
 }
 
-/// Applies all but character set and engine.
+/// Applies an option. Character set and engine are handled elsewhere.
 pub(super) fn apply(
     ctx: &StatementContext<'_>,
     draft: &mut TableDraft,

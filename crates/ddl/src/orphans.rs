@@ -1,4 +1,4 @@
-//! Key spaces that no table names.
+//! Orphaned indexes: index trees that no table refers to.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use cohort_base::IndexId;
 use cohort_engine::EngineError;
 use cohort_session::Database;
 
-/// Ids below are the server's own.
+/// The first index id of user tables. Smaller ids belong to the server.
 const FIRST_TABLE_INDEX: IndexId = IndexId(16);
 
-/// Frees key spaces that a crash left behind: loaded for a DDL statement that did not commit, or of a table
-/// that was dropped. Called once at the start of the server, before the first session. How many there were.
+/// Frees index trees left by a crash: loaded for a DDL statement that did not commit, or of a dropped table.
+/// Called once when the server starts, before the first session. Returns the number of trees freed.
 pub fn drop_orphans(db: &Database) -> Result<usize, EngineError> {
     let catalog = db.catalog();
     let tables = catalog.schemas.values().flat_map(|schema| schema.tables.values());

@@ -1,5 +1,6 @@
-//! Table options that say how pages lie on disk: ROW_FORMAT, KEY_BLOCK_SIZE, PAGE_COMPRESSED,
-//! PAGE_COMPRESSION_LEVEL, ENCRYPTED. Which of them go together, as in MariaDB; and the engines are told.
+//! Table options for the page format on disk: ROW_FORMAT, KEY_BLOCK_SIZE, PAGE_COMPRESSED,
+//! PAGE_COMPRESSION_LEVEL, ENCRYPTED. Checks their combinations as MariaDB does, and passes the format to the
+//! engines.
 
 use cohort_base::IndexId;
 use cohort_catalog::{Table, is_block_size, is_on, level_of, option_of};
@@ -16,7 +17,7 @@ const LEVEL: &str = "PAGE_COMPRESSION_LEVEL";
 const ENCRYPTED: &str = "ENCRYPTED";
 const KEY_ID: &str = "ENCRYPTION_KEY_ID";
 
-/// What describes a table, which decides on the error that it gets.
+/// The statement that defines a table, which decides the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Create,
@@ -24,7 +25,7 @@ pub(super) enum Verb {
     Alter,
 }
 
-/// Whether the option is one of those.
+/// Returns whether an option concerns the page format.
 pub(super) fn is_about_pages(option: &TableOption) -> bool {
     match option {
         TableOption::RowFormat(_) | TableOption::OfEngine { .. } => true,
@@ -33,12 +34,12 @@ pub(super) fn is_about_pages(option: &TableOption) -> bool {
     }
 }
 
-/// Whether an engine has an option of this name.
+/// Returns whether an engine has an option with this name.
 pub(super) fn is_known(name: &str) -> bool {
     [COMPRESSED, LEVEL].iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Puts an engine's option; DEFAULT of PAGE_COMPRESSED is `innodb_compression_default`.
+/// Sets an engine option. DEFAULT of PAGE_COMPRESSED is `innodb_compression_default`.
 pub(super) fn put(ctx: &StatementContext<'_>, draft: &mut TableDraft, name: &str, value: Option<&str>) {
     draft.options.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
     let is_default = || name.eq_ignore_ascii_case(COMPRESSED) && is_default(ctx);
@@ -47,8 +48,8 @@ pub(super) fn put(ctx: &StatementContext<'_>, draft: &mut TableDraft, name: &str
     }
 }
 
-/// CREATE TABLE in the engine that was asked for: what was not written is as `innodb_compression_default`
-/// says.
+/// Applies `innodb_compression_default` to a new table without a PAGE_COMPRESSED option, and checks the
+/// options. The table must be stored in the engine that was asked for.
 pub(super) fn settle(
     ctx: &StatementContext<'_>,
     draft: &mut TableDraft,
@@ -64,7 +65,7 @@ fn is_default(ctx: &StatementContext<'_>) -> bool {
     ctx.session.vars.flag(VarId::InnodbCompressionDefault)
 }
 
-/// Refuses options that do not go together; the table is kept in the engine that was asked for.
+/// Rejects conflicting options. The table must be stored in the engine that was asked for.
 pub(super) fn check(ctx: &StatementContext<'_>, draft: &TableDraft, verb: Verb) -> SqlResult<()> {
     let option = |name: &str| option_of(&draft.options, name);
     let refused_value = |name: &str, value: &str| Err(SqlError::bad_option_value(value, name));
@@ -85,7 +86,7 @@ pub(super) fn check(ctx: &StatementContext<'_>, draft: &TableDraft, verb: Verb) 
         Err(refused(ctx, draft, verb, option))
     };
     if option(ENCRYPTED).is_some_and(asks_for_encryption) {
-        // No key is there: files are not encrypted.
+        // There are no keys: files are not encrypted.
         return says(format!("{KEY_ID} {} not available", option(KEY_ID).unwrap_or("1")), KEY_ID);
     }
     match row_format {
@@ -103,7 +104,8 @@ pub(super) fn check(ctx: &StatementContext<'_>, draft: &TableDraft, verb: Verb) 
     Ok(())
 }
 
-/// With `innodb_strict_mode` an error, else what is odd is passed over with a warning.
+/// Checks ROW_FORMAT and KEY_BLOCK_SIZE. An invalid combination is an error with `innodb_strict_mode`;
+/// otherwise it is ignored with a warning.
 fn check_row_format(
     ctx: &StatementContext<'_>,
     draft: &TableDraft,
@@ -159,7 +161,7 @@ fn refused(ctx: &StatementContext<'_>, draft: &TableDraft, verb: Verb, option: &
     SqlError::wrong_create_options(&draft.name.schema, &draft.name.table)
 }
 
-/// A table of an engine that is not kept here has no options of InnoDB: error 1911.
+/// Rejects InnoDB options on a table whose ENGINE is not available here: error 1911.
 pub(super) fn check_of_other_engine(draft: &TableDraft) -> SqlResult<()> {
     let of_innodb = |(name, value): &&(String, String)| {
         let is_known = [COMPRESSED, LEVEL].iter().any(|known| known.eq_ignore_ascii_case(name));
@@ -168,12 +170,14 @@ pub(super) fn check_of_other_engine(draft: &TableDraft) -> SqlResult<()> {
     draft.options.iter().find(of_innodb).map_or(Ok(()), |(name, _)| Err(SqlError::unknown_option(name)))
 }
 
-/// ENCRYPTED=NO is kept, DEFAULT is no option at all.
+/// Returns whether the value asks for encryption. ENCRYPTED=NO is stored as an option; DEFAULT never becomes
+/// one.
 fn asks_for_encryption(value: &str) -> bool {
     !value.eq_ignore_ascii_case("NO")
 }
 
-/// Whether the pages have to be written anew for the options to hold. A level holds for pages to come.
+/// Returns whether a change of options requires that the pages be rewritten. A new compression level applies
+/// to pages written later.
 pub(super) fn needs_copy(before: &Table, after: &Table) -> bool {
     let kind = |table: &Table| match table.page_form() {
         PageForm::CompressedPages { .. } => PageForm::CompressedPages { level: None },
@@ -182,7 +186,7 @@ pub(super) fn needs_copy(before: &Table, after: &Table) -> bool {
     kind(before) != kind(after)
 }
 
-/// Tells the table's engine how pages of these indexes are written.
+/// Passes the page format of these indexes to the table's engine.
 pub(super) fn tell(db: &Database, table: &Table, indexes: &[IndexId]) {
     let engine = db.engine_named(&table.engine);
     if let Some(engine) = engine.filter(|_| !table.is_temporary()) {
@@ -190,14 +194,14 @@ pub(super) fn tell(db: &Database, table: &Table, indexes: &[IndexId]) {
     }
 }
 
-/// The same for all indexes of the table.
+/// Passes the page format of all indexes of the table to its engine.
 pub(super) fn tell_all_of(db: &Database, table: &Table) {
     let indexes: Vec<IndexId> = table.indexes.iter().map(|index| index.id).collect();
     tell(db, table, &indexes);
 }
 
-/// Tells the engines how the pages of all tables are written. Called once at the start of the server, before
-/// the first session.
+/// Passes the page formats of all tables to the engines. Called once when the server starts, before the first
+/// session.
 pub fn tell_page_forms(db: &Database) {
     for table in db.catalog().schemas.values().flat_map(|schema| schema.tables.values()) {
         if table.page_form() != PageForm::Plain {

@@ -1,25 +1,25 @@
-//! Which new passwords are refused: by `simple_password_check_*`, as MariaDB's plugin of that name judges
-//! them, and by a list of words ([`super::word_check`]).
+//! Rejects weak new passwords: by `simple_password_check_*`, with the rules of MariaDB's plugin of that name,
+//! and by a dictionary ([`cohort_session::WordList`]).
 //!
-//! A stored form cannot be judged; `strict_password_validation` refuses it. Replicas take it: there it is
-//! what their source has judged.
+//! A stored form (hash) cannot be checked, so `strict_password_validation` rejects it. Replicas accept stored
+//! forms, because their source has checked the password.
 
 use cohort_config::VarId;
 use cohort_session::SessionState;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Warning};
 
-/// How much of what a password must hold.
+/// The minimum contents of a password.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Policy {
     bytes: u64,
     digits: u64,
-    /// Small and large ones each.
+    /// Lower-case and upper-case letters, each.
     letters: u64,
     others: u64,
 }
 
 impl Policy {
-    /// None: every password does.
+    /// Returns `None` if there are no requirements.
     fn of(session: &SessionState) -> Option<Policy> {
         let number = |id| session.db.globals.uint(id);
         let policy = Policy {
@@ -36,7 +36,7 @@ impl Policy {
         let (digits, small) = (count(u8::is_ascii_digit), count(u8::is_ascii_lowercase));
         let (large, all) = (count(u8::is_ascii_uppercase), password.len() as u64);
         let others = all - digits - small - large;
-        // Never the user's own name.
+        // The user's own name is never accepted.
         password != user
             && all >= self.bytes
             && digits >= self.digits
@@ -45,7 +45,7 @@ impl Policy {
     }
 }
 
-/// Error 1819 for a password that is too simple.
+/// Returns error 1819 for a password that is too simple.
 pub(super) fn check_password(session: &SessionState, user: &str, password: &str) -> SqlResult<()> {
     if session.is_applier {
         return Ok(());
@@ -68,7 +68,7 @@ fn refused(by: &str) -> SqlError {
     SqlError::new(ErrorCode::NotValidPassword, text)
 }
 
-/// Error 1290 for what is stored of a password that nobody can judge.
+/// Returns error 1290 for the stored form of a password, which cannot be checked.
 pub(super) fn check_stored_form(session: &SessionState) -> SqlResult<()> {
     let is_strict = session.db.globals.flag(VarId::StrictPasswordValidation);
     let is_judged = session.db.words.get().is_some() || Policy::of(session).is_some();

@@ -1,8 +1,8 @@
 //! GRANT PROXY and REVOKE PROXY.
 //!
-//! An authentication plugin may let a client in as another account than the one that it has proven to be, if
-//! the one may stand in for the other. None of the plugins that are here does so, as none of them does in
-//! MariaDB: what was granted is kept, shown and replicated.
+//! An authentication plugin may log a client in as another account than the authenticated one, if the
+//! authenticated account has the PROXY privilege for it. None of the available plugins does so, as in
+//! MariaDB: the privilege is only stored, shown and replicated.
 
 use cohort_catalog::{AccountName, AdminOption};
 use cohort_session::{SessionState, StatementContext};
@@ -15,7 +15,8 @@ use super::account_book::{AccountBook, no_such_account};
 use super::grant::{grantee, nonexisting};
 use super::work::{LogText, commit};
 
-/// Everybody may give what is his own, others what they may grant: error 1698.
+/// Checks that the account may grant PROXY: on itself, or on accounts for which it has the grant option.
+/// Error 1698 otherwise.
 fn check_giver(session: &SessionState, proxied: &AccountName) -> SqlResult<()> {
     if session.is_applier || *proxied == session.info.account {
         return Ok(());
@@ -68,7 +69,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, of: &Name, revoke: &Revoke)
     Ok(DdlOutcome::default())
 }
 
-/// Of no user in particular the host means nothing.
+/// Returns the account that may be impersonated. Without a user name the host has no meaning.
 fn proxied(session: &SessionState, of: &Name) -> AccountName {
     match resolve(session, of) {
         (user, host) if user.is_empty() && host.is_empty() => (user, "%".to_owned()),

@@ -1,7 +1,7 @@
 //! CREATE ROLE, DROP ROLE; GRANT, REVOKE and SET DEFAULT of roles.
 //!
-//! A role is an account with the empty host that nobody logs in as. Who has it WITH ADMIN OPTION, himself or
-//! by the role that is in force, may give it to others and take it.
+//! A role is an account with an empty host, without a login. An account that has a role WITH ADMIN OPTION,
+//! directly or by its active role, may grant and revoke it.
 
 use cohort_catalog::{Account, AccountName, AdminOption, PUBLIC};
 use cohort_session::access::{check_global, check_schema};
@@ -25,7 +25,7 @@ fn new_role(role: &str) -> Account {
     Account { methods: Vec::new(), is_role: true, ..Account::new(role_name(role)) }
 }
 
-/// `'role'`, or `'user'@'host'`.
+/// Formats `'role'`, or `'user'@'host'`.
 fn shown(name: &AccountName) -> String {
     match name.1.is_empty() {
         true => format!("'{}'", name.0),
@@ -70,7 +70,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRole) -> Sql
             }
         }
         book.put(new_role(role));
-        // The account that is to have it need not be there.
+        // The administrating account need not exist.
         if let Some(mut admin) = book.find(&admin) {
             admin.roles.insert(role.clone(), AdminOption::With);
             book.put(admin);
@@ -98,7 +98,7 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
     finish(ctx, book, &failed, "DROP ROLE")
 }
 
-/// Commits what worked; the error names what did not.
+/// Commits the successful part. The error names the failed part.
 fn finish(
     ctx: &mut StatementContext<'_>,
     book: AccountBook,
@@ -113,7 +113,7 @@ fn finish(
     }
 }
 
-/// Nobody has the role any more.
+/// Revokes the role from all accounts.
 fn take_from_all(book: &mut AccountBook, role: &str) {
     let names: Vec<AccountName> = book.catalog.accounts.keys().cloned().collect();
     for name in names {
@@ -125,7 +125,7 @@ fn take_from_all(book: &mut AccountBook, role: &str) {
     }
 }
 
-/// The one role that the statement names, which must be there: error 1959.
+/// Returns the role that the statement names, which must exist: error 1959.
 fn named(book: &AccountBook, words: &[Word]) -> SqlResult<String> {
     let role = words.first().map_or("", |word| word.name.as_str());
     if role.eq_ignore_ascii_case(PUBLIC) {
@@ -137,7 +137,7 @@ fn named(book: &AccountBook, words: &[Word]) -> SqlResult<String> {
     }
 }
 
-/// Error 1698 for an account that may not give the role.
+/// Returns error 1698 for an account that may not grant the role.
 fn check_admin(session: &SessionState, book: &AccountBook, role: &str) -> SqlResult<()> {
     let own = session.info.account.clone();
     let holders = [Some(own.clone()), session.role.as_deref().map(role_name)];
@@ -149,7 +149,7 @@ fn check_admin(session: &SessionState, book: &AccountBook, role: &str) -> SqlRes
     Err(SqlError::new(ErrorCode::AccessDeniedNoPassword, text))
 }
 
-/// Whether a role leads to another by the roles that were granted to it.
+/// Returns whether a role includes another, directly or through roles granted to it.
 fn leads_to(book: &AccountBook, from: &str, to: &str) -> bool {
     let (mut seen, mut open) = (Vec::new(), vec![from.to_owned()]);
     while let Some(role) = open.pop() {
@@ -164,7 +164,7 @@ fn leads_to(book: &AccountBook, from: &str, to: &str) -> bool {
     false
 }
 
-/// GRANT role TO ..; errors 1959, 1698, 1133, 1961.
+/// Runs GRANT role TO ..; errors 1959, 1698, 1133, 1961.
 pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<DdlOutcome> {
     let mut book = AccountBook::open(ctx)?;
     let role = named(&book, &grant.privileges)?;
@@ -186,7 +186,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     Ok(DdlOutcome::default())
 }
 
-/// REVOKE [ADMIN OPTION FOR] role FROM ..; errors 1959, 1698, 1962.
+/// Runs REVOKE [ADMIN OPTION FOR] role FROM ..; errors 1959, 1698, 1962.
 pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
     let mut book = AccountBook::open(ctx)?;
     let role = named(&book, &revoke.privileges)?;
@@ -209,8 +209,8 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     Ok(DdlOutcome::default())
 }
 
-/// SET DEFAULT ROLE; another's takes the right to write the table of accounts. Error 1959 for a role that the
-/// account has not got.
+/// Runs SET DEFAULT ROLE. For another account it requires the privilege to write the table of accounts. Error
+/// 1959 if the account does not have the role.
 pub fn set_default_role(
     ctx: &mut StatementContext<'_>,
     role: Option<&str>,

@@ -1,8 +1,8 @@
 //! CREATE VIEW, ALTER VIEW, DROP VIEW.
 //!
-//! A view is made of its query with the names that the tables have now: `*` is written out, each column says
-//! its table. So a column that is added later does not appear in the view, and one that is dropped makes the
-//! view invalid.
+//! A view stores its query with the names resolved at creation: `*` is expanded, and each column is qualified
+//! with its table. A column that is added to a table later does not appear in the view, and dropping a column
+//! makes the view invalid.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use super::work::{
     schema_of, tell_table,
 };
 
-/// Longest name of a column.
+/// Maximum length of a column name.
 const NAME_CHARS_MAX: usize = 64;
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> SqlResult<DdlOutcome> {
@@ -48,7 +48,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         (CreateMode::IfNotExists, false) if is_table || before.is_some() => {
             let error = SqlError::table_exists(&name.table);
             ctx.eval.note(error.code, error.message);
-            // MariaDB has it run on replicas all the same.
+            // MariaDB logs the statement for replicas even so.
             let asked = View {
                 algorithm: create.algorithm.unwrap_or(ViewAlgorithm::Undefined).name().to_owned(),
                 definer,
@@ -110,7 +110,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
     Ok(DdlOutcome::default())
 }
 
-/// A view of nothing, with what the session gives it.
+/// Returns an empty view with the session's attributes.
 fn empty_view(ctx: &StatementContext<'_>, name: TableName) -> View {
     View {
         name,
@@ -126,7 +126,7 @@ fn empty_view(ctx: &StatementContext<'_>, name: TableName) -> View {
     }
 }
 
-/// What a view must not be made of.
+/// Rejects queries that a view cannot contain.
 fn refuse(create: &CreateView) -> SqlResult<()> {
     if !create.query.into.is_empty() {
         let text = "View's SELECT contains a 'INTO' clause";
@@ -141,8 +141,8 @@ fn refuse(create: &CreateView) -> SqlResult<()> {
     Ok(())
 }
 
-/// The account or role that the view belongs to: to name another than those of the session takes the
-/// privilege SET USER. A name alone is a role's, if there is one.
+/// Returns the account or role that owns the view. Naming another than the session's own requires the
+/// privilege SET USER. A name without a host denotes a role, if one exists.
 fn definer(ctx: &StatementContext<'_>, create: &CreateView) -> SqlResult<AccountName> {
     let Some(named) = &create.definer else { return Ok(ctx.session.info.account.clone()) };
     let catalog = ctx.db.catalog();
@@ -170,7 +170,8 @@ fn definer(ctx: &StatementContext<'_>, create: &CreateView) -> SqlResult<Account
     Ok(named)
 }
 
-/// ALTER VIEW keeps the definer: any other account needs the privilege SET USER, too.
+/// Returns the definer for ALTER VIEW, which does not change it. Any other account needs the privilege SET
+/// USER.
 fn kept_definer(ctx: &StatementContext<'_>, view: &View) -> SqlResult<AccountName> {
     if !ctx.session.is_definer(&view.definer) {
         check_global(ctx.session, cohort_types::Privileges::of(&[Privilege::Super, Privilege::SetUser]))?;
@@ -178,7 +179,7 @@ fn kept_definer(ctx: &StatementContext<'_>, view: &View) -> SqlResult<AccountNam
     Ok(view.definer.clone())
 }
 
-/// Binds the query, and writes full names into it. A view that would read itself reads nothing: error 1146.
+/// Binds the query and writes full names into it. Error 1146 for a view that would read itself.
 fn bind(ctx: &StatementContext<'_>, name: &TableName, query: &mut ast::Query) -> SqlResult<Query> {
     let catalog = catalog(ctx);
     let names = SessionNames::new(&catalog, ctx.session);
@@ -198,7 +199,7 @@ fn bind(ctx: &StatementContext<'_>, name: &TableName, query: &mut ast::Query) ->
     Ok(bound)
 }
 
-/// A query with full names, as EXPLAIN EXTENDED shows it.
+/// Returns a query with full names, as shown by EXPLAIN EXTENDED.
 pub fn query_text(ctx: &StatementContext<'_>, query: &ast::Query) -> SqlResult<String> {
     let catalog = catalog(ctx);
     let names = SessionNames::new(&catalog, ctx.session);
@@ -213,7 +214,7 @@ pub fn query_text(ctx: &StatementContext<'_>, query: &ast::Query) -> SqlResult<S
     Ok(printed(query, Style::of(ctx.session.env.collation_connection)))
 }
 
-/// Writes what the select items are in place of their names in ORDER BY and GROUP BY.
+/// Replaces names of select items in ORDER BY and GROUP BY by their expressions.
 fn spell_out_aliases(query: &mut ast::Query) {
     let ast::QueryBody::Select(select) = &mut query.body else { return };
     let named = |item: &ast::SelectItem| match item {
@@ -232,7 +233,7 @@ fn spell_out_aliases(query: &mut ast::Query) {
     }
 }
 
-/// The names of the view's columns: errors 1353, 1060, 1166.
+/// Returns the names of the view's columns: errors 1353, 1060, 1166.
 fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
     let names: Vec<String> = match create.columns.len() {
         0 => {
@@ -261,7 +262,7 @@ fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
     Ok(names)
 }
 
-/// Names that texts of expressions have given and that another column has, too, become others.
+/// Renames columns whose names were derived from expressions, if another column has the same name.
 fn told_apart(mut body: &ast::QueryBody, mut names: Vec<String>) -> Vec<String> {
     let select = loop {
         body = match body {
@@ -275,7 +276,7 @@ fn told_apart(mut body: &ast::QueryBody, mut names: Vec<String>) -> Vec<String> 
         ast::SelectItem::Expr { alias: None, expr, .. } => !matches!(expr, ast::Expr::Column(_)),
         _ => false,
     };
-    // Behind a `*` it is not known which item a column comes from.
+    // After a `*`, the item of a column is not known.
     let has_one_each = select.items.len() == names.len()
         && select.items.iter().all(|item| matches!(item, ast::SelectItem::Expr { .. }));
     for n in 0..if has_one_each { names.len() } else { 0 } {
@@ -297,7 +298,7 @@ fn nameable(name: &str) -> bool {
     !name.is_empty() && !name.ends_with(' ') && name.chars().count() <= NAME_CHARS_MAX
 }
 
-/// The names of a view's columns, which its text gives to the items of the first SELECT.
+/// Returns a view's column names, which the items of the first SELECT have as aliases.
 pub(super) fn view_columns(view: &View) -> SqlResult<Vec<String>> {
     let query = cohort_plan::view_query(view)?;
     let mut body = &query.body;
@@ -322,7 +323,7 @@ pub(super) fn view_columns(view: &View) -> SqlResult<Vec<String>> {
     }
 }
 
-/// Gives the items of the first SELECT the names of the columns.
+/// Sets the column names as aliases of the items of the first SELECT.
 fn name_columns(body: &mut ast::QueryBody, names: &[String]) {
     match body {
         ast::QueryBody::Select(select) => {
@@ -338,7 +339,7 @@ fn name_columns(body: &mut ast::QueryBody, names: &[String]) {
     }
 }
 
-/// ALTER VIEW keeps what it does not say.
+/// Returns the algorithm that ALTER VIEW keeps if it does not name one.
 fn algorithm_of(before: Option<&View>, alter: bool) -> ViewAlgorithm {
     match before.filter(|_| alter).map(|view| view.algorithm.as_str()) {
         Some("MERGE") => ViewAlgorithm::Merge,
@@ -355,7 +356,7 @@ fn client_collation(ctx: &StatementContext<'_>) -> cohort_types::Collation {
     charset.unwrap_or(Charset::Utf8mb4).default_collation()
 }
 
-/// The statement with what the session added to it.
+/// Returns the statement with the attributes that the session added.
 fn log_text(ctx: &StatementContext<'_>, create: &CreateView, view: &View) -> String {
     let verb = match (create.alter, create.mode) {
         (true, _) => "ALTER",
@@ -377,7 +378,7 @@ fn log_text(ctx: &StatementContext<'_>, create: &CreateView, view: &View) -> Str
     )
 }
 
-/// `ALGORITHM=.. DEFINER=.. SQL SECURITY .. `.
+/// Formats `ALGORITHM=.. DEFINER=.. SQL SECURITY .. `.
 pub fn attributes(view: &View, style: Style) -> String {
     let (user, host) = &view.definer;
     let host = if host.is_empty() { String::new() } else { format!("@{}", style.name(host)) };
@@ -418,13 +419,13 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     Ok(DdlOutcome::default())
 }
 
-/// Error 1347.
+/// Returns error 1347.
 pub(super) fn not_a_view(name: &TableName) -> SqlError {
     let text = format!("'{}.{}' is not of type 'VIEW'", name.schema, name.table);
     SqlError::new(ErrorCode::WrongObject, text)
 }
 
-/// The text of a query.
+/// Formats a query.
 fn printed(mut query: ast::Query, style: Style) -> String {
     query.rename(&mut BySchema);
     print_query::query(&query, style)
@@ -438,15 +439,15 @@ impl ast::Rename for BySchema {
     }
 }
 
-/// The query of a view as SHOW CREATE VIEW prints it: without the database when it is the current one for all
-/// that it names.
+/// Returns a view's query as shown by SHOW CREATE VIEW. Names are shown without a database if all of them are
+/// in the current one.
 pub fn shown_text(view: &View, current: Option<&str>, style: Style) -> SqlResult<String> {
     let mut query = cohort_plan::view_query(view)?;
     let mut looks = Looks::default();
     query.rename(&mut looks);
-    // Common tables have no database.
+    // Common table expressions have no database.
     let is_here = |(schema, ..): &(String, String, String)| schema.is_empty() || Some(&**schema) == current;
-    // A JSON_TABLE counts as a table of another database, beside which names are told in full.
+    // A JSON_TABLE counts as a table of another database, so all names are qualified.
     if current == Some(&view.name.schema) && looks.tables.iter().all(is_here) && !looks.json_table {
         query.rename(&mut WithoutSchema);
     }
@@ -465,7 +466,7 @@ impl ast::Rename for WithoutSchema {
     }
 }
 
-/// Drops the views of a schema that goes.
+/// Drops the views of a schema that is dropped.
 pub(super) fn drop_all(
     ctx: &mut StatementContext<'_>,
     schema: &cohort_catalog::Schema,
@@ -478,7 +479,7 @@ pub(super) fn drop_all(
     Ok(())
 }
 
-/// Renames a view within its schema: error 1450 for another one.
+/// Renames a view within its schema. Error 1450 for another schema.
 pub(super) fn renamed(view: &Arc<View>, to: &TableName) -> SqlResult<View> {
     check_table_name(&to.table)?;
     if view.name.schema != to.schema {

@@ -1,14 +1,15 @@
-//! Row events applied to tables.
+//! Applies row events to tables.
 //!
-//! # How a row is found
-//! By the primary key, else by a unique key. In a table that has neither many rows may have to be looked at:
-//! one pass over the rows that have their keys in another index, or over the table, finds all rows of the
-//! event (`apply_scan`). So it is with rows that have NULL in their unique key (`apply_locate`).
+//! # Finding a row
+//! A row is found by the primary key, else by a unique key. In a table with neither, many rows may have to be
+//! examined: one pass over the rows with matching keys in another index, or over the table, finds all rows of
+//! the event (`apply_scan`). Rows with NULL in their unique key are located by one pass, too
+//! (`apply_locate`).
 //!
 //! # Tables that differ
-//! Columns correspond by their places. The source's further columns are passed over, further columns here get
-//! their defaults. A column of another type is taken as `slave_type_conversions` allows, else error 1677.
-//! Generated columns that an image leaves out (`binlog_row_image=MINIMAL`) are computed.
+//! Columns correspond by position. Extra columns of the source are skipped; extra columns of the local table
+//! get their defaults. A column of another type is converted if `slave_type_conversions` allows it, else
+//! error 1677. Generated columns that an image leaves out (`binlog_row_image=MINIMAL`) are computed.
 
 use std::sync::Arc;
 
@@ -32,28 +33,28 @@ use cohort_session::{SessionNames, StatementContext};
 use cohort_table::OpenTable;
 use cohort_trx::WaitPolicy;
 
-/// A row image: a value for each column that it holds.
+/// A row image: a value for each column that it contains.
 pub(super) type Image = Vec<Option<Value>>;
 
-/// `slave_type_conversions`: which columns of another type than the source's are taken.
+/// `slave_type_conversions`: the allowed conversions from another type than the source's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conversions {
-    /// Values may lose something.
+    /// Allow conversions that may lose information.
     pub lossy: bool,
-    /// The type here holds every value of the type there.
+    /// Allow conversions to a type that can represent every value of the source's type.
     pub non_lossy: bool,
 }
 
-/// How row events are applied.
+/// Options for applying row events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ApplyRules {
-    /// `slave_exec_mode=IDEMPOTENT`: a row that is missing is passed over, one that is there is overwritten.
+    /// `slave_exec_mode=IDEMPOTENT`: missing rows are skipped, existing rows are overwritten.
     pub is_idempotent: bool,
     pub conversions: Conversions,
 }
 
 impl ApplyRules {
-    /// As the variables say now.
+    /// Returns the options according to the current settings.
     pub fn of(globals: &Globals) -> ApplyRules {
         let conversions = globals.uint(VarId::SlaveTypeConversions);
         ApplyRules {
@@ -74,7 +75,7 @@ pub fn apply_rows(
     let missing = || SqlError::no_such_table(&schema, &name);
     let table = ctx.db.catalog().table(&schema, &name).cloned().ok_or_else(missing)?;
     ctx.trx.lock_table(&table, MetadataMode::SharedWrite)?;
-    // A DDL statement may have had the name until now.
+    // A DDL statement may have held the metadata lock until now.
     let table = ctx.db.catalog().table(&schema, &name).cloned().ok_or_else(missing)?;
     let columns = columns(&table, map, rules.conversions)?;
     if event.width as usize != columns.len() {
@@ -111,7 +112,7 @@ fn insert_all(
         if applier.table.is_sequence() {
             let row: Vec<Value> = image.into_iter().map(|value| value.unwrap_or(Value::Null)).collect();
             applier.writer.replace(ctx.trx, &cohort_session::sequence::ROW_KEY, &row)?;
-            // A statement that wants a number waits for the row, and reads it.
+            // A statement that needs a number will wait for the row lock, and then read the row.
             ctx.db.sequences.forget(applier.table.clustered().id);
         } else {
             applier.insert(ctx, image)?;
@@ -123,7 +124,7 @@ fn insert_all(
     Ok(())
 }
 
-/// Updates or deletes the rows of an event in its order; `by` is the index that they are found by.
+/// Updates or deletes the rows of an event in its order. `by` is the index used to find them.
 fn change_all(
     applier: &mut RowApplier,
     ctx: &mut StatementContext<'_>,
@@ -162,7 +163,7 @@ fn change_all(
     Ok(())
 }
 
-/// Images of no columns: any number of them would fit into the bytes that are left.
+/// Returns the error for images without columns: any number of them would fit into the remaining bytes.
 pub(super) fn without_columns() -> SqlError {
     bad_event(DecodeError::BadValue("row images without columns"))
 }
@@ -170,14 +171,14 @@ pub(super) fn without_columns() -> SqlError {
 /// Applies the rows of one event to one table.
 pub(super) struct RowApplier {
     pub(super) table: Arc<Table>,
-    /// As the table map describes them; those beyond the table's own are passed over.
+    /// The columns as described by the table map. Those beyond the local table's columns are skipped.
     columns: Vec<BinlogColumn>,
     pub(super) writer: TableWriter,
     rules: ApplyRules,
     generated: Option<Generated>,
 }
 
-/// Generated columns that the images of rows as they will be leave out.
+/// Generated columns that the after images leave out.
 struct Generated {
     rules: RowRules,
     absent: Vec<usize>,
@@ -216,13 +217,13 @@ fn columns(table: &Table, map: &TableMap, rules: Conversions) -> SqlResult<Vec<B
         if !is_taken {
             return Err(conversion_failed(table, n, column));
         }
-        // Without optional metadata the table here says what is unsigned.
+        // Without optional metadata the local column decides whether it is unsigned.
         column.unsigned = described.ty.unsigned;
     }
     Ok(columns)
 }
 
-/// Error 1677.
+/// Returns error 1677.
 fn conversion_failed(table: &Table, column: usize, wire: &BinlogColumn) -> SqlError {
     let ty = table.columns.get(column).map_or_else(String::new, |described| described.ty.sql_text());
     SqlError::new(
@@ -236,7 +237,7 @@ fn conversion_failed(table: &Table, column: usize, wire: &BinlogColumn) -> SqlEr
     )
 }
 
-/// NULL of the source's column here, which may be NOT NULL: then what a row gets without a value.
+/// Returns the value for NULL from the source. If the local column is NOT NULL, that is its default.
 fn null_of(column: &Column) -> Value {
     if column.nullable { Value::Null } else { default_of(column) }
 }
@@ -262,7 +263,7 @@ impl RowApplier {
         for (place, (n, column)) in here.enumerate() {
             let is_null = bit(nulls, place);
             match self.table.columns.get(n) {
-                // The table here has no such column.
+                // The local table has no such column.
                 None if is_null => {}
                 None => column.skip(from).map_err(|e| self.bad_image(n, column, &e))?,
                 Some(described) if is_null => image[n] = Some(null_of(described)),
@@ -293,15 +294,15 @@ impl RowApplier {
         if self.passes_over(&outcome) { Ok(()) } else { outcome }
     }
 
-    /// Answers: is a row that is refused passed over? IDEMPOTENT passes over what foreign keys refuse.
+    /// Returns whether a refused change is to be skipped. IDEMPOTENT skips changes that foreign keys refuse.
     fn passes_over(&self, outcome: &SqlResult<()>) -> bool {
         let is_foreign =
             |error: &SqlError| matches!(error.code, ErrorCode::RowIsReferenced | ErrorCode::NoReferencedRow);
         self.rules.is_idempotent && outcome.as_ref().is_err_and(is_foreign)
     }
 
-    /// Adds a row. Those that are in its way go first, and stay away if a foreign key refuses it then, as in
-    /// MariaDB.
+    /// Adds a row. In IDEMPOTENT mode, rows with conflicting keys are deleted first. As in MariaDB, they stay
+    /// deleted if a foreign key then refuses the new row.
     fn put(&mut self, ctx: &mut StatementContext<'_>, row: &[Value]) -> SqlResult<()> {
         loop {
             let Err(duplicate) = self.writer.insert(ctx.trx, row)? else { return Ok(()) };
@@ -321,7 +322,7 @@ impl RowApplier {
         generated.rules.generate_those(&ctx.eval, &assigner, row, 1, is_absent)
     }
 
-    /// Changes a row that was found.
+    /// Updates a row that was found.
     pub(super) fn update(
         &mut self,
         ctx: &mut StatementContext<'_>,
@@ -344,7 +345,7 @@ impl RowApplier {
         if self.passes_over(&outcome) { Ok(()) } else { outcome }
     }
 
-    /// Removes a row that was found.
+    /// Deletes a row that was found.
     pub(super) fn delete(
         &mut self,
         ctx: &mut StatementContext<'_>,
@@ -355,7 +356,7 @@ impl RowApplier {
         if self.passes_over(&outcome) { Ok(()) } else { outcome }
     }
 
-    /// Error 1032, unless missing rows are passed over.
+    /// Returns error 1032, unless missing rows are skipped.
     pub(super) fn missing_row(&self) -> SqlResult<()> {
         if self.rules.is_idempotent {
             return Ok(());
@@ -364,15 +365,16 @@ impl RowApplier {
         Err(SqlError::new(ErrorCode::KeyNotFound, format!("Can't find record in '{name}'")))
     }
 
-    /// Whether many rows are looked at for each that is found by this index: better once for all rows of the
-    /// event. A unique key decides in which order rows can be changed, so that has to be the source's.
+    /// Returns whether a lookup by this index examines many rows per image, so that one pass for all rows of
+    /// the event is better. A table with a unique key needs its rows changed in the source's order, so the
+    /// answer is then false, unless there is no index to use.
     fn needs_scan(&self, by: Option<usize>) -> bool {
         let mut kinds = self.open().indexes.iter().map(|index| index.kind);
         by.is_none() || !kinds.any(|kind| matches!(kind, IndexKind::Primary | IndexKind::Unique))
     }
 
-    /// The index that rows are looked up by: the primary key, else a unique one, else any other whose columns
-    /// are there.
+    /// Returns the index for lookups: the primary key, else a unique key, else any other index whose columns
+    /// are present.
     fn index_of(&self, is_there: impl Fn(usize) -> bool) -> Option<usize> {
         let open = self.open();
         let usable = |n: &usize| {
@@ -381,7 +383,7 @@ impl RowApplier {
         };
         let rank = |n: &usize| match open.indexes[*n].kind {
             IndexKind::Primary => 0,
-            // One whose columns may be NULL finds many rows.
+            // A unique key with nullable columns may match many rows.
             IndexKind::Unique if open.indexes[*n].parts.iter().all(|(_, part)| !part.nullable) => 1,
             IndexKind::Unique => 2,
             IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => 3,
@@ -393,8 +395,8 @@ impl RowApplier {
         self.writer.table()
     }
 
-    /// The row of a before image with this key, locked: its clustered key and values. None: it is missing,
-    /// and passed over.
+    /// Finds and locks the row of a before image with this key. Returns its clustered key and values, or
+    /// `None` if it is missing and skipped.
     fn find(
         &mut self,
         ctx: &mut StatementContext<'_>,
@@ -422,7 +424,7 @@ impl RowApplier {
         self.missing_row().map(|()| None)
     }
 
-    /// The part of an index that rows with the key of a before image are in.
+    /// Returns the index range that contains the rows with the key of a before image.
     pub(super) fn span(&self, index: usize, before: &Image) -> SqlResult<KeySpan> {
         let open = self.open();
         let row: Vec<Value> = before.iter().map(|value| value.clone().unwrap_or(Value::Null)).collect();

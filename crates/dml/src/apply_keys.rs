@@ -1,10 +1,11 @@
-//! [`RowKeys`]: which keys row events change, before anything is changed.
+//! Collects the keys that row events change, before the events are applied ([`RowKeys`]).
 //!
-//! Two transactions that change no key in common can be applied at the same time. The keys are those that the
-//! lock table would know: the encodings of the primary and all unique keys of the table *here*, of the rows
-//! before and after. An entry with NULL collides with nothing. Where the images do not tell (the table has no
-//! unique key, or an image lacks a column of one), the table as a whole stands for its keys. So do the tables
-//! that foreign keys lead to: which of their rows a change reads, or changes in turn, no image tells.
+//! Two transactions can be applied in parallel if they have no changed key in common. The keys are those that
+//! the lock table would use: the encodings of the primary key and all unique keys of the *local* table, for
+//! the rows before and after the change. An entry with NULL conflicts with nothing. If the images are not
+//! sufficient (the table has no unique key, or an image lacks one of its columns), the whole table counts as
+//! changed. So do the tables related by foreign keys, because the images do not show which of their rows a
+//! change reads or changes in turn.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -20,19 +21,19 @@ use cohort_session::Database;
 use cohort_table::OpenTable;
 use cohort_types::{BinlogColumn, SqlError, SqlResult, Value};
 
-/// What a transaction changes.
+/// The keys and tables that a transaction changes.
 #[derive(Clone, Debug, Default)]
 pub struct KeySet {
-    /// Hashes of keys.
+    /// Hashes of changed keys.
     pub keys: Vec<u64>,
-    /// Hashes of the tables that the keys are in.
+    /// Hashes of the tables that contain the keys.
     pub tables: Vec<u64>,
-    /// Hashes of tables of which any row may change.
+    /// Hashes of tables in which any row may change.
     pub whole_tables: Vec<u64>,
 }
 
 impl KeySet {
-    /// Forgets all of it, and keeps the memory.
+    /// Empties the set but keeps its memory.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.tables.clear();
@@ -47,7 +48,7 @@ impl KeySet {
     }
 }
 
-/// Finds keys; remembers the tables it has met.
+/// Collects keys. Caches the tables it has met.
 pub struct RowKeys {
     hasher: RandomState,
     tables: Vec<Known>,
@@ -55,7 +56,7 @@ pub struct RowKeys {
     scratch: Scratch,
 }
 
-/// Kept from row to row.
+/// Buffers reused from row to row.
 #[derive(Default)]
 struct Scratch {
     row: Vec<Value>,
@@ -66,14 +67,14 @@ struct Known {
     map: Arc<TableMap>,
     open: Arc<OpenTable>,
     columns: Vec<BinlogColumn>,
-    /// Columns that keys are made of.
+    /// Columns that are part of a key.
     is_needed: Vec<bool>,
     hash: u64,
-    /// Tables that foreign keys may lead a change to: any of their rows may be read or changed.
+    /// Tables related by foreign keys: a change may read or change any of their rows.
     related: Vec<u64>,
 }
 
-/// Tables that are remembered; more of them begin anew.
+/// Maximum number of cached tables. Beyond it the cache is emptied.
 const TABLES_MAX: usize = 256;
 
 impl Default for RowKeys {
@@ -83,7 +84,8 @@ impl Default for RowKeys {
 }
 
 impl RowKeys {
-    /// Adds what an event changes. No definition may change between this and the event's being applied.
+    /// Adds the keys that an event changes. No table definition may change between this call and the event's
+    /// execution.
     pub fn add(
         &mut self,
         db: &Database,
@@ -133,7 +135,7 @@ impl RowKeys {
     }
 }
 
-/// The parents of a table and all tables that refer to it, over any number of foreign keys.
+/// Returns the parents of a table and all tables that refer to it, directly or through other foreign keys.
 fn related_tables(catalog: &Catalog, table: &Table) -> BTreeSet<TableName> {
     let mut found = BTreeSet::new();
     let mut next = vec![table.name.clone()];
@@ -166,7 +168,7 @@ impl Known {
             (0..self.open.columns().len())
                 .all(|n| !self.is_needed[n] || n < self.columns.len() && bit(present, n))
         };
-        // An after image may leave out what does not change.
+        // An after image may leave out unchanged columns.
         let is_checked = event.flags & rows_flags::NO_FOREIGN_KEY_CHECKS == 0;
         let is_related = is_checked && !self.related.is_empty();
         if is_related {
@@ -196,7 +198,7 @@ impl Known {
         Ok(())
     }
 
-    /// Reads the columns of keys; others stay as they are.
+    /// Reads the key columns of an image into `row`. Leaves other columns unchanged.
     fn read(&self, present: &[u8], from: &mut Reader<'_>, row: &mut [Value]) -> SqlResult<()> {
         let count = (0..self.columns.len()).filter(|&n| bit(present, n)).count();
         let nulls = from.bytes(count.div_ceil(8)).map_err(|e| bad_event(e.into()))?;

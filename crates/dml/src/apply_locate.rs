@@ -1,12 +1,14 @@
-//! Rows of one event that many rows share the key of, in tables with a unique key: one pass finds them all.
+//! Locates the rows of an event in a table with a unique key when the lookup key matches many rows: one pass
+//! finds the rows of all images.
 //!
-//! Such a row has NULL in the unique key that it would be found by, or is found by another index. Unlike rows
-//! of tables without a unique key (`apply_scan`) these have to be changed in the event's order: a row may
-//! give up a key that the next one takes. So the pass only notes where the rows are; each image then takes
-//! one that matches it, and looks whether it still does.
+//! The lookup key of such a row is a unique key with a NULL, or another index. Unlike in tables without a
+//! unique key (`apply_scan`), the rows must be changed in the event's order, because a row may free a key
+//! value that the next one takes. The pass therefore only records where the rows are. Each image then takes a
+//! recorded row and checks that it still matches.
 //!
-//! An image that matches only what an earlier one of the event makes is not found by the first pass. Another
-//! one then looks for all that are left, if anything has changed since the one before.
+//! The first pass does not find an image that matches only a row version created by an earlier image of the
+//! event. A further pass then looks for all remaining images, if a row has been changed since the previous
+//! pass.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,29 +22,29 @@ use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
 
-/// Where the rows of an event are that no key finds.
+/// The located rows of an event.
 pub(super) struct Located {
     index: usize,
-    /// Clustered keys, by the bytes of the columns that the images hold.
+    /// Clustered keys, by the encoded columns that the images contain.
     rows: HashMap<Vec<u8>, VecDeque<Vec<u8>>>,
     memory: Reservation,
-    /// How the last pass treated rows that others have locked; none was needed yet.
+    /// The wait policy of the last pass, or `None` before the first pass.
     passed: Option<WaitPolicy>,
     /// A row was changed since the last pass.
     has_changed: bool,
 }
 
-/// What the images that are left ask for.
+/// The rows that the remaining images need.
 #[derive(Default)]
 struct Wanted {
     present: Vec<usize>,
-    /// How many images have these bytes.
+    /// The number of images with these bytes.
     counts: HashMap<Vec<u8>, usize>,
     parts: Parts,
 }
 
 impl Located {
-    /// Nothing is looked for yet. `index` is the one that rows are found by.
+    /// Creates an empty state. `index` is the index to search.
     pub(super) fn new(ctx: &StatementContext<'_>, index: usize) -> Located {
         Located {
             index,
@@ -53,12 +55,13 @@ impl Located {
         }
     }
 
-    /// A row of the event was changed.
+    /// Records that a row of the event was changed.
     pub(super) fn changed(&mut self) {
         self.has_changed = true;
     }
 
-    /// The row of a before image, locked: its clustered key and values. `from` begins with that image.
+    /// Finds and locks the row of a before image. Returns its clustered key and values. `from` starts at that
+    /// image.
     pub(super) fn find(
         &mut self,
         applier: &mut RowApplier,
@@ -80,7 +83,7 @@ impl Located {
                     }
                 }
             }
-            // First without a wait for rows that do not match, as in `apply_scan`.
+            // The first pass does not wait for locked rows that do not match, as in `apply_scan`.
             let wait = match self.passed {
                 None => WaitPolicy::IfItMatches,
                 Some(WaitPolicy::IfItMatches) if !self.has_changed => WaitPolicy::Wait,
@@ -91,7 +94,7 @@ impl Located {
         }
     }
 
-    /// Looks for the rows of all images from here on.
+    /// Locates the rows of all images from here on.
     fn pass(
         &mut self,
         applier: &mut RowApplier,

@@ -1,10 +1,11 @@
-//! [`Pass`]: a search under locks for rows that no key finds, and where the searches of earlier events
-//! ended ([`Trail`](cohort_row::Trail)).
+//! A search under locks for rows without a unique key ([`Pass`]), and the positions at which the searches for
+//! earlier events ended ([`Trail`](cohort_row::Trail)).
 //!
-//! A source cuts a statement into many events, whose rows follow each other in an index as they did there. A
-//! search that began where the index does would look at all rows that earlier events have changed, so the
-//! work would grow with the square of the statement's rows. It begins where the one before ended instead,
-//! goes to the end, and then over the part before. A place that is wrong costs time only.
+//! A source splits a statement into many events, whose rows follow each other in an index in the same order.
+//! If each search started at the beginning of the index, it would examine all rows that earlier events have
+//! changed, and the work would be quadratic in the statement's rows. Instead, a search starts where the
+//! previous one ended, runs to the end, and then covers the part before its start. A wrong start position
+//! only costs time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,7 +18,7 @@ use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{Columns, SqlResult, Value};
 
-/// Where a part of an index begins.
+/// Returns where an index range begins.
 pub(super) fn start_of(span: &KeySpan) -> &[u8] {
     match span {
         KeySpan::Point(key) => key,
@@ -25,27 +26,27 @@ pub(super) fn start_of(span: &KeySpan) -> &[u8] {
     }
 }
 
-/// A part of an index that is searched.
+/// An index range to search.
 struct Part {
     span: KeySpan,
-    /// Rows of it that are still to be found.
+    /// The number of rows still to be found in it.
     wanted: usize,
-    /// The entry of the row that was found last; empty for none.
+    /// The index entry of the last row found; empty if none.
     last: Vec<u8>,
 }
 
-/// Where the parts of an index begin, the parts, and how many rows are wanted of each.
+/// Index ranges with the number of rows wanted from each, by the start of the range.
 pub(super) type Parts = BTreeMap<Vec<u8>, (KeySpan, usize)>;
 
-/// A search over parts of an index, in as many rounds as are asked for. It leaves a part when all its rows
-/// are found.
+/// A search over index ranges, in as many rounds as the caller starts. It leaves a range when all of its rows
+/// have been found.
 pub(super) struct Pass {
     index: usize,
     id: IndexId,
     wait: WaitPolicy,
     parts: Vec<Part>,
     at: usize,
-    /// What is left of the part that is being searched.
+    /// The unsearched pieces of the current range.
     pieces: VecDeque<KeySpan>,
     cursor: Option<TableCursor>,
 }
@@ -64,13 +65,13 @@ impl Pass {
         }
     }
 
-    /// Begins a round.
+    /// Starts a round.
     pub(super) fn begin(&mut self, ctx: &StatementContext<'_>, wait: WaitPolicy) {
         (self.wait, self.at, self.cursor) = (wait, 0, None);
         self.enter(ctx);
     }
 
-    /// Begins with the part it is at.
+    /// Starts the current range.
     fn enter(&mut self, ctx: &StatementContext<'_>) {
         self.pieces.clear();
         let Some(part) = self.parts.get(self.at) else { return };
@@ -89,7 +90,7 @@ impl Pass {
         }
     }
 
-    /// The next row that is wanted, locked; false at the end of the round.
+    /// Finds and locks the next wanted row. Returns false at the end of the round.
     pub(super) fn next(
         &mut self,
         applier: &RowApplier,
@@ -144,12 +145,12 @@ impl Pass {
         Ok(())
     }
 
-    /// Clustered key of the row that was found last.
+    /// Returns the clustered key of the last row found.
     pub(super) fn key(&self) -> &[u8] {
         self.cursor.as_ref().map_or(&[], TableCursor::key)
     }
 
-    /// The search is over: the next one goes on there.
+    /// Ends the search and records where the next one should start.
     pub(super) fn end(self, ctx: &mut StatementContext<'_>) {
         let mut trail = ctx.session.trail.borrow_mut();
         for part in self.parts.into_iter().filter(|part| !part.last.is_empty()) {

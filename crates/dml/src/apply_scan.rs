@@ -1,17 +1,17 @@
-//! Row events of tables without a unique key: one pass finds the rows of all before images. It goes over the
-//! rows that have their keys in an index, or over the table when no index has a key in the images. Row by row
-//! the work would grow with the square of the rows of a key.
+//! Applies row events to tables without a unique key: one pass finds the rows of all before images. The pass
+//! covers the rows with matching keys in an index, or the table if the images contain the columns of no
+//! index. Searching for each row separately would be quadratic in the rows per key.
 //!
 //! # Why the order of rows does not matter
-//! Rows are matched by all the columns that the images hold. Without a unique key rows that match the same
-//! image are as good as each other, so it is enough that each image changes some row that matches it. An
-//! image that matches only what an earlier one of the event makes (a row updated twice) finds nothing in the
-//! first pass, and is looked for again as long as a pass has changed something.
+//! Rows are matched by all columns that the images contain. Without a unique key, rows that match the same
+//! image are interchangeable, so it is enough that each image changes some row that matches it. If an image
+//! matches only a row version created by an earlier image of the event (a row updated twice), the first pass
+//! does not find it. Further passes look for it as long as the previous pass has changed a row.
 //!
-//! # Rows that others have locked
-//! A prepared XA transaction may keep a row until a later group ends it. So a pass waits for a locked row
-//! only if it matches. Only what is still missing then is looked for by a pass that waits for every row: an
-//! earlier group that is applied beside this one may be about to make it match.
+//! # Rows locked by other transactions
+//! A prepared XA transaction may keep a row locked until a later group ends it. A pass therefore waits for a
+//! locked row only if it matches. Only for images that are still missing then, a further pass waits for every
+//! row, because an earlier group that is being applied in parallel may be about to make the row match.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -24,11 +24,10 @@ use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value, write_value};
 
-/// What is to become of rows: by the bytes of the columns that before images hold, the after images, the
-/// first one first.
+/// The pending changes: for the encoded columns of a before image, the after images in the event's order.
 type Pending = HashMap<Vec<u8>, VecDeque<Image>>;
 
-/// Applies an event of updates or deletes; `by` is the index whose columns the before images hold.
+/// Applies an event of updates or deletes. `by` is the index whose columns the before images contain.
 pub(super) fn apply_by_scan(
     applier: &mut RowApplier,
     ctx: &mut StatementContext<'_>,
@@ -81,7 +80,7 @@ pub(super) fn apply_by_scan(
     Ok(())
 }
 
-/// One more row is wanted of a part of an index.
+/// Adds one wanted row in an index range.
 pub(super) fn add_part(parts: &mut Parts, span: KeySpan, memory: &mut Reservation) -> SqlResult<()> {
     if let Some((_, wanted)) = parts.get_mut(start_of(&span)) {
         *wanted += 1;
@@ -93,7 +92,7 @@ pub(super) fn add_part(parts: &mut Parts, span: KeySpan, memory: &mut Reservatio
     Ok(())
 }
 
-/// One round of the search; answers how many rows it changed.
+/// Runs one round of the search. Returns the number of rows changed.
 fn pass(
     applier: &mut RowApplier,
     ctx: &mut StatementContext<'_>,
@@ -126,7 +125,7 @@ fn pass(
     }
 }
 
-/// Appends columns of a row so that equal bytes are equal rows.
+/// Appends the given columns of a row, so that equal bytes mean equal values.
 pub(super) fn append_all<'v>(
     applier: &RowApplier,
     columns: &[usize],
@@ -142,7 +141,7 @@ fn append(applier: &RowApplier, column: usize, value: &Value, out: &mut Vec<u8>)
     }
     out.push(1);
     let start = out.len();
-    // A value that its column cannot hold matches no row.
+    // A value that does not fit its column matches no row.
     if write_value(&applier.table.columns[column].ty, value, out).is_err() {
         out.truncate(start);
         out.push(2);

@@ -1,8 +1,9 @@
-//! Values with subqueries that are computed over a row which no query reads: of ON DUPLICATE KEY UPDATE, of
-//! RETURNING, and of SET of LOAD DATA.
+//! Values with subqueries that are computed for a row outside of a query: in ON DUPLICATE KEY UPDATE,
+//! RETURNING, and SET of LOAD DATA.
 //!
-//! The subqueries of a value are the items of one SELECT without FROM, bound within the row's scope. It is
-//! run for the row, whose columns it gets, and its answers stand behind the row when the value is computed.
+//! The subqueries of a value become the items of one SELECT without FROM, which is bound within the row's
+//! scope. It is run for each row, with access to the row's columns, and its results are appended to the row
+//! before the value is computed.
 
 use cohort_catalog::Table;
 use cohort_expr::ExprType;
@@ -14,10 +15,10 @@ use cohort_types::{SqlResult, Value};
 
 use crate::insert_plan::Cell;
 
-/// Plans a query, maybe within the scope of a row.
+/// A function that plans a query, optionally within the scope of a row.
 pub type PlanQuery<'q> = dyn FnMut(&ast::Query, Option<&Binder<'_>>) -> SqlResult<QueryPlan> + 'q;
 
-/// A value for a column.
+/// A value assigned to a column.
 pub(crate) struct RowAssignment {
     pub(crate) column: usize,
     pub(crate) cell: Cell,
@@ -25,13 +26,13 @@ pub(crate) struct RowAssignment {
     asked: Option<QueryPlan>,
 }
 
-/// What subqueries have answered that do not look at the row; per assignment.
+/// Results of subqueries that do not depend on the row, per assignment.
 #[derive(Default)]
 pub(crate) struct Answers(Vec<Option<Vec<Value>>>);
 
 impl RowAssignment {
-    /// Binds an assignment to a column of a row in the scope of `binder`. `bind` binds it once its subqueries
-    /// have names, the first of which is that of the slot `first`.
+    /// Binds an assignment to a column of a row in the scope of `binder`. `bind` binds the assignment after
+    /// its subqueries have been replaced by names. The first name refers to the slot `first`.
     pub(crate) fn of(
         binder: &Binder<'_>,
         assignment: &ast::Assignment,
@@ -54,17 +55,18 @@ impl RowAssignment {
         Ok(RowAssignment { column, cell, asked: Some(plan) })
     }
 
-    /// The plan of the subqueries, whose tables the statement locks.
+    /// Returns the plan of the subqueries, whose tables the statement must lock.
     pub(crate) fn query(&self) -> Option<&QueryPlan> {
         self.asked.as_ref()
     }
 
-    /// Whether the subqueries read a table.
+    /// Returns whether the subqueries read a table.
     pub(crate) fn reads(&self, table: &Table) -> bool {
         self.query().is_some_and(|query| query.tables().iter().any(|(read, _)| read.id == table.id))
     }
 
-    /// Puts the answers of the subqueries behind the row. `n`: which assignment of the statement it is.
+    /// Appends the results of the subqueries to the row. `n` is the number of the assignment within the
+    /// statement.
     pub(crate) fn ask(
         &self,
         ctx: &mut StatementContext<'_>,
@@ -88,10 +90,10 @@ impl RowAssignment {
     }
 }
 
-/// What the table of the subqueries' answers is called: nothing that a statement can say.
+/// The name of the virtual table of subquery results. No statement can contain it.
 pub(crate) const ASKED: &str = "\0asked";
 
-/// Puts names in the places of the subqueries of a value, which become more items of a SELECT.
+/// Replaces the subqueries of a value by names, and appends them to the items of a SELECT.
 pub(crate) fn named_subqueries(value: &mut ast::Expr, items: &mut Vec<ast::SelectItem>) {
     value.each_part(&mut |part| {
         if part.is_subquery() {
@@ -103,7 +105,7 @@ pub(crate) fn named_subqueries(value: &mut ast::Expr, items: &mut Vec<ast::Selec
     });
 }
 
-/// A table whose columns are numbers.
+/// Creates a virtual table whose columns are named by numbers.
 pub(crate) fn table_of(name: &str, types: &[ExprType], first_slot: usize) -> ScopeTable {
     let column = |(n, ty): (usize, &ExprType)| ScopeColumn {
         name: n.to_string().into(),

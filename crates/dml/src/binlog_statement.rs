@@ -1,5 +1,5 @@
-//! BINLOG '...': what `mariadb-binlog` prints row events as, so that a binlog file can be piped into a
-//! client.
+//! BINLOG '...': the form in which `mariadb-binlog` prints row events, so that a binlog file can be piped
+//! into a client.
 
 use cohort_binlog::StatementError;
 use cohort_binlog::event::{DecodeError, Event};
@@ -9,7 +9,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use crate::apply::{ApplyRules, apply_rows};
 use crate::outcome::DmlOutcome;
 
-/// Runs BINLOG with the text given.
+/// Runs BINLOG with this text.
 pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<DmlOutcome> {
     if text.is_empty() {
         let text = "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB \
@@ -53,7 +53,7 @@ fn refused(error: StatementError) -> SqlError {
     SqlError::new(code, error.to_string())
 }
 
-/// The client's error for bytes that are no event.
+/// Returns the client's error for bytes that are not a valid event.
 pub(super) fn bad_event(error: DecodeError) -> SqlError {
     refused(StatementError::Damaged(error))
 }

@@ -42,17 +42,17 @@ impl DeletePlan {
         Ok(DeletePlan { target, ignore: delete.ignore, returning })
     }
 
-    /// The table that is written; the statement locks its name.
+    /// Returns the table that is written. The statement must take its metadata lock.
     pub fn table(&self) -> &Arc<Table> {
         self.target.written()
     }
 
-    /// What the statement calls it.
+    /// Returns the name that the statement uses for the table.
     pub fn alias(&self) -> &str {
         self.target.alias()
     }
 
-    /// How the rows are found, for EXPLAIN.
+    /// Returns the access to the rows, for EXPLAIN.
     pub fn target(&self) -> &TargetPlan {
         &self.target
     }
@@ -72,7 +72,7 @@ impl DeletePlan {
             Order::WhileScanning,
             &[],
             &mut |ctx, writer, key, row| {
-                // Its subqueries see the row.
+                // The subqueries of RETURNING must still see the row.
                 let returning = self.returning.as_ref();
                 let shown = returning.map(|returning| returning.row(row, &mut fixed, ctx)).transpose()?;
                 let outcome = writer.delete(ctx.trx, key, row);

@@ -1,27 +1,27 @@
-//! [`FieldReader`]: the fields of a text file, one after the other.
+//! Splits a text file into fields ([`FieldReader`]).
 //!
 //! # States
-//! A line is skipped up to its start, if lines have one (`start_line`); then each call of `field` reads up to
-//! the next separator, until one ends the line. `next_line` passes what is left of it.
+//! If lines have a start marker, a line is skipped up to it (`start_line`). Each call of `field` then reads
+//! up to the next separator, until one ends the line. `next_line` skips the rest of the line.
 //!
-//! Separators are found byte by byte: what looked like one and is none is given back and read again. A
-//! character of several bytes whose later bytes may be letters is read as a whole.
+//! Separators are matched byte by byte. After a partial match the bytes are pushed back and read again. In
+//! character sets whose trailing bytes may be ASCII letters, a multi-byte character is read as a whole.
 
 use cohort_sql::ast::FileFormat;
 use cohort_types::{Charset, SqlError, SqlResult};
 
-/// Where the bytes of a file come from.
+/// The source of a file's bytes.
 pub(crate) trait Bytes {
-    /// Replaces `buffer` by what comes next; empty at the end.
+    /// Replaces `buffer` by the next bytes; empty at the end.
     fn fill(&mut self, buffer: &mut Vec<u8>) -> SqlResult<()>;
 }
 
-/// How a field ended.
+/// The outcome of reading a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// There is one; `is_null`: it stands for NULL.
+    /// A field was read. `is_null`: it represents NULL.
     Value { is_null: bool },
-    /// The line has no more.
+    /// The line has no more fields.
     Missing,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct FieldReader<'b> {
     source: &'b mut dyn Bytes,
     buffer: Vec<u8>,
     at: usize,
-    /// Given back, the next one last.
+    /// Bytes pushed back; the next one is last.
     back: Vec<u8>,
     is_over: bool,
     format: FileFormat,
@@ -45,7 +45,7 @@ pub(crate) struct FieldReader<'b> {
 }
 
 impl<'b> FieldReader<'b> {
-    /// At the start of a file. A field has at most `bytes_max` bytes.
+    /// Creates a reader at the start of a file. A field has at most `bytes_max` bytes.
     pub(crate) fn new(
         source: &'b mut dyn Bytes,
         format: &FileFormat,
@@ -53,7 +53,7 @@ impl<'b> FieldReader<'b> {
         bytes_max: usize,
     ) -> FieldReader<'b> {
         let mut format = format.clone();
-        // As in MariaDB: without an end of their own lines end as fields do.
+        // As in MariaDB, without a line terminator the field separator ends lines, too.
         if format.line_end.is_empty() {
             format.line_end.clone_from(&format.field_end);
         }
@@ -74,7 +74,7 @@ impl<'b> FieldReader<'b> {
         }
     }
 
-    /// Nothing is left.
+    /// Returns whether the end of the file was reached.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
@@ -94,7 +94,8 @@ impl<'b> FieldReader<'b> {
         Ok(Some(self.buffer[self.at - 1]))
     }
 
-    /// Whether the rest of a separator, whose first byte was read, follows; if not, nothing was read.
+    /// Returns whether the rest of a separator follows, whose first byte was read. If not, the bytes are
+    /// pushed back.
     fn rest_of(&mut self, separator: &[u8]) -> SqlResult<bool> {
         for (n, wanted) in separator.iter().enumerate().skip(1) {
             let found = self.next()?;
@@ -131,7 +132,7 @@ impl<'b> FieldReader<'b> {
         (self.line_is_over, self.is_over) = (true, true);
     }
 
-    /// Passes what stands before the line's first field; false at the end.
+    /// Skips the line up to its first field. Returns false at the end of the file.
     fn start_line(&mut self) -> SqlResult<bool> {
         self.at_line_start = false;
         loop {
@@ -167,7 +168,7 @@ impl<'b> FieldReader<'b> {
                     self.push(byte)?;
                     break;
                 };
-                // Escape and quote may be the same: then only a doubled one counts.
+                // Escape and quote characters may be the same. Then only a doubled one is an escape.
                 if self.enclosed != self.escaped || next == byte {
                     let same = self.enclosed == self.escaped;
                     found_null |= !same && next == b'N';
@@ -196,7 +197,7 @@ impl<'b> FieldReader<'b> {
                         return Ok(self.quoted());
                     }
                     Some(next) if self.ends(next, |format| &format.field_end)? => return Ok(self.quoted()),
-                    // The string goes on.
+                    // The string continues.
                     Some(next) => self.back.push(next),
                 }
             } else if quote.is_none() && self.ends(byte, |format| &format.field_end)? {
@@ -214,7 +215,7 @@ impl<'b> FieldReader<'b> {
         Ok(self.bare(found_null))
     }
 
-    /// A field without quotes around it.
+    /// Returns a field without enclosing quotes.
     fn bare(&self, found_null: bool) -> Field {
         let is_word = self.enclosed.is_some() && self.value == b"NULL";
         Field::Value { is_null: is_word || (found_null && self.value.len() == 1) }
@@ -225,7 +226,7 @@ impl<'b> FieldReader<'b> {
         Field::Value { is_null: false }
     }
 
-    /// Goes to the next line: None at the end, else whether fields were left.
+    /// Goes to the next line. Returns `None` at the end of the file, else whether fields were left.
     pub(crate) fn next_line(&mut self) -> SqlResult<Option<bool>> {
         self.at_line_start = !self.format.line_start.is_empty();
         if self.line_is_over || self.is_over {
@@ -266,7 +267,7 @@ fn unescaped(byte: u8) -> u8 {
 mod tests {
     use super::*;
 
-    /// Comes in pieces of `step` bytes.
+    /// A source that returns pieces of a given size.
     struct Pieces<'t>(&'t [u8], usize);
 
     impl Bytes for Pieces<'_> {

@@ -1,4 +1,4 @@
-//! [`InsertPlan`]: INSERT and REPLACE, bound to a version of a table.
+//! INSERT and REPLACE, bound to a version of a table ([`InsertPlan`]).
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use cohort_plan::{
 use cohort_query::QueryPlan;
 use cohort_table::computed_columns;
 
-/// What happens to a row whose key exists.
+/// The action for a row whose key exists.
 pub(crate) enum OnDuplicate {
-    /// Error 1062, or with IGNORE a warning.
+    /// Error 1062, or a warning with IGNORE.
     Refuse,
     /// REPLACE.
     Replace,
-    /// ON DUPLICATE KEY UPDATE. The expressions see the existing row and, behind its columns, the new one;
-    /// then what they read of the SELECT's tables.
+    /// ON DUPLICATE KEY UPDATE. The expressions see the columns of the existing row, then those of the new
+    /// row, then the columns they read from the SELECT's tables.
     Update(Vec<RowAssignment>),
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Cell {
     Default,
 }
 
-/// Where the rows come from.
+/// The source of the rows.
 pub(crate) enum Rows {
     Values(Vec<Vec<Cell>>),
     Query(Box<QueryPlan>),
@@ -46,9 +46,9 @@ pub(crate) enum Rows {
 /// INSERT or REPLACE.
 pub struct InsertPlan {
     pub(crate) table: Arc<Table>,
-    /// Column of each value of a row.
+    /// The column of each value of a row.
     pub(crate) columns: Vec<usize>,
-    /// Per column of the table.
+    /// The DEFAULT of each column of the table.
     pub(crate) defaults: Vec<Default>,
     /// Columns that the statement does not name.
     pub(crate) unnamed: Vec<usize>,
@@ -57,7 +57,7 @@ pub struct InsertPlan {
     pub(crate) ignore: bool,
     pub returning: Option<Returning>,
     pub(crate) rules: RowRules,
-    /// What a view with CHECK OPTION asks of the rows.
+    /// The conditions of a view WITH CHECK OPTION.
     pub(crate) checks: Vec<RowCheck>,
 }
 
@@ -86,7 +86,7 @@ impl InsertPlan {
         };
         scope.reading = Reading::NewRow;
         let binder = Binder::new(ctx, &scope, Clause::Values);
-        // Their number is looked at before the names.
+        // The number of values is checked before the column names.
         if let (ast::InsertSource::Values(rows), false) = (&insert.source, insert.columns.is_empty())
             && rows.first().is_some_and(|row| !row.is_empty() && row.len() != insert.columns.len())
         {
@@ -111,7 +111,8 @@ impl InsertPlan {
             }
             ast::InsertSource::Values(rows) => Rows::Values(bind_rows(&binder, rows, &columns, insert)?),
             ast::InsertSource::Query(source) => {
-                // A name that the SELECT does not know either is told as the update's.
+                // If the SELECT does not know the name either, the error names the ON DUPLICATE KEY UPDATE
+                // clause.
                 let extended = sourced.as_ref().map(|sourced| (sourced, query(&sourced.query, None)));
                 let plan = match extended {
                     Some((sourced, Ok(plan))) => {
@@ -130,7 +131,7 @@ impl InsertPlan {
                 Rows::Query(Box::new(plan))
             }
         };
-        // A row `()` gives every column its default.
+        // An empty row `()` gives every column its default.
         let named_any = !matches!(&rows, Rows::Values(rows) if rows.iter().all(Vec::is_empty));
         let unnamed = (0..table.columns.len()).filter(|c| !named_any || !columns.contains(c)).collect();
         let on_duplicate = match (insert.replace, insert.on_duplicate.is_empty()) {
@@ -162,7 +163,7 @@ impl InsertPlan {
         })
     }
 
-    /// Rows of a query into columns of a table that was just described.
+    /// Plans writing the rows of a query into columns of a newly defined table.
     pub fn filling(
         ctx: &PlanContext<'_>,
         table: Arc<Table>,
@@ -201,7 +202,7 @@ impl InsertPlan {
         })
     }
 
-    /// Rows that the caller builds, each with values for these columns.
+    /// Plans writing rows that the caller builds, each with values for these columns.
     pub(crate) fn loading(
         ctx: &PlanContext<'_>,
         table: Arc<Table>,
@@ -211,7 +212,7 @@ impl InsertPlan {
         InsertPlan::of_rows(ctx, table, columns, Rows::Values(Vec::new()), on_duplicate)
     }
 
-    /// The columns whose values the statement, or the time and place of its execution, decide.
+    /// Returns the columns whose values come from the statement, or from the time and place of its execution.
     pub(crate) fn written(&self) -> impl Iterator<Item = usize> {
         let updated = match &self.on_duplicate {
             OnDuplicate::Update(assignments) => assignments.as_slice(),
@@ -228,27 +229,28 @@ impl InsertPlan {
             .chain(touched)
     }
 
-    /// REPLACE.
+    /// Returns whether this is a REPLACE.
     pub fn replaces(&self) -> bool {
         matches!(self.on_duplicate, OnDuplicate::Replace)
     }
 
-    /// INSERT or REPLACE of what a SELECT yields.
+    /// Returns whether the rows come from a SELECT.
     pub fn selects(&self) -> bool {
         matches!(self.rows, Rows::Query(_))
     }
 
-    /// ON DUPLICATE KEY UPDATE.
+    /// Returns whether there is an ON DUPLICATE KEY UPDATE clause.
     pub fn updates(&self) -> bool {
         matches!(self.on_duplicate, OnDuplicate::Update(_))
     }
 
-    /// The table that is written; the statement locks its name.
+    /// Returns the table that is written. The statement must take its metadata lock.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
-    /// The subqueries of ON DUPLICATE KEY UPDATE and RETURNING, whose tables the statement locks too.
+    /// Returns the subqueries of ON DUPLICATE KEY UPDATE and RETURNING, whose tables the statement must lock,
+    /// too.
     pub fn asked(&self) -> impl Iterator<Item = &QueryPlan> {
         let assignments = match &self.on_duplicate {
             OnDuplicate::Update(assignments) => assignments.as_slice(),
@@ -258,7 +260,7 @@ impl InsertPlan {
         assignments.iter().filter_map(RowAssignment::query).chain(returned)
     }
 
-    /// The SELECT, whose tables the statement locks too.
+    /// Returns the SELECT, whose tables the statement must lock, too.
     pub fn query(&self) -> Option<&QueryPlan> {
         match &self.rows {
             Rows::Query(plan) => Some(plan),
@@ -267,7 +269,7 @@ impl InsertPlan {
     }
 }
 
-/// What the statement wants on the table as a whole.
+/// Returns the privileges that the statement wants on the table as a whole.
 fn wanted(insert: &ast::Insert) -> Privileges {
     let wanted = Privileges::from(Privilege::Insert);
     match (insert.replace, insert.on_duplicate.is_empty()) {
@@ -277,7 +279,7 @@ fn wanted(insert: &ast::Insert) -> Privileges {
     }
 }
 
-/// Errors 1143 for columns that the statement names, 1142 for those that it fills without naming them.
+/// Returns error 1143 for columns that the statement names, 1142 for those that it fills without naming them.
 fn use_inserted(
     ctx: &PlanContext<'_>,
     scope: &Scope,
@@ -320,7 +322,7 @@ fn bind_rows(
     let mut bound = Vec::with_capacity(rows.len());
     for (n, row) in rows.iter().enumerate() {
         let fits = row.len() == columns.len() || (row.is_empty() && all_empty_allowed);
-        // Rows with and without values do not mix.
+        // Empty and non-empty rows cannot be mixed.
         let alike = row.is_empty() == rows[0].is_empty();
         if !fits || !alike {
             return Err(wrong_count(n + 1));
@@ -339,18 +341,19 @@ impl From<Option<Expr>> for Cell {
     }
 }
 
-/// A binder of ON DUPLICATE KEY UPDATE.
+/// Creates a binder for ON DUPLICATE KEY UPDATE.
 fn update_binder<'b>(ctx: &'b PlanContext<'b>, scope: &'b Scope, width: usize) -> Binder<'b> {
     Binder { values_offset: Some(width), ..Binder::new(ctx, scope, Clause::Update) }
 }
 
-/// Error 1052 for a column in ON DUPLICATE KEY UPDATE that the table and those of the SELECT have.
+/// Returns error 1052 for a column in ON DUPLICATE KEY UPDATE that exists in both the target table and the
+/// SELECT's tables.
 fn refuse_ambiguous(ctx: &PlanContext<'_>, insert: &ast::Insert, own: &Scope) -> SqlResult<()> {
     let ast::InsertSource::Query(query) = &insert.source else { return Ok(()) };
     if insert.on_duplicate.is_empty() {
         return Ok(());
     }
-    // What is wrong with its FROM is found when the SELECT is planned.
+    // Errors in its FROM clause are reported when the SELECT is planned.
     let Ok(tables) = scope_of_rows(ctx, query) else { return Ok(()) };
     let is_found =
         |scope: &Scope, name: &ast::ColumnRef| !matches!(scope.find(name, Clause::Update), Ok(None));
@@ -379,12 +382,12 @@ fn bind_update(
 ) -> SqlResult<Vec<RowAssignment>> {
     let bind = |scope: &Scope, assignment: &ast::Assignment| {
         let (column, value) = bind_assignment(&update_binder(ctx, scope, width), assignment)?;
-        // As in MariaDB, what is assigned counts as read.
+        // As in MariaDB, an assigned column counts as read.
         ctx.use_column(scope, column, Privilege::Select)?;
         Ok((column, value.into()))
     };
     let binder = update_binder(ctx, scope, width);
-    // Behind the existing row stands the new one.
+    // The new row follows the existing row.
     let first = scope.tables.get(1).map_or(2 * width, |_| scope.width());
     let selects = matches!(insert.source, ast::InsertSource::Query(_));
     let mut query = |asked: &ast::Query, row: Option<&Binder<'_>>| {
@@ -399,11 +402,11 @@ fn bind_update(
     assignments.iter().map(bound).collect()
 }
 
-/// What the table of a SELECT's columns is called: nothing that a statement can say.
+/// The name of the virtual table of the SELECT's columns. No statement can contain it.
 const SOURCE: &str = "\0source";
 
-/// INSERT ... SELECT whose ON DUPLICATE KEY UPDATE reads columns of the SELECT's tables: the SELECT with
-/// these as more columns, and the assignments with names for them.
+/// An INSERT ... SELECT whose ON DUPLICATE KEY UPDATE reads columns of the SELECT's tables: the SELECT with
+/// these columns appended, and the assignments with names for them.
 struct Sourced {
     query: ast::Query,
     assignments: Vec<ast::Assignment>,
@@ -411,7 +414,8 @@ struct Sourced {
 }
 
 impl Sourced {
-    /// None when nothing of the kind is read, or when rows of the SELECT are not those of its tables.
+    /// Returns `None` if the clause reads no such columns, or if a row of the SELECT is not a row of its
+    /// tables.
     fn of(insert: &ast::Insert, scope: &Scope) -> Option<Sourced> {
         let ast::InsertSource::Query(query) = &insert.source else { return None };
         let ast::QueryBody::Select(select) = &query.body else { return None };
@@ -453,15 +457,16 @@ impl Sourced {
         (count > 0).then_some(Sourced { query, assignments, count })
     }
 
-    /// The columns that the SELECT gives for the assignments, the last of `types`.
+    /// Returns a virtual table of the columns that the SELECT provides for the assignments: the last ones of
+    /// `types`.
     fn table(&self, types: &[ExprType], first_slot: usize) -> ScopeTable {
         let first = types.len().saturating_sub(self.count);
         table_of(SOURCE, &types[first..], first_slot)
     }
 }
 
-/// VALUES whose rows ask subqueries, as a query, and the columns that it fills. A column whose value is
-/// DEFAULT in all rows is one that the statement does not name.
+/// Converts VALUES rows with subqueries to a query, and returns the columns that it fills. A column whose
+/// value is DEFAULT in all rows is treated as not named by the statement.
 fn values_query(rows: &[Vec<ast::Expr>], columns: &[usize]) -> SqlResult<(ast::Query, Vec<usize>)> {
     if let Some(n) = rows.iter().position(|row| row.len() != columns.len()) {
         return Err(wrong_count(n + 1));
@@ -474,7 +479,7 @@ fn values_query(rows: &[Vec<ast::Expr>], columns: &[usize]) -> SqlResult<(ast::Q
     Ok((query, kept.into_iter().map(|n| columns[n]).collect()))
 }
 
-/// Error 1136.
+/// Returns error 1136.
 fn wrong_count(row: usize) -> SqlError {
     SqlError::value_count(row as u64).at_row(row as u64)
 }

@@ -1,8 +1,8 @@
-//! [`JoinedChange`]: UPDATE and DELETE over joins, or with subqueries.
+//! UPDATE and DELETE over joins, or with subqueries ([`JoinedChange`]).
 //!
-//! The source query finds all rows under exclusive locks, with the new values; only then is the first row
-//! changed. So the statement may read the tables that it writes, and a row is changed once, however many rows
-//! of the join it stands in. A row is read again by its key when its turn comes.
+//! The source query finds all rows under exclusive locks and computes the new values, before the first row is
+//! changed. The statement may therefore read the tables that it writes, and each row is changed once, however
+//! often it occurs in the join. Each row is read again by its key before it is changed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use cohort_session::{PlanStatistics, SessionState, StatementContext};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlMode, SqlResult, Value};
 
-/// A change of joined rows.
+/// An UPDATE or DELETE of joined rows.
 pub struct JoinedChange {
     source: QueryPlan,
     targets: Vec<ChangeTarget>,
@@ -37,9 +37,9 @@ pub struct JoinedChange {
 enum What {
     Update {
         assignments: Vec<ChangeAssignment>,
-        /// DEFAULT of each assigned column, beside `assignments`.
+        /// The DEFAULT of each assigned column, parallel to `assignments`.
         defaults: Vec<Default>,
-        /// Beside the targets.
+        /// Parallel to the targets.
         rules: Vec<RowRules>,
         ignore: bool,
     },
@@ -49,7 +49,7 @@ enum What {
     },
 }
 
-/// The keys that a statement has changed, with the number of their target.
+/// The rows that the statement has changed, as target number and key.
 type Seen = HashSet<(usize, Vec<u8>), ahash::RandomState>;
 
 impl JoinedChange {
@@ -99,7 +99,7 @@ impl JoinedChange {
         let through = returned_view(ctx, delete)?;
         let returned = if through.is_some() { &[][..] } else { &delete.returning };
         let bound = bind_joined_delete(ctx, &clauses, &delete.targets, returned)?;
-        // It takes the subqueries bound so far.
+        // It consumes the subqueries bound so far.
         let source = source(ctx, session, bound.query, bound.targets.len())?;
         let only = &bound.targets[0];
         let own = || Scope::of_table(only.table.clone(), Some(&only.name));
@@ -110,22 +110,22 @@ impl JoinedChange {
         Ok(JoinedChange { source, targets: bound.targets, what })
     }
 
-    /// The query that finds the rows; the statement locks the names of its tables.
+    /// Returns the query that finds the rows. The statement must take metadata locks on its tables.
     pub fn source(&self) -> &QueryPlan {
         &self.source
     }
 
-    /// The tables that are written, with what the statement calls them.
+    /// Returns the tables that are written, with the names the statement uses for them.
     pub fn written(&self) -> impl Iterator<Item = (&Arc<Table>, &str)> {
         self.targets.iter().map(|target| (&target.table, &*target.name))
     }
 
-    /// UPDATE, not DELETE.
+    /// Returns whether this is an UPDATE rather than a DELETE.
     pub fn is_update(&self) -> bool {
         matches!(self.what, What::Update { .. })
     }
 
-    /// What the client gets of the rows that went.
+    /// Returns the RETURNING clause, which yields the deleted rows.
     pub fn returning(&self) -> Option<&Returning> {
         match &self.what {
             What::Update { .. } => None,
@@ -133,7 +133,7 @@ impl JoinedChange {
         }
     }
 
-    /// Runs the statement. Its names are locked.
+    /// Runs the statement. Its metadata locks must be held.
     pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
         if self.reads_target_as_a_whole() {
             refuse_without_key(ctx.session)?;
@@ -243,7 +243,7 @@ impl JoinedChange {
                     if !writers[n].fetch(ctx.trx, &key, &mut before)? {
                         continue;
                     }
-                    // Its subqueries see the row.
+                    // The subqueries of RETURNING must still see the row.
                     let shown =
                         returning.map(|returning| returning.row(&before, &mut fixed, ctx)).transpose()?;
                     let outcome = writers[n].delete(ctx.trx, &key, &before);
@@ -261,8 +261,8 @@ impl JoinedChange {
         Ok(DmlOutcome { affected: deleted, found: deleted, returned, ..DmlOutcome::default() })
     }
 
-    /// Which targets' rows go together: all at once, or, where one refers to another, children before their
-    /// parents.
+    /// Groups the targets into passes. All targets share one pass, unless one refers to another by a foreign
+    /// key: then children precede their parents.
     fn passes(&self) -> Vec<Vec<usize>> {
         let refers = |child: usize, parent: usize| {
             let (child, parent) = (&self.targets[child].table, &self.targets[parent].table);
@@ -275,14 +275,14 @@ impl JoinedChange {
         let (mut left, mut passes) = (all, Vec::new());
         while !left.is_empty() {
             let is_free = |n: &usize| !left.iter().any(|other| refers(*other, *n));
-            // A circle has no order.
+            // Foreign keys that form a cycle have no order.
             let at = left.iter().position(is_free).unwrap_or(0);
             passes.push(vec![left.remove(at)]);
         }
         passes
     }
 
-    /// A writer for each target, which gives these columns other values.
+    /// Opens a writer for each target. `written` returns the columns whose values it changes.
     fn writers(
         &self,
         ctx: &mut StatementContext<'_>,
@@ -298,7 +298,7 @@ impl JoinedChange {
     }
 }
 
-/// Names that RETURNING may use where rows go from a view whose columns are those of one table.
+/// Returns the names that RETURNING may use for a DELETE from a view over the columns of a single table.
 fn returned_view(ctx: &PlanContext<'_>, delete: &ast::Delete) -> SqlResult<Option<Scope>> {
     let ast::TableRef::Table(factor) = &delete.from else { return Ok(None) };
     if delete.returning.is_empty() || !delete.targets.is_empty() {
@@ -306,7 +306,7 @@ fn returned_view(ctx: &PlanContext<'_>, delete: &ast::Delete) -> SqlResult<Optio
     }
     match bind_insert_view(ctx, &factor.name, &[], Privilege::Delete.into()) {
         Ok(view) => Ok(view.map(|view| scope_of_view(&view.scope, &view.columns))),
-        // The view has other columns, too, or rows of several tables.
+        // The view has other columns, too, or reads several tables.
         Err(error)
             if matches!(
                 error.code,
@@ -319,8 +319,7 @@ fn returned_view(ctx: &PlanContext<'_>, delete: &ast::Delete) -> SqlResult<Optio
     }
 }
 
-/// The key of a row that is to be changed now: not one that an outer join has padded, nor one that was
-/// changed before.
+/// Returns the key of a row to change. Returns `None` for a row padded by an outer join, or changed before.
 fn new_key(
     target: usize,
     key: &Value,

@@ -2,27 +2,29 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | `outcome` | [`DmlOutcome`]: what the client is told |
-//! | `assign` | a value on its way into a column: conversion, NULL, DEFAULT |
+//! | `outcome` | [`DmlOutcome`]: the result for the client |
+//! | `assign` | conversion of a value for its column, NULL, DEFAULT |
 //! | `rules` | generated columns and CHECK constraints of a row |
-//! | `asked` | values that ask subqueries about their row |
+//! | `asked` | values with subqueries that depend on their row |
 //! | `insert_plan` | [`InsertPlan`]: INSERT and REPLACE, bound |
-//! | `insert` | runs it, row by row |
-//! | `target_plan` | [`TargetPlan`]: how the rows are found that UPDATE and DELETE change |
-//! | `target` | the rows that UPDATE and DELETE change, found under locks |
+//! | `insert` | executes it, row by row |
+//! | `target_plan` | [`TargetPlan`]: access to the rows that UPDATE and DELETE change |
+//! | `target` | finds these rows under locks |
 //! | `update` | [`UpdatePlan`] |
 //! | `delete` | [`DeletePlan`] |
 //! | `joined` | [`JoinedChange`]: both over joins, or with subqueries |
+//! | `returning` | RETURNING |
+//! | `view_check` | WITH CHECK OPTION of views |
 //! | `load`, `fields` | LOAD DATA; the fields of its text |
-//! | `apply` | row events applied to tables |
-//! | `apply_keys` | [`RowKeys`]: which keys row events change |
-//! | `apply_locate` | rows that share a key, found by one pass |
-//! | `apply_pass` | a search that goes on where the one before ended |
-//! | `apply_scan` | the same for tables without a key |
+//! | `apply` | applies row events to tables |
+//! | `apply_keys` | [`RowKeys`]: the keys that row events change |
+//! | `apply_locate` | locates rows that share a key, in one pass |
+//! | `apply_pass` | a search that continues where the previous one ended |
+//! | `apply_scan` | applies row events to tables without a unique key |
 //! | `binlog_statement` | BINLOG '...' |
-//! | `unpack` | room for compressed events |
+//! | `unpack` | memory reservation for compressed events |
 //!
-//! Plans are immutable and shared by sessions; what one execution needs is made at its start.
+//! Plans are immutable and shared by sessions. The state of one execution is created when it starts.
 
 mod apply;
 mod apply_keys;

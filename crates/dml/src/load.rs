@@ -1,11 +1,12 @@
-//! LOAD DATA: the fields of a text file into the columns of a table, row by row.
+//! LOAD DATA: loads the fields of a text file into the columns of a table, row by row.
 //!
-//! A row begins with its columns' defaults. Fields go into columns and user variables from left to right,
-//! then SET is computed over what is there; from then on it is a row of INSERT. Without REPLACE a file of the
-//! client's is loaded as if IGNORE stood there: what it sends cannot be stopped.
+//! A row starts with the defaults of its columns. Fields are stored in columns and user variables from left
+//! to right. Then SET is evaluated, and from there on the row is treated as in INSERT. A client's file
+//! without REPLACE is loaded as if IGNORE were given, because the client cannot be stopped from sending it.
 //!
 //! # Missing
-//! Files without separators (rows of fixed width), character sets whose letters take several bytes at least.
+//! Files without separators (rows of fixed width), and character sets in which every character takes several
+//! bytes.
 
 use std::io::Read;
 
@@ -32,10 +33,10 @@ use cohort_session::{Job, SessionNames, StatementContext, TableUse, access, file
 use cohort_table::definition_changed;
 
 const PLAN_ATTEMPTS: usize = 20;
-/// Bytes read from a file at once.
+/// Bytes read from a file at a time.
 const READ_BYTES: usize = 64 << 10;
 
-/// Where a field goes.
+/// The target of a field.
 enum Target {
     Column(usize),
     Variable(String),
@@ -44,16 +45,16 @@ enum Target {
 /// LOAD DATA, bound.
 struct LoadPlan {
     insert: InsertPlan,
-    /// Columns that get no field.
+    /// Columns without a field.
     unnamed: Vec<usize>,
     targets: Vec<Target>,
     assignments: Vec<RowAssignment>,
-    /// Values of rows before any field is read.
+    /// Values of a row before any field is read.
     start: Vec<Value>,
     charset: Charset,
 }
 
-/// Runs LOAD DATA. The client is asked for its file, if that is meant.
+/// Runs LOAD DATA. With LOCAL it asks the client for the file.
 pub fn load_data(
     ctx: &mut StatementContext<'_>,
     load: &LoadData,
@@ -80,13 +81,13 @@ pub fn load_data(
     let memory = Reservation::new(std::sync::Arc::clone(ctx.process.memory()));
     let bytes_max = ctx.session.vars.uint(VarId::MaxAllowedPacket) as usize;
     if load.local {
-        // The name may hold what was read in rows that are not hardened (I5).
+        // The file name may contain data read from rows that are not durable yet (I5).
         ctx.trx.reveal();
         sink.request_file(load.path.as_bytes())?;
         let mut source = Client(sink);
         let mut reader = FieldReader::new(&mut source, &load.format, plan.charset, bytes_max);
         let outcome = plan.run(ctx, load, &mut reader, memory);
-        // The client sends the file to its end, whatever became of it.
+        // The client sends the whole file, whatever the outcome.
         let mut rest = Vec::new();
         while source.fill(&mut rest).is_ok() && !rest.is_empty() {}
         return outcome;
@@ -106,7 +107,7 @@ pub fn load_data(
     }
     secure?;
     let file = server.open(&path).map_err(|error| match error.kind() {
-        // A folder, a pipe or a device.
+        // A directory, a pipe or a device.
         std::io::ErrorKind::InvalidInput => {
             let text = format!(
                 "The file '{}' must be in the database directory or be readable by all",
@@ -121,7 +122,7 @@ pub fn load_data(
     plan.run(ctx, load, &mut reader, memory)
 }
 
-/// The file came with the events of a source.
+/// Loads a file that arrived in a source's events.
 fn of_the_source(
     ctx: &mut StatementContext<'_>,
     load: &LoadData,
@@ -140,7 +141,7 @@ fn of_the_source(
     plan.run(ctx, load, &mut reader, memory)
 }
 
-/// Error 1045, as MariaDB tells it here.
+/// Returns error 1045 without the privilege FILE, with MariaDB's text for this case.
 fn check_file_privilege(ctx: &StatementContext<'_>) -> SqlResult<()> {
     access::check_global(ctx.session, Privilege::File).map_err(|_| {
         let (user, host) = &ctx.session.info.account;
@@ -152,7 +153,7 @@ fn check_file_privilege(ctx: &StatementContext<'_>) -> SqlResult<()> {
     })
 }
 
-/// A file of the server.
+/// A file on the server.
 struct File(Box<dyn Read>);
 
 impl Bytes for File {
@@ -167,12 +168,12 @@ impl Bytes for File {
     }
 }
 
-/// A file that is in memory.
+/// A file in memory.
 struct Blocks(std::vec::IntoIter<Vec<u8>>);
 
 impl Bytes for Blocks {
     fn fill(&mut self, buffer: &mut Vec<u8>) -> SqlResult<()> {
-        // An empty block is not the end.
+        // An empty block does not mean the end.
         *buffer = self.0.find(|block| !block.is_empty()).unwrap_or_default();
         Ok(())
     }
@@ -211,7 +212,7 @@ fn bind(ctx: &mut StatementContext<'_>, load: &LoadData, job: &Job<'_>) -> SqlRe
     Err(definition_changed())
 }
 
-/// Locks the tables of a query, unless those before have changed.
+/// Locks the tables of a query, unless an earlier table has turned out to be stale.
 fn locked(ctx: &mut StatementContext<'_>, all: Freshness, query: &QueryPlan) -> SqlResult<Freshness> {
     match all {
         Freshness::Fresh => lock_tables(query, ctx),
@@ -284,7 +285,7 @@ impl LoadPlan {
         });
         let start = start.collect();
         let mut insert = InsertPlan::loading(plan, table, columns, on_duplicate)?;
-        // One without a default is no error here.
+        // A column without a default is not an error here.
         let unnamed = std::mem::take(&mut insert.unnamed);
         Ok(LoadPlan { insert, unnamed, targets, assignments, start, charset })
     }
@@ -340,7 +341,7 @@ impl LoadPlan {
                 if n > 0 {
                     field = reader.field()?;
                 }
-                // What a long field took stays for the next one.
+                // Memory that a long field needed is kept for the next one.
                 let taken = reader.value.capacity() as u64;
                 if taken > memory.used() {
                     memory.resize(taken)?;
@@ -374,7 +375,7 @@ impl LoadPlan {
         }
     }
 
-    /// Columns that get no field: their defaults, and where there is none that of the type.
+    /// Fills the columns without a field with their defaults, or the default of their type.
     fn fill_unnamed(&self, ctx: &StatementContext<'_>, insert: &mut Insert<'_>) -> SqlResult<()> {
         for column in &self.unnamed {
             insert.row[*column] = self.default(ctx, insert, *column)?;
@@ -385,7 +386,7 @@ impl LoadPlan {
     fn default(&self, ctx: &StatementContext<'_>, insert: &Insert<'_>, column: usize) -> SqlResult<Value> {
         match &self.insert.defaults[column] {
             Default::Missing => {
-                // Told once.
+                // Warn once.
                 if insert.counts.records == 1 {
                     let name = &insert.assigner.table.columns[column].name;
                     let text = format!("Field '{name}' doesn't have a default value");
@@ -451,7 +452,8 @@ impl LoadPlan {
         Ok(())
     }
 
-    /// What a column has that got nothing: a TIMESTAMP the time, another one the zero of its type.
+    /// Returns the value of an empty field: the current time for a TIMESTAMP, else the zero value of the
+    /// type.
     fn empty(&self, ctx: &StatementContext<'_>, insert: &Insert<'_>, column: usize) -> SqlResult<Value> {
         let described = &self.insert.table().columns[column];
         match described.default {
@@ -462,8 +464,8 @@ impl LoadPlan {
         }
     }
 
-    /// The bytes of a field as a text; those that are none in the file's character set stay what they are,
-    /// and the column decides.
+    /// Returns the bytes of a field as text. Bytes that are invalid in the file's character set are passed on
+    /// unchanged as binary, and the column decides.
     fn text(&self, bytes: &[u8]) -> Value {
         let mut text = Vec::with_capacity(bytes.len());
         match self.charset.decode(bytes, &mut text) {
@@ -473,7 +475,7 @@ impl LoadPlan {
     }
 }
 
-/// The file's character set: that of the current database unless the statement names one.
+/// Returns the file's character set: by default that of the current database.
 fn charset(ctx: &StatementContext<'_>, load: &LoadData) -> SqlResult<Charset> {
     let charset = match &load.charset {
         Some(name) => Charset::by_name(name).ok_or_else(|| SqlError::unknown_charset(name))?,

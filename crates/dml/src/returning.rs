@@ -1,9 +1,8 @@
-//! INSERT, REPLACE and DELETE .. RETURNING: a result set of the rows that were written or removed.
+//! INSERT, REPLACE and DELETE .. RETURNING: a result set of the rows that were written or deleted.
 //!
-//! The rows are kept until the statement is done, so that one which fails yields an error alone.
+//! The rows are buffered until the statement ends, so that a statement that fails returns only an error.
 //!
-//! The subqueries of the items are those of one SELECT, which is run within the scope of each row
-//! ([`crate::asked`]).
+//! The subqueries of the items form one SELECT, which is run within the scope of each row ([`crate::asked`]).
 
 use std::sync::Arc;
 
@@ -20,29 +19,29 @@ use cohort_plan::{Binder, Clause, PlanContext, Scope};
 
 use crate::asked::{ASKED, PlanQuery, named_subqueries, table_of};
 
-/// What is returned of each row.
+/// A RETURNING clause.
 pub struct Returning {
     items: Vec<Expr>,
-    /// The subqueries of the items, whose answers stand behind the row.
+    /// The subqueries of the items. Their results are appended to the row.
     asked: Option<QueryPlan>,
     pub columns: Vec<ColumnMeta>,
 }
 
-/// Results of a RETURNING's subqueries, if they do not depend on the row.
+/// Results of RETURNING's subqueries, if they do not depend on the row.
 #[derive(Default)]
 pub(crate) struct FixedAnswers(Option<Vec<Value>>);
 
 /// The statement that RETURNING belongs to.
 pub(crate) struct Returned<'r> {
     pub table: &'r Arc<Table>,
-    /// Names for the items: the columns of the table, maybe under the names of a view.
+    /// The names that the items may use: the table's columns, possibly under the names of a view.
     pub scope: Scope,
-    /// `INSERT` and the like.
+    /// The statement's name, such as `INSERT`.
     pub statement: &'static str,
     pub items: &'r [ast::SelectItem],
 }
 
-/// Names that RETURNING may use of a view that shows these columns of its table.
+/// Returns the names that RETURNING may use for a view that shows these columns of its table.
 pub(crate) fn scope_of_view(scope: &Scope, shown: &[usize]) -> Scope {
     let mut scope = scope.clone();
     scope.star = shown.to_vec();
@@ -52,8 +51,7 @@ pub(crate) fn scope_of_view(scope: &Scope, shown: &[usize]) -> Scope {
 }
 
 impl Returning {
-    /// Binds the items; None without a clause. Error 1093 for a subquery that reads the table which gets the
-    /// row.
+    /// Binds the items. Returns `None` without a clause. Error 1093 if a subquery reads the target table.
     pub(crate) fn plan(
         ctx: &PlanContext<'_>,
         of: Returned<'_>,
@@ -114,12 +112,12 @@ impl Returning {
         Ok(Some(Returning { items: bound.into_iter().map(|(_, expr)| expr).collect(), asked, columns }))
     }
 
-    /// The subqueries, whose tables the statement locks.
+    /// Returns the subqueries, whose tables the statement must lock.
     pub fn asked(&self) -> Option<&QueryPlan> {
         self.asked.as_ref()
     }
 
-    /// Computes the items of a row. `fixed` keeps results of subqueries that do not depend on the row.
+    /// Computes the items for a row. `fixed` caches results of subqueries that do not depend on the row.
     pub(crate) fn row(
         &self,
         row: &[Value],

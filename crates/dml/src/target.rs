@@ -1,9 +1,8 @@
-//! The rows that UPDATE and DELETE change: found under exclusive locks, in the order and number that ORDER BY
-//! and LIMIT say.
+//! Finds the rows that UPDATE and DELETE change under exclusive locks, according to ORDER BY and LIMIT.
 //!
-//! Rows are changed while the scan runs, unless the change could move a row within the scanned index or an
-//! ORDER BY must see all of them first: then their keys are collected, and each row is read again when its
-//! turn comes (its lock is held since it was found).
+//! Rows are changed while the scan runs, unless the change could move a row within the scanned index, or
+//! ORDER BY needs all rows first. In these cases the scan collects the keys, and each row is read again
+//! before it is changed (it has been locked since it was found).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,32 +19,32 @@ use cohort_row::{CursorOptions, KeySpan, ResolveAccess, TableCursor, TableWriter
 use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 
-/// Whether rows may be changed while the scan that finds them runs.
+/// When rows may be changed, relative to the scan that finds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     WhileScanning,
     AfterScanning,
 }
 
-/// What is done with a row: its clustered key and its values, which may be changed at will.
+/// The callback that changes a row. It gets the clustered key and the values, which it may modify.
 pub(super) type Change<'c> =
     dyn FnMut(&mut StatementContext<'_>, &mut TableWriter, &[u8], &mut Vec<Value>) -> SqlResult<()> + 'c;
 
-/// Where the rows come from, and where what is read is counted.
+/// The scan, and the counters of what it reads.
 struct Search<'t> {
     cursor: TableCursor,
     tally: Option<&'t Tally>,
 }
 
-/// A row found, for sorting.
+/// A row found, with its sort values.
 struct Found {
     sort: Vec<Value>,
     key: Box<[u8]>,
 }
 
 impl TargetPlan {
-    /// Finds the rows and calls `change` for each, which may give the columns `written` other values. `wait`
-    /// says what to do about rows that others have locked.
+    /// Finds the rows and calls `change` for each, which may change the values of the columns `written`.
+    /// `wait` is the policy for rows that other transactions have locked.
     pub(super) fn for_each(
         &self,
         ctx: &mut StatementContext<'_>,
@@ -122,7 +121,7 @@ impl TargetPlan {
         Ok(())
     }
 
-    /// The keys of all rows, sorted and cut.
+    /// Returns the keys of all rows, sorted and limited.
     fn collect(
         &self,
         ctx: &mut StatementContext<'_>,
@@ -186,20 +185,20 @@ impl TargetPlan {
         }))
     }
 
-    /// Whether changing these columns may move a row within the index that is scanned.
+    /// Decides whether changing these columns may move a row within the scanned index.
     pub(super) fn order_for(&self, columns: &[usize]) -> Order {
         let parts = |index: usize| self.table.indexes[index].columns.iter();
         let moves = |index| parts(index).any(|part| columns.contains(&part.column));
-        // A moved row has a new clustered key, which every index ends with.
+        // If the clustered key changes, all index entries change, because they end with it.
         if moves(self.access.index) || moves(0) { Order::AfterScanning } else { Order::WhileScanning }
     }
 
-    /// The table that is written; the statement locks its name.
+    /// Returns the table that is written. The statement must take its metadata lock.
     pub(crate) fn written(&self) -> &Arc<Table> {
         &self.table
     }
 
-    /// What the statement calls it.
+    /// Returns the name that the statement uses for the table.
     pub(crate) fn alias(&self) -> &str {
         &self.scope.tables[0].name
     }

@@ -1,4 +1,4 @@
-//! The rows that an UPDATE or DELETE changes.
+//! The access plan of a single-table UPDATE or DELETE.
 
 use std::sync::Arc;
 
@@ -15,22 +15,23 @@ use cohort_session::{PlanStatistics, SessionState};
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlError, SqlResult};
 
-/// How the rows of one table that a statement changes are found. Expressions read rows of all columns of the
-/// table.
+/// The plan to find the rows of one table that a statement changes. Expressions read rows with all columns of
+/// the table.
 pub struct TargetPlan {
     pub table: Arc<Table>,
-    /// Resolves the names of the statement's other expressions (SET, RETURNING).
+    /// Resolves names in the statement's other expressions (SET, RETURNING).
     pub scope: Scope,
     pub access: Access,
-    /// The whole WHERE: to be checked on every row, again when it is locked.
+    /// The complete WHERE clause. Checked for every row, and again after the row was locked.
     pub filter: Option<Expr>,
-    /// Sort by these before the limit; empty when the access yields the order.
+    /// Sort order, applied before the limit; empty if the access already returns this order.
     pub sort: Vec<(Expr, SortKey)>,
-    /// LIMIT, an unsigned constant of the execution.
+    /// LIMIT, an unsigned constant during an execution.
     pub limit: Option<Expr>,
 }
 
-/// Binds and plans a single table with its WHERE, ORDER BY and LIMIT; `change` is what is done to its rows.
+/// Binds and plans a single table with its WHERE, ORDER BY and LIMIT. `change` is the privilege needed for
+/// the rows.
 pub fn plan_target(
     ctx: &PlanContext<'_>,
     session: &SessionState,
@@ -77,7 +78,8 @@ pub fn plan_target(
     Ok(TargetPlan { table: base, scope, access: choice.access, filter: all_of(conjuncts), sort, limit })
 }
 
-/// A key is taken rather than a scan; under `sql_safe_updates` wherever there is one.
+/// Returns the number of entries to assume for the table at least: enough for the planner to prefer an index
+/// to a scan, and with `sql_safe_updates` to take any index that is usable.
 fn entries_for_change(session: &SessionState) -> u64 {
     if session.vars.flag(VarId::SqlSafeUpdates) { 1 << 40 } else { LOCKED_ENTRIES_MIN }
 }
@@ -95,8 +97,8 @@ fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {
     WantedOrder { columns: columns.unwrap_or_default(), descending, limit }
 }
 
-/// Error 1175 under `sql_safe_updates` for rows that are found without a key. `no_where`: DELETE is also
-/// refused without a WHERE that depends on the row, whatever its LIMIT.
+/// Returns error 1175 under `sql_safe_updates` if the rows are not found by a key. `no_where`: a DELETE is
+/// also refused without a WHERE that depends on the row, whatever its LIMIT.
 pub fn check_safe_update(session: &SessionState, target: &TargetPlan, no_where: bool) -> SqlResult<()> {
     if !session.vars.flag(VarId::SqlSafeUpdates) {
         return Ok(());

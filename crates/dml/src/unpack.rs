@@ -1,4 +1,4 @@
-//! Room for compressed events: a few bytes of one may stand for a gigabyte.
+//! Memory reservation for compressed events: a few bytes of one may decompress to a gigabyte.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::binlog_statement::bad_event;
 
-/// Bytes that an event may have when it is decompressed, whatever `slave_max_allowed_packet` says: as in
-/// MariaDB that setting bounds events as they arrive.
+/// Size that a decompressed event may have even if `slave_max_allowed_packet` is smaller: as in MariaDB, that
+/// setting limits the size of events as received.
 const INFLATED_BYTES_MAX: u64 = 1 << 30;
 
-/// Takes memory of a session for an event's contents before they are decompressed. Error 1153 for more than
-/// [`INFLATED_BYTES_MAX`].
+/// Reserves session memory for an event before it is decompressed. Returns `None` for an uncompressed event.
+/// Error 1153 if it would exceed both [`INFLATED_BYTES_MAX`] and `slave_max_allowed_packet`.
 pub fn room_to_unpack(
     globals: &Globals,
     memory: &Arc<Budget>,

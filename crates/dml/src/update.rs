@@ -21,13 +21,13 @@ use cohort_trx::WaitPolicy;
 pub struct UpdatePlan {
     target: TargetPlan,
     assignments: Vec<(usize, Cell)>,
-    /// DEFAULT of each assigned column, beside `assignments`.
+    /// The DEFAULT of each assigned column, parallel to `assignments`.
     defaults: Vec<Default>,
     ignore: bool,
     rules: RowRules,
 }
 
-/// Counts of the info text.
+/// The counts in the info text.
 #[derive(Default)]
 struct Counts {
     matched: u64,
@@ -63,17 +63,17 @@ impl UpdatePlan {
         Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore, rules })
     }
 
-    /// The table that is written; the statement locks its name.
+    /// Returns the table that is written. The statement must take its metadata lock.
     pub fn table(&self) -> &Arc<Table> {
         self.target.written()
     }
 
-    /// What the statement calls it.
+    /// Returns the name that the statement uses for the table.
     pub fn alias(&self) -> &str {
         self.target.alias()
     }
 
-    /// How the rows are found, for EXPLAIN.
+    /// Returns the access to the rows, for EXPLAIN.
     pub fn target(&self) -> &TargetPlan {
         &self.target
     }
@@ -154,16 +154,17 @@ impl UpdatePlan {
     }
 }
 
-/// A row that has been given new values.
+/// A row with new values.
 pub(super) struct WrittenRow<'r> {
     pub key: &'r [u8],
     pub before: &'r [Value],
     pub after: &'r mut Vec<Value>,
-    /// It is the so-and-so-many-th that the statement found.
+    /// The 1-based position among the rows that the statement matched.
     pub number: u64,
 }
 
-/// Writes a row of an UPDATE; false if it does not differ, or IGNORE leaves it for its duplicate key.
+/// Writes an updated row. Returns false if it did not change, or if IGNORE skips it because of a duplicate
+/// key or a foreign key.
 pub(super) fn write_row(
     ctx: &mut StatementContext<'_>,
     writer: &mut TableWriter,
@@ -182,13 +183,13 @@ pub(super) fn write_row(
         return Ok(false);
     }
     let updated = writer.update(ctx.trx, key, before, after);
-    // MariaDB says nothing of these rows, either.
+    // MariaDB reports nothing for these rows, either.
     if assigner.strictness == Strictness::Ignore && updated.as_ref().is_err_and(is_foreign) {
         return Ok(false);
     }
     match updated? {
         Ok(()) => Ok(true),
-        // MariaDB says nothing of rows that UPDATE IGNORE leaves.
+        // MariaDB reports nothing for rows that UPDATE IGNORE skips.
         Err(_) if assigner.strictness == Strictness::Ignore => Ok(false),
         Err(duplicate) => {
             let zone = &ctx.session.env.time_zone;

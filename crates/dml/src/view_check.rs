@@ -4,7 +4,7 @@ use cohort_expr::EvalContext;
 use cohort_plan::RowCheck;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
-/// Whether a row about to be written passes: error 1369, with IGNORE a warning and the row stays as it was.
+/// Returns whether a row may be written. If it fails a check: error 1369, or with IGNORE a warning and false.
 pub(super) fn passes_checks(
     checks: &[RowCheck],
     row: &[Value],

@@ -1,4 +1,4 @@
-//! The binary log as statements see and change it.
+//! Statements about the binary log.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported
 use cohort_session::{Database, SessionNames, StatementContext, StatementLog};
 use cohort_trx::{AliasLock, TableLock, active_locks, engine_error};
 
-/// As in MariaDB.
+/// Maximum number of a binary log file, as in MariaDB.
 const FILE_NUMBER_MAX: u32 = i32::MAX as u32;
 
 fn position_type() -> ColumnType {
@@ -45,7 +45,7 @@ fn commit_error(error: &CommitError) -> SqlError {
     }
 }
 
-/// SHOW BINARY LOGS: of a full disk, too, where somebody looks for what to purge.
+/// Runs SHOW BINARY LOGS. Works even if the disk is full, so that files to purge can be chosen.
 pub(super) fn binary_logs(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
     let sizes = ctx.db.commit.with_files_that_fit(|files| files.sizes());
     let sizes = sizes.ok_or_else(SqlError::no_binary_logging)?.and_then(|sizes| sizes);
@@ -57,7 +57,7 @@ pub(super) fn binary_logs(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
     Ok(listing)
 }
 
-/// SHOW MASTER STATUS; no rows with the binlog off.
+/// Runs SHOW MASTER STATUS. Returns no rows if the binlog is off.
 pub(super) fn master_status(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
     let mut listing = Listing::new(&[("File", 512)]);
     listing
@@ -65,7 +65,7 @@ pub(super) fn master_status(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
         .text("Binlog_Do_DB", 255)
         .text("Binlog_Ignore_DB", 255);
     let Some((position, _)) = ctx.db.commit.binlog_status() else { return Ok(listing) };
-    // Up to there, the file can be copied.
+    // The file can be copied up to this position.
     ctx.db.commit.complete_binlog_files();
     let name = ctx.db.commit.binlog_file_name(position.file);
     let list = |id| Value::text(ctx.db.globals.text(id).as_deref().unwrap_or(""));
@@ -80,7 +80,7 @@ pub(super) fn master_status(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
     Ok(listing)
 }
 
-/// SHOW BINLOG EVENTS: of the first file unless another is named.
+/// Runs SHOW BINLOG EVENTS, by default of the first file.
 pub(super) fn events(
     ctx: &mut StatementContext<'_>,
     log: Option<&str>,
@@ -140,7 +140,7 @@ fn constant(ctx: &StatementContext<'_>, expr: &cohort_sql::ast::Expr) -> SqlResu
     Ok(bound.eval(&[], &ctx.eval)?.into_owned())
 }
 
-/// LIMIT: offset and count.
+/// Returns the offset and count of a LIMIT.
 pub(super) fn bounds(ctx: &StatementContext<'_>, limit: Option<&Limit>) -> SqlResult<(usize, usize)> {
     let Some(limit) = limit else { return Ok((0, usize::MAX)) };
     let number = |expr| {
@@ -150,14 +150,14 @@ pub(super) fn bounds(ctx: &StatementContext<'_>, limit: Option<&Limit>) -> SqlRe
     Ok((limit.offset.as_ref().map(number).transpose()?.unwrap_or(0), number(&limit.count)?))
 }
 
-/// FLUSH.
+/// Runs FLUSH.
 pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
     for target in &flush.targets {
         match target {
             FlushTarget::BinaryLogs { delete_domains: Some(domains) } => delete_domains(ctx, domains)?,
             FlushTarget::Logs | FlushTarget::BinaryLogs { .. } => {
                 ctx.db.commit.rotate_binlog().map_err(|e| commit_error(&e))?;
-                // The file that has ended is whole.
+                // The finished file is complete.
                 ctx.db.commit.complete_binlog_files();
                 if *target == FlushTarget::Logs {
                     ctx.db.reopen_log(StatementLog::General);
@@ -203,12 +203,12 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
                     facts.reload_tls()?;
                 }
             }
-            // Nothing is cached that a statement could find stale.
+            // There is no cache that could become stale.
             _ => {}
         }
     }
     if !flush.local && flush.targets.iter().all(goes_to_replicas) {
-        // In a MariaDB server all but this one carry the flag DDL, too.
+        // In MariaDB, all but this one carry the flag DDL, too.
         let is_ddl = !flush.targets.contains(&FlushTarget::Privileges);
         let kind = if is_ddl { GroupKind::Ddl } else { GroupKind::Statement };
         cohort_ddl::log_statement(ctx, kind)?;
@@ -216,7 +216,7 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
     Ok(())
 }
 
-/// FLUSH BINARY LOGS DELETE_DOMAIN_ID.
+/// Runs FLUSH BINARY LOGS DELETE_DOMAIN_ID.
 fn delete_domains(ctx: &mut StatementContext<'_>, domains: &[u32]) -> SqlResult<()> {
     let domains: Vec<DomainId> = domains.iter().map(|&domain| DomainId(domain)).collect();
     let deletion = ctx.db.commit.delete_gtid_domains(&domains).map_err(purge_error)?;
@@ -234,8 +234,8 @@ fn delete_domains(ctx: &mut StatementContext<'_>, domains: &[u32]) -> SqlResult<
     }
 }
 
-/// Whether replicas are to do the same. Not what would end their binary logs in an endless circle, or lock
-/// without an end.
+/// Returns whether a FLUSH is replicated. Excluded are those that would rotate binary logs in an endless loop
+/// around a replication ring, and those that keep a lock.
 fn goes_to_replicas(target: &FlushTarget) -> bool {
     match target {
         FlushTarget::Logs | FlushTarget::BinaryLogs { .. } | FlushTarget::RelayLogs => false,
@@ -245,7 +245,7 @@ fn goes_to_replicas(target: &FlushTarget) -> bool {
     }
 }
 
-/// PURGE BINARY LOGS.
+/// Runs PURGE BINARY LOGS.
 pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> SqlResult<()> {
     match purge {
         PurgeBinaryLogs::To(name) => {
@@ -281,13 +281,13 @@ pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> 
     }
 }
 
-/// Files that a replica reads, and those behind them, stay without an error, as in MariaDB.
+/// Purges files. As in MariaDB, files that a replica reads, and all later files, are kept without an error.
 fn purge_files(db: &Database, rule: PurgeRule) -> SqlResult<()> {
     db.commit.purge_binlog(rule).map(drop).map_err(purge_error)
 }
 
-/// RESET MASTER [TO number]. Readers of the binary log must end first: a replica that is connected would
-/// follow a log that is not there any more.
+/// Runs RESET MASTER [TO number]. Readers of the binary log must disconnect first: a connected replica would
+/// follow a log that no longer exists.
 pub(super) fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResult<()> {
     let first = u32::try_from(to.unwrap_or(1).max(1)).ok().and_then(NonZeroU32::new);
     let Some(first) = first.filter(|first| first.get() <= FILE_NUMBER_MAX) else {
@@ -299,7 +299,7 @@ pub(super) fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResul
     ctx.db.commit.reset_binlog(first).map_err(reset_error)
 }
 
-/// As RESET MASTER and SET GLOBAL gtid_binlog_state report what refuses them.
+/// Converts the reason why RESET MASTER or SET GLOBAL gtid_binlog_state was refused to an error.
 pub fn reset_error(error: ResetError) -> SqlError {
     match error {
         ResetError::Off => {

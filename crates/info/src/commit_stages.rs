@@ -1,8 +1,8 @@
-//! information_schema.COHORT_COMMIT_STAGES: how long each step of a commit takes.
+//! information_schema.COHORT_COMMIT_STAGES: the duration of each step of a commit.
 //!
-//! `TRX_SUM_US` counts the time of a group for each of its members, so its shares are those of a
-//! transaction's time from COMMIT to OK; `COUNT`, `SUM_US` and the percentiles are by group where a step is
-//! done once for a group.
+//! `TRX_SUM_US` counts the time of a group once per member, so its shares are shares of a transaction's time
+//! from COMMIT to OK. `COUNT`, `SUM_US` and the percentiles are per group for steps that are done once per
+//! group.
 
 use cohort_commit::StepSnapshot;
 use cohort_session::{StatementContext, WantedNames};

@@ -1,4 +1,4 @@
-//! The text of SHOW ENGINE .. STATUS: the commit path, the locks and the engines for a person to read.
+//! The text of SHOW ENGINE .. STATUS: the commit path, the locks and the engines.
 
 use std::fmt::Write;
 
@@ -71,7 +71,7 @@ fn commit_path(ctx: &StatementContext<'_>, out: &mut String) {
         .expect("a string");
 }
 
-/// A line for each step, with its share of all transactions' time from COMMIT to OK.
+/// Appends a line for each step, with its share of all transactions' time from COMMIT to OK.
 fn steps(steps: &[StepSnapshot], out: &mut String) {
     heading("TIME FROM COMMIT TO OK (microseconds)", out);
     let total: u64 = steps.iter().map(|step| step.trx_ns).sum();

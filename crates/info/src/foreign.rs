@@ -1,4 +1,4 @@
-//! Rows of information_schema about foreign keys.
+//! Foreign keys in information_schema.
 
 use cohort_catalog::{Catalog, ForeignAction, ForeignKey, Table};
 use cohort_session::access::sees_table;
@@ -11,7 +11,7 @@ use super::schema_table::SchemaTable;
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 
-/// Of TABLE_CONSTRAINTS.
+/// Returns the rows of TABLE_CONSTRAINTS.
 pub(super) fn constraints(out: &SchemaTable, table: &Table) -> Vec<Vec<Value>> {
     let row = |key: &ForeignKey| {
         out.row([
@@ -26,7 +26,7 @@ pub(super) fn constraints(out: &SchemaTable, table: &Table) -> Vec<Vec<Value>> {
     table.foreign_keys.iter().map(row).collect()
 }
 
-/// Of KEY_COLUMN_USAGE.
+/// Returns the rows of KEY_COLUMN_USAGE.
 pub(super) fn key_columns(out: &SchemaTable, table: &Table) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for key in &table.foreign_keys {
@@ -50,7 +50,7 @@ pub(super) fn key_columns(out: &SchemaTable, table: &Table) -> Vec<Vec<Value>> {
     rows
 }
 
-/// The parent's index that a key refers by.
+/// Returns the name of the parent's index that a foreign key uses.
 fn parent_index(catalog: &Catalog, table: &Table, key: &ForeignKey) -> Option<String> {
     let parent = catalog.table(&key.parent.schema, &key.parent.table)?;
     let (_, index) = fit(table, key, parent).ok()?;
@@ -66,7 +66,8 @@ pub(super) fn referential_constraints(
     let mut rows = Vec::new();
     for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
-        // As of TABLE_CONSTRAINTS: what only reads a table is not shown its constraints.
+        // As in TABLE_CONSTRAINTS, an account with only the SELECT privilege on a table does not see its
+        // constraints.
         if !does_more_than_read(&access, &table.name) {
             continue;
         }
@@ -91,7 +92,7 @@ pub(super) fn referential_constraints(
     Ok(rows)
 }
 
-/// Whether the account sees what InnoDB keeps: a warning and no rows otherwise.
+/// Returns whether the account may see InnoDB's tables; if not, adds a warning.
 pub(super) fn sees_innodb(ctx: &StatementContext<'_>) -> bool {
     if ctx.session.access().everywhere().has(Privilege::Process) {
         return true;
@@ -102,7 +103,7 @@ pub(super) fn sees_innodb(ctx: &StatementContext<'_>) -> bool {
     false
 }
 
-/// Every foreign key with its table, in the order of InnoDB's ids.
+/// Calls `found` for every foreign key with its table, ordered by InnoDB's ids.
 fn each_key(ctx: &StatementContext<'_>, mut found: impl FnMut(String, &Table, &ForeignKey)) {
     let catalog = ctx.db.catalog();
     let tables = || catalog.schemas.values().flat_map(|schema| schema.tables.values());

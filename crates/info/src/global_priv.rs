@@ -1,5 +1,5 @@
-//! `mysql.global_priv`: the accounts in the form that MariaDB stores them in, for tools that look behind
-//! `mysql.user`. It is made from the catalog and cannot be changed.
+//! `mysql.global_priv`: the accounts in MariaDB's storage format, for tools that read it instead of
+//! `mysql.user`. It is computed from the catalog and cannot be changed.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, Virtual
 use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 
 const NATIVE_PASSWORD: &str = "mysql_native_password";
-/// The release whose privileges `access` has.
+/// The release whose privilege bits `access` uses.
 const VERSION: u32 = 101_119;
 
-/// The table.
+/// The virtual table `mysql.global_priv`.
 struct GlobalPriv {
     columns: Vec<VirtualColumn>,
 }
@@ -31,7 +31,7 @@ pub(super) fn global_priv() -> Arc<dyn VirtualTable> {
     })
 }
 
-/// A JSON object that is being written.
+/// A JSON object under construction.
 struct Object(String);
 
 impl Object {
@@ -67,8 +67,8 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// One method stands by itself: the password, or else the last. Of several, `auth_or` has the others, with an
-/// empty object in its place.
+/// Writes the authentication methods. One method is written directly: the password if there is one, else the
+/// last method. If there are several, `auth_or` lists all, with an empty object in place of that one.
 fn put_methods(object: &mut Object, methods: &[AuthMethod]) {
     let own = methods.iter().position(|method| method.plugin == NATIVE_PASSWORD);
     let Some(own) = own.or(methods.len().checked_sub(1)) else { return };
@@ -123,7 +123,7 @@ fn put_rules(object: &mut Object, account: &Account) {
     if rules.is_locked {
         object.plain("account_locked", true);
     }
-    // The largest number: nobody noted when.
+    // The maximum value means that the time is unknown.
     if rules.password_changed_at != u64::MAX {
         object.plain("password_last_changed", rules.password_changed_at);
     }

@@ -1,5 +1,6 @@
-//! What information_schema says of the B+tree engine under InnoDB's names: its pool, its counters, its tables
-//! and indexes. All tables share one file, so each has a "tablespace" of its own number for its share of it.
+//! The B+tree engine in information_schema, under InnoDB's names: its buffer pool, counters, tables and
+//! indexes. All tables share one file, so a table's part of it is shown as a separate "tablespace" with the
+//! table's number.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -18,9 +19,9 @@ use super::status::{Of, POOL_PAGE_BYTES as PAGE_BYTES, server_status};
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 
-/// Internal columns of a row in InnoDB, which N_COLS counts.
+/// Internal columns of a row in InnoDB, included in N_COLS.
 const SYSTEM_COLUMNS: usize = 3;
-/// A row format of Dynamic, in FLAG.
+/// The value of FLAG for the row format Dynamic.
 const DYNAMIC: u64 = 33;
 
 fn counters(ctx: &StatementContext<'_>) -> BTreeMap<String, u64> {
@@ -53,9 +54,9 @@ pub(super) fn buffer_pool_stats(out: &SchemaTable, _: &WantedNames, ctx: &mut St
     Ok(vec![row])
 }
 
-/// INNODB_BUFFER_PAGE, and INNODB_BUFFER_PAGE_LRU with the same rows. Pages have no LSN of their own: one
-/// that changed since it was last written has that of the last checkpoint. There is no list of pages by use,
-/// so the place in it is a running number, and IS_OLD says that a page may be the next to go.
+/// Returns the rows of INNODB_BUFFER_PAGE; INNODB_BUFFER_PAGE_LRU has the same. Pages have no LSN: a page
+/// that changed since it was last written is shown with the LSN of the last checkpoint. There is no LRU list,
+/// so the position in it is a running number, and IS_OLD marks pages that may be evicted next.
 pub(super) fn buffer_pages(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     if !sees_innodb(ctx) {
         return Ok(Vec::new());
@@ -108,7 +109,7 @@ pub(super) fn buffer_pages(out: &SchemaTable, _: &WantedNames, ctx: &mut Stateme
     outcome.map(|()| rows)
 }
 
-/// InnoDB's name of a counter, its subsystem, and the variable of SHOW STATUS that has it.
+/// InnoDB's name of a counter, its subsystem, and the corresponding variable of SHOW STATUS.
 const METRICS: &[(&str, &str, &str)] = &[
     ("buffer_pool_reads", "buffer", "Innodb_buffer_pool_reads"),
     ("buffer_pool_read_requests", "buffer", "Innodb_buffer_pool_read_requests"),
@@ -145,7 +146,7 @@ pub(super) fn metrics(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementCon
     Ok(there.map(row).collect())
 }
 
-/// The engine's tables, in the order of their numbers.
+/// Returns the engine's tables, ordered by table id.
 fn tables(ctx: &StatementContext<'_>) -> Vec<Arc<Table>> {
     if !sees_innodb(ctx) {
         return Vec::new();
@@ -162,7 +163,7 @@ fn name_of(table: &Table) -> Value {
     text(format!("{}/{}", table.name.schema, table.name.table))
 }
 
-/// Bytes and entries of an index.
+/// Returns the bytes and entries of an index.
 fn size_of(ctx: &StatementContext<'_>, table: &Table, index: &Index) -> (u64, u64) {
     let engine = ctx.db.engine_named(&table.engine);
     engine.map_or((0, 0), |engine| {
@@ -171,7 +172,8 @@ fn size_of(ctx: &StatementContext<'_>, table: &Table, index: &Index) -> (u64, u6
     })
 }
 
-/// InnoDB keeps sequences, whose row format MariaDB calls Fixed, as Redundant.
+/// Returns a table's row format. InnoDB stores sequences as Redundant, while MariaDB calls their row format
+/// Fixed.
 fn row_format(table: &Table) -> &'static str {
     if table.is_sequence() { "Redundant" } else { table.row_format() }
 }
@@ -229,7 +231,7 @@ pub(super) fn sys_tablestats(out: &SchemaTable, _: &WantedNames, ctx: &mut State
     Ok(all.iter().map(row).collect())
 }
 
-/// InnoDB's numbers of kinds: 1 clustered, 2 unique, 32 FULLTEXT.
+/// Returns InnoDB's number for an index kind, the sum of: 1 clustered, 2 unique, 32 FULLTEXT.
 fn kind_of(index: &Index) -> u64 {
     match index.kind {
         IndexKind::Primary => 3,

@@ -3,20 +3,26 @@
 //! | module | concept |
 //! |---|---|
 //! | `schema_table` | tables of information_schema: columns recorded from MariaDB |
-//! | `rows`, `rows_tables`, `rows_server` | what fills them |
+//! | `rows`, `rows_tables`, `rows_server` | the rows of these tables |
 //! | `foreign` | foreign keys in information_schema |
 //! | `innodb_tables` | the B+tree engine in information_schema, under InnoDB's names |
 //! | `listing` | [`Listing`]: a result with its columns; LIKE and WHERE |
-//! | `projection` | SHOW statements that are columns of information_schema under other names |
+//! | `projection` | SHOW statements that return columns of information_schema under other names |
 //! | `status` | SHOW STATUS |
 //! | `system_variables` | information_schema.SYSTEM_VARIABLES |
 //! | `engine_status` | SHOW ENGINE STATUS |
+//! | `transactions` | running transactions and lock waits |
 //! | `commit_stages` | information_schema.COHORT_COMMIT_STAGES |
+//! | `view` | views in SHOW and information_schema |
 //! | `binlog` | SHOW BINARY LOGS and the like; FLUSH LOGS, PURGE |
 //! | `replica` | SHOW SLAVE STATUS |
+//! | `xa_recover` | XA RECOVER |
+//! | `plugins` | SHOW PLUGINS, INSTALL, UNINSTALL |
 //! | `maintenance` | CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE |
 //! | `privileges` | SHOW PRIVILEGES |
-//! | `log_tables`, `user_table`, `position_table` | tables of the schema mysql |
+//! | `log_tables`, `user_table`, `global_priv`, `position_table` | tables of the schema mysql |
+//! | `server_tables`, `replication_tables` | further tables of mysql and performance_schema |
+//! | `recorded_type` | column types as recorded from MariaDB |
 
 mod binlog;
 mod commit_stages;
@@ -68,7 +74,8 @@ pub use transactions::deadlock_text;
 pub use user_table::privilege_of_column;
 pub use xa_recover::xa_recover;
 
-/// Statements of administration: None when it is none of these; Some(None) when it has no rows.
+/// Runs an administrative statement. Returns `None` for other statements, and `Some(Ok(None))` if the
+/// statement returns no rows.
 pub fn administrate(
     ctx: &mut StatementContext<'_>,
     statement: &Statement,
@@ -90,8 +97,8 @@ pub fn administrate(
     })
 }
 
-/// BACKUP. The stages lock and write nothing: what is on disk is a checkpoint and the log behind it at any
-/// time, so a copy that is made at one moment of all files starts as after a crash.
+/// Runs BACKUP. The stages take locks and write nothing. The files on disk are always a checkpoint and the
+/// log after it, so a copy taken of all files at one point in time recovers as after a crash.
 fn run_backup(ctx: &mut StatementContext<'_>, backup: &Backup) -> SqlResult<()> {
     match backup {
         Backup::Stage(stage) => ctx.trx.enter_backup_stage(*stage),
@@ -160,7 +167,7 @@ pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
     }
 }
 
-/// The table a SHOW is about; errors 1046, 1146.
+/// Returns the table that a SHOW names; errors 1046, 1146.
 fn base_table(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Arc<Table>> {
     let schema = schema_of(ctx, name.db.as_deref())?;
     let own = ctx.session.temporary.find(&schema, &name.name);
@@ -168,7 +175,7 @@ fn base_table(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Arc<Ta
     found.ok_or_else(|| SqlError::no_such_table(&schema, &name.name))
 }
 
-/// The schema named, or the current one; error 1046.
+/// Returns the named schema, or the current one; error 1046.
 fn schema_of(ctx: &StatementContext<'_>, named: Option<&str>) -> SqlResult<String> {
     let current = ctx.session.current_schema.as_deref();
     named.or(current).map(str::to_owned).ok_or_else(SqlError::no_database_selected)
@@ -194,7 +201,7 @@ fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
     Ok(listing)
 }
 
-/// Errors 1146, 4089.
+/// Runs SHOW CREATE SEQUENCE; errors 1146, 4089.
 fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
     let table = base_table(ctx, name)?;
     if !table.is_sequence() {
@@ -208,7 +215,7 @@ fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResu
     Ok(listing)
 }
 
-/// Errors 1146, 1347.
+/// Runs SHOW CREATE VIEW; errors 1146, 1347.
 fn create_view(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
     let schema = schema_of(ctx, name.db.as_deref())?;
     let catalog = ctx.db.catalog();
@@ -232,7 +239,7 @@ fn create_database(ctx: &StatementContext<'_>, if_not_exists: bool, name: &str) 
     Ok(listing)
 }
 
-/// A SHOW that MariaDB runs as a query of a table in information_schema.
+/// Counts a SHOW that MariaDB runs as a query on a table of information_schema.
 fn count_computed_table(ctx: &StatementContext<'_>) {
     ctx.session.reads_whole_table.set(true);
     ctx.process.counts().count(Counted::SelectScan);

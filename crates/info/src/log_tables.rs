@@ -1,6 +1,6 @@
-//! `mysql.general_log` and `mysql.slow_log`: tables that tools of MariaDB expect, a dump of all databases
-//! among them. They hold the newest entries under `log_output=TABLE`; TRUNCATE empties them, nothing else
-//! changes them: errors 1556, 1580.
+//! `mysql.general_log` and `mysql.slow_log`: tables that MariaDB's tools expect, for example a dump of all
+//! databases. They contain the newest entries under `log_output=TABLE`. TRUNCATE empties them; other changes
+//! fail with errors 1556, 1580.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use cohort_session::{
 use cohort_sql::ast::{ObjectName, Statement, TableRef};
 use cohort_types::{Collation, ColumnType, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
 
-/// A log that is a table.
+/// A log table.
 struct LogTable {
     log: StatementLog,
     name: &'static str,
@@ -44,7 +44,8 @@ const SLOW_LOG: &str = "CREATE TABLE `slow_log` (
   `rows_affected` bigint(20) unsigned NOT NULL
 ) ENGINE=CSV DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci COMMENT='Slow log'";
 
-/// Errors of statements that would change or lock one of them, for those who might.
+/// Returns the errors of statements that would change or lock a log table, if the account has the privilege
+/// for the statement.
 pub fn check_log_tables(session: &SessionState, statement: &Statement) -> SqlResult<()> {
     let is_log = |name: &ObjectName| {
         matches!(name.name.as_str(), "general_log" | "slow_log")
@@ -85,7 +86,7 @@ fn in_use(what: &str) -> SqlError {
     SqlError::new(ErrorCode::BadLogStatement, text)
 }
 
-/// Both.
+/// Returns both log tables.
 pub(super) fn log_tables() -> [Arc<dyn VirtualTable>; 2] {
     let time = |name, kind| column(name, ColumnType::temporal(kind, 6));
     let text =

@@ -1,9 +1,9 @@
 //! CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE.
 //!
 //! # CHECKSUM TABLE
-//! The sum over all rows of a CRC-32 of what MariaDB's record of the row is: the bits of its NULLs, then its
-//! columns, numbers and dates in their stored form, text in the column's character set, CHAR padded. So both
-//! servers answer the same for the same rows, in whatever order they lie.
+//! The sum over all rows of a CRC-32 of the row in MariaDB's record format: the NULL bits, followed by the
+//! columns. Numbers and dates are in their stored form, text is in the column's character set, and CHAR is
+//! padded. Both servers therefore return the same checksum for the same rows, in any order.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use cohort_types::{
 use super::listing::Listing;
 use super::schema_of;
 
-/// Characters that a message of a maintenance statement is announced with.
+/// Declared length of the message column.
 const MESSAGE_CHARS_MAX: u32 = 131_072;
 
 pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {
@@ -43,12 +43,13 @@ pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance
             listing.add([Value::text(&full_name), op, Value::text(kind), Value::text(text)]);
         }
     }
-    // A replica need not try what no table here allowed. It logs what its source has logged.
+    // A statement that failed for all tables is not replicated. A replica logs whatever its source has
+    // logged.
     let is_logged = is_done || ctx.session.is_applier;
     if maintenance.kind != MaintenanceKind::Check && !maintenance.local {
         match is_logged {
             true => cohort_ddl::log_statement(ctx, GroupKind::Ddl)?,
-            // It waits for FLUSH TABLES WITH READ LOCK as one that is logged.
+            // It waits for FLUSH TABLES WITH READ LOCK like a statement that is logged.
             false => ctx.trx.pass_global_lock_to_write()?,
         }
     }
@@ -67,12 +68,12 @@ fn operation(kind: MaintenanceKind) -> &'static str {
 
 type Messages = Vec<(&'static str, String)>;
 
-/// The last message of a table that nothing was done to.
+/// Returns the last message for a table that was not processed.
 fn failed() -> (&'static str, String) {
     ("status", "Operation failed".to_owned())
 }
 
-/// The messages of an error, unless it ends the statement.
+/// Returns the messages for an error, unless the error ends the statement.
 fn refused(error: SqlError) -> SqlResult<Messages> {
     match error.code {
         ErrorCode::LockWaitTimeout | ErrorCode::LockDeadlock => Ok(vec![("Error", error.message), failed()]),
@@ -115,7 +116,7 @@ fn outcome(
             match recreated {
                 Ok(_) => vec![("note", note), ("status", "OK".to_owned())],
                 Err(error) if error.code == ErrorCode::ConnectionKilled => return Err(error),
-                // Told by rows and by a warning, also when the statement is interrupted.
+                // Reported in the result and as a warning, even if the statement was interrupted.
                 Err(error) => {
                     let messages = vec![("note", note), ("error", error.message.clone()), failed()];
                     ctx.eval.push_warning(Warning { level: Level::Error, error });
@@ -123,12 +124,12 @@ fn outcome(
                 }
             }
         }
-        // Statistics are read when they are needed.
+        // Statistics are read when they are needed, so ANALYZE has nothing to do.
         _ => vec![("status", "OK".to_owned())],
     })
 }
 
-/// A view can be checked: whether its query can be bound.
+/// Checks a view: whether its query can be bound.
 fn of_view(ctx: &StatementContext<'_>, kind: MaintenanceKind, view: &Arc<View>) -> Messages {
     if kind != MaintenanceKind::Check {
         let text = format!("'{}.{}' is not of type 'BASE TABLE'", view.name.schema, view.name.table);
@@ -140,7 +141,7 @@ fn of_view(ctx: &StatementContext<'_>, kind: MaintenanceKind, view: &Arc<View>) 
     }
 }
 
-/// The table, its name locked for reading; what is recreated is locked by what does that.
+/// Returns the table with a shared metadata lock. Statements that recreate the table take their own locks.
 fn locked(
     ctx: &mut StatementContext<'_>,
     schema: &str,
@@ -162,7 +163,7 @@ fn locked(
     Ok(found(ctx))
 }
 
-/// Has the engine look at every index, then compares the entries of secondary indexes with the rows.
+/// Has the engine verify every index, and then compares the entries of secondary indexes with the rows.
 fn check(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Messages> {
     let mut problems = Vec::new();
     for index in &table.indexes {
@@ -171,7 +172,7 @@ fn check(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Messag
     }
     match check_entries(ctx.trx, table) {
         Ok(differences) => problems.extend(differences),
-        // The rows cannot be read, for the reason that the engine has told.
+        // The rows are unreadable for the reason that the engine has reported.
         Err(_) if !problems.is_empty() => {}
         Err(error) => return Err(error),
     }
@@ -183,7 +184,7 @@ fn check(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Messag
     Ok(messages)
 }
 
-/// What the engine says of one index.
+/// Returns the problems that the engine finds in one index.
 fn verify(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: IndexId) -> SqlResult<Vec<String>> {
     if table.is_temporary() {
         return Ok(Vec::new());
@@ -210,7 +211,7 @@ fn cursor(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: usize) -> S
         changes: RowChanges::Any,
         rows_expected: None,
     };
-    // The transaction's own writes may rest on rows that are not hardened (I5).
+    // The transaction's own writes may depend on rows that are not durable yet (I5).
     ctx.trx.reveal();
     TableCursor::open(ctx.trx, table, spans, options)
 }
@@ -219,7 +220,7 @@ fn checksum(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> S
     let mut listing = Listing::default();
     listing.nullable_text("Table", 384);
     listing.column("Checksum", ColumnType::int(TypeKind::BigInt, Some(21), false), true);
-    // QUICK asks for a checksum that is kept with the table: there is none.
+    // QUICK returns a checksum stored with the table. There is none.
     let is_quick = maintenance.options.iter().any(|o| o == "QUICK");
     for name in &maintenance.names {
         let schema = schema_of(ctx, name.db.as_deref())?;
@@ -250,10 +251,10 @@ fn table_checksum(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResu
     Ok(sum)
 }
 
-/// How MariaDB lays a table's record out, as far as its checksum sees it.
+/// MariaDB's record format of a table, as far as the checksum depends on it.
 struct Record<'t> {
     table: &'t Table,
-    /// Bits before those of the columns: one, unless rows vary in length.
+    /// Reserved bits before the columns' NULL bits: one, unless rows have variable length.
     bits_before: usize,
     null_bytes: usize,
 }
@@ -277,7 +278,7 @@ impl Record<'_> {
             bit = 1;
         }
         for (column, value) in self.table.columns.iter().zip(row).filter(|(c, _)| c.nullable) {
-            // MariaDB reads no generated column for this, and finds NULL.
+            // MariaDB does not read generated columns for the checksum, so they count as NULL.
             out[bit / 8] |= u8::from(value.is_null() || column.generated.is_some()) << (bit % 8);
             bit += 1;
         }

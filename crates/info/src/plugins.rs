@@ -1,7 +1,7 @@
-//! What MariaDB has in plugins and is built in here: SHOW PLUGINS, INSTALL and UNINSTALL.
+//! Built-in features that are plugins in MariaDB: SHOW PLUGINS, INSTALL and UNINSTALL.
 //!
-//! Installing what is built in has the answers that MariaDB gives once the plugin is there, so that scripts
-//! for MariaDB run through. No other library is ever loaded.
+//! Installing a built-in feature has the result that MariaDB returns when the plugin is already installed, so
+//! that scripts for MariaDB work. Other libraries are never loaded.
 
 use cohort_config::VarId;
 use cohort_session::{StatementContext, WantedNames};
@@ -13,7 +13,7 @@ use super::schema_table::SchemaTable;
 struct BuiltIn {
     name: &'static str,
     kind: &'static str,
-    /// MariaDB's library; empty: it is built in there, too.
+    /// MariaDB's library; empty if it is built in there, too.
     library: &'static str,
     description: &'static str,
 }
@@ -58,7 +58,7 @@ const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "binlog", kind: "STORAGE ENGINE", library: "", description: "" },
 ];
 
-/// Rows of information_schema.plugins.
+/// Returns the rows of information_schema.plugins.
 pub fn rows(
     out: &SchemaTable,
     _: &WantedNames,
@@ -83,7 +83,7 @@ pub fn rows(
     Ok(rows)
 }
 
-/// INSTALL and UNINSTALL.
+/// Runs INSTALL and UNINSTALL.
 pub(super) fn run(ctx: &mut StatementContext<'_>, plugin: &Plugin) -> SqlResult<()> {
     let named = plugin.name.as_deref().map(|name| (name, is_there(ctx, name)));
     let library = plugin.library.as_deref().map(|name| name.strip_suffix(".so").unwrap_or(name));
@@ -127,7 +127,7 @@ fn noted_or(ctx: &StatementContext<'_>, is_noted: bool, error: SqlError) -> SqlR
     Ok(())
 }
 
-/// Error 1126, as for a file that is not there.
+/// Returns error 1126, as for a library that does not exist.
 fn no_library(ctx: &StatementContext<'_>, library: &str) -> SqlError {
     let directory = ctx.db.globals.text(VarId::PluginDir).unwrap_or_else(|| "".into());
     let text = format!(

@@ -1,6 +1,6 @@
-//! `mysql.gtid_slave_pos`: how far this server has come as a replica, as tools read it. The position is kept
-//! in commit records; this table shows it and cannot be changed. Lists of tables leave it out, so that a dump
-//! of all databases does not carry it to another server.
+//! `mysql.gtid_slave_pos`: the replica position of this server, in the form that tools read. The position is
+//! stored in commit records; this table shows it and cannot be changed. Lists of tables omit it, so that a
+//! dump of all databases does not carry it to another server.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl VirtualTable for PositionTable {
     fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         let control = ctx.db.replica.read().clone();
         let applied = control.map_or_else(Vec::new, |control| control.applied());
-        // There is one row per domain, so any number tells them apart.
+        // There is one row per domain, so any number makes the rows unique.
         let row = |(n, gtid): (usize, cohort_base::Gtid)| {
             let number = |number: u32| Value::UInt(number.into());
             vec![

@@ -4,7 +4,7 @@ use cohort_types::Value;
 
 use super::listing::Listing;
 
-/// Name, what it is granted on, what for: as MariaDB tells them.
+/// Name, context and comment of each privilege, as in MariaDB.
 const PRIVILEGES: [(&str, &str, &str); 41] = [
     ("Alter", "Tables", "To alter the table"),
     ("Alter routine", "Functions,Procedures", "To alter or drop stored functions/procedures"),
@@ -53,7 +53,7 @@ const PRIVILEGES: [(&str, &str, &str); 41] = [
     ("Usage", "Server Admin", "No privileges - allow connect only"),
 ];
 
-/// What can be granted, and on what.
+/// Returns all privileges, with the objects that they can be granted on.
 pub(super) fn all() -> Listing {
     let mut listing = Listing::new(&[("Privilege", 10), ("Context", 15), ("Comment", 64)]);
     for (name, context, comment) in PRIVILEGES {

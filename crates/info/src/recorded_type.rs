@@ -1,8 +1,8 @@
-//! Types of columns as they were recorded from MariaDB: `varchar(64)`, `enum('N','Y')`.
+//! Column types as recorded from MariaDB: `varchar(64)`, `enum('N','Y')`.
 
 use cohort_types::{Collation, ColumnType, TypeKind};
 
-/// The type of a recorded text; texts are of `collation`.
+/// Parses a recorded type. Text types get `collation`.
 pub(super) fn column_type(text: &str, collation: Collation) -> ColumnType {
     let is_unsigned = text.ends_with(" unsigned");
     let (name, rest) = text.split_once('(').unwrap_or((text, ""));

@@ -1,4 +1,4 @@
-//! What a server says about replication: its sources, and those who follow it.
+//! Replication status: the sources of this server, and its replicas.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use cohort_types::{ColumnType, SqlResult, TypeKind, Value};
 
 use super::listing::Listing;
 
-/// What a column of the status is, with its digits or characters.
+/// The type of a status column, with its digits or characters.
 #[derive(Clone, Copy)]
 enum Shown {
     Text(u32),
@@ -77,11 +77,11 @@ const STATUS: [(&str, Shown); 54] = [
     ("Replicate_Rewrite_DB", Shown::Text(23)),
 ];
 
-/// In front of them in SHOW ALL SLAVES STATUS.
+/// Leading columns of SHOW ALL SLAVES STATUS.
 const BEFORE: [(&str, Shown); 2] =
     [("Connection_name", Shown::Text(64)), ("Slave_SQL_State", Shown::Text(30))];
 
-/// Behind them there.
+/// Trailing columns of SHOW ALL SLAVES STATUS.
 const BEHIND: [(&str, Shown); 6] = [
     ("Retried_transactions", Shown::Int(10)),
     ("Max_relay_log_size", Shown::BigInt(10)),
@@ -91,7 +91,7 @@ const BEHIND: [(&str, Shown); 6] = [
     ("Gtid_Slave_Pos", Shown::Text(30)),
 ];
 
-/// SHOW SLAVE STATUS and SHOW ALL SLAVES STATUS.
+/// Runs SHOW SLAVE STATUS and SHOW ALL SLAVES STATUS.
 pub(super) fn status(ctx: &StatementContext<'_>, all: bool, connection: Option<&str>) -> SqlResult<Listing> {
     let mut listing = Listing::default();
     let (before, behind): (&[_], &[_]) = if all { (&BEFORE, &BEHIND) } else { (&[], &[]) };
@@ -127,10 +127,10 @@ fn source_name(ctx: &StatementContext<'_>, connection: Option<&str>) -> String {
     connection.map_or_else(|| default().as_deref().unwrap_or("").to_owned(), str::to_owned).to_lowercase()
 }
 
-/// Of a row of events, without its text.
+/// Memory for a row of SHOW RELAYLOG EVENTS, without its text.
 const ROW_BYTES: usize = 256;
 
-/// SHOW RELAYLOG EVENTS.
+/// Runs SHOW RELAYLOG EVENTS.
 pub(super) fn relay_events(
     ctx: &StatementContext<'_>,
     connection: Option<&str>,
@@ -156,7 +156,7 @@ pub(super) fn relay_events(
     Ok(listing)
 }
 
-/// SHOW SLAVE HOSTS.
+/// Runs SHOW SLAVE HOSTS.
 pub(super) fn hosts(ctx: &StatementContext<'_>) -> Listing {
     let mut listing = Listing::default();
     listing.unsigned("Server_id", 10).text("Host", 20).unsigned("Port", 7).unsigned("Master_id", 10);

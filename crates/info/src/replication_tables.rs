@@ -1,11 +1,11 @@
-//! Rows of `performance_schema.replication_*`: the sources that are followed, and what applies their
+//! Rows of `performance_schema.replication_*`: the sources of this server, and the threads that apply their
 //! transactions.
 
 use cohort_base::ConnectionId;
 use cohort_session::{ApplierReport, SourceReport, StatementContext, VirtualColumn};
 use cohort_types::Value;
 
-/// Rows of one of the tables.
+/// Returns the rows of one of the tables.
 pub fn rows(table: &str, columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
     let control = ctx.db.replica.read().clone();
     let sources = control.map_or_else(Vec::new, |control| control.reports());
@@ -28,7 +28,7 @@ pub fn rows(table: &str, columns: &[VirtualColumn], ctx: &StatementContext<'_>) 
     rows
 }
 
-/// A word of an ENUM column.
+/// Returns the value of an ENUM column.
 fn word(column: &VirtualColumn, word: &str) -> Value {
     let place = column.ty.members.iter().position(|member| member.eq_ignore_ascii_case(word));
     place.and_then(|place| column.ty.enum_value(place as u16 + 1)).unwrap_or(Value::Null)
@@ -45,7 +45,7 @@ fn list(numbers: &[u32]) -> Value {
 const YES_NO: [&str; 2] = ["YES", "NO"];
 const ON_OFF: [&str; 2] = ["ON", "OFF"];
 
-/// A cell of `replication_connection_configuration`.
+/// Returns a cell of `replication_connection_configuration`.
 fn configured(source: &SourceReport, column: &VirtualColumn) -> Value {
     match column.name {
         "CHANNEL_NAME" => Value::text(&source.name),
@@ -72,7 +72,7 @@ fn configured(source: &SourceReport, column: &VirtualColumn) -> Value {
     }
 }
 
-/// A cell of `replication_applier_configuration` or `replication_applier_status`.
+/// Returns a cell of `replication_applier_configuration` or `replication_applier_status`.
 fn of_source(source: &SourceReport, column: &VirtualColumn) -> Value {
     match column.name {
         "CHANNEL_NAME" => Value::text(&source.name),
@@ -84,7 +84,7 @@ fn of_source(source: &SourceReport, column: &VirtualColumn) -> Value {
     }
 }
 
-/// A cell of `replication_applier_status_by_coordinator` or `_by_worker`.
+/// Returns a cell of `replication_applier_status_by_coordinator` or `_by_worker`.
 fn of_thread(source: &SourceReport, thread: &ApplierReport, column: &VirtualColumn) -> Value {
     match column.name {
         "CHANNEL_NAME" => Value::text(&source.name),

@@ -1,11 +1,11 @@
-//! Which function makes the rows of which table.
+//! The functions that compute the rows of information_schema.
 
 use super::schema_table::RowsOf;
 use super::{
     commit_stages, foreign, innodb_tables, rows_server, rows_tables, system_variables, transactions, view,
 };
 
-/// The rows of a table of information_schema; those of what does not exist here yet are none.
+/// Returns the function that computes a table's rows. Tables about features that do not exist here are empty.
 pub(super) fn rows_of(table: &str) -> RowsOf {
     match table {
         "SCHEMATA" => rows_tables::schemata,

@@ -33,7 +33,7 @@ pub(super) fn engines(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementCon
     Ok(engines.collect())
 }
 
-/// Connections that the session may see: all with PROCESS, else its own account's.
+/// Returns the connections that the session may see: all with PROCESS, else those of its own account.
 pub(super) fn processes(ctx: &StatementContext<'_>) -> Vec<ProcessSnapshot> {
     let sees_all = ctx.session.access().everywhere().has(Privilege::Process);
     let all = ctx.db.processes.all();
@@ -51,7 +51,7 @@ pub(super) fn processes(ctx: &StatementContext<'_>) -> Vec<ProcessSnapshot> {
     snapshots.filter(|p| sees_all || ctx.session.is_own(&p.identity)).collect()
 }
 
-/// Microseconds that the connection has done what it does.
+/// Returns the microseconds since the connection's current command began.
 pub(super) fn running_us(ctx: &StatementContext<'_>, process: &ProcessSnapshot) -> u64 {
     ctx.db.clock.wall_us().saturating_sub(process.since_us)
 }
@@ -84,7 +84,7 @@ pub(super) fn processlist(out: &SchemaTable, _: &WantedNames, ctx: &mut Statemen
     Ok(processes(ctx).into_iter().map(row).collect())
 }
 
-/// A number with three digits after the point.
+/// Returns a number with three decimal places.
 pub(super) fn thousandths(n: u64) -> Value {
     let text = format!("{}.{:03}", n / 1000, n % 1000);
     Value::Decimal(Decimal::parse(text.as_bytes()).0)
@@ -113,7 +113,7 @@ pub(super) fn collations(out: &SchemaTable, _: &WantedNames, _: &mut StatementCo
             ("SORTLEN", integer(collation.sort_len())),
         ])
     };
-    // A name of several character sets is listed once, without any.
+    // A collation name shared by several character sets is listed once, without a character set.
     let shared = Collation::all().filter(|c| c.charset() == Charset::Utf8mb4);
     let shared = shared.filter_map(|collation| Some((collation.common_name()?, collation.sort_len())));
     let shared = shared.map(|(name, length)| {
@@ -150,7 +150,7 @@ pub(super) fn session_status(out: &SchemaTable, _: &WantedNames, ctx: &mut State
     Ok(pairs(out, server_status(ctx, Of::Session)))
 }
 
-/// Names and values of all variables, as SHOW VARIABLES lists them.
+/// Returns the names and values of all variables, as listed by SHOW VARIABLES.
 pub(super) fn variables(ctx: &StatementContext<'_>, scope: Scope) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for id in VarId::shown() {
@@ -183,7 +183,7 @@ pub(super) fn session_variables(out: &SchemaTable, _: &WantedNames, ctx: &mut St
     Ok(pairs(out, variables(ctx, Scope::Session)))
 }
 
-/// A row of one of the tables of privileges; `place` are the cells that say what it is on.
+/// Returns a row of a privilege table. `place` has the cells that identify the object.
 fn granted<const N: usize>(out: &SchemaTable, grant: &Granted, place: [(&str, Value); N]) -> Vec<Value> {
     let mut row = out.row(place);
     let cells = [
@@ -206,7 +206,7 @@ fn grants(
     Ok(grant_list(ctx.session).iter().filter_map(|grant| row(out, grant)).collect())
 }
 
-/// Roles that were granted to the account, and to those.
+/// Returns the roles granted to the account, directly or through other roles.
 pub(super) fn applicable_roles(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let catalog = ctx.db.catalog();
     let Some(own) = catalog.accounts.get(&ctx.session.info.account) else { return Ok(Vec::new()) };
@@ -237,7 +237,7 @@ pub(super) fn applicable_roles(out: &SchemaTable, _: &WantedNames, ctx: &mut Sta
     Ok(rows.collect())
 }
 
-/// The role in force with all that were granted to it; NULL without one.
+/// Returns the active role and all roles granted to it, or NULL without an active role.
 pub(super) fn enabled_roles(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let enabled = roles_of(&ctx.db.catalog(), ctx.session.role.as_deref());
     if enabled.is_empty() {

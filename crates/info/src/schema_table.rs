@@ -1,5 +1,5 @@
-//! Tables of information_schema: columns as recorded from MariaDB 10.11, behind them those of COHORT tables;
-//! rows are made when they are read.
+//! Tables of information_schema: columns as recorded from MariaDB 10.11, followed by those of COHORT tables.
+//! Rows are computed when they are read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -11,10 +11,10 @@ use cohort_types::{Collation, SqlResult, Value};
 
 use super::recorded_type::column_type;
 
-/// `[TABLE]`, then a line per column: name, type, `null` if it may be, separated by tabs.
+/// `[TABLE]`, followed by a line per column with tab-separated fields: name, type, and `null` if nullable.
 const COLUMNS: &str = include_str!("information_schema.txt");
 
-/// Makes a table's rows.
+/// A function that computes a table's rows.
 pub(super) type RowsOf =
     fn(&SchemaTable, &WantedNames, &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
 
@@ -45,7 +45,7 @@ static TABLES: LazyLock<Vec<Arc<SchemaTable>>> = LazyLock::new(|| {
     tables.into_iter().map(Arc::new).collect()
 });
 
-/// The tables of information_schema, the logs, and the accounts.
+/// Returns the tables of information_schema and the virtual tables of the other schemas.
 pub fn information_schema() -> VirtualTables {
     let tables = TABLES.iter().map(|t| t.clone() as Arc<dyn VirtualTable>);
     let others = super::log_tables::log_tables()
@@ -55,13 +55,13 @@ pub fn information_schema() -> VirtualTables {
     VirtualTables::new(tables.chain(others).chain(super::server_tables::server_tables()).collect())
 }
 
-/// A table by its name.
+/// Returns a table by its name.
 pub(super) fn table(name: &str) -> &'static Arc<SchemaTable> {
     TABLES.iter().find(|t| t.name == name).expect("the callers name recorded tables")
 }
 
 impl SchemaTable {
-    /// A row; what is not given is NULL.
+    /// Returns a row with these cells. The other cells are NULL.
     pub(super) fn row<const N: usize>(&self, cells: [(&str, Value); N]) -> Vec<Value> {
         let mut row = vec![Value::Null; self.columns.len()];
         for (name, value) in cells {
@@ -70,7 +70,7 @@ impl SchemaTable {
         row
     }
 
-    /// A row of what columns hold that have no value.
+    /// Returns a row of default values: NULL, or the zero value of the type.
     pub(super) fn zeros(&self) -> Vec<Value> {
         let zero = |column: &VirtualColumn| match column.nullable {
             true => Value::Null,
@@ -79,19 +79,19 @@ impl SchemaTable {
         self.columns.iter().map(zero).collect()
     }
 
-    /// The value of a column that is one of some words.
+    /// Returns the value of an ENUM column.
     pub(super) fn member(&self, column: &str, word: &str) -> Value {
         let ty = &self.columns[self.place(column)].ty;
         let place = ty.members.iter().position(|member| member == word).expect("the word was recorded");
         ty.enum_value(place as u16 + 1).unwrap_or(Value::Null)
     }
 
-    /// The table that a SHOW of its columns names.
+    /// Returns the table's name for SHOW COLUMNS.
     pub(super) fn shown_as(&self) -> &'static str {
         self.name
     }
 
-    /// Where a column stands.
+    /// Returns the position of a column.
     pub(super) fn place(&self, name: &str) -> usize {
         *self.places.get(name).unwrap_or_else(|| panic!("{}.{name} was recorded", self.name))
     }

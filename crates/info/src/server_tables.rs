@@ -1,8 +1,8 @@
-//! Tables of the schemas `mysql` and `performance_schema` that tools read: columns as recorded from MariaDB
-//! 10.11. Those of `mysql` hold what does not exist here (routines, events, help, named time zones) and have
-//! no rows, but for `db`, `tables_priv` and `columns_priv`; lists of tables leave them out, as `mysql.user`.
-//! Those of `performance_schema` have none because it is switched off, as it is in MariaDB by default, but
-//! for `replication_*`, which need nothing that it would have to gather.
+//! Tables of the schemas `mysql` and `performance_schema` that tools read, with columns as recorded from
+//! MariaDB 10.11. The tables of `mysql` describe features that do not exist here (routines, events, help,
+//! named time zones) and are empty, except for those about privileges, roles and proxies. Lists of tables
+//! omit them, as they omit `mysql.user`. The tables of `performance_schema` are empty because it is switched
+//! off, as in MariaDB by default, except for `replication_*`, which need no collected data.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::recorded_type::column_type;
 use super::replication_tables;
 use super::user_table::PRIVILEGES;
 
-/// `[schema.table]`, then a line per column: name, type, `null` if it may be, collation if it is another than
-/// usual; separated by tabs.
+/// `[schema.table]`, followed by a line per column with tab-separated fields: name, type, `null` if nullable,
+/// and the collation if it is not the usual one.
 const TABLES: &str = include_str!("server_tables.txt");
 
 struct ServerTable {
@@ -24,7 +24,7 @@ struct ServerTable {
     columns: Vec<VirtualColumn>,
 }
 
-/// All of them.
+/// Returns all of these tables.
 pub(super) fn server_tables() -> Vec<Arc<dyn VirtualTable>> {
     let mut tables: Vec<ServerTable> = Vec::new();
     for line in TABLES.lines() {
@@ -43,7 +43,7 @@ pub(super) fn server_tables() -> Vec<Arc<dyn VirtualTable>> {
     tables.into_iter().map(|table| Arc::new(table) as Arc<dyn VirtualTable>).collect()
 }
 
-/// What the tables of privileges call them, where they do not by GRANT's own words.
+/// Returns a privilege's name as used in the SET columns of the privilege tables.
 fn grant_word(privilege: Privilege) -> &'static str {
     match privilege {
         Privilege::GrantOption => "Grant",
@@ -58,7 +58,7 @@ fn grant_word(privilege: Privilege) -> &'static str {
 }
 
 impl ServerTable {
-    /// Rows of `roles_mapping`.
+    /// Returns the rows of `roles_mapping`.
     fn roles(&self, ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
         let catalog = ctx.db.catalog();
         let mut rows = Vec::new();
@@ -80,7 +80,7 @@ impl ServerTable {
         rows
     }
 
-    /// Rows of `proxies_priv`. Who granted and when is not kept.
+    /// Returns the rows of `proxies_priv`. Grantor and time are not stored.
     fn proxies(&self, ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
         let catalog = ctx.db.catalog();
         let mut rows = Vec::new();
@@ -102,7 +102,7 @@ impl ServerTable {
         rows
     }
 
-    /// Rows of `tables_priv` and `columns_priv`. Who granted and when is not kept.
+    /// Returns the rows of `tables_priv` and `columns_priv`. Grantor and time are not stored.
     fn table_grants(&self, ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
         let set = |ty: &ColumnType, held: Privileges| {
             let is_held = |member: &str| {

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use cohort_config::{Counter, VarId};
 use cohort_session::{EncryptedSession, StatementContext};
 
-/// Whose counters are wanted, where connections have some of their own.
+/// The scope of counters that exist per connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     Session,
     Server,
 }
 
-/// Of the session's connection, whoever's counters are asked for; as in MariaDB, empty texts and zeros
-/// without TLS.
+/// Returns the TLS variables of the session's connection, whatever the scope. As in MariaDB, texts are empty
+/// and numbers are zero without TLS.
 fn encryption(session: Option<&EncryptedSession>) -> [(String, String); 8] {
     let text = |of: fn(&EncryptedSession) -> &str| session.map_or("", of).to_owned();
     let number = |value: u64| session.map_or(0, |_| value).to_string();
@@ -30,7 +30,7 @@ fn encryption(session: Option<&EncryptedSession>) -> [(String, String); 8] {
     .map(|(name, value)| (name.to_owned(), value))
 }
 
-/// Names and values of all counters, by name.
+/// Returns the names and values of all counters, ordered by name.
 pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<String, String> {
     let db = ctx.db;
     let mut all = BTreeMap::new();
@@ -52,7 +52,7 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     };
     db.commit.status().iter().for_each(|(name, value)| put(name, *value));
     let log = db.commit.log_stats();
-    // Of the log that has the engine's redo: with one log for all it is that one.
+    // Taken from the log that contains the engine's redo, which is the shared log if there is only one.
     let syncs_of = |engine| db.commit.engine_log_stats(engine).map_or(0, |log| log.syncs);
     put("Rocksdb_wal_synced", syncs_of("ROCKSDB"));
     put("Rocksdb_wal_group_syncs", db.commit.engine_group_syncs("ROCKSDB").unwrap_or(0));
@@ -76,7 +76,8 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     put("Innodb_deadlocks", locks.deadlocks);
     put("Memory_used", if of == Of::Session { ctx.process.memory() } else { db.processes.memory() }.used());
     put("Threads_connected", db.processes.len() as u64);
-    // Inside of a transaction with a snapshot: where a replica must start that is seeded with what is seen.
+    // In a transaction with a snapshot: the position from which a replica seeded with the snapshot must
+    // start.
     let snapshot = ctx.trx.snapshot_binlog_end();
     if let Some(position) = snapshot.or_else(|| db.commit.binlog_status().map(|(position, _)| position))
         && let Some(name) = db.commit.binlog_file_name(position.file)
@@ -85,7 +86,7 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
         all.insert("Binlog_snapshot_file".to_owned(), name);
     }
     all.extend(encryption(ctx.session.info.encryption.as_ref()));
-    // What the server counts itself wins.
+    // Counters that the server maintains itself take precedence.
     all.extend(db.status.snapshot());
     if db.status.get(Counter::ThreadsConnected) == 0 {
         all.insert("Threads_connected".to_owned(), db.processes.len().to_string());
@@ -93,10 +94,10 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     all
 }
 
-/// Bytes of a page in the B+tree engine's pool.
+/// Bytes of a page in the B+tree engine's buffer pool.
 pub(super) const POOL_PAGE_BYTES: u64 = 16384;
 
-/// What tools compute of the pool's counters, as they find it ready in MariaDB.
+/// Returns values derived from the pool's counters, which MariaDB provides to tools, too.
 fn pool_sizes(engines: &BTreeMap<String, String>, pool_bytes: u64) -> Vec<(String, String)> {
     let counter = |name: &str| engines.get(name).and_then(|value| value.parse::<u64>().ok());
     let (Some(data), Some(dirty)) =

@@ -1,7 +1,7 @@
-//! information_schema.SYSTEM_VARIABLES: what is known of every variable.
+//! information_schema.SYSTEM_VARIABLES: the description of every variable.
 //!
-//! Integers are all told as BIGINT UNSIGNED; MariaDB tells some as INT. Where a value came from is told as
-//! far as its being the built-in one.
+//! All integers are shown as BIGINT UNSIGNED, whereas MariaDB shows some as INT. The origin of a value only
+//! distinguishes built-in defaults from other values.
 
 use cohort_config::{Access, Kind, Scope, SettingScope, VarId};
 use cohort_session::{StatementContext, WantedNames};
@@ -11,7 +11,7 @@ use super::rows_server::variables;
 use super::rows_tables::text;
 use super::schema_table::SchemaTable;
 
-/// Name of the type, bounds, block and words of a kind.
+/// Returns a kind's type name, minimum, maximum, block size and enumerated values.
 fn described(kind: &Kind) -> (&'static str, [Value; 4]) {
     let none = || Value::Null;
     match kind {

@@ -1,9 +1,10 @@
-//! Who blocks whom: information_schema.INNODB_TRX, INNODB_LOCKS, INNODB_LOCK_WAITS, the transactions and the
-//! last deadlock of SHOW ENGINE .. STATUS, and what blocked connections do in the process list.
+//! Running transactions and lock waits: information_schema.INNODB_TRX, INNODB_LOCKS, INNODB_LOCK_WAITS, the
+//! transactions and the last deadlock in SHOW ENGINE .. STATUS, and the states of blocked connections in the
+//! process list.
 //!
-//! The columns are those of MariaDB 10.11. What has no meaning here is 0 or NULL: pages, records, and the
-//! key of a locked row, of which the lock table knows a hash only. Ranges do not exclude each other, so they
-//! are shown as shared gap locks, and keys put into them as exclusive ones.
+//! The columns are those of MariaDB 10.11. Columns without a meaning here are 0 or NULL: pages, records, and
+//! the key of a locked row, of which the lock table knows only a hash. Range locks do not conflict with each
+//! other, so they are shown as shared gap locks, and inserts into a range as exclusive gap locks.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -38,14 +39,14 @@ fn waits_by_trx(db: &Database) -> HashMap<TrxId, LockWait> {
     db.locks.waits().into_iter().map(|wait| (wait.trx, wait)).collect()
 }
 
-/// A wait for a row, or for a range.
+/// A wait for a row lock or a range lock.
 struct EngineWait {
     wait: LockWait,
     index: IndexId,
-    /// What is locked in the index, for ids.
+    /// The locked position within the index, as part of lock ids.
     place: String,
     mode: &'static str,
-    /// The mode of a blocker of which it is not known by itself.
+    /// The mode of a blocker if the lock table does not report it.
     blocker_mode: &'static str,
 }
 
@@ -87,7 +88,7 @@ fn isolation_text(isolation: Isolation) -> &'static str {
     }
 }
 
-/// The running statement's text, without secrets.
+/// Returns the text of the running statement, with passwords masked.
 fn query_text(process: &Process) -> Option<String> {
     let text = process.snapshot(&|_| false).info?;
     Some(text.chars().take(QUERY_CHARS_MAX).collect())
@@ -141,7 +142,7 @@ pub(super) fn transactions(out: &SchemaTable, _: &WantedNames, ctx: &mut Stateme
             ("trx_state", text("RUNNING")),
             ("trx_started", time(branch.body.head().since_us)),
             ("trx_weight", Value::UInt(rows_locked + branch.body.writes())),
-            // The connection's number, while there is one, is known to itself alone.
+            // The id of the connection, if any, is known only to the connection itself.
             ("trx_mysql_thread_id", Value::UInt(0)),
             ("trx_operation_state", text("")),
             ("trx_tables_in_use", Value::UInt(0)),
@@ -161,7 +162,7 @@ pub(super) fn transactions(out: &SchemaTable, _: &WantedNames, ctx: &mut Stateme
     Ok(rows)
 }
 
-/// The table and the index of a key space: `` `d`.`t` `` and the index's name.
+/// Returns the table and the name of an index: `` `d`.`t` `` and the index's name.
 fn named(db: &Database, index: IndexId) -> (String, String) {
     let catalog = db.catalog();
     let tables = catalog.schemas.values().flat_map(|schema| schema.tables.values());
@@ -172,7 +173,8 @@ fn named(db: &Database, index: IndexId) -> (String, String) {
     })
 }
 
-/// The locks that somebody waits for, and those in the way: as in MariaDB no others.
+/// Returns the locks being waited for, and the locks that block them. As in MariaDB, other locks are not
+/// shown.
 pub(super) fn locks(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     check_global(ctx.session, Privilege::Process)?;
     let mut seen: HashMap<String, Vec<Value>> = HashMap::new();
@@ -216,7 +218,7 @@ pub(super) fn lock_waits(out: &SchemaTable, _: &WantedNames, ctx: &mut Statement
     Ok(rows)
 }
 
-/// What the process list says of connections that wait for a lock, by their transactions.
+/// Returns the process-list states of connections that wait for a lock, by transaction.
 pub(super) fn blocked_states(db: &Database) -> HashMap<TrxId, &'static str> {
     let state = |wait: LockWait| {
         let text = match wait.lock {
@@ -233,7 +235,8 @@ pub(super) fn blocked_states(db: &Database) -> HashMap<TrxId, &'static str> {
     db.locks.waits().into_iter().map(state).collect()
 }
 
-/// A deadlock as SHOW ENGINE .. STATUS tells it: made when it happens, while the statements are still there.
+/// Formats the last deadlock for SHOW ENGINE .. STATUS. Called when the deadlock happens, while the
+/// statements still exist.
 pub fn deadlock_text(db: &Database) -> Option<String> {
     let deadlock = db.locks.last_deadlock()?;
     let processes: HashMap<TrxId, Arc<Process>> =
@@ -267,7 +270,7 @@ pub fn deadlock_text(db: &Database) -> Option<String> {
     Some(out)
 }
 
-/// `---TRANSACTION ..` for each running one.
+/// Appends a `---TRANSACTION ..` section for each running transaction.
 pub(super) fn transactions_text(db: &Database, out: &mut String) {
     let waits = waits_by_trx(db);
     let now_us = db.clock.wall_us();

@@ -6,11 +6,11 @@ use cohort_types::{ColumnType, TypeKind, Value};
 
 use super::listing::Listing;
 
-/// Digits of the numbers, and most bytes of a name as text.
+/// Display width of the numbers, and maximum bytes of a name as text.
 const DIGITS: u32 = 11;
 const DATA_BYTES: u32 = 2 * 128 + 18;
 
-/// The prepared branches.
+/// Returns the prepared branches.
 pub fn xa_recover(listed: &[XaListed], sql_format: bool) -> Listing {
     let number = ColumnType::int(TypeKind::Int, Some(DIGITS), false);
     let mut listing = Listing::default();
@@ -31,7 +31,7 @@ pub fn xa_recover(listed: &[XaListed], sql_format: bool) -> Listing {
     listing
 }
 
-/// The `data` of XA RECOVER.
+/// Returns the column `data` of XA RECOVER.
 fn data(xid: &XaXid, sql_format: bool) -> Vec<u8> {
     if !sql_format {
         return [&*xid.gtrid, &*xid.bqual].concat();

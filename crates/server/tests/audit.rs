@@ -1,5 +1,5 @@
-//! The audit log beside MariaDB's plugin `server_audit`, line by line; rotation, a full disk, settings, and
-//! what it costs clients when nobody can write it.
+//! The audit log compared line by line with MariaDB's plugin `server_audit`; rotation, a full disk, settings,
+//! and the effect on clients when the log cannot be written.
 
 mod support;
 
@@ -11,16 +11,16 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use support::{Cohort, Maria, error_code, rows, wait_until};
 
-/// Runs statements, whatever comes of them.
+/// Runs statements, ignoring their outcome.
 fn play(client: &mut Conn, script: &str) {
     for statement in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        // Errors are in the log, too.
+        // Errors are logged, too.
         let _ = client.query_drop(statement);
     }
 }
 
-/// The lines of a log without what differs: time, host, connection and statement number. MariaDB's own tables
-/// are left out.
+/// Returns the lines of a log without the parts that differ: time, host, connection and statement number.
+/// Omits MariaDB's own tables.
 fn events(log: &Path) -> Vec<String> {
     let text = String::from_utf8_lossy(&fs::read(log).expect("a log")).into_owned();
     let event = |line: &str| {
@@ -225,7 +225,7 @@ fn kinds_and_users_are_chosen_as_with_the_plugin() {
     );
 }
 
-/// The lines about connections, by what their clients did.
+/// The lines about connections, compared with what their clients did.
 #[test]
 fn who_comes_fails_and_goes_is_told() {
     let server = Cohort::new(&[
@@ -269,7 +269,7 @@ fn who_comes_fails_and_goes_is_told() {
     let text = fs::read_to_string(&log).expect("a log");
     assert!(text.contains(",nobody?x,localhost,"), "{text}");
     assert!(!text.contains("QUERY") && text.lines().all(|line| line.split(',').count() == 10), "{text}");
-    // Each connection that ended begins once and ends once.
+    // Each connection that has ended has one line for its start and one for its end.
     let mut of: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for line in text.lines() {
         let fields: Vec<&str> = line.split(',').collect();
@@ -293,7 +293,7 @@ fn files_rotate_and_move_and_settings_answer_as_the_plugins() {
                 Ok(_) => String::new(),
                 Err(error) => error.to_string(),
             };
-            // SHOW answers after each.
+            // SHOW the state after each statement.
             shown
                 + &rows(&mut client, "SHOW WARNINGS")
                 + &rows(&mut client, "SHOW GLOBAL STATUS LIKE 'server_audit%'")
@@ -372,7 +372,7 @@ fn on_a_full_disk_lines_are_lost_and_counted_and_no_client_waits() {
         ("ON".into(), "0".into())
     );
     server.disk().fill();
-    // What is left of the file's last page is filled first.
+    // The rest of the file's last page is filled first.
     for _ in 0..200 {
         client.query_drop(format!("SELECT '{}'", "x".repeat(500))).expect("answered");
     }

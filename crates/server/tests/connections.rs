@@ -1,4 +1,4 @@
-//! Real clients against the server's shell.
+//! Real clients against the server's connection layer.
 
 mod stub;
 
@@ -80,10 +80,11 @@ fn long_packets_go_both_ways_and_too_long_ones_are_refused() {
 fn a_packet_that_is_too_long_is_refused_in_sequence() {
     const FULL: usize = 0xff_ffff;
     let server = TestServer::start(Duration::ZERO);
-    // The whole packets before, the length of the one that is too much, and the number of the answer.
+    // The full packets before the end, the length of the packet in excess, and the sequence number of the
+    // reply.
     for (max, whole, length, sequence) in [
         (1 << 20, 0, 2 << 20, 1),
-        // The first length that is refused is the limit.
+        // A length equal to the limit is already refused.
         (1 << 20, 0, 1 << 20, 1),
         (20 << 20, 1, 5 << 20, 2),
         (40 << 20, 2, FULL, 3),
@@ -104,7 +105,7 @@ fn a_packet_that_is_too_long_is_refused_in_sequence() {
     }
     server.globals.set("max_allowed_packet", &VarValue::UInt(1 << 20)).expect("dynamic");
     let mut client = RawClient::login(&server);
-    // A piece of a parameter.
+    // A chunk of a parameter.
     client.stream.write_all(&[0, 0, 0x80, 0, 24]).expect("sent");
     assert_eq!(client.payload()[1..3], 1153_u16.to_le_bytes());
 }
@@ -128,7 +129,7 @@ fn held_replies_leave_when_they_are_published_and_share_flushes() {
     assert!(server.workers.total() <= 4, "nobody waits on a thread");
 }
 
-/// I4: an OK was sent with the rows of the next statement of its command, because those were many.
+/// I4: an OK was sent with the rows of the command's next statement, because there were many of them.
 #[test]
 fn a_large_answer_takes_no_ok_along_that_is_held() {
     let server = TestServer::start(Duration::from_millis(300));
@@ -193,7 +194,7 @@ fn a_panic_and_vanishing_clients_end_only_themselves() {
     assert!(server.status.get(Counter::AbortedClients) >= 4);
 }
 
-/// Found by a test that hung: a client that was quicker than the greeting had its statements run by the
+/// Found by a test that hung: the statements of a client that was faster than the greeting were run by the
 /// accepting thread, which a panic ended.
 #[test]
 fn clients_that_do_not_wait_for_the_greeting_do_not_keep_others_out() {
@@ -222,7 +223,7 @@ fn foreign_bytes_are_refused_and_truncated_handshakes_time_out() {
         let mut stream = TcpStream::connect(server.address).expect("connected");
         stream.write_all(bytes).expect("sent");
         let mut all = Vec::new();
-        // The greeting, an error, the end; or a reset, since the server does not read what is left.
+        // The greeting, an error, the end; or a reset, because the server does not read the rest.
         let _ = stream.read_to_end(&mut all);
     }
     let begun = Instant::now();
@@ -286,8 +287,8 @@ fn the_command_line_clients_work() {
     assert!(server.stop(Duration::from_secs(5)));
 }
 
-/// Found by reading: a session whose own commit was acknowledged already left what it had ordered for others
-/// to whoever committed next.
+/// Found by reading: a session whose own commit was already acknowledged left the flush of other transactions
+/// that it had ordered to the next commit.
 #[test]
 fn whoever_orders_for_others_leads() {
     let server = TestServer::start(Duration::from_millis(1));
@@ -296,8 +297,9 @@ fn whoever_orders_for_others_leads() {
     wait_until("it is published", || server.stub.is_all_published());
 }
 
-/// Found by counting instructions under valgrind: the worker of a long statement has been replaced meanwhile
-/// and is not needed any more. It went to sleep with the transaction that it had ordered and nobody led.
+/// Found by counting instructions under valgrind: a worker was replaced during a long statement, and was no
+/// longer needed after it. It went to sleep although no leader had flushed the transaction that it had
+/// ordered.
 #[test]
 fn a_worker_that_is_not_needed_leads_before_it_sleeps() {
     let server = TestServer::start(Duration::ZERO);
@@ -321,7 +323,7 @@ fn a_stop_is_bounded_whatever_statements_do() {
     hung.join().expect("no panic").expect_err("the connection was cut");
 }
 
-/// Found by reading: a panic between counting up and counting down left its mark for good.
+/// Found by reading: a panic between incrementing and decrementing a gauge left it wrong forever.
 #[test]
 fn gauges_survive_panics() {
     let server = TestServer::start(Duration::ZERO);
@@ -332,7 +334,7 @@ fn gauges_survive_panics() {
     wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
 }
 
-/// Found by reading: connections that never logged in took all places for connect_timeout.
+/// Found by reading: connections that never logged in occupied all slots for connect_timeout.
 #[test]
 fn half_open_logins_take_nobodys_place() {
     let server = TestServer::start(Duration::ZERO);
@@ -344,7 +346,7 @@ fn half_open_logins_take_nobodys_place() {
     let mut clients: Vec<_> = (0..10).map(|_| guest(&server).expect("a place")).collect();
     let error = guest(&server).expect_err("none is left").to_string();
     assert!(error.contains("1040"), "{error}");
-    // One more for an administrator.
+    // One additional slot for an administrator.
     clients.push(server.client());
     assert!(mysql::Conn::new(server.options()).is_err());
     drop(clients);
@@ -352,7 +354,7 @@ fn half_open_logins_take_nobodys_place() {
     wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
 }
 
-/// Connects from another address of this machine.
+/// Connects from another address of this host.
 fn connect_from(address: &str, server: &TestServer) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     let source = SocketAddr::new(address.parse().expect("an address"), 0);
@@ -361,7 +363,7 @@ fn connect_from(address: &str, server: &TestServer) -> TcpStream {
     socket.into()
 }
 
-/// Lets statements that hang end, also those of a test that fails: dropping its server waits for them.
+/// Ends hanging statements, also if the test fails, because dropping the server waits for them.
 struct Unhang<'s>(&'s TestServer);
 
 impl Drop for Unhang<'_> {
@@ -370,8 +372,8 @@ impl Drop for Unhang<'_> {
     }
 }
 
-/// Found by an adversary: a slot came back only when a worker had time for it, and clients were turned away
-/// with error 1040 meanwhile.
+/// Found by adversarial testing: a slot was freed only when a worker had time for it, and meanwhile clients
+/// were refused with error 1040.
 #[test]
 fn half_open_logins_end_while_all_workers_are_busy() {
     let server = TestServer::with_workers(Duration::ZERO, 3);
@@ -395,7 +397,7 @@ fn half_open_logins_end_while_all_workers_are_busy() {
     assert!(server.status.get(Counter::ThreadsConnected) <= 3 + 128);
     drop(unhang);
     busy.into_iter().for_each(|client| client.join().expect("no panic"));
-    // The newest one, which had no time yet, is let in.
+    // The newest connection, which has not timed out yet, can log in.
     let mut newest = silent.pop().expect("many");
     newest.stream.write_all(&login_packet()).expect("sent");
     assert_eq!(newest.payload()[0], 0);
@@ -429,7 +431,7 @@ fn an_account_may_be_limited_and_made_to_run_a_statement_first() {
     let error = guest(&server).expect_err("too many").to_string();
     assert!(error.contains("1203") && error.contains("User guest already has more than"), "{error}");
     let _administrators: Vec<_> = (0..3).map(|_| server.client()).collect();
-    // It keeps its own place.
+    // The session keeps its own slot.
     second.change_user(mysql::ChangeUserOpts::new().with_user(Some("guest".into()))).expect("still there");
     drop(first);
     let retry = || guest(&server).is_ok();
@@ -458,7 +460,7 @@ fn only_the_unix_socket_is_secure_enough() {
     mysql::Conn::new(options).expect("secure");
 }
 
-/// Found by reading: a name of 120 KB, line ends included, went into the error log.
+/// Found by reading: a name of 120 KB, including line ends, was written to the error log.
 #[test]
 fn a_failed_login_writes_one_short_line() {
     let server = TestServer::start(Duration::ZERO);

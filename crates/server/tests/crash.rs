@@ -1,12 +1,12 @@
-//! The real server, its transactions over InnoDB and RocksDB tables, aborted before and after every stage and
-//! killed at random under load.
+//! The real server with transactions over InnoDB and RocksDB tables, aborted before and after every stage,
+//! and killed at random under load.
 
 use std::path::PathBuf;
 
 use cohort_sim::kill::{Books, Target, bulk_end, end};
 
 const SEED: u64 = 20;
-/// Every stage before and after, and two kills.
+/// Before and after every stage, and two kills.
 const ROUNDS: u64 = 12;
 
 #[test]
@@ -38,7 +38,7 @@ fn rounds(log_layout: &'static str, port: u16, rounds: u64) {
     assert!(books.acknowledged > 100, "the load ran: {}", books.acknowledged);
 }
 
-/// Stages before and after, and kills: every third of those that the long run takes.
+/// Before and after stages, and kills: a third of the rounds of the long run.
 const BULK_ROUNDS: [u64; 6] = [1, 4, 5, 6, 10, 13];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Cohort as a replica of a real MariaDB, of itself, and in the middle between both.
+//! Cohort as a replica of a real MariaDB, as a replica of another Cohort, and between both.
 
 #[path = "support/load.rs"]
 mod load;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use load::{Ask, Dice, assert_same_rows, change_definitions, load, long_or, prepare};
 use support::{Cohort, Maria, wait_until};
 
-/// What replicas need to be followed themselves.
+/// Option of replicas that have replicas themselves.
 const LOGS: &str = "--log-slave-updates";
 
 #[test]
@@ -27,7 +27,7 @@ fn a_replica_of_mariadb_follows_through_load_ddl_and_kills_in_every_mode() {
     ];
     for (n, (format, mode)) in runs.into_iter().enumerate() {
         let format = format!("--binlog-format={format}");
-        // A column that comes and goes a hundred times at no cost makes InnoDB's rows too large in the end.
+        // Adding and dropping a column instantly a hundred times would make InnoDB's rows too large.
         let never = "--innodb-instant-alter-column-allowed=never";
         let source = Maria::source(&[&format, "--max-binlog-size=1M", never]);
         let mode = format!("--slave-parallel-mode={mode}");
@@ -38,7 +38,7 @@ fn a_replica_of_mariadb_follows_through_load_ddl_and_kills_in_every_mode() {
         prepare(&source, source.port);
         let mut dice = Dice::new(long_or(u64::from(std::process::id()), 11) + n as u64);
         for round in 0..long_or(20, 1) {
-            // Two minutes in each mode in the long run.
+            // In the long run, two minutes in each mode.
             let (seconds, steps) = long_or((6, 24), (2, 6));
             let workload = ["oltp_write_only", "oltp_read_write"][(n + round) % 2];
             let mut writes = load(source.port, workload, seconds);
@@ -92,7 +92,7 @@ fn chains_of_mariadb_and_cohort_have_the_same_rows_and_gtids_when_the_middle_is_
             format!("{end}\t{end}\t{end}")
         );
     }
-    // A definition and rows in one group.
+    // DDL and rows in one group.
     source.sql("CREATE TABLE sb.copied (PRIMARY KEY (id)) SELECT * FROM sb.sbtest1");
     let end = source.sql("SELECT @@gtid_binlog_pos");
     for server in [&middle, &last_cohort] {
@@ -102,7 +102,7 @@ fn chains_of_mariadb_and_cohort_have_the_same_rows_and_gtids_when_the_middle_is_
     }
     last_maria.wait_for(&end);
     assert_same_rows(&source, &last_maria);
-    // Own writes of the last ones come behind what they have applied.
+    // Local writes of the last servers follow the writes that they applied.
     last_cohort.sql("CREATE TABLE sb.own (a INT)");
     let next = last_cohort.sql("SELECT @@gtid_binlog_pos");
     let number =
@@ -166,7 +166,7 @@ fn values_of_every_type_arrive_in_every_form_of_row_events() {
         assert_same_rows(&source, &replica);
         source.sql("DELETE FROM kinds.every; DELETE FROM kinds.keyless; DELETE FROM kinds.other");
     }
-    // More than a packet.
+    // A value larger than a packet.
     source.sql("SET GLOBAL max_allowed_packet = 64 << 20");
     source.sql("INSERT INTO kinds.every (id, u) VALUES (99, REPEAT('0123456789abcdef', 2 << 20))");
     replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
@@ -222,7 +222,7 @@ fn a_replica_stops_where_rows_differ_and_goes_on_when_it_is_cured() {
         assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t WHERE id = 4"), "0");
         replica.sql("SET sql_log_bin = 0; INSERT INTO test.t VALUES (2, 2); START SLAVE");
         replica.wait_for(&end());
-        // A row that is there already, passed over.
+        // A row that already exists; the event is skipped.
         replica.sql("SET sql_log_bin = 0; INSERT INTO test.t VALUES (5, 50)");
         source.sql("INSERT INTO test.t VALUES (5, 5); INSERT INTO test.t VALUES (6, 6)");
         let text = wait_for_error(&replica, "1062");
@@ -235,7 +235,7 @@ fn a_replica_stops_where_rows_differ_and_goes_on_when_it_is_cured() {
         replica.sql("SET GLOBAL sql_slave_skip_counter = 1; START SLAVE");
         replica.wait_for(&end());
         assert_eq!(replica.sql("SELECT a FROM test.t WHERE id IN (5, 6) ORDER BY id"), "50\n6");
-        // The same overwritten, and a missing one passed over.
+        // In IDEMPOTENT mode an existing row is overwritten, and a missing one is skipped.
         replica.sql(
             "STOP SLAVE; SET GLOBAL slave_exec_mode = 'IDEMPOTENT'; SET sql_log_bin = 0; \
              INSERT INTO test.t VALUES (7, 70), (8, 71); DELETE FROM test.t WHERE id = 1; START SLAVE",
@@ -244,7 +244,7 @@ fn a_replica_stops_where_rows_differ_and_goes_on_when_it_is_cured() {
         replica.wait_for(&end());
         replica.sql("SET sql_log_bin = 0; UPDATE test.t SET a = 5 WHERE id = 5");
         assert_same_rows(&source, &replica);
-        // A statement about passwords that cannot run here.
+        // A statement with a password, which cannot run here.
         replica.sql("SET sql_log_bin = 0; CREATE USER there IDENTIFIED BY 'other'; SET sql_log_bin = 1");
         source.sql("CREATE USER there IDENTIFIED BY 'gehe1m'");
         let text = wait_for_error(&replica, "1396");
@@ -284,7 +284,7 @@ fn appliers_stop_at_once_whatever_they_wait_for_and_local_sessions_do_not_hang_t
     let mut holder = replica.client();
     use mysql::prelude::Queryable;
     for round in 0..long_or(20, 3) {
-        // The head waits for this session, which waits for a row of a group behind it.
+        // The first group waits for this session, which waits for a row of a later group.
         holder.query_drop("BEGIN").expect("begun");
         holder.query_drop("UPDATE sb.sbtest1 SET k = k WHERE id = 1").expect("locked");
         source.sql("UPDATE sb.sbtest1 SET k = k + 1 WHERE id = 1");
@@ -339,7 +339,7 @@ fn what_a_semi_synchronous_source_was_told_is_applied_when_both_die() {
     source.kill();
     replica.restart();
     wait_until("it is not applied", || replica.sql("SELECT COUNT(*), MAX(id) FROM shop.t") == "300\t299");
-    // Once more: nothing is applied twice.
+    // After another crash, nothing is applied twice.
     replica.kill_and_restart();
     wait_until("it is not idle", || {
         replica.replica_field("Slave_SQL_State").starts_with("Slave has read all relay log")
@@ -348,13 +348,13 @@ fn what_a_semi_synchronous_source_was_told_is_applied_when_both_die() {
     assert_eq!(replica.replica_field("Last_SQL_Errno"), "0");
 }
 
-/// A way to a source whose answer to the request for its log is cut after so many bytes, one more each time,
-/// until all that the source has got through.
+/// A proxy to a source. It cuts the reply to a dump request after N bytes, one more each time, until the
+/// whole reply got through.
 struct Cutter {
     port: u16,
-    /// Answers that were cut since the test asked for cuts.
+    /// The number of replies cut since the test requested cuts.
     cuts: Arc<AtomicUsize>,
-    /// All of the answer got through; false asks for cuts again.
+    /// The whole reply got through. The test sets it to false to request cuts again.
     is_through: Arc<AtomicBool>,
 }
 
@@ -369,7 +369,7 @@ impl Cutter {
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(("127.0.0.1", source))) else {
                     return;
                 };
-                // Whoever never asks for the log ends here.
+                // A connection that never requests a dump ends here.
                 let _ = pass(&client, &server, &cuts, &is_through);
                 for side in [&client, &server] {
                     let _ = side.shutdown(Shutdown::Both);
@@ -379,7 +379,7 @@ impl Cutter {
         cutter
     }
 
-    /// Cuts at every byte of what the source has and the replica has not; answers how many there were.
+    /// Cuts at every byte that the source has and the replica lacks. Returns the number of cuts.
     fn cut(&self) -> usize {
         self.cuts.store(0, Ordering::Relaxed);
         self.is_through.store(false, Ordering::Relaxed);
@@ -396,7 +396,7 @@ impl Cutter {
 /// COM_BINLOG_DUMP.
 const DUMP: u8 = 18;
 
-/// Sends on what one side says. None when one of them is gone.
+/// Forwards bytes from one side to the other. Returns `None` if one of them has closed the connection.
 fn pass_on<'b>(mut from: &TcpStream, mut to: &TcpStream, bytes: &'b mut [u8]) -> Option<&'b [u8]> {
     match from.read(bytes) {
         Ok(0) => None,
@@ -409,7 +409,8 @@ fn pass_on<'b>(mut from: &TcpStream, mut to: &TcpStream, bytes: &'b mut [u8]) ->
     }
 }
 
-/// One connection: all until the client asks for the log, then a byte more of the answer than the last time.
+/// Forwards one connection: everything until the client requests the dump, then one more byte of the reply
+/// than the last time.
 fn pass(client: &TcpStream, server: &TcpStream, cuts: &AtomicUsize, is_through: &AtomicBool) -> Option<()> {
     let mut bytes = vec![0; 1 << 16];
     for side in [client, server] {
@@ -432,7 +433,7 @@ fn pass(client: &TcpStream, server: &TcpStream, cuts: &AtomicUsize, is_through: 
         while left > 0 {
             let most = left.min(bytes.len());
             match pass_on(server, client, &mut bytes[..most])?.len() {
-                // The source has no more.
+                // The source has nothing more to send.
                 0 => {
                     is_through.store(true, Ordering::Relaxed);
                     break;
@@ -441,7 +442,7 @@ fn pass(client: &TcpStream, server: &TcpStream, cuts: &AtomicUsize, is_through: 
             }
         }
     }
-    // What the test asks for next begins with a new connection.
+    // The next cuts that the test requests start with a new connection.
     server.set_read_timeout(Some(Duration::from_millis(20))).ok()?;
     while is_through.load(Ordering::Relaxed) {
         pass_on(server, client, &mut bytes)?;
@@ -464,7 +465,7 @@ fn a_connection_that_is_cut_at_every_byte_loses_and_doubles_nothing() {
         let replica = Cohort::new(&[LOGS, "--server-id=7", &format!("--slave-parallel-threads={threads}")]);
         source.sql("CREATE TABLE test.t (id INT AUTO_INCREMENT PRIMARY KEY, n INT, b LONGTEXT)");
         let cutter = Cutter::new(source.port);
-        // A heartbeat would be more of an answer.
+        // A heartbeat would make the reply longer.
         replica.sql(&format!(
             "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', master_connect_retry=0, \
              master_heartbeat_period=30, master_use_gtid={by}; START SLAVE",
@@ -485,7 +486,7 @@ fn a_connection_that_is_cut_at_every_byte_loses_and_doubles_nothing() {
         assert_same_rows(&source, &replica);
         let (file, position) = place();
         assert_ne!(replica.sql(&format!("SELECT MASTER_POS_WAIT('{file}', {position}, 10)")), "-1");
-        // The place is the source's.
+        // The position is in terms of the source's files.
         assert_eq!(replica.replica_field("Relay_Master_Log_File"), file);
         assert_eq!(replica.replica_field("Exec_Master_Log_Pos"), position.to_string());
     }
@@ -544,7 +545,7 @@ fn connections_are_configured_kept_and_forgotten_as_in_mariadb() {
     replica.sql("STOP SLAVE 'two'; RESET SLAVE 'two' ALL");
     assert_eq!(replica.sql("SHOW ALL SLAVES STATUS"), "");
     replica.stop();
-    // The password is in one file, which is the server's alone.
+    // The password is stored in one file, which only the server may read.
     let said = replica.log();
     let mut found = Vec::new();
     for entry in
@@ -559,7 +560,7 @@ fn connections_are_configured_kept_and_forgotten_as_in_mariadb() {
     assert!(!said.contains("g3heim") && found.is_empty(), "{found:?}");
 }
 
-/// Tables that foreign keys join.
+/// Creates tables with foreign keys.
 fn make_related(source: &dyn Ask) {
     source.ask(
         "CREATE DATABASE related; USE related;
@@ -570,7 +571,7 @@ fn make_related(source: &dyn Ask) {
     );
 }
 
-/// Rows that come right behind their parents, and changes that others follow.
+/// Inserts rows immediately after their parents, and makes changes that cascade.
 fn change_related(source: &dyn Ask, from: usize, count: usize) {
     let mut statements = String::from("USE related;");
     for n in from..from + count {
@@ -625,7 +626,7 @@ fn foreign_keys_act_on_replicas_of_cohort() {
     own.wait_for(&position);
     assert_same_rows(&source, &replica);
     assert_same_rows(&source, &own);
-    // What follows is in no row event.
+    // Cascading changes are not in row events.
     let id = source.sql("SELECT MAX(id) FROM related.p");
     let events = |source: &Cohort| {
         source.sql("SHOW BINLOG EVENTS").lines().filter(|line| line.contains("Delete_rows")).count()
@@ -661,7 +662,7 @@ const ACCOUNTS: &[&str] = &[
     "GRANT PROXY ON nosuch@localhost TO plain",
     "REVOKE PROXY ON plain FROM given",
     "GRANT PROXY ON signer@localhost TO given",
-    // As tools change accounts.
+    // Tools change accounts in this way.
     "CREATE USER going, passing IDENTIFIED BY 'x'",
     "UPDATE mysql.global_priv SET Priv = JSON_SET(Priv, '$.account_locked', true, '$.max_questions', 4) WHERE User = 'given'",
     "DELETE FROM mysql.global_priv WHERE User = 'going' OR User = 'passing'",
@@ -669,7 +670,7 @@ const ACCOUNTS: &[&str] = &[
     "FLUSH PRIVILEGES",
 ];
 
-/// What both kinds of servers show of these accounts.
+/// Returns what both kinds of servers show of these accounts.
 fn shown_accounts(server: &dyn Ask) -> Vec<String> {
     let mut lines = Vec::new();
     for name in ["plain", "signer@localhost", "renamed@localhost", "given"] {
@@ -682,7 +683,7 @@ fn shown_accounts(server: &dyn Ask) -> Vec<String> {
     for role in ["reading", "writing"] {
         lines.push(server.ask(&format!("SHOW GRANTS FOR {role}")));
     }
-    // MariaDB's installation grants more to it.
+    // MariaDB's installation grants additional privileges to PUBLIC.
     let of_all = server.ask("SHOW GRANTS FOR PUBLIC");
     lines.extend(of_all.lines().filter(|line| !line.contains("`test")).map(str::to_owned));
     lines.push(server.ask("SELECT COUNT(*) FROM mysql.user WHERE User IN ('passing', 'ruled')"));

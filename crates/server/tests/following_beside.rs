@@ -1,5 +1,5 @@
-//! Cohort and a real MariaDB as replicas of the same source, side by side: what filters let pass, and what is
-//! shown.
+//! Cohort and a real MariaDB as replicas of the same source: comparison of replication filters and of the
+//! status output.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use support::{Cohort, Maria, wait_until};
 
-/// What both replicas are asked.
+/// A source and both replicas.
 struct Pair {
     source: Maria,
     cohort: Cohort,
@@ -24,7 +24,7 @@ impl Pair {
         let source = Maria::source(&[&format]);
         let cohort = ["--log-slave-updates", "--server-id=7", "--slave-net-timeout=10"];
         let cohort = Cohort::new(&[&cohort, options].concat());
-        // Cohort's tables of replicas need no performance schema that is switched on.
+        // Cohort's replication tables do not require the performance schema to be on.
         let maria = ["--log-bin=binlog", "--log-slave-updates", "--server-id=9", "--performance-schema=ON"];
         let maria = Maria::new(&[&maria, options].concat());
         cohort.follow(source.port);
@@ -36,7 +36,7 @@ impl Pair {
         (self.cohort.sql(sql), self.maria.sql(sql))
     }
 
-    /// How both say no.
+    /// Returns the error output of both servers.
     fn refusals(&self, sql: &str) -> (String, String) {
         let socket = format!("--socket={}", self.maria.socket.display());
         let maria = support::run("mariadb", &["--no-defaults", "--user=root", &socket, "-e", sql]);
@@ -49,7 +49,7 @@ impl Pair {
         self.maria.wait_for(&end);
     }
 
-    /// All schemas, tables and rows of both.
+    /// Compares all schemas, tables and rows of both.
     fn assert_alike(&self, what: &str) {
         let own = "('mysql', 'information_schema', 'performance_schema', 'sys')";
         let (ours, theirs) = self.on_both(&format!(
@@ -68,7 +68,7 @@ impl Pair {
     }
 }
 
-/// Rules by their settings.
+/// Filter rules by their settings.
 const FILTERS: &[&[(&str, &str)]] = &[
     &[("replicate_do_db", "a")],
     &[("replicate_do_db", "a,b")],
@@ -97,8 +97,9 @@ const RULES: [&str; 7] = [
     "replicate_rewrite_db",
 ];
 
-/// Without a current schema, and with one that is not the table's. MariaDB's statements of both kinds are not
-/// found by the same rules as rows, so that an error may stop a replica: those are left out here.
+/// Changes without a current schema, and with one that is not the table's. For statements with both kinds of
+/// tables, MariaDB applies other rules than for rows, so that an error may stop a replica. Such statements
+/// are omitted here.
 const CHANGES: &str = "USE a; INSERT INTO one VALUES (1, 'a'), (2, 'b'), (3, NULL); INSERT INTO two SELECT * FROM one; \
      UPDATE one SET t = CONCAT(t, '!') WHERE n < 3; DELETE FROM two WHERE n = 2; CREATE TABLE three (n INT); \
      INSERT INTO three VALUES (1); ALTER TABLE two ADD more INT DEFAULT 5; \
@@ -115,7 +116,7 @@ fn filters(format: &str) {
         pair.wait();
         pair.source.sql("DROP DATABASE IF EXISTS a; DROP DATABASE IF EXISTS b");
         pair.wait();
-        // Everything is there before the rules hold, so that no rule is about a table that is missing.
+        // All objects exist before the rules apply, so that no rule names a missing table.
         for server in [pair.cohort.sql("STOP SLAVE"), pair.maria.sql("STOP SLAVE")] {
             assert_eq!(server, "");
         }
@@ -140,7 +141,7 @@ fn filters(format: &str) {
             .iter()
             .map(|rule| rule.replace("replicate_", "Replicate_"))
             .filter(|name| {
-                // MariaDB has tables in the order of their hashes.
+                // MariaDB lists tables in hash order.
                 let value = |status: String| {
                     let prefix = format!("{}:", name.to_lowercase());
                     let lines: Vec<String> = status.lines().map(|line| line.trim().to_lowercase()).collect();
@@ -154,7 +155,7 @@ fn filters(format: &str) {
             })
             .collect();
         assert!(shown.is_empty(), "{what}: {shown:?} {}", pair.cohort.replica_status());
-        // Back to where all is the same.
+        // Restores the state in which all servers are equal.
         pair.on_both("STOP SLAVE");
         for rule in RULES {
             pair.on_both(&format!("SET GLOBAL {rule} = ''"));
@@ -174,10 +175,10 @@ fn filters_let_pass_the_statements_that_mariadbs_do() {
     filters("STATEMENT");
 }
 
-/// A status as its lines, without what differs from server to server and from moment to moment.
+/// Returns the lines of a status, without those that differ between servers or change over time.
 fn lines(status: &str) -> BTreeMap<String, String> {
     let pairs = status.lines().filter_map(|line| line.trim().split_once(':'));
-    // MariaDB counts a group when it begins, each time that it begins.
+    // MariaDB counts a group each time that it begins.
     let own = [
         "Slave_Transactional_Groups",
         "Relay_Log_File",
@@ -212,7 +213,7 @@ fn what_is_shown_of_a_replica_is_what_mariadb_shows() {
     let compare = |what: &str| {
         let mut last = (BTreeMap::new(), BTreeMap::new());
         let mut tries = 0;
-        // Both come to rest in their own time.
+        // The servers become idle at different times.
         while tries < 100 {
             last = status();
             if last.0 == last.1 {
@@ -258,7 +259,7 @@ fn what_is_shown_of_a_replica_is_what_mariadb_shows() {
     compare("without a source");
     pair.on_both("STOP SLAVE; RESET SLAVE");
     compare("reset");
-    // Counters of all connections.
+    // Counters over all connections.
     let counters =
         "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Slave%' OR Variable_name LIKE 'Rpl_semi_sync_slave%'";
     let (ours, theirs) = pair.on_both(counters);
@@ -272,7 +273,7 @@ fn what_is_shown_of_a_replica_is_what_mariadb_shows() {
     assert_eq!(named(&ours), named(&theirs));
 }
 
-/// What stopped the receivers of both, once they have come to it.
+/// Returns the errors that stopped the receivers of both, once they have stopped.
 fn receivers_errors(pair: &Pair) -> ((String, String), (String, String)) {
     let field = |status: &str, name: &str| -> String {
         let prefix = format!("{name}:");
@@ -296,14 +297,14 @@ fn what_a_source_does_not_have_stops_the_receiver_with_mariadbs_error() {
         assert_eq!(ours, theirs, "{what}");
         pair.on_both("STOP SLAVE");
     };
-    // The numbers of source and replica are equal.
+    // Source and replica have the same server id.
     pair.on_both("STOP SLAVE");
     let ids = (pair.cohort.sql("SELECT @@server_id"), pair.maria.sql("SELECT @@server_id"));
     pair.on_both("SET GLOBAL server_id = 2; START SLAVE");
     check("equal numbers", "1593");
     pair.cohort.sql(&format!("SET GLOBAL server_id = {}", ids.0));
     pair.maria.sql(&format!("SET GLOBAL server_id = {}", ids.1));
-    // Rotated and purged meanwhile. It may still believe that a replica reads the file.
+    // Rotated and purged meanwhile. The source may still consider the file in use by a replica.
     pair.source.sql("INSERT INTO test.t VALUES (2); FLUSH BINARY LOGS; INSERT INTO test.t VALUES (3)");
     wait_until("it is not purged", || {
         pair.source.sql("PURGE BINARY LOGS TO 'binlog.000002'");
@@ -319,7 +320,7 @@ fn what_a_source_does_not_have_stops_the_receiver_with_mariadbs_error() {
     check("a file that is gone", "1236");
     by_file("binlog.000002", 1 << 20);
     check("behind the end", "1236");
-    // What it never had.
+    // A GTID that the source never had.
     pair.on_both(
         "CHANGE MASTER TO master_use_gtid=slave_pos; SET GLOBAL gtid_slave_pos = '0-2-1000'; START SLAVE",
     );
@@ -328,10 +329,11 @@ fn what_a_source_does_not_have_stops_the_receiver_with_mariadbs_error() {
     check("diverged", "1236");
 }
 
-/// Tables of the performance schema, and what of them is the same on both; workers come in any order.
+/// Tables of the performance schema, and the columns that are equal on both servers. Workers come in any
+/// order.
 const TABLES: [(&str, &str); 5] = [
     ("replication_applier_configuration", "*"),
-    // MariaDB begins transactions again that it tried too early; here none is.
+    // MariaDB retries transactions that it tried too early. Here none is retried.
     (
         "replication_applier_status",
         "channel_name, service_state, remaining_delay, count_transactions_retries * (@@slave_parallel_threads = 0)",
@@ -355,7 +357,7 @@ fn tables_of_the_performance_schema_say_what_mariadbs_say() {
     for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=2"] {
         let pair = Pair::with("ROW", &[threads]);
         let compare = |what: &str| {
-            // Workers are a source's own here: they go with it.
+            // Here, workers belong to a source and disappear with it.
             let is_forgotten = what == "forgotten" || what == "refused";
             for (table, columns) in TABLES {
                 if is_forgotten && table.ends_with("by_worker") {
@@ -416,7 +418,7 @@ fn tables_of_the_performance_schema_say_what_mariadbs_say() {
     }
 }
 
-/// The last line: the error, or nothing.
+/// Returns the error line of the output, or an empty string.
 fn error_of(output: &str) -> String {
     output.lines().find(|line| line.starts_with("ERROR")).unwrap_or_default().to_owned()
 }
@@ -468,7 +470,7 @@ fn what_is_refused_is_what_mariadb_refuses() {
     };
     warned("CHANGE MASTER TO master_heartbeat_period=0.0001");
     warned("CHANGE MASTER TO master_heartbeat_period=1000");
-    // Own transactions, which a position lies behind.
+    // The servers' own transactions, which are newer than the position.
     pair.on_both("RESET SLAVE ALL; SET GLOBAL server_id = 9");
     pair.on_both("CREATE TABLE test.own (a INT); INSERT INTO test.own VALUES (1)");
     let position = pair.on_both("SELECT @@gtid_binlog_pos");

@@ -1,4 +1,4 @@
-//! Domains of a source are applied independently of each other: what one of them waits for holds up no other.
+//! A source's domains are applied independently: a wait in one domain delays no other.
 
 mod support;
 
@@ -7,7 +7,7 @@ use support::{Cohort, Maria, wait_until};
 
 const OPTIONS: [&str; 3] = ["--log-slave-updates", "--server-id=7", "--slave-parallel-threads=3"];
 
-/// A row in each of 3 MiB, which are one transaction of domain 1 that changes the row with the key 0 last.
+/// Inserts rows in a 3 MiB transaction of domain 1, which changes the row with the key 0 last.
 fn write_large(source: &Maria, first: usize) {
     let rows: Vec<String> = (first..first + 30)
         .map(|n| format!("INSERT INTO test.large VALUES ({n}, REPEAT('x', 100000))"))
@@ -28,7 +28,7 @@ fn count(replica: &Cohort, table: &str) -> String {
     replica.sql(&format!("SELECT COUNT(*) FROM test.{table}"))
 }
 
-/// What one domain needs of another one, it waits for.
+/// Creates the tables; a domain waits for what it needs of another domain.
 fn make(source: &Maria, replica: &Cohort) {
     source.sql(
         "CREATE TABLE test.large (a INT PRIMARY KEY, b LONGTEXT); INSERT INTO test.large VALUES (0, ''); \
@@ -58,12 +58,12 @@ fn a_large_transaction_that_waits_holds_up_no_other_domain_and_nothing_is_applie
         let small = (1 + 40 * (round + 1)).to_string();
         wait_until("the other domain goes on", || count(&replica, "small") == small);
         assert_eq!(count(&replica, "large"), (2 + 30 * round).to_string());
-        // The place is before what is not applied; the position has both domains.
+        // The file position is before the unapplied transaction; the GTID position has both domains.
         assert_eq!(replica.replica_field("Exec_Master_Log_Pos"), executed);
         let position = replica.sql("SELECT @@gtid_slave_pos");
         let domain_2 = source.gtid_end().split(',').find(|gtid| gtid.starts_with("2-")).map(str::to_owned);
         assert!(position.contains(&domain_2.expect("written")), "{position}");
-        // What is read once more is known.
+        // Transactions that are read again are recognized as applied.
         match round {
             0 => drop(replica.sql("STOP SLAVE SQL_THREAD; START SLAVE SQL_THREAD")),
             1 => drop(replica.sql("STOP SLAVE; START SLAVE")),
@@ -80,7 +80,8 @@ fn a_large_transaction_that_waits_holds_up_no_other_domain_and_nothing_is_applie
             source.sql("SELECT COUNT(*), SUM(CRC32(b)) FROM test.large")
         );
     }
-    // The source left out what the replica had when it connected again; behind that both count alike.
+    // After the reconnect, the source skipped what the replica had; from there on both positions advance
+    // together.
     write_small(&source, 1000);
     wait_until("the place comes on", || {
         replica.replica_field("Exec_Master_Log_Pos")
@@ -101,7 +102,7 @@ fn a_definition_that_waits_holds_up_its_own_domain_alone() {
     source.sql("SET gtid_domain_id = 1; INSERT INTO test.large VALUES (5, 'y', 6); INSERT INTO test.large VALUES (6, 'z', 7)");
     write_small(&source, 1);
     wait_until("the other domain goes on", || count(&replica, "small") == "41");
-    // Who asks for the table itself waits behind the definition.
+    // A session that uses the table waits after the DDL statement.
     let position = replica.sql("SELECT @@gtid_slave_pos");
     assert!(position.contains("1-2-1,"), "{position}");
     holder.query_drop("COMMIT").expect("lets go");

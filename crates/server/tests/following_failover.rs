@@ -1,5 +1,5 @@
-//! A source dies, its Cohort replica takes its place, all others follow that one, and the old source comes
-//! back as a replica of it; then back again.
+//! Failover: a source dies, its Cohort replica is promoted, the other replicas follow the new source, and the
+//! old source returns as its replica. Then everything is switched back.
 
 mod support;
 
@@ -16,7 +16,7 @@ const SEMI_SYNC: [&str; 4] = [
     "--init-rpl-role=SLAVE",
 ];
 
-/// Either server.
+/// A server of either kind.
 trait Server {
     fn ask(&self, sql: &str) -> String;
     fn port(&self) -> u16;
@@ -71,7 +71,7 @@ fn point_to(server: &dyn Server, source: &dyn Server, more: &str) {
 const DIGEST: &str =
     "SELECT COUNT(*), MAX(n), SUM(CRC32(b)) FROM shop.orders; SELECT COUNT(*) FROM shop.later";
 
-/// The replica that is the most advanced becomes the source; it has all that is acknowledged.
+/// Promotes the most advanced replica, which has all acknowledged transactions.
 fn promote(server: &Cohort) {
     server.sql("STOP SLAVE IO_THREAD");
     wait_until("it does not apply what it has", || {
@@ -104,7 +104,7 @@ fn fail_over(source: &mut dyn Server, dies_under_load: bool) {
         let _ends = Ends(stops);
         let writer = scope.spawn(move || write_rows(&mut client, stops));
         std::thread::sleep(Duration::from_millis(500));
-        // They fall behind.
+        // The other replicas fall behind.
         others.iter().for_each(|other| drop(other.ask("STOP SLAVE")));
         std::thread::sleep(Duration::from_millis(500));
         if !dies_under_load {
@@ -121,7 +121,7 @@ fn fail_over(source: &mut dyn Server, dies_under_load: bool) {
     assert!(here >= told && told > 0, "{told} were acknowledged, {here} are there");
     others.iter().for_each(|other| point_to(*other, &heir, ""));
     heir.sql("CREATE TABLE shop.later (a INT PRIMARY KEY); INSERT INTO shop.later VALUES (1), (2), (3)");
-    // The old source comes back: what nobody was told of is gone, what it wrote counts as applied.
+    // The old source returns: its unacknowledged transactions are gone, and what it wrote counts as applied.
     source.start_it();
     point_to(source, &heir, ", master_demote_to_slave=1");
     heir.sql("INSERT INTO shop.later VALUES (4); INSERT INTO shop.orders (n) VALUES (0)");
@@ -135,7 +135,7 @@ fn fail_over(source: &mut dyn Server, dies_under_load: bool) {
             heir.sql("SELECT @@gtid_binlog_state")
         );
     }
-    // And back, without a death.
+    // Switches back without a crash.
     heir.sql("SET GLOBAL read_only = 1");
     wait_for(source, &end_of(&heir));
     source.ask("STOP SLAVE; RESET SLAVE ALL");
@@ -151,7 +151,7 @@ fn fail_over(source: &mut dyn Server, dies_under_load: bool) {
     }
 }
 
-/// Writes until the source dies or the test says so; answers how many rows it was told to be there.
+/// Writes until the source dies or `stops` is set. Returns the number of acknowledged rows.
 fn write_rows(client: &mut mysql::Conn, stops: &AtomicBool) -> u64 {
     let mut told = 0;
     while !stops.load(Ordering::Relaxed) {
@@ -178,8 +178,8 @@ fn a_replica_takes_the_place_of_a_mariadb_that_dies() {
     fail_over(&mut source, false);
 }
 
-/// Two servers that follow each other, each of which writes a domain of its own; one dies, its replica takes
-/// its place in the ring, and the dead one comes back behind that one.
+/// Runs two servers that replicate each other, each writing in its own domain. One dies, its replica takes
+/// its place in the ring, and the old server returns as a replica of the new one.
 fn ring_fails_over(heir: &dyn Server) {
     let options = |id, domain| {
         ["--log-slave-updates", "--gtid-strict-mode=1", "--slave-parallel-threads=2", id, domain]
@@ -223,7 +223,7 @@ fn ring_fails_over(heir: &dyn Server) {
     }
     compare(&[&one, &two, heir], 20);
     two.kill();
-    // The domain of the dead one is written here from now on.
+    // From now on, the dead server's domain is written here.
     heir.ask("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL gtid_domain_id = 2");
     heir.ask(&format!("SET GLOBAL gtid_slave_pos = '{}'", end_of(heir)));
     point_to(heir, &one, "");
@@ -232,7 +232,7 @@ fn ring_fails_over(heir: &dyn Server) {
     write(&one, "one", 20);
     write(heir, "two", 20);
     two.restart();
-    // It would go on with the ring as it was.
+    // It would continue in the old ring.
     two.sql("STOP SLAVE; RESET SLAVE ALL");
     point_to(&two, heir, ", master_demote_to_slave=1");
     write(heir, "two", 40);
@@ -257,8 +257,8 @@ fn a_replica_takes_a_place_in_a_ring_of_two_domains() {
     ring_fails_over(&Maria::source(&options));
 }
 
-/// Writes one row after the other until the test says so, over deaths of the server; answers the rows that
-/// the server said are there.
+/// Writes rows until `stops` is set, across crashes of the server. Returns the rows that the server
+/// acknowledged.
 fn write_own_rows(server: &std::sync::Mutex<Cohort>, table: &str, stops: &AtomicBool) -> Vec<u64> {
     let mut told = Vec::new();
     let connect = || mysql::Conn::new(server.lock().expect("no panic").options()).ok();
@@ -279,7 +279,8 @@ fn write_own_rows(server: &std::sync::Mutex<Cohort>, table: &str, stops: &Atomic
     told
 }
 
-/// Each writes a domain of its own and follows the other; both die in turn while the other one goes on.
+/// Runs two servers that replicate each other, each writing in its own domain. Both are killed in turn while
+/// the other continues.
 fn ring_survives_deaths(threads: &str) {
     let options = |id, domain| ["--log-slave-updates", "--gtid-strict-mode=1", threads, id, domain];
     let one = Cohort::new(&options("--server-id=31", "--gtid-domain-id=1"));
@@ -339,8 +340,8 @@ fn two_that_follow_each_other_go_on_alone_and_meet_again() {
     ring_survives_deaths("--slave-parallel-threads=3");
 }
 
-/// The first of three dies under load, the middle one takes its place, the last one need not be told, and the
-/// first one comes back at the end of the chain.
+/// Runs a chain of three servers. The first one dies under load, the middle one is promoted, the last one
+/// needs no change, and the first one returns at the end of the chain.
 fn middle_takes_over(last: &dyn Server) {
     let first_options = ["--server-id=41", "--rpl-semi-sync-master-enabled=0"];
     let mut first = Cohort::new(&[&SEMI_SYNC[..], &first_options].concat());

@@ -1,6 +1,5 @@
-//! Cohort as a replica when something is wrong: receivers that are stopped, sources that go away and come
-//! back, bytes that change on their way, positions that are set by hand, relay logs that are damaged or have
-//! another name.
+//! Faults with Cohort as a replica: stopped receivers, sources that disconnect and return, bytes corrupted in
+//! transit, positions set manually, and relay logs that are damaged or renamed.
 
 mod support;
 
@@ -14,7 +13,8 @@ use support::{Cohort, Ends, Maria, error_code, refused, wait_until};
 
 const LOGS: &str = "--log-slave-updates";
 
-/// So many transactions of one row each, in a table without a key: what is applied twice is there twice.
+/// Writes single-row transactions to a table without a key, so that a transaction applied twice adds a second
+/// row.
 fn fill(source: &Maria, from: usize, count: usize) {
     let rows: String = (from..from + count).map(|n| format!("INSERT INTO test.t VALUES ({n});\n")).collect();
     source.feed(rows.as_bytes());
@@ -42,7 +42,7 @@ fn a_receiver_that_is_stopped_in_a_backlog_loses_and_doubles_nothing() {
         let mut rounds = 0;
         while replica.sql(&format!("SELECT MASTER_GTID_WAIT('{end}', 0)")) != "0" {
             replica.sql("STOP SLAVE IO_THREAD; START SLAVE IO_THREAD");
-            // Some rounds end before anything came, others amid what comes.
+            // Some rounds end before any event arrived, others in the middle of the events.
             std::thread::sleep(Duration::from_millis(rounds % 32));
             rounds += 1;
             assert!(rounds < 5000, "{}", replica.replica_status());
@@ -68,7 +68,7 @@ fn a_connection_that_is_changed_while_it_stops_keeps_its_place() {
         scope.spawn(|| {
             let mut client = replica.client();
             while !is_over.load(Ordering::Relaxed) {
-                // Refused while a thread runs; the one that waited for the stop is not.
+                // Refused while a thread runs, but not if it had to wait for the stop.
                 let _ = client.query_drop("CHANGE MASTER TO master_connect_retry=1");
             }
         });
@@ -78,7 +78,7 @@ fn a_connection_that_is_changed_while_it_stops_keeps_its_place() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    // A quick machine has come to the last round before the end.
+    // A fast host reaches the last round before the end.
     replica.wait_for(&end);
     assert_eq!(replica.sql(DIGEST), "4000\t4000\t0\t3999", "{rounds} rounds");
 }
@@ -164,7 +164,7 @@ fn a_position_that_is_set_takes_what_was_received_with_it() {
     assert_eq!(replica.sql(DIGEST), "60\t60\t0\t59");
 }
 
-/// A way to a source on which one bit is another than it was, a little later in each connection.
+/// A proxy to a source that inverts one bit, a little later in each connection.
 struct Liar {
     port: u16,
 }
@@ -179,7 +179,7 @@ impl Liar {
                 else {
                     return;
                 };
-                // Or an idle machine waits for acknowledgements longer than a round lasts.
+                // Otherwise an idle host waits for TCP acknowledgements longer than a round lasts.
                 for side in [&client, &server] {
                     side.set_nodelay(true).expect("a socket");
                 }
@@ -233,7 +233,7 @@ fn a_bit_that_is_another_on_the_way_stops_the_receiver_or_makes_it_ask_again() {
             assert!(["1236", "1593", "1595", "1743", "1153"].contains(&number.as_str()), "{status}");
             stops += 1;
         }
-        // Where no lie is met any more a new connection comes to the next one.
+        // If no inverted bit is reached any more, a new connection gets the next one.
         replica.sql("STOP SLAVE IO_THREAD; START SLAVE IO_THREAD");
         std::thread::sleep(Duration::from_millis(100));
         rounds += 1;
@@ -266,8 +266,8 @@ fn statements_of_tables_that_filters_name_are_passed_over() {
     assert_eq!(replica.sql("SHOW DATABASES LIKE 'hidden'"), "");
 }
 
-/// A source and a replica that are semi-synchronous by SET GLOBAL. The replica has acknowledged rows that it
-/// has not applied.
+/// A source and a replica, semi-synchronous by SET GLOBAL. The replica has acknowledged rows that it has not
+/// applied.
 struct Promise {
     source: Cohort,
     replica: Cohort,
@@ -297,7 +297,7 @@ impl Promise {
         Promise { source, replica }
     }
 
-    /// Both die; the replica starts with other options.
+    /// Kills both, and starts the replica with other options.
     fn replica_alone(&mut self, options: &[&str]) {
         self.replica.kill();
         self.source.kill();
@@ -308,7 +308,7 @@ impl Promise {
         self.replica.sql(DIGEST) == ALL_ROWS
     }
 
-    /// Files of the relay log, oldest first.
+    /// Returns the files of the relay log, oldest first.
     fn relay_files(&self) -> Vec<std::path::PathBuf> {
         let entries = std::fs::read_dir(&self.replica.datadir).expect("the data directory");
         let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -327,7 +327,7 @@ fn what_was_acknowledged_is_applied_whatever_the_settings_of_the_next_start() {
     for by in ["slave_pos", "no"] {
         for options in [&[][..], &["--relay-log=other"]] {
             let mut promise = Promise::new(by);
-            // Once without a crash: the threads begin anew.
+            // First without a crash: only the threads restart.
             promise.replica.sql("STOP SLAVE; CHANGE MASTER TO master_delay=0");
             promise.replica.sql("START SLAVE IO_THREAD");
             promise.replica_alone(options);
@@ -389,13 +389,13 @@ fn changes_that_throw_the_relay_log_away_say_what_goes_with_it() {
     let (source, replica) = (&promise.source, &promise.replica);
     let mut client = replica.client();
     client.query_drop("STOP SLAVE").expect("stopped");
-    // Places in files are those of another log than GTIDs are.
+    // File positions belong to another log than GTIDs do.
     for change in ["master_use_gtid=no", "master_log_file='b.000001', master_log_pos=4"] {
         let error = client.query_drop(format!("CHANGE MASTER TO {change}")).expect_err("refused");
         let text = error.to_string();
         assert!(text.contains("START SLAVE SQL_THREAD applies them") && text.contains("0-1-2"), "{text}");
     }
-    // By GTID nothing goes, whatever server is next.
+    // With GTIDs nothing is discarded, whatever the next server is.
     replica.sql("CHANGE MASTER TO master_host='127.0.0.2', master_delay=0");
     replica.sql("START SLAVE SQL_THREAD");
     wait_until("it is not applied", || promise.is_whole());
@@ -403,7 +403,7 @@ fn changes_that_throw_the_relay_log_away_say_what_goes_with_it() {
     source.sql("INSERT INTO test.t VALUES (40)");
     let end = source.sql("SELECT @@gtid_binlog_pos");
     wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == end);
-    // Its position is older than what it takes away, so that comes again.
+    // The position is older than the discarded events, so they are sent again.
     let before = replica.sql("SELECT @@gtid_slave_pos");
     client.query_drop("STOP SLAVE").expect("stopped");
     client.query_drop(format!("SET GLOBAL gtid_slave_pos = '{before}'")).expect("set");
@@ -411,7 +411,7 @@ fn changes_that_throw_the_relay_log_away_say_what_goes_with_it() {
     assert!(warnings.iter().any(|(_, _, text)| text.contains(&end)), "{warnings:?}");
     replica.sql("START SLAVE IO_THREAD");
     wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == end);
-    // The source asks for an answer to what is new to it, and the answer is of all before.
+    // The source requests an acknowledgement of the new transaction, which covers all before it.
     source.sql("INSERT INTO test.t VALUES (41)");
     let newest = source.sql("SELECT @@gtid_binlog_pos");
     wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == newest);
@@ -428,7 +428,7 @@ fn names_of_relay_logs_leave_the_binary_log_alone() {
     let mut source = Cohort::new(&["--log-bin=own", "--relay-log=./rel"]);
     source.sql("CREATE TABLE test.t (n INT); INSERT INTO test.t VALUES (0)");
     let other = Cohort::new(&["--server-id=9"]);
-    // A connection that never gets through makes files, too.
+    // A connection that never succeeds creates files, too.
     change_master(&source, other.port, "master_use_gtid=slave_pos");
     source.sql("START SLAVE");
     wait_until("no relay log", || source.datadir.join("rel.000001").exists());

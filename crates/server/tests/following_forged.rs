@@ -1,6 +1,6 @@
-//! A source whose events are whole, with right checksums, and wrong all the same: they are left out, sent
-//! twice, in another order, or say what cannot be. The replica stops where that is, with a number and a
-//! place, and has nothing but whole transactions.
+//! A source sends events that are well-formed with correct checksums, but wrong: omitted, sent twice,
+//! reordered, or with impossible contents. The replica must stop there, with an error number and a position,
+//! and must contain only whole transactions.
 
 mod support;
 
@@ -18,26 +18,26 @@ const WRITE_ROWS: u8 = 23;
 const WRITE_ROWS_COMPRESSED: u8 = 166;
 const HEADER: usize = 19;
 
-/// What becomes of one event of one transaction.
+/// The manipulation of one event of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Forgery {
     Drop(u8),
     Twice(u8),
-    /// It comes behind the next one.
+    /// Sent after the next event.
     Late(u8),
-    /// Its last byte before the checksum is missing.
+    /// The last byte before the checksum is missing.
     Short(u8),
-    /// Everything behind its header is nonsense.
+    /// Random bytes after the header.
     Nonsense(u8),
-    /// It is of a kind that nobody knows.
+    /// An unknown event type.
     Unknown(u8),
-    /// Its rows are of a table that no map names.
+    /// Rows of a table without a table map.
     OtherTable,
-    /// It says another length than it has.
+    /// A wrong length in the header.
     WrongLength(u8),
-    /// It claims to be one that this server put into its own relay log.
+    /// Claims to be an event that this server added to its own relay log.
     FromRelayLog(u8),
-    /// Its rows are compressed, and a gigabyte when they are not: so it says in a few bytes.
+    /// Compressed rows that claim to decompress to a gigabyte.
     Bomb,
 }
 
@@ -51,7 +51,7 @@ impl Forgery {
         }
     }
 
-    /// The events to send in place of one; `next` gets what is to come behind the next one.
+    /// Returns the events to send in place of one. `late` receives the events to send after the next one.
     fn of(self, event: &[u8], late: &mut Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         let mut forged = event.to_vec();
         let end = event.len() - 4;
@@ -70,10 +70,10 @@ impl Forgery {
             Forgery::FromRelayLog(_) => forged[17] |= 0x40,
             Forgery::Bomb => {
                 forged[4] = WRITE_ROWS_COMPRESSED;
-                // Behind the table's number, flags, and which of the two columns there are.
+                // After the table id, the flags, and the bitmap of the two columns.
                 forged.truncate(HEADER + 10);
                 forged.extend_from_slice(&[0x84, 0x7f, 0xff, 0xff, 0xff]);
-                // Of the compressed form only the beginning; the checksum's place.
+                // Only the beginning of the compressed data; the checksum's place.
                 forged.extend_from_slice(&[0x78, 0x9c, 0, 0, 0, 0]);
             }
         }
@@ -89,10 +89,10 @@ impl Forgery {
     }
 }
 
-/// A way to a source on which the n-th transaction of a dump is forged.
+/// A proxy to a source that forges the n-th transaction of a dump.
 struct Forger {
     port: u16,
-    /// How many transactions pass first; nothing is forged when it is out of reach.
+    /// The number of transactions that pass first. A value out of reach disables forging.
     at: Arc<AtomicUsize>,
 }
 
@@ -192,7 +192,7 @@ fn events_that_are_wrong_stop_a_replica_between_transactions() {
     ];
     let source = Maria::source(&["--binlog-format=ROW"]);
     source.sql("CREATE TABLE test.t (a INT PRIMARY KEY, n INT)");
-    // Two rows in each transaction, in two events.
+    // Two rows per transaction, in two events.
     let transaction = |n: usize| {
         format!(
             "BEGIN; INSERT INTO test.t VALUES ({}, {n}); INSERT INTO test.t VALUES ({}, {n}); COMMIT",
@@ -217,14 +217,14 @@ fn events_that_are_wrong_stop_a_replica_between_transactions() {
                 let status = replica.replica_status();
                 status.contains("Slave_SQL_Running: No") || status.contains("Slave_IO_Running: No")
             });
-            // What came before the forgery is applied to its end, of what is forged nothing.
+            // Transactions before the forgery are applied completely, and nothing of the forged one.
             wait_until(&format!("{what}: what is whole is not applied"), || {
                 replica.sql("SELECT @@gtid_slave_pos") == "0-2-2"
             });
             let numbers = (replica.replica_field("Last_IO_Errno"), replica.replica_field("Last_SQL_Errno"));
             let texts = (replica.replica_field("Last_IO_Error"), replica.replica_field("Last_SQL_Error"));
             let known = ["1594", "1595", "1610", "1062"];
-            // Refused by what it says, before any of it is decompressed.
+            // Refused by the declared size, before decompression.
             let known = if forgery == Forgery::Bomb { &["1153"][..] } else { &known };
             assert!(
                 known.contains(&numbers.0.as_str()) || known.contains(&numbers.1.as_str()),
@@ -234,7 +234,7 @@ fn events_that_are_wrong_stop_a_replica_between_transactions() {
                 .sql("SELECT COUNT(*) FROM (SELECT n FROM test.t GROUP BY n HAVING COUNT(*) <> 2) AS x");
             assert_eq!(groups, "0", "{what}: a transaction is there in part, {numbers:?} {texts:?}");
             assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), "2", "{what}: {numbers:?} {texts:?}");
-            // An honest source goes on where it stopped.
+            // With an unmodified source, replication continues where it stopped.
             forger.at.store(usize::MAX, Ordering::Relaxed);
             replica.sql("STOP SLAVE; START SLAVE");
             replica.wait_for(&end);

@@ -1,5 +1,5 @@
-//! Source and replica are killed, in each parallel mode, under load with definitions that change: nothing is
-//! lost or doubled. Cohort follows a MariaDB and a Cohort.
+//! Source and replica are killed in each parallel mode, under load with DDL: no transaction may be lost or
+//! applied twice. Cohort follows a MariaDB and another Cohort.
 
 #[path = "support/load.rs"]
 mod load;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use load::{Ask, Dice, assert_same_rows, change_definitions, load, long_or, prepare};
 use support::{Cohort, Maria, wait_until};
 
-/// A server that others follow.
+/// A server that a replica follows.
 trait Source: Ask {
     fn port(&self) -> u16;
     fn kill_and_restart(&mut self);
@@ -43,7 +43,7 @@ fn newest<A: Ask + ?Sized>(server: &A) -> u64 {
     position.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Load for a while in one mode, in which both die.
+/// Runs a load in one mode, in which both servers are killed.
 fn follow_load(
     source: &mut dyn Source,
     replica: &mut Cohort,
@@ -64,7 +64,7 @@ fn follow_load(
             std::thread::sleep(Duration::from_millis(long_or(1000, 150)));
             change_definitions(source, *steps);
             *steps += 1;
-            // The short run gives each mode the kills below.
+            // In the short run, each mode only has the kills below.
             if long_or(dice.below(10) == 0, false) {
                 replica.kill_and_restart();
             }
@@ -72,7 +72,7 @@ fn follow_load(
         wait_until("nothing is written", || newest(source) > before + 20);
         replica.kill_and_restart();
         source.kill_and_restart();
-        // It may have ended by itself: its server was killed.
+        // It may have ended already, because its server was killed.
         let _ = writes.kill();
         let _ = writes.wait();
         let over = Instant::now();
@@ -88,7 +88,7 @@ fn follow_load(
             replica.sql("SELECT COUNT(*), COUNT(DISTINCT n) FROM sb.plain"),
             source.ask("SELECT COUNT(*), COUNT(DISTINCT n) FROM sb.plain")
         );
-        // A table without a key shows what is applied twice.
+        // In a table without a key, a row applied twice is visible.
         let rows: Vec<String> = (0..50).map(|n| format!("({})", *steps * 100 + n)).collect();
         source.ask(&format!("INSERT INTO sb.plain VALUES {}", rows.join(", ")));
     }

@@ -1,4 +1,4 @@
-//! Transactions of a source that are larger than a replica keeps in memory.
+//! Source transactions that are larger than a replica keeps in memory.
 
 mod support;
 
@@ -29,7 +29,7 @@ fn pair(threads: &str) -> (Maria, Cohort) {
     (source, replica)
 }
 
-/// Statements that insert so many rows of a MiB.
+/// Returns statements that insert `count` rows of 1 MiB.
 fn inserts(first: usize, count: usize) -> String {
     let row = |n| format!("INSERT INTO test.t VALUES ({n}, REPEAT('{}', {MIB}), {n});", n % 10);
     (first..first + count).map(row).collect()
@@ -82,13 +82,13 @@ fn a_large_transaction_takes_little_memory() {
 fn a_large_transaction_may_change_its_own_rows() {
     for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=2"] {
         let (source, replica) = pair(threads);
-        // Each of them needs, at its end, what it did at its beginning.
+        // Each of these, at the end of the transaction, depends on changes made at its beginning.
         let ends = [
             "UPDATE test.t SET v = v + 1000",
             "DELETE FROM test.t WHERE a BETWEEN 1 AND 500",
             "UPDATE test.t SET v = 5 WHERE a = 0; INSERT INTO test.child VALUES (1); DELETE FROM test.parent WHERE a = 1",
             "DELETE FROM test.t WHERE a = 0; INSERT INTO test.t VALUES (0, 'again', 3)",
-            // As a statement: its rows are not unsafe to log so.
+            // Logged as a statement, which is safe for these rows.
             "UPDATE test.t SET v = v + 7",
         ];
         for (n, end_of) in ends.iter().enumerate() {
@@ -126,7 +126,7 @@ fn a_large_transaction_that_is_cut_leaves_nothing() {
         };
         let holder = hold(&replica);
         source.sql(&format!("BEGIN; {} UPDATE test.t SET v = 1 WHERE a = 0; COMMIT", inserts(1, 60)));
-        // Its parts are in place, and it waits for its last row.
+        // Its chunks have been applied, and it waits for its last row.
         waits(&replica);
         replica.sql("STOP SLAVE");
         assert_eq!(replica.sql(ROWS), before, "{threads}");

@@ -1,5 +1,5 @@
-//! Statements that end with an error on the source, or would end in another way on the replica; positions
-//! that are shown; what a replica waits for that is a source itself.
+//! Statements that fail on the source, or would have a different outcome on the replica; the positions shown;
+//! and the waits of a replica that is itself a source.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn wait_for_error(replica: &Cohort, number: &str) -> String {
     text
 }
 
-/// Lists of which a part is not possible, with the error that reports it.
+/// Lists that fail in part, with the error that reports the failure.
 const PARTS: [(&str, u16); 11] = [
     ("DROP VIEW test.v, test.nov", 4092),
     ("CREATE USER u1, u2", 1396),
@@ -64,7 +64,7 @@ fn what_was_possible_of_a_list_is_done_on_replicas_and_they_go_on() {
     let replica = Cohort::new(&[LOGS, STRICT, "--server-id=7"]);
     let parallel = Cohort::new(&[LOGS, STRICT, "--server-id=8", "--slave-parallel-threads=3"]);
     let maria = Maria::new(&["--log-bin=binlog", LOGS, STRICT, "--server-id=9"]);
-    // It follows a replica, which logs the error again.
+    // A replica of a replica, which logs the error again.
     let chained = Cohort::new(&[STRICT, "--server-id=10"]);
     replica.follow(source.port);
     parallel.follow(source.port);
@@ -113,7 +113,7 @@ fn a_statement_that_would_end_in_another_way_leaves_nothing_behind_and_one_skip_
         replica.follow(source.port);
         source.sql("CREATE VIEW test.v AS SELECT 1; CREATE VIEW test.w AS SELECT 1; CREATE TABLE test.t (a INT PRIMARY KEY)");
         replica.wait_for(&end_of(&source));
-        // Here a part of it is not possible.
+        // On this server, one part of the list fails.
         replica.sql("SET sql_log_bin = 0; DROP VIEW test.w");
         let before = replica.sql("SELECT @@gtid_slave_pos, @@gtid_binlog_pos");
         source.sql("DROP VIEW test.v, test.w; INSERT INTO test.t VALUES (1)");
@@ -128,7 +128,7 @@ fn a_statement_that_would_end_in_another_way_leaves_nothing_behind_and_one_skip_
         replica.sql("SET GLOBAL sql_slave_skip_counter = 1; START SLAVE");
         replica.wait_for(&end_of(&source));
         assert_eq!(replica.sql("SELECT a FROM test.t"), "1", "what follows is not passed over");
-        // And here all of it would be.
+        // On this server, the whole list would succeed.
         replica.sql("SET sql_log_bin = 0; CREATE VIEW test.nov AS SELECT 1");
         source.sql("CREATE VIEW test.x AS SELECT 1");
         let mut client = source.client();
@@ -144,7 +144,7 @@ fn a_statement_that_would_end_in_another_way_leaves_nothing_behind_and_one_skip_
     }
 }
 
-/// Shuts the gate before publication: there is no replica, and it is waited for.
+/// Makes commits wait before publication for a replica that does not exist.
 const SHUT: &str = "SET GLOBAL rpl_semi_sync_master_timeout = 3600000, GLOBAL rpl_semi_sync_master_wait_point = AFTER_SYNC, \
      GLOBAL rpl_semi_sync_master_wait_no_slave = 1, GLOBAL rpl_semi_sync_master_enabled = 1";
 const OPEN: &str = "SET GLOBAL rpl_semi_sync_master_enabled = 0";
@@ -167,7 +167,7 @@ fn states_and_positions_go_by_what_is_published() {
         };
         source.sql("INSERT INTO test.t VALUES (1)");
         let (file, position) = place(&source);
-        // It is ordered, and waits.
+        // The transaction is ordered, and waits.
         let end = end_of(&source);
         wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == end);
         let wait = |seconds: u32| format!("SELECT MASTER_POS_WAIT('{file}', {position}, {seconds})");
@@ -231,7 +231,7 @@ fn definitions_that_wait_for_another_replica_end_with_stop_slave_and_kill() {
             assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
             replica.sql("START SLAVE");
         }
-        // A number that waits likewise.
+        // A sequence number waits in the same way.
         let mut client = replica.client();
         let id = client.connection_id();
         client.query_drop("SET gtid_domain_id = 5").expect("set");
@@ -239,7 +239,7 @@ fn definitions_that_wait_for_another_replica_end_with_stop_slave_and_kill() {
         let state = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
         wait_until("it does not wait", || replica.sql(&state) == "Waiting for semi-sync ACK from slave");
         replica.sql(&format!("KILL QUERY {id}"));
-        // It has its number, or is interrupted: either way it waits no longer.
+        // It gets its number or is interrupted; in both cases it no longer waits.
         let _ = next.join().expect("no panic");
         replica.sql(OPEN);
         replica.wait_for(&end_of(&source));
@@ -266,7 +266,7 @@ fn columns_that_alter_table_fills_are_the_same_on_replicas() {
             tables.push(table);
         }
     }
-    // The locale decides what a column is made from, and the setting about TIMESTAMP nothing.
+    // The locale affects the column's values, the setting about TIMESTAMP does not.
     source.sql(
         "SET lc_time_names = 'de_DE', explicit_defaults_for_timestamp = 0; CREATE TABLE test.days (a DATE, ts TIMESTAMP); \
          INSERT INTO test.days (a) VALUES ('2020-03-01'); \
@@ -314,13 +314,13 @@ fn a_prepared_branch_that_has_the_table_holds_a_statement_up_for_a_bounded_time(
     for sql in ["XA START 'x'", "INSERT INTO test.t VALUES (1)", "XA END 'x'", "XA PREPARE 'x'"] {
         client.query_drop(sql).expect("runs");
     }
-    // All of its tables fail there, and it is logged.
+    // The statement fails for all of its tables on the source, and is logged.
     let optimize = "SET lock_wait_timeout = 1; OPTIMIZE TABLE test.t";
     assert!(source.sql(optimize).contains("Operation failed"));
     replica.wait_for(&source.gtid_end());
     client.query_drop("XA COMMIT 'x'").expect("runs");
     replica.wait_for(&source.gtid_end());
-    // A branch of the replica's own.
+    // A prepared branch on the replica itself.
     let mut local = replica.client();
     for sql in ["XA START 'y'", "INSERT INTO test.t VALUES (2)", "XA END 'y'", "XA PREPARE 'y'"] {
         local.query_drop(sql).expect("runs");
@@ -330,7 +330,7 @@ fn a_prepared_branch_that_has_the_table_holds_a_statement_up_for_a_bounded_time(
     local.query_drop("XA ROLLBACK 'y'").expect("runs");
     replica.sql("START SLAVE");
     replica.wait_for(&source.gtid_end());
-    // Here what failed for all of its tables is not logged.
+    // On this server, a statement that failed for all of its tables is not logged.
     replica.sql("STOP SLAVE; RESET SLAVE ALL");
     let before = end_of(&replica);
     for sql in ["OPTIMIZE TABLE test.nox", "REPAIR TABLE test.nox, test.noy", "ANALYZE TABLE test.nox"] {
@@ -406,7 +406,7 @@ fn a_state_of_gtids_is_set_on_an_empty_log_only_and_lasts() {
         assert_eq!(error(&server, sql), number, "{sql}");
     }
     assert_eq!(server.sql("SELECT @@gtid_binlog_state"), "");
-    // A replica begins after it.
+    // A new replica starts after that state.
     server.sql("SET GLOBAL gtid_binlog_state = '0-4-100'; INSERT INTO test.t VALUES (5)");
     server.restart();
     let replica = Cohort::new(&["--server-id=5"]);

@@ -1,5 +1,5 @@
-//! What an operator may ask of a replica, beside a real MariaDB: delay, tables that differ, strict GTIDs,
-//! rings, two-phase ALTER, what is shown.
+//! Replica options, compared with a real MariaDB: delay, tables that differ, strict GTIDs, replication rings,
+//! two-phase ALTER, and status output.
 
 mod support;
 
@@ -55,7 +55,7 @@ fn what_is_due_already_is_applied_in_parallel_by_a_delayed_replica() {
     replica.follow(source.port);
     replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
     replica.sql("STOP SLAVE; CHANGE MASTER TO master_delay=1");
-    // The first one waits for a local session.
+    // The first transaction waits for a local session.
     let mut holder = replica.client();
     holder.query_drop("BEGIN").expect("begun");
     holder.query_drop("UPDATE test.t SET b = 1 WHERE a = 1").expect("locked");
@@ -79,7 +79,7 @@ fn ages_are_distinct_by_the_clock_of_the_source() {
          CREATE TABLE test.t (a INT PRIMARY KEY)",
     );
     let replica = Cohort::new(&[LOGS, "--server-id=7"]);
-    // Its clock, as its replica sees it: the account's sessions begin with another time.
+    // Shifts the source's clock, as seen by its replica: the account's sessions start with another time.
     let follow = |clock: &str, delay: u32| {
         source.sql(&format!("SET GLOBAL init_connect = 'SET timestamp = UNIX_TIMESTAMP() {clock}'"));
         replica.sql(&format!(
@@ -99,7 +99,7 @@ fn ages_are_distinct_by_the_clock_of_the_source() {
     wait_until("the clocks are taken for equal", || (1000..1100).contains(&behind()));
     drop(holder);
     replica.wait_for(&source.gtid_end());
-    // What is delayed is due by that clock.
+    // A delayed transaction is due according to that clock.
     follow("+ 1000", 500);
     source.sql("INSERT INTO test.t VALUES (2)");
     replica.wait_for(&source.gtid_end());
@@ -109,7 +109,7 @@ fn ages_are_distinct_by_the_clock_of_the_source() {
     wait_until("the clocks are taken for equal", || (1400..=1500).contains(&delay()));
 }
 
-/// Rows of three domains, by turns, and the position behind each.
+/// Writes rows in three domains in turn, and returns the position after each.
 fn write_three_domains(source: &dyn Fn(&str) -> String, from: u32) {
     let rows = (from..from + 30).map(|n| {
         let domain = n % 3;
@@ -150,7 +150,7 @@ fn both_stop_at_gtids(source: &dyn Fn(&str) -> String, port: u16) {
             assert_eq!(replica.replica_field("Last_IO_Errno"), "0");
             assert_eq!(replica.replica_field("Until_Condition"), "Gtid");
         };
-        // What a position does not name stands still.
+        // Domains that the position does not name stop at once.
         stops("", "");
         stops(&behind(0, 3), "3");
         let two = format!("{},{}", behind(0, 5), behind(1, 2));
@@ -258,7 +258,7 @@ fn the_halves_of_an_alter_count_as_one() {
     replica.follow(source.port);
     source.sql("CREATE TABLE test.t (a INT PRIMARY KEY); INSERT INTO test.t VALUES (1), (2)");
     source.sql("ALTER TABLE test.t ADD b INT DEFAULT 5; INSERT INTO test.t VALUES (3, 3)");
-    // One that fails is rolled back in its second half.
+    // A failing ALTER is rolled back in its second half.
     let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         source.sql("INSERT INTO test.t VALUES (4, 3); ALTER TABLE test.t ADD UNIQUE (b)")
     }));
@@ -282,7 +282,7 @@ fn a_number_that_goes_back_stops_a_strict_replica() {
         source.sql("RESET MASTER; CREATE OR REPLACE TABLE test.t (a INT); SET gtid_seq_no = 100; INSERT INTO test.t VALUES (1)");
         replica.follow(source.port);
         replica.wait_for(&source.gtid_end());
-        // Whoever does not look at the number writes one that was there before.
+        // Without strict mode, a source may log a sequence number smaller than a logged one.
         source.sql("SET gtid_seq_no = 50; INSERT INTO test.t VALUES (2)");
         let text = wait_for_error(&replica, "1950");
         assert_eq!(
@@ -345,7 +345,7 @@ fn what_a_replica_does_is_shown() {
     assert_eq!(status("Cohort_replica_behind_transactions"), "3");
     assert_eq!((status("Slave_running"), status("Slaves_running")), ("OFF".to_owned(), "0".to_owned()));
     assert_eq!(replica.replica_field("Seconds_Behind_Master"), "NULL");
-    // Event by event, with the kinds that MariaDB's own list has.
+    // The relay log events match MariaDB's own list, restricted to the kinds that it has.
     let kinds = |server: &str| -> Vec<String> {
         server
             .lines()
@@ -366,7 +366,7 @@ fn what_a_replica_does_is_shown() {
     assert_eq!((status("Slave_running"), status("Slaves_running")), ("ON".to_owned(), "1".to_owned()));
     wait_until("it is not idle", || replica.replica_field("Seconds_Behind_Master") == "0");
     assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), "3");
-    // The charts of a replica are drawn from figures that are there.
+    // The replica charts of the metrics page use existing status variables.
     let page = include_str!("../src/metrics/page.html");
     let drawn: Vec<&str> =
         page.split("status(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -425,7 +425,7 @@ fn files_that_a_source_loaded_as_statements_are_loaded_here() {
     };
     load(1, 4, "IGNORE");
     load(2, 5, "REPLACE");
-    // More than one block, and more than a group that is gathered.
+    // More than one block, and more than one buffered group.
     load(100, 30_000, "");
     source.sql("BEGIN; INSERT INTO test.t VALUES (50_000, 'b', 1); COMMIT".replace('_', "").as_str());
     replica.wait_for(&source.gtid_end());

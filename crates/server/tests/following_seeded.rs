@@ -1,5 +1,5 @@
-//! A MariaDB that has been there for long, with every type of column and large values, seeds a Cohort by
-//! MariaDB's own dump while applications write; both have the same rows, byte by byte.
+//! An existing MariaDB, with every column type and with large values, seeds a Cohort by MariaDB's own dump
+//! while applications write. Both must have the same rows, byte by byte.
 
 mod support;
 
@@ -10,7 +10,7 @@ use mysql::prelude::Queryable;
 use support::{Cohort, Ends, Maria};
 
 const ROWS: u32 = 120;
-/// Of a large value, more than a packet has.
+/// Bytes of a large value, more than fit into a packet.
 const LARGE: u32 = 18 << 20;
 
 const TABLES: &str = "CREATE TABLE old.numbers (id INT PRIMARY KEY, a TINYINT, b TINYINT UNSIGNED, c SMALLINT, d MEDIUMINT UNSIGNED, \
@@ -51,7 +51,7 @@ fn fill(source: &Maria, large: u32) {
     ));
 }
 
-/// One digest for each row of each table, in order; bytes as they are.
+/// Returns one digest per row of each table, in order, over the raw bytes.
 fn digests(ask: &dyn Fn(&str) -> String) -> Vec<String> {
     let columns = ask(
         "SELECT CONCAT('`', REPLACE(table_name, '`', '``'), '`'), CONCAT('`', REPLACE(column_name, '`', '``'), '`'), data_type \
@@ -82,7 +82,7 @@ fn digests(ask: &dyn Fn(&str) -> String) -> Vec<String> {
     tables.iter().map(of_table).collect()
 }
 
-/// Small changes of all kinds, until the test says so.
+/// Makes small changes of all kinds until `stops` is set.
 fn change(client: &mut mysql::Conn, stops: &AtomicBool) {
     let mut n = 0;
     while !stops.load(Ordering::Relaxed) {

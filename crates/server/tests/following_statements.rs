@@ -1,5 +1,5 @@
-//! What sources log as statements, or as more than rows: temporary tables, sequences, halves of XA
-//! transactions.
+//! Transactions that sources log as statements, or as more than rows: temporary tables, sequences, XA
+//! transactions in two parts.
 
 mod support;
 
@@ -41,9 +41,9 @@ fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() 
         replica.wait_for(&source.gtid_end());
         let rows = "SELECT * FROM test.t ORDER BY a";
         assert_eq!(replica.sql(rows), source.sql(rows), "{format}");
-        // The table of the same name that all see has none of it.
+        // The public table of the same name has none of the rows.
         assert_eq!(replica.sql("SELECT COUNT(*) FROM test.own"), "0");
-        // A connection that ends drops its own.
+        // When a connection ends, its temporary tables are dropped.
         drop(one);
         wait_until("it is dropped", || open_tables(&replica) == "1");
         other.query_drop("DROP TEMPORARY TABLE own").expect("dropped");
@@ -51,7 +51,7 @@ fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() 
         other.query_drop("INSERT INTO test.kept SELECT a FROM own").expect("copied");
         replica.wait_for(&source.gtid_end());
         assert_eq!((open_tables(&replica), replica.sql("SELECT a FROM test.kept")), ("1".into(), "5".into()));
-        // With the source all of its connections end.
+        // When the source stops, all of its connections end.
         source.kill_and_restart();
         source.sql("INSERT INTO test.t VALUES (100, 100)");
         replica.wait_for(&source.gtid_end());
@@ -60,7 +60,7 @@ fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() 
     }
 }
 
-/// Sequences as a source uses them, and the number after those.
+/// Uses of sequences on a source, and the number that follows.
 const SEQUENCES: &str = "CREATE SEQUENCE test.s START WITH 5 INCREMENT BY 3 CACHE 4; \
      CREATE TABLE test.t (a BIGINT PRIMARY KEY DEFAULT (NEXT VALUE FOR test.s), b INT); \
      INSERT INTO test.t (b) VALUES (1), (2), (3), (4), (5), (6); SELECT SETVAL(test.s, 200); \
@@ -80,7 +80,7 @@ fn sequences_go_on_behind_the_numbers_of_their_source() {
         replica.follow(maria.port);
         maria.sql(SEQUENCES);
         replica.wait_for(&maria.gtid_end());
-        // And from Cohort to Cohort.
+        // The same between two Cohort servers.
         let source = Cohort::new(&["--log-bin=binlog", "--server-id=8"]);
         let chained = Cohort::new(&options);
         chained.follow(source.port);
@@ -94,7 +94,7 @@ fn sequences_go_on_behind_the_numbers_of_their_source() {
         let rows = "SELECT * FROM test.t ORDER BY a";
         assert_eq!(replica.sql(rows), maria.sql(rows));
         assert_eq!(chained.sql(rows), source.sql(rows));
-        // Promoted, it gives none that the source may have given.
+        // After a promotion it must not return a number that the source may have returned.
         for promoted in [&replica, &chained] {
             promoted.sql("STOP SLAVE");
             let next: i64 = promoted.sql("SELECT NEXTVAL(test.s)").parse().expect("a number");
@@ -118,7 +118,7 @@ fn the_second_half_of_an_xa_transaction_that_is_not_here_stops_the_applier() {
             client.query_drop(sql).expect("runs");
         }
         replica.wait_for(&source.gtid_end());
-        // Somebody ends it here.
+        // The prepared transaction is rolled back on the replica.
         replica.sql("SET sql_log_bin = 0; XA ROLLBACK 'x'");
         client.query_drop("XA COMMIT 'x'").expect("committed");
         source.sql("INSERT INTO test.t VALUES (2)");
@@ -181,7 +181,7 @@ fn a_source_that_does_not_encrypt_is_not_followed_where_that_was_asked_for() {
     replica.wait_for(&source.gtid_end());
 }
 
-/// What `pt-table-checksum` does: the replica computes the checksum of its own rows.
+/// Like `pt-table-checksum`: the replica computes the checksum of its own rows.
 #[test]
 fn a_change_that_is_logged_as_text_shows_a_replica_whose_rows_differ() {
     let source = Cohort::new(&["--server-id=5"]);
@@ -218,7 +218,7 @@ fn a_change_that_is_logged_as_text_shows_a_replica_whose_rows_differ() {
     for server in [cohort.sql(verdict), maria.sql(verdict)] {
         assert_eq!(server, "1\t50\t1\n2\t50\t0");
     }
-    // What the source finds nothing to change in is there to be changed on a replica.
+    // A statement that changes nothing on the source may still change rows on a replica.
     let spoil = "SET sql_log_bin = 0; INSERT INTO shop.t VALUES (500, 'more', NOW())";
     cohort.sql(spoil);
     maria.sql(spoil);
@@ -231,7 +231,7 @@ fn a_change_that_is_logged_as_text_shows_a_replica_whose_rows_differ() {
     assert_eq!((cohort.sql(rows), maria.sql(rows)), (source.sql(rows), source.sql(rows)));
     let times = "SELECT DISTINCT UNIX_TIMESTAMP(ts) FROM shop.sums";
     assert_eq!((cohort.sql(times), maria.sql(times)), (source.sql(times), source.sql(times)));
-    // What its text does not tell comes as rows.
+    // Changes that the statement's text does not determine are logged as rows.
     source.sql(
         "USE shop; SET binlog_format = 'STATEMENT', @v = 'x'; UPDATE t SET a = @v WHERE id = 77; UPDATE t SET a = RAND() WHERE id = 1; \
          DELETE FROM t ORDER BY id DESC LIMIT 1; INSERT INTO t (a) SELECT a FROM t WHERE id < 5; \

@@ -1,5 +1,5 @@
-//! What a replica does with rows that are hard to find or large, that it is to pass over, or that it has no
-//! room for.
+//! Replication of rows that are expensive to find, or large, or filtered out, or that exceed the replica's
+//! disk.
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::{Cohort, Maria, wait_until};
 
 const LOGS: &str = "--log-slave-updates";
 
-/// How many rows a server's statements and appliers have looked at.
+/// Returns the number of rows that a server's statements and appliers have read.
 fn looked_at(server: &Cohort) -> u64 {
     let counts = server.sql("SHOW GLOBAL STATUS LIKE 'Handler_read%'");
     counts.lines().filter_map(|line| line.split('\t').nth(1)?.parse::<u64>().ok()).sum()
@@ -18,7 +18,7 @@ fn looked_at(server: &Cohort) -> u64 {
 
 #[test]
 fn rows_without_a_key_are_found_by_few_passes_for_each_statement() {
-    // In events of a hundred rows; one by one it would be a pass of 20,000 rows for each of 20,000.
+    // In events of a hundred rows. Row by row it would be a pass over 20,000 rows for each of 20,000.
     let source = Maria::source(&["--binlog-format=ROW"]);
     let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=2"]);
     replica.follow(source.port);
@@ -41,13 +41,13 @@ fn rows_without_a_key_are_found_by_few_passes_for_each_statement() {
         let rows = format!("SELECT a, b, COUNT(*) FROM test.{table} GROUP BY a, b ORDER BY a, b");
         assert_eq!(replica.sql(&rows), source.sql(&rows), "{table}");
     }
-    // Five statements, none of which looks at all rows more often than a few times.
+    // Five statements, each of which reads all rows only a few times.
     assert!(looks < 5 * 3 * 21_000, "{looks}");
 }
 
 #[test]
 fn rows_of_a_key_that_many_share_are_found_by_few_passes_for_each_statement() {
-    // In events of some hundred rows; one by one it would be 5,000 rows looked at for each of 15,000.
+    // In events of some hundred rows. Row by row it would read 5,000 rows for each of 15,000.
     let source = Maria::source(&["--binlog-format=ROW"]);
     let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=2"]);
     replica.follow(source.port);
@@ -97,7 +97,7 @@ fn rows_with_null_in_their_unique_key_are_found_by_few_passes_for_each_statement
     assert_eq!(replica.sql(rows), source.sql(rows));
     assert!(replica.sql("CHECK TABLE test.some").lines().all(|line| line.ends_with("OK")));
     assert!(looks < 5 * 4 * 20_000, "{looks}");
-    // A row that changes twice in one event, and one that is not there.
+    // A row that is updated twice in one event, and a missing row.
     source.sql(
         "DELETE FROM test.some WHERE b IS NULL; INSERT INTO test.some VALUES (1, NULL, 1), (2, NULL, 1)",
     );
@@ -127,7 +127,7 @@ fn events_of_more_than_sixteen_mebibytes_arrive() {
         replica.wait_for(&source.gtid_end());
         let rows = "SELECT a, LENGTH(b), MD5(b) FROM test.t ORDER BY a";
         assert_eq!(replica.sql(rows), source.sql(rows), "{compress}");
-        // What is larger than the replica takes stops its receiver.
+        // An event larger than the replica's limit stops its receiver.
         replica.sql("STOP SLAVE; SET GLOBAL slave_max_allowed_packet = 16777216; START SLAVE");
         source.sql("INSERT INTO test.t SELECT 9, b FROM test.t WHERE a = 3");
         if compress.ends_with('0') {
@@ -182,9 +182,9 @@ fn errors_that_are_to_be_skipped_stop_nobody_and_others_do() {
          CREATE TABLE test.mine (a INT); INSERT INTO test.t VALUES (6 + 4, 'z')",
     );
     replica.wait_for(&source.gtid_end());
-    // The table that is there is replaced.
+    // The existing table is replaced.
     assert_eq!(replica.sql("SHOW GLOBAL STATUS LIKE 'Slave_skipped_errors'"), "Slave_skipped_errors\t2");
-    // A skipped event ends where it failed, as in MariaDB.
+    // As in MariaDB, a skipped event ends at the row that failed.
     assert_eq!(replica.sql("SELECT b FROM test.t WHERE a < 7 ORDER BY a"), "own\nown");
     assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t WHERE a = 10"), "1");
     replica.sql("SET sql_log_bin = 0; DELETE FROM test.t WHERE a = 10");
@@ -201,7 +201,7 @@ fn errors_that_are_to_be_skipped_stop_nobody_and_others_do() {
 fn an_applier_stops_at_the_place_that_it_was_told() {
     for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=3"] {
         let source = Maria::source(&["--binlog-format=ROW"]);
-        // Groups are left open, so that who looks too early finds nothing.
+        // Groups stay open, so that a check that comes too early finds nothing.
         let slow = ["--binlog-commit-wait-count=1000", "--binlog-commit-wait-usec=400000"];
         let replica = Cohort::new(&[&[LOGS, "--server-id=7", threads], &slow[..]].concat());
         replica.follow(source.port);
@@ -232,7 +232,7 @@ fn an_applier_stops_at_the_place_that_it_was_told() {
         replica.sql(&format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{}'", places[4].2));
         assert!(["Gtid", "None"].contains(&replica.replica_field("Until_Condition").as_str()));
         stopped("5");
-        // The place of the next group's end in the relay log, as the list of its events has it.
+        // The position of the next group's end in the relay log, as listed by SHOW RELAYLOG EVENTS.
         let (relay, from) = (replica.replica_field("Relay_Log_File"), replica.replica_field("Relay_Log_Pos"));
         let events = replica.sql(&format!("SHOW RELAYLOG EVENTS IN '{relay}' FROM {from}"));
         let gtids: Vec<&str> = events.lines().filter(|line| line.contains("\tGtid\t")).collect();
@@ -274,7 +274,7 @@ fn a_full_disk_makes_a_replica_wait_until_there_is_room() {
     let count: Option<u64> = client.query_first("SELECT COUNT(*) FROM test.t").expect("reads go on");
     assert!(count.is_some_and(|count| count < 40), "{count:?}");
     drop(client);
-    // A crash changes nothing of it.
+    // A crash changes nothing about it.
     replica.disk().make_room();
     replica.kill_and_restart();
     replica.sql("START SLAVE");

@@ -1,5 +1,5 @@
-//! A source that says what is not so of its version and its log's format, and one whose numbers have gaps:
-//! Cohort's receiver and a MariaDB's behind the same liar end, or go on, in the same way.
+//! A source that gives wrong information about its version and its log's format, and one with gaps in its
+//! sequence numbers: behind the same proxy, Cohort's receiver and MariaDB's stop or continue in the same way.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::{Cohort, Maria, wait_until};
 const HEADER: usize = 19;
 const FORMAT: u8 = 15;
 
-/// What the source says that is not so.
+/// The wrong information.
 #[derive(Clone, Copy, Debug)]
 enum Lie {
     /// The version in its greeting.
@@ -20,11 +20,11 @@ enum Lie {
     Version(&'static str),
     /// One byte of its format description.
     Byte(usize, u8),
-    /// So many bytes of the list of its events' lengths are missing.
+    /// This many bytes are missing from the list of event lengths.
     Shorter(usize),
 }
 
-/// In the body of a format description.
+/// Offsets in the body of a format description.
 const BINLOG_VERSION: usize = 0;
 const SERVER_VERSION: usize = 2;
 const VERSION_LEN: usize = 50;
@@ -32,7 +32,7 @@ const HEADER_LENGTH: usize = 56;
 const LENGTHS: usize = 57;
 
 impl Lie {
-    /// A packet of the source, the first one or a later one.
+    /// Modifies a packet of the source, the first one or a later one.
     fn told(self, payload: &[u8], is_first: bool) -> Vec<u8> {
         if is_first {
             let Lie::Greeting(version) = self else { return payload.to_vec() };
@@ -85,7 +85,7 @@ fn tell(mut server: TcpStream, mut client: TcpStream, lie: Lie) -> Option<()> {
     }
 }
 
-/// A way to a source on which it lies; its port.
+/// Starts a proxy to a source that gives wrong information. Returns its port.
 fn liar(source: u16, lie: Lie) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
@@ -110,7 +110,7 @@ fn liar(source: u16, lie: Lie) -> u16 {
     port
 }
 
-/// How following ended: what was applied, or why nothing was.
+/// The outcome of following: applied, or the reason why not.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Applied,
@@ -190,7 +190,7 @@ fn a_source_that_lies_about_its_version_is_taken_as_mariadb_takes_it() {
             }
             (Outcome::Stopped { number, text }, _) => {
                 assert!(!text.is_empty() && number != "0", "{lie:?}: {ours:?}, MariaDB {theirs:?}");
-                // Nothing of a transaction without the rest.
+                // No part of an incomplete transaction is applied.
                 let rows =
                     cohort.sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'test'");
                 assert!(rows == "0" || cohort.sql("SELECT COUNT(*) FROM test.t") == "0", "{lie:?}");

@@ -1,4 +1,4 @@
-//! How transactions that commit together look in the binlog: one commit id, hints for replicas, counters.
+//! Group commit in the binlog: a shared commit id, hints for replicas, counters.
 
 mod support;
 
@@ -8,7 +8,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use support::Cohort;
 
-/// `Event_type` and `Info` of the events of the newest file.
+/// Returns `Event_type` and `Info` of the events of the newest file.
 fn events(client: &mut Conn) -> Vec<(String, String)> {
     let logs: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("lists");
     let newest = &logs.last().expect("there is one").0;
@@ -22,7 +22,7 @@ fn status(client: &mut Conn, name: &str) -> u64 {
     row.expect("it is known").1
 }
 
-/// Each client inserts rows of its own; all begin together.
+/// Starts clients at the same time, each of which inserts its own rows.
 fn insert_at_once(server: &Cohort, clients: usize, rows: usize) {
     let start = Arc::new(Barrier::new(clients));
     let threads: Vec<_> = (0..clients)

@@ -1,4 +1,5 @@
-//! Transactions whose redo is taken in as files, crashed before and after they are hardened and published.
+//! Transactions whose redo is ingested as files, with crashes before and after they are durable and
+//! published.
 
 mod support;
 
@@ -16,7 +17,7 @@ fn rows(client: &mut Conn) -> (u64, u64, u64) {
     found.expect("answers").expect("one row")
 }
 
-/// 24 MiB in one transaction; the commit's outcome.
+/// Inserts 24 MiB in one transaction. Returns the outcome of the commit.
 fn insert(client: &mut Conn, first: u64) -> mysql::Result<()> {
     client.query_drop("BEGIN")?;
     for n in first..first + ROWS {
@@ -34,7 +35,7 @@ fn a_crash_leaves_all_of_a_large_transaction_or_nothing() {
     client
         .query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, b LONGBLOB, v INT, KEY (v)) ENGINE=ROCKSDB")
         .expect("creates");
-    // Small rows between and behind those of the large ones, so that key ranges overlap in the memtable.
+    // Small rows between and after the large ones, so that key ranges overlap in the memtable.
     client.query_drop("INSERT INTO test.t VALUES (0, '', 0), (1000, '', 0)").expect("inserts");
     insert(&mut client, 1).expect("commits");
     assert_eq!(rows(&mut client), (2 + ROWS, ROWS, ROWS * ROW_BYTES as u64));
@@ -60,8 +61,8 @@ fn a_crash_leaves_all_of_a_large_transaction_or_nothing() {
     assert_eq!(rows(&mut client).0, 2);
 }
 
-/// A copy of the files is what the server says they are: a large transaction comes into its file at leisure,
-/// unless somebody is told of it.
+/// A large transaction is written to its binlog file in the background, but statements that report the file
+/// complete it first, so that a copy of the file is complete.
 #[test]
 fn a_binary_log_file_that_is_told_of_is_whole() {
     let scratch = tempfile::tempdir().expect("temporary directory");

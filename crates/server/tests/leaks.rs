@@ -1,4 +1,4 @@
-//! Memory after many connections. Alone in its process: others would disturb the measurement.
+//! Memory after many connections. Alone in its process, because other tests would disturb the measurement.
 
 mod stub;
 
@@ -30,7 +30,7 @@ fn connections_leave_no_memory_behind_and_idle_ones_take_little() {
 
     server.globals.set("max_connections", &cohort_config::VarValue::UInt(2000)).expect("dynamic");
     let before = resident_kib();
-    // Three descriptors a client would be too many for a small limit; both ends are in this process.
+    // Three descriptors per client would exceed a small limit; both ends are in this process.
     let idle: Vec<RawClient> = (0..300).map(|_| RawClient::login(&server)).collect();
     let grown = resident_kib().saturating_sub(before);
     println!("{} idle connections took {grown} KiB", idle.len());

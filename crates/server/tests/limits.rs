@@ -1,5 +1,4 @@
-//! One client must not harm all: what it nests, asks for and leaves running, against a server that is a
-//! process.
+//! One client must not harm others: limits of nesting, memory and run time, tested on a server process.
 
 mod support;
 
@@ -9,14 +8,14 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use support::{Cohort, Reply, Wire, Wishes};
 
-/// How long anything may take on a busy machine.
+/// Timeout of a single step on a busy host.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
     format!("SELECT {}{inner}{}", open.repeat(depth), close.repeat(depth))
 }
 
-/// Asked for as deep as the stack carries, and far deeper.
+/// Sends statements nested as deep as the stack permits, and far deeper.
 fn deep(client: &mut Conn) {
     for depth in [10, 60, 300, 900, 20_000] {
         for sql in [
@@ -32,7 +31,7 @@ fn deep(client: &mut Conn) {
             format!("SELECT 1{}", " UNION SELECT 2 EXCEPT SELECT 3".repeat(depth)),
             format!("{}SELECT 1", "SET STATEMENT max_statement_time = 100 FOR ".repeat(depth)),
         ] {
-            // An answer or an error; the connection lives.
+            // A result or an error; the connection survives.
             let _ = client.query_drop(&sql);
             let alive: Option<u8> =
                 client.query_first("SELECT 1").unwrap_or_else(|e| panic!("{e}: {}", &sql[..60]));
@@ -52,7 +51,7 @@ fn nesting_ends_before_the_stack_does() {
         let mut running = Cohort::start(scratch.path(), datadir, options);
         let mut first = running.client();
         deep(&mut first);
-        // The same on stacks that wait beside each other.
+        // The same with several stacks that wait at the same time.
         first.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, v INT)").expect("made");
         first.query_drop("INSERT INTO test.t VALUES (1, 1)").expect("written");
         first.query_drop("BEGIN").expect("begun");
@@ -74,7 +73,7 @@ fn nesting_ends_before_the_stack_does() {
     }
 }
 
-/// Each would take hours.
+/// Statements that would take hours.
 const ENDLESS: &[&str] = &[
     "SELECT BENCHMARK(9000000000000000000, SHA2('a', 512))",
     "SELECT COUNT(*) FROM information_schema.columns a, information_schema.columns b, information_schema.columns c, \
@@ -128,7 +127,8 @@ fn all_sessions_together_keep_within_the_servers_memory() {
     assert!(error.contains("1041"), "{error}");
 }
 
-/// What their clients do not wait for: statements that compute, wait often or wait for others.
+/// Statements that may be ended when their clients disconnect: they compute, or wait repeatedly, or wait for
+/// other sessions.
 const DISPENSABLE: &[&str] = &[
     "SELECT BENCHMARK(9000000000000000000, SHA2('a', 512))",
     "EXECUTE IMMEDIATE 'SELECT COUNT(*) FROM seq_1_to_1000000 a, seq_1_to_1000000 b'",
@@ -175,21 +175,21 @@ fn a_statement_ends_when_its_client_has_gone_unless_it_is_at_work_on_a_change() 
         }
     };
     wait_for("", DISPENSABLE.len() + 1);
-    // While their clients are there, they go on for longer than without.
+    // While their clients are connected, they outlast the limit for abandoned statements.
     std::thread::sleep(Duration::from_secs(7));
     wait_for("", DISPENSABLE.len() + 1);
     drop(clients);
     wait_for("UPDATE t %", 0);
-    // It sleeps for 15 seconds and more, and its client has been gone for half of them.
+    // The UPDATE sleeps for at least 15 seconds; its client disconnected halfway.
     wait_for("", 0);
     assert_eq!(observer.query_first("SELECT SUM(v) FROM t").expect("answered"), Some(100));
-    // None of them has changed anything after its wait.
+    // None of them changed anything after its wait.
     holder.query_drop("COMMIT").expect("committed");
     let untouched = "SELECT COUNT(*) FROM locked WHERE v = 1";
     assert_eq!(observer.query_first(untouched).expect("answered"), Some(1));
 }
 
-/// Resident memory of a process in MiB.
+/// Returns the resident memory of a process in MiB.
 fn resident_mib(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a process has memory");
@@ -205,7 +205,7 @@ fn a_result_that_nobody_reads_is_not_kept() {
     let result = format!("SELECT REPEAT('x', 1000000) FROM ({rows}) r");
     slow.query_drop("DO REPEAT('x', 10000000)").expect("warm");
     let before = resident_mib(running.pid());
-    // Two hundred megabytes: the first row is read, and then nothing for a while.
+    // Two hundred megabytes. The client reads the first row, and then pauses.
     let mut unread = slow.query_iter(result).expect("answered");
     assert!(unread.next().is_some());
     for _ in 0..20 {
@@ -228,7 +228,7 @@ fn a_long_packet_counts_before_it_is_whole() {
     let begun = resident_mib(running.pid());
     greedy.query_drop("SET max_session_mem_used = 4000000").expect("set");
     let error = greedy.query_drop(&long).expect_err("more than it may use").to_string();
-    // The server tells why and closes; a client that still sends may learn only of the close.
+    // The server sends the error and closes. A client that is still sending may only notice the close.
     assert!(error.contains("1290") || error.contains("reset") || error.contains("pipe"), "{error}");
     assert!(resident_mib(running.pid()) < begun + 25, "it was kept");
     let begun = Instant::now();
@@ -258,24 +258,24 @@ fn long_data_counts_before_it_is_used() {
     };
     assert_eq!(lengths(8), Ok(0));
     assert_eq!(lengths(120), Err(1041));
-    // 480 MB were sent, and the allocator keeps for a while what was freed.
+    // 480 MB were sent, and the allocator keeps freed memory for a while.
     assert!(resident_mib(running.pid()) < begun + 240, "what is refused is not kept");
     for _ in 0..8 {
         assert_eq!(lengths(8), Ok(0), "it is given back");
     }
 }
 
-/// Each copies all rows of a table.
+/// Statements that copy all rows of a table.
 const COPIES: &[&str] = &[
     "ALTER TABLE test.large FORCE",
     "ALTER TABLE test.large ADD COLUMN added VARCHAR(40) DEFAULT (UUID()) FIRST",
     "CREATE INDEX by_pad ON test.large (pad)",
     "CREATE TABLE test.copied SELECT * FROM test.large",
 ];
-/// Tells in rows how it ended.
+/// Reports its outcome as rows.
 const OPTIMIZE: &str = "OPTIMIZE TABLE test.large";
 
-/// A table whose copies take far longer than the tests below let them.
+/// Creates a table that takes far longer to copy than the tests below permit.
 fn fill_large(client: &mut Conn) {
     let tens = "SELECT 1 x".to_owned() + &" UNION ALL SELECT 1".repeat(9);
     client.query_drop("CREATE TABLE test.large (id INT PRIMARY KEY, pad CHAR(100))").expect("made");
@@ -284,7 +284,7 @@ fn fill_large(client: &mut Conn) {
     client.query_drop(format!("INSERT INTO test.large {numbers}")).expect("filled");
 }
 
-/// The table is as it was, and nothing that was being made is there.
+/// Checks that the table is unchanged, and that nothing of the new one is left.
 fn assert_untouched(client: &mut Conn) {
     let columns = "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = 'test'";
     assert_eq!(client.query_first(columns).expect("answered"), Some(2));
@@ -303,7 +303,7 @@ fn assert_all_copies_end(client: &mut Conn, code: &str, text: &str) {
             assert!(rows.iter().any(|row| row.2 == "error" && row.3.starts_with(text)), "{rows:?}");
             assert_eq!(rows.last().map(|row| row.3.as_str()), Some("Operation failed"));
         }
-        // It came when the rows were already there.
+        // It came after the rows had been sent.
         Err(error) => assert!(error.to_string().contains(code), "{error}"),
     }
 }
@@ -348,7 +348,7 @@ fn a_stop_does_not_wait_for_copies_of_tables() {
         running.signal("-TERM");
         assert_eq!(running.exit_code(), Some(0), "{copy}");
         assert!(begun.elapsed() < PATIENCE, "{copy}: {:?}", begun.elapsed());
-        // It may have been done already.
+        // It may already have been done.
         let _ = copying.join().expect("no panic");
         running = Cohort::start(scratch.path(), "data", &[]);
     }
@@ -356,7 +356,7 @@ fn a_stop_does_not_wait_for_copies_of_tables() {
     assert_eq!(rows, Some(20_000));
 }
 
-/// Statements that go to disk: an answer, or the error that there is no file for them.
+/// Statements that spill to disk. The outcome is a result, or an error because no file could be opened.
 const SPILLING: &[&str] = &[
     "SELECT COUNT(*) FROM (SELECT DISTINCT a.seq + 1000 * b.seq FROM seq_1_to_300 a, seq_1_to_300 b) d",
     "SELECT MAX(n) FROM (SELECT a.seq n, COUNT(*) FROM seq_1_to_3000 a, seq_1_to_5 b GROUP BY a.seq * b.seq) d",
@@ -372,7 +372,7 @@ fn descriptors_that_run_out_are_an_error_for_their_client_alone() {
     let mut first = running.in_test();
     assert_eq!(first.query_first("SELECT @@max_connections").expect("answered"), Some(116));
     first.query_drop("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v LONGTEXT)").expect("made");
-    // As many as there may be, and more: half of them never log in.
+    // The maximum number of connections and more; half of them never log in.
     let mut clients: Vec<Conn> = Vec::new();
     let mut strangers = Vec::new();
     let mut refused = 0;
@@ -393,7 +393,7 @@ fn descriptors_that_run_out_are_an_error_for_their_client_alone() {
         if let Err(error) = spilled {
             assert!(error.to_string().contains("Can't create/write to file"), "{error}");
         }
-        // A transaction that is larger than its cache.
+        // A transaction that exceeds its cache.
         client.query_drop("BEGIN").expect("begun");
         let large =
             (0..4).try_for_each(|_| client.query_drop("INSERT INTO t (v) VALUES (REPEAT('y', 100000))"));

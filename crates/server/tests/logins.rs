@@ -1,4 +1,5 @@
-//! Who gets in and what binds them: Cohort and a real MariaDB are asked the same, with MariaDB's client.
+//! Logins and account restrictions: the same requests are sent to Cohort and to a real MariaDB with MariaDB's
+//! client.
 
 #[path = "support/certificates.rs"]
 mod certificates;
@@ -14,7 +15,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use support::{Cohort, Maria, run, text};
 
-/// The two servers, reached in the same way.
+/// The two servers, with the same connection options.
 struct Both {
     certificates: Certificates,
     cohort: Cohort,
@@ -26,14 +27,14 @@ impl Both {
         Both::with(&[])
     }
 
-    /// With options of MariaDB's alone: plugins that Cohort has built in.
+    /// Starts both servers. `theirs` are options for MariaDB only, for plugins that are built into Cohort.
     fn with(theirs: &[&str]) -> Both {
         let certificates = Certificates::new();
         let own = certificates.server_options();
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         let (cohort, maria) = (Cohort::new(&own), Maria::source(&[&own[..], theirs].concat()));
         let both = Both { certificates, cohort, maria };
-        // MariaDB's first start makes them.
+        // MariaDB's installation creates these accounts and grants.
         both.as_root("DROP USER IF EXISTS ''@localhost");
         both.maria.sql("DELETE FROM mysql.db; FLUSH PRIVILEGES");
         both
@@ -50,7 +51,7 @@ impl Both {
         }
     }
 
-    /// What both say to the same; they must say the same.
+    /// Returns the reply, which must be the same from both servers.
     fn answer(&self, user: &str, options: &[&str], statements: &str) -> (bool, String) {
         let [ours, theirs] =
             self.ports().map(|port| ask(&[format!("--port={port}")], user, options, statements));
@@ -58,7 +59,7 @@ impl Both {
         ours
     }
 
-    /// Over the Unix sockets.
+    /// Returns the reply over the Unix sockets, which must be the same from both servers.
     fn local_answer(&self, user: &str, options: &[&str], statements: &str) -> (bool, String) {
         let sockets = [&self.cohort.socket, &self.maria.socket];
         let [ours, theirs] =
@@ -207,7 +208,7 @@ fn methods_and_networks() {
     assert!(!both.answer("either", &["-py"], "SELECT 1").0);
     assert!(!both.local_answer("either", &[], "SELECT 1").0, "the system knows {me} by another name");
     assert!(both.answer("near", &["-px"], "SELECT CURRENT_USER()").0);
-    // Nobody fits: MariaDB chooses the words by the name, so as not to tell.
+    // No account matches. MariaDB derives the error text from the name, in order not to reveal this.
     for port in both.ports() {
         assert!(!ask(&[format!("--port={port}")], "far", &[], "SELECT 1").0);
     }
@@ -264,7 +265,7 @@ fn what_a_role_gives_and_when() {
                 allowed.push(both.answer(user, &["--skip-ssl"], &sql).0);
             }
         }
-        // As the login leaves it.
+        // With the role that is active after the login.
         both.answer(user, &["--skip-ssl"], "SELECT CURRENT_ROLE(); SELECT a FROM d.u");
     }
     assert!(allowed.iter().filter(|is| **is).count() > 20, "{allowed:?}");
@@ -287,7 +288,7 @@ fn what_a_role_gives_and_when() {
     ] {
         both.answer(user, &["--skip-ssl"], statement);
     }
-    // What is taken from a role is taken from those who have it.
+    // Revoking from a role affects the accounts that have the role.
     both.as_root("REVOKE SELECT ON d.* FROM reader");
     both.answer("two", &["--skip-ssl"], "SELECT a FROM d.t");
     both.as_root("DROP ROLE writer");
@@ -311,7 +312,7 @@ fn a_reset_of_the_connection_frees_nobody() {
     client.reset().expect("reset");
     assert_eq!(code(client.query_drop("DO 1")), 1226);
     assert_eq!(code(client.exec_drop("DO 1", ())), 1226);
-    // The driver asks for settings itself when it connects, which an expired password forbids.
+    // The driver reads settings itself when it connects, which an expired password forbids.
     let (is_in, said) = ask(&[format!("--port={}", server.port)], "expired", &["-px"], "SELECT 1");
     assert!(!is_in && said.contains("1820"), "{said}");
     let mut client = Conn::new(server.options().user(Some("one"))).expect("logged in");
@@ -319,7 +320,7 @@ fn a_reset_of_the_connection_frees_nobody() {
     assert_eq!(client.query_first("SELECT CURRENT_ROLE()").expect("a row"), Some("r".to_owned()));
 }
 
-/// Only the password itself may be changed, whatever the account is granted.
+/// Only the password itself may be changed, whatever privileges the account has.
 #[test]
 fn commands_of_an_account_whose_password_has_expired_are_refused() {
     let server = Cohort::new(&["--log-bin=bin", "--server-id=1"]);
@@ -373,7 +374,7 @@ fn commands_of_an_account_whose_password_has_expired_are_refused() {
     assert_eq!(answer(&mut stream, b"\x02test"), None, "COM_INIT_DB");
 }
 
-/// A packet and its number; none when the server has gone.
+/// Reads a packet and its sequence number. Returns `None` if the server has closed the connection.
 fn read_packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
     let mut head = [0; 4];
     stream.read_exact(&mut head).ok()?;
@@ -387,8 +388,8 @@ fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
     [&[a, b, c, sequence], payload].concat()
 }
 
-/// Logs in with this answer, whatever is asked, and a statement behind each answer. The first byte of the
-/// server's last word.
+/// Logs in with this reply to any request, with a statement after each reply. Returns the first byte of the
+/// server's last packet.
 fn attack(port: u16, user: &str, plugin: &[u8], answer: &[u8]) -> Option<u8> {
     const STATEMENT: &[u8] = b"\x03INSERT INTO test.hit VALUES (1)";
     /// Protocol 4.1, secure connection, plugins.
@@ -398,7 +399,7 @@ fn attack(port: u16, user: &str, plugin: &[u8], answer: &[u8]) -> Option<u8> {
     read_packet(&mut stream).expect("a greeting");
     let head = [&CAPABILITIES.to_le_bytes()[..], &[0, 0, 0, 1, 45], &[0; 23]].concat();
     let login = [&head[..], user.as_bytes(), &[0, answer.len() as u8], answer, plugin, &[0]].concat();
-    // The server may have gone already.
+    // The server may already have closed the connection.
     let _ = stream.write_all(&[packet(1, &login), packet(0, STATEMENT)].concat());
     for _ in 0..5 {
         let (sequence, reply) = read_packet(&mut stream)?;
@@ -432,7 +433,7 @@ fn wrong_answers_of_every_kind_open_nothing() {
     for user in ["native", "signing", "either", "nobody", "stranger", "root", ""] {
         for plugin in plugins {
             for bytes in [0, 1, 19, 20, 21, 32, 63, 64, 65, 250] {
-                // From elsewhere than this machine root has no account, and here it has no password.
+                // From other hosts root has no account; from this host it has no password.
                 if user == "root" && bytes == 0 {
                     continue;
                 }
@@ -455,7 +456,7 @@ const LENENC_ANSWER: u32 = 1 << 21;
 const ATTRIBUTES: u32 = 1 << 20;
 const HIT: &[u8] = b"\x03INSERT INTO test.hit VALUES (1)";
 
-/// A connection that has read the greeting.
+/// Opens a connection and reads the greeting.
 fn greeted(port: u16) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("settable");
@@ -463,7 +464,7 @@ fn greeted(port: u16) -> TcpStream {
     stream
 }
 
-/// A length as the protocol writes it.
+/// Encodes a length as in the protocol.
 fn lenenc(n: usize) -> Vec<u8> {
     match n {
         0..=250 => vec![n as u8],
@@ -472,10 +473,10 @@ fn lenenc(n: usize) -> Vec<u8> {
     }
 }
 
-/// What the server says last to these bytes with a statement behind them: nothing, or the first byte of an
-/// error.
+/// Sends these bytes followed by a statement. Returns `None` if the server sends nothing, else the first byte
+/// of its last packet.
 fn last_word(stream: &mut TcpStream, payload: &[u8]) -> Option<u8> {
-    // The server may have gone already.
+    // The server may already have closed the connection.
     let _ = stream.write_all(&[packet(1, payload), packet(0, HIT), packet(2, HIT)].concat());
     let mut last = None;
     for _ in 0..4 {
@@ -504,7 +505,7 @@ fn handshake_responses_of_every_length_open_nothing() {
     };
     for n in lengths {
         let long = vec![b'x'; n];
-        // Each field that long; and each length told for a field that is not there.
+        // Each field with this length, and each length announced without the field.
         for (user, answer, database, plugin, attributes) in [
             (&long[..], &[7; 20][..], &b"test"[..], &plugin[..], &[][..]),
             (b"fuzz", &long, b"test", plugin, &[]),
@@ -529,13 +530,14 @@ fn handshake_responses_of_every_length_open_nothing() {
             attack(&[&head(CAPABILITIES)[..], b"fuzz\0", &told, &[7; 20]].concat());
         }
     }
-    // A whole response, cut at every byte, and with every bit of its capabilities turned.
+    // A complete response, truncated at every byte, and with each capability bit inverted.
     let answer = [&[20][..], &[7; 20]].concat();
     let attributes = [&lenenc(8)[..], &[3], b"key", &[3], b"abc"].concat();
     let rest = [b"fuzz\0", &answer[..], b"test\0", plugin, &attributes].concat();
     let whole = [&head(all)[..], &rest].concat();
     (0..=whole.len()).for_each(|n| attack(&whole[..n]));
-    // Not that of TLS, for which more is awaited, nor that of compression, whose frames are others.
+    // Except the bit for TLS, after which the server expects more, and the bit for compression, which changes
+    // the framing.
     for bit in (0..32).filter(|bit| ![5, 11].contains(bit)) {
         attack(&[&head(all ^ 1 << bit)[..], &rest].concat());
     }
@@ -544,7 +546,7 @@ fn handshake_responses_of_every_length_open_nothing() {
     assert!(is_in, "{said}");
 }
 
-/// Somebody who is in asks to be another, with statements behind each wrong answer.
+/// A logged-in client asks to become another user, with statements after each wrong reply.
 #[test]
 fn a_change_of_user_with_wrong_answers_makes_nobody_more() {
     let server = Cohort::new(&[]);
@@ -557,7 +559,7 @@ fn a_change_of_user_with_wrong_answers_makes_nobody_more() {
     let login = [&head[..], b"low\0", &[0], b"mysql_native_password\0"].concat();
     for user in ["admin", "signing", "root", "stranger", "", "low\u{7f}", &"x".repeat(300)] {
         for bytes in [0, 1, 19, 20, 21, 32, 64, 250] {
-            // Here root has no password, and other machines' root is nobody.
+            // From this host root has no password; from other hosts it has no account.
             if user == "root" && bytes == 0 {
                 continue;
             }
@@ -592,7 +594,7 @@ fn a_change_of_user_with_wrong_answers_makes_nobody_more() {
     assert_eq!(server.sql("SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'admin'"), "0");
 }
 
-/// Share of pairs in which the first is the larger; a half if they are alike.
+/// Returns the share of pairs in which the first value is larger; ties count half.
 fn dominance(first: &[Duration], second: &[Duration]) -> f64 {
     let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
     let score = |(a, b): (&Duration, &Duration)| match a.cmp(b) {
@@ -603,7 +605,7 @@ fn dominance(first: &[Duration], second: &[Duration]) -> f64 {
     pairs.map(score).sum::<f64>() / (first.len() * second.len()) as f64
 }
 
-/// Whether an account is there must not be told by how long its refusal takes.
+/// The time of a refusal must not reveal whether the account exists.
 #[test]
 fn refusals_take_as_long_whether_the_account_is_there_or_not() {
     let server = Cohort::new(&["--max-password-errors=4294967295"]);
@@ -635,7 +637,7 @@ fn refusals_take_as_long_whether_the_account_is_there_or_not() {
     assert!((0.3..0.7).contains(&share), "an account's refusal is told by its time: {share:.3}");
 }
 
-/// What a client that has no password is answered: the plugins that it is asked for, and the error.
+/// Returns the server's requests to a client without a password: the plugins it asks for, and the error.
 fn asked(port: u16, user: &str) -> String {
     let mut stream = greeted(port);
     let head = [&CAPABILITIES.to_le_bytes()[..], &[0, 0, 0, 1, 45], &[0; 23]].concat();
@@ -672,7 +674,7 @@ fn what_a_client_is_asked_does_not_tell_who_is_there() {
     }
     let once_more: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
     assert_eq!(of_nobody, once_more, "somebody is told the same each time");
-    // An account more changes little for those who are not there, as it does for those who are.
+    // Creating an account changes the replies for few missing names, and likewise for existing ones.
     server.sql("CREATE USER one_more IDENTIFIED BY 'secret'");
     let after: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
     let changed = of_nobody.iter().zip(&after).filter(|(before, after)| before != after).count();
@@ -683,7 +685,7 @@ fn what_a_client_is_asked_does_not_tell_who_is_there() {
 fn an_anonymous_account_is_nobody_else_whatever_name_it_gives() {
     let server = Cohort::new(&[]);
     server.sql("CREATE USER boss IDENTIFIED BY 'secret'; CREATE USER ''@localhost");
-    // The anonymous account of this host comes before the one of the same name from anywhere.
+    // The anonymous account of this host takes precedence over the named account for any host.
     let place = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(server.port);
     let options = || place.clone().prefer_socket(false);
     server.sql("DROP USER ''@localhost");
@@ -701,7 +703,7 @@ fn an_anonymous_account_is_nobody_else_whatever_name_it_gives() {
     let explained = stranger.query_drop(format!("SHOW EXPLAIN FOR {}", boss.connection_id()));
     assert!(format!("{explained:?}").contains("1227"), "{explained:?}");
     boss.query_drop("DO 1").expect("the boss goes on");
-    // Nor is it a thread of the server's own.
+    // The name does not make it a thread of the server, either.
     server
         .sql("CHANGE MASTER TO master_host='127.0.0.1', master_port=1, master_connect_retry=60; START SLAVE");
     let threads = server.sql("SELECT id FROM information_schema.processlist WHERE user = 'system user'");
@@ -728,7 +730,7 @@ fn only_administrators_have_the_server_tell_of_itself() {
         // COM_DEBUG.
         stream.write_all(&packet(0, b"\x0d")).expect("sent");
         assert_eq!(read_packet(&mut stream).expect("an answer").1[0], last, "{user}");
-        // COM_REFRESH, of what there is and what there is not.
+        // COM_REFRESH, with supported and unsupported bits.
         for bits in [1, 8, 32, 64] {
             stream.write_all(&packet(0, &[0x07, bits])).expect("sent");
             let answer = read_packet(&mut stream).expect("an answer").1[0];

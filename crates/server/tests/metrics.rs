@@ -1,4 +1,4 @@
-//! The commit path's histograms as clients, scrapers and browsers see them.
+//! The commit path's histograms as seen by clients, scrapers and browsers.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn connect(port: u16) -> TcpStream {
     }
 }
 
-/// Status line and headers, and body.
+/// Returns the status line with the headers, and the body.
 fn exchange(port: u16, request: &[u8]) -> (String, String) {
     let mut stream = connect(port);
     stream.write_all(request).expect("sent");
@@ -38,7 +38,7 @@ fn get(port: u16, path: &str) -> (String, String) {
     exchange(port, format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
 }
 
-/// Samples by name with labels; every line is checked against the format.
+/// Returns the samples by name with labels. Checks every line against the format.
 fn samples(text: &str) -> HashMap<String, f64> {
     let mut found = HashMap::new();
     let mut family = String::new();
@@ -81,7 +81,7 @@ fn every_commit_is_in_the_histograms_of_status_table_and_endpoint() {
     for stage in ["prepare", "order_wait", "order_work", "queue", "write", "flush", "publish", "acknowledge"]
     {
         let of = |end: &str| samples[&format!("cohort_commit_stage_seconds_{end}{{stage=\"{stage}\"}}")];
-        // The last commit's client is told before the telling is timed.
+        // The reply to the last commit is sent before the acknowledgement is timed.
         assert!(of("count") >= 20.0 && of("sum") > 0.0, "{stage}");
         let last = samples[&format!("cohort_commit_stage_seconds_bucket{{stage=\"{stage}\",le=\"+Inf\"}}")];
         assert_eq!(last, of("count"), "{stage}");
@@ -127,7 +127,7 @@ fn the_page_is_whole_and_asks_nobody_else() {
         let inside = page.replace("http://www.w3.org/2000/svg", "");
         assert!(!inside.contains(outside), "{outside}");
     }
-    // Every figure the page draws is one that the endpoint has.
+    // Every metric that the page draws exists at the endpoint.
     let (_, metrics) = get(port, "/metrics");
     let mut names: Vec<&str> = page.split('"').filter(|word| word.starts_with("cohort_")).collect();
     names.extend(page.split('\'').filter(|word| word.starts_with("cohort_")));
@@ -166,7 +166,7 @@ fn bad_requests_are_refused_and_slow_ones_do_not_block_others() {
     }
     let (head, body) = exchange(port, b"HEAD /metrics HTTP/1.1\r\n\r\n");
     assert!(head.contains(" 200 ") && body.is_empty());
-    // The slow ones are closed in the end.
+    // The slow connections are closed in the end.
     for mut stream in slow {
         let mut rest = [0; 64];
         match stream.read(&mut rest) {
@@ -178,8 +178,8 @@ fn bad_requests_are_refused_and_slow_ones_do_not_block_others() {
     assert!(get(port, "/metrics").0.contains(" 200 "));
 }
 
-/// Found by reading: as many slow clients as are served at a time kept everybody out for five seconds, again
-/// and again.
+/// Found by reading: as many slow clients as can be served at a time blocked all others for five seconds,
+/// repeatedly.
 #[test]
 fn slow_clients_make_way() {
     let port = free_port();
@@ -230,7 +230,7 @@ fn slow_flushes_are_told_in_the_error_log() {
     let running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();
     client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY)").expect("made");
-    // No disk flushes within a hundredth of its real time here; so the threshold is put below any flush.
+    // No disk is a hundred times slower than usual here, so the threshold is set below any flush time.
     client.query_drop("SET GLOBAL slow_flush_warning_ms = 1").expect("set");
     let end = Instant::now() + Duration::from_secs(20);
     let mut n = 0;
@@ -240,7 +240,7 @@ fn slow_flushes_are_told_in_the_error_log() {
         row.expect("one").1
     };
     while slow(&mut client) == 0 {
-        // Many rows at once: the flush of so many bytes takes a millisecond on any disk.
+        // Many rows at once: flushing this many bytes takes a millisecond on any disk.
         let rows: Vec<String> = (n..n + 2000).map(|id| format!("({id})")).collect();
         client.query_drop(format!("INSERT INTO test.t VALUES {}", rows.join(","))).expect("written");
         n += 2000;

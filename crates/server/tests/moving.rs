@@ -1,4 +1,4 @@
-//! docs/moving.md and docs/backup.md, line by line; the first with applications that write all the while.
+//! Follows docs/moving.md and docs/backup.md line by line; the first while applications write.
 
 mod support;
 
@@ -13,7 +13,7 @@ use support::{Cohort, Maria};
 const PAGE: &str = include_str!("../../../docs/moving.md");
 const BACKUP: &str = include_str!("../../../docs/backup.md");
 
-/// Writes numbers until it is told to stop or refused; answers those that were acknowledged.
+/// Writes numbers until `stop` is set or a write is refused. Returns the acknowledged numbers.
 fn write(
     mut client: mysql::Conn,
     next: &Arc<AtomicU32>,
@@ -39,10 +39,11 @@ fn write(
 fn a_server_moves_to_cohort_and_back_by_the_page() {
     let old = Maria::source(&["--log-slave-updates"]);
     let new = Cohort::new(&["--server-id=7", "--log-slave-updates"]);
-    // Applications have an account of their own, which read_only stops.
+    // Applications use a separate account, which read_only blocks.
     let account = "CREATE USER app@'%' IDENTIFIED BY 'x'; GRANT SELECT, INSERT ON shop.* TO app@'%'";
     old.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, b TEXT); INSERT INTO shop.t VALUES (0, '')");
-    // A new data directory lets anybody in from this machine, before named accounts of anywhere.
+    // A new data directory has anonymous accounts for this host, which take precedence over named accounts
+    // for any host.
     old.sql("SET sql_log_bin = 0; DELETE FROM mysql.global_priv WHERE User = ''; FLUSH PRIVILEGES");
     old.sql(account);
     new.sql(account);
@@ -77,7 +78,8 @@ fn a_server_moves_to_cohort_and_back_by_the_page() {
                 if command.contains("read_only = 1") {
                     std::thread::sleep(Duration::from_millis(500));
                     ask(command);
-                    // It is refused: the applications go to the other one when that has everything.
+                    // The write is refused. The applications switch to the other server when that has
+                    // everything.
                     writer.join().expect("no panic");
                     writer = std::thread::spawn(|| ());
                 } else if let Some(question) = command.strip_prefix("ZERO = ") {
@@ -111,7 +113,7 @@ fn a_server_moves_to_cohort_and_back_by_the_page() {
     assert_eq!(old.sql("SELECT COUNT(*) FROM shop.t"), next.load(Ordering::SeqCst).to_string());
 }
 
-/// Runs a line of a shell.
+/// Runs a shell command line.
 fn shell(line: &str, folder: &std::path::Path) -> String {
     let output = Command::new("sh").args(["-c", line]).current_dir(folder).output().expect("a shell");
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! The program `cohortd` as an operator meets it.
+//! The program `cohortd` from an operator's view.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn what_cannot_start_says_why_and_touches_nothing() {
     assert_eq!((code, said.trim()), (2, "cohortd: unknown option '--no-such-option'"));
     assert_eq!(refused(&[&datadir_option, "--max-connections=many"]).0, 9);
 
-    // What could be where a volume is not mounted is not served.
+    // A data directory that may be an unmounted volume is refused.
     let (code, said) = refused(&[&datadir_option, &socket, "--skip-networking"]);
     assert!(code == 1 && said.contains("Can't change dir to") && said.contains("Aborting"), "{said}");
     assert!(!datadir.exists());
@@ -44,7 +44,7 @@ fn what_cannot_start_says_why_and_touches_nothing() {
     assert!(code == 1 && said.contains(&format!("TCP/IP port {port}")), "{said}");
     assert_eq!(std::fs::read_dir(&datadir).expect("readable").count(), before);
 
-    // Passwords that nobody compares with the words that were asked for would be taken for good ones.
+    // If the dictionary cannot be read, passwords could not be checked against it, so the start is refused.
     let words = "--cracklib-password-check-dictionary=/nonexistent/words";
     let (code, said) = refused(&[&datadir_option, &socket, "--skip-networking", words]);
     assert!(code == 1 && said.contains("'/nonexistent/words'") && said.contains("Aborting"), "{said}");
@@ -146,7 +146,7 @@ fn pages_in_memory_outlive_a_clean_stop() {
     running.signal("-TERM");
     assert_eq!(running.exit_code(), Some(0));
 
-    // A list that is damaged costs nothing, and one that is not wanted is not read.
+    // A damaged dump file is ignored, and with loading disabled it is not read.
     std::fs::write(running.datadir.join("ib_buffer_pool"), "of another server\n1,2\n").expect("written");
     let mut running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();
@@ -167,7 +167,7 @@ fn pages_in_memory_outlive_a_clean_stop() {
     running.stop();
 }
 
-/// A device that is always full stands for the disk.
+/// A device that is always full simulates a full disk.
 #[test]
 fn a_server_comes_up_without_room_for_its_pid_file() {
     let scratch = tempfile::tempdir().expect("made");
@@ -264,7 +264,7 @@ fn statements_with_parameters_of_every_type_come_back() {
     assert_eq!(text, b"gr\xfcn");
 }
 
-/// Found by reading: SIGUSR1 and SIGUSR2 ended the server without a word.
+/// Found by reading: SIGUSR1 and SIGUSR2 ended the server without a message.
 #[test]
 fn signals_without_a_meaning_are_told_and_end_nothing() {
     let scratch = tempfile::tempdir().expect("made");
@@ -315,7 +315,7 @@ fn the_service_manager_and_the_log_are_told_how_the_start_goes() {
     assert!(at(" s: storage ") < at("ready for connections"), "{said}");
 }
 
-/// Found by reading: everybody on the machine could read the data.
+/// Found by reading: all users of the host could read the data.
 #[test]
 fn files_are_for_the_servers_user_and_group_alone() {
     let scratch = tempfile::tempdir().expect("made");
@@ -338,7 +338,7 @@ fn files_are_for_the_servers_user_and_group_alone() {
     assert!(seen > 3);
 }
 
-/// Found by reading: only SIGHUP did.
+/// Found by reading: only SIGHUP reopened a moved error log.
 #[test]
 fn flush_logs_follows_an_error_log_that_was_moved() {
     let scratch = tempfile::tempdir().expect("made");

@@ -1,8 +1,8 @@
-//! A real MariaDB as Cohort's replica, and MariaDB's tools that read like one.
+//! A real MariaDB as a replica of Cohort, and MariaDB's tools that read the binary log like a replica.
 
 mod replica;
 #[path = "whole/scale.rs"]
-#[allow(dead_code)] // its part
+#[allow(dead_code)] // only a part of it is used
 mod scale;
 mod support;
 
@@ -14,7 +14,7 @@ use scale::{Dice, long_or};
 use support::{Cohort, Maria, wait_until};
 
 const TABLES: &str = "--tables=2";
-/// Rows of each; with fewer the clients of the long run would do little but wait for each other.
+/// Rows per table. With fewer rows, the clients of the long run would mostly wait for each other.
 fn size() -> &'static str {
     long_or("--table-size=20000", "--table-size=500")
 }
@@ -32,10 +32,10 @@ fn sysbench(port: u16, workload: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Statements that change tables, at random, beside those that a load works on.
+/// Random DDL on tables other than those of the load.
 struct Ddl {
     dice: Dice,
-    /// Numbers of the tables that are there.
+    /// The numbers of the existing tables.
     tables: Vec<u64>,
     made: u64,
     has_index: bool,
@@ -96,14 +96,14 @@ impl Ddl {
     }
 }
 
-/// The number of the newest transaction.
+/// Returns the sequence number of the newest transaction.
 fn newest(cohort: &Cohort) -> u64 {
     let position = cohort.sql("SELECT @@gtid_binlog_pos");
     position.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Sysbench's writes with DDL among them, in one parallel mode of the replica, to the end at which both are
-/// equal.
+/// Runs sysbench's writes with interleaved DDL in one parallel mode of the replica, and checks that both
+/// servers are equal at the end.
 fn follow_load(cohort: &Cohort, replica: &Maria, mode: &str, ddl: &mut Ddl) {
     replica.sql(&format!(
         "STOP SLAVE; SET GLOBAL slave_parallel_threads = 4; SET GLOBAL slave_parallel_mode = '{mode}'; START SLAVE"
@@ -133,8 +133,7 @@ fn follow_load(cohort: &Cohort, replica: &Maria, mode: &str, ddl: &mut Ddl) {
 #[test]
 fn a_replica_follows_through_load_ddl_and_kills_in_every_parallel_mode() {
     let mut cohort = Cohort::new(&[long_or("--max-binlog-size=100M", "--max-binlog-size=1M")]);
-    // A column that comes and goes a hundred times at no cost makes InnoDB's rows too large in the end (error
-    // 1118).
+    // Adding and dropping a column instantly a hundred times would make InnoDB's rows too large (error 1118).
     let replica = Maria::new(&["--innodb-instant-alter-column-allowed=never"]);
     replica.follow(cohort.port);
     cohort.sql("CREATE DATABASE sb");
@@ -150,7 +149,7 @@ fn a_replica_follows_through_load_ddl_and_kills_in_every_parallel_mode() {
         let mut load = sysbench(cohort.port, "oltp_write_only", &run).spawn().expect("installed");
         wait_until("nothing is written", || newest(&cohort) > before + 100);
         cohort.kill_and_restart();
-        // It may have ended by itself: its server was killed.
+        // It may have ended already, because its server was killed.
         let _ = load.kill();
         let _ = load.wait();
         assert_equal(&cohort, &replica);
@@ -212,7 +211,7 @@ fn every_acknowledged_commit_is_on_a_semi_synchronous_replica_when_the_source_di
                 let mut client = cohort.client();
                 let count = count.clone();
                 std::thread::spawn(move || {
-                    // The numbers whose commit was acknowledged.
+                    // Returns the numbers whose commit was acknowledged.
                     let insert = |n: &i32| {
                         mysql::prelude::Queryable::query_drop(
                             &mut client,
@@ -227,7 +226,7 @@ fn every_acknowledged_commit_is_on_a_semi_synchronous_replica_when_the_source_di
                 })
             })
             .collect();
-        // A replica that lost its source comes back after a second.
+        // A replica that lost its source reconnects after a second.
         let end = Instant::now() + Duration::from_secs(30);
         while count.load(std::sync::atomic::Ordering::Relaxed) < 50 {
             assert!(Instant::now() < end, "nothing is acknowledged: {}", replica.log());
@@ -236,7 +235,7 @@ fn every_acknowledged_commit_is_on_a_semi_synchronous_replica_when_the_source_di
         std::thread::sleep(Duration::from_millis(50 * (round % 7) as u64));
         cohort.kill();
         let acknowledged: Vec<i32> = writers.into_iter().flat_map(|w| w.join().expect("no panic")).collect();
-        // What it has received it applies before it says that it has nothing left.
+        // The replica applies all it has received before it reports that nothing is left.
         replica.wait_until_applied();
         let on_replica: std::collections::HashSet<i32> =
             replica.sql("SELECT id FROM shop.t").lines().map(|id| id.parse().expect("a number")).collect();
@@ -270,7 +269,7 @@ fn a_replica_stops_at_the_gtid_that_it_was_told() {
     }
     replica.sql("START SLAVE");
     assert_equal(&cohort, &replica);
-    // It has applied nothing itself.
+    // The source itself has applied nothing.
     assert_eq!(cohort.sql("SELECT MASTER_GTID_WAIT('0-1-1', 0.05)"), "-1");
 }
 
@@ -298,7 +297,7 @@ fn a_replica_may_have_the_stream_compressed() {
             });
         }
     });
-    // And a large event.
+    // A large event, too.
     cohort.sql("INSERT INTO shop.t SELECT 9000 + id, REPEAT(v, 200) FROM shop.t WHERE id = 1");
     assert_equal(&cohort, &replica);
     let sent = status("Bytes_sent") - before;
@@ -346,7 +345,7 @@ fn a_replica_that_stops_costs_one_timeout_and_semi_sync_comes_back_with_it() {
         cohort.sql("INSERT INTO shop.t VALUES (3)");
         assert_eq!(status("yes_tx"), (before + 1).to_string());
     }
-    // Switched off by hand while somebody waits: he is let out.
+    // Semi-sync is switched off while a commit waits: the commit must be released.
     replica.sql("STOP SLAVE IO_THREAD");
     cohort.sql("SET GLOBAL rpl_semi_sync_master_timeout = 60000");
     let mut waiter = cohort.client();
@@ -366,7 +365,7 @@ fn mariadb_binlog_archives_files_byte_by_byte_and_bad_requests_get_mariadbs_erro
     for n in 0..4 {
         cohort.sql(&format!("INSERT INTO shop.t VALUES ({n}, REPEAT('x', 100)); FLUSH BINARY LOGS"));
     }
-    // An event that needs several packets, and is larger than what is kept in memory.
+    // An event that needs several packets and exceeds the tail kept in memory.
     cohort.sql("SET GLOBAL max_allowed_packet = 1073741824");
     cohort.sql("INSERT INTO shop.t VALUES (9, REPEAT('y', 17 * 1024 * 1024)); FLUSH BINARY LOGS");
     let archive = tempfile::tempdir().expect("made");
@@ -461,7 +460,7 @@ fn a_second_replica_of_the_same_number_ends_the_first_and_kill_ends_a_dump() {
     assert_ne!(first_id, second_id);
     cohort.sql(&format!("KILL {second_id}"));
     wait_for(0);
-    // Killed, or told so.
+    // It was killed, or it ended after the error.
     let _ = second.wait_with_output();
 }
 
@@ -503,12 +502,12 @@ fn a_replica_that_stops_reading_is_cut_and_slows_nobody_and_its_files_stay() {
     signal("-CONT");
     cohort.sql("PURGE BINARY LOGS TO 'binlog.000010'");
     assert!(!cohort.sql("SHOW BINARY LOGS").contains("binlog.000009"));
-    // Cut off, or killed now.
+    // It was disconnected, or is killed now.
     let _ = follower.kill();
     let _ = follower.wait();
 }
 
-/// Found by reading: the acknowledgement was asked with an event that the replica had asked to be spared.
+/// Found by reading: the acknowledgement was requested with an event that the replica had asked to skip.
 #[test]
 fn a_semi_synchronous_commit_waits_for_no_replica_that_does_not_want_it() {
     let options = ["--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-master-timeout=120000"];
@@ -524,7 +523,7 @@ fn a_semi_synchronous_commit_waits_for_no_replica_that_does_not_want_it() {
         let marked = n % 2;
         cohort.sql(&format!("SET skip_replication = {marked}; INSERT INTO shop.t VALUES ({n})"));
     }
-    // In one run of events, too.
+    // Within one batch of events, too.
     cohort.sql("INSERT INTO shop.t VALUES (100); SET skip_replication = 1; INSERT INTO shop.t VALUES (101)");
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert!(cohort.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_status'").ends_with("ON"));

@@ -1,5 +1,5 @@
-//! Replication when something is wrong: full disks, replicas that stop, lie, vanish in the middle of an
-//! answer or share a number; and fifty of them at once.
+//! Replication faults: full disks; replicas that stop, lie, disconnect in the middle of a reply, or share a
+//! server id; and fifty replicas at once.
 
 mod replica;
 mod support;
@@ -32,7 +32,7 @@ fn on_a_full_disk_reads_and_dumps_go_on_and_later_everything() {
             rows += 1;
         }
         cohort.disk().fill();
-        // Whatever is accepted until it is noticed counts.
+        // Rows accepted before the full disk is noticed count.
         wait_until("a full disk is not noticed", || {
             let is_refused = is_refused(&mut client, insert);
             rows += i32::from(!is_refused);
@@ -43,7 +43,8 @@ fn on_a_full_disk_reads_and_dumps_go_on_and_later_everything() {
         assert_eq!(count, Some(rows));
         let logs: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("told what to purge");
         assert!(logs.iter().any(|(name, bytes)| name == "binlog.000001" && *bytes > 50_000), "{logs:?}");
-        // What was told OK arrives, also at a replica that comes now, and at one that reads everything.
+        // Acknowledged rows arrive, also at a replica that connects now, and at one that reads from the
+        // start.
         assert_equal(&cohort, &replica);
         replica.sql("STOP SLAVE IO_THREAD; START SLAVE IO_THREAD");
         replica.wait_until_connected();
@@ -56,7 +57,7 @@ fn on_a_full_disk_reads_and_dumps_go_on_and_later_everything() {
         let inserted = text.matches("#Q> INSERT INTO shop.t").count();
         assert_eq!(inserted, rows as usize, "{}", String::from_utf8_lossy(&archive.stderr));
         if round == 1 {
-            // On a disk that is still full.
+            // The disk is still full.
             assert!(is_refused(&mut client, insert));
         }
         cohort.disk().make_room();
@@ -71,17 +72,17 @@ fn on_a_full_disk_reads_and_dumps_go_on_and_later_everything() {
     assert_equal(&cohort, &replica);
 }
 
-/// Compares what a dump sends with the files, each once it is closed.
+/// Compares a dump with the binlog files, each after it has been closed.
 struct Comparison<'a> {
     cohort: &'a Cohort,
     file: String,
-    /// Behind the format description.
+    /// The events after the format description.
     events: Vec<u8>,
     start: u64,
 }
 
 impl Comparison<'_> {
-    /// False behind the end of the last file.
+    /// Processes an event. Returns false after the end of the last file.
     fn take(&mut self, event: &Event, last: &str) -> bool {
         if let Some(name) = event.names_file() {
             if name != self.file && !self.file.is_empty() {
@@ -95,7 +96,7 @@ impl Comparison<'_> {
                 self.events.clear();
             }
         } else if event.is_format_description() {
-            // Its flag says that the file is in use, which it no longer is when it is read.
+            // Its flag marks the file as in use, which is cleared before the file is read.
             self.start = event.end();
         } else if !event.is_made_up() {
             self.events.extend_from_slice(&event.0);
@@ -152,8 +153,8 @@ fn fifty_dumps_under_load_get_the_bytes_of_the_files() {
             numbers.map(one).collect()
         };
         let _ends = Ends(&is_over);
-        // Half of them are there from the start, and follow the end; the others begin at the start when there
-        // is something to read.
+        // Half of the dumps start at once and follow the end of the log. The others start from the beginning
+        // when there is something to read.
         let mut dumps = spawn(0..25);
         let writers: Vec<_> = (0..4).map(|writer| scope.spawn(move || write(writer))).collect();
         wait_until("the third file is not reached", || cohort.datadir.join("binlog.000003").exists());
@@ -165,14 +166,14 @@ fn fifty_dumps_under_load_get_the_bytes_of_the_files() {
     });
 }
 
-/// `Rpl_semi_sync_master_*`.
+/// Returns `Rpl_semi_sync_master_*`.
 fn semi_sync_status(client: &mut mysql::Conn) -> HashMap<String, String> {
     let rows: Vec<(String, String)> =
         client.query("SHOW STATUS LIKE 'Rpl\\_semi\\_sync\\_master\\_%'").expect("rows");
     rows.into_iter().map(|(name, value)| (name.replace("Rpl_semi_sync_master_", ""), value)).collect()
 }
 
-/// Reads until the source wants an answer: the file and the offset that it stands for.
+/// Reads until the source requests an acknowledgement. Returns the file and offset to acknowledge.
 fn read_until_asked(client: &mut DumpClient) -> (String, u64) {
     let mut file = String::new();
     loop {
@@ -217,7 +218,7 @@ fn a_connection_may_be_cut_at_every_byte_of_a_semi_synchronous_answer() {
             commit.join().expect("let out by the answer");
             replica.cut();
         } else {
-            // Without its only replica the source goes on.
+            // Without its only replica, the source continues.
             replica.cut();
             commit.join().expect("let out without an answer");
         }
@@ -236,7 +237,7 @@ fn a_connection_may_be_cut_at_every_byte_of_a_semi_synchronous_answer() {
 
 #[test]
 fn kill_ends_the_wait_for_a_replica() {
-    // There is none: whoever writes waits.
+    // There is no replica, so every write waits.
     let cohort = Cohort::new(&[
         "--rpl-semi-sync-master-enabled=0",
         "--rpl-semi-sync-master-timeout=36000000",
@@ -276,7 +277,7 @@ fn kill_ends_the_wait_for_a_replica() {
         wait_until("its connection goes on", || client.ping().is_err());
         let (third, third_run) = start(format!("CREATE TABLE shop.t{round} (id INT)"), 1);
         cohort.sql(&format!("KILL QUERY {third}"));
-        // What is told of a DDL statement that is done.
+        // Its outcome is open: a DDL statement that is done may still report the KILL.
         let _ = third_run.join().expect("no panic");
         let count = cohort.sql("SELECT COUNT(*) FROM shop.t");
         assert_eq!(count, (2 * round + 2).to_string());
@@ -288,7 +289,7 @@ fn kill_ends_the_wait_for_a_replica() {
     }
 }
 
-/// A locking read that shows a row which is not hardened waits with whoever wrote that.
+/// A locking read that returns a row that is not durable yet waits with the transaction that wrote the row.
 #[test]
 fn kill_counts_for_the_killed_client_alone() {
     let cohort = Cohort::new(&[
@@ -326,7 +327,7 @@ fn kill_counts_for_the_killed_client_alone() {
             shown.as_deref() == Some("Waiting for semi-sync ACK from slave")
         });
     };
-    // The writer's group is left open for as long as the reader needs to find its row.
+    // The writer's group stays open until the reader has found its row.
     cohort.sql("SET GLOBAL binlog_commit_wait_count = 100; SET GLOBAL binlog_commit_wait_usec = 3000000");
     let (writer, writer_run) = start("INSERT INTO shop.t VALUES (1)");
     let (reader, reader_run) = start("SELECT * FROM shop.t WHERE id = 1 FOR UPDATE");
@@ -356,7 +357,7 @@ fn kill_counts_for_the_killed_client_alone() {
     assert_eq!(unanswered(), (2, "0".into()));
 }
 
-/// As in MariaDB, which looks for a KILL when the wait begins.
+/// As in MariaDB, which checks for a KILL when the wait begins.
 #[test]
 fn kill_counts_when_it_comes_before_the_flush() {
     for point in ["AFTER_SYNC", "AFTER_COMMIT"] {
@@ -368,7 +369,7 @@ fn kill_counts_when_it_comes_before_the_flush() {
         ]);
         cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
         cohort.sql("SET GLOBAL rpl_semi_sync_master_enabled = 1");
-        // The group is left open.
+        // The group stays open.
         cohort.sql("SET GLOBAL binlog_commit_wait_count = 100; SET GLOBAL binlog_commit_wait_usec = 2000000");
         let mut watcher = cohort.client();
         let commits = || cohort.sql("SHOW GLOBAL STATUS LIKE 'Handler_commit'");
@@ -428,7 +429,7 @@ fn a_number_used_twice_moves_the_dump_and_nobody_loses_anything() {
     let replica = Maria::new(&[]);
     replica.follow(cohort.port);
     let mut twin = DumpClient::start(cohort.port, replica.server_id, Wish::Asynchronous, "binlog.000001", 4);
-    // The replica is told that it has been replaced, comes again, and replaces the other.
+    // The replica is notified that it has been replaced, reconnects, and replaces the other one.
     let told = loop {
         match twin.next() {
             Sent::Event { .. } => {}
@@ -440,7 +441,7 @@ fn a_number_used_twice_moves_the_dump_and_nobody_loses_anything() {
     assert!(code == 4052 && text.contains("A slave with the same server_uuid/server_id"), "{code} {text}");
     cohort.sql("INSERT INTO shop.t VALUES (1)");
     assert_equal(&cohort, &replica);
-    // The source's own number: the replica refuses by itself.
+    // With the source's own server id, the replica refuses by itself.
     replica.sql("STOP SLAVE; SET GLOBAL server_id = 1; START SLAVE");
     wait_until("it does not refuse", || replica.status().contains("Last_IO_Errno: 1593"));
     assert!(replica.status().contains("because master and slave have equal"));
@@ -458,7 +459,7 @@ fn a_replica_that_stands_still_is_cut_after_net_write_timeout_and_comes_back() {
     replica.follow(cohort.port);
     replica.signal("-STOP");
     let started = Instant::now();
-    // More than the sockets take.
+    // More than the socket buffers hold.
     for _ in 0..12 {
         cohort.sql("INSERT INTO shop.t (v) VALUES (REPEAT('x', 4000000))");
     }

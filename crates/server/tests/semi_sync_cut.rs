@@ -1,5 +1,6 @@
-//! A source that is killed while no replica has answered, and comes back as a replica-to-be
-//! (`init_rpl_role=SLAVE`): what it had told nobody is cut from binary log and engine alike.
+//! A source is killed before any replica has acknowledged, and restarts as a future replica
+//! (`init_rpl_role=SLAVE`): transactions that it never acknowledged are truncated from the binary log and the
+//! engine alike.
 
 mod support;
 
@@ -18,7 +19,7 @@ const WAITS: [&str; 5] = [
     "--gtid-domain-id=3",
 ];
 
-/// The rows and the binary log's GTID position, as another connection sees them.
+/// Returns the rows and the binary log's GTID position, read by another connection.
 fn state(server: &Cohort) -> (Vec<u64>, String) {
     let mut client = server.client();
     let rows = client.query("SELECT id FROM test.t ORDER BY id").expect("answers");
@@ -26,7 +27,7 @@ fn state(server: &Cohort) -> (Vec<u64>, String) {
     (rows, position)
 }
 
-/// Three commits that wait for a replica that never comes; then the server is killed.
+/// Starts three commits that wait for a replica that does not exist, and kills the server.
 fn killed_while_waiting(scratch: &Path) {
     let mut server = Cohort::start(scratch, "data", &WAITS);
     let writers: Vec<_> = (10..13)
@@ -63,7 +64,7 @@ fn what_was_held_back_is_cut_only_from_a_server_that_is_to_be_a_replica() {
         killed_while_waiting(scratch.path());
         let server = Cohort::start(scratch.path(), "data", &[WAITS[4], &format!("--init-rpl-role={role}")]);
         assert_eq!(state(&server), (rows, position.to_owned()), "{role}");
-        // The server goes on from there, and a further start changes nothing.
+        // The server continues from there, and another restart changes nothing.
         server.client().query_drop("INSERT INTO test.t VALUES (20)").expect("inserts");
         let after = state(&server);
         drop(server);
@@ -97,7 +98,7 @@ fn what_a_killed_client_was_told_is_not_cut() {
         let (last, last_insert) = told.pop().expect("two");
         server.client().query_drop(format!("KILL QUERY {last}")).expect("killed");
         last_insert.join().expect("no panic").expect("told OK");
-        // With AFTER_COMMIT the other one waits on.
+        // With AFTER_COMMIT the other commit keeps waiting.
         server.signal("-KILL");
         server.exit_code();
         let (_, first_insert) = told.pop().expect("one");

@@ -1,4 +1,4 @@
-//! What belongs to a session, and goes with it: by its end, a reset, a change of user, KILL.
+//! Session state, and its end: by disconnect, reset, change of user, or KILL.
 
 mod support;
 
@@ -17,7 +17,7 @@ fn prepared(client: &mut Conn) -> u64 {
     row.expect("one").1
 }
 
-/// COM_RESET_CONNECTION and COM_CHANGE_USER.
+/// Returns the commands that restart a session: COM_RESET_CONNECTION and COM_CHANGE_USER.
 fn starts_anew() -> [(&'static str, fn(&mut Conn)); 2] {
     let reset = |client: &mut Conn| client.reset().expect("reset");
     let change = |client: &mut Conn| {
@@ -27,7 +27,7 @@ fn starts_anew() -> [(&'static str, fn(&mut Conn)); 2] {
     [("reset", reset), ("change of user", change)]
 }
 
-/// Found by reading: each change of user left its statements in Prepared_stmt_count, until nobody could
+/// Found by reading: each change of user left its statements in Prepared_stmt_count, until no session could
 /// prepare.
 #[test]
 fn prepared_statements_are_counted_as_long_as_they_live() {
@@ -67,7 +67,7 @@ fn prepared_statements_are_counted_as_long_as_they_live() {
     watcher.query_drop("PREPARE more FROM 'SELECT 1'").expect("there is room");
 }
 
-/// Found by reading: what was set for the next statement or transaction outlived the session that set it.
+/// Found by reading: settings for the next statement or transaction survived the session that made them.
 #[test]
 fn one_shot_settings_go_with_the_session() {
     let server = Cohort::new(&["--log-bin=master"]);
@@ -94,7 +94,7 @@ fn one_shot_settings_go_with_the_session() {
     }
 }
 
-/// What a statement of a text has committed is hardened while the next one waits.
+/// A commit within a multi-statement text becomes durable while the next statement of the text waits.
 #[test]
 fn what_a_text_has_committed_does_not_wait_for_its_next_statement() {
     let server = Cohort::new(&["--log-bin=master"]);
@@ -102,7 +102,7 @@ fn what_a_text_has_committed_does_not_wait_for_its_next_statement() {
     holder.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v INT)").expect("made");
     holder.query_drop("INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)").expect("written");
     holder.query_drop("CREATE TABLE other (id INT PRIMARY KEY)").expect("made");
-    // Any command of anybody would lead; the file is looked at from outside.
+    // Any command of another session would flush, so the file is checked from outside.
     let logged = || std::fs::metadata(server.datadir.join("master.000001")).expect("there").len();
     for (value, next) in
         [(1, "UPDATE t SET v = 1 WHERE id = 2"), (2, "SELECT SLEEP(30)"), (3, "TRUNCATE TABLE other")]
@@ -113,7 +113,7 @@ fn what_a_text_has_committed_does_not_wait_for_its_next_statement() {
         let mut client = server.in_test();
         let id = client.connection_id();
         let text = format!("UPDATE t SET v = {value} WHERE id = 1; {next}");
-        // It ends with an error after its first result, or with its connection.
+        // The client gets an error after its first result, or its connection ends.
         let before = logged();
         let waits = std::thread::spawn(move || drop(client.query_drop(text)));
         let begun = Instant::now();
@@ -162,7 +162,7 @@ fn accounts_may_name_the_loopback_address() {
     ] {
         assert_eq!(error_code(root.query_drop(statement)), code);
     }
-    // The event that tells replicas has one byte for the length.
+    // The event for replicas has a one-byte length.
     root.query_drop(format!("CREATE USER '{}'", "ü".repeat(127))).expect("made");
 }
 
@@ -187,16 +187,16 @@ fn many_rows_are_written_by_one_command() {
     let mut raw = raw_login(server.port, 0, BULK).0;
     send(&mut raw, 0, b"\x16REPLACE INTO t VALUES (?, ?) RETURNING id");
     assert_eq!(receive(&mut raw)[0], 0, "prepared");
-    // Two parameters and the end of their list: as in MariaDB no column is announced before the execution.
+    // Two parameters and the end of their list. As in MariaDB, no column is announced before the execution.
     (0..3).for_each(|_| drop(receive(&mut raw)));
     send(&mut raw, 0, rows);
-    // How many columns, the column and its end.
+    // The number of columns, the column, and the end of the list.
     (0..3).for_each(|_| drop(receive(&mut raw)));
     assert_eq!(receive(&mut raw), b"\0\0\x01\0\0\0", "what is returned has the binary form");
     assert_eq!(receive(&mut raw), b"\0\0\x02\0\0\0");
 }
 
-/// A client that takes nothing of a long result holds what its statement holds, until KILL.
+/// A client that does not read a long result keeps the locks of its statement until KILL.
 #[test]
 fn a_client_that_takes_nothing_is_killed_at_once() {
     let server = Cohort::new(&[]);
@@ -211,14 +211,14 @@ fn a_client_that_takes_nothing_is_killed_at_once() {
             None => std::thread::sleep(Duration::from_millis(20)),
         }
     };
-    // The sockets are full soon; with a KILL before that the statement ends, too.
+    // The socket buffers fill up soon. A KILL before that ends the statement, too.
     std::thread::sleep(Duration::from_millis(300));
     client.query_drop(format!("KILL {id}")).expect("killed");
     let got: u64 = client.query_first("SELECT GET_LOCK('a', 30)").expect("answered").expect("a row");
     assert_eq!(got, 1, "not only when net_write_timeout is over");
 }
 
-/// What a MariaDB 10.11 sends in the same places.
+/// The bytes that MariaDB 10.11 sends in the same situations.
 #[test]
 fn clients_are_told_what_changed_of_their_session() {
     let server = Cohort::new(&[]);
@@ -252,13 +252,13 @@ fn clients_are_told_what_changed_of_their_session() {
         send(&mut raw, 0, sql.as_bytes());
         assert_eq!(receive(&mut raw), expected, "{sql}");
     }
-    // A client that does not know it is told nothing.
+    // A client without the capability gets no session changes.
     send(&mut plain, 0, b"\x03use mysql");
     assert_eq!(receive(&mut plain), b"\0\0\0\x02\0\0\0");
 }
 
-/// Transactions of every kind: their beginnings and ends, what they read and write, what is said of the next
-/// one.
+/// Transactions of every kind: how they begin and end, what they read and write, and SET TRANSACTION for the
+/// next one.
 const TRACKED: &str = "create table tt (a int primary key, b int)
 set session_track_transaction_info='STATE'
 begin
@@ -444,8 +444,8 @@ select 1
 use tracked
 set session_track_state_change=0";
 
-/// Found by comparison: `session_track_transaction_info` had no effect, AND CHAIN began nothing outside of a
-/// transaction and forgot what kind it was.
+/// Found by comparison: `session_track_transaction_info` had no effect, and AND CHAIN started nothing outside
+/// of a transaction and lost the transaction's characteristics.
 #[test]
 fn clients_are_told_of_their_transactions() {
     let (server, mariadb) = (Cohort::new(&[]), Maria::new(&[]));
@@ -477,7 +477,7 @@ trait Stream: Read + Write {}
 impl Stream for TcpStream {}
 impl Stream for UnixStream {}
 
-/// What the end of a statement tells of the session: autocommit and transaction, and what has changed.
+/// Returns the session state at the end of a statement: autocommit and transaction, and the changes.
 fn told(client: &mut (impl Read + Write), sql: &str) -> String {
     send(client, 0, &[b"\x03", sql.as_bytes()].concat());
     let first = receive(client);
@@ -496,7 +496,7 @@ fn told(client: &mut (impl Read + Write), sql: &str) -> String {
     if end[0] == 0xff {
         return format!("ERROR {}", u16::from_le_bytes([end[1], end[2]]));
     }
-    // Counts are small here: a byte each.
+    // The counts are small here: one byte each.
     let status = u16::from_le_bytes([end[3], end[4]]);
     let changes = match end.get(7..) {
         Some([length, rest @ ..]) if status & 0x4000 != 0 => &rest[usize::from(*length)..],
@@ -507,16 +507,16 @@ fn told(client: &mut (impl Read + Write), sql: &str) -> String {
 
 const SESSION_TRACK: u32 = 1 << 23;
 const DEPRECATE_EOF: u32 = 1 << 24;
-/// Of the capabilities that only MariaDB has.
+/// A bit of MariaDB's extended capabilities.
 const BULK: u8 = 4;
 
-/// Logs in as root in `test`, as a client of MariaDB's; also the answer to the login.
+/// Logs in as root to `test`, as a MariaDB client. Also returns the reply to the login.
 fn raw_login(port: u16, capabilities: u32, extended: u8) -> (TcpStream, Vec<u8>) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connected");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
     let greeting = receive(&mut stream);
     let version_end = greeting.iter().position(|byte| *byte == 0).expect("the version's end");
-    // Behind the rest of the fixed part: see the handshake's codec.
+    // After the rest of the fixed part; see the handshake's codec.
     let offered = &greeting[version_end + 1 + 4 + 9 + 2 + 1 + 2 + 2 + 1 + 6..];
     assert_ne!(offered[0] & BULK, 0, "bulk operations are offered");
     let capabilities = capabilities | 1 << 3 | 1 << 9 | 1 << 15 | 1 << 19;

@@ -1,4 +1,4 @@
-//! Clients over TLS: MariaDB's client, and one that speaks in bytes and breaks the rules.
+//! Clients over TLS: MariaDB's client, and a raw client that breaks the rules.
 
 #[path = "support/certificates.rs"]
 mod certificates;
@@ -14,14 +14,14 @@ use cohort_protocol::{NativePassword, Scramble, certificate_proof};
 use cohort_tls::{Connector, TlsSettings, TlsStream};
 use support::{Cohort, run, text, wait_until};
 
-/// A server that offers TLS.
+/// Starts a server that offers TLS.
 fn server(certificates: &Certificates, options: &[&str]) -> Cohort {
     let own = certificates.server_options();
     let own: Vec<&str> = own.iter().map(String::as_str).collect();
     Cohort::new(&[&own, options].concat())
 }
 
-/// Runs statements with MariaDB's client over TCP; whether all went well, and what it printed.
+/// Runs statements with MariaDB's client over TCP. Returns whether all succeeded, and the output.
 fn ask(server: &Cohort, options: &[&str], statements: &str) -> (bool, String) {
     let port = format!("--port={}", server.port);
     let always = ["--no-defaults", "-N", "--host=127.0.0.1", &port, "--max-allowed-packet=64M"];
@@ -42,11 +42,11 @@ fn clients_encrypt_and_verify_the_server() {
     let old = ["--user=root", "--ssl", "--tls-version=TLSv1.2"];
     let (is_in, said) = ask(&server, &old, CIPHER);
     assert!(is_in && said.contains("ECDHE-ECDSA-AES"), "{said}");
-    // A server that somebody else vouches for.
+    // The server's certificate is not signed by this authority.
     let other = certificates.option("ssl-ca", "other-ca.pem");
     let (is_in, said) = ask(&server, &["--user=root", "--ssl", &other, "--ssl-verify-server-cert"], CIPHER);
     assert!(!is_in && said.contains("2026"), "{said}");
-    // Plain connections go on as ever.
+    // Unencrypted connections still work.
     let (is_in, said) = ask(&server, &["--user=root", "--skip-ssl"], CIPHER);
     assert!(is_in && said == "Ssl_cipher", "{said:?}");
     let (_, said) = ask(&server, &verified, "SHOW GLOBAL STATUS LIKE 'Ssl%accepts'");
@@ -111,7 +111,7 @@ fn clients_certificates_come_from_the_authority_and_are_not_revoked() {
     wait_until("the error log tells why", || {
         ["UnknownIssuer", "expired", "Revoked"].iter().all(|why| server.log().contains(why))
     });
-    // Nobody needs one.
+    // No account requires a certificate.
     assert!(ask(&server, &["--user=root", "--ssl"], CIPHER).0);
 }
 
@@ -169,18 +169,18 @@ fn a_server_without_files_makes_its_certificate_itself_and_proves_it() {
     let (is_in, said) =
         ask(&server, &["--user=root", "--ssl"], "SHOW STATUS LIKE 'Ssl_version'; SELECT @@have_ssl");
     assert!(is_in && said.contains("TLSv1.3") && said.contains("YES"), "{said}");
-    // Nobody vouches for it.
+    // No authority has signed it.
     let (is_in, said) = ask(&server, &["--user=root", "--ssl", "--ssl-verify-server-cert"], "DO 1");
     assert!(!is_in && said.contains("2026"), "{said}");
     server.sql("CREATE USER guest IDENTIFIED BY 'secret'");
-    // The text of the OK packet of a login.
+    // Returns the text in the OK packet of a login.
     let said = |user: &str, password: &[u8]| {
         let mut socket = greeted(&server);
         let mut tls = records();
         let mut first = Caught(packet(1, &tls_request(CAPABILITIES | SSL)));
         tls.flush(&mut first).expect("caught");
         socket.write_all(&first.0).expect("sent");
-        // Answers what is asked behind it: the scramble of the greeting once more.
+        // Replies to the request to switch plugins, which repeats the scramble of the greeting.
         let login = [&tls_request(CAPABILITIES | SSL)[..], user.as_bytes(), b"\0\0no_such_plugin\0"].concat();
         tls.write(&mut socket, &packet(2, &login)).expect("taken");
         let switch = read_at_least(&mut tls, &mut socket, 47);
@@ -198,12 +198,12 @@ fn a_server_without_files_makes_its_certificate_itself_and_proves_it() {
     assert!(text.ends_with(certificate_proof(stored.bytes(), &scramble, &shown).as_bytes()), "{text:x?}");
     let (text, ..) = said("root", b"");
     assert_eq!(text, b"", "there is nothing that only the two know");
-    // Another one by FLUSH SSL.
+    // FLUSH SSL creates another certificate.
     server.sql("FLUSH SSL");
     let (text, scramble, other) = said("guest", b"secret");
     assert_ne!(shown, other);
     assert!(text.ends_with(certificate_proof(stored.bytes(), &scramble, &other).as_bytes()), "{text:x?}");
-    // One that an authority vouches for needs no proof.
+    // A certificate signed by an authority needs no proof.
     let certificates = Certificates::new();
     let server = self::server(&certificates, &[]);
     let (is_in, said) = ask(&server, &["--user=root", "--ssl"], "SHOW STATUS LIKE 'Ssl_server_not_after'");
@@ -226,7 +226,7 @@ fn tls_request(capabilities: u32) -> Vec<u8> {
     request
 }
 
-/// The answer of root, who has no password, to any greeting.
+/// Returns the reply of root, which has no password, to any greeting.
 fn login() -> Vec<u8> {
     [&tls_request(CAPABILITIES | SSL)[..], b"root\0\0mysql_native_password\0"].concat()
 }
@@ -235,7 +235,7 @@ fn query(sql: &str) -> Vec<u8> {
     packet(0, &[b"\x03", sql.as_bytes()].concat())
 }
 
-/// A connection that has had its greeting.
+/// Opens a connection and reads the greeting.
 fn greeted(server: &Cohort) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
@@ -252,7 +252,7 @@ fn records() -> TlsStream {
     connector.connect("localhost", Vec::new()).expect("a name")
 }
 
-/// Reads plaintext until it holds so many bytes.
+/// Reads plaintext until it has at least `bytes` bytes.
 fn read_at_least(tls: &mut TlsStream, socket: &mut TcpStream, bytes: usize) -> Vec<u8> {
     let (mut got, mut buffer) = (Vec::new(), [0; 5000]);
     while got.len() < bytes {
@@ -263,7 +263,7 @@ fn read_at_least(tls: &mut TlsStream, socket: &mut TcpStream, bytes: usize) -> V
     got
 }
 
-/// Takes note of what is written and gives it up.
+/// Collects the bytes written.
 struct Caught(Vec<u8>);
 
 impl Write for Caught {
@@ -281,20 +281,20 @@ impl Write for Caught {
 fn what_comes_in_the_clear_behind_the_request_is_never_a_packet() {
     let certificates = Certificates::new();
     let server = server(&certificates, &[]);
-    // Somebody between client and server puts a login and a statement there.
+    // A man in the middle injects a login and a statement.
     let mut socket = greeted(&server);
     let request = packet(1, &tls_request(CAPABILITIES | SSL));
     let injected = [request, packet(2, &login()), query("CREATE SCHEMA injected")].concat();
     socket.write_all(&injected).expect("sent");
     let mut rest = Vec::new();
-    // An alert, or nothing; never a packet of ours. Reset: what it did not read.
+    // An alert, or nothing; never a plain packet. A reset if the server has not read everything.
     match socket.read_to_end(&mut rest) {
         Ok(_) => {}
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
     }
     assert!(rest.is_empty() || rest[0] == 0x15, "{rest:x?}");
     assert!(!server.sql("SHOW SCHEMAS").contains("injected"));
-    // The same in front of a handshake that goes well: it goes well no more.
+    // Before a valid handshake, the same injection makes it fail.
     let mut socket = greeted(&server);
     let mut tls = records();
     let mut hello = Caught(Vec::new());
@@ -309,7 +309,7 @@ fn what_comes_in_the_clear_behind_the_request_is_never_a_packet() {
 fn records_may_come_in_any_pieces_and_hold_any_packets() {
     let certificates = Certificates::new();
     let server = server(&certificates, &[]);
-    // The request and the client's first words in one piece.
+    // The request and the first handshake message in one write.
     let mut socket = greeted(&server);
     let mut tls = records();
     let mut first = Caught(packet(1, &tls_request(CAPABILITIES | SSL)));
@@ -318,7 +318,7 @@ fn records_may_come_in_any_pieces_and_hold_any_packets() {
     assert_eq!(tls.write(&mut socket, &packet(2, &login())).expect("taken"), login().len() + 4);
     let ok = read_at_least(&mut tls, &mut socket, 7);
     assert_eq!(ok[4], 0, "{ok:x?}");
-    // Thousands of statements in records that have nothing to do with them, byte after byte at first.
+    // Thousands of statements that ignore record boundaries, at first byte by byte.
     let statements = query("DO 1").repeat(20_000);
     let mut caught = Caught(Vec::new());
     let mut sent = 0;
@@ -331,7 +331,7 @@ fn records_may_come_in_any_pieces_and_hold_any_packets() {
     let mut writer = socket.try_clone().expect("another");
     let fast = fast.to_vec();
     let writing = std::thread::spawn(move || writer.write_all(&fast).expect("sent"));
-    // Each answer is an OK of 7 bytes behind its header.
+    // Each reply is an OK packet of 7 bytes after its header.
     let answers = read_at_least(&mut tls, &mut socket, 20_000 * 11);
     writing.join().expect("written");
     assert_eq!(answers.len(), 20_000 * 11);
@@ -347,7 +347,7 @@ fn a_client_that_takes_nothing_gets_all_when_it_does() {
     socket.write_all(&packet(1, &tls_request(CAPABILITIES | SSL))).expect("sent");
     tls.write(&mut socket, &packet(2, &login())).expect("taken");
     read_at_least(&mut tls, &mut socket, 11);
-    // More than all buffers on the way hold, in answers that are whole before they are sent.
+    // More than all buffers on the way hold, in replies that are complete before they are sent.
     let statement = query("SELECT REPEAT('x', 1000000)");
     let count = 40;
     for _ in 0..count {
@@ -369,7 +369,7 @@ fn handshakes_that_never_end_are_ended_and_keep_nobody_out() {
         .map(|n| {
             let mut socket = greeted(&server);
             socket.write_all(&packet(1, &tls_request(CAPABILITIES | SSL))).expect("sent");
-            // Some begin a record and do not end it.
+            // Some send the beginning of a record only.
             if n % 2 == 0 {
                 socket.write_all(&[0x16, 3, 1, 2, 0, 1]).expect("sent");
             }
@@ -386,7 +386,7 @@ fn handshakes_that_never_end_are_ended_and_keep_nobody_out() {
     wait_until("they are gone", || server.sql("SELECT COUNT(*) FROM information_schema.processlist") == "1");
 }
 
-/// Whether a client over TLS is served, and how long that took.
+/// Checks that a client over TLS is served. Returns the time that took.
 fn good_client(server: &Cohort) -> Duration {
     let began = Instant::now();
     let (is_in, said) = ask(server, &["--user=root", "--ssl"], CIPHER);
@@ -402,8 +402,8 @@ fn a_flood_of_half_open_handshakes_is_bounded_and_keeps_nobody_out() {
     let mut hello = Caught(Vec::new());
     records().flush(&mut hello).expect("caught");
     let (begun, whole) = (&hello.0[..hello.0.len() / 2], &hello.0[..]);
-    // Whatever a stranger may have sent when he stops: nothing, the request, half of a ClientHello, a whole
-    // one, more than any.
+    // The points at which a stranger may stop sending: nothing, the request, half of a ClientHello, a
+    // complete one, more than any.
     let much = vec![0x16; 20_000];
     let depths: [&[&[u8]]; 5] =
         [&[], &[&request], &[&request, begun], &[&request, whole], &[&request, &much]];
@@ -412,7 +412,7 @@ fn a_flood_of_half_open_handshakes_is_bounded_and_keeps_nobody_out() {
     let (mut sockets, mut slowest, mut largest_kib) = (Vec::new(), Duration::ZERO, before_kib);
     for wave in 0..4 {
         for n in 0..500 {
-            // A server with too many of them turns strangers away at once.
+            // A server with too many of them refuses strangers at once.
             let Ok(mut socket) = TcpStream::connect(("127.0.0.1", server.port)) else { continue };
             for part in depths[n % depths.len()] {
                 let _ = socket.write_all(part);
@@ -429,7 +429,7 @@ fn a_flood_of_half_open_handshakes_is_bounded_and_keeps_nobody_out() {
     println!("slowest good client {slowest:?}, grown by {grown_kib} KiB under {} strangers", sockets.len());
     assert!(slowest < Duration::from_secs(20), "{slowest:?}");
     assert!(grown_kib < 100 << 10, "{grown_kib} KiB");
-    // All of them end, whatever they go on to do.
+    // All of them end, whatever they send next.
     for socket in &mut sockets {
         socket.set_read_timeout(Some(Duration::from_secs(60))).expect("settable");
         let mut rest = Vec::new();

@@ -1,4 +1,5 @@
-//! Replicas over TLS, both ways: Cohort behind MariaDB and MariaDB behind Cohort.
+//! Replication over TLS in both directions: Cohort as a replica of MariaDB, and MariaDB as a replica of
+//! Cohort.
 
 #[path = "support/certificates.rs"]
 mod certificates;
@@ -8,7 +9,7 @@ mod support;
 use certificates::Certificates;
 use support::{Cohort, Maria, wait_until};
 
-/// CHANGE MASTER over TLS, with the authority and the check of the name.
+/// Returns a CHANGE MASTER with TLS, the authority, and verification of the host name.
 fn change_master(certificates: &Certificates, port: u16, ca: &str) -> String {
     format!(
         "CHANGE MASTER TO master_host='127.0.0.1', master_port={port}, master_user='replica', master_password='secret', \
@@ -18,7 +19,7 @@ fn change_master(certificates: &Certificates, port: u16, ca: &str) -> String {
     )
 }
 
-/// Rows in more than one record, and one longer than records are.
+/// Rows in several records, and one row longer than a record.
 const ROWS: &str = "CREATE TABLE test.t (id INT PRIMARY KEY, a LONGTEXT);
     INSERT INTO test.t SELECT seq, REPEAT(seq, 20) FROM test.seq_1_to_5000;
     INSERT INTO test.t VALUES (0, REPEAT('long', 1000000))";
@@ -32,13 +33,13 @@ fn cohort_follows_mariadb_over_tls() {
     let source = Maria::source(&options);
     source.sql("SET sql_log_bin=0; CREATE USER replica@localhost IDENTIFIED BY 'secret' REQUIRE SSL; GRANT REPLICATION SLAVE ON *.* TO replica@localhost");
     let replica = Cohort::new(&["--server-id=8"]);
-    // Somebody else's authority: the source is not trusted, and is asked again and again.
+    // With another authority the source is not trusted, and the replica keeps trying to connect.
     replica.sql(&change_master(&certificates, source.port, "other-ca.pem"));
     replica.sql("START SLAVE");
     wait_until("the error is shown", || replica.replica_field("Last_IO_Errno") == "2026");
     assert!(replica.replica_field("Last_IO_Error").contains("UnknownIssuer"), "{}", replica.replica_status());
     replica.sql("STOP SLAVE");
-    // Without TLS the account does not let it in.
+    // The account requires TLS.
     replica.sql("CHANGE MASTER TO master_ssl=0");
     replica.sql("START SLAVE");
     wait_until("it is refused", || replica.replica_field("Last_IO_Errno") == "1045");
@@ -91,7 +92,8 @@ fn a_source_proves_its_own_certificate_with_the_password() {
         rows += 1;
         assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), rows.to_string(), "{user}");
     }
-    // Nothing is shared with who has no password, and a certificate of somebody else's authority is no proof.
+    // An account without a password shares no secret with the source, and a certificate of another authority
+    // comes without proof.
     let own = certificates.server_options();
     let options: Vec<&str> = own.iter().map(String::as_str).chain(["--server-id=9"]).collect();
     let other = Cohort::new(&options);

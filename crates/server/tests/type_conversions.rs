@@ -1,9 +1,10 @@
-//! `slave_type_conversions`: row events of a MariaDB's table are played into tables with a column of another
-//! type, here and in the MariaDB, in each mode. Both refuse the same ones, and hold the same in the others.
+//! `slave_type_conversions`: row events from a MariaDB table are applied to tables with a column of another
+//! type, on Cohort and on MariaDB, in each mode. Both must refuse the same conversions, and otherwise store
+//! the same values.
 //!
-//! Left out is what MariaDB stores although the column cannot hold it: text that is none in the column's
-//! character set, more characters than it has room for, members that it does not have; and moments without
-//! fractions of seconds into columns with them, which it takes for damaged.
+//! Not tested are cases in which MariaDB stores a value that the column cannot hold: text invalid in the
+//! column's character set, more characters than fit, unknown members; and times without fractions for columns
+//! with fractions, which MariaDB treats as corrupt.
 
 mod support;
 
@@ -15,7 +16,7 @@ const NUMBERS: &[&str] = &["-1", "200", "-70000", "1.8e19", "12.75"];
 const MOMENTS: &[&str] = &["'2024-05-06 07:08:09.123456'", "'1999-12-31 23:59:59.999999'"];
 const TEXTS: &[&str] = &["'abc'", "'12.5'", "REPEAT('b', 300)"];
 
-/// Types, and values of which each gets those that it takes.
+/// Types, and values, of which each type gets those that it accepts.
 const TYPES: &[(&[&str], &[&str])] = &[
     (
         &[
@@ -72,8 +73,8 @@ fn make_table(client: &mut Conn, column: &str) {
     client.query_drop(sql).expect("a table");
 }
 
-/// What `mariadb-binlog` makes of the source's rows: first what BINLOG wants first, then each insert with the
-/// type and the value.
+/// Returns the output of `mariadb-binlog` for the source's rows: first the format description for BINLOG,
+/// then each insert with its type and value.
 fn events(source: &Maria) -> (String, Vec<(String, String)>) {
     let mut client = source.client();
     client.query_drop(SESSION).expect("set");
@@ -82,7 +83,7 @@ fn events(source: &Maria) -> (String, Vec<(String, String)>) {
         make_table(&mut client, column);
         for value in values {
             client.query_drop(format!("REPLACE INTO test.t VALUES (1, {value})")).expect("a row");
-            // The next one is an insert again.
+            // The next statement must be an insert again.
             client.query_drop("SET sql_log_bin = 0").expect("set");
             client.query_drop("DELETE FROM test.t").expect("deleted");
             client.query_drop("SET sql_log_bin = 1").expect("set");
@@ -106,13 +107,13 @@ fn events(source: &Maria) -> (String, Vec<(String, String)>) {
     (first, names.into_iter().zip(inserts).collect())
 }
 
-/// What the column holds of each event.
+/// Returns the column's value after each event.
 fn held(client: &mut Conn, events: &[(String, String)]) -> Vec<String> {
     let play = |(name, event): &(String, String)| {
         client.query_drop("DELETE FROM test.t").expect("deleted");
         let outcome = match client.query_drop(event) {
             Ok(()) => rows(client, "SELECT HEX(CAST(b AS BINARY)) FROM test.t"),
-            // MariaDB's statement has no words for 1677.
+            // MariaDB's BINLOG has no text for error 1677.
             Err(mysql::Error::MySqlError(error)) if matches!(error.code, 1677 | 1105) => "refused".to_owned(),
             Err(error) => format!("{error}"),
         };

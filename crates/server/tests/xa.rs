@@ -1,5 +1,5 @@
-//! XA transactions of a whole server: ended by SIGKILL and aborted at every stage of both halves, under load,
-//! and followed by replicas, MariaDB's and ours.
+//! XA transactions of a complete server: killed with SIGKILL and aborted at every stage of prepare and
+//! commit, under load, and followed by replicas of MariaDB and Cohort.
 
 mod support;
 
@@ -10,7 +10,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use support::{Cohort, Maria, wait_until};
 
-/// Whether all of them went well.
+/// Returns whether all statements succeeded.
 fn run(client: &mut Conn, statements: &[String]) -> bool {
     statements.iter().all(|statement| client.query_drop(statement).is_ok())
 }
@@ -27,13 +27,13 @@ fn prepared(server: &Cohort) -> BTreeSet<String> {
     listed.lines().filter_map(|line| line.split('\t').nth(3).map(str::to_owned)).collect()
 }
 
-/// Prepares a branch in a session that ends then; false if the server has gone.
+/// Prepares a branch in a session that then ends. Returns false if the server is gone.
 fn prepare_alone(server: &Cohort, name: &str, change: &str) -> bool {
     let client = Conn::new(server.options());
     client.is_ok_and(|mut client| prepare(&mut client, name, &[change]))
 }
 
-/// Ends a branch as soon as its session is gone; false if the server has gone.
+/// Ends a branch as soon as its session is gone. Returns false if the server is gone.
 fn end_elsewhere(server: &Cohort, statement: &str) -> bool {
     let Ok(mut client) = Conn::new(server.options()) else { return false };
     loop {
@@ -47,15 +47,16 @@ fn end_elsewhere(server: &Cohort, statement: &str) -> bool {
     }
 }
 
-/// Whether somebody has locked the row.
+/// Returns whether the row is locked.
 fn is_locked(server: &Cohort, row: &str) -> bool {
     server.sql(&format!("SELECT * FROM test.t WHERE {row} FOR UPDATE SKIP LOCKED")).is_empty()
 }
 
 const STAGES: [&str; 5] = ["prepare", "order", "harden", "publish", "acknowledge"];
 
-/// The server aborts before and after every stage of PREPARE, PREPARE, COMMIT, ROLLBACK: what was
-/// acknowledged is there afterwards, and the statement that was not is there as a whole or not at all.
+/// The server aborts before and after every stage of PREPARE, PREPARE, COMMIT, ROLLBACK. Acknowledged
+/// statements must be in effect afterwards; the unacknowledged one must be in effect completely or not at
+/// all.
 #[test]
 fn an_abort_at_every_stage_leaves_each_half_or_not() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -82,7 +83,7 @@ fn an_abort_at_every_stage_leaves_each_half_or_not() {
                 &|| end_elsewhere(&server, "XA ROLLBACK 'b'"),
             ];
             let done = steps.iter().take_while(|step| step()).count();
-            // Whatever has not failed yet does now.
+            // A server that has not failed yet is killed.
             server.kill();
             let mut server = start(None);
             let state = |server: &Cohort| {
@@ -106,7 +107,7 @@ fn an_abort_at_every_stage_leaves_each_half_or_not() {
     }
 }
 
-/// What the clients of a load know of one branch.
+/// The state of a branch as known to its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Nothing,
@@ -115,8 +116,8 @@ enum Known {
     RolledBack,
 }
 
-/// Transfers between rows by many clients, each an XA transaction that leaves a mark; returns what they know
-/// when the server has gone.
+/// Runs many clients that transfer between rows, each transfer an XA transaction that leaves a mark. Returns
+/// the known state of each branch when the server is gone.
 fn load(server: &Cohort, round: u64, stop: &AtomicBool) -> BTreeMap<String, (Known, bool)> {
     let client = |n: u64| {
         let mut known = BTreeMap::new();
@@ -139,7 +140,7 @@ fn load(server: &Cohort, round: u64, stop: &AtomicBool) -> BTreeMap<String, (Kno
             }
             known.insert(name.clone(), (Known::Prepared, commits));
             let verb = if commits { "COMMIT" } else { "ROLLBACK" };
-            // Now and then another connection ends it.
+            // Some branches are ended by another connection.
             let ender = match turn % 4 {
                 0 => {
                     if own.reset().is_err() {
@@ -194,7 +195,7 @@ fn sigkill_under_load_loses_no_prepared_transaction() {
             let (is_open, is_marked) = (open.contains(name), before.contains(name));
             let is_right = match known {
                 Known::Nothing => !is_marked,
-                // Its end may have been on its way.
+                // COMMIT or ROLLBACK may have been on its way.
                 Known::Prepared => is_open || (*commits == is_marked),
                 Known::Committed => !is_open && is_marked,
                 Known::RolledBack => !is_open && !is_marked,
@@ -210,13 +211,13 @@ fn sigkill_under_load_loses_no_prepared_transaction() {
         }
         assert_eq!(server.sql("SELECT SUM(amount) FROM test.money"), "4000", "round {round}");
         assert!(prepared(&server).is_empty());
-        // No row stayed locked.
+        // No row is still locked.
         server.sql("UPDATE test.money SET amount = amount");
     }
     assert!(prepared_seen > 0, "no transaction was caught between its halves");
 }
 
-/// Larger than a log record may be: its record, and the redo of its end, are in files.
+/// Larger than a log record may be: its prepare record, and the redo of its commit, are stored in files.
 #[test]
 fn a_branch_of_many_mebibytes_outlives_the_server() {
     const ROWS: usize = 24;
@@ -232,7 +233,7 @@ fn a_branch_of_many_mebibytes_outlives_the_server() {
         assert_eq!(prepared(&server).len(), 2);
         assert_eq!(server.sql("SELECT COUNT(*) FROM test.t"), "0");
     }
-    // A clean stop makes a checkpoint, so the branches come from their file then.
+    // A clean stop makes a checkpoint, so the branches are then read from their file.
     server.stop();
     server.restart();
     assert!(end_elsewhere(&server, "XA COMMIT 'large'"));
@@ -251,7 +252,7 @@ const HALVES: [(&str, &str); 3] = [
     ("three", "DELETE FROM test.t WHERE a = 2"),
 ];
 
-/// Prepares three branches, ends one each way, and leaves one.
+/// Prepares three branches, commits one, rolls one back, and leaves one.
 fn prepare_on(client: &dyn Fn() -> Conn) {
     for (name, change) in HALVES {
         assert!(prepare(&mut client(), name, &[change]), "{name}");
@@ -306,7 +307,7 @@ fn follows_mariadb(threads: u32) {
     assert_eq!(replica.sql(ROWS), BEFORE);
     assert_eq!(prepared(&replica), BTreeSet::from(["three".to_owned()]));
     assert!(is_locked(&replica, "a = 2"), "it keeps its locks");
-    // The second half comes to a replica that died between both.
+    // The second part reaches a replica that was killed between both.
     replica.kill();
     source.sql("XA COMMIT 'three'");
     source.sql("UPDATE test.t SET b = 33 WHERE a = 3");

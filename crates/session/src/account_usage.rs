@@ -1,9 +1,9 @@
-//! What accounts are bound to beyond their privileges: limits per hour, passwords that must be changed,
-//! passwords tried in vain.
+//! Limits of accounts beyond their privileges: uses per hour, passwords that must be changed, and failed
+//! logins.
 //!
-//! A session of an account that is bound to nothing has no [`Restraint`], and its
-//! statements cost nothing more. What was used counts for an account over all of its sessions, in an hour
-//! that begins with the first use behind the last one.
+//! A session whose account has no limits has no [`Restraint`], and its statements have no extra cost. Use is
+//! counted per account over all of its sessions. An hour begins with the first use after the previous hour
+//! ended.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -15,28 +15,28 @@ use parking_lot::Mutex;
 
 const HOUR_US: u64 = 3_600_000_000;
 
-/// Of all accounts that are bound to something; as long as the server runs.
+/// The use of all accounts that have limits. Lives as long as the server.
 #[derive(Default)]
 pub struct AccountUsages {
     used: Mutex<HashMap<AccountName, Arc<AccountUsage>>>,
-    /// Passwords tried in vain since the last right one.
+    /// Consecutive failed logins with a wrong password.
     wrong_passwords: Mutex<HashMap<AccountName, u64>>,
 }
 
-/// What one account has used in its hour.
+/// The use of one account in its current hour.
 pub(crate) struct AccountUsage {
     hour: Mutex<Hour>,
 }
 
 struct Hour {
-    /// As they were at the last login.
+    /// The limits as of the last login.
     limits: Limits,
     began_us: u64,
-    /// By [`Use`].
+    /// Indexed by [`Use`].
     counts: [u32; 3],
 }
 
-/// What counts against a limit per hour.
+/// A kind of use that has a limit per hour.
 #[derive(Clone, Copy)]
 pub(crate) enum Use {
     Query,
@@ -62,7 +62,7 @@ impl Use {
     }
 }
 
-/// What one session is bound to.
+/// The restrictions of one session.
 pub struct Restraint {
     pub(crate) must_change_password: Cell<bool>,
     pub(crate) usage: Option<Arc<AccountUsage>>,
@@ -82,22 +82,22 @@ impl AccountUsages {
         Some(Arc::clone(usage))
     }
 
-    /// FLUSH USER_RESOURCES: all hours begin again.
+    /// Restarts all hours, for FLUSH USER_RESOURCES.
     pub fn flush(&self) {
         self.used.lock().values().for_each(|usage| usage.hour.lock().began_us = 0);
     }
 
-    /// FLUSH PRIVILEGES: nobody is blocked any more.
+    /// Unblocks all accounts, for FLUSH PRIVILEGES.
     pub fn unblock(&self) {
         self.wrong_passwords.lock().clear();
     }
 
-    /// ALTER USER: the account is not blocked any more.
+    /// Unblocks an account, for ALTER USER.
     pub fn unblock_one(&self, name: &AccountName) {
         self.wrong_passwords.lock().remove(name);
     }
 
-    /// Somebody tried to log in; only names of accounts that are there come here.
+    /// Records the outcome of a password check. Call it only for existing accounts.
     pub fn note_password(&self, name: &AccountName, is_right: bool) {
         let mut wrong = self.wrong_passwords.lock();
         match is_right {
@@ -106,7 +106,7 @@ impl AccountUsages {
         }
     }
 
-    /// Whether so many wrong passwords in a row were tried.
+    /// Returns whether at least `errors_max` wrong passwords were tried in a row.
     pub fn is_blocked(&self, name: &AccountName, errors_max: u64) -> bool {
         self.wrong_passwords.lock().get(name).is_some_and(|wrong| *wrong >= errors_max)
     }
@@ -118,7 +118,7 @@ impl AccountUsage {
         AccountUsage { hour: Mutex::new(hour) }
     }
 
-    /// Error 1226 when there was too much of it.
+    /// Counts a use. Error 1226 if the limit is exceeded.
     pub(crate) fn count(&self, user: &str, now_us: u64, what: Use) -> SqlResult<()> {
         let mut hour = self.hour.lock();
         if now_us >= hour.began_us.saturating_add(HOUR_US) {

@@ -1,18 +1,19 @@
-//! The text that row events are annotated with: of a prepared statement, with the values in place of the
+//! The text that annotates row events. For a prepared statement it has the parameter values in place of the
 //! question marks.
 //!
 //! ```text
 //! NULL                NULL
-//! numbers             as they print
+//! numbers             as printed
 //! DATE, TIME, ..      DATE'2024-01-01', TIME'10:11:12.500000', TIMESTAMP'2024-01-01 10:11:12'
-//! strings             '..', with backslashes before what needs them; under NO_BACKSLASH_ESCAPES only quotes, doubled
+//! strings             '..', with backslash escapes; under NO_BACKSLASH_ESCAPES only quotes, doubled
 //! ```
-//! A byte that is part of no character is escaped too, as MariaDB does, so that it swallows nothing behind
-//! it.
+//! Bytes that are not valid characters are escaped as well, as in MariaDB, so that they do not swallow the
+//! bytes that follow.
 
 use cohort_types::{DECIMALS_NOT_FIXED, SqlMode, Value};
 
-/// Appends `text` with the values in the places `param_at`. What has no value stays a question mark.
+/// Appends `text` with the parameter values at the positions `param_at`. A parameter without a value stays a
+/// question mark.
 pub fn append_statement(out: &mut Vec<u8>, text: &[u8], param_at: &[u32], params: &[Value], mode: SqlMode) {
     let mut from = 0;
     for (at, value) in param_at.iter().zip(params) {
@@ -61,7 +62,7 @@ fn append_quoted(out: &mut Vec<u8>, bytes: &[u8], mode: SqlMode) {
             }
             out.push(b);
         }),
-        // Most values are plain words and digits.
+        // Fast path: most values contain only words and digits.
         false if !bytes.iter().any(special) => out.extend_from_slice(bytes),
         false => append_escaped(out, bytes),
     }
@@ -103,7 +104,7 @@ mod tests {
         out
     }
 
-    /// As MariaDB 10.11 logged them.
+    /// Expected texts as logged by MariaDB 10.11.
     #[test]
     fn values_stand_where_the_question_marks_were() {
         let date = Date { year: 2024, month: 1, day: 2 };

@@ -1,43 +1,43 @@
-//! [`ConnectionInfo`]: who is connected, and how.
+//! Identity and properties of a connection ([`ConnectionInfo`]).
 
 use std::sync::Arc;
 
 use cohort_base::ConnectionId;
 use cohort_types::Collation;
 
-/// Who connected, as the handshake found out.
+/// The connection's identity and properties, as established by the handshake.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
     pub id: ConnectionId,
-    /// As the client gave it.
+    /// The user name that the client gave.
     pub user: String,
-    /// Where the client is: `localhost` or an address.
+    /// The client's host: `localhost` or an address.
     pub host: String,
-    /// `user` and `host` of the account that let him in.
+    /// `user` and `host` of the account that the client logged in as.
     pub account: (String, String),
     pub schema: Option<String>,
-    /// What the client asked for as its character set.
+    /// The character set that the client asked for.
     pub collation: Collation,
     /// CLIENT_MULTI_STATEMENTS.
     pub multi_statements: bool,
     /// CLIENT_FOUND_ROWS: UPDATE counts found rows.
     pub found_rows: bool,
-    /// None: the connection is not encrypted.
+    /// `None` if the connection is not encrypted.
     pub encryption: Option<EncryptedSession>,
-    /// It came over the Unix socket.
+    /// The connection uses the Unix socket.
     pub is_local: bool,
 }
 
-/// What SHOW STATUS tells of a connection with TLS.
+/// The TLS properties that SHOW STATUS shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncryptedSession {
     /// `TLSv1.3`
     pub version: &'static str,
     /// OpenSSL's name of the cipher suite.
     pub cipher: &'static str,
-    /// Names of all that the server would have taken, with colons between them.
+    /// The names of all cipher suites that the server accepts, separated by colons.
     pub ciphers: Arc<str>,
-    /// When the server's certificate holds, as OpenSSL prints it.
+    /// The validity of the server's certificate, in OpenSSL's format.
     pub not_before: Arc<str>,
     pub not_after: Arc<str>,
 }

@@ -1,4 +1,5 @@
-//! All that sessions share. A server is a value: source and replica can live in one test process.
+//! The state that all sessions share. A server is a value, so a source and its replica can run in one test
+//! process.
 
 use std::any::Any;
 use std::ops::Deref;
@@ -40,36 +41,37 @@ pub struct ReplicaRow {
     pub port: u16,
 }
 
-/// What only the server around the database knows.
+/// Information and actions that only the server can provide.
 pub trait ServerFacts: Send + Sync {
-    /// A variable whose value is computed when it is read (`gtid_binlog_pos`); None: as stored.
+    /// Returns a variable whose value is computed when it is read (`gtid_binlog_pos`), or `None` if the
+    /// stored value counts.
     fn variable(&self, id: VarId) -> Option<VarValue>;
 
-    /// A global variable was set: what depends on it follows. Answers what the client is to be warned of. The
-    /// error is the statement's; the value stays.
+    /// Applies a change of a global variable. Returns warnings for the client. An error fails the statement,
+    /// but the variable keeps the new value.
     fn global_changed(&self, id: VarId) -> SqlResult<Vec<SqlError>>;
 
-    /// Whether a global variable may be set now.
+    /// Checks that a global variable may be set now.
     fn check_settable(&self, id: VarId) -> SqlResult<()> {
         let _ = id;
         Ok(())
     }
 
-    /// The replicas that are connected, for SHOW SLAVE HOSTS.
+    /// Returns the connected replicas, for SHOW SLAVE HOSTS.
     fn replicas(&self) -> Vec<ReplicaRow> {
         Vec::new()
     }
 
-    /// Whether a transaction's client is told nothing because replicas have not answered (semi-synchronous
-    /// commits).
+    /// Returns whether a transaction's reply is delayed because replicas have not acknowledged it
+    /// (semi-synchronous replication).
     fn is_waiting_for_replicas(&self, seq: CommitSeq) -> bool {
         let _ = seq;
         false
     }
 
-    /// KILL was used on a client whose reply is held until `seq`: it is to wait for replicas no longer. `own`
-    /// is its newest commit that waited when it came. `will_tell` is called before the client is told while
-    /// others wait on.
+    /// Ends the wait for replicas of a client whose reply is held until `seq`, after a KILL. `own` is the
+    /// client's newest commit that was waiting when the KILL arrived. Calls `will_tell` before the reply is
+    /// released, if other clients keep waiting.
     fn stop_waiting_for_replicas(
         &self,
         seq: CommitSeq,
@@ -80,29 +82,30 @@ pub trait ServerFacts: Send + Sync {
         let _ = (seq, own, client, will_tell);
     }
 
-    /// FLUSH SSL: certificates are read anew. After an error those from before count.
+    /// Reloads the certificates, for FLUSH SSL. On an error the previous ones stay in use.
     fn reload_tls(&self) -> SqlResult<()> {
         Ok(())
     }
 
-    /// SHUTDOWN: the server is to stop, after this statement's answer.
+    /// Requests a shutdown of the server after the reply to this statement.
     fn request_stop(&self);
 }
 
-/// What the crate that runs statements keeps for all sessions, such as plans. Nobody else looks inside.
+/// The caches of the crate that runs statements, shared by all sessions, such as plans. Opaque to other
+/// crates.
 pub trait KeptForStatements: Any + Send + Sync {
-    /// Takes its share of so many bytes from now on; how much that is.
+    /// Adjusts to a new limit for all session memory. Returns the caches' share of it.
     fn limit(&self, bytes: u64) -> u64;
 }
 
-/// The parts of a database that the server makes.
+/// The parts of a database, which the server creates.
 pub struct DatabaseParts {
     pub commit: Arc<Coordinator>,
-    /// The default one first.
+    /// The storage engines; the first is the default.
     pub engines: Vec<Arc<dyn Engine>>,
     pub locks: Arc<LockTable>,
     pub catalog: Arc<CatalogVersions>,
-    /// Of temporary files.
+    /// The file system for temporary files.
     pub fs: SharedFs,
     pub clock: SharedClock,
     pub rng: SharedRng,
@@ -112,48 +115,48 @@ pub struct DatabaseParts {
     pub virtual_tables: VirtualTables,
 }
 
-/// The shared half of the server below the connections. What its transactions share is reached through it:
-/// `db.commit`, `db.locks`.
+/// The shared part of the server below the connections. The parts that transactions share are reached through
+/// it: `db.commit`, `db.locks`.
 pub struct Database {
-    /// What transactions share.
+    /// The part that transactions share.
     pub env: Arc<TrxEnv>,
-    /// Random numbers.
+    /// The random number generator.
     pub rng: SharedRng,
-    /// Counters of SHOW STATUS.
+    /// The counters of SHOW STATUS.
     pub status: Arc<Status>,
-    /// What accounts are bound to.
+    /// The use of accounts' resource limits.
     pub account_usages: Arc<AccountUsages>,
     /// The connections, for SHOW PROCESSLIST and KILL.
     pub processes: ProcessList,
-    /// Numbers of new tables and key spaces.
+    /// The generators of table and index ids.
     pub ids: Ids,
-    /// information_schema.
+    /// The tables of information_schema.
     pub virtual_tables: VirtualTables,
-    /// What the planner has seen of indexes.
+    /// The planner's samples of indexes.
     pub(crate) index_samples: IndexSamples,
-    /// What runs statements keeps here for all sessions.
+    /// The caches of the crate that runs statements.
     pub kept: Arc<dyn KeptForStatements>,
-    /// Who did what.
+    /// The audit log.
     pub audit: Arc<Audit>,
-    /// `mysql.general_log` and `mysql.slow_log`.
+    /// The rows of `mysql.general_log` and `mysql.slow_log`.
     pub log_rows: LogRows,
-    /// Who holds which lock of GET_LOCK.
+    /// The holders of user locks (GET_LOCK).
     pub user_locks: UserLockHolders,
-    /// When the last deadlock was, and who was in it.
+    /// The time and the report of the last deadlock.
     pub last_deadlock: Mutex<Option<(u64, String)>>,
-    /// Next result of UUID_SHORT.
+    /// The next result of UUID_SHORT.
     pub(crate) next_short_uuid: AtomicU64,
-    /// Numbers of sequences that are reserved.
+    /// The reserved numbers of sequences.
     pub sequences: Sequences,
-    /// What new passwords must not be; set once by the server, if at all.
+    /// The dictionary for checking new passwords; set at most once, by the server.
     pub words: OnceLock<WordList>,
-    /// Set once by the server.
+    /// The files of the statement logs; set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// The replica side; set once by the server.
     pub replica: RwLock<Option<Arc<dyn ReplicaControl>>>,
-    /// The machine's files, for statements that name some; set once by the server.
+    /// The host's files, for statements that name files; set once by the server.
     pub files: RwLock<Option<Arc<dyn ServerFiles>>>,
-    /// Set once by the server.
+    /// Callbacks into the server; set once by the server.
     pub facts: RwLock<Option<Arc<dyn ServerFacts>>>,
 }
 
@@ -167,8 +170,9 @@ impl Deref for Database {
 }
 
 impl Database {
-    /// A database of parts that are ready for use. `keep` makes what statements keep, which is charged to the
-    /// memory of all sessions. Branches that recovery has found get their locks back.
+    /// Creates a database from parts that are ready for use. `keep` creates the statement caches, which are
+    /// charged to the memory of all sessions. Prepared XA branches that recovery has found get their locks
+    /// back.
     pub fn new(
         parts: DatabaseParts,
         keep: impl FnOnce(&Arc<Budget>) -> Arc<dyn KeptForStatements>,
@@ -213,14 +217,14 @@ impl Database {
         db
     }
 
-    /// FLUSH of a statement log.
+    /// Reopens the file of a statement log, for FLUSH.
     pub fn reopen_log(&self, log: StatementLog) {
         if let Some(files) = self.log_files.read().as_ref() {
             files.reopen(log);
         }
     }
 
-    /// FLUSH ERROR LOGS.
+    /// Reopens the error log, for FLUSH ERROR LOGS.
     pub fn reopen_error_log(&self) -> SqlResult<()> {
         let files = self.log_files.read();
         let reopened = files.as_ref().map_or(Ok(()), |files| files.reopen_errors());
@@ -229,7 +233,7 @@ impl Database {
         })
     }
 
-    /// A new file in `tmpdir`, which goes when it is dropped; error 1.
+    /// Creates an anonymous file in `tmpdir`, which is freed when it is dropped; error 1.
     pub fn temporary_file(&self) -> SqlResult<SharedFile> {
         let directory = self.globals.value(VarId::Tmpdir).to_string();
         let directory = Path::new(&directory);
@@ -239,21 +243,22 @@ impl Database {
         })
     }
 
-    /// What bounds the memory of sessions.
+    /// Returns a handle that sets the memory limit of all sessions.
     pub fn memory_limits(&self) -> MemoryLimits {
         MemoryLimits { sessions: Arc::clone(self.processes.memory()), kept: Arc::clone(&self.kept) }
     }
 }
 
-/// The number that UUID_SHORT counts from: the low byte of the server's id, then the second of the start. A
-/// run that lasts so many seconds has so many times 2^24 numbers.
+/// Returns the first result of UUID_SHORT: the low byte of the server's id, followed by the second of the
+/// server's start. Results stay unique across restarts as long as there are fewer than 2^24 per second of
+/// uptime.
 fn first_short_uuid(env: &TrxEnv) -> u64 {
     let server = env.globals.uint(VarId::ServerId) & 0xff;
     let second = env.clock.wall_us() / 1_000_000;
     (server << 56).wrapping_add(second << 24)
 }
 
-/// `sessions_memory_max`: what all sessions, and the plans that they share, may keep in memory.
+/// `sessions_memory_max`: the limit for the memory of all sessions and of the plans that they share.
 #[derive(Clone)]
 pub struct MemoryLimits {
     sessions: Arc<Budget>,
@@ -261,7 +266,7 @@ pub struct MemoryLimits {
 }
 
 impl MemoryLimits {
-    /// From now on so many bytes.
+    /// Sets the limit.
     pub fn set(&self, bytes: u64) {
         let of_kept = self.kept.limit(bytes);
         self.sessions.set_limit(bytes - of_kept);

@@ -1,10 +1,10 @@
-//! LIMIT ROWS EXAMINED: how many rows of tables a statement may look at, whatever it then does with them.
+//! LIMIT ROWS EXAMINED: limits how many table rows a statement may examine.
 
 use std::cell::Cell;
 
 use cohort_types::{ErrorCode, SqlError, Warning};
 
-/// The limit of the running statement. Once it is used up, scans find no more rows.
+/// The limit of the running statement. When it is used up, scans return no more rows.
 #[derive(Debug, Default)]
 pub struct RowsExamined {
     limit: Cell<Option<u64>>,
@@ -13,20 +13,20 @@ pub struct RowsExamined {
 }
 
 impl RowsExamined {
-    /// A statement begins that has such a limit, or has none.
+    /// Starts a statement with a limit, or without one.
     pub fn begin(&self, limit: Option<u64>) {
         self.limit.set(limit);
         self.seen.set(0);
         self.is_over.set(false);
     }
 
-    /// Whether there is a limit.
+    /// Returns whether the statement has a limit.
     #[inline]
     pub fn is_limited(&self) -> bool {
         self.limit.get().is_some()
     }
 
-    /// Another row is looked at. Error 1931, which scans take for their end, if that is one too many.
+    /// Counts an examined row. Error 1931 if it exceeds the limit; scans treat that error as their end.
     #[inline]
     pub fn examine(&self) -> Result<(), SqlError> {
         let Some(limit) = self.limit.get() else { return Ok(()) };
@@ -38,12 +38,12 @@ impl RowsExamined {
         Ok(())
     }
 
-    /// Whether rows were left out.
+    /// Returns whether the limit was exceeded.
     pub fn is_over(&self) -> bool {
         self.is_over.get()
     }
 
-    /// Warning 1931, if rows were left out.
+    /// Returns warning 1931 if the limit was exceeded.
     pub fn warning(&self) -> Option<Warning> {
         let limit = self.limit.get().filter(|_| self.is_over.get())?;
         Some(Warning::new(complaint(limit)))

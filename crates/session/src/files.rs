@@ -1,5 +1,5 @@
-//! Files that statements read and write: SELECT ... INTO OUTFILE, LOAD DATA, LOAD_FILE.
-//! The server opens the files ([`ServerFiles`]); without it there are none.
+//! Files that statements read and write: SELECT ... INTO OUTFILE, LOAD DATA, LOAD_FILE. The server opens the
+//! files ([`ServerFiles`]); without a server there is no file access.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,20 +14,21 @@ use crate::access;
 use crate::server_files::ServerFiles;
 use crate::session_state::SessionState;
 
-/// Read between two looks at whether the statement was killed.
+/// Bytes read between two checks for KILL.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The server's files; error 1235 where there is no server.
+/// Returns the server's file access; error 1235 without a server.
 pub fn files(session: &SessionState) -> SqlResult<Arc<dyn ServerFiles>> {
     session.db.files.read().clone().ok_or_else(|| SqlError::not_supported("a file of the server"))
 }
 
-/// Where a name of a statement is: a bare name in the folder of the current database, one with a folder from
-/// the data directory on, unless it is absolute.
+/// Resolves a file name of a statement. A bare name is relative to the current database's directory, a name
+/// with a directory to the data directory, unless it is absolute.
 pub fn place(files: &dyn ServerFiles, name: &str, schema: Option<&str>) -> PathBuf {
     let schema = schema.filter(|_| !name.contains('/'));
     let folder = schema.map_or_else(|| files.datadir().to_owned(), |schema| files.datadir().join(schema));
-    // An absolute name takes the folder's place. Dots go here: the folder of a database need not be there.
+    // `join` replaces the base if the name is absolute. Dots are resolved here, because the directory of a
+    // database need not exist.
     let mut path = PathBuf::new();
     for part in folder.join(name).components() {
         match part {
@@ -39,11 +40,11 @@ pub fn place(files: &dyn ServerFiles, name: &str, schema: Option<&str>) -> PathB
     path
 }
 
-/// Directories in which the system shows processes, this one too: no file of a client's.
+/// The kernel's directory of processes, including this one: never accessible to clients.
 const PROCESSES: &str = "/proc";
 
-/// Error 1290 unless `secure_file_priv` allows the folder, or the file that is there. Nothing below `/proc`
-/// is allowed.
+/// Returns error 1290 unless `secure_file_priv` allows the directory, or the file that exists there. Paths
+/// below `/proc` are never allowed.
 pub fn check_secure(session: &SessionState, files: &dyn ServerFiles, path: &Path) -> SqlResult<()> {
     let real = files.real(path);
     let is_allowed = !real.as_ref().is_ok_and(|path| path.starts_with(PROCESSES));
@@ -62,8 +63,8 @@ pub fn check_secure(session: &SessionState, files: &dyn ServerFiles, path: &Path
     Err(SqlError::new(ErrorCode::OptionPreventsStatement, text))
 }
 
-/// LOAD_FILE: without the privilege FILE, beyond `secure_file_priv`, and where not everybody may read it, a
-/// file is as if it were not there.
+/// Reads a file for LOAD_FILE. A file counts as missing without the privilege FILE, outside of
+/// `secure_file_priv`, and if it is not readable by all.
 pub fn load(session: &SessionState, name: &str, bytes_max: u64) -> SqlResult<LoadedFile> {
     let Ok(files) = files(session) else { return Ok(LoadedFile::Missing) };
     let path = place(&*files, name, None);
@@ -78,21 +79,21 @@ pub fn load(session: &SessionState, name: &str, bytes_max: u64) -> SqlResult<Loa
     loop {
         session.check_interrupt()?;
         match file.read(&mut piece) {
-            // A file of the system's own says another length than it has.
+            // Virtual files of the kernel report another length than they have.
             Ok(0) if (whole.len() as u64) < bytes => return Ok(LoadedFile::Missing),
             Ok(0) => return Ok(LoadedFile::Bytes(whole)),
             Ok(read) => whole.extend_from_slice(&piece[..read]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return Ok(LoadedFile::Missing),
         }
-        // It has grown since.
+        // The file has grown meanwhile.
         if whole.len() as u64 > bytes_max {
             return Ok(LoadedFile::TooLong(whole.len() as u64));
         }
     }
 }
 
-/// Error 1083 for separators that nobody could read again.
+/// Returns error 1083 for separators that could not be read back.
 pub fn check_format(format: &FileFormat, eval: &EvalContext<'_>) -> SqlResult<()> {
     if format.enclosed.len() <= 1 && format.escaped.len() <= 1 {
         let FileFormat { field_end, enclosed, escaped, line_start, line_end, .. } = format;
@@ -107,7 +108,7 @@ pub fn check_format(format: &FileFormat, eval: &EvalContext<'_>) -> SqlResult<()
     Err(SqlError::new(ErrorCode::WrongFieldTerminators, text))
 }
 
-/// An error of a file as MariaDB tells it.
+/// Formats an I/O error as MariaDB does.
 pub fn file_error(code: ErrorCode, what: &str, error: &io::Error) -> SqlError {
     let number = error.raw_os_error().unwrap_or(0);
     let text = error.to_string();

@@ -1,4 +1,4 @@
-//! How frequent words are, for MATCH: counted among the newest committed entries of FULLTEXT indexes.
+//! Word frequencies for MATCH, counted over the newest committed entries of FULLTEXT indexes.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::session_state::SessionState;
 
-/// Entries that are counted between two looks at KILL.
+/// Entries counted between two checks for KILL.
 const ENTRIES: usize = 4096;
 
 fn engine_of<'s>(session: &'s SessionState, source: &WordSource) -> SqlResult<&'s Arc<dyn Engine>> {
@@ -21,12 +21,12 @@ fn engine_of<'s>(session: &'s SessionState, source: &WordSource) -> SqlResult<&'
     })
 }
 
-/// Rows of the table.
+/// Returns the number of rows of the table.
 pub(crate) fn row_count(session: &SessionState, source: &WordSource) -> SqlResult<u64> {
     Ok(engine_of(session, source)?.stats(source.rows).entries)
 }
 
-/// Entries from one key on, below the other.
+/// Counts the entries from `start` on, below `end`.
 pub(crate) fn word_row_count(
     session: &SessionState,
     source: &WordSource,

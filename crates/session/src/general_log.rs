@@ -9,7 +9,7 @@ use cohort_types::{DateTime, SqlError, Value};
 use crate::database::Database;
 use crate::statement_log::StatementLog;
 
-/// Of a statement's text.
+/// Maximum bytes of a statement's text in a log entry.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Bits of `log_output`.
@@ -18,7 +18,7 @@ pub const LOG_TO_TABLE: u64 = 4;
 pub const LOG_NOWHERE: u64 = 1;
 
 impl Database {
-    /// Tells the general log of somebody who was not let in.
+    /// Logs a refused login in the general log.
     pub fn log_refused(&self, id: ConnectionId, (user, host): (&str, &str), error: &SqlError) {
         if self.globals.flag(VarId::GeneralLog) {
             let user_host = format!("{user}[{user}] @ {host} []");
@@ -27,7 +27,7 @@ impl Database {
         }
     }
 
-    /// Tells the general log. The text is as it is to be shown.
+    /// Logs an entry in the general log. The text must already be in the form to show.
     pub fn log_general(&self, (id, user_host): (ConnectionId, &str), command: &str, text: &str) {
         let output = self.globals.uint(VarId::LogOutput);
         if output & LOG_NOWHERE != 0 {
@@ -58,14 +58,14 @@ impl Database {
     }
 }
 
-/// `261122 13:09:31`, in the host's zone.
+/// Formats a time as `261122 13:09:31`, in the host's time zone.
 pub fn short_time(us: u64) -> String {
     let zone = TimeZone::parse("SYSTEM").unwrap_or(TimeZone::Offset(0));
     let DateTime { date, hour, minute, second, .. } = cohort_types::TimeZone::to_local(&zone, us as i64);
     format!("{:02}{:02}{:02} {hour:2}:{minute:02}:{second:02}", date.year % 100, date.month, date.day)
 }
 
-/// A text of a session of this mode as logs show it: without secrets, and not without end.
+/// Returns a statement's text as logs show it: with passwords masked, and at most `TEXT_BYTES_MAX` bytes.
 pub fn shown(text: &[u8], mode: ParseMode) -> String {
     let text = without_secrets(text, Some(mode));
     let cut = &text[..text.len().min(TEXT_BYTES_MAX)];

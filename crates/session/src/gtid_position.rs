@@ -1,4 +1,4 @@
-//! GTID positions of places in the binary log, and waiting for one.
+//! GTID positions of binary log offsets, and waiting for a GTID position.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::database::Database;
 use crate::replication::parse_gtids;
 use crate::session_state::SessionState;
 
-/// Between two looks at the position that is waited for.
+/// Interval between checks of the position.
 const STEP: Duration = Duration::from_millis(20);
 
-/// BINLOG_GTID_POS(): the state behind the events before `offset`; `None` if the file is unknown or no event
-/// starts there.
+/// Evaluates BINLOG_GTID_POS(): returns the position after the events before `offset`, or `None` if the file
+/// is unknown or no event starts at `offset`.
 pub(crate) fn gtid_position_at(db: &Database, name: &str, offset: u64) -> SqlResult<Option<String>> {
     let opened = db.commit.with_binlog_files(|files| {
         let number = match name {
@@ -43,8 +43,8 @@ pub(crate) fn gtid_position_at(db: &Database, name: &str, offset: u64) -> SqlRes
     Ok((reader.offset() == offset).then(|| state.position_text()))
 }
 
-/// MASTER_GTID_WAIT(): whether gtid_slave_pos reached the position in time. Without a timeout only KILL ends
-/// the wait.
+/// Evaluates MASTER_GTID_WAIT(): returns whether gtid_slave_pos reached the position in time. Without a
+/// timeout only KILL ends the wait.
 pub(crate) fn wait_for_gtids(
     session: &SessionState,
     position: &str,
@@ -72,7 +72,7 @@ fn await_gtids(
     loop {
         let control = session.db.replica.read().clone();
         let reached = control.as_ref().map_or_else(Vec::new, |control| control.applied());
-        // Number 0 is before the first transaction: reached in every domain.
+        // Sequence number 0 precedes the first transaction, so it is reached in every domain.
         let has = |gtid: &Gtid| {
             let is_behind = |has: &Gtid| has.domain == gtid.domain && has.seq_no >= gtid.seq_no;
             gtid.seq_no == 0 || reached.iter().any(is_behind)
@@ -88,7 +88,7 @@ fn await_gtids(
     }
 }
 
-/// MASTER_POS_WAIT().
+/// Evaluates MASTER_POS_WAIT().
 pub(crate) fn wait_for_file_position(
     session: &SessionState,
     file: &str,

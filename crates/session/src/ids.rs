@@ -1,12 +1,12 @@
-//! Numbers of tables and key spaces.
+//! Generators of table and index ids.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cohort_base::{IndexId, TableId};
 use cohort_catalog::{Catalog, CatalogChange};
 
-/// Hands out ids. What statements have committed is in the catalog; ids of statements that have not are known
-/// here only, and after a crash nothing refers to them.
+/// Generates ids. The catalog records ids of committed statements. Ids of statements that have not committed
+/// are known only here, and after a crash nothing refers to them.
 #[derive(Debug, Default)]
 pub struct Ids {
     table: AtomicU64,
@@ -14,25 +14,25 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// A table id that was never used.
+    /// Returns a new table id.
     pub fn table(&self, catalog: &Catalog) -> TableId {
         self.table.fetch_max(catalog.next_table.0, Ordering::Relaxed);
         TableId(self.table.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A key space that was never used.
+    /// Returns a new index id.
     pub fn index(&self, catalog: &Catalog) -> IndexId {
         self.index.fetch_max(catalog.next_index.0, Ordering::Relaxed);
         IndexId(self.index.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A crash left something in this key space: it is not handed out again. The engine has freed it, but may
+    /// Marks an index id as used, because a crash left data in that index. The engine has freed it, but may
     /// refuse to load into it before its next checkpoint.
     pub fn pass(&self, index: IndexId) {
         self.index.fetch_max(index.0 + 1, Ordering::Relaxed);
     }
 
-    /// What the catalog must remember of it.
+    /// Returns the catalog change that records the newest ids.
     pub fn change(&self) -> CatalogChange {
         CatalogChange::NextIds {
             table: TableId(self.table.load(Ordering::Relaxed)),

@@ -1,4 +1,4 @@
-//! What binding asks of this session: catalog, privileges, variables.
+//! Name resolution for binding a statement in this session: catalog, privileges, variables.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,25 +12,26 @@ use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlRe
 use crate::access::{Needs, TableNeed, Viewer};
 use crate::session_state::SessionState;
 
-/// A session and a version of the catalog; notes what the statement needs of the tables that it names.
+/// Resolves names for one session and one version of the catalog. Records the privileges that the statement
+/// needs on the tables it names.
 pub struct SessionNames<'n> {
     catalog: &'n Arc<Catalog>,
     session: &'n SessionState,
     needs: Needs,
-    /// Nobody's privileges count.
+    /// Resolves names for the server itself, without privilege checks.
     is_server: bool,
-    /// The views that the name being resolved is in, outermost first.
+    /// The views that enclose the name being resolved, outermost first.
     inside: RefCell<Vec<Arc<View>>>,
     /// All views that the statement reads.
     views: RefCell<Vec<Arc<View>>>,
-    /// The sequences that expressions name, and whether they are changed.
+    /// The sequences that expressions name, and whether each is changed.
     sequences: RefCell<Vec<(Arc<Table>, bool)>>,
-    /// The first temporary table that a name has meant.
+    /// The first temporary table that was resolved.
     temporary_used: RefCell<Option<String>>,
 }
 
 impl<'n> SessionNames<'n> {
-    /// Nothing is needed yet.
+    /// Creates a resolver without any recorded needs.
     pub fn new(catalog: &'n Arc<Catalog>, session: &'n SessionState) -> SessionNames<'n> {
         SessionNames {
             catalog,
@@ -44,27 +45,27 @@ impl<'n> SessionNames<'n> {
         }
     }
 
-    /// The same for the server itself, which looks at what a view is.
+    /// Creates a resolver for the server itself, to examine a view.
     pub fn of_server(catalog: &'n Arc<Catalog>, session: &'n SessionState) -> SessionNames<'n> {
         SessionNames { is_server: true, ..SessionNames::new(catalog, session) }
     }
 
-    /// What the statement needs.
+    /// Takes the privileges that the statement needs.
     pub fn take_needs(&self) -> Vec<TableNeed> {
         self.needs.take()
     }
 
-    /// The sequences that expressions name, and whether they are changed.
+    /// Takes the sequences that expressions name, and whether each is changed.
     pub fn take_sequences(&self) -> Vec<(Arc<Table>, bool)> {
         self.sequences.take()
     }
 
-    /// The views that the statement reads.
+    /// Takes the views that the statement reads.
     pub fn take_views(&self) -> Vec<Arc<View>> {
         self.views.take()
     }
 
-    /// A temporary table, which hides a table or view of the same name; views do not see it.
+    /// Finds a temporary table. It hides a table or view with the same name, except inside of views.
     fn temporary(&self, schema: &str, name: &str) -> Option<Arc<Table>> {
         let found = self.session.temporary.find(schema, name).filter(|_| self.inside.borrow().is_empty());
         if found.is_some() {
@@ -73,13 +74,13 @@ impl<'n> SessionNames<'n> {
         found
     }
 
-    /// The first temporary table that a name has meant.
+    /// Returns the name of the first temporary table that was resolved.
     pub fn temporary_used(&self) -> Option<String> {
         self.temporary_used.borrow().clone()
     }
 
-    /// Checks what the statement wants of the table or view of this name, and notes it: each later run of the
-    /// plan, for any session, is checked against the note. Errors 1142, 1449.
+    /// Checks and records the privileges that the statement wants on a table or view. Each later run of the
+    /// plan, in any session, is checked against the record. Errors 1142, 1449.
     fn want(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<()> {
         let viewer = self.viewer();
         viewer.check_table(self.session, wanted, schema, name)?;
@@ -88,7 +89,7 @@ impl<'n> SessionNames<'n> {
         Ok(())
     }
 
-    /// Whose privileges count where the name being resolved stands.
+    /// Returns the account whose privileges count at the name being resolved.
     fn viewer(&self) -> Viewer {
         if self.is_server {
             return Viewer::Server;
@@ -144,7 +145,7 @@ impl Names for SessionNames<'_> {
     }
 
     fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()> {
-        // The session that made a temporary table may do anything with it.
+        // A session may do anything with its temporary tables.
         if table.is_temporary() {
             return Ok(());
         }
@@ -157,7 +158,7 @@ impl Names for SessionNames<'_> {
         column: &str,
         how: Privilege,
     ) -> SqlResult<()> {
-        // All accounts read information_schema.
+        // All accounts may read information_schema.
         if table.schema().eq_ignore_ascii_case("information_schema") {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! The connections of the server: what SHOW PROCESSLIST prints and where KILL finds its target.
+//! The process list: the server's connections, for SHOW PROCESSLIST and as targets of KILL.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use cohort_sql::{ParseMode, without_secrets};
 use cohort_trx::{SessionCounts, TrxGauge};
 use parking_lot::{Mutex, RwLock};
 
-/// What a connection does; the names are those of SHOW PROCESSLIST.
+/// The command that a connection executes; the names are those of SHOW PROCESSLIST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Command {
@@ -51,7 +51,7 @@ impl Command {
         Command::Quit,
     ];
 
-    /// As the list prints it.
+    /// Returns the name that the list shows.
     pub fn name(self) -> &'static str {
         match self {
             Command::Connect => "Connect",
@@ -73,55 +73,56 @@ impl Command {
     }
 }
 
-/// The account of a connection; changes with COM_CHANGE_USER.
+/// The account of a connection; COM_CHANGE_USER changes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessIdentity {
-    /// The name that the client gave.
+    /// The user name that the client gave.
     pub user: String,
-    /// The user of the account that let it in: empty for an anonymous one, whatever name was given. None: a
-    /// thread of the server's own.
+    /// The user of the account that the client logged in as: empty for an anonymous account, whatever name
+    /// the client gave. `None` for a thread of the server.
     pub account: Option<String>,
     /// `host:port`, or `localhost`.
     pub host: String,
     pub schema: Option<String>,
 }
 
-/// One connection. Its session writes, SHOW PROCESSLIST reads, KILL sets the flag.
+/// One connection. Its session writes the fields, SHOW PROCESSLIST reads them, KILL sets the flag.
 pub struct Process {
     id: ConnectionId,
     kill: KillFlag,
     counts: Arc<SessionCounts>,
     gauge: Arc<TrxGauge>,
-    /// What its statements and its transaction keep in memory.
+    /// Memory used by its statements and its transaction.
     memory: Arc<Budget>,
     command: AtomicU8,
     /// `Clock::wall_us` when the command began.
     since_us: AtomicU64,
     identity: Mutex<ProcessIdentity>,
-    /// Text of the running statement (cut at 64 KiB) and what it does at the moment.
+    /// The text of the running statement (cut at 64 KiB) and its state.
     info: Mutex<ProcessInfo>,
-    /// Ends the connection when it is idle; set by the server.
+    /// Closes the connection when it is idle; set by the server.
     closer: Mutex<Option<Closer>>,
-    /// The last statement's answer leaves when this transaction is acknowledged.
+    /// The reply to the last statement is sent once this transaction is acknowledged.
     held: AtomicU64,
-    /// Since when the statement does nothing but wait for a time or a user lock; [`NEVER_US`]: it does not.
+    /// When the statement began to wait, with nothing else to do, for a time or a user lock; [`NEVER_US`] if
+    /// it does not.
     idling_since_us: AtomicU64,
     /// The statement only reads.
     only_reads: AtomicBool,
-    /// Until when the session's replies are held back. KILL has what waits for replicas told.
+    /// The reply barrier of the session. KILL releases replies that wait for replicas.
     hold: Arc<Hold>,
 }
 
-/// Called after a kill, on any thread.
+/// Called after a KILL, on any thread.
 pub type Closer = Box<dyn Fn(KillLevel) + Send>;
 
 #[derive(Default)]
 struct ProcessInfo {
-    /// Of the statement that runs or ran last.
+    /// Number of the current or last statement.
     query_id: u64,
     running: bool,
     text: Vec<u8>,
-    /// How its session reads it; None: that is not known.
+    /// The parse mode of its session; `None` if unknown.
     mode: Option<ParseMode>,
     state: &'static str,
     progress: u32,
@@ -135,52 +136,52 @@ pub struct ProcessSnapshot {
     pub command: Command,
     /// The number of its statement.
     pub query_id: u64,
-    /// Since when it does that.
+    /// When the command began.
     pub since_us: u64,
     pub state: &'static str,
-    /// How much of the state's work is done, in thousandths of a percent.
+    /// Progress of the current state, in thousandths of a percent.
     pub progress: u32,
-    /// Bytes that its statements and its transaction keep, and the most there were.
+    /// Current and peak memory of its statements and its transaction.
     pub memory_bytes: u64,
     pub memory_bytes_max: u64,
     pub info: Option<String>,
 }
 
 const INFO_BYTES_MAX: usize = 64 << 10;
-/// A time that does not come.
+/// A time in the infinite future.
 const NEVER_US: u64 = u64::MAX;
-/// State of a statement that is done but for a replica's answer.
+/// The state of a statement that waits only for a replica's acknowledgement.
 const WAITING_FOR_REPLICAS: &str = "Waiting for semi-sync ACK from slave";
 
 impl Process {
-    /// The connection's number.
+    /// Returns the connection id.
     pub fn id(&self) -> ConnectionId {
         self.id
     }
 
-    /// What its statements asked of tables.
+    /// Returns the counters of its statements' table accesses.
     #[inline]
     pub fn counts(&self) -> &Arc<SessionCounts> {
         &self.counts
     }
 
-    /// Its transaction.
+    /// Returns the published statistics of its transaction.
     #[inline]
     pub fn gauge(&self) -> &Arc<TrxGauge> {
         &self.gauge
     }
 
-    /// What its statements, its transaction and its variables keep in memory.
+    /// Returns the memory budget of its statements, its transaction and its variables.
     pub fn memory(&self) -> &Arc<Budget> {
         &self.memory
     }
 
-    /// What KILL sets.
+    /// Returns the flag that KILL sets.
     pub fn kill_flag(&self) -> &KillFlag {
         &self.kill
     }
 
-    /// KILL: ends the statement or the connection.
+    /// Ends the statement or the connection, for KILL.
     pub fn kill(&self, level: KillLevel) {
         self.kill.kill(level);
         if let Some(closer) = &*self.closer.lock() {
@@ -188,10 +189,10 @@ impl Process {
         }
     }
 
-    /// KILL QUERY ID: ends the statement of this number.
-    /// Says whether it was the newest one.
+    /// Ends the statement with this number, for KILL QUERY ID. Returns whether it was the newest one of the
+    /// connection.
     pub fn kill_query(&self, query_id: u64) -> bool {
-        // With the lock, so that no other statement begins meanwhile.
+        // Keep the lock, so that no other statement can begin meanwhile.
         let info = self.info.lock();
         let is_newest = info.query_id == query_id;
         if is_newest {
@@ -200,25 +201,25 @@ impl Process {
         is_newest
     }
 
-    /// What to call after a kill.
+    /// Sets the function to call after a KILL.
     pub fn set_closer(&self, closer: Option<Closer>) {
         *self.closer.lock() = closer;
     }
 
-    /// What the connection does.
+    /// Returns the current command.
     pub fn command(&self) -> Command {
         let command = self.command.load(Ordering::Relaxed);
         *Command::ALL.iter().find(|c| **c as u8 == command).expect("only commands are stored")
     }
 
-    /// The connection does something else now.
+    /// Sets the current command.
     pub fn set_command(&self, command: Command, now_us: u64) {
         self.command.store(command as u8, Ordering::Relaxed);
         self.since_us.store(now_us, Ordering::Relaxed);
     }
 
-    /// A statement runs. A KILL QUERY from before was not meant for it; one that comes from now on is,
-    /// whatever the statement is busy with.
+    /// Marks the start of a statement. An earlier KILL QUERY does not apply to it. A later one does, whatever
+    /// the statement is doing.
     pub fn begin_statement(
         &self,
         command: Command,
@@ -239,7 +240,7 @@ impl Process {
         info.mode = Some(mode);
     }
 
-    /// A replica's thread does something on behalf of its source; it is never idle.
+    /// Shows what a replica thread does on behalf of its source. Such a thread is never idle.
     pub fn show_text(&self, text: &[u8]) {
         let mut info = self.info.lock();
         info.running = !text.is_empty();
@@ -248,7 +249,7 @@ impl Process {
         info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
     }
 
-    /// The statement has ended; the connection is idle.
+    /// Marks the end of the statement; the connection is idle.
     #[inline]
     pub fn end_statement(&self, now_us: u64, hold_until: CommitSeq) {
         self.hold_until(hold_until);
@@ -262,30 +263,31 @@ impl Process {
         }
     }
 
-    /// The statement's answer leaves when this transaction is acknowledged.
+    /// Records that the reply to the statement must wait until this transaction is acknowledged.
     #[inline]
     pub fn hold_until(&self, seq: CommitSeq) {
         self.held.store(seq.0, Ordering::Relaxed);
     }
 
-    /// What the answer of the last statement waits, or has waited, for.
+    /// Returns the transaction that the reply to the last statement waits for, or has waited for.
     pub fn held_until(&self) -> CommitSeq {
         CommitSeq(self.held.load(Ordering::Relaxed))
     }
 
-    /// Until when the session's replies are held back.
+    /// Returns the session's reply barrier.
     pub fn hold(&self) -> &Arc<Hold> {
         &self.hold
     }
 
-    /// What the statement does at the moment.
+    /// Sets the state text of the statement.
     pub fn set_state(&self, state: &'static str) {
         let mut info = self.info.lock();
         info.state = state;
         info.progress = 0;
     }
 
-    /// Waits within a statement that does nothing else meanwhile: nobody misses it when its client has gone.
+    /// Runs a wait of a statement that does nothing else meanwhile. If the client disconnects, the statement
+    /// may be ended.
     pub fn while_idling<T>(&self, state: &'static str, now_us: u64, wait: impl FnOnce() -> T) -> T {
         self.set_state(state);
         self.idling_since_us.store(now_us, Ordering::Relaxed);
@@ -295,7 +297,8 @@ impl Process {
         waited
     }
 
-    /// Runs a statement that changes nothing beyond its session: nobody misses it when its client has gone.
+    /// Runs a statement that changes nothing outside of its session. If the client disconnects, the statement
+    /// may be ended.
     pub fn while_reading<T>(&self, read: impl FnOnce() -> T) -> T {
         self.only_reads.store(true, Ordering::Relaxed);
         let outcome = read();
@@ -303,9 +306,9 @@ impl Process {
         outcome
     }
 
-    /// Whether nobody misses the statement when its client has gone. It has run for `patience`, and only
-    /// reads; or it has done nothing for so long but wait: for a time, a user lock, a row or a definition.
-    /// What writes, and is at work, goes on to its end.
+    /// Returns whether the statement may be ended because its client has disconnected. Either it only reads,
+    /// and has run for `patience`; or it has done nothing for `patience` but wait for a time, a user lock, a
+    /// row lock or a metadata lock. A statement that writes and is at work runs to its end.
     pub fn is_dispensable(&self, now_us: u64, patience: Duration) -> bool {
         let is_over = |since_us| Duration::from_micros(now_us.saturating_sub(since_us)) >= patience;
         let idling_since_us = self.idling_since_us.load(Ordering::Relaxed);
@@ -315,27 +318,27 @@ impl Process {
             || self.kill.waited_for_lock().is_some_and(|waited| waited >= patience)
     }
 
-    /// How much of it is done, in thousandths of a percent.
+    /// Sets the progress in thousandths of a percent.
     pub fn set_progress(&self, progress: u32) {
         self.info.lock().progress = progress;
     }
 
-    /// Changes the account.
+    /// Sets the account.
     pub fn set_identity(&self, identity: ProcessIdentity) {
         *self.identity.lock() = identity;
     }
 
-    /// The account.
+    /// Returns the account.
     pub fn identity(&self) -> ProcessIdentity {
         self.identity.lock().clone()
     }
 
-    /// Changes the current database.
+    /// Sets the current database.
     pub fn set_schema(&self, schema: Option<&str>) {
         self.identity.lock().schema = schema.map(str::to_owned);
     }
 
-    /// The row of SHOW PROCESSLIST. `waits` says whether a transaction's client waits for replicas.
+    /// Returns the row of SHOW PROCESSLIST. `waits` returns whether a transaction's reply waits for replicas.
     pub fn snapshot(&self, waits: &dyn Fn(CommitSeq) -> bool) -> ProcessSnapshot {
         let waits = waits(self.held_until());
         let info = self.info.lock();
@@ -361,21 +364,21 @@ impl Process {
     }
 }
 
-/// All connections, by number.
+/// All connections, by id.
 #[derive(Default)]
 pub struct ProcessList {
     processes: RwLock<BTreeMap<ConnectionId, Arc<Process>>>,
-    /// Of connections that have ended, and what FLUSH STATUS took from others. Changed with `processes`
-    /// locked, so that nothing is counted twice.
+    /// Counters of ended connections, and those that FLUSH STATUS took from others. Changed under the lock of
+    /// `processes`, so that nothing is counted twice.
     counts_ended: SessionCounts,
     /// The number of the newest statement.
     query_id: AtomicU64,
-    /// What all sessions together keep in memory.
+    /// The memory of all sessions together.
     memory: Arc<Budget>,
 }
 
 impl ProcessList {
-    /// A new connection. The server removes it when the connection ends.
+    /// Adds a connection. The server removes it when the connection ends.
     pub fn register(&self, id: ConnectionId, identity: ProcessIdentity, now_us: u64) -> Arc<Process> {
         let process = Arc::new(Process {
             id,
@@ -397,7 +400,7 @@ impl ProcessList {
         process
     }
 
-    /// The connection has ended.
+    /// Removes a connection that has ended.
     pub fn remove(&self, id: ConnectionId) {
         let mut processes = self.processes.write();
         if let Some(process) = processes.remove(&id) {
@@ -405,14 +408,14 @@ impl ProcessList {
         }
     }
 
-    /// FLUSH STATUS: the connection's counters begin again, and the sum over all keeps what they had.
+    /// Resets the connection's counters, for FLUSH STATUS. The sum over all connections keeps their values.
     pub fn flush_counts(&self, process: &Process) {
         let _all = self.processes.write();
         self.counts_ended.add(&process.counts);
         process.counts.clear();
     }
 
-    /// What the statements of all connections, ended ones too, asked of tables.
+    /// Returns the sum of all connections' counters, including ended connections.
     pub fn counts(&self) -> SessionCounts {
         let sum = SessionCounts::default();
         let processes = self.processes.read();
@@ -421,39 +424,39 @@ impl ProcessList {
         sum
     }
 
-    /// What all sessions together keep in memory, and how much that may be.
+    /// Returns the memory of all sessions together, and its limit.
     pub fn memory(&self) -> &Arc<Budget> {
         &self.memory
     }
 
-    /// A number for a statement that begins.
+    /// Returns the number for a new statement.
     #[inline]
     pub fn next_query_id(&self) -> u64 {
         self.query_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The connection whose statement has this number, or whose last one had it.
+    /// Returns the connection whose current or last statement has this number.
     pub fn of_query(&self, query_id: u64) -> Option<Arc<Process>> {
         let processes = self.processes.read();
         processes.values().find(|process| process.info.lock().query_id == query_id).cloned()
     }
 
-    /// A connection by its number.
+    /// Returns the connection with this id.
     pub fn get(&self, id: ConnectionId) -> Option<Arc<Process>> {
         self.processes.read().get(&id).cloned()
     }
 
-    /// All connections in order of their numbers.
+    /// Returns all connections, ordered by id.
     pub fn all(&self) -> Vec<Arc<Process>> {
         self.processes.read().values().cloned().collect()
     }
 
-    /// How many there are.
+    /// Returns the number of connections.
     pub fn len(&self) -> usize {
         self.processes.read().len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no connections.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,30 +1,30 @@
-//! SHOW PROFILES and SHOW PROFILE: how long the session's last statements took, while `profiling` is on. A
-//! statement is one step here: what its parts took is not measured.
+//! SHOW PROFILES and SHOW PROFILE: the run times of the session's last statements, recorded while `profiling`
+//! is on. A statement is a single step; its stages are not measured separately.
 
 use std::collections::VecDeque;
 
 use cohort_types::{Collation, ColumnType, Decimal, TypeKind, Value};
 
-/// Characters of a statement's text that are kept.
+/// Maximum characters kept of a statement's text.
 const TEXT_CHARS_MAX: usize = 300;
 
-/// A statement that has ended.
+/// The profile of a finished statement.
 struct Profile {
     id: u64,
     took_us: u64,
     text: String,
 }
 
-/// The last statements of a session.
+/// The profiles of a session's last statements.
 #[derive(Default)]
 pub struct Profiles {
     kept: VecDeque<Profile>,
-    /// The number of the one before.
+    /// The number of the last statement.
     last: u64,
 }
 
 impl Profiles {
-    /// Keeps a statement; of all, the last `most`.
+    /// Records a statement. Keeps only the last `most` statements.
     pub fn note(&mut self, text: &[u8], took_us: u64, most: usize) {
         self.last += 1;
         let text = String::from_utf8_lossy(text).chars().take(TEXT_CHARS_MAX).collect();
@@ -33,7 +33,7 @@ impl Profiles {
         self.kept.drain(..surplus);
     }
 
-    /// Number, seconds and text of each.
+    /// Returns number, seconds and text of each statement.
     pub fn rows(&self) -> impl Iterator<Item = [Value; 3]> {
         self.kept.iter().map(|profile| {
             let seconds = profile.took_us as f64 / 1e6;
@@ -41,7 +41,7 @@ impl Profiles {
         })
     }
 
-    /// The steps of one, of the last without a number: name and seconds.
+    /// Returns the steps of a statement, by default the last one: name and seconds.
     pub fn steps(&self, id: Option<u64>) -> Vec<[Value; 2]> {
         let id = id.unwrap_or(self.last);
         let found = self.kept.iter().find(|profile| profile.id == id);
@@ -50,7 +50,8 @@ impl Profiles {
     }
 }
 
-/// The measures that SHOW PROFILE may be asked for beside the time, each with its columns; none is taken.
+/// The resource types that SHOW PROFILE accepts in addition to the time, each with its columns. None is
+/// measured.
 pub const MEASURES: [(&str, &[&str]); 8] = [
     ("CPU", &["CPU_user", "CPU_system"]),
     ("CONTEXT SWITCHES", &["Context_voluntary", "Context_involuntary"]),
@@ -62,7 +63,7 @@ pub const MEASURES: [(&str, &[&str]); 8] = [
     ("MEMORY", &[]),
 ];
 
-/// The type of a measure's column.
+/// Returns the type of a resource column.
 pub fn measure_type(column: &str) -> ColumnType {
     match column {
         "CPU_user" | "CPU_system" => ColumnType::decimal(9, 6),

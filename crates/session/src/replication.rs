@@ -1,14 +1,14 @@
-//! What statements ask of the replica side: the seam between the executor and the replica.
+//! The interface between statements and the replica side.
 
 use std::time::Duration;
 
 use cohort_base::{ConnectionId, Gtid};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, Warning};
 
-/// Which connections a statement is about.
+/// The connections that a statement applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceName {
-    /// One; empty is the default one.
+    /// One connection; the empty name is the default connection.
     One(String),
     All,
 }
@@ -16,51 +16,51 @@ pub enum SourceName {
 /// An option of CHANGE MASTER: its name in upper case, and its value.
 pub type SourceOption = (String, Value);
 
-/// Which threads START and STOP are about.
+/// The threads that START SLAVE and STOP SLAVE apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplicaThreads {
     pub io: bool,
     pub sql: bool,
 }
 
-/// START SLAVE UNTIL.
+/// The condition of START SLAVE UNTIL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReplicaUntil {
     #[default]
     Never,
-    /// File and position of the source.
+    /// File and position in the source's binary log.
     Master(String, u64),
-    /// File and position of the relay log.
+    /// File and position in the relay log.
     Relay(String, u64),
     Gtid(Vec<Gtid>),
 }
 
-/// What a thread that applies has done.
+/// The status of an applier thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApplierReport {
-    /// In the list of processes; None: it does not run.
+    /// Its id in the process list, or `None` if it is not running.
     pub id: Option<ConnectionId>,
-    /// What stopped it; 0 is nothing.
+    /// The error that stopped it; 0 if none.
     pub error_number: u32,
     pub error_text: String,
-    /// When, in microseconds; 0 is never.
+    /// The time of the error in microseconds; 0 if none.
     pub error_at_us: u64,
-    /// The transaction that it began last.
+    /// The transaction that it started last.
     pub seen: Option<Gtid>,
-    /// How often that was begun again.
+    /// How often that transaction was retried.
     pub retries: u64,
-    /// How long it waited for work.
+    /// How long it was idle.
     pub idle_s: u64,
 }
 
-/// What is configured for a source, and how applying its transactions goes.
+/// The configuration of a source, and the status of its applier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceReport {
     pub name: String,
     pub host: String,
     pub port: u16,
     pub user: String,
-    /// As SHOW SLAVE STATUS prints it.
+    /// As shown by SHOW SLAVE STATUS.
     pub use_gtid: &'static str,
     pub is_encrypted: bool,
     pub verifies_name: bool,
@@ -79,7 +79,7 @@ pub struct SourceReport {
     pub ignore_domain_ids: Vec<u32>,
     pub delay_s: u32,
     pub remaining_delay_s: Option<u64>,
-    /// Transactions that were begun again.
+    /// The number of transactions that were retried.
     pub retried: u64,
     pub is_applying: bool,
     pub applier: ApplierReport,
@@ -88,10 +88,10 @@ pub struct SourceReport {
 
 /// The replica side of a server.
 pub trait ReplicaControl: Send + Sync {
-    /// CHANGE MASTER; what came to mind is the statement's notes.
+    /// Runs CHANGE MASTER. Returns notes for the client.
     fn change_master(&self, name: &str, options: &[SourceOption]) -> SqlResult<Vec<Warning>>;
 
-    /// START SLAVE.
+    /// Runs START SLAVE.
     fn start(
         &self,
         name: &SourceName,
@@ -99,21 +99,22 @@ pub trait ReplicaControl: Send + Sync {
         until: &ReplicaUntil,
     ) -> SqlResult<Vec<Warning>>;
 
-    /// STOP SLAVE; at return they have stopped.
+    /// Runs STOP SLAVE. Returns after the threads have stopped.
     fn stop(&self, name: &SourceName, threads: ReplicaThreads) -> SqlResult<Vec<Warning>>;
 
-    /// RESET SLAVE [ALL].
+    /// Runs RESET SLAVE [ALL].
     fn reset(&self, name: &str, all: bool) -> SqlResult<()>;
 
-    /// The values of SHOW SLAVE STATUS, a row per connection, in the order of its columns; with the three
-    /// columns before and those behind that SHOW ALL SLAVES STATUS has.
+    /// Returns the rows of SHOW SLAVE STATUS, one per connection, with the columns in order. Each row
+    /// includes the leading and trailing columns that only SHOW ALL SLAVES STATUS has.
     fn status(&self, name: &SourceName) -> SqlResult<Vec<Vec<Value>>>;
 
-    /// What `performance_schema` says of each connection.
+    /// Returns the configuration and status of each connection, for `performance_schema`.
     fn reports(&self) -> Vec<SourceReport>;
 
-    /// SHOW RELAYLOG EVENTS: Log_name, Pos, Event_type, Server_id, End_log_pos, Info. `ask` is called for
-    /// each event, with the bytes that its row has beside the fixed ones, and may end it.
+    /// Returns the rows of SHOW RELAYLOG EVENTS: Log_name, Pos, Event_type, Server_id, End_log_pos, Info.
+    /// Calls `ask` for each event with the size of its variable-length columns; an error from `ask` ends the
+    /// listing.
     fn relay_events(
         &self,
         name: &str,
@@ -123,20 +124,21 @@ pub trait ReplicaControl: Send + Sync {
         ask: &mut dyn FnMut(usize) -> SqlResult<()>,
     ) -> SqlResult<Vec<Vec<Value>>>;
 
-    /// FLUSH RELAY LOGS.
+    /// Rotates the relay logs, for FLUSH RELAY LOGS.
     fn rotate_relay_logs(&self) -> SqlResult<()>;
 
-    /// gtid_slave_pos: what is applied and published.
+    /// Returns gtid_slave_pos: the position that is applied and published.
     fn applied(&self) -> Vec<Gtid>;
 
-    /// SET GLOBAL gtid_slave_pos. Answers what the client is to be warned of.
+    /// Sets gtid_slave_pos. Returns warnings for the client.
     fn set_applied(&self, position: &str) -> SqlResult<Vec<SqlError>>;
 
-    /// Waits a moment for `applied` to change.
+    /// Waits for `applied` to change, for at most `most`.
     fn await_change(&self, most: Duration);
 
-    /// MASTER_POS_WAIT: how many transactions were waited for; None if no applier runs, or it stopped;
-    /// Some(-1) after the time. `ask` is called now and then and may end the wait.
+    /// Waits for a position, for MASTER_POS_WAIT. Returns how many transactions it waited for, `None` if no
+    /// applier is running or it stopped, and `Some(-1)` after the timeout. `ask` is called at intervals; an
+    /// error from it ends the wait.
     fn wait_for_file_position(
         &self,
         name: &str,
@@ -147,7 +149,7 @@ pub trait ReplicaControl: Send + Sync {
     ) -> SqlResult<Option<i64>>;
 }
 
-/// A position has one GTID of each domain: error 1943.
+/// Checks that a position has at most one GTID per domain: error 1943.
 pub fn check_domains(position: &[Gtid]) -> SqlResult<()> {
     for (n, gtid) in position.iter().enumerate() {
         if let Some(other) = position[..n].iter().find(|other| other.domain == gtid.domain) {
@@ -158,7 +160,7 @@ pub fn check_domains(position: &[Gtid]) -> SqlResult<()> {
     Ok(())
 }
 
-/// Error 1941.
+/// Parses a GTID list: error 1941.
 pub fn parse_gtids(text: &str) -> SqlResult<Vec<Gtid>> {
     Gtid::parse_list(text)
         .map_err(|_| SqlError::new(ErrorCode::IncorrectGtidState, "Could not parse GTID list"))

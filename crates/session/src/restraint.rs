@@ -1,4 +1,5 @@
-//! How a session obeys what its account is bound to ([`AccountUsages`](crate::AccountUsages)).
+//! Enforcement of an account's resource limits and password expiry in a session
+//! ([`AccountUsages`](crate::AccountUsages)).
 
 use std::cell::Cell;
 
@@ -12,7 +13,7 @@ use crate::account_usage::{Restraint, Use};
 use crate::session_state::SessionState;
 
 impl SessionState {
-    /// Somebody has logged in, or become another user: what binds the account.
+    /// Applies the account's limits and default role after a login or a change of user.
     pub fn adopt_account(&mut self) -> SqlResult<()> {
         if self.is_applier {
             return Ok(());
@@ -28,7 +29,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Whether what binds the account lets a statement run.
+    /// Checks that the account's limits allow a statement to run.
     #[inline]
     pub fn check_restraint(&self, statement: &Statement) -> SqlResult<()> {
         self.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
@@ -36,7 +37,8 @@ impl SessionState {
 }
 
 impl Restraint {
-    /// What a session of this account is bound to. A login counts; error 1226 when there were too many.
+    /// Returns the limits of a new session of this account, if it has any. Counts the login; error 1226 if
+    /// the hour's limit is exceeded.
     pub(crate) fn of_login(session: &SessionState, account: &Account) -> SqlResult<Option<Restraint>> {
         let (db, rules) = (&session.db, &account.rules);
         let now_us = db.clock.wall_us();
@@ -52,12 +54,12 @@ impl Restraint {
         Ok(Some(Restraint { must_change_password: Cell::new(must_change_password), usage }))
     }
 
-    /// The session has changed its own password.
+    /// Lifts the password restriction: the session has changed its own password.
     pub fn password_changed(&self) {
         self.must_change_password.set(false);
     }
 
-    /// Whether a statement may run now: errors 1820, 1226.
+    /// Checks that a statement may run now: errors 1820, 1226.
     pub(crate) fn check(&self, session: &SessionState, statement: &Statement) -> SqlResult<()> {
         self.check_preparable(statement)?;
         let Some(usage) = &self.usage else { return Ok(()) };
@@ -69,7 +71,7 @@ impl Restraint {
         Ok(())
     }
 
-    /// Error 1820 for a statement that does not serve to change the password.
+    /// Returns error 1820 for a statement that cannot be part of changing the password.
     pub fn check_preparable(&self, statement: &Statement) -> SqlResult<()> {
         match statement {
             Statement::Set(_)
@@ -80,7 +82,7 @@ impl Restraint {
         }
     }
 
-    /// Error 1820.
+    /// Returns error 1820 if the password must be changed first.
     pub fn check_password(&self) -> SqlResult<()> {
         match self.must_change_password.get() {
             false => Ok(()),

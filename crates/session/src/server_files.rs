@@ -1,20 +1,20 @@
-//! [`ServerFiles`]: the files of the machine.
+//! The host's files ([`ServerFiles`]).
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The machine's files, as the server lets statements see them.
+/// Access to the host's files, as far as the server allows it to statements.
 pub trait ServerFiles: Send + Sync {
-    /// Makes a file; one that is there is an error, and so is one that the server would take for its own.
+    /// Creates a file. Fails if it exists, or if the server could mistake it for one of its own files.
     fn create(&self, path: &Path) -> io::Result<Box<dyn io::Write>>;
     /// Opens a file for reading.
     fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>>;
-    /// The length of a file that everybody on the machine may read.
+    /// Returns the length of a file that is readable by all users of the host.
     fn public_bytes(&self, path: &Path) -> io::Result<u64>;
-    /// Removes a file that a statement has made and could not fill.
+    /// Removes a file that a statement created and could not complete.
     fn remove(&self, path: &Path);
-    /// The path without links and dots of something that is there.
+    /// Returns the path of an existing file or directory without symbolic links and dots.
     fn real(&self, path: &Path) -> io::Result<PathBuf>;
-    /// Where names without a folder are.
+    /// Returns the data directory, which relative names start from.
     fn datadir(&self) -> &Path;
 }

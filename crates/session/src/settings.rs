@@ -1,9 +1,9 @@
-//! System variables as SQL sees them.
+//! Conversion of system variables and their errors to SQL.
 
 use cohort_config::{SetError, VarValue};
 use cohort_types::{ErrorCode, SqlError, Value};
 
-/// A variable's value as SQL sees it.
+/// Converts a variable's value to an SQL value.
 pub fn to_value(value: &VarValue) -> Value {
     match value {
         VarValue::Null => Value::Null,
@@ -15,7 +15,7 @@ pub fn to_value(value: &VarValue) -> Value {
     }
 }
 
-/// The client's error for a SET that was refused.
+/// Converts a refused SET to the error for the client.
 pub fn set_error(error: SetError) -> SqlError {
     let code = match &error {
         SetError::Unknown(_) => ErrorCode::UnknownSystemVariable,

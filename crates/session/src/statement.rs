@@ -1,7 +1,7 @@
-//! What the code of one running statement sees: the session taken apart into what is read and what is
-//! changed.
+//! The context of one running statement: the session, split into the parts that the statement reads and those
+//! that it changes.
 //!
-//! The life of a statement, driven by `dispatch`:
+//! Life cycle of a statement, driven by `dispatch`:
 //!
 //! ```text
 //! SessionTrx::statement_begin -> plan.run(&mut StatementContext) -> SessionTrx::statement_end
@@ -20,32 +20,32 @@ use crate::database::Database;
 use crate::process_list::Process;
 use crate::session_state::SessionState;
 
-/// A running statement.
+/// The context of a running statement.
 pub struct StatementContext<'s> {
     pub db: &'s Arc<Database>,
-    /// Variables and facts of the session.
+    /// The session's variables and state.
     pub session: &'s SessionState,
-    /// For expressions: settings, hooks, parameters, warnings.
+    /// For expressions: settings, hooks, parameters and warnings.
     pub eval: EvalContext<'s>,
     /// The transaction.
     pub trx: &'s mut SessionTrx,
-    /// The connection, for its state text.
+    /// The connection's entry in the process list, for its state text.
     pub process: &'s Process,
     /// The statement's text, for annotations and DDL events; empty inside of other statements.
     pub text: &'s [u8],
-    /// Where the question marks stand in the text of a prepared statement, and the values given for them.
+    /// The positions of the question marks in the text of a prepared statement; `params` has their values.
     pub param_at: &'s [u32],
     pub params: &'s [Value],
     /// Another statement of the same command follows.
     pub more: bool,
-    /// The outcome depends on the session's time zone, or on the microseconds of its clock: its event says
-    /// so.
+    /// The result depends on the session's time zone, or on the microseconds of its clock; the binary log
+    /// event must include them.
     pub uses_zone: Cell<bool>,
     pub uses_micros: Cell<bool>,
 }
 
 impl StatementContext<'_> {
-    /// Has the rows that the statement changes annotated with its text.
+    /// Annotates the statement's row events with its text.
     #[inline]
     pub fn annotate(&mut self) {
         let Some(out) = self.trx.annotation() else { return };
@@ -57,7 +57,7 @@ impl StatementContext<'_> {
         }
     }
 
-    /// Fails when the statement was killed or its time is up. Loops over rows call it once a row.
+    /// Fails if the statement was killed or has timed out. Loops over rows call it once per row.
     #[inline]
     pub fn check_interrupt(&self) -> SqlResult<()> {
         self.trx.check_killed()?;
@@ -68,7 +68,7 @@ impl StatementContext<'_> {
 /// A statement to plan and run.
 pub struct Job<'j> {
     pub text: &'j [u8],
-    /// Where the question marks stand in the text of a prepared statement.
+    /// The positions of the question marks in the text of a prepared statement.
     pub param_at: &'j [u32],
     pub params: &'j [Value],
     pub source: ParamSource,

@@ -1,23 +1,23 @@
 //! The slow query log and the general log.
 //!
 //! # Concepts
-//! - The *general log* tells each statement before it runs, and who connects and leaves.
-//! - The *slow log* tells a statement after it ran, when it took longer than `long_query_time` or read a
-//!   whole table under `log_queries_not_using_indexes`.
-//! - With `log_slow_verbosity` statements are measured ([`cohort_run::Measures`]), and the entry of a slow
-//!   one tells its plan.
-//! - `log_output` says where they go: files, in MariaDB's form, which the server around writes
-//!   ([`LogFiles`]); and the tables `mysql.general_log` and `mysql.slow_log`, which hold the newest entries
+//! - The *general log* records each statement before it runs, and each connect and disconnect.
+//! - The *slow log* records a statement after it ran, if it took longer than `long_query_time`, or if it
+//!   scanned a whole table under `log_queries_not_using_indexes`.
+//! - With `log_slow_verbosity`, statements are profiled ([`cohort_run::Measures`]), and the entry of a slow
+//!   statement includes its plan.
+//! - `log_output` selects the destinations: files in MariaDB's format, which the server writes
+//!   ([`LogFiles`]), and the tables `mysql.general_log` and `mysql.slow_log`, which keep the newest entries
 //!   in memory.
-//! - Passwords and keys are hidden ([`without_secrets`](cohort_sql::without_secrets)).
+//! - Passwords and keys are masked ([`without_secrets`](cohort_sql::without_secrets)).
 //!
 //! # On failure
-//! A file that cannot be written is told in the error log and left alone until FLUSH LOGS or a new file name;
-//! statements go on.
+//! If a log file cannot be written, the server reports it in the error log and stops writing the file until
+//! FLUSH LOGS or a new file name. Statements continue.
 //!
 //! # Missing
-//! Entries of the tables end with the server. Commands of the protocol that run no statement and open none
-//! (COM_STATISTICS, COM_REFRESH) are not told.
+//! The tables' entries are lost when the server stops. Protocol commands that neither run nor open a
+//! statement (COM_STATISTICS, COM_REFRESH) are not logged.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,37 +26,37 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cohort_types::Value;
 use parking_lot::Mutex;
 
-/// One of the two.
+/// Selects one of the two statement logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementLog {
     General,
     Slow,
 }
 
-/// The files of both logs, and that of errors; the server around the database has them.
+/// The files of both statement logs and the error log. The server implements this.
 pub trait LogFiles: Send + Sync {
-    /// Appends whole lines.
+    /// Appends complete lines.
     fn append(&self, log: StatementLog, lines: &[u8]);
 
-    /// The file was moved away, or has another name now.
+    /// Reopens the log's file, which was moved away or renamed by a setting.
     fn reopen(&self, log: StatementLog);
 
-    /// The error log was moved away.
+    /// Reopens the error log's file, which was moved away.
     fn reopen_errors(&self) -> io::Result<()>;
 }
 
-/// The tables of both logs.
+/// The rows of both log tables.
 #[derive(Default)]
 pub struct LogRows {
     general: Mutex<Ring>,
     slow: Mutex<Ring>,
-    /// The second that the general log's last line told.
+    /// The second of the general log's newest line.
     told_second: AtomicU64,
 }
 
-/// Of each table.
+/// Maximum bytes of rows kept per table.
 const RING_BYTES_MAX: usize = 4 << 20;
-/// The newest rows.
+/// The newest rows of one table.
 #[derive(Default)]
 struct Ring {
     rows: VecDeque<(Vec<Value>, usize)>,
@@ -76,22 +76,22 @@ impl Ring {
 }
 
 impl LogRows {
-    /// Adds a row of so many bytes of text.
+    /// Adds a row whose text takes `bytes` bytes.
     pub fn push(&self, log: StatementLog, row: Vec<Value>, bytes: usize) {
         self.ring(log).lock().push(row, bytes);
     }
 
-    /// Whether the general log's last line told another second; this one is told now.
+    /// Returns whether `second` differs from the second of the general log's previous line, and records it.
     pub(crate) fn is_new_second(&self, second: u64) -> bool {
         self.told_second.swap(second, Ordering::Relaxed) != second
     }
 
-    /// The rows of a table, oldest first.
+    /// Returns the rows of a table, oldest first.
     pub fn rows(&self, log: StatementLog) -> Vec<Vec<Value>> {
         self.ring(log).lock().rows.iter().map(|(row, _)| row.clone()).collect()
     }
 
-    /// TRUNCATE of a table.
+    /// Removes all rows of a table, for TRUNCATE.
     pub fn clear(&self, log: StatementLog) {
         *self.ring(log).lock() = Ring::default();
     }

@@ -1,19 +1,19 @@
-//! What a client is told of the session's transaction (`session_track_transaction_info`): its state in eight
-//! letters, and the statements that begin one like it.
+//! Transaction tracking for clients (`session_track_transaction_info`): the transaction's state as eight
+//! letters, and its characteristics as the statements that start such a transaction.
 //!
 //! # When
-//! The state goes with the next OK packet whenever it is another one than was told last. Characteristics go
-//! with it when a transaction begins or ends, or SET TRANSACTION says what the next one is.
+//! The state is sent with the next OK packet if it differs from the state sent last. The characteristics are
+//! sent when a transaction begins or ends, and when SET TRANSACTION changes the next one.
 //!
 //! # Missing
-//! Reads and writes of engines without transactions (`r`, `w`): there are none.
+//! Reads and writes of engines without transactions (`r`, `w`): there are no such engines.
 
 use std::cell::{Cell, RefCell};
 
 use cohort_sql::ast;
 use cohort_trx::AccessMode;
 
-/// `session_track_transaction_info`.
+/// The setting `session_track_transaction_info`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrackTransaction {
     #[default]
@@ -22,7 +22,7 @@ pub enum TrackTransaction {
     Characteristics,
 }
 
-/// Letters of the state.
+/// The flags behind the letters of the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionState(u8);
 
@@ -52,7 +52,7 @@ impl TransactionState {
         self.has_any(TransactionState::EXPLICIT.with(TransactionState::IMPLICIT))
     }
 
-    /// As clients get it.
+    /// Returns the text that clients get.
     fn text(self) -> String {
         let letter = |states: TransactionState, letter| if self.has_any(states) { letter } else { '_' };
         let is_explicit = self.has_any(TransactionState::EXPLICIT);
@@ -71,39 +71,39 @@ impl TransactionState {
     }
 }
 
-/// What is to be told with the next OK packet.
+/// The changes to send with the next OK packet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TransactionNews {
     pub state: Option<String>,
     pub characteristics: Option<String>,
 }
 
-/// Follows the session's transactions while somebody wants to know.
+/// Tracks the session's transactions while the client has asked for it.
 #[derive(Default)]
 pub struct TransactionTracker {
     wanted: Cell<TrackTransaction>,
     now: Cell<TransactionState>,
     told: Cell<TransactionState>,
-    /// The state is told although it is the same.
+    /// Send the state even if it has not changed.
     tells_state: Cell<bool>,
     tells_characteristics: Cell<bool>,
-    /// Of the transaction that runs, or of the next one.
+    /// Characteristics of the current or the next transaction.
     isolation: RefCell<Option<ast::IsolationLevel>>,
     access: Cell<Option<AccessMode>>,
 }
 
 impl TransactionTracker {
-    /// Whether anything is followed.
+    /// Returns whether tracking is on.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.wanted.get() != TrackTransaction::Off
     }
 
-    /// The setting was set.
+    /// Applies a new value of the setting.
     pub fn set(&self, wanted: TrackTransaction) {
         if wanted != TrackTransaction::Off {
             if !self.is_on() {
-                // What went on before is not known.
+                // What happened while tracking was off is unknown.
                 self.now.set(TransactionState::default());
                 self.told.set(TransactionState::default());
                 self.tells_state.set(true);
@@ -115,7 +115,7 @@ impl TransactionTracker {
         self.wanted.set(wanted);
     }
 
-    /// BEGIN and its like.
+    /// Starts a transaction explicitly, for BEGIN and similar statements.
     pub fn begin(&self, access: Option<AccessMode>, has_snapshot: bool) {
         let snapshot = if has_snapshot { TransactionState::SNAPSHOT } else { TransactionState::default() };
         self.now.set(TransactionState::EXPLICIT.with(snapshot));
@@ -123,13 +123,13 @@ impl TransactionTracker {
         self.tells_characteristics.set(true);
     }
 
-    /// AND CHAIN: another one like the one before.
+    /// Starts a transaction with the same characteristics, for AND CHAIN.
     pub fn chain(&self) {
         self.end(true);
         self.begin(None, false);
     }
 
-    /// SET TRANSACTION for the next one.
+    /// Records SET TRANSACTION for the next transaction.
     pub fn next(&self, isolation: Option<ast::IsolationLevel>, access: Option<AccessMode>) {
         if isolation.is_some() {
             *self.isolation.borrow_mut() = isolation;
@@ -138,8 +138,8 @@ impl TransactionTracker {
         self.tells_characteristics.set(true);
     }
 
-    /// A statement did this. Outside of a transaction it counts for nothing, but without autocommit the use
-    /// of a table begins one.
+    /// Records an action of a statement. Outside of a transaction it is ignored, unless autocommit is off:
+    /// then using a table starts a transaction.
     pub fn add(&self, what: TransactionState, autocommit: bool) {
         let mut now = self.now.get();
         let uses = what.has_any(TransactionState::READ.with(TransactionState::WRITE));
@@ -151,8 +151,8 @@ impl TransactionTracker {
         }
     }
 
-    /// What the statement's end shows: whether a transaction goes on, whether SET TRANSACTION still waits for
-    /// one, whether LOCK TABLES is in force.
+    /// Updates the state at the end of a statement: whether a transaction is active, whether SET TRANSACTION
+    /// still applies to the next one, and whether LOCK TABLES is in force.
     pub fn settle(&self, in_transaction: bool, has_next: bool, has_locked_tables: bool) {
         if !in_transaction {
             self.end(has_next);
@@ -163,7 +163,7 @@ impl TransactionTracker {
         self.now.set(now.with(locked));
     }
 
-    /// The transaction has ended. `has_next`: what SET TRANSACTION said is still to come.
+    /// Records the end of the transaction. `has_next`: a SET TRANSACTION still applies to the next one.
     pub fn end(&self, has_next: bool) {
         let now = self.now.get();
         if now.has_any(TransactionState::EXPLICIT) {
@@ -178,7 +178,7 @@ impl TransactionTracker {
         }
     }
 
-    /// What is new since it was asked last.
+    /// Takes the changes since the last call.
     pub(crate) fn take_news(&self) -> TransactionNews {
         let now = self.now.get();
         let is_new = self.tells_state.take() || self.told.replace(now) != now;
@@ -190,7 +190,7 @@ impl TransactionTracker {
         }
     }
 
-    /// The statements that begin such a transaction.
+    /// Returns the statements that start such a transaction.
     fn characteristics(&self) -> String {
         let mut parts = Vec::new();
         if let Some(level) = *self.isolation.borrow() {

@@ -1,11 +1,11 @@
-//! [`UserLockHolders`]: who holds which lock of GET_LOCK.
+//! Holders of user locks ([`UserLockHolders`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Who holds which lock: connection ids by name. One per server.
+/// The connection that holds each user lock (GET_LOCK), by lock name. One per server.
 #[derive(Default)]
 pub struct UserLockHolders(Mutex<BTreeMap<Arc<str>, u64>>);
 

@@ -1,9 +1,9 @@
-//! GET_LOCK and its family: locks on names that clients choose.
+//! User locks: GET_LOCK and related functions.
 //!
-//! A session's user locks belong to one lock owner next to that of its transactions, so they outlive
-//! transactions and end with the session. They are in the wait-for graph as locks of the session: a cycle is
-//! found whatever locks it goes through. A GET_LOCK that a deadlock ends gets error 1213; as in MariaDB its
-//! transaction goes on.
+//! A session's user locks belong to a separate lock owner, next to that of its transactions. They survive
+//! transactions and end with the session. In the wait-for graph they count as locks of the session, so cycles
+//! through any mix of locks are found. If GET_LOCK is the victim of a deadlock, it gets error 1213; as in
+//! MariaDB, its transaction continues.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use cohort_types::SqlResult;
 
 use crate::database::Database;
 
-/// What a lock takes beside its name, twice: here and in the list of all.
+/// Memory per lock in addition to its name, counted for both places: here and in the list of all holders.
 const LOCK_BYTES: usize = 256;
 
 /// The user locks of one session.
@@ -29,9 +29,9 @@ pub struct UserLocks {
 }
 
 struct Held {
-    /// While there are locks.
+    /// The lock owner, while the session has user locks.
     owner: Option<LockOwner>,
-    /// How often each lock was taken.
+    /// How often the session has taken each lock.
     counts: BTreeMap<Arc<str>, u64>,
     memory: Reservation,
 }
@@ -47,9 +47,9 @@ impl UserLocks {
         UserLocks { db, connection, party, held: RefCell::new(held) }
     }
 
-    /// GET_LOCK: whether the lock was given in time.
+    /// Takes a lock, for GET_LOCK. Returns whether it was granted in time.
     pub(crate) fn lock(&self, name: &str, timeout: Duration, kill: &KillFlag) -> SqlResult<bool> {
-        // Nobody else looks at the session's locks while it waits.
+        // The borrow may last for the wait: only this session uses its own locks.
         let mut held = self.held.borrow_mut();
         if let Some(count) = held.counts.get_mut(name) {
             *count += 1;
@@ -97,7 +97,8 @@ impl UserLocks {
         }
     }
 
-    /// RELEASE_LOCK: whether it was this session's; `None` when it is nobody's.
+    /// Releases a lock, for RELEASE_LOCK. Returns whether this session held it, or `None` if it is not held
+    /// at all.
     pub(crate) fn unlock(&self, name: &str) -> Option<bool> {
         let mut held = self.held.borrow_mut();
         let Some(count) = held.counts.get_mut(name) else {
@@ -120,7 +121,8 @@ impl UserLocks {
         held.drop_unused_owner();
     }
 
-    /// RELEASE_ALL_LOCKS: how many there were, each as often as it was taken.
+    /// Releases all locks, for RELEASE_ALL_LOCKS. Returns their number, counting each as often as it was
+    /// taken.
     pub(crate) fn unlock_all(&self) -> u64 {
         let mut held = self.held.borrow_mut();
         let names: Vec<Arc<str>> = held.counts.keys().cloned().collect();
@@ -129,14 +131,15 @@ impl UserLocks {
         count
     }
 
-    /// IS_USED_LOCK: the connection that holds it.
+    /// Returns the connection that holds a lock, for IS_USED_LOCK.
     pub(crate) fn holder(&self, name: &str) -> Option<u64> {
         self.db.user_locks.of(name)
     }
 }
 
 impl Held {
-    /// A session without user locks is none with several owners, and searches for no cycles in vain.
+    /// Drops the owner when there are no user locks left, so that the session does not count as one with
+    /// several owners and skips needless deadlock searches.
     fn drop_unused_owner(&mut self) {
         if self.counts.is_empty() {
             self.owner = None;

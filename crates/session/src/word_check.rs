@@ -1,27 +1,27 @@
-//! Which new passwords are too easy to guess, as MariaDB's plugin `cracklib_password_check` judges them:
-//! short ones, those with few different characters, sequences, words of a dictionary and what people make of
-//! them, and the user's name.
+//! Rejects new passwords that are easy to guess, by the rules of MariaDB's plugin `cracklib_password_check`:
+//! short passwords, few distinct characters, sequences, dictionary words and simple variants of them, and the
+//! user's name.
 //!
-//! The dictionary is a plain file with a word a line (`/usr/share/dict/words`), not the packed form of
-//! cracklib. It is read once, when the server starts.
+//! The dictionary is a plain file with one word per line (`/usr/share/dict/words`), not cracklib's packed
+//! format. It is read once, when the server starts.
 
-/// Words in lower case, sorted.
+/// A dictionary: words in lower case, sorted.
 pub struct WordList {
     bytes: Vec<u8>,
-    /// Where each word begins and ends.
+    /// The start and end of each word.
     words: Vec<(u32, u32)>,
 }
 
-/// Of the file.
+/// Maximum size of the dictionary file.
 const BYTES_MAX: usize = 256 << 20;
 const LENGTH_MIN: usize = 6;
 const LENGTH_WAY_TOO_SHORT: usize = 4;
 const DIFFERENT_MIN: usize = 5;
-/// Shorter words are parts of too many good passwords.
+/// Minimum length of a dictionary word. Shorter words are parts of too many good passwords.
 const WORD_MIN: usize = 4;
 
 impl WordList {
-    /// From a file's contents; None: it is too large.
+    /// Creates a list from a file's contents. Returns `None` if the file is too large.
     pub fn new(text: &[u8]) -> Option<WordList> {
         if text.len() > BYTES_MAX {
             return None;
@@ -50,7 +50,7 @@ impl WordList {
         word.len() >= WORD_MIN && self.words.binary_search_by(|at| self.word(*at).cmp(word)).is_ok()
     }
 
-    /// What is wrong with the password, in cracklib's words; None: nothing.
+    /// Returns the reason to reject the password, in cracklib's words, or `None` if it is acceptable.
     pub fn objection(&self, user: &str, password: &str) -> Option<&'static str> {
         let password = password.as_bytes();
         if password.len() < LENGTH_WAY_TOO_SHORT {
@@ -92,13 +92,13 @@ fn is_about(form: &[u8], user: &[u8]) -> bool {
     form == user || form.iter().rev().eq(user)
 }
 
-/// `abcdefgh`, `87654321`: more neighbours in a row than chance would have.
+/// Detects sequences such as `abcdefgh` and `87654321`: more adjacent neighbours than random text would have.
 fn is_systematic(password: &[u8]) -> bool {
     let steps = password.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
     steps as f64 > 3.0 + password.len() as f64 * 0.09
 }
 
-/// The password, and the words that it may have been made of.
+/// Returns the password and the words that it may be derived from.
 fn forms(password: &[u8]) -> Vec<Vec<u8>> {
     let letters = |password: &[u8]| -> Vec<u8> {
         let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80;
@@ -124,7 +124,8 @@ fn forms(password: &[u8]) -> Vec<Vec<u8>> {
         let (by_i, by_l) = (replaced(&form, b'i'), replaced(&form, b'l'));
         forms.extend([letters(&by_i), letters(&by_l), by_i, by_l, form]);
     }
-    // Digits before or behind a word that hides other digits, the word twice, its plural.
+    // Further variants: without leading and trailing digits when other digits replace letters, half of a
+    // doubled word, and the singular.
     let digits = |byte: &u8| byte.is_ascii_digit();
     let begin = password.iter().position(|byte| !digits(byte)).unwrap_or(0);
     let end = password.iter().rposition(|byte| !digits(byte)).map_or(0, |at| at + 1);

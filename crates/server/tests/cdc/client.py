@@ -10,7 +10,7 @@ from pymysqlreplication import BinLogStreamReader, binlogstream
 from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 
-# A reader that connects again by itself begins inside of the transaction that it had half of.
+# A reader that reconnects by itself would start inside of the transaction that was cut.
 binlogstream.MYSQL_EXPECTED_ERROR_CODES = []
 
 

@@ -1,4 +1,4 @@
-//! A client's replica of the rows, and what must be true of it.
+//! A client's copy of the rows, and its invariants.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::OpenOptions;
@@ -12,23 +12,23 @@ use tempfile::NamedTempFile;
 use crate::load::{COLUMNS, TABLES, rows};
 use crate::support::Cohort;
 
-/// Longer than a client needs to start, on a busy machine.
+/// Longer than a client needs to start on a busy host.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A place between two transactions.
+/// A position between two transactions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub file: String,
     pub offset: u64,
-    /// Empty at the very beginning, and where a client does not know it.
+    /// Empty at the beginning, and if the client does not know it.
     pub gtid: String,
 }
 
-/// How to start a client at a position.
+/// Starts a client at a position.
 pub struct Client {
     command: Box<dyn Fn(u16, &Position) -> Command>,
-    /// It gets each change once and in order. Others may get those after the position that they had stored
-    /// once more.
+    /// The client receives each change once and in order. Other clients may receive changes after their
+    /// stored position again.
     is_exact: bool,
 }
 
@@ -49,7 +49,7 @@ struct Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both calls fail only if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -60,21 +60,21 @@ pub struct Follower {
     port: u16,
     process: Process,
     kept: Position,
-    /// All positions that it ever kept.
+    /// All positions that it ever recorded.
     positions: BTreeSet<Position>,
-    /// The newest transaction of which it has seen anything.
+    /// The newest transaction of which it has received an event.
     begun: String,
-    /// Lines of the transaction that is not complete yet.
+    /// Lines of the incomplete transaction.
     pending: Vec<String>,
     /// Table and key -> row.
     rows: BTreeMap<(String, String), String>,
     progress: Instant,
     starts: usize,
-    /// What its processes said besides.
+    /// Other output of its processes.
     log: NamedTempFile,
 }
 
-/// A row for people.
+/// Formats a row for error messages.
 fn readable(row: &str) -> String {
     let byte =
         |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).unwrap_or(""), 16).unwrap_or(b'?');
@@ -100,9 +100,9 @@ fn start(client: &Client, port: u16, position: &Position, log: &NamedTempFile) -
     let (sender, lines) = channel();
     std::thread::spawn(move || {
         let mut line = String::new();
-        // A line without an end was cut with its process.
+        // A line without a line end was cut when its process was killed.
         while out.read_line(&mut line).is_ok() && line.ends_with('\n') {
-            // Fails when nobody listens any more.
+            // Fails if the receiver is gone.
             let _ = sender.send(line.trim_end_matches('\n').to_owned());
             line.clear();
         }
@@ -169,7 +169,7 @@ impl Follower {
         }
     }
 
-    /// Takes what comes until something is true; a client that ended is started again.
+    /// Processes lines until a condition holds. Restarts a client that has ended.
     fn take_until(&mut self, what: &str, mut is_done: impl FnMut(&Follower) -> bool) {
         self.progress = Instant::now();
         while !is_done(self) {
@@ -203,13 +203,13 @@ impl Follower {
         self.take_until("watch", |_| Instant::now() >= end);
     }
 
-    /// Waits until it reads the newest events; so a server that is killed then is killed under its eyes.
+    /// Waits until the client reads the newest events, so that a kill of the server interrupts its reading.
     pub fn wait_for_progress(&mut self) {
         let before = self.positions.len();
         self.take_until("progress", |follower| follower.positions.len() > before + 20);
     }
 
-    /// SIGKILL; it goes on from the position that is kept.
+    /// Kills the client with SIGKILL. It continues from the recorded position.
     pub fn kill_client(&mut self) {
         self.process.child.kill().expect("it runs");
         while let Ok(line) = self.process.lines.recv_timeout(PATIENCE) {
@@ -218,8 +218,8 @@ impl Follower {
         self.start_again();
     }
 
-    /// Takes what it still got from the server that was killed: nothing of a transaction that the server does
-    /// not have now.
+    /// Processes what the client still received from the killed server. It must not contain a transaction
+    /// that the server lacks now.
     pub fn assert_nothing_ahead_of(&mut self, cohort: &Cohort) {
         let has = cohort.sql("SELECT @@gtid_binlog_pos");
         while let Ok(line) = self.process.lines.recv_timeout(PATIENCE) {
@@ -230,7 +230,7 @@ impl Follower {
         self.start_again();
     }
 
-    /// Waits for a row of the first table, after which nothing comes.
+    /// Waits for a row of the first table, which is the last change.
     pub fn wait_for(&mut self, key: &str) {
         let last = (TABLES[0].to_owned(), key.to_owned());
         self.take_until("the last row", |follower| follower.rows.contains_key(&last));
@@ -259,8 +259,8 @@ impl Follower {
         );
     }
 
-    /// Every position that it kept is the end of an event in a file that is there, and the GTID with it is
-    /// the one of that place.
+    /// Checks that every recorded position is the end of an event in an existing file, and that its GTID
+    /// belongs to that place.
     pub fn assert_positions_exist(&self, cohort: &Cohort) {
         let mut ends: HashMap<&str, BTreeSet<u64>> = HashMap::new();
         for Position { file, offset, .. } in &self.positions {

@@ -16,7 +16,7 @@ pub const TABLES: [&str; 3] = ["t0", "t1", "t2"];
 const WRITERS: u64 = 4;
 const IDS: usize = 300;
 
-/// Name, type, and the bytes that clients are to show, as an expression of SQL.
+/// Name, type, and an SQL expression for the bytes that clients must print.
 pub const COLUMNS: [(&str, &str, &str); 21] = [
     ("id", "INT PRIMARY KEY", "id"),
     ("tiny", "TINYINT", "tiny"),
@@ -46,7 +46,7 @@ fn value(column: &str, dice: &mut Dice) -> String {
         return "NULL".to_owned();
     }
     let n = dice.next();
-    // With digits that both kinds of floating point numbers hold exactly.
+    // With digits that both floating-point types represent exactly.
     let real = || format!("{}.{}", n % 400, ["125", "375", "625", "875"][(n >> 32) as usize % 4]);
     let time = || format!("{:02}:{:02}:{:02}.{:06}", n % 24, n % 60, n / 60 % 60, n / 7 % 1_000_000);
     let words = |most| {
@@ -62,13 +62,13 @@ fn value(column: &str, dice: &mut Dice) -> String {
         "bits" => (n % 4096).to_string(),
         "y" => (1901 + n % 255).to_string(),
         "d" => format!("'{}-{:02}-{:02}'", 1000 + n % 9000, 1 + n % 12, 1 + n % 28),
-        // mysql-replication takes the fraction of a negative time for its complement.
+        // mysql-replication misreads the fraction of a negative time as its complement.
         "t" if n.is_multiple_of(3) => format!("'-{}:{:02}:01'", n % 800, n % 60),
         "t" => format!("'{}'", time()),
         "dt" => format!("'{}-{:02}-{:02} {}'", 1000 + n % 9000, 1 + n % 12, 1 + n % 28, time()),
         "ts" => format!("'{}-{:02}-{:02} {}'", 1971 + n % 60, 1 + n % 12, 1 + n % 28, time()),
         "e" => format!("{}", 1 + n % 3),
-        // Not the empty set: mysql-replication takes it for NULL.
+        // Not the empty set, which mysql-replication reads as NULL.
         "s" => format!("{}", 1 + n % 7),
         "c" => format!("'{}'", ["", "abc", "äöü€", "0123456789"][n as usize % 4]),
         "v" => format!("'{}'", words(12)),
@@ -102,8 +102,8 @@ fn change(dice: &mut Dice) -> String {
     format!("{verb} INTO cdc.{table} VALUES {}", rows.join(", "))
 }
 
-/// A transaction of some changes, which may be rolled back. Errors are those of a server that is gone, and of
-/// deadlocks.
+/// Runs a transaction of a few changes, which may be rolled back. Errors are deadlocks, or mean that the
+/// server is gone.
 fn transact(client: &mut Conn, dice: &mut Dice) -> mysql::Result<()> {
     client.query_drop("BEGIN")?;
     for _ in 0..=dice.below(4) {
@@ -120,7 +120,7 @@ fn write(options: OptsBuilder, mut dice: Dice, ends: &AtomicBool, gate: &RwLock<
             Some(client) => transact(client, &mut dice),
             None => Conn::new(options.clone()).map(|connected| client = Some(connected)),
         };
-        // The slowest client is to keep up, so that it is there when the server dies.
+        // The slowest client must keep up, so that it is connected when the server is killed.
         std::thread::sleep(Duration::from_millis(10));
         if let Err(error) = done {
             if let mysql::Error::MySqlError(error) = &error {
@@ -132,7 +132,7 @@ fn write(options: OptsBuilder, mut dice: Dice, ends: &AtomicBool, gate: &RwLock<
     }
 }
 
-/// Threads that write until they are stopped, through every death of the server.
+/// Threads that write until they are stopped, across crashes of the server.
 pub struct Load {
     ends: Arc<AtomicBool>,
     gate: Arc<RwLock<()>>,
@@ -157,7 +157,7 @@ impl Load {
         Load { ends, gate, writers }
     }
 
-    /// Does something while nobody writes.
+    /// Does some work while the writers pause.
     pub fn pause(&self, work: impl FnOnce()) {
         let _nobody_writes = self.gate.write();
         work();
@@ -171,13 +171,13 @@ impl Load {
     }
 }
 
-/// The row that says that nothing follows; its key.
+/// Writes the row that marks the end, and returns its key.
 pub fn write_last_row(cohort: &Cohort) -> String {
     cohort.sql("INSERT INTO cdc.t0 (id) VALUES (0)");
     "30".to_owned()
 }
 
-/// What clients are to have: each row of a table as they print it.
+/// Returns the rows of a table as clients must print them.
 pub fn rows(cohort: &Cohort, table: &str) -> Vec<String> {
     let values: Vec<_> = COLUMNS
         .iter()

@@ -1,27 +1,27 @@
-//! Change-data-capture clients that people use, attached to a server that rotates its binary log and is
-//! killed under load: python `mysql-replication`, Go `go-mysql` canal, and Debezium's embedded engine with
-//! its MariaDB connector.
+//! Common change-data-capture clients, connected to a server that rotates its binary log and is killed under
+//! load: python `mysql-replication`, Go `go-mysql` canal, and Debezium's embedded engine with its MariaDB
+//! connector.
 //!
-//! They need packages from a network, so `./x test` leaves them out: `./x cdc` gets the packages and runs
-//! them.
+//! These tests need packages from the network, so `./x test` omits them. `./x cdc` downloads the packages and
+//! runs the tests.
 //!
-//! A client is a process that reads from a position on and prints what it got, a line for each word, fields
-//! apart by tabs:
+//! A client is a process that reads from a position on and prints what it receives, one item per line, with
+//! tab-separated fields:
 //!
 //! | line | meaning |
 //! |---|---|
 //! | `begin GTID` | a transaction's first event |
-//! | `insert TABLE ROW`, `update TABLE ROW ROW`, `delete TABLE ROW` | a row, with what it was before |
+//! | `insert TABLE ROW`, `update TABLE ROW ROW`, `delete TABLE ROW` | a row, preceded by its old values |
 //! | `commit FILE OFFSET GTID` | the transaction is complete, and ends there |
 //!
-//! A row is its values in hexadecimal digits of their text, NULL as `-`, the empty text as `=`. A client that
-//! loses its connection ends. This test keeps the position of its last complete transaction, and starts it
-//! again from there.
+//! A row consists of the text of its values in hexadecimal digits, NULL as `-`, the empty text as `=`. A
+//! client that loses its connection exits. The test records the position of the client's last complete
+//! transaction, and restarts the client from there.
 
 mod follower;
 mod load;
 #[path = "../whole/scale.rs"]
-#[allow(dead_code)] // its part
+#[allow(dead_code)] // only a part of it is used
 mod scale;
 #[path = "../support/mod.rs"]
 mod support;
@@ -34,7 +34,7 @@ use follower::{Client, Follower, Position};
 use load::Load;
 use support::Cohort;
 
-/// Where `./x cdc` has put what the clients need.
+/// Returns the directory into which `./x cdc` has put the packages.
 fn packages() -> PathBuf {
     std::env::var_os("COHORT_CDC").expect("./x cdc says where the clients' packages are").into()
 }
@@ -115,7 +115,7 @@ fn go_mysql_canal_by_gtid() {
     follow(Client::exact(|port, position| by_gtid(canal(), port, position)));
 }
 
-/// It copies the tables first, and keeps its offsets itself.
+/// Debezium copies the tables first, and stores its offsets itself.
 #[test]
 #[ignore = "needs packages: ./x cdc"]
 fn debezium_embedded_engine() {

@@ -1,8 +1,8 @@
-//! Tests of the C API from MariaDB's own sources, run by `mariadb-client-test` against this server: prepared
+//! The C API tests from MariaDB's sources, run by `mariadb-client-test` against this server: prepared
 //! statements, cursors, long data, metadata, bulk execution, changes of user.
 //!
-//! `passing.txt` names those that must pass; it only grows. With `COHORT_LONG_TESTS` all of them are tried,
-//! the failures are printed, and one that passes without being listed fails the run.
+//! `passing.txt` lists the tests that must pass; it only grows. With `COHORT_LONG_TESTS` all tests run,
+//! failures are printed, and a test that passes without being listed fails the run.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -14,7 +14,7 @@ use support::{Cohort, run, text};
 
 const PASSING: &str = include_str!("passing.txt");
 
-/// A test takes a second at the most.
+/// Timeout per test; a test normally takes at most a second.
 const SECONDS_MAX: &str = "60";
 
 fn all() -> Vec<String> {
@@ -23,9 +23,9 @@ fn all() -> Vec<String> {
     names.filter(|name| name.starts_with("test_")).map(str::to_owned).collect()
 }
 
-/// Runs a test; what it says if it fails.
+/// Runs a test. Returns its output if it fails.
 fn failure(server: &Cohort, name: &str) -> Option<String> {
-    // What a test that failed has left behind is not to disturb the next one.
+    // Leftovers of a failed test must not disturb the next one.
     server.client().query_drop("DROP DATABASE IF EXISTS client_test_db").expect("dropped");
     let socket = format!("--socket={}", server.socket.display());
     let files = format!("--vardir={}", server.datadir.parent().expect("it lies in a folder").display());

@@ -1,7 +1,7 @@
 // Logs in over TLS, verifies the server, and asks what it is encrypted with: client.js DRIVER PORT CA.
 const fs = require('fs');
 const [driver, port, ca] = process.argv.slice(2);
-// Without an authority the server is to prove with the password that the certificate is its own.
+// Without an authority the server must prove with the password that the certificate is its own.
 const ssl = ca === '-' ? { rejectUnauthorized: true } : { ca: fs.readFileSync(ca), rejectUnauthorized: true };
 const options = { host: 'localhost', port: Number(port), user: 'driver', password: 'secret', ssl };
 

@@ -1,8 +1,8 @@
-//! Drivers that people use, over TLS with verification of the server: let in where the authority is the one
-//! they trust, and kept away by themselves where it is another.
+//! Common drivers over TLS with verification of the server: they must connect if they trust the certificate
+//! authority, and refuse otherwise.
 //!
-//! They need packages from a network, so `./x test` leaves them out: `./x drivers` gets the packages and runs
-//! them. MariaDB's own client, which is C, is in `tls.rs`.
+//! These tests need packages from the network, so `./x test` omits them. `./x drivers` downloads the packages
+//! and runs the tests. MariaDB's own C client is tested in `tls.rs`.
 
 #[path = "../support/certificates.rs"]
 mod certificates;
@@ -17,7 +17,7 @@ use std::process::Command;
 use certificates::Certificates;
 use support::{Cohort, text};
 
-/// Where `./x drivers` has put what the drivers need.
+/// Returns the directory into which `./x drivers` has put the packages.
 fn packages() -> PathBuf {
     std::env::var_os("COHORT_DRIVERS").expect("./x drivers says where the packages are").into()
 }
@@ -26,8 +26,8 @@ fn source(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/drivers").join(name)
 }
 
-/// Has a driver log in to a server whose certificate comes from `ca.pem`, with either authority. `client`
-/// gets port and the file of an authority.
+/// Has a driver log in to a server whose certificate was signed by `ca.pem`, with either authority. `client`
+/// gets the port and the file of an authority.
 fn verifies(client: impl Fn(u16, &Path) -> Command) {
     let certificates = Certificates::new();
     let options = certificates.server_options();
@@ -47,8 +47,8 @@ fn verifies(client: impl Fn(u16, &Path) -> Command) {
     assert!(words.iter().any(|word| lower.contains(word)), "it fails for another reason: {said}");
 }
 
-/// A way to the server on which its greeting says that it is of version 11.4: older ones are not asked for
-/// the proof.
+/// Starts a proxy to the server that changes its greeting to version 11.4. Drivers do not ask older servers
+/// for the proof.
 fn as_newer(port: u16) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let own = listener.local_addr().expect("bound").port();
@@ -71,14 +71,14 @@ fn relay(mut client: TcpStream, port: u16) {
     greeting[at..at + 6].copy_from_slice(b"11.4.9");
     client.write_all(&greeting).expect("sent");
     let (mut from, mut to) = (client.try_clone().expect("another"), server.try_clone().expect("another"));
-    // Either end may go at any time.
+    // Either end may close the connection at any time.
     let up = std::thread::spawn(move || drop(std::io::copy(&mut from, &mut to)));
     let _ = std::io::copy(&mut server, &mut client);
     let _ = client.shutdown(std::net::Shutdown::Both);
     up.join().expect("ended");
 }
 
-/// Has a driver log in without an authority to a server that has made its certificate itself.
+/// Has a driver log in without an authority to a server with a self-signed certificate.
 fn is_proven_to(client: impl Fn(u16) -> Command) {
     let server = Cohort::new(&[]);
     server.sql("CREATE USER driver IDENTIFIED BY 'secret' REQUIRE SSL");
@@ -94,7 +94,7 @@ fn is_proven_to(client: impl Fn(u16) -> Command) {
         let (is_in, said) = attempt(newer);
         assert!(is_in && said.contains("encrypted TLS_"), "{method}: {said}");
     }
-    // A server with a certificate of an authority's proves nothing, and is not trusted.
+    // A server with a certificate signed by an authority sends no proof, and is not trusted.
     let certificates = Certificates::new();
     let options = certificates.server_options();
     let options: Vec<&str> = options.iter().map(String::as_str).collect();

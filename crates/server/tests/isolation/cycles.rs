@@ -1,18 +1,18 @@
-//! Histories of transactions on lists, and the anomalies in them.
+//! Histories of transactions on lists, and detection of their anomalies.
 //!
-//! Each transaction appends values that nobody else appends and reads whole lists. So the order of writes of
-//! a list is the order of its values, and a list that was read says after which write it was read. Between
-//! transactions there are three kinds of edges:
+//! Each transaction appends unique values and reads whole lists. The order of writes to a list is therefore
+//! the order of its values, and the last value of a list that was read shows which write precedes the read.
+//! There are three kinds of edges between transactions:
 //!
 //! | edge | from | to |
 //! |---|---|---|
-//! | ww | who appended a value | who appended the next one |
-//! | wr | who appended a value | who read the list ending with it |
-//! | rw | who read a list | who appended the next value |
+//! | ww | the writer that appended a value | the writer that appended the next value |
+//! | wr | the writer that appended a value | a reader of the list that ends with it |
+//! | rw | a reader of a list | the writer that appended the next value |
 //!
-//! A cycle of ww alone is G0, of ww and wr G1c, with one rw G-single, with more of them G2. Values of a
-//! transaction that was rolled back, read by another, are G1a; a list that ends within another's appends is
-//! G1b.
+//! A cycle of ww edges only is G0; of ww and wr edges, G1c; with a single rw edge, G-single; with more of
+//! them, G2. Reading a value of another transaction that was rolled back is G1a. Reading a list that ends
+//! within another transaction's appends is G1b.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -22,7 +22,7 @@ pub type Value = u64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
     Append(Key, Value),
-    /// With what was seen, own appends included.
+    /// The list that was read, including the transaction's own appends.
     Read(Key, Vec<Value>),
 }
 
@@ -30,7 +30,7 @@ pub enum Op {
 pub enum Outcome {
     Committed,
     RolledBack,
-    /// The connection went while it committed.
+    /// The connection was lost during the commit.
     Unknown,
 }
 
@@ -42,7 +42,8 @@ pub struct Transaction {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Anomaly {
-    /// What no level allows: a list is not the beginning of a later one, or an own append is missing.
+    /// Forbidden at every level: a list is not a prefix of a later one, or a transaction's own append is
+    /// missing.
     Broken,
     G0,
     G1a,
@@ -59,7 +60,7 @@ enum Edge {
     Rw,
 }
 
-/// Which anomalies there are, each with one example.
+/// Returns the anomalies in a history, each with one example.
 pub fn anomalies(history: &[Transaction], last: &BTreeMap<Key, Vec<Value>>) -> BTreeMap<Anomaly, String> {
     let mut found = BTreeMap::new();
     let mut writer: HashMap<Value, usize> = HashMap::new();
@@ -157,7 +158,7 @@ pub fn anomalies(history: &[Transaction], last: &BTreeMap<Key, Vec<Value>>) -> B
 
 type Edges = HashMap<usize, HashSet<(usize, Edge)>>;
 
-/// Without whoever can be in no cycle over edges of these kinds.
+/// Removes the transactions that cannot be part of a cycle of these edge kinds.
 fn trimmed(edges: &Edges, kinds: &[Edge]) -> Edges {
     let mut rest: Edges = edges.clone();
     rest.values_mut().for_each(|to| to.retain(|(_, edge)| kinds.contains(edge)));
@@ -174,7 +175,7 @@ fn trimmed(edges: &Edges, kinds: &[Edge]) -> Edges {
     }
 }
 
-/// Per edge the shortest way back, over edges of few kinds first.
+/// Finds, for each edge, the shortest path back, trying fewer edge kinds first.
 fn find_cycles(all: &Edges, history: &[Transaction], found: &mut BTreeMap<Anomaly, String>) {
     let kinds: [(Anomaly, Edge, &[Edge]); 4] = [
         (Anomaly::G0, Edge::Ww, &[Edge::Ww]),
@@ -191,7 +192,7 @@ fn find_cycles(all: &Edges, history: &[Transaction], found: &mut BTreeMap<Anomal
                 break;
             }
             for &(to, edge) in &edges[&start] {
-                // A cycle that another kind explains is that one's.
+                // A cycle with a single rw edge is G-single, not G2.
                 if edge != first || (anomaly == Anomaly::G2 && found.contains_key(&Anomaly::GSingle)) {
                     continue;
                 }

@@ -1,5 +1,5 @@
-//! Sixteen connections append to lists and read them, at each level, with and without KILL of random ones.
-//! What the level forbids is in none of the histories ([`crate::cycles`]).
+//! Sixteen connections append to lists and read them, at each isolation level, with and without KILL of
+//! random connections. No history may contain an anomaly that the level forbids ([`crate::cycles`]).
 //!
 //! | level | reads | forbidden |
 //! |---|---|---|
@@ -9,11 +9,12 @@
 //! | REPEATABLE READ | locking | all |
 //! | SERIALIZABLE | plain | all |
 //!
-//! InnoDB's REPEATABLE READ writes the newest row after reading an older one, so lost updates (G-single) are
-//! allowed. Lists begin as absent rows, and are read by ranges too: phantoms are cycles with rw edges.
+//! InnoDB's REPEATABLE READ may write the newest row after reading an older version, so lost updates
+//! (G-single) are allowed. Lists start as missing rows and are also read by ranges, so phantoms appear as
+//! cycles with rw edges.
 //!
-//! Every transaction reads and writes whole lists, so a history costs the square of its length. A long test
-//! therefore plays many short ones, each with other random numbers.
+//! Every transaction reads and writes whole lists, so the cost of a history is quadratic in its length. A
+//! long test therefore runs many short histories with different random numbers.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -28,16 +29,16 @@ use crate::cycles::{Anomaly, Key, Op, Outcome, Transaction, Value, anomalies};
 use crate::support::{Cohort, Ends};
 
 const CONNECTIONS: u64 = 16;
-/// So few that transactions meet.
+/// Few enough for transactions to conflict.
 const KEYS: u32 = 12;
-/// How long a history goes on, and how many transactions end it sooner.
+/// Duration of a history, and the number of commits that ends it earlier.
 const TIME: Duration = Duration::from_secs(1);
 const COMMITTED_MAX: u64 = 2000;
 
 struct Level {
     name: &'static str,
     settings: &'static [&'static str],
-    /// Behind each SELECT.
+    /// The clause appended to each SELECT.
     locking: &'static str,
     forbidden: &'static [Anomaly],
 }
@@ -76,16 +77,16 @@ impl Dice {
 
 struct Run<'a> {
     server: &'a Cohort,
-    /// Of the history, for its random numbers.
+    /// The number of the history, which seeds its random numbers.
     round: u64,
     level: &'a Level,
     table: &'a str,
     values: AtomicU64,
-    /// Connections that KILL may choose from.
+    /// Connections that may be killed.
     ids: Mutex<BTreeMap<u64, u32>>,
     ends: AtomicBool,
     committed: AtomicU64,
-    /// Waits that nobody ended.
+    /// Waits that ended by timeout.
     timeouts: AtomicU64,
 }
 
@@ -94,7 +95,7 @@ fn list(text: &str) -> Vec<Value> {
 }
 
 impl Run<'_> {
-    /// A connection at the level. KILL may come at any time.
+    /// Opens a connection at the level. It may be killed at any time.
     fn connect(&self, n: u64) -> Conn {
         let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", self.level.name);
         let settings: Vec<&str> =
@@ -124,7 +125,7 @@ impl Run<'_> {
         let (table, update) = (self.table, format!("v = CONCAT(v, ',{value}')"));
         let insert =
             format!("INSERT INTO {table} VALUES ({key}, {key}, '{value}') ON DUPLICATE KEY UPDATE {update}");
-        // By the primary key, by a secondary one, or as a new row.
+        // By the primary key, by a secondary key, or as a new row.
         let changed = match dice.below(3) {
             0 => false,
             1 => {
@@ -142,7 +143,7 @@ impl Run<'_> {
         Ok(Op::Append(key, value))
     }
 
-    /// One transaction. An error within it rolls all of it back.
+    /// Runs one transaction. An error within it rolls it back completely.
     fn transaction(&self, n: u64, client: &mut Conn, dice: &mut Dice) -> Transaction {
         let mut ops = Vec::new();
         let mut work = || -> mysql::Result<()> {
@@ -171,7 +172,7 @@ impl Run<'_> {
             },
             (Ok(()), 0) | (Err(_), _) => Outcome::RolledBack,
         };
-        // After an error within a statement the transaction may still be there.
+        // After an error in a statement, the transaction may still be open.
         if outcome != Outcome::Committed && client.query_drop("ROLLBACK").is_err() {
             *client = self.connect(n);
         }
@@ -188,7 +189,7 @@ impl Run<'_> {
         done
     }
 
-    /// Until the run ends.
+    /// Kills connections until the run ends.
     fn kill(&self) {
         let mut client = self.server.client();
         let mut dice = Dice(0x2545_f491_4f6c_dd1d ^ self.round << 40);
@@ -196,7 +197,7 @@ impl Run<'_> {
             let id = self.ids.lock().expect("no panic").get(&dice.below(CONNECTIONS)).copied();
             if let Some(id) = id {
                 let what = if dice.below(2) == 0 { "KILL QUERY" } else { "KILL" };
-                // It may have gone.
+                // The connection may already have ended.
                 let _ = client.query_drop(format!("{what} {id}"));
             }
             thread::sleep(Duration::from_millis(3));
@@ -227,7 +228,7 @@ fn play(server: &Cohort, level: &Level, has_kills: bool, round: u64) {
         let workers: Vec<_> = (0..CONNECTIONS).map(|n| scope.spawn(move || run.transactions(n))).collect();
         let killer = has_kills.then(|| scope.spawn(|| run.kill()));
         let is_over = || match run.committed.load(Ordering::Relaxed) {
-            // A machine that is busy needs longer for a history that says something.
+            // On a busy host a meaningful history takes longer.
             ..150 => began.elapsed() >= 30 * TIME,
             COMMITTED_MAX.. => true,
             _ => began.elapsed() >= TIME,
@@ -262,7 +263,7 @@ fn play(server: &Cohort, level: &Level, has_kills: bool, round: u64) {
     }
 }
 
-/// One history of a level, or as many as half a minute takes.
+/// Runs one history of a level; in a long test, as many as fit into half a minute.
 fn play_all(has_kills: bool) {
     let server = Cohort::new(&["--innodb-lock-wait-timeout=20"]);
     let time = match std::env::var_os("COHORT_LONG_TESTS") {

@@ -1,5 +1,5 @@
-//! Isolation levels as InnoDB's users rely on them: who waits for whom, as a real MariaDB has it, and
-//! histories of many connections without forbidden cycles.
+//! Isolation levels as in InnoDB: sessions wait for each other as on a real MariaDB, and histories of many
+//! concurrent connections contain no forbidden cycles.
 
 mod cycles;
 mod histories;

@@ -1,10 +1,10 @@
-//! Schedules of two or three sessions on Cohort and on MariaDB: the same statements wait, and all answers are
-//! the same.
+//! Runs schedules of two or three sessions on Cohort and on MariaDB: the same statements must wait, and all
+//! replies must be equal.
 //!
-//! `schedules.txt` has one schedule after the other: `== name`, then lines `session: statement`, in order.
-//! Whether a statement waits for a lock is what `information_schema.innodb_trx` says of its session. A line
-//! `-- only here: waits`, or `passes`, before a statement says that Cohort does that and MariaDB does the
-//! other; its reason stands beside it, and the schedule ends there.
+//! `schedules.txt` lists the schedules: `== name`, followed by lines `session: statement` in order. A
+//! statement waits for a lock if `information_schema.innodb_trx` says so for its session. A line `-- only
+//! here: waits`, or `passes`, before a statement says that Cohort does this and MariaDB does the opposite.
+//! The reason is given next to it, and the schedule ends there.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,13 +17,13 @@ use mysql::{Conn, OptsBuilder};
 use crate::support::{Cohort, Maria, shown};
 
 const SCRIPT: &str = include_str!("schedules.txt");
-/// innodb_trx of MariaDB is read anew only after this time.
+/// MariaDB refreshes innodb_trx only after this time.
 const STALE: Duration = Duration::from_millis(110);
 
 struct Step {
     session: char,
     statement: &'static str,
-    /// "waits" or "passes", where MariaDB does the other.
+    /// "waits" or "passes", if MariaDB does the opposite.
     only_here: Option<&'static str>,
 }
 
@@ -50,7 +50,7 @@ fn parse(script: &'static str) -> Vec<Schedule> {
     schedules
 }
 
-/// A connection with a thread, so that a statement may wait.
+/// A connection with its own thread, so that a statement may wait.
 struct Session {
     id: u32,
     statements: Sender<String>,
@@ -120,7 +120,7 @@ impl Player {
         self.monitor.query_first::<u64, _>(sql).expect("answers").expect("a row") > 0
     }
 
-    /// The session's answer; none if it waits for a lock.
+    /// Returns the session's reply, or `None` if it waits for a lock.
     fn answer_of(&mut self, name: char) -> Option<String> {
         let end = Instant::now() + Duration::from_secs(30);
         loop {
@@ -136,7 +136,7 @@ impl Player {
         }
     }
 
-    /// Notes what those who waited say by now.
+    /// Records the replies of sessions whose wait has ended.
     fn look_at_waiting(&mut self) {
         let waiting: Vec<char> = self.sessions.iter().filter(|(_, s)| s.waits).map(|(n, _)| *n).collect();
         for name in waiting {
@@ -165,7 +165,7 @@ impl Player {
     }
 }
 
-/// What the sessions are told; and whether the last statement waited.
+/// Runs a schedule. Returns the replies, and whether the last statement waited.
 fn play(options: OptsBuilder, schedule: &Schedule) -> (Vec<String>, bool) {
     let mut player = Player::new(options);
     let prepared = [

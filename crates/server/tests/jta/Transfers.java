@@ -26,7 +26,7 @@ import org.mariadb.jdbc.MariaDbDataSource;
  *
  * <p>{@code Transfers STORE URL_A URL_B transfer FIRST COUNT STEP}: transfers FIRST to FIRST + COUNT - 1, each one
  * transaction over both databases. It stops at a step of the two-phase commit: at STEP in the first transfer, at the
- * step behind it in the second, and so on; it prints {@code at STEP NAME}, goes on with the next line from its
+ * step after it in the second, and so on; it prints {@code at STEP NAME}, continues after the next line from its
  * input, and recovers. Prints {@code committed N} or {@code failed N WHY} for each transfer.
  *
  * <p>{@code Transfers STORE URL_A URL_B recover}: lets the transaction manager finish what is in doubt.
@@ -119,8 +119,8 @@ public final class Transfers {
     }
 
     /**
-     * Stops before and after each step, and does what connection pools do: a lost connection is XAER_RMFAIL, for which
-     * the driver has the code 0. The transaction manager finds it again by its xid: it has no serial form.
+     * Stops before and after each step. Like connection pools, maps a lost connection to XAER_RMFAIL; the driver reports
+     * it with the code 0. The resource is not serializable, so the transaction manager finds it again by its xid.
      */
     private record Watched(XAResource inner, char name) implements XAResource {
         private interface Step {
@@ -228,7 +228,7 @@ public final class Transfers {
         for (RecoveryModule module : manager.getModules()) {
             if (module instanceof XARecoveryModule ours) {
                 ours.addXAResourceRecoveryHelper(helper);
-                // What is in doubt is finished in the first scan, what belongs to no transaction in the second.
+                // The first scan finishes transactions in doubt, the second one orphaned branches.
                 manager.scan();
                 manager.scan();
                 ours.removeXAResourceRecoveryHelper(helper);

@@ -1,9 +1,9 @@
 //! An application with a transaction manager (Narayana, with MariaDB's JDBC driver) over two servers. The
-//! application, or one of the servers, is killed before and after every step of the two-phase commit; then
-//! the transaction manager recovers, and nothing is half done.
+//! application, or one of the servers, is killed before and after every step of the two-phase commit. Then
+//! the transaction manager recovers, and no transaction may be half committed.
 //!
-//! They need packages from a network, so `./x test` leaves them out: `./x jta` gets the packages and runs
-//! them.
+//! These tests need packages from the network, so `./x test` omits them. `./x jta` downloads the packages and
+//! runs the tests.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -15,7 +15,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use support::{Cohort, Maria};
 
-/// start, end, prepare and commit of two branches, before and after.
+/// start, end, prepare and commit of two branches, before and after each.
 const STEPS: u32 = 16;
 const BALANCE: i64 = 1000;
 
@@ -68,7 +68,7 @@ impl Database {
     }
 }
 
-/// Who is killed at a step.
+/// The process to kill at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
     Application,
@@ -76,7 +76,7 @@ enum Victim {
     Second,
 }
 
-/// The application, while it runs.
+/// The application while it runs.
 struct Application {
     child: Child,
     input: ChildStdin,
@@ -85,7 +85,7 @@ struct Application {
 
 impl Drop for Application {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both calls fail only if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -121,13 +121,13 @@ impl Application {
     }
 }
 
-/// The two servers with the transaction manager's log, and what the application was told.
+/// The two servers, the transaction manager's log, and the commits reported to the application.
 struct Shop {
     databases: [Database; 2],
     store: tempfile::TempDir,
     committed: BTreeSet<u32>,
     next: u32,
-    /// Steps at which somebody was killed.
+    /// Steps at which a process was killed.
     seen: BTreeSet<String>,
 }
 
@@ -138,7 +138,7 @@ impl Shop {
         Shop { databases, store, committed: BTreeSet::new(), next: 1, seen: BTreeSet::new() }
     }
 
-    /// Transfers, one for each step from `step` on, with somebody killed there.
+    /// Runs transfers, one for each step from `step` on, and kills the victim at that step.
     fn run(&mut self, victim: Victim, step: u32, count: u32) {
         let words = ["transfer".to_owned(), self.next.to_string(), count.to_string(), step.to_string()];
         let words = words.each_ref().map(String::as_str);
@@ -166,7 +166,7 @@ impl Shop {
         }
     }
 
-    /// Has the transaction manager recover, and looks.
+    /// Runs the transaction manager's recovery, and checks the databases.
     fn check(&self, when: &str) {
         let mut application = Application::start(self.store.path(), &self.databases, &["recover"]);
         let said = application.line();

@@ -1,5 +1,5 @@
-//! TPC-H and the Star Schema Benchmark at a small scale, the latter with and without its indexes: the answers
-//! are MariaDB's, row by row. Their rows and queries are those of `cohort-bench sql`.
+//! TPC-H and the Star Schema Benchmark at a small scale, the latter with and without indexes: the results
+//! must equal MariaDB's, row by row. Rows and queries are those of `cohort-bench sql`.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -8,17 +8,17 @@ use crate::support::{Cohort, Maria, rows};
 use crate::tpch::{Row, TableDefinition};
 use crate::{ssb, tpch};
 
-/// Scales, of which 1 has six million rows in the largest table.
+/// Scale factors; 1 means six million rows in the largest table.
 ///
-/// Below it, suppliers of a part of TPC-H come twice.
+/// At smaller factors, TPC-H assigns some suppliers to a part twice.
 const TPCH_SCALE: f64 = 0.01;
 const STAR_SCALE: f64 = 0.003;
 const INSERT_BYTES: usize = 128 << 10;
 
-/// Inserts rows, many with one statement.
+/// Inserts rows, many per statement.
 struct Filler<'a> {
     clients: &'a mut [Conn; 2],
-    /// For each table the statement that grows.
+    /// The unfinished statement of each table.
     open: Vec<(&'static str, String)>,
 }
 
@@ -61,7 +61,7 @@ enum Indexes {
     All,
 }
 
-/// Fills both servers and asks all queries, with each choice of indexes.
+/// Fills both servers and runs all queries, with each choice of indexes.
 fn compare(
     tables: &[TableDefinition],
     queries: &[(String, &str)],
@@ -98,7 +98,7 @@ fn compare(
             assert_eq!(ours, theirs, "{name}, indexes: {asked:?}: Cohort's rows, then MariaDB's");
             found += usize::from(!ours.is_empty());
         }
-        // Empty answers are easily equal.
+        // Empty results would be equal too easily.
         assert!(found * 4 > queries.len() * 3, "{found} of {} queries find rows", queries.len());
     }
 }

@@ -1,14 +1,14 @@
-//! Scripts of queries in the format of SQLite's sqllogictest (`script.rs`), whose answers a real MariaDB has
-//! written down; and TPC-H and the Star Schema Benchmark at a small scale beside MariaDB.
+//! Query scripts in the format of SQLite's sqllogictest (`script.rs`), with results recorded from a real
+//! MariaDB; and TPC-H and the Star Schema Benchmark at a small scale, compared with MariaDB.
 //!
-//! `COHORT_RECORD=1` has MariaDB write the answers into the scripts. `COHORT_LOGIC=PATH` runs a file, or
-//! all `*.test` below a folder, instead: those of SQLite's suite, for example.
+//! `COHORT_RECORD=1` records MariaDB's results in the scripts. `COHORT_LOGIC=PATH` runs a file, or all
+//! `*.test` below a directory, instead; for example those of SQLite's suite.
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod benchmarks;
-#[allow(dead_code)] // the benchmarks use a part of it
+#[allow(dead_code)] // the benchmarks use only a part of it
 #[path = "../../../bench/src/random.rs"]
 mod random;
 mod runner;
@@ -23,12 +23,12 @@ use std::path::{Path, PathBuf};
 use runner::{Asked, Tally};
 use support::{Cohort, Maria};
 
-/// Where our scripts are.
+/// Returns the directory of our scripts.
 fn own_scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logic/scripts")
 }
 
-/// The scripts below a path, in the order of their names.
+/// Returns the scripts below a path, ordered by name.
 fn scripts(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
@@ -45,7 +45,7 @@ fn records(path: &Path) -> Vec<script::Record> {
     script::parsed(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Runs the scripts below a path; what was wrong fails the test.
+/// Runs the scripts below a path. Errors fail the test.
 fn check(path: &Path, asked: &mut Asked<'_>) -> usize {
     let (mut count, mut wrong) = (0, Vec::new());
     for path in scripts(path) {
@@ -110,7 +110,7 @@ fn wrong_answers_are_told() {
         assert_eq!(wrong.len(), 1, "{text}: {wrong:?}");
         assert!(wrong[0].contains(told), "{text}: {wrong:?}");
     }
-    // What is skipped or behind the end is not asked.
+    // Skipped records, and those after `halt`, are not run.
     assert!(
         wrong("skipif cohort\nquery I\nSELECT 1\n----\n2\n\nhalt\n\nquery I\nSELECT 1\n----\n2\n").is_empty()
     );

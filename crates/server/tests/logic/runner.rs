@@ -1,4 +1,4 @@
-//! Scripts run against a server.
+//! Runs scripts against a server.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use mysql::{Conn, Value};
 
 use crate::script::{Kind, Outcome, Query, Record, Sort};
 
-/// How a script went.
+/// The outcome of a script.
 #[derive(Default)]
 pub struct Tally {
     pub asked: usize,
-    /// What was wrong, each with its line.
+    /// The failures, each with its line.
     pub wrong: Vec<String>,
 }
 
-/// A server under the names that scripts call it.
+/// A server, and the names that scripts use for it.
 pub struct Asked<'a> {
     pub client: &'a mut Conn,
     pub names: &'a [&'a str],
 }
 
-/// What a query gave, in the way of writing that scripts have.
+/// A query's result as written in scripts.
 struct Given {
     lines: Vec<String>,
     hash: String,
 }
 
 impl Asked<'_> {
-    /// Runs a script in a fresh database.
+    /// Runs a script in a new database.
     pub fn run(&mut self, records: &[Record]) -> Tally {
         self.walk(records, &mut |record, answer, tally| {
             if let Some(wrong) = judged(record, answer) {
@@ -38,7 +38,7 @@ impl Asked<'_> {
         })
     }
 
-    /// The script with this server's answers. What fails in a query is told.
+    /// Returns the script with this server's results. Failing queries are reported.
     pub fn record(&mut self, records: &[Record]) -> (Vec<Record>, Tally) {
         let mut recorded = records.to_vec();
         let tally = self.walk(records, &mut |record, answer, tally| {
@@ -83,7 +83,7 @@ impl Asked<'_> {
                 Kind::Text => continue,
                 Kind::Halt => break,
                 Kind::HashThreshold(count) => {
-                    // 0 switches it off.
+                    // 0 disables the threshold.
                     threshold = if *count == 0 { usize::MAX } else { *count };
                     continue;
                 }
@@ -144,7 +144,7 @@ impl Asked<'_> {
     }
 }
 
-/// What is wrong with an answer.
+/// Returns the reason why a result is wrong.
 fn judged(record: &Record, answer: &Result<Given, (u16, String)>) -> Option<String> {
     let told = |lines: &[String]| lines.iter().map(|line| format!("\n    {line}")).collect::<String>();
     match (&record.kind, answer) {
@@ -162,7 +162,7 @@ fn judged(record: &Record, answer: &Result<Given, (u16, String)>) -> Option<Stri
     }
 }
 
-/// A value as scripts write it.
+/// Formats a value as in scripts.
 fn shown(value: &Value, letter: u8) -> String {
     let text = match value {
         Value::NULL => return "NULL".to_owned(),
@@ -172,7 +172,7 @@ fn shown(value: &Value, letter: u8) -> String {
         other => unreachable!("the text protocol has no {other:?}"),
     };
     match letter {
-        // The whole part of a number, 0 of what is none.
+        // The integer part of a number; 0 for other text.
         b'I' => match text.split('.').next().map(str::parse::<i128>) {
             Some(Ok(n)) => n.to_string(),
             _ => text.parse::<f64>().map_or(0, |n| n as i128).to_string(),

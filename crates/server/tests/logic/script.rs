@@ -1,17 +1,19 @@
 //! Scripts in the format of SQLite's sqllogictest.
 //!
-//! A script is records with empty lines between them; `#` begins a comment.
+//! A script consists of records separated by empty lines; `#` begins a comment.
 //!
-//! - `statement ok` and `statement error [code]`: what follows up to an empty line succeeds, or is refused.
-//! - `query TYPES [nosort|rowsort|valuesort] [label]`: a query, then `----` and its values, one a line.
-//! - `hash-threshold n`: from here on, a result of more values is written as `n values hashing to MD5`.
-//! - `skipif name` and `onlyif name`: whether the next record counts for a server.
-//! - `halt`: the rest does not count.
+//! - `statement ok` and `statement error [code]`: the following lines, up to an empty line, succeed or are
+//!   refused.
+//! - `query TYPES [nosort|rowsort|valuesort] [label]`: a query, followed by `----` and its values, one per
+//!   line.
+//! - `hash-threshold n`: from here on, a result with more values is written as `n values hashing to MD5`.
+//! - `skipif name` and `onlyif name`: whether the next record applies to a server.
+//! - `halt`: ignore the rest.
 //!
-//! `TYPES` has a letter a column: `I` for an integer, `R` for a number with three digits behind the point,
-//! `T` for a text. Queries with the same label have the same values. The code behind `error` is ours.
+//! `TYPES` has a letter per column: `I` for an integer, `R` for a number with three decimal places, `T` for
+//! text. Queries with the same label have the same values. The code after `error` is an extension of ours.
 
-/// What a record asks for.
+/// The contents of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// Comments and empty lines.
@@ -22,11 +24,11 @@ pub enum Kind {
     Halt,
 }
 
-/// How a statement is to end.
+/// The expected outcome of a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
     Succeeds,
-    /// With this code, if one is written.
+    /// With this error code, if one is given.
     Fails(Option<u16>),
 }
 
@@ -35,7 +37,7 @@ pub struct Query {
     pub types: Vec<u8>,
     pub sort: Sort,
     pub label: Option<String>,
-    /// The values, or the line that tells of their hash.
+    /// The values, or the line with their hash.
     pub expected: Vec<String>,
 }
 
@@ -46,14 +48,14 @@ pub enum Sort {
     Values,
 }
 
-/// A part of a script; all parts together are its text.
+/// A part of a script. All parts together are its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The number of its first line, from 1.
+    /// The number of its first line, starting at 1.
     pub line: usize,
-    /// Its lines but for the values of a query.
+    /// Its lines, without the values of a query.
     pub head: Vec<String>,
-    /// Servers for which it does not count, and those for which alone it counts.
+    /// Servers that skip the record, and servers to which it is restricted.
     pub skipped: Vec<String>,
     pub only: Vec<String>,
     pub sql: String,
@@ -61,14 +63,14 @@ pub struct Record {
 }
 
 impl Record {
-    /// Whether it counts for a server of these names.
+    /// Returns whether the record applies to a server with these names.
     pub fn counts_for(&self, names: &[&str]) -> bool {
         let has = |list: &[String]| list.iter().any(|name| names.contains(&name.as_str()));
         !has(&self.skipped) && (self.only.is_empty() || has(&self.only))
     }
 }
 
-/// The records of a script.
+/// Parses the records of a script.
 pub fn parsed(text: &str) -> Result<Vec<Record>, String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut records = Vec::new();
@@ -110,7 +112,7 @@ pub fn parsed(text: &str) -> Result<Vec<Record>, String> {
     Ok(records)
 }
 
-/// The words of a line; none of a comment.
+/// Returns the words of a line; none for a comment.
 fn words_of(line: &str) -> Vec<&str> {
     match line.starts_with('#') {
         true => Vec::new(),
@@ -144,7 +146,7 @@ fn kind_of(words: &[&str]) -> Option<Kind> {
     })
 }
 
-/// The text of a script.
+/// Returns the text of a script.
 pub fn written(records: &[Record]) -> String {
     let mut out = String::new();
     for record in records {

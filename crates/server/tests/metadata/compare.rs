@@ -1,4 +1,4 @@
-//! The two servers side by side, and the differences between what they tell.
+//! Runs statements on both servers, and collects the differences between their replies.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use crate::support::{Bound, Cohort, Definition, Maria, Reply, Wire, Wishes};
 use crate::templates::TABLE;
 
-/// Error 1235: refused in words, which is no difference in metadata.
+/// Error 1235: Cohort does not support the statement, which is no difference in metadata.
 const NOT_SUPPORTED: u16 = 1235;
-/// Bits of the status that tell of the statement or the session.
+/// Status bits that describe the statement or the session.
 const STATUS_BITS: u16 = 0x2 | 0x1 | 0x10 | 0x20 | 0x100 | 0x200 | 0x400 | 0x2000;
 
-/// In front of a known class that only some columns show: a run may not meet it.
+/// Marks a known class that only some columns show, so that a run may miss it.
 const RARE: &str = "~ ";
 
-/// Examples that are kept of a class.
+/// Maximum examples kept per class.
 const EXAMPLES_MAX: usize = 8;
 
 /// Cohort and MariaDB with the same tables.
@@ -27,7 +27,7 @@ pub struct Pair {
 /// Differences by class.
 #[derive(Default)]
 pub struct Differences {
-    /// Examples of each class: the statement, what Cohort says, what MariaDB says.
+    /// Examples of each class: the statement, Cohort's reply, MariaDB's reply.
     classes: BTreeMap<String, Vec<(String, String, String)>>,
     count: usize,
     compared: usize,
@@ -56,7 +56,8 @@ impl Pair {
         pair
     }
 
-    /// Compares what a statement by text tells; false when one of the servers refuses it.
+    /// Compares the replies to a statement in the text protocol. Returns false if one of the servers refuses
+    /// it.
     pub fn compare(&mut self, sql: &str, class: &str, differences: &mut Differences) -> bool {
         let ours = self.ours.query(sql).remove(0);
         let theirs = self.theirs.query(sql).remove(0);
@@ -75,13 +76,14 @@ impl Pair {
         true
     }
 
-    /// Runs a statement that is known to be good on both.
+    /// Runs a statement that must succeed on both servers.
     pub fn run_both(&mut self, sql: &str) {
         self.ours.run(sql);
         self.theirs.run(sql);
     }
 
-    /// A prepared statement: its parameters, and an execution with each value bound to all of them.
+    /// Compares a prepared statement: its parameters, and an execution for each value, bound to all
+    /// parameters.
     pub fn compare_bound(&mut self, sql: &str, values: &[Bound<'_>], differences: &mut Differences) {
         let (ours, theirs) = (self.ours.prepare(sql), self.theirs.prepare(sql));
         let (ours, theirs) = (ours.expect("prepared"), theirs.expect("prepared"));
@@ -94,7 +96,7 @@ impl Pair {
         }
     }
 
-    /// A prepared statement, executed after each of the changes.
+    /// Compares a prepared statement that is executed after each of the changes.
     pub fn compare_over_changes(&mut self, sql: &str, changes: &[&str], differences: &mut Differences) {
         let (ours, theirs) = (self.ours.prepare(sql), self.theirs.prepare(sql));
         let (ours, theirs) = (ours.expect("prepared"), theirs.expect("prepared"));
@@ -107,7 +109,7 @@ impl Pair {
         }
     }
 
-    /// The same for a prepared statement: at its preparation and at its execution.
+    /// Compares a statement when it is prepared and when it is executed.
     pub fn compare_prepared(&mut self, sql: &str, class: &str, differences: &mut Differences) {
         let ours = self.ours.prepare(sql);
         let theirs = self.theirs.prepare(sql);
@@ -141,12 +143,13 @@ fn error_of(reply: &Reply) -> String {
 }
 
 impl Differences {
-    /// Differences seen so far, known or not.
+    /// Returns the number of differences so far, known or not.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Whether both servers answered; both errors are the same, unless ours says what is not supported.
+    /// Returns whether both servers executed the statement. Compares the errors, unless Cohort's error is
+    /// 1235.
     fn outcome(&mut self, sql: &str, class: &str, ours: &Reply, theirs: &Reply) -> bool {
         let (left, right) = (error_of(ours), error_of(theirs));
         if !matches!(ours, Reply::Error { code: NOT_SUPPORTED, .. }) {
@@ -155,7 +158,7 @@ impl Differences {
         left.is_empty() && right.is_empty()
     }
 
-    /// The columns and the status of two executions.
+    /// Compares the columns and the status of two executions.
     fn executed(&mut self, sql: &str, class: &str, ours: &Reply, theirs: &Reply) {
         if self.outcome(sql, class, ours, theirs) {
             self.columns(sql, class, ours.columns(), theirs.columns());
@@ -178,7 +181,7 @@ impl Differences {
         self.field(sql, class, "org_table", &a.org_table, &b.org_table);
         self.field(sql, class, "schema", &a.schema, &b.schema);
         self.field(sql, class, "extended", &a.extended.join(","), &b.extended.join(","));
-        // Beside it the name of the column, which tells the columns of a long list apart.
+        // Include the column's name, to distinguish the columns of a long list.
         let named = |text: String| format!("{} {text}", b.name);
         let mut number = |field, x: u32, y: u32| {
             self.field(sql, class, field, &named(x.to_string()), &named(y.to_string()));
@@ -202,7 +205,8 @@ impl Differences {
         }
     }
 
-    /// Every class that differs is known; in a run that sees all of them, every known one differs.
+    /// Checks that every class that differs is known. In a run that covers all classes, also checks that
+    /// every known class still differs.
     pub fn check(&self, name: &str, known: &str, sees_all: bool) {
         println!("{name}: {} comparisons, {} classes differ", self.compared, self.classes.len());
         if let Ok(file) = std::env::var("COHORT_METADATA_CLASSES") {

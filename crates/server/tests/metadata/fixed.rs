@@ -1,8 +1,8 @@
-//! Statements as they are: what tools and drivers ask, changes, transactions.
+//! Fixed statements: queries of tools and drivers, changes, transactions.
 
 use crate::compare::{Differences, Pair};
 
-/// Their result columns, counts of warnings and status are compared.
+/// Statements whose result columns, warning counts and status are compared.
 const STATEMENTS: &[&str] = &[
     "SELECT * FROM ty",
     "SELECT * FROM keyed",

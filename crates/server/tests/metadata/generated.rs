@@ -1,12 +1,12 @@
-//! Statements made of templates: each expression alone, and the same behind a derived table, in a UNION, in a
-//! scalar subquery, grouped, and prepared.
+//! Statements generated from templates: each expression alone, and the same expression selected from a
+//! derived table, in a UNION, in a scalar subquery, grouped, and prepared.
 
 use cohort_vfs::{Rng, SeededRng};
 
 use crate::compare::{Differences, Pair};
 use crate::templates::{AGGREGATES, SCALARS, columns_of};
 
-/// Fills the places of a template with columns.
+/// Replaces a template's placeholders by columns.
 fn fill(template: &str, rng: &dyn Rng) -> String {
     let mut out = String::new();
     let mut chars = template.chars().peekable();
@@ -23,7 +23,7 @@ fn fill(template: &str, rng: &dyn Rng) -> String {
     out
 }
 
-/// Statements around an expression, each with a name of its class.
+/// Statements that embed an expression, each with the name of its class.
 const AROUND: &[(&str, &str)] = &[
     ("derived", "SELECT d.x FROM (SELECT $e AS x FROM ty) AS d"),
     ("union", "SELECT $e AS x FROM ty UNION ALL SELECT $e FROM ty"),
@@ -36,7 +36,7 @@ fn one(pair: &mut Pair, template: &str, expression: &str, differences: &mut Diff
     let plain = format!("SELECT {expression} AS x FROM ty");
     let before = differences.count();
     if !pair.compare(&plain, template, differences) || differences.count() > before {
-        // What goes wrong alone goes wrong everywhere.
+        // If the expression alone differs, every other statement with it would differ, too.
         return;
     }
     pair.compare_prepared(&plain, &format!("prepared {template}"), differences);
@@ -51,7 +51,7 @@ fn around(pair: &mut Pair, expression: &str, rng: &dyn Rng, differences: &mut Di
     }
 }
 
-/// The types that branches and the sides of a UNION have in common.
+/// Compares the common types of branches and of both sides of a UNION.
 fn joined(pair: &mut Pair, rng: &dyn Rng, differences: &mut Differences) {
     let (left, right) = (fill("$a", rng), fill("$a", rng));
     let of = |c: &str| c.trim_start_matches("c_").to_owned();

@@ -1,5 +1,5 @@
-//! Prepared statements with parameters: what is told at their preparation, and at executions with values of
-//! one type after another; columns that come in between.
+//! Prepared statements with parameters: the metadata when they are prepared, and when they are executed with
+//! values of one type after another, and with the table's columns changed in between.
 
 use crate::compare::{Differences, Pair};
 use crate::support::Bound;
@@ -12,8 +12,8 @@ const VALUES: &[Bound<'static>] = &[
     (6, 0, None),
 ];
 
-/// Decimals with more and with fewer digits, times without and with fractions: a plan made for one is not to
-/// cut the next.
+/// Decimals of different precision, and times with and without fractions: a plan made for one value must not
+/// truncate the next.
 const OF_SOME_WIDTH: &[Bound<'static>] = &[
     (246, 0, Some(b"\x031.5")),
     (246, 0, Some(b"\x0510.25")),

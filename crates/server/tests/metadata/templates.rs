@@ -1,6 +1,6 @@
-//! Expressions with places for columns.
+//! Expression templates with placeholders for columns.
 //!
-//! | place | columns |
+//! | placeholder | columns |
 //! |---|---|
 //! | `$a` | any |
 //! | `$n` | numbers |
@@ -11,7 +11,7 @@
 //! | `$d` | DATE, DATETIME, TIMESTAMP |
 //! | `$j` | JSON |
 
-/// The table of every type, with a row of values and one of NULLs.
+/// A table with a column of every type, a row of values and a row of NULLs.
 pub const TABLE: &[&str] = &[
     "CREATE TABLE ty (c_tiny TINYINT, c_utiny TINYINT UNSIGNED, c_short SMALLINT, c_medium MEDIUMINT, c_int INT, \
      c_uint INT UNSIGNED, c_big BIGINT, c_ubig BIGINT UNSIGNED, c_zero INT(6) ZEROFILL, c_dec DECIMAL(10,2), \
@@ -40,7 +40,7 @@ const DATES: &[&str] = &["c_date", "c_dt", "c_dt3", "c_ts"];
 const TIMES: &[&str] = &["c_time", "c_time3"];
 const JSON: &[&str] = &["c_json"];
 
-/// The columns that may stand in a place.
+/// Returns the columns that may replace a placeholder.
 pub fn columns_of(place: char) -> Vec<&'static str> {
     let lists: &[&[&str]] = match place {
         'i' => &[INTEGERS],

@@ -1,26 +1,28 @@
-//! Model checks: the server's ownership, ready queue and pool under a scheduler that chooses every
-//! interleaving.
+//! Model checks: the server's connection ownership, ready queue and worker pool under a scheduler that
+//! chooses the interleaving.
 //!
 //! The three files are compiled here a second time, with the scheduler's locks and atomics in place of the
-//! real ones ([`sync`]). A schedule in which a wake-up is lost ends with every thread asleep, which the
-//! scheduler tells as a deadlock together with the schedule that replays it. Each check runs a fixed number
-//! of random schedules; `COHORT_MODEL_SCHEDULES` multiplies it.
+//! real ones ([`sync`]). In a schedule with a lost wakeup, every thread ends up asleep. The scheduler reports
+//! that as a deadlock, together with the schedule that replays it. Each check runs a fixed number of random
+//! schedules; `COHORT_MODEL_SCHEDULES` multiplies it.
 //!
-//! # Mutations that were found
+//! The *bell* (`Bell`) is the wakeup event of the ready queue.
+//!
+//! # Mutations that were detected
 //! | mutation | check |
 //! |---|---|
-//! | a worker that answers the bell rings for nobody else | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | a worker that gets up for another event counts the bell as rung | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | `lie_down` counts the caller as resting after it released the lock | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | a worker that is told of the bell beside another event forgets it | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | `release` forgets the event that came meanwhile | `no_event_is_lost_and_nobody_shares_a_connection` |
+//! | a worker that handles the bell does not pass it on | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | a worker woken by another event counts the bell as rung | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | `lie_down` counts the caller as idle after unlocking | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | a worker ignores the bell together with another event | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | `release` forgets an event that arrived meanwhile | `no_event_is_lost_and_nobody_shares_a_connection` |
 //! | `take` forgets the event of a parked connection | `no_event_is_lost_and_nobody_shares_a_connection` |
-//! | `unpark` gives a running connection away | `no_event_is_lost_and_nobody_shares_a_connection` |
+//! | `unpark` hands out a running connection | `no_event_is_lost_and_nobody_shares_a_connection` |
 //! | `mark_stalled` sets the bit without comparing | `a_worker_is_counted_once` |
 //! | `end` clears the bit before it takes the lock | `a_worker_is_counted_once` |
-//! | `done` forgets to count the worker in | `a_worker_is_counted_once` |
-//! | nobody takes a blocked worker's place | `blocked_workers_are_replaced_up_to_the_bound` |
-//! | a spare worker is called and not woken | `connections_are_served` |
+//! | `done` does not count the worker as active again | `a_worker_is_counted_once` |
+//! | no worker replaces a blocked worker | `blocked_workers_are_replaced_up_to_the_bound` |
+//! | a spare worker is assigned but not woken | `connections_are_served` |
 
 #[path = "../../src/ownership.rs"]
 #[allow(dead_code)]
@@ -58,7 +60,7 @@ fn coin() -> bool {
     shuttle::rand::thread_rng().gen_bool(0.5)
 }
 
-/// Counts up to a number that somebody waits for.
+/// A counter; threads can wait until it reaches a number.
 #[derive(Default)]
 struct Tally(Mutex<usize>, Condvar);
 
@@ -76,7 +78,7 @@ impl Tally {
     }
 }
 
-/// Each piece of work ends only when all have begun: a lost wake-up is a deadlock.
+/// No piece of work ends before all have begun, so a lost wakeup is a deadlock.
 #[test]
 fn a_burst_of_work_wakes_a_worker_for_each() {
     const WORK: usize = 3;
@@ -112,7 +114,8 @@ fn a_burst_of_work_wakes_a_worker_for_each() {
             }
         };
         let workers: Vec<_> = (0..WORK + 2).map(|_| thread::spawn(work.clone())).collect();
-        // Work of two threads, and events that take workers which the bell may have been meant for.
+        // Work from two threads, and other events that may take the workers for which the wakeup event was
+        // meant.
         let (own_ready, own_poller) = (Arc::clone(&ready), Arc::clone(&poller));
         let other = thread::spawn(move || {
             own_ready.push(());
@@ -127,7 +130,7 @@ fn a_burst_of_work_wakes_a_worker_for_each() {
     });
 }
 
-/// A connection: a socket with bytes in it, and whether somebody touches it.
+/// A connection: a socket with input, and a flag that detects two threads using it.
 struct Connection {
     owner: Ownership,
     input: AtomicUsize,
@@ -147,7 +150,8 @@ impl Connection {
         }
     }
 
-    /// The owner's work: reads until there is nothing. True: the reply is held, the connection parked.
+    /// Does the owner's work: reads until there is no input. Returns true if the reply is held and the
+    /// connection parked.
     fn serve(&self, mut holds: impl FnMut() -> bool) -> bool {
         loop {
             assert!(!self.touched.swap(true, Ordering::SeqCst), "two threads own a connection");
@@ -165,7 +169,7 @@ impl Connection {
     }
 }
 
-/// Two threads that hear of events, a client that sends, and a publisher.
+/// Two threads that receive events, a client that sends, and a publisher.
 #[test]
 fn no_event_is_lost_and_nobody_shares_a_connection() {
     const REQUESTS: usize = 3;
@@ -183,9 +187,10 @@ fn no_event_is_lost_and_nobody_shares_a_connection() {
         let publish = {
             let (connection, serve) = (Arc::clone(&connection), serve.clone());
             move || {
-                // As often as it can be parked; most calls find it running or idle, and must change nothing.
+                // At least as often as the connection can be parked. Most calls find it running or idle, and
+                // must change nothing.
                 for _ in 0..REQUESTS + 2 {
-                    // Without an event there is nothing to read, and nobody looks.
+                    // Without an event there is no input, so no thread reads.
                     match connection.owner.unpark() {
                         Some(Events::Missed) => serve(),
                         Some(Events::None) if connection.owner.release() == Events::Missed => serve(),
@@ -217,8 +222,8 @@ fn no_event_is_lost_and_nobody_shares_a_connection() {
     });
 }
 
-/// Workers serve, block and stall beside a housekeeper that counts them out: at the end everybody is active,
-/// and when they have ended nobody is.
+/// Workers serve, block and stall concurrently with a housekeeper that counts them as inactive. In the end
+/// all workers are active, and after they have ended none is.
 #[test]
 fn a_worker_is_counted_once() {
     const WORKERS: usize = 2;
@@ -242,7 +247,7 @@ fn a_worker_is_counted_once() {
                     workers.done();
                 }
                 served.add();
-                // Until everybody has looked.
+                // Until all have read the count.
                 ended.wait_for(1);
             }
         };
@@ -258,8 +263,8 @@ fn a_worker_is_counted_once() {
     });
 }
 
-/// The parts together: connections whose clients send at the same time, requests that block their worker
-/// until all others are answered, replies that are held and let out by a publisher, a housekeeper.
+/// All parts together: connections whose clients send concurrently, requests that block their worker until
+/// all others are answered, replies that are held and then released by a publisher, and a housekeeper.
 #[test]
 fn connections_are_served() {
     check(1500, || {
@@ -302,8 +307,8 @@ fn connections_are_served() {
 }
 
 const CLIENTS: usize = 3;
-/// Each client sends one request in each, when all requests of the one before are answered. After the first
-/// there is one worker too many.
+/// Each client sends one request per round; a round starts when all requests of the previous one are
+/// answered. After the first round there is one worker too many.
 const ROUNDS: usize = 2;
 
 struct Model {
@@ -314,7 +319,7 @@ struct Model {
     /// Connections whose reply waits for the publisher.
     held: (Mutex<Vec<usize>>, Condvar),
     answered: Tally,
-    /// Begun by the first client.
+    /// Counted by the first client.
     rounds: AtomicUsize,
     stopping: AtomicBool,
 }
@@ -339,7 +344,7 @@ impl Model {
         }
     }
 
-    /// As `Shared::work` of the server.
+    /// Corresponds to `Shared::work` of the server.
     fn work(&self) {
         while !self.stopping.load(Ordering::SeqCst) {
             let more = |told| match told {
@@ -367,7 +372,7 @@ impl Model {
 
     fn serve(&self, client: usize) {
         let holds = || {
-            // The first client's request needs all others of its round answered before it can end.
+            // The first client's request can end only after all others of its round are answered.
             if client == 0 {
                 self.workers.begin();
                 let rounds = self.rounds.fetch_add(1, Ordering::SeqCst);
@@ -384,7 +389,7 @@ impl Model {
         }
     }
 
-    /// Replies that are let out need a worker, as when more input has come.
+    /// Publishes replies. Released replies need a worker, as does new input.
     fn publish(&self) {
         while !self.stopping.load(Ordering::SeqCst) {
             let held = {
@@ -403,7 +408,7 @@ impl Model {
         }
     }
 
-    /// As the housekeeping thread.
+    /// Corresponds to the housekeeping thread.
     fn keep_house(&self) {
         while !self.stopping.load(Ordering::SeqCst) {
             self.workers.replace_stalled(10, 5);

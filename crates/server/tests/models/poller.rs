@@ -1,5 +1,5 @@
-//! epoll as far as the checks need it: edge-triggered events that are one while nobody has taken them, given
-//! to one waiter each.
+//! A model of epoll, as far as the checks need it: edge-triggered events, merged until they are taken, and
+//! each delivered to one waiter.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::sync::{Condvar, Mutex};
 pub(crate) enum Told {
     Bell,
     Connection(usize),
-    /// Level-triggered: told again and again.
+    /// Level-triggered: reported repeatedly.
     Stop,
 }
 
@@ -28,7 +28,7 @@ struct State {
 }
 
 impl Poller {
-    /// Something happened on a descriptor.
+    /// Reports an event of a descriptor.
     pub fn tell(&self, event: Told) {
         let mut state = self.state.lock();
         if !state.events.contains(&event) {
@@ -37,8 +37,7 @@ impl Poller {
         self.waiters.notify_one();
     }
 
-    /// Blocks until there is an event, and takes it; and all that are there beside it, if `more` is to have
-    /// them.
+    /// Blocks until there is an event, and takes it. If `more` is given, passes it all other pending events.
     pub fn wait(&self, mut more: Option<impl FnMut(Told)>) -> Told {
         let mut state = self.state.lock();
         loop {
@@ -67,7 +66,7 @@ impl Poller {
     }
 }
 
-/// The event that the ready queue rings.
+/// The wakeup event (`Bell`) of the ready queue.
 pub(crate) struct BellOf(pub Arc<Poller>);
 
 impl Bell for BellOf {

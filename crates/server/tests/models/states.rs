@@ -1,4 +1,4 @@
-//! The states of each part, one move after the other, without a choice of schedules.
+//! The states of each part, one transition after the other in a fixed order.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -44,7 +44,8 @@ fn the_bell_goes_from_worker_to_worker() {
         ready.push(0);
         assert_eq!(ready.bell().0.get(), 0, "nobody rests");
         assert_eq!(ready.next(|| panic!("there is work"), |_| Heard::Other(())), Next::Work(0));
-        // Two rest. Both pushes are one stroke, and who answers it rings for the other.
+        // Two workers are idle. Both pushes signal the wakeup event once; the worker that handles it signals
+        // it for the other.
         let outer = ready.next(
             || true,
             |_| {
@@ -63,7 +64,7 @@ fn the_bell_goes_from_worker_to_worker() {
             },
         );
         assert_eq!(outer, Next::Work(2));
-        // Who gets up for another event leaves the stroke to the next.
+        // A worker that is woken by another event leaves the wakeup event to the next worker.
         let event = ready.next(
             || true,
             |_| {
@@ -104,7 +105,7 @@ fn blocked_workers_are_replaced_up_to_the_bound() {
     });
 }
 
-/// While one more is wanted it comes, and one rests when that is over.
+/// An additional worker starts while it is needed, and one worker becomes idle afterwards.
 #[test]
 fn one_more_worker_comes_and_goes() {
     check(200, || {
@@ -128,7 +129,7 @@ fn one_more_worker_comes_and_goes() {
         assert_eq!((workers.active(), workers.is_short()), (3, false));
         workers.want_more(0);
         asks.add();
-        // Those that are needed stay until `end`, so it is by resting that there is one less.
+        // Needed workers stay until `end`, so the number falls only when one becomes idle.
         while workers.active() > 2 {
             thread::yield_now();
         }

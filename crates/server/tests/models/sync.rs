@@ -1,4 +1,4 @@
-//! What `crate::sync` is for the files under check: the scheduler's locks, with parking_lot's interface.
+//! Replaces `crate::sync` in the files under check: the scheduler's locks with parking_lot's interface.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
@@ -13,7 +13,7 @@ pub(crate) use shuttle::{thread, thread_local};
 #[derive(Default)]
 pub(crate) struct Mutex<T>(shuttled::Mutex<T>);
 
-/// The inner guard is gone only while a condition is waited for.
+/// The inner guard is missing only during a wait for a condition.
 pub(crate) struct MutexGuard<'a, T> {
     lock: &'a shuttled::Mutex<T>,
     inner: Option<shuttled::MutexGuard<'a, T>>,
@@ -70,8 +70,8 @@ impl Condvar {
         guard.inner = Some(self.0.wait(inner).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// There is no time here: either a notification ends the wait, or the wait is over as soon as others had
-    /// their turn. The scheduler's random numbers choose.
+    /// Waits until a notification, or until other threads had their turn: there is no time here, so the
+    /// scheduler's random numbers decide.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _: Duration) -> WaitTimeoutResult {
         let times_out = shuttle::rand::thread_rng().gen_bool(0.5);
         if times_out {

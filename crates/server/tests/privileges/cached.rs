@@ -1,8 +1,8 @@
-//! All statements once more, from the plan cache: where another account's plan is kept, an account is
-//! answered as before.
+//! All statements again, from the plan cache: a plan cached by another account must not change an account's
+//! result.
 //!
-//! Each statement that can have a kept plan is asked by the account alone, then by root, whose plan is kept,
-//! then by the account again. So is every table that the server computes.
+//! Each statement whose plan can be cached is run by the account, then by root, whose plan is cached, and
+//! then by the account again. So is a query of every virtual table.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -10,7 +10,7 @@ use mysql::prelude::Queryable;
 use crate::support::Cohort;
 use crate::{Answer, Kind, Side, accounts, answer, cohort_options, statements};
 
-/// First words of statements whose plans are kept.
+/// First words of statements whose plans are cached.
 const PLANNED: [&str; 8] = ["SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE", "(SELECT", "VALUES"];
 
 fn planned() -> Vec<String> {
@@ -23,7 +23,7 @@ fn planned() -> Vec<String> {
     statements().into_iter().map(|(_, sql)| sql).filter(is_planned).map(str::to_owned).collect()
 }
 
-/// A SELECT of each table that the server computes.
+/// Returns a SELECT of each virtual table.
 fn computed(root: &mut Conn) -> Vec<String> {
     let list = "SELECT table_schema, table_name FROM information_schema.tables \
                 WHERE table_schema IN ('mysql', 'performance_schema', 'information_schema')";
@@ -32,7 +32,7 @@ fn computed(root: &mut Conn) -> Vec<String> {
     tables.into_iter().map(|(schema, table)| format!("SELECT * FROM {schema}.{table} LIMIT 1")).collect()
 }
 
-/// Runs a statement, undoes its changes, and returns the answer.
+/// Runs a statement, undoes its changes, and returns the result.
 fn ask(client: &mut Conn, sql: &str) -> Answer {
     client.query_drop("BEGIN").expect("begins");
     let found = answer(client, Kind::Plain, sql);
@@ -40,7 +40,7 @@ fn ask(client: &mut Conn, sql: &str) -> Answer {
     found
 }
 
-/// No plan that was made so far is used any more.
+/// Invalidates all cached plans.
 fn forget_plans(side: &mut Side) {
     side.root.query_drop("CREATE OR REPLACE ROLE known").expect("made");
 }

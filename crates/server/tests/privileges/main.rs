@@ -1,13 +1,13 @@
-//! Who may do what: Cohort and a real MariaDB are asked the same by the same accounts, and allow and refuse
-//! alike, with the same error number.
+//! Privileges: the same accounts send the same statements to Cohort and to a real MariaDB. Both must allow or
+//! refuse alike, with the same error number.
 //!
-//! `accounts.txt` has an account a line: its name and what it is granted, roles too; a bounded run asks those
-//! with a star.
-//! `statements.txt` has a statement a line: `!` before one that changes something, after which all is made
-//! anew, and `=` before one whose rows are compared, too. `{other}` is the number of another's connection.
+//! `accounts.txt` has an account per line: its name and its grants, including roles. A bounded run uses the
+//! accounts with a star. `statements.txt` has a statement per line: `!` marks a statement that changes
+//! something, after which the objects are created again, and `=` one whose rows are compared, too. `{other}`
+//! is the id of another session's connection.
 //!
-//! What is known to differ stands in [`DIFFERENCES`] and [`VARIABLE_DIFFERENCES`], and must differ. Neither
-//! holds anything that one server allows for want of a check.
+//! Known differences are listed in [`DIFFERENCES`] and [`VARIABLE_DIFFERENCES`], and must differ. Neither
+//! list may contain a statement that one server allows because of a missing check.
 
 mod cached;
 #[path = "../support/mod.rs"]
@@ -21,7 +21,7 @@ use mysql::{Conn, OptsBuilder};
 
 use support::{Cohort, Maria};
 
-/// A statement's beginning and why it is answered otherwise.
+/// The beginning of a statement, and the reason for its difference.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("FLUSH TABLES d.t FOR EXPORT", "there are no files of a table"),
     ("GRANT SUPER ON d.", "who has SUPER and may not grant it is refused with MariaDB's number for *.*"),
@@ -37,7 +37,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("UPDATE d.v SET b = b + 1", "columns of a view that a change reads count as read"),
 ];
 
-/// `GLOBAL name` or `SESSION name` and why it is answered otherwise.
+/// `GLOBAL name` or `SESSION name`, and the reason for the difference.
 const VARIABLE_DIFFERENCES: &[(&str, &str)] = &[
     ("GLOBAL event_scheduler", "there is no scheduler to switch on"),
     ("GLOBAL innodb_log_file_size", "MariaDB does not set it to what it is"),
@@ -56,7 +56,7 @@ const VARIABLE_DIFFERENCES: &[(&str, &str)] = &[
     ("SESSION wsrep_gtid_seq_no", "there are no Galera clusters: any number is taken"),
 ];
 
-/// Where nothing was changed yet.
+/// Creates the objects in their initial state.
 const WORLD: &[&str] = &[
     "UNLOCK TABLES",
     "DROP ROLE IF EXISTS made",
@@ -84,7 +84,7 @@ const WORLD: &[&str] = &[
     "SET PASSWORD FOR root@localhost = ''",
 ];
 
-/// Made once: what accounts have been granted by them, they keep.
+/// Created once: accounts keep the roles granted to them.
 const ROLES: &[&str] = &[
     "CREATE ROLE reading",
     "CREATE ROLE writing",
@@ -98,7 +98,7 @@ const ROLES: &[&str] = &[
     "GRANT SELECT ON d.* TO clerk WITH GRANT OPTION",
 ];
 
-/// A name and what it is granted.
+/// An account and its grants.
 struct Account {
     name: &'static str,
     grants: Vec<String>,
@@ -124,7 +124,7 @@ fn accounts() -> Vec<Account> {
     lines.map(account).collect()
 }
 
-/// What is done with a statement besides running it.
+/// How a statement is tested, in addition to running it.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Plain,
@@ -162,7 +162,7 @@ impl Side {
         side
     }
 
-    /// A new MariaDB grants its schema `test` to all.
+    /// Revokes the privileges that a new MariaDB grants to all accounts on its schema `test`.
     fn forget_public(&mut self) {
         for sql in ["DELETE FROM mysql.db WHERE db LIKE 'test%'", "FLUSH PRIVILEGES"] {
             self.root.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -186,7 +186,7 @@ impl Side {
         Conn::new(self.options.clone().user(Some(account.name))).expect("the account may enter")
     }
 
-    /// Runs a statement as somebody; the world is as before afterwards.
+    /// Runs a statement as an account, and restores the objects afterwards.
     fn ask(&mut self, account: &Account, client: &mut Conn, kind: Kind, sql: &str) -> Answer {
         let answer = if sql.contains("{other}") {
             let other = Conn::new(self.options.clone()).expect("root may enter");
@@ -196,7 +196,7 @@ impl Side {
         };
         if kind == Kind::Changes && answer.code == 0 {
             for end in ["UNLOCK TABLES", "BACKUP UNLOCK", "BACKUP STAGE END", "COMMIT"] {
-                // It may be refused: then there is nothing to end.
+                // It may be refused; then there is nothing to end.
                 let _ = client.query_drop(end);
             }
             self.make_world();
@@ -208,7 +208,7 @@ impl Side {
     }
 }
 
-/// An error's number, or 0; rows where they are asked for.
+/// An error number, or 0; the rows if they are compared.
 #[derive(Debug, PartialEq)]
 struct Answer {
     code: u16,
@@ -229,20 +229,20 @@ fn answer(client: &mut Conn, kind: Kind, sql: &str) -> Answer {
     }
 }
 
-/// The reason that is given for a difference.
+/// Returns the entry of the list that explains a difference.
 fn reason<'r>(list: &'r [(&str, &str)], what: &str) -> Option<&'r str> {
     list.iter().find(|(known, _)| what.starts_with(known)).map(|(known, _)| *known)
 }
 
 fn servers() -> (Cohort, Maria) {
-    // Tables are made hundreds of times, and nothing here is about their durability.
+    // Tables are created hundreds of times, and durability does not matter here.
     let mariadb = Maria::new(&[
         "--log-bin=b",
         "--default-storage-engine=MyISAM",
         "--sync-frm=0",
         "--plugin-load-add=server_audit",
     ]);
-    // As MariaDB, whose files are kept apart.
+    // As on MariaDB, the server's files are outside of this directory.
     (Cohort::new(&["--secure-file-priv=/usr"]), mariadb)
 }
 

@@ -1,4 +1,4 @@
-//! A replica that only reads: it speaks the dump protocol in bytes and shows what comes.
+//! A replica that only reads: it uses the dump protocol directly and returns what it receives.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -7,10 +7,10 @@ use std::time::Duration;
 const QUERY: u8 = 3;
 const BINLOG_DUMP: u8 = 0x12;
 const SEMI_SYNC: u8 = 0xef;
-/// Payload of a packet that has a successor.
+/// Payload length of a packet that is continued in the next one.
 const FULL: usize = 0xff_ffff;
 
-/// Where the type, the length, the end position and the flags of an event are.
+/// Offsets of the type, end position and flags within an event.
 const TYPE_AT: usize = 4;
 const END_AT: usize = 13;
 const FLAGS_AT: usize = 17;
@@ -19,21 +19,21 @@ const FORMAT_DESCRIPTION: u8 = 15;
 const HEARTBEAT: u8 = 27;
 const ARTIFICIAL: u16 = 0x20;
 
-/// What a dump sends.
+/// An item received from a dump.
 #[derive(Debug)]
 pub enum Sent {
     Event {
         event: Event,
-        /// The source wants an answer.
+        /// The source requests an acknowledgement.
         is_asked: bool,
     },
-    /// The dump has ended, with an error's number and text perhaps.
+    /// The dump has ended, possibly with an error's number and text.
     End(Option<(u16, String)>),
-    /// The connection is gone.
+    /// The connection is closed.
     Gone,
 }
 
-/// An event as it came.
+/// An event as received.
 #[derive(Debug)]
 pub struct Event(pub Vec<u8>);
 
@@ -42,20 +42,20 @@ impl Event {
         self.0[TYPE_AT] == FORMAT_DESCRIPTION
     }
 
-    /// Whether it is of the dump, not of a file.
+    /// Returns whether the event is artificial, rather than read from a file.
     pub fn is_made_up(&self) -> bool {
         self.0[TYPE_AT] == HEARTBEAT
             || u16::from_le_bytes([self.0[FLAGS_AT], self.0[FLAGS_AT + 1]]) & ARTIFICIAL != 0
     }
 
-    /// The file that a made-up ROTATE names.
+    /// Returns the file named by an artificial ROTATE event.
     pub fn names_file(&self) -> Option<String> {
         let is_it = self.0[TYPE_AT] == ROTATE && self.is_made_up();
-        // Behind the header and the offset; a checksum closes it.
+        // After the header and the offset; a checksum follows.
         is_it.then(|| String::from_utf8_lossy(&self.0[27..self.0.len() - 4]).into_owned())
     }
 
-    /// Where it ends in its file.
+    /// Returns the event's end position in its file.
     pub fn end(&self) -> u64 {
         u32::from_le_bytes(self.0[END_AT..END_AT + 4].try_into().expect("four bytes")).into()
     }
@@ -64,7 +64,7 @@ impl Event {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     Asynchronous,
-    /// Packets carry the semi-synchronous header.
+    /// Packets have the semi-synchronous header.
     Acknowledges,
 }
 
@@ -74,7 +74,8 @@ pub struct DumpClient {
 }
 
 impl DumpClient {
-    /// Logs in as root and asks for a dump from an offset of a file; it goes on for ever.
+    /// Logs in as root and requests a dump from an offset of a file. The dump does not end at the end of the
+    /// log.
     pub fn start(port: u16, server_id: u32, wish: Wish, file: &str, offset: u32) -> DumpClient {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("connected");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
@@ -111,13 +112,13 @@ impl DumpClient {
         self.stream.write_all(&packet(sequence, payload)).expect("taken");
     }
 
-    /// Sends bytes as they are; the source may have gone away.
+    /// Sends raw bytes. The source may have closed the connection.
     pub fn send_bytes(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
     }
 
     pub fn cut(&self) {
-        // It may be gone already.
+        // It may already be closed.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
@@ -136,7 +137,7 @@ impl DumpClient {
         }
     }
 
-    /// The next thing that comes.
+    /// Returns the next item.
     pub fn next(&mut self) -> Sent {
         let Some(mut payload) = self.payload() else { return Sent::Gone };
         match payload[0] {
@@ -155,7 +156,7 @@ impl DumpClient {
     }
 }
 
-/// The answer of a semi-synchronous replica that has everything up to here.
+/// Returns a semi-synchronous replica's acknowledgement of everything up to this position.
 pub fn acknowledgement(file: &str, offset: u64) -> Vec<u8> {
     packet(0, &[&[SEMI_SYNC], offset.to_le_bytes().as_slice(), file.as_bytes()].concat())
 }

@@ -1,12 +1,12 @@
-//! What tests of replication share: a replica that obeys, and whether two servers have the same rows.
+//! Shared by the replication tests: a passive replica, and the comparison of two servers' rows.
 
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code)] // each test file uses only a part
 
 pub mod dump_client;
 
 use crate::support::{Cohort, Maria};
 
-/// Everything both have, as CHECKSUM TABLE says it.
+/// Compares all tables of both servers with CHECKSUM TABLE.
 pub fn assert_equal(cohort: &Cohort, replica: &Maria) {
     replica.wait_for(&cohort.sql("SELECT @@gtid_binlog_pos"));
     let tables = cohort.sql(

@@ -1,4 +1,4 @@
-//! A server over a stub that understands a handful of statements, for tests of connections.
+//! A server over a stub that understands a few statements, for connection tests.
 
 #![allow(dead_code)]
 
@@ -22,7 +22,7 @@ use cohort_types::{Charset, Collation, ErrorCode, SqlError, Value};
 use cohort_vfs::World;
 use parking_lot::Mutex;
 
-/// Statements are ordered at once and published by `lead`, after a pause that stands for the disk.
+/// Statements are ordered at once and published by `lead`, after a pause that simulates the disk.
 pub struct Stub {
     globals: Arc<Globals>,
     workers: Arc<Workers>,
@@ -37,13 +37,13 @@ pub struct Stub {
 }
 
 impl Stub {
-    /// Whether everything ordered is published.
+    /// Returns whether everything ordered is published.
     pub fn is_all_published(&self) -> bool {
         self.published.load(Ordering::Acquire) == self.ordered.load(Ordering::Acquire)
     }
 }
 
-/// root is an administrator, `guest` is not; neither has a password.
+/// root is an administrator, `guest` is not. Neither has a password.
 struct StubAccounts;
 
 impl Accounts for StubAccounts {
@@ -83,12 +83,12 @@ impl StubSession {
                 self.hold.raise(CommitSeq(self.stub.ordered.fetch_add(1, Ordering::AcqRel) + 1));
                 sink.ok(&OkInfo { affected_rows: 1, status: self.status(), ..OkInfo::default() });
             }
-            // Orders a transaction of somebody else, as the holder of the order stage does.
+            // Orders another session's transaction, as the holder of the order stage does.
             "order-other" => {
                 self.stub.ordered.fetch_add(1, Ordering::AcqRel);
                 sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
             }
-            // Heeds nobody until the test says so.
+            // Ignores KILL until the test releases it.
             "hang" => {
                 while self.stub.hangs.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(1));
@@ -136,7 +136,7 @@ impl StubSession {
         }
     }
 
-    /// Numbers, 'texts', @@variables, USER() and question marks.
+    /// Evaluates numbers, 'texts', @@variables, USER() and question marks.
     fn select(&mut self, list: &str, params: &[Value], sink: &mut dyn ResultSink) {
         let list = list.split(" limit ").next().expect("the first part");
         let list = list.split(" LIMIT ").next().expect("the first part");
@@ -295,7 +295,7 @@ impl Backend for StubBackend {
         }
     }
 
-    /// Leaves the flush to workers that rest.
+    /// Leaves the flush to idle workers.
     fn lead_later(&self) {}
 
     fn has_queued(&self) -> bool {
@@ -326,7 +326,7 @@ impl TestServer {
         TestServer::with_workers(flush, 40)
     }
 
-    /// With this many workers at the most.
+    /// Starts a server with at most this many workers.
     pub fn with_workers(flush: Duration, total_max: usize) -> TestServer {
         let world = World::real();
         let globals = Arc::new(Globals::new());
@@ -371,7 +371,7 @@ impl TestServer {
         TestServer { server, stub, globals, status, workers, address, directory }
     }
 
-    /// What the error log says.
+    /// Returns the contents of the error log.
     pub fn said(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).expect("a log")
     }
@@ -407,7 +407,7 @@ pub fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
     [&[a, b, c, sequence], payload].concat()
 }
 
-/// The answer of root, who has no password, to any greeting.
+/// Returns the reply of root, which has no password, to any greeting.
 pub fn login_packet() -> Vec<u8> {
     let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 19;
     let mut response = capabilities.to_le_bytes().to_vec();
@@ -417,7 +417,7 @@ pub fn login_packet() -> Vec<u8> {
     packet(1, &response)
 }
 
-/// A client that speaks in bytes.
+/// A raw client.
 pub struct RawClient {
     pub stream: TcpStream,
 }

@@ -1,9 +1,9 @@
-//! Answers of a server as text.
+//! A server's results as text.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-/// Rows as text: columns apart by tabs, rows by line ends. NULL as `NULL`.
+/// Returns rows as text: columns separated by tabs, rows by line ends, NULL as `NULL`.
 pub fn rows(client: &mut Conn, sql: &str) -> String {
     let mut out = String::new();
     let mut results = client.query_iter(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -17,7 +17,7 @@ pub fn rows(client: &mut Conn, sql: &str) -> String {
     out
 }
 
-/// A value of a row as text; bytes that are no text as hexadecimal digits.
+/// Returns a value as text; bytes that are not text as hexadecimal digits.
 pub fn shown(value: &mysql::Value) -> String {
     match value {
         mysql::Value::NULL => "NULL".to_owned(),
@@ -29,7 +29,7 @@ pub fn shown(value: &mysql::Value) -> String {
     }
 }
 
-/// The code of a server's error; panics on any other outcome.
+/// Returns the code of a server error. Panics on any other outcome.
 pub fn error_code<T>(result: mysql::Result<T>) -> u16 {
     match result {
         Err(mysql::Error::MySqlError(error)) => error.code,

@@ -1,6 +1,6 @@
-//! Authorities, servers' and clients' certificates, made for a test.
+//! Certificate authorities, and server and client certificates, created for a test.
 
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code)] // each test file uses only a part
 
 use std::path::PathBuf;
 
@@ -10,23 +10,23 @@ use rcgen::{
 };
 use tempfile::TempDir;
 
-/// A folder of PEM files.
+/// A directory of PEM files.
 pub struct Certificates {
     folder: TempDir,
 }
 
-/// When a certificate holds.
+/// The validity of a certificate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     Now,
-    /// No more.
+    /// Expired.
     Once,
 }
 
 impl Certificates {
-    /// `ca.pem`; `server.pem` for localhost, and `client.pem` with their keys; `other-ca.pem` and
-    /// `stranger.pem`, who comes from there; `expired.pem`; `revoked.pem`, and `crl.pem` that says so;
-    /// `elsewhere.pem`, of another host.
+    /// Creates `ca.pem`; `server.pem` for localhost and `client.pem`, with their keys; `other-ca.pem`, and
+    /// `stranger.pem` signed by it; `expired.pem`; `revoked.pem`, and `crl.pem`, which revokes it;
+    /// `elsewhere.pem`, for another host.
     pub fn new() -> Certificates {
         let certificates = Certificates { folder: tempfile::tempdir().expect("a folder") };
         let ca = certificates.authority("ca");
@@ -45,12 +45,12 @@ impl Certificates {
         self.folder.path().join(name)
     }
 
-    /// `--option=path of the file`.
+    /// Returns `--option=path of the file`.
     pub fn option(&self, option: &str, name: &str) -> String {
         format!("--{option}={}", self.path(name).display())
     }
 
-    /// What a server needs to offer TLS and to take clients' certificates.
+    /// Returns the options for a server that offers TLS and accepts client certificates.
     pub fn server_options(&self) -> [String; 3] {
         [
             self.option("ssl-ca", "ca.pem"),
@@ -73,7 +73,7 @@ impl Certificates {
         Issuer::new(params, key)
     }
 
-    /// A certificate for localhost and 127.0.0.1, `name.pem` and `name.key`.
+    /// Issues a certificate for localhost and 127.0.0.1: `name.pem` and `name.key`.
     pub fn issue(
         &self,
         authority: &Issuer<'_, KeyPair>,
@@ -125,8 +125,8 @@ impl Certificates {
         self.write("crl.pem", &list.signed_by(authority).expect("signed").pem().expect("text"));
     }
 
-    /// Another certificate takes the place of the server's: from `other-ca.pem`, which is made anew.
-    #[allow(dead_code)] // not every test has such
+    /// Replaces the server's certificate by one signed by a new `other-ca.pem`.
+    #[allow(dead_code)] // unused in some tests
     pub fn replace_server(&self) {
         let other = self.authority("other-ca");
         self.issue(&other, "server", &[("CN", "localhost")], 9, Holds::Now);

@@ -1,4 +1,4 @@
-//! A `cohortd` on a data directory of its own.
+//! A `cohortd` on its own data directory.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -10,40 +10,40 @@ use tempfile::TempDir;
 
 use super::{PATIENCE, SmallDisk, run, run_sql, text};
 
-/// A running server; killed when dropped.
+/// A running server, killed when dropped.
 pub struct Cohort {
     child: Child,
     place: Place,
     pub port: u16,
-    /// As this process sees it.
+    /// The data directory's path as seen by this process.
     pub datadir: PathBuf,
     pub socket: PathBuf,
-    /// Its data are there, if not on the disk that all tests share.
+    /// The small file system with its data, if not on the disk that all tests share.
     disk: Option<SmallDisk>,
-    /// Goes with the server if nobody else has one for it.
+    /// The directory to delete with the server, if the test did not provide one.
     own_folder: Option<TempDir>,
 }
 
-/// Where a server runs, and how: what a restart needs.
+/// Paths and options of a server, as needed for a restart.
 #[derive(Clone)]
 struct Place {
     datadir: PathBuf,
     socket: PathBuf,
-    /// What it says.
+    /// The error log.
     log: PathBuf,
     options: Vec<String>,
-    /// The limit of open files, if not that of this process.
+    /// The limit of open files, if it differs from that of this process.
     descriptors: Option<u32>,
 }
 
-/// How a start that was refused ended.
+/// The outcome of a refused start.
 #[derive(Debug)]
 pub struct Refusal {
     pub code: Option<i32>,
     pub said: String,
 }
 
-/// A port that nobody listens on.
+/// Returns a port that is not in use.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port()
 }
@@ -55,14 +55,14 @@ fn with_options<T: AsRef<std::ffi::OsStr>>(mut command: Command, arguments: &[T]
     command
 }
 
-/// The program with so many open files at most.
+/// Returns a command that runs the program with a limit of open files.
 fn limited(descriptors: u32) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""), PROGRAM]);
     command
 }
 
-/// Exit code of a server that is not to start, and what it said.
+/// Runs a server that must not start. Returns its exit code and output.
 pub fn refused(arguments: &[&str]) -> (i32, String) {
     let output = with_options(Command::new(PROGRAM), arguments).output().expect("runs");
     (output.status.code().expect("ended by itself"), text(&output))
@@ -83,7 +83,7 @@ impl Place {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// A server that answers.
+    /// Starts a server and waits until it accepts connections.
     fn start(&self, port: u16, disk: Option<&SmallDisk>, failpoint: Option<&str>) -> Result<Child, Refusal> {
         let before = self.said().len();
         let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log);
@@ -121,14 +121,14 @@ impl Place {
     }
 }
 
-/// Makes a data directory.
+/// Creates a data directory.
 fn initialize(mut command: Command, datadir: &Path) {
     let datadir = format!("--datadir={}", datadir.display());
     let output = command.args(["--no-defaults", "--initialize", &datadir]).output().expect("runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What each thread of a process waits for in the kernel, one a line: for a message when it hangs.
+/// Returns the kernel function that each thread of a process waits in, one per line, to report a hang.
 fn threads_of(pid: u32) -> String {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let read =
@@ -147,13 +147,13 @@ fn options(port: u16) -> OptsBuilder {
         .read_timeout(Some(Duration::from_secs(120)))
 }
 
-/// Somebody else has the port, since before the start or since the server asked to listen.
+/// Returns whether another process took the port before the server could listen on it.
 fn is_taken(refusal: &Refusal) -> bool {
     ["Bind on TCP/IP port", "cannot listen"].iter().any(|text| refusal.said.contains(text))
 }
 
 impl Cohort {
-    /// A server with a folder of its own.
+    /// Starts a server with its own directory.
     pub fn new(options: &[&str]) -> Cohort {
         let folder = tempfile::tempdir().expect("a folder");
         let mut server = Cohort::start(folder.path(), "data", options);
@@ -161,7 +161,7 @@ impl Cohort {
         server
     }
 
-    /// A server that may have so many files open.
+    /// Starts a server with a limit of open files.
     pub fn with_descriptors(descriptors: u32, options: &[&str]) -> Cohort {
         let folder = tempfile::tempdir().expect("a folder");
         let place = Place { descriptors: Some(descriptors), ..Place::new(folder.path(), "data", options) };
@@ -170,7 +170,8 @@ impl Cohort {
         server
     }
 
-    /// A server with its data on a file system of so many MiB; `None` where there can be none.
+    /// Starts a server with its data on a file system of this size, or returns `None` where that is not
+    /// possible.
     pub fn on_small_disk(mebibytes: u32, options: &[&str]) -> Option<Cohort> {
         let folder = tempfile::tempdir().expect("a folder");
         let mount = folder.path().join("disk");
@@ -182,17 +183,18 @@ impl Cohort {
         Some(Cohort { child, place, port, datadir, socket, disk: Some(disk), own_folder: Some(folder) })
     }
 
-    /// A server on `folder/name`, which is made if it is not there.
+    /// Starts a server on `folder/name`, which is created if it does not exist.
     pub fn start(folder: &Path, name: &str, options: &[&str]) -> Cohort {
         Cohort::try_start(folder, name, options).unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"))
     }
 
-    /// The same, for a start that may be refused. What it says goes to `folder/name.err`.
+    /// Starts a server on `folder/name`, with a start that may be refused. Its output goes to
+    /// `folder/name.err`.
     pub fn try_start(folder: &Path, name: &str, options: &[&str]) -> Result<Cohort, Refusal> {
         Cohort::start_anywhere(folder, name, options, None)
     }
 
-    /// One that aborts at a failpoint.
+    /// Starts a server that aborts at a failpoint.
     pub fn start_failing(folder: &Path, name: &str, options: &[&str], failpoint: &str) -> Cohort {
         let server = Cohort::start_anywhere(folder, name, options, Some(failpoint));
         server.unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"))
@@ -212,7 +214,7 @@ impl Cohort {
         loop {
             let port = free_port();
             match place.start(port, None, failpoint) {
-                // Somebody else was given it meanwhile.
+                // Another process got the port meanwhile.
                 Err(refusal) if is_taken(&refusal) && attempts.next().is_some() => {}
                 Err(refusal) => return Err(refusal),
                 Ok(child) => {
@@ -231,7 +233,7 @@ impl Cohort {
         Conn::new(self.options()).expect("a connection")
     }
 
-    /// A client with `test` as its database, which is what most tests want.
+    /// Connects with `test` as the database, as most tests need.
     pub fn in_test(&self) -> Conn {
         Conn::new(self.options().db_name(Some("test"))).expect("a connection")
     }
@@ -240,14 +242,14 @@ impl Cohort {
         ["--host=127.0.0.1".to_owned(), format!("--port={}", self.port)]
     }
 
-    /// Runs statements, all of which succeed, with MariaDB's client; what it printed.
+    /// Runs statements with MariaDB's client, all of which must succeed. Returns the output.
     pub fn sql(&self, statements: &str) -> String {
         let (is_fine, text) = run_sql(&self.address(), statements);
         assert!(is_fine, "{statements:.300}: {text}\n{}", self.log());
         text.trim().to_owned()
     }
 
-    /// Becomes the replica of whoever listens there, from the very first transaction on.
+    /// Becomes a replica of the server on this port, from its first transaction on.
     pub fn follow(&self, port: u16) {
         self.sql(&format!(
             "CHANGE MASTER TO master_host='127.0.0.1', master_port={port}, master_user='root', master_connect_retry=1, \
@@ -255,13 +257,13 @@ impl Cohort {
         ));
     }
 
-    /// What SHOW SLAVE STATUS says.
+    /// Returns SHOW ALL SLAVES STATUS.
     pub fn replica_status(&self) -> String {
         run_sql(&[&self.address()[..], &["--column-names".to_owned()]].concat(), "SHOW ALL SLAVES STATUS\\G")
             .1
     }
 
-    /// The value of a line of SHOW SLAVE STATUS.
+    /// Returns the value of a line of SHOW ALL SLAVES STATUS.
     pub fn replica_field(&self, name: &str) -> String {
         let status = self.replica_status();
         let line =
@@ -269,7 +271,7 @@ impl Cohort {
         line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
     }
 
-    /// Waits until it has applied a position, as long as it goes on applying.
+    /// Waits until a position has been applied. The timeout restarts whenever the position advances.
     pub fn wait_for(&self, position: &str) {
         let mut end = Instant::now() + PATIENCE;
         let mut applied = String::new();
@@ -285,19 +287,19 @@ impl Cohort {
         }
     }
 
-    /// False if a deadlock's victim was the statement: it is to be repeated.
+    /// Runs a statement. Returns false if it was the victim of a deadlock and must be repeated.
     pub fn is_done(&self, statement: &str) -> bool {
         let (is_fine, text) = run_sql(&self.address(), statement);
         assert!(is_fine || text.contains("ERROR 1213"), "{statement:.300}: {text}");
         is_fine
     }
 
-    /// The file system that it was asked to be on.
+    /// Returns the small file system that the server is on.
     pub fn disk(&self) -> &SmallDisk {
         self.disk.as_ref().expect("Cohort::on_small_disk")
     }
 
-    /// Runs one of MariaDB's clients; whether it succeeded, and what it said.
+    /// Runs one of MariaDB's clients. Returns whether it succeeded, and the output.
     pub fn tool(&self, program: &str, arguments: &[&str]) -> (bool, String) {
         let [host, port] = self.address();
         let own = ["--no-defaults", &host, "--user=root", &port];
@@ -309,7 +311,7 @@ impl Cohort {
         self.child.id()
     }
 
-    /// What it has said so far, in all of its starts.
+    /// Returns the error log of all starts so far.
     pub fn log(&self) -> String {
         self.place.said()
     }
@@ -319,7 +321,7 @@ impl Cohort {
         assert!(sent.status.success(), "{}", text(&sent));
     }
 
-    /// Waits for its end: `None` by a signal.
+    /// Waits for the server to exit. Returns `None` if it was ended by a signal.
     pub fn exit_code(&mut self) -> Option<i32> {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
@@ -331,25 +333,25 @@ impl Cohort {
         panic!("it does not end");
     }
 
-    /// A clean stop.
+    /// Stops the server cleanly.
     pub fn stop(&mut self) {
         self.signal("-TERM");
         assert_eq!(self.exit_code(), Some(0));
     }
 
-    /// The end that leaves everything to recovery.
+    /// Kills the server, which leaves everything to recovery.
     pub fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("killed");
     }
 
-    /// Starts it again, after its end, on the same port.
+    /// Starts the server again on the same port after it has ended.
     pub fn restart(&mut self) {
         let restarted = self.place.start(self.port, self.disk.as_ref(), None);
         self.child = restarted.unwrap_or_else(|refusal| panic!("{refusal:?}"));
     }
 
-    /// Variant with other options.
+    /// Starts the server again with other options.
     pub fn restart_with(&mut self, options: &[&str]) {
         self.place.options = options.iter().map(|option| (*option).to_owned()).collect();
         self.restart();
@@ -369,7 +371,7 @@ impl Cohort {
 
 impl Drop for Cohort {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both calls fail only if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! What a source is loaded with, beside definitions that change, and whether a replica is equal.
+//! The load on a source, with concurrent DDL, and the comparison with a replica.
 
 use std::process::{Child, Command, Stdio};
 
@@ -6,10 +6,10 @@ use crate::support::{Cohort, Maria};
 pub use scale::{Dice, long_or};
 
 #[path = "../whole/scale.rs"]
-#[allow(dead_code)] // its part
+#[allow(dead_code)] // only a part of it is used
 mod scale;
 
-/// A server that answers questions.
+/// A server that can run statements.
 pub trait Ask {
     fn ask(&self, sql: &str) -> String;
 }
@@ -28,7 +28,7 @@ impl Ask for Maria {
 
 const OWN_SCHEMAS: &str = "('mysql', 'information_schema', 'performance_schema', 'sys')";
 
-/// All tables of both, row by row.
+/// Compares all tables of both servers, row by row.
 pub fn assert_same_rows<A: Ask + ?Sized, B: Ask + ?Sized>(one: &A, other: &B) {
     let list = format!(
         "SELECT CONCAT('`', table_schema, '`.`', table_name, '`') FROM information_schema.tables \
@@ -80,7 +80,7 @@ pub fn prepare<A: Ask + ?Sized>(source: &A, port: u16) {
     assert!(sysbench(port, "oltp_write_only", &["prepare"]).status().expect("installed").success());
 }
 
-/// Definitions that change beside a load.
+/// Runs DDL concurrently with a load.
 pub fn change_definitions<A: Ask + ?Sized>(source: &A, n: usize) {
     let statements = [
         format!(

@@ -1,4 +1,4 @@
-//! A real MariaDB with a data directory of its own: what Cohort is compared to, and its replica.
+//! A real MariaDB with its own data directory: the reference for comparisons, and a replica.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use super::{PATIENCE, run, run_sql, text};
 
-/// A running, small `mariadbd`; killed when dropped.
+/// A running, small `mariadbd`, killed when dropped.
 pub struct Maria {
     child: Child,
-    /// 0: on a Unix socket only.
+    /// 0 if it only listens on a Unix socket.
     pub port: u16,
     folder: TempDir,
     pub socket: PathBuf,
@@ -22,7 +22,7 @@ pub struct Maria {
     arguments: Vec<String>,
 }
 
-/// Options of both its programs that have to agree.
+/// Options that both of its programs must share.
 fn common(datadir: &Path) -> Vec<String> {
     let user = text(&run("id", &["-un"]));
     vec![
@@ -34,8 +34,8 @@ fn common(datadir: &Path) -> Vec<String> {
     ]
 }
 
-/// A program of MariaDB's server package. A mariadbd that starts removes the temporary tables of every other
-/// one in the same directory, so each has one of its own.
+/// Returns a command for a program of MariaDB's server package. A starting mariadbd removes the temporary
+/// tables of all others in the same temporary directory, so each gets its own.
 fn program(name: &str, folder: &Path) -> Command {
     let places = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(Path::new);
     let found = places.iter().map(|place| place.join(name)).find(|path| path.exists());
@@ -49,9 +49,9 @@ impl Maria {
         Maria::start(0, options)
     }
 
-    /// One that others follow.
+    /// Starts a server that replicas can follow.
     pub fn source(options: &[&str]) -> Maria {
-        // Definitions that change beside a load wait for rows in circles that MariaDB does not see.
+        // DDL concurrent with a load waits for rows in cycles that MariaDB does not detect.
         let always = ["--log-bin=binlog", "--innodb-lock-wait-timeout=2"];
         Maria::start(super::cohort::free_port(), &[&always, options].concat())
     }
@@ -75,7 +75,7 @@ impl Maria {
         arguments.extend(network);
         arguments.push(format!("--server-id={server_id}"));
         let few = ["--character-set-server=utf8mb4", "--relay-log=relay", "--slave-net-timeout=10"];
-        // Nothing here is about its durability.
+        // Durability does not matter here.
         let quick =
             ["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0"];
         arguments.extend(few.iter().chain(&quick).chain(options).map(|option| (*option).to_owned()));
@@ -100,19 +100,19 @@ impl Maria {
         }
     }
 
-    /// The end that leaves everything to recovery.
+    /// Kills the server, which leaves everything to recovery.
     pub fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("killed");
     }
 
-    /// Kills it and starts it again.
+    /// Kills the server and starts it again.
     pub fn kill_and_restart(&mut self) {
         self.kill();
         self.restart();
     }
 
-    /// Starts it again, after its end.
+    /// Starts the server again after it has ended.
     pub fn restart(&mut self) {
         self.child = Maria::spawn(self.folder.path(), &self.arguments);
         self.await_answer();
@@ -140,14 +140,14 @@ impl Maria {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Runs statements, all of which succeed, with MariaDB's client; what it printed.
+    /// Runs statements with MariaDB's client, all of which must succeed. Returns the output.
     pub fn sql(&self, statements: &str) -> String {
         let (is_fine, text) = run_sql(&[self.address()], statements);
         assert!(is_fine, "{statements:.300}: {text}\n{}", self.log());
         text.trim().to_owned()
     }
 
-    /// The GTIDs that its binary log ends with.
+    /// Returns the GTID position at the end of its binary log.
     pub fn gtid_end(&self) -> String {
         self.sql("SELECT @@gtid_binlog_pos")
     }
@@ -163,7 +163,7 @@ impl Maria {
         assert!(child.wait().expect("ended").success());
     }
 
-    /// Becomes the replica of whoever listens there, from the very first transaction on.
+    /// Becomes a replica of the server on this port, from its first transaction on.
     pub fn follow(&self, port: u16) {
         self.sql(&format!(
             "CHANGE MASTER TO master_host='127.0.0.1', master_port={port}, master_user='root', master_connect_retry=1, \
@@ -172,7 +172,7 @@ impl Maria {
         self.wait_until_connected();
     }
 
-    /// Waits until it is connected to its source, again perhaps.
+    /// Waits until it is connected to its source, possibly after a reconnect.
     pub fn wait_until_connected(&self) {
         let end = Instant::now() + PATIENCE;
         while !self.status().contains("Slave_IO_Running: Yes") {
@@ -185,12 +185,12 @@ impl Maria {
         run_sql(&[self.address(), "--column-names".to_owned()], "SHOW SLAVE STATUS\\G").1
     }
 
-    /// The same of all connections, with more lines.
+    /// Returns SHOW ALL SLAVES STATUS.
     pub fn all_status(&self) -> String {
         run_sql(&[self.address(), "--column-names".to_owned()], "SHOW ALL SLAVES STATUS\\G").1
     }
 
-    /// Waits until it has applied a position; as long as it goes on applying.
+    /// Waits until a position has been applied. The timeout restarts whenever the position advances.
     pub fn wait_for(&self, position: &str) {
         let mut end = Instant::now() + PATIENCE;
         let mut applied = String::new();
@@ -206,7 +206,7 @@ impl Maria {
         }
     }
 
-    /// Waits until everything received is applied.
+    /// Waits until everything received has been applied.
     pub fn wait_until_applied(&self) {
         let status = self.status();
         let received =
@@ -217,7 +217,7 @@ impl Maria {
 
 impl Drop for Maria {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both calls fail only if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

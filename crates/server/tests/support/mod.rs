@@ -1,6 +1,6 @@
-//! Servers for tests: Cohort's, a real MariaDB beside it, and what is common to asking them.
+//! Servers for tests, Cohort and a real MariaDB, and helpers to query them.
 
-#![allow(dead_code, unused_imports)] // each test file uses its part
+#![allow(dead_code, unused_imports)] // each test file uses only a part
 
 mod answers;
 mod cohort;
@@ -18,10 +18,10 @@ pub use mariadb::Maria;
 pub use small_disk::{DISK_FULL, SmallDisk, is_refused};
 pub use wire::{Bound, Definition, Prepared, Reply, Wire, Wishes};
 
-/// How long anything may take that ought to be quick: machines are slow, and do other things too.
+/// Timeout of anything that is normally quick; generous, because hosts may be slow or busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Ends the threads of a scope, also when a check fails: without it the scope would wait for them for ever.
+/// Ends the threads of a scope, even if a check fails. Otherwise the scope would wait for them forever.
 pub struct Ends<'e>(pub &'e AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -37,12 +37,12 @@ pub fn run(program: &str, arguments: &[&str]) -> Output {
     })
 }
 
-/// Everything a program said.
+/// Returns a program's complete output.
 pub fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Asks again and again, and says what it waited for when that never comes.
+/// Polls until a condition holds. Panics with its description after the timeout.
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !holds() {
@@ -51,7 +51,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Runs MariaDB's client with statements; whether all went well, and what it printed.
+/// Runs statements with MariaDB's client. Returns whether all succeeded, and the output.
 fn run_sql(address: &[String], statements: &str) -> (bool, String) {
     let address = address.iter().map(String::as_str);
     let arguments: Vec<&str> =

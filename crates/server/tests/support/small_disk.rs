@@ -1,5 +1,4 @@
-//! A file system that is soon full, without being root: in memory, in a mount namespace that belongs to this
-//! user.
+//! A small file system without root privileges: in memory, in a mount namespace of the current user.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -7,19 +6,19 @@ use std::process::{Child, Command, Stdio};
 
 use mysql::prelude::Queryable;
 
-/// The error of a write for which there is no space.
+/// The error code of a write without space.
 pub const DISK_FULL: u16 = 1021;
 
-/// The name space, and the file system in it, live as long as the process that holds them. It ends with its
-/// standard input.
+/// The namespace and its file system exist as long as the process that holds them. That process exits when
+/// its standard input is closed.
 pub struct SmallDisk {
     holder: Child,
     mount: PathBuf,
 }
 
 impl SmallDisk {
-    /// An empty one, mounted on an empty folder. `None`, with a word to the terminal, where users may not
-    /// have name spaces.
+    /// Mounts an empty file system on an empty directory. Returns `None`, with a message, where users may not
+    /// create namespaces.
     pub fn new(mount: &Path, mebibytes: u32) -> Option<SmallDisk> {
         std::fs::create_dir(mount).expect("a mount point");
         let script = format!(
@@ -42,7 +41,7 @@ impl SmallDisk {
         Some(disk)
     }
 
-    /// Runs a program where the file system is to be seen.
+    /// Returns a command that runs a program inside the namespace.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--user", "--mount", "--preserve-credentials"]);
@@ -50,13 +49,13 @@ impl SmallDisk {
         command
     }
 
-    /// The file system as those outside see it.
+    /// Returns the path of the file system from outside of the namespace.
     pub fn path(&self) -> PathBuf {
         let inside = self.mount.strip_prefix("/").expect("an absolute path");
         Path::new(&format!("/proc/{}/root", self.holder.id())).join(inside)
     }
 
-    /// A file of somebody else takes everything that is left.
+    /// Fills the remaining space with a file that is not the server's.
     pub fn fill(&self) {
         let file = self.path().join("somebody.else");
         let filled = Command::new("dd")
@@ -73,13 +72,13 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // The file system goes with the last process of the name space.
+        // The file system disappears with the last process of the namespace.
         let _ = self.holder.kill();
         let _ = self.holder.wait();
     }
 }
 
-/// Whether a statement was refused for want of space; other errors end the test.
+/// Returns whether a statement was refused for lack of space. Other errors fail the test.
 pub fn is_refused(client: &mut mysql::Conn, sql: &str) -> bool {
     match client.query_drop(sql) {
         Ok(()) => false,

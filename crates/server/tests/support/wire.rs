@@ -1,5 +1,4 @@
-//! A client of the protocol that keeps every byte of what a server tells about its results: drivers do not
-//! show all of it.
+//! A protocol client that keeps all metadata of a server's results, which drivers only show in part.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// A connection as root, without a password.
+/// A connection as root without a password.
 pub struct Wire {
     stream: Box<dyn Stream>,
     sequence: u8,
@@ -18,7 +17,7 @@ trait Stream: Read + Write {}
 impl Stream for TcpStream {}
 impl Stream for UnixStream {}
 
-/// What a client asks for in the handshake besides protocol 4.1.
+/// Capabilities that a client requests in the handshake, in addition to protocol 4.1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wishes {
     /// MARIADB_CLIENT_EXTENDED_METADATA.
@@ -42,7 +41,7 @@ pub struct Definition {
     pub decimals: u8,
 }
 
-/// An answer to a command.
+/// A reply to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Ok { affected: u64, insert_id: u64, status: u16, warnings: u16 },
@@ -50,7 +49,7 @@ pub enum Reply {
     Rows { columns: Vec<Definition>, rows: Vec<Vec<u8>>, status: u16, warnings: u16 },
 }
 
-/// The answer to COM_STMT_PREPARE.
+/// The reply to COM_STMT_PREPARE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
     pub id: u32,
@@ -59,7 +58,7 @@ pub struct Prepared {
     pub warnings: u16,
 }
 
-/// A value bound to a parameter: type code, its unsigned flag, and the value's bytes; `None` is NULL.
+/// A value bound to a parameter: type code, unsigned flag, and the value's bytes; `None` for NULL.
 pub type Bound<'a> = (u8, u8, Option<&'a [u8]>);
 
 const COM_QUERY: u8 = 0x03;
@@ -71,11 +70,11 @@ const COM_STMT_CLOSE: u8 = 0x19;
 /// Long flag, protocol 4.1, transactions, secure connection, several results, plugins.
 const CAPABILITIES: u32 = 1 << 2 | 1 << 9 | 1 << 13 | 1 << 15 | 1 << 17 | 1 << 18 | 1 << 19;
 
-/// Of MariaDB's own capabilities.
+/// One of MariaDB's own capabilities.
 const EXTENDED_METADATA: u64 = 1 << 3;
 
 impl Wire {
-    /// Over TCP to this machine.
+    /// Connects over TCP to this host.
     pub fn over_tcp(port: u16, wishes: Wishes) -> Wire {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("connected");
         stream.set_nodelay(true).expect("set");
@@ -83,7 +82,7 @@ impl Wire {
         Wire::login(Box::new(stream), wishes)
     }
 
-    /// Over a Unix socket.
+    /// Connects over a Unix socket.
     pub fn over_socket(path: &Path, wishes: Wishes) -> Wire {
         let stream = UnixStream::connect(path).expect("connected");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
@@ -95,8 +94,8 @@ impl Wire {
         let greeting = wire.packet();
         assert_eq!(greeting[0], 10, "a greeting");
         let version = greeting.iter().position(|byte| *byte == 0).expect("the end of the version");
-        // Behind the version: number, random bytes, capabilities, collation, status, capabilities, length and
-        // filler.
+        // After the version: connection id, random bytes, capabilities, collation, status, capabilities,
+        // length and filler.
         let offered = Reader(&greeting[version + 28..]).number(4);
         wire.wishes.extended_metadata &= offered & EXTENDED_METADATA != 0;
         let mut response = CAPABILITIES.to_le_bytes().to_vec();
@@ -111,7 +110,7 @@ impl Wire {
         wire
     }
 
-    /// Runs statements; an answer for each, up to the first error.
+    /// Runs statements. Returns a reply for each, up to the first error.
     pub fn query(&mut self, sql: &str) -> Vec<Reply> {
         self.command(COM_QUERY, sql.as_bytes());
         let mut replies = Vec::new();
@@ -125,7 +124,7 @@ impl Wire {
         }
     }
 
-    /// Runs one statement that is known to be good.
+    /// Runs one statement that must succeed.
     pub fn run(&mut self, sql: &str) -> Reply {
         let reply = self.query(sql).remove(0);
         assert!(!matches!(reply, Reply::Error { .. }), "{sql}: {reply:?}");
@@ -166,7 +165,7 @@ impl Wire {
         self.reply()
     }
 
-    /// A piece of a parameter. The server does not answer.
+    /// Sends a chunk of a parameter. There is no reply.
     pub fn send_long_data(&mut self, id: u32, param: u16, piece: &[u8]) {
         let payload = [&id.to_le_bytes()[..], &param.to_le_bytes(), piece].concat();
         self.command(COM_STMT_SEND_LONG_DATA, &payload);
@@ -176,7 +175,7 @@ impl Wire {
         self.command(COM_STMT_CLOSE, &id.to_le_bytes());
     }
 
-    /// Sends statements whose answers the caller does not wait for.
+    /// Sends statements without waiting for the replies.
     pub fn send_query(&mut self, sql: &str) {
         self.command(COM_QUERY, sql.as_bytes());
     }
@@ -220,7 +219,7 @@ impl Wire {
         }
     }
 
-    /// Definitions and the packet that ends them.
+    /// Reads definitions and the packet that ends them.
     fn definitions(&mut self, count: usize) -> Vec<Definition> {
         let list = (0..count).map(|_| self.definition()).collect();
         if count > 0 {
@@ -263,7 +262,7 @@ impl Wire {
         self.stream.write_all(&[&[a, b, c, self.sequence], payload].concat()).expect("taken");
     }
 
-    /// The next packet's payload; long ones joined.
+    /// Returns the next packet's payload; continued packets are joined.
     fn packet(&mut self) -> Vec<u8> {
         let mut payload = Vec::new();
         loop {
@@ -303,7 +302,7 @@ impl Reply {
         }
     }
 
-    /// The rows of the text protocol, columns apart by tabs; NULL as `NULL`.
+    /// Returns the rows of the text protocol with columns separated by tabs, NULL as `NULL`.
     pub fn text_rows(&self) -> Vec<String> {
         let Reply::Rows { rows, .. } = self else { return Vec::new() };
         let line = |row: &Vec<u8>| {

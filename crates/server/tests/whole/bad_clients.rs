@@ -1,5 +1,5 @@
-//! Clients that send rubbish, vanish or ask for too much: an error for them, nothing for the others, and no
-//! memory left behind.
+//! Clients that send garbage, disconnect or demand too much: they get an error, others are not affected, and
+//! no memory is lost.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ fn status(client: &mut Conn, name: &str) -> u64 {
     row.expect("known").1
 }
 
-/// Waits until nobody but the asking client is connected.
+/// Waits until only the given client is connected.
 fn alone(client: &mut Conn) {
     until("the connections are gone", || status(client, "Threads_connected") == 1);
 }
@@ -40,7 +40,7 @@ fn rubbish_is_an_error_for_its_sender_only() {
     for round in 0..300 {
         let mut raw = RawClient::connect(&server);
         match round % 6 {
-            // Half a login, or one with bytes changed.
+            // An incomplete login, or one with bytes changed.
             0 => raw.send(&login[..dice.below(login.len())]),
             1 => {
                 let mut bytes = login.clone();
@@ -51,7 +51,7 @@ fn rubbish_is_an_error_for_its_sender_only() {
                 raw.send(&bytes);
             }
             2 => raw.send(&(0..dice.below(200)).map(|_| dice.byte()).collect::<Vec<u8>>()),
-            // A packet that promises more than comes, after the login.
+            // After the login, a packet that is shorter than announced.
             3 => {
                 raw = RawClient::login(&server);
                 raw.send(&[0xff, 0xff, 0xff, 0, 3, b'S']);
@@ -61,13 +61,13 @@ fn rubbish_is_an_error_for_its_sender_only() {
                 raw = RawClient::login(&server);
                 raw.send(&packet(7, b"\x03SELECT 1"));
             }
-            // Commands that do not exist or whose contents are wrong.
+            // Commands that do not exist or have invalid contents.
             _ => {
                 raw = RawClient::login(&server);
                 for _ in 0..5 {
                     let length = dice.below(40);
                     let payload: Vec<u8> = (0..=length).map(|_| dice.byte()).collect();
-                    // Quit and shutdown are understood all too well.
+                    // Quit and shutdown would be valid.
                     if !matches!(payload[0], 1 | 8) {
                         raw.send(&packet(0, &payload));
                     }
@@ -122,7 +122,8 @@ fn clients_that_vanish_in_a_statement_or_a_commit_leave_nothing_half_done() {
     let mut client = server.in_test();
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, half INT, KEY (half))").expect("made");
     client.query_drop("CREATE TABLE n (v INT)").expect("made");
-    // The statement below takes some tenths of a second: nobody has to notice that its client is gone.
+    // The statement below takes some tenths of a second. The server need not notice the disconnect before it
+    // ends.
     let numbers: Vec<String> = (0..200).map(|n| format!("({n})")).collect();
     client.query_drop(format!("INSERT INTO n VALUES {}", numbers.join(","))).expect("filled");
     for n in 0..150 {
@@ -178,7 +179,7 @@ fn a_gibibyte_of_statements_on_one_connection_leaves_no_memory_behind() {
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, b MEDIUMBLOB)").expect("made");
     let fill = |client: &mut Conn, bytes: usize| {
         let value = "x".repeat(1 << 20);
-        // Half of it in one transaction, which spills; the other half is undone.
+        // Half of it in one transaction that is committed, which spills; the other half is rolled back.
         for end in ["COMMIT", "ROLLBACK"] {
             client.query_drop("BEGIN").expect("begun");
             for id in 0..bytes >> 21 {
@@ -192,7 +193,7 @@ fn a_gibibyte_of_statements_on_one_connection_leaves_no_memory_behind() {
     let before = server.resident_kib();
     fill(&mut client, total);
     drop(client);
-    // Memory goes back with the next checkpoints, and the allocator lets go of pages after some seconds.
+    // Memory is freed at the next checkpoints, and the allocator returns pages after some seconds.
     let limit = before + (128 << 10);
     until(&format!("resident memory falls back to {before} KiB"), || server.resident_kib() < limit);
     assert_eq!(rows(&mut server.in_test(), "SELECT COUNT(*) FROM t"), "0\n");

@@ -1,4 +1,4 @@
-//! `mariadb-binlog FILE | mariadb` in every direction: the rows are the same on both sides.
+//! `mariadb-binlog FILE | mariadb` in every direction: both sides must have the same rows.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,12 @@ use mysql::prelude::Queryable;
 use crate::script::run_all;
 use crate::support::{Cohort, Maria, rows, run, text};
 
-/// MariaDB with a binary log.
+/// Options of a MariaDB with a binary log.
 const LOGGED: [&str; 3] = ["--log-bin=binlog", "--server-id=7", "--binlog-format=ROW"];
 const SCRIPTS: [&str; 2] = [include_str!("scripts/types.sql"), include_str!("scripts/changes.sql")];
 
-/// Definition and rows of every table that the scripts made, without what only names the engine.
+/// Returns the definition and rows of every table that the scripts created, without differences that only
+/// concern the engine.
 fn content(client: &mut Conn) -> String {
     client.query_drop("SET NAMES utf8mb4, time_zone = '+00:00'").expect("known");
     let tables: Vec<(String, String)> = client
@@ -38,8 +39,8 @@ fn content(client: &mut Conn) -> String {
     out
 }
 
-/// The files of a binary log, in their order, as long as the server says they are: ours are written a little
-/// behind the commits, and whoever asks for them makes the server catch up.
+/// Returns the files of a binary log in order, and checks the sizes that the server reports. Ours are written
+/// slightly after the commits; listing them makes the server complete them.
 pub fn binlog_files(client: &mut Conn, datadir: &Path) -> Vec<PathBuf> {
     let listed: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("rows");
     for (name, bytes) in &listed {
@@ -51,7 +52,7 @@ pub fn binlog_files(client: &mut Conn, datadir: &Path) -> Vec<PathBuf> {
     index.lines().map(|line| datadir.join(line)).collect()
 }
 
-/// What mariadb-binlog makes of the files.
+/// Returns the output of mariadb-binlog for the files.
 pub fn played(files: &[PathBuf]) -> Vec<u8> {
     let names = files.iter().map(|file| file.to_str().expect("a path of ASCII"));
     let arguments: Vec<&str> =
@@ -61,7 +62,7 @@ pub fn played(files: &[PathBuf]) -> Vec<u8> {
     output.stdout
 }
 
-/// Feeds a script to the command line client.
+/// Feeds a script to the command-line client.
 pub fn feed(arguments: &[&str], script: &[u8]) {
     let mut client = Command::new("mariadb")
         .args(["--no-defaults", "--user=root"])
@@ -98,7 +99,7 @@ fn a_binary_log_of_ours_gives_the_same_rows_in_mariadb_and_in_a_fresh_server() {
 
     let files = binlog_files(&mut client, &source.datadir);
     assert!(files.len() > 1);
-    // The last one is being written.
+    // The last file is still being written.
     let script = played(&files);
     let copy = Cohort::start(folder.path(), "copy", &[]);
     feed(&["--host=127.0.0.1", &format!("--port={}", copy.port)], &script);
@@ -110,7 +111,7 @@ fn a_binary_log_of_ours_gives_the_same_rows_in_mariadb_and_in_a_fresh_server() {
     let mariadb = Maria::new(&LOGGED);
     feed(&["--socket", mariadb.socket.to_str().expect("ASCII")], &script);
     assert_same(&expected, &content(&mut mariadb.client()), "MariaDB");
-    // And back: what MariaDB logged of it.
+    // Back again: the events that MariaDB logged for it.
     let back = Cohort::start(folder.path(), "back", &[]);
     let script = played(&binlog_files(&mut mariadb.client(), &mariadb.datadir));
     feed(&["--host=127.0.0.1", &format!("--port={}", back.port)], &script);

@@ -1,4 +1,4 @@
-//! MariaDB's command line clients as people use them.
+//! MariaDB's command-line clients in normal use.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ use crate::support::{Cohort, Maria, rows, run, text};
 fn the_command_line_client_interactive_and_batch() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Cohort::start(folder.path(), "data", &[]);
-    // A terminal: `script` gives the client a pseudo terminal and feeds it what it reads.
+    // A terminal: `script` gives the client a pseudo terminal and feeds it the input.
     let socket = server.socket.display();
     let input = "use test\ncreate table t (id int primary key,\n  v varchar(20));\ninsert into t values (1, 'one'), (2, 'two');\n\
                  select * from t;\nselect * from t\\G\nselect * from missing;\nshow tables;\nstatus\nbegin; delete from t; rollback;\n\
@@ -101,7 +101,7 @@ fn mariadb_dump_loads_here_and_there() {
 
     let mariadb = Maria::new(&[]);
     let socket = format!("--socket={}", mariadb.socket.display());
-    // Its engine has another name there.
+    // The engine has another name on MariaDB.
     let text_of = String::from_utf8(ours.stdout).expect("hexadecimal digits where it is no text");
     let there = text_of.replace("ENGINE=ROCKSDB", "ENGINE=InnoDB");
     crate::binlog_exchange::feed(&[&socket], there.as_bytes());
@@ -127,7 +127,7 @@ fn a_dump_with_views_goes_to_mariadb_and_back() {
         "USE vd",
         "CREATE TABLE t (id INT PRIMARY KEY, a INT, b VARCHAR(20))",
         "INSERT INTO t VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, 'thr''ee')",
-        // It is dumped before the one that it reads.
+        // It is dumped before the view that it reads.
         "CREATE VIEW z AS SELECT id, a + 1 AS a1, CONCAT(b, '\\'', 'ü') AS q FROM t WHERE a > 5 OR b LIKE 'x%'",
         "CREATE VIEW a AS SELECT z.id, COUNT(*) AS n FROM z LEFT JOIN t ON t.id = z.id GROUP BY z.id",
         "CREATE ALGORITHM=MERGE SQL SECURITY INVOKER VIEW m AS SELECT id, a FROM t WHERE a < 50 WITH LOCAL CHECK OPTION",
@@ -188,7 +188,7 @@ fn tools_look_at_all_databases_and_backups_take_all() {
     }
 }
 
-/// The script of Debian's package, answered with yes throughout.
+/// Runs the script of Debian's package with yes to all questions.
 #[test]
 fn mariadb_secure_installation_runs_from_beginning_to_end() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! docs/compatibility.md: every example in it is answered as the page says; those under *There* by MariaDB,
-//! too.
+//! docs/compatibility.md: every example must have the result that the page gives; the examples under *There*
+//! on MariaDB, too.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -11,9 +11,9 @@ const PAGE: &str = include_str!("../../../../docs/compatibility.md");
 /// An example of the page.
 struct Example {
     sql: &'static str,
-    /// Rows, or `error n`; nothing where the page is content with success, `*` with any rows.
+    /// Rows, or `error n`. `None` if the page only claims success, `*` for any rows.
     answer: Option<&'static str>,
-    /// MariaDB answers so as well.
+    /// MariaDB returns the same.
     is_there: bool,
     line: usize,
 }
@@ -46,7 +46,7 @@ fn answer(client: &mut Conn, sql: &str) -> String {
     }
 }
 
-/// What the page says wrongly of a server.
+/// Returns the page's wrong statements about a server.
 fn wrong(client: &mut Conn, asked: impl Fn(&Example) -> bool) -> Vec<String> {
     for sql in ["SET NAMES utf8mb4", "DROP DATABASE IF EXISTS test", "CREATE DATABASE test", "USE test"] {
         client.query_drop(sql).expect(sql);

@@ -1,4 +1,4 @@
-//! The compressed protocol: the same answers, and damaged frames are refused.
+//! The compressed protocol: the same results, and damaged frames are refused.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use mysql::{Compression, Conn};
 use crate::raw::{RawClient, login_response, packet};
 use crate::support::{Cohort, error_code};
 
-/// Neither all the same nor without a pattern.
+/// Returns text that compresses moderately.
 fn text(bytes: usize) -> String {
     let words: String =
         (0_u64..1000).map(|n| format!("{} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)).collect();
@@ -23,7 +23,7 @@ fn statements_and_results_of_all_sizes_go_compressed() {
     let options = server.options().compress(Some(Compression::default()));
     let mut client = Conn::new(options).expect("a connection");
     client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, v LONGTEXT)").expect("made");
-    // Around the lengths of frames and packets, too.
+    // Includes sizes close to those of frames and packets.
     let sizes = [0, 1, 30, 70, 1000, (256 << 10) - 10, 256 << 10, (1 << 24) - 5, 1 << 24];
     for (id, size) in sizes.into_iter().enumerate() {
         let value = text(size);
@@ -42,7 +42,7 @@ fn statements_and_results_of_all_sizes_go_compressed() {
     let plain: Vec<String> = server.client().query("SELECT v FROM test.t ORDER BY id").expect("read");
     assert!(all == plain);
 
-    // Other clients count packets and frames in ways of their own.
+    // Other clients number packets and frames differently.
     let sql =
         format!("UPDATE test.t SET v = '{}' WHERE id = 0; SELECT SUM(LENGTH(v)) FROM test.t", text(100_000));
     let output = std::process::Command::new("mariadb")
@@ -63,7 +63,7 @@ fn a_damaged_frame_ends_the_connection_with_an_error() {
     response[0] |= 1 << 5;
     raw.send(&packet(1, &response));
     assert_eq!(raw.payload().expect("an answer")[0], 0);
-    // A ping in a frame of its own, plain; then a frame that is not what it says.
+    // A ping in an uncompressed frame; then a frame with wrong contents.
     raw.send(&[5, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 14]);
     let mut pong = [0; 18];
     raw.stream.read_exact(&mut pong).expect("an answer");

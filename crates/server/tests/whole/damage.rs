@@ -1,5 +1,5 @@
-//! Damaged files and foreign data directories: refused at start with file, offset and cure; nothing is
-//! touched, nothing skipped in silence.
+//! Damaged files and data directories of others: the start is refused with file, offset and remedy; nothing
+//! is changed, and nothing is skipped silently.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -10,7 +10,7 @@ use mysql::prelude::Queryable;
 
 const CONTENT: &str = "SELECT COUNT(*), SUM(id), MIN(v), MAX(v) FROM t";
 
-/// A data directory whose server was killed: `t` has 300 rows, the binary log two files.
+/// Creates a data directory whose server was killed: `t` has 300 rows, the binary log two files.
 fn killed(folder: &Path) -> String {
     let mut server = Cohort::start(folder, "data", &[]);
     let mut client = server.in_test();
@@ -27,7 +27,7 @@ fn killed(folder: &Path) -> String {
     content
 }
 
-/// Sizes and contents of all files below, but those that say who uses the directory.
+/// Returns the contents of all files below a directory, except those that identify its user.
 fn everything(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(dir).expect("readable") {
@@ -49,7 +49,7 @@ fn flip(file: &Path, at: u64) {
     handle.write_all_at(&byte, at).expect("written");
 }
 
-/// A copy of the data directory in its own folder.
+/// Copies the data directory.
 fn copy_of(folder: &Path, name: &str) -> PathBuf {
     let (from, to) = (folder.join("data"), folder.join(name));
     let output = run("cp", &["-a", from.to_str().expect("ASCII"), to.to_str().expect("ASCII")]);
@@ -61,14 +61,14 @@ fn refusal(folder: &Path, name: &str) -> Option<Refusal> {
     Cohort::try_start(folder, name, &[]).err()
 }
 
-/// End of what was written: the last byte that is not zero.
+/// Returns the end of the written part: the last byte that is not zero.
 fn used(file: &Path) -> u64 {
     let bytes = std::fs::read(file).expect("readable");
     bytes.iter().rposition(|byte| *byte != 0).expect("something") as u64
 }
 
-/// Flips a bit in a copy and expects a refusal that names the file, where it is damaged and what to do, and
-/// touches nothing.
+/// Flips a bit in a copy. Expects a refusal that names the file, the place of the damage and the remedy, and
+/// changes nothing.
 fn assert_refused(folder: &Path, file: &str, offset: u64) {
     let dir = copy_of(folder, "flipped");
     flip(&dir.join(file), offset);
@@ -102,7 +102,7 @@ fn flipped_bits_are_refused_with_file_offset_and_cure() {
     for tenth in [1, 4, 6, 8] {
         assert_refused(folder.path(), "log/log.000001", 4096 + (end - 4096) * tenth / 10);
     }
-    // What the log still holds of the binary log is written again from there.
+    // The part of the binary log that the log still contains is written again.
     let whole = std::fs::read(data.join("binlog.000002")).expect("readable");
     for offset in [30, whole.len() as u64 / 2, whole.len() as u64 - 20] {
         let dir = copy_of(folder.path(), "repaired");
@@ -110,12 +110,12 @@ fn flipped_bits_are_refused_with_file_offset_and_cure() {
         let mut server = Cohort::start(folder.path(), "repaired", &[]);
         assert_eq!(rows(&mut server.in_test(), CONTENT), content);
         let repaired = std::fs::read(dir.join("binlog.000002")).expect("readable");
-        // Byte 21 of the first event's flags says that the file is in use.
+        // Byte 21, in the first event's flags, marks the file as in use.
         assert!(repaired[30..whole.len()] == whole[30..], "{offset}: it is another file now");
         server.kill();
         std::fs::remove_dir_all(&dir).expect("removed");
     }
-    // After a clean stop the files are durable, and the log does not have their contents any more.
+    // After a clean stop the files are durable, and the log no longer has their contents.
     Cohort::start(folder.path(), "data", &[]).stop();
     let newest = std::fs::read_to_string(data.join("binlog.index")).expect("readable");
     let newest = newest.lines().last().expect("one").trim_start_matches("./").to_owned();
@@ -146,7 +146,7 @@ fn the_control_file_is_mended_from_either_of_its_copies_and_refused_without_one(
         std::fs::remove_dir_all(&dir).expect("removed");
         std::fs::remove_file(folder.path().join("flipped.err")).expect("removed");
     }
-    // The other copy is damaged already.
+    // The other copy is already damaged.
     flip(&folder.path().join("data/log/log.control"), 40);
     assert_refused(folder.path(), "log/log.control", second + 16);
 }
@@ -155,7 +155,7 @@ fn the_control_file_is_mended_from_either_of_its_copies_and_refused_without_one(
 fn a_damaged_older_binary_log_file_is_told_soon_after_the_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let content = killed(folder.path());
-    // As long as the log has its contents, a start writes the file again.
+    // While the log still has its contents, a start would write the file again.
     Cohort::start(folder.path(), "data", &[]).stop();
     flip(&folder.path().join("data/binlog.000001"), 3000);
     let server = Cohort::start(folder.path(), "data", &[]);
@@ -186,13 +186,13 @@ fn torn_tails_are_repaired() {
             &["--no-defaults", "--verify-binlog-checksum", file.to_str().expect("ASCII")],
         );
         assert!(checked.status.success(), "{name}: {}", text(&checked));
-        // Header comments say what each event is.
+        // Header comments name each event.
         assert_eq!(text(&checked).matches("\tXid = ").count(), 200, "{name}");
     };
     tear("short", "binlog.000002", &|file, end| file.set_len(end - 300).expect("cut"));
     tear("half", "binlog.000002", &|file, end| file.write_all_at(&[0; 50], end - 50).expect("written"));
     tear("more", "binlog.000002", &|file, end| file.write_all_at(&[7; 50], end).expect("written"));
-    // A record that was being written when the power went.
+    // A record that was being written when the power failed.
     tear("log", "log/log.000001", &|file, end| {
         file.write_all_at(&[0xa5; 100], end.next_multiple_of(4096) + 200).expect("written");
     });
@@ -210,14 +210,14 @@ fn a_data_directory_of_another_version_is_left_alone() {
     assert!(everything(&data) == before);
 }
 
-/// CRC-32C.
+/// Computes CRC-32C.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0_u32, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & 0_u32.wrapping_sub(crc & 1)))
     })
 }
 
-/// The image of a leaf that begins at a block, by its own lengths.
+/// Returns the image of a leaf page that begins at a block, according to its own length fields.
 fn leaf_at(file: &[u8], at: usize) -> Option<&[u8]> {
     let number = |at: usize, len: usize| {
         let bytes = file.get(at..at + len)?;
@@ -244,7 +244,8 @@ fn a_page_of_wrong_content_fails_its_table_alone() {
     }
     let path = folder.path().join("data/innodb/btree.data");
     let file = std::fs::read(&path).expect("readable");
-    // All leaves of `t` and `sound` hold the text; both get a slot beyond the page, `sound` by turns.
+    // The leaf pages of both `t` and `sound` contain the text. In those of `t`, which has the smaller index
+    // id, a slot offset is set to beyond the page.
     let leaves: Vec<(usize, &[u8])> = (0..file.len())
         .step_by(4096)
         .filter_map(|at| Some((at, leaf_at(&file, at)?)))

@@ -1,5 +1,5 @@
-//! DDL on filled tables, killed at random moments: after the next start it has happened, with its binary log
-//! event, or not at all.
+//! DDL on filled tables, killed at random times: after the restart the statement must have taken effect
+//! together with its binary log event, or neither.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::support::{Cohort, rows, run, text};
 const ROWS: usize = 40_000;
 const SEED: u64 = 21;
 
-/// Statements, each with the question that tells whether it has happened and what its event says.
+/// Statements, each with a query that shows whether it has taken effect.
 const CHANGES: [(&str, &str); 6] = [
     (
         "CREATE INDEX by_v ON t (v)",
@@ -50,7 +50,7 @@ fn filled(server: &Cohort) {
     }
 }
 
-/// How often the text stands in the binary log.
+/// Returns how often the text occurs in the binary log.
 fn logged(server: &Cohort, sql: &str) -> usize {
     server.client().query_drop("SHOW BINARY LOGS").expect("the files catch up");
     let index = std::fs::read_to_string(server.datadir.join("binlog.index")).expect("an index");
@@ -67,7 +67,7 @@ fn check_rows(server: &Cohort) {
     let mut client = server.in_test();
     let sums = format!("{ROWS}\t{}\n", (0..ROWS).map(|n| n * 3).sum::<usize>());
     assert_eq!(rows(&mut client, "SELECT COUNT(*), SUM(u) FROM t"), sums);
-    // Through whatever index there is.
+    // Through any available index.
     let expected = (0..ROWS).filter(|n| n % 97 == 5).count();
     assert_eq!(rows(&mut client, "SELECT COUNT(*) FROM t WHERE v = 5"), format!("{expected}\n"));
     assert_eq!(rows(&mut client, "SELECT id FROM t WHERE u = 3000"), "1000\n");
@@ -82,7 +82,7 @@ fn ddl_that_is_killed_has_happened_with_its_event_or_not_at_all() {
     let (mut happened, mut events) = (0, [0; CHANGES.len()]);
     let rounds = long_or(60, 8);
     let mut next = 0;
-    // How long such a statement takes, from the first one that is left alone.
+    // The duration of such a statement, measured with the first one that is not killed.
     let mut took = Duration::from_millis(300);
     for round in 0..rounds {
         let (sql, question) = CHANGES[next];

@@ -1,8 +1,8 @@
-//! A full disk: writes are refused with 1021, reads go on, nothing is lost, and service resumes by itself
+//! A full disk: writes are refused with 1021, reads continue, nothing is lost, and service resumes by itself
 //! when there is space.
 //!
-//! The data directory is on a file system of its own in memory; where there can be none, these tests say so
-//! and pass.
+//! The data directory is on a separate file system in memory. Where that is not possible, these tests print a
+//! message and pass.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use mysql::prelude::Queryable;
 
 use crate::support::{Cohort, DISK_FULL, is_refused, rows};
 
-/// A server on a small file system.
+/// Starts a server on a small file system.
 fn start() -> Option<Cohort> {
     Cohort::on_small_disk(400, &["--rocksdb-block-cache-size=8M"])
 }
 
-/// Runs a statement until it is accepted; other errors than a full disk end the test.
+/// Repeats a statement until it is accepted. Errors other than a full disk fail the test.
 fn until_accepted(client: &mut Conn, sql: &str) {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -36,7 +36,7 @@ fn a_disk_that_the_server_fills_itself() {
     let mut client = server.in_test();
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, b LONGBLOB)").expect("made");
     let mut written = 0;
-    // Random, so that nothing is compressed away; 2 MiB each.
+    // Random data, so that compression does not shrink it; 2 MiB each.
     while written < 400 && !is_refused(&mut client, &insert(written)) {
         written += 1;
     }
@@ -46,7 +46,7 @@ fn a_disk_that_the_server_fills_itself() {
     assert_eq!(rows(&mut client, count), expected, "reads go on");
     let is_over = (0..50).all(|n| is_refused(&mut client, &insert(1000 + n)));
     println!("{written} rows fit; refused for good: {is_over}");
-    // What frees space: old binary log files.
+    // Purging old binary log files frees space.
     until_accepted(&mut client, "FLUSH BINARY LOGS");
     let newest: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("rows");
     let purge = format!("PURGE BINARY LOGS TO '{}'", newest.last().expect("one").0);
@@ -88,7 +88,7 @@ fn a_disk_that_somebody_else_fills_while_everything_is_tried() {
             "CREATE USER somebody".to_owned(),
             "PURGE BINARY LOGS BEFORE NOW()".to_owned(),
         ];
-        // The watch over space looks ten times a second.
+        // The server checks the space ten times a second.
         let end = Instant::now() + Duration::from_secs(5);
         while !is_refused(&mut client, &format!("INSERT INTO t VALUES ({expected}, 0, '')")) {
             expected += 1;
@@ -100,7 +100,7 @@ fn a_disk_that_somebody_else_fills_while_everything_is_tried() {
             assert!(is_refused || sql.starts_with("PURGE"), "{sql} was accepted");
         }
         assert_eq!(rows(&mut client, "SELECT COUNT(*) FROM t"), format!("{expected}\n"));
-        // Checkpoints that cannot be written: they fail and are tried again.
+        // Checkpoints that cannot be written fail and are retried.
         let _ = client.query_drop("FLUSH BINARY LOGS");
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(rows(&mut client, "SELECT SUM(v) > 0 FROM t"), "1\n");

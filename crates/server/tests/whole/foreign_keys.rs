@@ -1,4 +1,4 @@
-//! Foreign keys beside a real MariaDB: random tables and changes, and dumps there and back.
+//! Foreign keys compared with a real MariaDB: random tables and changes, and dumps in both directions.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -9,7 +9,7 @@ use crate::support::{Cohort, Maria, rows, run, text};
 const TABLES: [&str; 4] = ["t0", "t1", "t2", "t3"];
 const ACTIONS: [&str; 5] = ["RESTRICT", "NO ACTION", "CASCADE", "SET NULL", "CASCADE"];
 
-/// Statements that fit the tables.
+/// Generates statements for the tables.
 struct Script {
     dice: Dice,
 }
@@ -34,7 +34,7 @@ impl Script {
         format!("({}, {}, {}, {}, 0)", self.key(), self.value(), self.value(), self.value())
     }
 
-    /// Tables, keys between them, and rows.
+    /// Generates the tables, the foreign keys between them, and rows.
     fn definitions(&mut self) -> Vec<String> {
         let table = |t: &&str| {
             format!(
@@ -56,7 +56,7 @@ impl Script {
             ));
         }
         all.push("SET foreign_key_checks = 1".to_owned());
-        // Some of them have their parents.
+        // Some of the rows have their parents.
         for table in TABLES.iter().chain(&TABLES) {
             all.extend((0..3).map(|_| format!("INSERT IGNORE INTO {table} VALUES {}", self.row())));
         }
@@ -89,8 +89,8 @@ impl Script {
     }
 }
 
-/// How a statement ended. A row that several keys refuse may be refused by another one here: MariaDB comes to
-/// them index by index.
+/// Returns the outcome of a statement. If several keys refuse a row, the servers may report different ones,
+/// because MariaDB checks index by index.
 fn outcome(client: &mut Conn, statement: &str) -> String {
     match client.query_drop(statement) {
         Ok(()) => format!("{} rows, {} warnings", client.affected_rows(), client.warnings()),
@@ -117,7 +117,7 @@ fn random_changes_end_as_in_mariadb() {
         client.query_drop("USE d").expect("there");
     }
     let first = long_or(u64::from(std::process::id()) * 1000, 1);
-    // The first has keys of columns without NULL to such with it, ON UPDATE CASCADE.
+    // The first has keys from NOT NULL columns to nullable columns, ON UPDATE CASCADE.
     for seed in std::iter::once(16_650_016).chain(first..first + long_or(200, 4)) {
         let mut script = Script { dice: Dice::new(seed) };
         let mut said = script.definitions();
@@ -180,7 +180,7 @@ fn a_dump_with_foreign_keys_goes_there_and_back() {
     assert_eq!(ours, theirs, "dumped here");
     load(&there, &ours);
     assert_eq!(dump(&there), theirs, "loaded there");
-    // What was loaded is obeyed.
+    // The loaded constraints are enforced.
     let mut client = server.client();
     for refused in ["INSERT INTO shop.bill VALUES (9, 9)", "DELETE FROM shop.account WHERE id = 1"] {
         assert!(client.query_drop(refused).is_err(), "{refused}");
@@ -189,7 +189,8 @@ fn a_dump_with_foreign_keys_goes_there_and_back() {
     assert_eq!(rows(&mut client, "SELECT COUNT(*) FROM shop.bill"), "2\n");
 }
 
-/// A constraint is a part of the child's description: it is there after a crash as far as its statement is.
+/// A constraint is part of the child's description: after a crash it exists exactly if its statement
+/// committed.
 #[test]
 fn foreign_keys_outlive_a_crash() {
     let folder = tempfile::tempdir().expect("a folder");

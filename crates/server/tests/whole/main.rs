@@ -1,7 +1,7 @@
-//! The whole server with RocksDB, as processes: what its users, its operators and its neighbours see.
+//! The whole server with RocksDB, as a process, from the view of users and operators.
 //!
-//! Cohort is compared to a real MariaDB where that says what is right. `COHORT_LONG_TESTS=1` makes the
-//! bounded shares long.
+//! Cohort is compared to a real MariaDB where MariaDB defines the correct result. `COHORT_LONG_TESTS=1` runs
+//! the long variants.
 
 mod raw;
 mod scale;

@@ -1,5 +1,5 @@
-//! Columns that come, go and move at once: beside writers, over crashes, in both engines and in the binary
-//! log; and for which statements MariaDB does so, too.
+//! Columns added, dropped and moved instantly: concurrently with writers, across crashes, in both engines and
+//! in the binary log; and the statements for which MariaDB does so, too.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -30,7 +30,7 @@ const WORDS: [&str; 2] = [
 ];
 const KEYLESS: [&str; 2] = ["CREATE TABLE t (a INT, b INT, c INT)", "INSERT INTO t VALUES (1, 2, 3)"];
 
-/// What MariaDB does, or refuses, under the same clauses and with the same words.
+/// Statements that MariaDB executes or refuses under the same clauses and with the same text.
 const SAME: &[([&str; 2], &[&str])] = &[
     (
         PLAIN,
@@ -191,7 +191,7 @@ fn clauses_are_refused_as_mariadb_does() {
     assert!(wrong.is_empty(), "{}", wrong.concat());
 }
 
-/// Changes of `t`, one after the other.
+/// Changes of `t`, in order.
 const CHANGES: &[&str] = &[
     "ADD x VARCHAR(30) DEFAULT 'old rows' FIRST",
     "DROP v",
@@ -207,7 +207,7 @@ const CHANGES: &[&str] = &[
     "DROP xx, ADD UNIQUE KEY (z, id)",
 ];
 
-/// A change of some rows that every version of `t` has the columns for.
+/// Returns a change of some rows whose columns exist in every version of `t`.
 fn write(dice: &mut Dice, n: usize) -> String {
     let id = dice.below(60);
     match dice.below(5) {
@@ -238,8 +238,8 @@ fn engines(client: &mut Conn) -> Vec<String> {
         .collect()
 }
 
-/// Both servers hold the same after every statement; and what our binary log says of all that gives the same
-/// in a MariaDB and in another server of ours.
+/// Both servers have the same contents after every statement, and our binary log has the same effect on a
+/// MariaDB and on another Cohort.
 #[test]
 fn a_table_that_changes_is_mariadbs() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -308,7 +308,8 @@ fn writers_and_readers_meet_columns_that_move() {
                 let (mut client, mut dice) = (server.in_test(), Dice::new(own + 3));
                 while !ends.load(Ordering::Relaxed) {
                     let (id, other) = (dice.below(ACCOUNTS) + 1, dice.below(ACCOUNTS) + 1);
-                    // What one row loses another one gets; a row's columns are the same with another sign.
+                    // The amount that one row loses is added to another; the two columns of a row always have
+                    // opposite values.
                     let moved = (|| {
                         client.query_drop("BEGIN")?;
                         client.exec_drop("UPDATE t SET v = v - 1, w = w + 1 WHERE id = ?", (id,))?;

@@ -1,6 +1,5 @@
-//! Statements that change a table while others use it: writers go on while indexes are built and, where what
-//! a row becomes depends on the row alone, while rows are copied; readers while any rows are. Nothing that
-//! they did is missing afterwards.
+//! Online DDL: writers continue while indexes are built, and while rows are copied if each new row depends on
+//! its old row alone; readers continue during any copy. No concurrent change may be lost.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,7 +23,8 @@ fn filled(server: &Cohort) {
     client.query_drop(rows).expect("filled");
 }
 
-/// One transaction of a writer; `own` tells writers apart, so that no two give one value of `u`.
+/// Runs one transaction of a writer. `own` identifies the writer, so that no two writers create the same
+/// value of `u`.
 fn write(client: &mut Conn, dice: &mut Dice, own: u64, n: u64) -> mysql::Result<()> {
     let id = dice.below(ROWS as usize) + 1;
     let fresh = 1_000_000_000 * (own + 1) + n * 10;
@@ -33,14 +33,14 @@ fn write(client: &mut Conn, dice: &mut Dice, own: u64, n: u64) -> mysql::Result<
         1 => client.query_drop(format!("DELETE FROM t WHERE id = {id}")),
         2 => client.query_drop(format!("UPDATE t SET v = {}, w = 'changed {n}' WHERE id = {id}", n % 97)),
         3 => client.query_drop(format!("UPDATE t SET u = {fresh} WHERE id = {id}")),
-        // A row that comes and goes, and one that changes and does not.
+        // A row that is inserted and rolled back, and a change that is rolled back.
         4 => {
             client.query_drop("BEGIN")?;
             client.query_drop(format!("INSERT INTO t VALUES ({}, {n}, {fresh}, 'gone')", fresh / 10))?;
             client.query_drop(format!("UPDATE t SET v = -1 WHERE id = {id}"))?;
             client.query_drop("ROLLBACK")
         }
-        // One row gives its unique value to another.
+        // One row passes its unique value to another.
         _ => {
             client.query_drop("BEGIN")?;
             let moved: Option<u64> =
@@ -54,7 +54,7 @@ fn write(client: &mut Conn, dice: &mut Dice, own: u64, n: u64) -> mysql::Result<
     }
 }
 
-/// What every index says, and CHECK TABLE, are one.
+/// Checks that all indexes agree with each other, and runs CHECK TABLE.
 fn check(client: &mut Conn) {
     let checked: Vec<(String, String, String, String)> = client.query("CHECK TABLE t").expect("checked");
     assert!(checked.iter().all(|line| line.3 == "OK"), "{checked:?}");
@@ -83,7 +83,7 @@ fn writers_go_on_while_indexes_are_built() {
                         break;
                     }
                     match write(&mut client, &mut dice, own, n) {
-                        // Two writers have met; a victim's transaction is gone.
+                        // A deadlock between two writers; the victim's transaction was rolled back.
                         Err(mysql::Error::MySqlError(error)) if error.code == 1213 => {}
                         other => other.expect("written"),
                     }
@@ -95,7 +95,7 @@ fn writers_go_on_while_indexes_are_built() {
         let mut client = server.in_test();
         for round in 0..long_or(60, 6) {
             client.query_drop("CREATE TABLE child (a INT, FOREIGN KEY (a) REFERENCES t (id))").expect("made");
-            // The catalog's description of `t` is made anew by this.
+            // This changes the catalog's description of `t`.
             let dropped = scope.spawn(|| {
                 let mut client = server.in_test();
                 client.query_drop("DO SLEEP(0.1)").expect("slept");
@@ -109,7 +109,7 @@ fn writers_go_on_while_indexes_are_built() {
             slowest = slowest.max(began.elapsed());
             dropped.join().expect("no panic");
             meanwhile += done.load(Ordering::Relaxed) - before;
-            // A moment of life with the indexes before they are looked at.
+            // Use the indexes for a while before they are checked.
             client.query_drop("DO SLEEP(0.05)").expect("slept");
             client.query_drop("LOCK TABLES t WRITE").expect("locked");
             check(&mut client);
@@ -186,10 +186,10 @@ fn a_build_keeps_no_more_of_what_others_change_than_it_may() {
     client.query_drop("ALTER TABLE t ADD KEY v (v)").expect("nobody writes any more");
 }
 
-/// Rows by `id`: what a writer knows of those that only it changes.
+/// Rows by `id`: the expected contents of rows that only one writer changes.
 type Own = BTreeMap<u64, (i64, u64, String)>;
 
-/// Changes rows of its own until the end, in transactions of which some are rolled back.
+/// Changes the writer's own rows until the end, in transactions of which some are rolled back.
 fn keep_own_rows(server: &Cohort, ends: &AtomicBool, done: &AtomicU64, own: u64) -> Own {
     let (mut client, mut dice) = (server.in_test(), Dice::new(own + 77));
     let mine = (1..=u64::from(ROWS)).filter(|id| id % WRITERS == own);
@@ -218,7 +218,7 @@ fn keep_own_rows(server: &Cohort, ends: &AtomicBool, done: &AtomicU64, own: u64)
                     statements.push(format!("UPDATE t SET u = {u} WHERE id = {id}"));
                     after.insert(id, (row.0, u, row.2.clone()));
                 }
-                // The row moves.
+                // The row gets another key.
                 3 if !rows.contains_key(&fresh) && !after.contains_key(&fresh) => {
                     statements.push(format!("UPDATE t SET id = {fresh} WHERE id = {id}"));
                     let row = after.remove(&id).expect("it is there");
@@ -238,7 +238,7 @@ fn keep_own_rows(server: &Cohort, ends: &AtomicBool, done: &AtomicU64, own: u64)
                 rows.extend(after);
             }
             Ok(()) => {}
-            // Two writers have met between rows; a victim's transaction is gone.
+            // A deadlock between two writers; the victim's transaction was rolled back.
             Err(mysql::Error::MySqlError(error)) if error.code == 1213 => {
                 client.query_drop("ROLLBACK").expect("nothing is left");
             }
@@ -254,7 +254,7 @@ trait SomeOf {
 }
 
 impl SomeOf for Own {
-    /// A few neighbours.
+    /// Returns a few adjacent rows.
     fn clone_of_some(&self, dice: &mut Dice) -> Own {
         let from = dice.below(ROWS as usize) as u64;
         self.range(from..).take(3).map(|(id, row)| (*id, row.clone())).collect()
@@ -310,7 +310,7 @@ fn writers_go_on_while_rows_are_copied() {
     assert!(meanwhile.iter().all(|count| *count > 5), "{meanwhile:?} transactions beside the copies");
 }
 
-/// The copy goes, and the table stays as it was.
+/// The copy is discarded, and the table stays as it was.
 #[test]
 fn a_row_that_the_copy_may_not_hold_ends_it() {
     let server = Cohort::new(&[]);
@@ -340,8 +340,9 @@ fn a_row_that_the_copy_may_not_hold_ends_it() {
     assert_eq!(kept.trim_end(), format!("{ROWS}\t{ROWS}\t{ROWS}\t{sum}"));
 }
 
-/// A row gets another key of the source and keeps the copy's; somebody takes its old key meanwhile and has
-/// not decided when both are looked at. So two rows of the source seem to be one row of the copy.
+/// A row gets another primary key in the source, but not in the copy. Another transaction takes its old key,
+/// and is still open when both rows are read. Two rows of the source then seem to be the same row of the
+/// copy.
 #[test]
 fn a_row_whose_old_key_is_taken_keeps_its_entries_in_the_copy() {
     const CHANGE: &str = "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (u), ADD UNIQUE (id), LOCK=NONE";
@@ -407,7 +408,7 @@ fn readers_go_on_while_rows_are_copied() {
         });
     }
     assert!(meanwhile > 50, "{meanwhile} reads");
-    // Whoever reads within a transaction is waited for at the end, not at the beginning of the next one.
+    // At its end the statement waits for a transaction that has read the table; here it times out.
     client.query_drop("BEGIN; SELECT COUNT(*) FROM t WHERE id = 1").expect("read");
     let mut impatient = server.in_test();
     impatient.query_drop("SET lock_wait_timeout = 1").expect("set");

@@ -1,4 +1,4 @@
-//! Tables whose pages are compressed on disk: what that saves, before and after a crash.
+//! Tables with compressed pages: the space saved, before and after a crash.
 
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ fn status(client: &mut Conn, name: &str) -> u64 {
     row.expect("it is told").1
 }
 
-/// Blocks of the data file that something lies in.
+/// Returns the number of used blocks of the data file.
 fn used(client: &mut Conn) -> u64 {
     status(client, "Innodb_data_file_blocks") - status(client, "Innodb_data_file_free_blocks")
 }
 
-/// Blocks of the data file when the table was altered and what it left is free.
+/// Returns the used blocks of the data file after an ALTER whose leftovers have been freed.
 fn altered(client: &mut Conn, what: &str) -> u64 {
     client.query_drop(format!("ALTER TABLE t {what}")).expect("altered");
     settled(client)
 }
 
-/// Blocks of the data file once nothing more is given back: old versions are gone, and as many checkpoints as
-/// can be under way have ended. PURGE waits for one where files before the written one are needed, and one
-/// that began before the ALTER still names what the table was.
+/// Returns the used blocks of the data file once no more are freed: old versions are purged, and all
+/// checkpoints that could be in progress have ended. PURGE waits for a checkpoint if files before the current
+/// one are still needed, and a checkpoint that began before the ALTER still refers to the old table.
 fn settled(client: &mut Conn) -> u64 {
     let mut alike = 0;
     let mut before = used(client);
@@ -53,7 +53,7 @@ fn compressed_pages_take_less_and_outlive_a_crash() {
     let mut server = Cohort::new(&[]);
     let mut client = server.in_test();
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(200), t TEXT, KEY (v))").expect("made");
-    // Every hundredth row has a long value.
+    // Every hundredth row has an overflow value.
     let fill = format!(
         "INSERT INTO t SELECT seq, CONCAT(seq, ' ', SHA1(seq), REPEAT(' and the same', 8)),
          IF(seq % 100 = 0, REPEAT(CONCAT('text ', seq, ' '), 2000), '') FROM seq_1_to_{ROWS}"
@@ -75,7 +75,7 @@ fn compressed_pages_take_less_and_outlive_a_crash() {
     );
     assert_eq!(rows(&mut client, CONTENT), content);
 
-    // The form is the catalog's, and known again behind a crash.
+    // The page format is stored in the catalog, and is known after a crash.
     server.kill_and_restart();
     let mut client = server.in_test();
     assert_eq!(rows(&mut client, CONTENT), content);
@@ -86,7 +86,7 @@ fn compressed_pages_take_less_and_outlive_a_crash() {
     assert!(again * 2 < plain, "{plain} blocks, compressed {again}");
     assert_eq!(rows(&mut client, "CHECK TABLE t"), "test.t\tcheck\tstatus\tOK\n");
 
-    // OPTIMIZE gives back what deleted rows have left.
+    // OPTIMIZE frees the space of deleted rows.
     client.query_drop("DELETE FROM t WHERE id % 7 > 0").expect("deleted");
     client.query_drop("OPTIMIZE TABLE t").expect("optimized");
     let fewer = altered(&mut client, "COMMENT='fewer'");

@@ -1,4 +1,4 @@
-//! A client that speaks in bytes.
+//! A client that uses the protocol directly.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ pub fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
     [&[a, b, c, sequence], payload].concat()
 }
 
-/// A response to the greeting: root without a password.
+/// Returns the reply to the greeting: root without a password.
 pub fn login_response() -> Vec<u8> {
     let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 16 | 1 << 19;
     let mut response = capabilities.to_le_bytes().to_vec();
@@ -40,7 +40,7 @@ impl RawClient {
         client
     }
 
-    /// The server may have gone away.
+    /// Sends bytes. The server may have closed the connection.
     pub fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
     }
@@ -49,7 +49,7 @@ impl RawClient {
         self.send(&packet(0, &[b"\x03", sql].concat()));
     }
 
-    /// The next packet's payload, if there is one.
+    /// Returns the next packet's payload, or `None` at the end.
     pub fn payload(&mut self) -> Option<Vec<u8>> {
         let mut header = [0; 4];
         self.stream.read_exact(&mut header).ok()?;

@@ -1,11 +1,11 @@
-//! How long the tests run, and their random numbers.
+//! The size of the tests, and their random numbers.
 
-/// The long variant's size if `COHORT_LONG_TESTS` is set, else the short one's.
+/// Returns the size for the long variant if `COHORT_LONG_TESTS` is set, else for the short one.
 pub fn long_or<T>(long: T, short: T) -> T {
     if std::env::var_os("COHORT_LONG_TESTS").is_some() { long } else { short }
 }
 
-/// Random numbers from a seed (SplitMix64).
+/// A generator of random numbers from a seed (SplitMix64).
 pub struct Dice(u64);
 
 impl Dice {

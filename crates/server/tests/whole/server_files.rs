@@ -1,4 +1,4 @@
-//! Files that clients name: which of the machine's they read, and that they make none of the server's own.
+//! Files named by clients: which host files they may read, and that they cannot overwrite the server's files.
 
 use std::ffi::CString;
 
@@ -47,12 +47,12 @@ fn files_of_the_server_are_not_made_by_clients() {
             assert_eq!(code(&mut client, &format!("SELECT 'x' INTO {into} '{name}'")), 1004, "{into} {name}");
         }
     }
-    // Nor are they in the folder of a database that has the server's name for one.
+    // Nor are they created in the directory of a database with the same name as one of the server's.
     for schema in ["log", "spill"] {
         client.query_drop(format!("USE {schema}")).expect("there");
         assert_eq!(code(&mut client, "SELECT 'x' INTO DUMPFILE 'log.new'"), 1004);
     }
-    // Nor does a log go into one of them.
+    // Nor can a log be directed to one of them.
     let catalog = server.datadir.join("catalog");
     let before = std::fs::read(&catalog).expect("there");
     client
@@ -60,7 +60,7 @@ fn files_of_the_server_are_not_made_by_clients() {
         .expect("runs");
     client.query_drop("SET GLOBAL general_log = OFF, GLOBAL general_log_file = 'all.txt'").expect("runs");
     assert!(!before.is_empty() && std::fs::read(&catalog).expect("there") == before);
-    // All others are where MariaDB has them.
+    // All other files are where MariaDB puts them.
     client.query_drop("USE app").expect("there");
     for (name, place) in [
         ("a.txt", "app/a.txt"),
@@ -88,7 +88,7 @@ fn only_plain_files_are_read() {
     client.query_drop("CREATE DATABASE app; USE app; CREATE TABLE t (a TEXT)").expect("made");
     let pipe = server.datadir.join("app-pipe");
     let path = CString::new(pipe.to_str().expect("ASCII")).expect("no zero");
-    // SAFETY: the path ends with a zero and lives through the call.
+    // SAFETY: the path is zero-terminated and outlives the call.
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o666) }, 0);
     let pipe = pipe.display().to_string();
     for (name, expected) in [

@@ -1,4 +1,4 @@
-//! Transactions, locks and limits of sessions, over real connections.
+//! Transactions, locks and limits of sessions over real connections.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn all(client: &mut Conn, statements: &[&str]) {
     statements.iter().for_each(|sql| run(client, sql));
 }
 
-/// A server with `test.t`: ids 1 to 3, each value ten times its id.
+/// Starts a server with `test.t`: ids 1 to 3, each value ten times its id.
 fn with_rows(folder: &tempfile::TempDir, options: &[&str]) -> Cohort {
     let server = Cohort::start(folder.path(), "data", options);
     run(&mut server.in_test(), "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
@@ -55,7 +55,7 @@ fn auto_increment_savepoints_and_the_rollback_of_statements_survive_a_crash() {
     let mut client = server.in_test();
     assert_eq!(rows(&mut client, "SELECT * FROM a ORDER BY id"), expected);
     run(&mut client, "INSERT INTO a (v) VALUES (1000)");
-    // The numbers of the statement that failed are lost, as in MariaDB.
+    // As in MariaDB, the numbers of the failed statement are lost.
     let next: i32 = client.query_first("SELECT LAST_INSERT_ID()").expect("a row").expect("one");
     assert!((102..=104).contains(&next), "{next}");
 }
@@ -115,7 +115,7 @@ fn locking_reads_timeouts_and_deadlocks() {
     assert_eq!(error_code(two.query_drop("SELECT v FROM t WHERE id = 1 FOR UPDATE")), 1205);
     assert!((900..5000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
     assert_eq!(error_code(three.query_drop("SELECT v FROM t WHERE id = 2 FOR UPDATE NOWAIT")), 1205);
-    // Only the statement was undone: the transaction still has its change and its locks.
+    // Only the statement was rolled back: the transaction still has its change and its locks.
     assert_eq!(rows(&mut two, "SELECT v FROM t WHERE id = 2"), "21\n");
     run(&mut two, "COMMIT");
     run(&mut one, "COMMIT");
@@ -185,7 +185,7 @@ fn kill_ends_what_runs_what_waits_and_what_sleeps() {
     }
     assert_eq!(rows(&mut killer, "SELECT SUM(v) FROM n"), "499500\n", "the UPDATE was undone");
 
-    // Many that run for long keep nobody out.
+    // Many long statements do not keep others from connecting.
     let busy: Vec<_> = ["SELECT SLEEP(60)", endless]
         .into_iter()
         .cycle()
@@ -222,7 +222,7 @@ fn limits_of_time_number_and_size() {
         "rolled back, lock free"
     );
 
-    // One more than the limit is for a privileged account.
+    // The slot beyond the limit is for a privileged account.
     let more: Vec<Conn> = (0..10).map(|_| server.in_test()).collect();
     assert_eq!(error_code(Conn::new(server.options())), 1040);
     drop(more);
@@ -241,10 +241,10 @@ fn limits_of_time_number_and_size() {
     assert!(back == bytes);
     let back: Vec<u8> = client.query_first("SELECT b FROM big").expect("a row").expect("one");
     assert!(back == bytes);
-    // Sent ahead in pieces: what is too long is refused, not cut.
+    // Sent in advance as chunks: a value that is too long is refused, not truncated.
     let too_long = vec![7_u8; 41 << 20];
     assert_eq!(error_code(client.exec_drop("INSERT INTO big VALUES (?, ?)", (2, too_long))), 1105);
-    // The connection ends here, in whatever state the client is met.
+    // The connection ends here, whatever the client is doing.
     assert!(client.query_drop(format!("SELECT '{}'", "x".repeat(41 << 20))).is_err());
     let mut client = server.in_test();
     assert_eq!(rows(&mut client, "SELECT COUNT(*) FROM big"), "1\n");
@@ -281,13 +281,13 @@ fn a_connection_is_reset_changed_and_runs_many_statements_at_once() {
     let text = "INSERT INTO t VALUES (4, 40); SELECT v FROM t WHERE id = 4; SELECT 1, 2; UPDATE t SET v = 41 WHERE id = 4";
     assert_eq!(rows(&mut client, text), "40\n1\t2\n");
     let text = "INSERT INTO t VALUES (5, 50); INSERT INTO t VALUES (5, 50); INSERT INTO t VALUES (6, 60)";
-    // The client library tells of the first statement only.
+    // The client library reports the first statement only.
     client.query_drop(text).expect("the first one is fine");
     assert_eq!(rows(&mut client, "SELECT MAX(id) FROM t"), "5\n", "nothing after the error runs");
 }
 
-/// A client of the command line that is killed while it waits leaves its locks to others; one that only has
-/// nothing more to ask is answered.
+/// If a command-line client is killed while its statement waits, the statement ends and its locks are
+/// released.
 #[test]
 fn a_statement_that_only_waits_ends_with_its_client() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -324,14 +324,14 @@ fn a_statement_that_only_waits_ends_with_its_client() {
     assert_eq!(got, 2);
 }
 
-/// The only row of a result of one column, as it was sent.
+/// Returns the only row of a single-column result, as sent.
 fn sent_row(raw: &mut RawClient) -> Vec<u8> {
     // The number of columns, the column, its end, the row, the end.
     let mut packets: Vec<Vec<u8>> = (0..5).map(|_| raw.payload().expect("a packet")).collect();
     packets.swap_remove(3)
 }
 
-/// Statements of one text: each result has the character set that holds when it begins.
+/// In a multi-statement text, each result has the character set in effect when it begins.
 #[test]
 fn rows_come_in_the_character_set_of_their_statement() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -18,7 +18,7 @@ const WORKLOADS: [&str; 10] = [
     "select_random_ranges",
 ];
 
-/// Runs it; answers how many events it did.
+/// Runs a workload. Returns the number of events.
 fn sysbench(server: &Cohort, workload: &str, arguments: &[&str]) -> u64 {
     let port = format!("--mysql-port={}", server.port);
     let own = [workload, "--mysql-host=127.0.0.1", "--mysql-user=root", "--mysql-db=test", &port];
@@ -29,7 +29,7 @@ fn sysbench(server: &Cohort, workload: &str, arguments: &[&str]) -> u64 {
     events.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Ignored errors are deadlocks, which MariaDB has too.
+/// Returns whether a run succeeded. Ignored errors are deadlocks, which occur on MariaDB, too.
 fn is_fine(status: std::process::ExitStatus, said: &str) -> bool {
     let is_wrong =
         |line: &str| line.contains("FATAL") || (line.contains("error") && !line.contains("ignored errors:"));
@@ -40,7 +40,7 @@ fn is_fine(status: std::process::ExitStatus, said: &str) -> bool {
 fn sysbench_runs_all_of_its_workloads_at_every_number_of_threads() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut server = Cohort::start(folder.path(), "data", &["--max-connections=600"]);
-    // A bounded number of events, three seconds at most; or ten seconds.
+    // A limited number of events for at most three seconds; in the long run, ten seconds.
     let share = long_or(["--time=10", "--events=0"], ["--time=3", "--events=1500"]);
     let mut done = String::new();
     for mode in ["--db-ps-mode=auto", "--db-ps-mode=disable"] {

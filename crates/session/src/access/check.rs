@@ -1,4 +1,4 @@
-//! Questions about one object, and MariaDB's errors for a No.
+//! Privilege checks on one object, with MariaDB's errors.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::process_list::ProcessIdentity;
 use crate::session_state::SessionState;
 
 impl SessionState {
-    /// What the session's account holds now.
+    /// Returns the current privileges of the session's account.
     #[inline]
     pub fn access(&self) -> Arc<Access> {
         let version = self.db.catalog_version();
@@ -28,13 +28,13 @@ impl SessionState {
         }
     }
 
-    /// Whether a connection is of the session's user: the name alone does not tell, because an anonymous
-    /// account lets in under any.
+    /// Returns whether a connection belongs to the session's user. The user name alone is not enough, because
+    /// an anonymous account accepts any name.
     pub fn is_own(&self, other: &ProcessIdentity) -> bool {
         (&other.user, other.account.as_ref()) == (&self.info.user, Some(&self.info.account.0))
     }
 
-    /// Whether the definer of a view is the session's account, or the role in force.
+    /// Returns whether the definer of a view is the session's account or its active role.
     pub fn is_definer(&self, definer: &AccountName) -> bool {
         *definer == self.info.account || (definer.1.is_empty() && self.role.as_ref() == Some(&definer.0))
     }
@@ -44,7 +44,8 @@ impl SessionState {
         SqlError::database_access_denied(user, host, schema)
     }
 
-    /// Whom errors about tables and columns name: the account's user, and where the client is.
+    /// Returns the user and host to name in errors about tables and columns: the account's user and the
+    /// client's host.
     pub(crate) fn who_is_denied(&self) -> (&str, &str) {
         (&self.info.account.0, &self.info.host)
     }
@@ -55,12 +56,12 @@ impl SessionState {
     }
 }
 
-/// The schema that everybody reads and nobody changes.
+/// Returns whether this is information_schema, which all accounts can read and none can change.
 fn is_information_schema(schema: &str) -> bool {
     schema.eq_ignore_ascii_case("information_schema")
 }
 
-/// Needs one of these on everything: error 1227.
+/// Requires one of these privileges globally: error 1227.
 pub fn check_global(session: &SessionState, any: impl Into<Privileges>) -> SqlResult<()> {
     let any = any.into();
     if session.access().everywhere().meets(any) {
@@ -69,7 +70,7 @@ pub fn check_global(session: &SessionState, any: impl Into<Privileges>) -> SqlRe
     Err(SqlError::privilege_needed(&any.to_string()))
 }
 
-/// Needs all of these on a schema: error 1044.
+/// Requires all of these privileges on a schema: error 1044.
 pub fn check_schema(session: &SessionState, all: impl Into<Privileges>, schema: &str) -> SqlResult<()> {
     let all = all.into();
     let is_allowed = match is_information_schema(schema) {
@@ -79,14 +80,14 @@ pub fn check_schema(session: &SessionState, all: impl Into<Privileges>, schema: 
     if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
 }
 
-/// The same on all schemas that a name of GRANT means.
+/// Requires all of these privileges on every schema that a name in GRANT covers: error 1044.
 pub fn check_schemas(session: &SessionState, all: Privileges, named: &str) -> SqlResult<()> {
     let is_allowed = session.access().on_schemas(named).covers(all);
     if is_allowed { Ok(()) } else { Err(session.database_access_denied(named)) }
 }
 
-/// Needs all of these on a table: error 1142 names those that are missing. What was granted on some column is
-/// enough: columns are checked one by one.
+/// Requires all of these privileges on a table: error 1142 names the missing ones. A privilege granted on
+/// some column is enough, because columns are checked separately.
 pub fn check_table(
     session: &SessionState,
     all: impl Into<Privileges>,
@@ -100,7 +101,7 @@ pub fn check_table(
     check_table_as(&session.access(), session.who_is_denied(), all, schema, table)
 }
 
-/// The same for what an account holds.
+/// Does the check of [`check_table`] with given privileges.
 pub(crate) fn check_table_as(
     access: &Access,
     (user, host): (&str, &str),
@@ -116,7 +117,7 @@ pub(crate) fn check_table_as(
     Err(SqlError::table_access_denied(&missing.to_string(), user, host, schema, table))
 }
 
-/// Needs SELECT on a table and on each of these columns, as `*` does: errors 1142, 1143.
+/// Requires SELECT on a table and on each of these columns, as `*` does: errors 1142, 1143.
 pub fn check_all_of<'c>(
     session: &SessionState,
     table: &TableName,
@@ -133,7 +134,7 @@ pub fn check_all_of<'c>(
     columns.into_iter().find(missing).map_or(Ok(()), |column| Err(denied(column)))
 }
 
-/// Needs any privilege on a table as a whole: error 1142, which names the command.
+/// Requires any privilege on a table as a whole: error 1142, which names the command.
 pub(crate) fn check_any_on_whole(
     session: &SessionState,
     command: &str,
@@ -145,7 +146,7 @@ pub(crate) fn check_any_on_whole(
     if is_allowed { Ok(()) } else { Err(session.table_access_denied(command, schema, table)) }
 }
 
-/// Needs any privilege on a table or one of its columns: error 1142, which names the command.
+/// Requires any privilege on a table or one of its columns: error 1142, which names the command.
 pub(crate) fn check_any_on_table(
     session: &SessionState,
     command: &str,
@@ -159,14 +160,14 @@ pub(crate) fn check_any_on_table(
     if is_allowed { Ok(()) } else { Err(session.table_access_denied(command, schema, table)) }
 }
 
-/// Whether the account knows of a table: what SHOW TABLES lists.
+/// Returns whether the account may know that a table exists; decides what SHOW TABLES lists.
 pub fn sees_table(access: &Access, schema: &str, table: &str) -> bool {
     let counts = Privileges::OF_TABLE.without(Privilege::GrantOption.into());
     let columns = access.granted_on_table(schema, table).map_or(Privileges::NONE, |g| g.on_any_column());
     access.on_table(schema, table).and(columns).meets(counts)
 }
 
-/// Whether the account knows of a schema: what SHOW DATABASES lists.
+/// Returns whether the account may know that a schema exists; decides what SHOW DATABASES lists.
 pub fn sees_schema(access: &Access, schema: &str) -> bool {
     access.everywhere().has(Privilege::ShowDatabases) || may_be_in(access, schema)
 }
@@ -177,13 +178,14 @@ fn may_be_in(access: &Access, schema: &str) -> bool {
         || access.has_table_in(schema)
 }
 
-/// Whether a schema may become the current database: error 1044.
+/// Checks that a schema may become the current database: error 1044.
 pub fn may_enter(session: &SessionState, schema: &str) -> SqlResult<()> {
     let is_allowed = may_be_in(&session.access(), schema);
     if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
 }
 
-/// Whether the tables of a schema may be listed: error 1044. The list holds those that the account sees.
+/// Checks that the tables of a schema may be listed: error 1044. The list contains those that the account may
+/// see.
 pub(crate) fn may_list(session: &SessionState, schema: &str) -> SqlResult<()> {
     let access = session.access();
     let is_allowed = is_information_schema(schema)
@@ -193,7 +195,7 @@ pub(crate) fn may_list(session: &SessionState, schema: &str) -> SqlResult<()> {
     if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
 }
 
-/// Whether EXPLAIN may show how a view is read: error 1345.
+/// Checks that EXPLAIN may show how a view is read: error 1345.
 pub fn check_view_told(session: &SessionState, view: &View) -> SqlResult<()> {
     let may = |privilege: Privilege, schema: &str, table: &str| {
         check_table(session, privilege, schema, table).is_ok()

@@ -1,4 +1,4 @@
-//! What an account holds.
+//! The privileges that an account has.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use cohort_catalog::{Account, AccountName, Catalog, PUBLIC, TableGrant, TableName, roles_of};
 use cohort_types::{Collation, Privileges};
 
-/// What the account of a session holds, as of one version of the catalog: by itself, by the role that is in
-/// force with all that was granted to it, and as everybody does, by PUBLIC.
+/// The privileges of a session's account, as of one version of the catalog: its own, those of the active role
+/// and of all roles granted to that role, and those of PUBLIC.
 #[derive(Clone, Debug)]
 pub struct Access {
     pub(crate) version: u64,
-    /// The account, and the roles. None: the account was dropped while somebody was logged in. It may do
-    /// nothing any more.
+    /// The account, followed by the roles. Empty if the account was dropped while the session was logged in;
+    /// then it may do nothing.
     holders: Vec<Arc<Account>>,
 }
 
@@ -26,7 +26,8 @@ impl Access {
         Access { version: catalog.version, holders }
     }
 
-    /// Privileges of a view's definer: an account without a role of its own, or a role, whose host is empty.
+    /// Returns the privileges of a view's definer: an account without an active role, or a role, whose host
+    /// is empty.
     pub(crate) fn of_definer(catalog: &Catalog, name: &AccountName) -> Access {
         match name.1.is_empty() {
             true => {
@@ -40,7 +41,7 @@ impl Access {
         }
     }
 
-    /// What the server itself may do when it applies a source's changes: everything.
+    /// Returns the privileges of the server itself when it applies a source's changes: all of them.
     pub(crate) fn of_server(catalog: &Catalog) -> Access {
         Access { version: catalog.version, holders: vec![Arc::new(Account::local_root())] }
     }
@@ -49,28 +50,28 @@ impl Access {
         self.holders.first()
     }
 
-    /// What all together hold.
+    /// Combines a privilege set over all holders.
     fn together(&self, held: impl Fn(&Account) -> Privileges) -> Privileges {
         self.holders.iter().fold(Privileges::NONE, |all, holder| all.and(held(holder)))
     }
 
-    /// On everything.
+    /// Returns the global privileges.
     pub fn everywhere(&self) -> Privileges {
         self.together(|holder| holder.grants.everything)
     }
 
-    /// On a schema.
+    /// Returns the privileges on a schema.
     pub fn on_schema(&self, schema: &str) -> Privileges {
         self.everywhere().and(self.granted_on_schema(schema))
     }
 
-    /// On all schemas that a name of GRANT means, whose wildcards count.
+    /// Returns the privileges on every schema that a name in GRANT covers, with its wildcards.
     pub(crate) fn on_schemas(&self, named: &str) -> Privileges {
         self.everywhere().and(self.granted_where(|pattern| pattern == named || covers(pattern, named)))
     }
 
-    /// What was granted on the schema itself. Of several patterns of one holder that match the most specific
-    /// one counts alone.
+    /// Returns the privileges granted on the schema itself. If several of a holder's patterns match, only the
+    /// most specific one counts.
     pub(crate) fn granted_on_schema(&self, schema: &str) -> Privileges {
         self.granted_where(|pattern| matches(pattern, schema))
     }
@@ -83,13 +84,13 @@ impl Access {
         })
     }
 
-    /// On a table.
+    /// Returns the privileges on a table.
     pub fn on_table(&self, schema: &str, table: &str) -> Privileges {
         let grant = self.granted_on_table(schema, table);
         self.on_schema(schema).and(grant.map_or(Privileges::NONE, |grant| grant.table))
     }
 
-    /// On a column, whose name is in any case.
+    /// Returns the privileges on a column. The name's case does not matter.
     pub fn on_column(&self, table: &TableName, column: &str) -> Privileges {
         let grant = self.granted_on_table(&table.schema, &table.table);
         let named = |grant: &TableGrant| {
@@ -100,7 +101,7 @@ impl Access {
         self.on_table(&table.schema, &table.table).and(on_column)
     }
 
-    /// What was granted on the table and its columns.
+    /// Returns the privileges granted on the table itself and on its columns.
     pub fn granted_on_table(&self, schema: &str, table: &str) -> Option<Cow<'_, TableGrant>> {
         if self.holders.iter().all(|holder| holder.grants.tables.is_empty()) {
             return None;
@@ -122,19 +123,19 @@ impl Access {
         all
     }
 
-    /// Whether something was granted on a table of the schema.
+    /// Returns whether a privilege was granted on some table of the schema.
     pub(crate) fn has_table_in(&self, schema: &str) -> bool {
         let has = |holder: &Arc<Account>| holder.grants.tables.keys().any(|name| name.schema == schema);
         self.holders.iter().any(has)
     }
 }
 
-/// Whether a pattern of GRANT means the schema.
+/// Returns whether a pattern in GRANT matches the schema.
 fn matches(pattern: &str, schema: &str) -> bool {
     pattern == schema || Collation::UTF8MB4_BIN.like(schema.as_bytes(), pattern.as_bytes(), Some('\\'))
 }
 
-/// A piece of a pattern.
+/// An element of a pattern.
 #[derive(Clone, Copy, PartialEq)]
 enum Piece {
     Is(char),
@@ -156,12 +157,12 @@ fn pieces(pattern: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Whether one pattern of GRANT means every schema that another one means. `a_` does not mean those of `a%`,
-/// though it is like it.
+/// Returns whether one pattern in GRANT matches every schema that another pattern matches. `a_` does not
+/// cover `a%`, although it matches that text.
 fn covers(pattern: &str, other: &str) -> bool {
     let (pattern, other) = (pieces(pattern), pieces(other));
     let (mut p, mut o) = (0, 0);
-    // Behind the last `%`, and how far it reaches: only it is ever tried again with more.
+    // The position after the last `%`, and how far that `%` reaches. Only the last one needs to be extended.
     let mut last: Option<(usize, usize)> = None;
     while o < other.len() {
         match (pattern.get(p), other[o]) {
@@ -181,7 +182,7 @@ fn covers(pattern: &str, other: &str) -> bool {
     pattern[p..].iter().all(|piece| *piece == Piece::Any)
 }
 
-/// Bytes before the first wildcard; a name without any beats every pattern.
+/// Returns the number of bytes before the first wildcard. A name without wildcards beats every pattern.
 fn specificity(pattern: &str) -> usize {
     let mut is_escaped = false;
     for (at, byte) in pattern.bytes().enumerate() {

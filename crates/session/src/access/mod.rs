@@ -1,28 +1,29 @@
-//! Who may do what.
+//! Privilege checks.
 //!
 //! # Concepts
-//! A *privilege* is granted to an account on everything, on a schema, on a table or on a column, and holds
-//! for all that lies within. [`Access`] is what the session's account holds in one version of the catalog; a
-//! GRANT or a REVOKE makes a new version, so it is obeyed from the next statement on. A *role* is an account
-//! that nobody logs in as; what the role in force holds, and the roles granted to it, adds to that. So does
-//! what PUBLIC holds, the role that everybody has.
+//! A *privilege* is granted to an account globally, on a schema, on a table or on a column, and covers
+//! everything within. [`Access`] holds the privileges of the session's account in one version of the catalog.
+//! GRANT and REVOKE create a new version, so they take effect with the next statement. A *role* is an account
+//! without a login; the privileges of the active role, and of all roles granted to it, are added. So are the
+//! privileges of PUBLIC, a role that every account has.
 //!
 //! # Where a statement is checked
 //! | what | where |
 //! |---|---|
-//! | any statement but queries and changes of rows | [`gate`]: before it runs, one exhaustive match |
-//! | queries and changes of rows | [`needs`]: when a name is resolved, and each time the plan runs |
-//! | SET of a variable | `variables`: what the table of settings asks for |
+//! | any statement except queries and row changes | [`gate`]: before it runs, in one exhaustive match |
+//! | queries and row changes | [`needs`]: when a name is resolved, and each time the plan runs |
+//! | SET of a variable | `variables`: according to the table of settings |
 //! | USE, a login's database | `Session::use_schema`, `Session::new` |
-//! | KILL | its target's owner, or CONNECTION ADMIN |
-//! | lists (SHOW, information_schema) | rows of what the account may not know of are left out |
-//! | GRANT, REVOKE | `ddl::grant`: nobody gives what he does not have |
+//! | KILL | the owner of the target, or CONNECTION ADMIN |
+//! | lists (SHOW, information_schema) | omit rows that the account may not see |
+//! | GRANT, REVOKE | `ddl::grant`: an account cannot grant privileges that it does not have |
 //!
-//! A name is checked before anybody looks whether there is such a thing: an error must not tell.
+//! A name is checked before the object is looked up, so that an error does not reveal whether the object
+//! exists.
 //!
 //! # Missing
-//! Routines. Grants to an account of the same user name on another host that
-//! matches the client's do not add to those of the account that let the client in.
+//! Routines. Grants to another account with the same user name, whose host also matches the client, are not
+//! added to those of the account that the client logged in as.
 
 mod check;
 mod gate;

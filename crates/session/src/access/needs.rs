@@ -1,11 +1,11 @@
-//! What a query or a change of rows needs of the tables it names.
+//! The privileges that a query or a row change needs on the tables that it names.
 //!
-//! While a plan is made each name is checked when it is resolved, and noted. A plan that is run again, or
-//! later, is checked against its notes.
+//! While a statement is planned, each name is checked when it is resolved, and the need is recorded. When the
+//! plan is run again, the recorded needs are checked.
 //!
-//! A statement *wants* privileges on a table as a whole. An account that has them on some columns only needs
-//! them on each column that the statement *uses*. Columns that a change reads are used with SELECT, which it
-//! does not want of the table: an account that may only write learns nothing.
+//! A statement *wants* privileges on a table as a whole. An account that has them only on some columns needs
+//! them on each column that the statement *uses*. The columns that a change reads are used with SELECT, but
+//! SELECT is not wanted on the table, so an account that may only write cannot learn the table's contents.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::access::check::{check_table, check_table_as};
 use crate::access::held::Access;
 use crate::session_state::SessionState;
 
-/// Whose privileges count.
+/// The account whose privileges count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Viewer {
     Session,
-    /// Inside of a view those of its definer.
+    /// Inside a view: the view's definer.
     Definer(AccountName),
-    /// Nobody's: the server itself looks.
+    /// The server itself, which is always allowed.
     Server,
 }
 
@@ -41,7 +41,8 @@ impl Viewer {
         }
     }
 
-    /// Needs all of these on a table: error 1142; error 1449 when the definer is gone.
+    /// Checks that all of these privileges are held on a table: error 1142, or 1449 if the definer no longer
+    /// exists.
     pub fn check_table(
         &self,
         session: &SessionState,
@@ -63,27 +64,27 @@ impl Viewer {
     }
 }
 
-/// What a statement needs of one table or view.
+/// The privileges that a statement needs on one table or view.
 #[derive(Clone, Debug)]
 pub struct TableNeed {
     viewer: Viewer,
     table: TableName,
     wanted: Privileges,
-    /// Columns and how they are used.
+    /// Columns, and how they are used.
     used: Vec<(String, Privilege)>,
 }
 
 impl TableNeed {
-    /// Roughly what it takes in memory.
+    /// Returns its approximate memory use.
     pub fn memory_bytes(&self) -> usize {
         let columns = self.used.iter().map(|(name, _)| name.len() + size_of::<(String, Privilege)>());
         size_of::<TableNeed>() + columns.sum::<usize>()
     }
 
-    /// Errors 1142, 1143.
+    /// Checks the need: errors 1142, 1143.
     pub fn check(&self, session: &SessionState) -> SqlResult<()> {
         let (access, name) = (self.viewer.access(session), &self.table);
-        // Most accounts that a server has much to do with are granted all there is.
+        // Fast path: most accounts of a busy server hold all privileges.
         if access.everywhere().covers(Privileges::OF_TABLE.without(Privilege::GrantOption.into())) {
             return Ok(());
         }
@@ -96,7 +97,7 @@ impl TableNeed {
     }
 }
 
-/// Error 1143, for a privilege that is not held on the whole table.
+/// Returns error 1143 if a privilege that is not held on the whole table is not held on the column either.
 fn check_column(
     session: &SessionState,
     viewer: &Viewer,
@@ -114,17 +115,18 @@ fn check_column(
     Err(SqlError::column_access_denied(how.name(), user, host, column, &table.table))
 }
 
-/// What the plan that is being made needs.
+/// The needs of the plan that is being made.
 #[derive(Debug, Default)]
 pub struct Needs(RefCell<Vec<TableNeed>>);
 
 impl Needs {
-    /// The statement names a table, on which it wants privileges that were checked before it was looked up.
+    /// Records privileges that the statement wants on a table. They were checked before the table was looked
+    /// up.
     pub(crate) fn want(&self, viewer: &Viewer, table: &TableName, wanted: Privileges) {
         self.with(viewer, table, |need| need.wanted = need.wanted.and(wanted));
     }
 
-    /// The statement uses a column: error 1143.
+    /// Records and checks the use of a column: error 1143.
     pub(crate) fn use_column(
         &self,
         session: &SessionState,
@@ -156,7 +158,7 @@ impl Needs {
         note(&mut needs[at]);
     }
 
-    /// What was noted.
+    /// Takes the recorded needs.
     pub(crate) fn take(&self) -> Vec<TableNeed> {
         self.0.take()
     }

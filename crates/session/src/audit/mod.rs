@@ -1,31 +1,31 @@
-//! The audit log: who connected, who failed to, what ran and which tables it used, in the form of MariaDB's
+//! The audit log: logins, failed logins, statements and the tables they use, in the format of MariaDB's
 //! plugin `server_audit`.
 //!
 //! # Concepts
-//! - An *event* is one line: `host,user,from,connection,statement,operation,database,object,code`. The time
-//!   in front of it is the sink's.
-//! - [`Rules`] say which events are wanted: `server_audit_events`, `_incl_users`, `_excl_users`. They are
-//!   made anew when one of these settings changes.
-//! - The *sink* ([`AuditSink`]) is the server's: a file that rotates, or syslog.
+//! - An *event* is one line: `host,user,from,connection,statement,operation,database,object,code`. The sink
+//!   adds the time in front.
+//! - The [`Rules`] select which events are logged: `server_audit_events`, `_incl_users`, `_excl_users`. They
+//!   are rebuilt when one of these settings changes.
+//! - The *sink* ([`AuditSink`]) belongs to the server: a rotated file, or syslog.
 //! - Passwords never reach a line: `text` masks them.
 //!
-//! # The way of an event
+//! # The path of an event
 //! ```text
 //! statement begins -> SessionState::audit_begins: a number       (one load when the log is off)
 //! tables are locked -> AuditTables: READ, WRITE, CREATE, ..
 //! statement has ended -> SessionState::audit_ended: QUERY
 //! Rules -> line -> AuditSink::write
 //! ```
-//! The line is written before the client has its answer, so a server that is killed has told of all that it
-//! answered. A write is a copy into the system's page cache.
+//! The line is written before the client gets its reply, so when the server is killed, every statement it has
+//! replied to is in the log. A write is a copy into the kernel's page cache.
 //!
 //! # On failure
-//! A line that cannot be written is counted (`Server_audit_writes_failed`) and lost; the statement goes on.
+//! A line that cannot be written is counted (`Server_audit_writes_failed`) and lost; the statement continues.
 //!
-//! # Differences to the plugin
-//! Statements are numbered by the log, from 1. TABLE events are about the clients' own tables, not about
-//! those in which MariaDB keeps statistics and accounts. CHANGEUSER tells the new user and database.
-//! Passwords are masked wherever they stand, in statements inside of texts, too. QUERY_DCL has ALTER USER and
+//! # Differences from the plugin
+//! The log numbers statements itself, from 1. TABLE events cover the clients' own tables, not the tables in
+//! which MariaDB keeps statistics and accounts. CHANGEUSER shows the new user and database. Passwords are
+//! masked wherever they occur, including in statements inside of strings. QUERY_DCL includes ALTER USER and
 //! SET PASSWORD.
 
 mod rules;
@@ -45,13 +45,13 @@ pub use rules::adjusted_users;
 
 pub use tables::{AuditTables, RowChange, TableUse, changed_tables};
 
-/// Where lines go; the server around the database has it.
+/// The destination of lines. The server implements this.
 pub trait AuditSink: Send + Sync {
-    /// Writes a line that happened at this time. It has no end of line yet.
+    /// Writes the line of an event that happened at this time. The line has no line terminator yet.
     fn write(&self, wall_us: u64, line: &[u8]);
 }
 
-/// What happened to a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionEvent {
     Connect,
@@ -60,7 +60,7 @@ pub enum ConnectionEvent {
     Disconnect,
 }
 
-/// Of whom an event tells.
+/// The client that an event belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct Client<'c> {
     pub id: ConnectionId,
@@ -68,7 +68,7 @@ pub struct Client<'c> {
     pub host: &'c str,
 }
 
-/// The log as statements see it. Rules and sink are the server's to set.
+/// The log as statements use it. The server sets the rules and the sink.
 #[derive(Default)]
 pub struct Audit {
     /// Bits of [`EventKind`]; 0 while the log is off.
@@ -79,7 +79,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// From now on lines go there; None: the log is off.
+    /// Sends lines to this sink from now on. `None` switches the log off.
     pub fn set_sink(&self, sink: Option<Arc<dyn AuditSink>>) {
         let is_on = sink.is_some();
         *self.sink.write() = sink;
@@ -87,7 +87,7 @@ impl Audit {
         self.wanted.store(wanted, Ordering::Relaxed);
     }
 
-    /// A setting of the rules has changed.
+    /// Rebuilds the rules after a setting has changed.
     pub fn set_rules(&self, globals: &Globals) {
         let rules = Arc::new(Rules::of(globals));
         let kinds = rules.kinds();
@@ -96,7 +96,7 @@ impl Audit {
         self.wanted.store(if is_on { kinds } else { 0 }, Ordering::Relaxed);
     }
 
-    /// Whether anything is told at all.
+    /// Returns whether any events are logged.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) != 0
@@ -107,7 +107,7 @@ impl Audit {
         self.wanted.load(Ordering::Relaxed) & kind as u8 != 0
     }
 
-    /// Tells of a connection, with the code of what became of it.
+    /// Logs an event of a connection, with its error code.
     pub fn connection(
         &self,
         globals: &Globals,
@@ -137,7 +137,7 @@ impl Audit {
     }
 }
 
-/// `host,user,from,connection,statement,OPERATION,`
+/// Formats the fields that all events have: `host,user,from,connection,statement,OPERATION,`.
 fn head(globals: &Globals, client: Client<'_>, statement: u64, operation: &str) -> Vec<u8> {
     let mut line = Vec::with_capacity(128);
     text::put_name(&mut line, globals.text(VarId::Hostname).as_deref().unwrap_or_default());

@@ -1,9 +1,9 @@
-//! Which events the audit log wants.
+//! Rules for which events are logged.
 
 use cohort_config::{Globals, VarId};
 use cohort_sql::{ParseMode, first_words};
 
-/// What an event is about; a bit each.
+/// The subject of an event, as a bit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum EventKind {
@@ -13,7 +13,7 @@ pub(super) enum EventKind {
 }
 
 impl EventKind {
-    /// Kinds for which statements have numbers.
+    /// The kinds of events that include a statement number.
     pub(super) const OF_STATEMENTS: u8 = EventKind::Statement as u8 | EventKind::Table as u8;
 }
 
@@ -27,15 +27,15 @@ const QUERY_DCL: u64 = 32;
 const QUERY_DML_NO_SELECT: u64 = 64;
 const CLASSES: u64 = QUERY_DDL | QUERY_DML | QUERY_DCL | QUERY_DML_NO_SELECT;
 
-/// The settings, read once.
+/// The settings, parsed.
 #[derive(Default)]
 pub(super) struct Rules {
-    /// 0: everything.
+    /// 0 selects all events.
     events: u64,
-    /// Not empty: only these.
+    /// If not empty, only these users are logged.
     only: Vec<String>,
     except: Vec<String>,
-    /// Of a statement's text as it is written; `usize::MAX`: no limit.
+    /// Maximum bytes of a statement's text in a line; `usize::MAX` if unlimited.
     pub(super) text_bytes_max: usize,
 }
 
@@ -53,7 +53,7 @@ impl Rules {
         }
     }
 
-    /// Bits of [`EventKind`] of which there may be events.
+    /// Returns the bits of [`EventKind`] for which events may be logged.
     pub(super) fn kinds(&self) -> u8 {
         let wanted = |bits| self.events == 0 || self.events & bits != 0;
         let kind = |bits, kind| if wanted(bits) { kind as u8 } else { 0 };
@@ -62,13 +62,13 @@ impl Rules {
             | kind(TABLE, EventKind::Table)
     }
 
-    /// Whether statements of the user are told. Connections of all users are.
+    /// Returns whether the user's statements are logged. Connections are logged for all users.
     pub(super) fn wants_user(&self, user: &str) -> bool {
         let is_in = |list: &[String]| list.iter().any(|name| name == user);
         if self.only.is_empty() { !is_in(&self.except) } else { is_in(&self.only) }
     }
 
-    /// Whether a statement is told, by its first words.
+    /// Returns whether a statement is logged, by its first words.
     pub(super) fn wants_statement(&self, text: &[u8], mode: ParseMode) -> bool {
         if self.events == 0 || self.events & QUERY != 0 {
             return true;
@@ -81,7 +81,7 @@ impl Rules {
     }
 }
 
-/// The bits of `server_audit_events` that want a statement with these first words, in upper case.
+/// Returns the bits of `server_audit_events` that select a statement with these first words, in upper case.
 fn class(first: &str, second: &str) -> u64 {
     let is_about = |words: &[&str]| words.contains(&second);
     match first {
@@ -100,13 +100,13 @@ fn class(first: &str, second: &str) -> u64 {
     }
 }
 
-/// The names of a list with commas between them.
+/// Splits a list of names at its commas.
 fn names(list: &str) -> Vec<String> {
     list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// A user is in one list at most. What becomes of the settings when one of them has been set, and what its
-/// client is told.
+/// Removes from `server_audit_excl_users` the names that are in `server_audit_incl_users`, too, after one of
+/// the two was set. Returns the setting to change, its new value and the warnings for the client.
 pub fn adjusted_users(globals: &Globals, set: VarId) -> Option<(VarId, String, Vec<String>)> {
     let list = |id| globals.text(id).unwrap_or_default();
     let (only, except) = (list(VarId::ServerAuditInclUsers), list(VarId::ServerAuditExclUsers));

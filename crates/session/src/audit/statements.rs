@@ -1,4 +1,4 @@
-//! Events of connections and statements of a session.
+//! Audit events of a session's connection and statements.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ impl SessionState {
         Client { id: info.id, user: &info.user, host: &info.host }
     }
 
-    /// A statement begins: it gets a number if the log wants to know of it. Answers whether it does.
+    /// Starts a statement. If statements or tables are logged, assigns a statement number and returns true.
     #[inline]
     pub fn audit_begins(&self) -> bool {
         let audit = &self.db.audit;
@@ -28,7 +28,7 @@ impl SessionState {
         true
     }
 
-    /// The statement has ended with this code; 0: well.
+    /// Logs the end of the statement, with its error code or 0.
     pub fn audit_ended(&self, text: &[u8], code: u16) {
         let db = &self.db;
         let rules = Arc::clone(&db.audit.rules.read());
@@ -45,7 +45,7 @@ impl SessionState {
     }
 
     fn put_statement(&self, line: &mut Vec<u8>, text: &[u8], (rules, mode): (&Rules, ParseMode)) {
-        // Of what drops the current one, that.
+        // A statement that drops the current database is logged under that database.
         let before = self.audit_schema.borrow();
         let schema = self.current_schema.as_deref().or(before.as_deref());
         text::put_name(line, schema.unwrap_or_default());
@@ -54,7 +54,7 @@ impl SessionState {
         line.push(b'\'');
     }
 
-    /// Something became of the session's connection.
+    /// Logs an event of the session's connection.
     pub fn audit_connection(&self, event: ConnectionEvent, code: u16) {
         let db = &self.db;
         let schema = match event {

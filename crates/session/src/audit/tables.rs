@@ -1,4 +1,4 @@
-//! TABLE events: which tables a statement reads, writes, makes, changes and removes.
+//! TABLE events: the tables that a statement reads, writes, creates, alters and drops.
 
 use cohort_base::TableId;
 use cohort_catalog::{Catalog, CatalogChange, ForeignAction, ForeignKey, Table, TableName};
@@ -8,7 +8,7 @@ use super::rules::EventKind;
 use super::{Client, head, text};
 use crate::session_state::SessionState;
 
-/// What a statement does with a table.
+/// How a statement uses a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableUse {
     Read,
@@ -18,18 +18,18 @@ pub enum TableUse {
     Drop,
 }
 
-/// What becomes of rows.
+/// How rows are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowChange {
     Update,
     Delete,
 }
 
-/// The events of one session's statements.
+/// The TABLE events of one session's statements.
 pub struct AuditTables<'s>(&'s SessionState);
 
 impl SessionState {
-    /// None: nobody wants to know of tables.
+    /// Returns `None` if TABLE events are not logged.
     #[inline]
     pub fn audit_tables(&self) -> Option<AuditTables<'_>> {
         self.db.audit.wants(EventKind::Table).then_some(AuditTables(self))
@@ -48,15 +48,15 @@ impl AuditTables<'_> {
         self.write(operation, name, None);
     }
 
-    /// A table, unless it is the session's own.
+    /// Logs the use of a table, unless it is temporary.
     pub fn tell_of(&self, of: TableUse, table: &Table) {
         if !table.is_temporary() {
             self.tell(of, &table.name);
         }
     }
 
-    /// A table whose rows are changed so, and those that follow it by their foreign keys, whatever rows it
-    /// comes to be.
+    /// Logs a change to a table, and to all tables that may change with it through foreign keys, whichever
+    /// rows are affected.
     pub fn changed(&self, table: &Table, how: RowChange) {
         self.tell_of(TableUse::Write, table);
         if table.referenced_by.is_empty() {
@@ -93,7 +93,7 @@ impl AuditTables<'_> {
         self.write("RENAME", from, Some(to));
     }
 
-    /// The tables that a query reads so.
+    /// Logs the tables that a query reads in this mode.
     pub fn query<'t>(&self, mode: ReadMode, tables: impl Iterator<Item = &'t Table>) {
         let of = match mode {
             ReadMode::LockExclusive(_) => TableUse::Write,
@@ -124,7 +124,7 @@ impl AuditTables<'_> {
     }
 }
 
-/// Tells what a definition statement has done to tables: those that it made, removed and renamed.
+/// Logs the tables that a DDL statement created, dropped and renamed.
 pub fn changed_tables(tables: &AuditTables<'_>, before: &Catalog, changes: &[CatalogChange]) {
     // One statement may rename a table several times.
     let mut renamed: Vec<(TableId, &TableName)> = Vec::new();

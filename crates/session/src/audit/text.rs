@@ -1,16 +1,17 @@
-//! Names and statements as lines of the audit log hold them.
+//! Formatting of names and statements for the audit log.
 
 use cohort_sql::{ParseMode, secret_literals};
 
-/// In place of a password, quotes included.
+/// Replaces a password, including its quotes.
 const MASK: &[u8] = b"*****";
 
-/// A name. What would break the line is shown as `?`: names come from clients that nobody knows yet.
+/// Appends a name. Control characters, which could break the line, become `?`: a name may come from a client
+/// that is not authenticated yet.
 pub(super) fn put_name(line: &mut Vec<u8>, name: &str) {
     line.extend(name.bytes().map(|byte| if byte.is_ascii_control() { b'?' } else { byte }));
 }
 
-/// A statement, escaped, without its passwords, in at most so many bytes.
+/// Appends a statement, escaped and with its passwords masked, in at most `bytes_max` bytes.
 pub(super) fn put_statement(line: &mut Vec<u8>, text: &[u8], bytes_max: usize, mode: ParseMode) {
     let text = &text[..text.len().min(bytes_max)];
     let secrets = secret_literals(text, Some(mode));
@@ -26,7 +27,7 @@ pub(super) fn put_statement(line: &mut Vec<u8>, text: &[u8], bytes_max: usize, m
             at = end;
             continue;
         }
-        // What needs no escape goes over as a whole.
+        // Copies a run of bytes that need no escape.
         let until = secrets.peek().map_or(text.len(), |(start, _)| *start);
         let plain = text[at..until].iter().position(|byte| ESCAPES[usize::from(*byte)] != 0);
         let plain = plain.unwrap_or(until - at);
@@ -45,7 +46,7 @@ pub(super) fn put_statement(line: &mut Vec<u8>, text: &[u8], bytes_max: usize, m
     }
 }
 
-/// What stands behind a backslash for a byte; 0: the byte stands for itself.
+/// The character that follows the backslash for each byte; 0 if the byte needs no escape.
 const ESCAPES: [u8; 256] = {
     let mut escapes = [0; 256];
     let pairs = [
@@ -93,7 +94,7 @@ mod tests {
     fn the_limit_counts_what_is_written_and_cuts_no_pair() {
         assert_eq!(shown("select 'abcdefghijklmnop'", 20), "select \\'abcdefghijk");
         assert_eq!(shown("select ''''''''''''''''''", 20), "select \\'\\'\\'\\'\\'\\'");
-        // A password that the cut leaves without its end is one all the same.
+        // A password that the limit cuts before its closing quote is masked, too.
         assert_eq!(shown("set password = 'secret'", 18), "set password = ");
         assert_eq!(shown("set password = 'secret'", 20), "set password = *****");
         assert_eq!(shown("set password = 'secret'", 22), "set password = *****");

@@ -1,17 +1,17 @@
-//! [`Definition`]: a sequence as its row says, and the next numbers.
+//! A sequence's definition as stored in its row ([`Definition`]), and its next numbers.
 //!
 //! # Numbers
-//! The row's first column is the first number that is *not reserved*. A number below it may have been given
-//! out, one from it on has not. So a session that gives numbers out first has the row say more, `cache`
-//! numbers at a time; after a crash those that were reserved and not given out are lost.
+//! The row's first column is the first number that is *not reserved*. Numbers below it may have been handed
+//! out; numbers from it on have not. A session therefore raises the column, by `cache` numbers at a time,
+//! before it hands out numbers. After a crash, numbers that were reserved but not handed out are lost.
 
 use cohort_sql::ast::SequenceOptions;
 use cohort_types::Value;
 
-/// Numbers that are reserved at once unless CACHE says otherwise.
+/// Numbers reserved at a time if there is no CACHE clause.
 const CACHE: i64 = 1000;
 
-/// The columns of a sequence's row, and what its numbers go by.
+/// The columns of a sequence's row, which determine its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// `next_not_cached_value`
@@ -19,7 +19,7 @@ pub struct Definition {
     pub min: i64,
     pub max: i64,
     pub start: i64,
-    /// As written; 0 stands for `auto_increment_increment`.
+    /// As written; 0 means `auto_increment_increment`.
     pub increment: i64,
     pub cache: i64,
     pub cycle: bool,
@@ -27,27 +27,27 @@ pub struct Definition {
     pub round: i64,
 }
 
-/// What comes of asking for a number.
+/// The outcome of taking a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It was reserved before.
+    /// A number that was already reserved.
     Reserved(i64),
-    /// It is reserved when the row says what the definition says now.
+    /// A number that is reserved once the row stores the changed definition.
     ToReserve(i64),
-    /// There is no further number: error 4084.
+    /// The sequence is exhausted: error 4084.
     RunOut,
 }
 
-/// What comes of SETVAL.
+/// The outcome of SETVAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
-    /// The sequence has gone further: NULL.
+    /// The sequence is already past the number: NULL.
     Passed,
-    /// Done, in memory alone.
+    /// Done, in memory only.
     Done,
-    /// Done when the row says what the definition says now.
+    /// Done once the row stores the changed definition.
     ToReserve,
-    /// There is no next round: error 4084.
+    /// The sequence has no CYCLE, so there is no next round: error 4084.
     RunOut,
 }
 
@@ -60,7 +60,7 @@ pub struct Numbers {
 }
 
 impl Definition {
-    /// What CREATE SEQUENCE makes; None is error 4085.
+    /// Returns the definition for CREATE SEQUENCE, or `None` if it is invalid (error 4085).
     pub fn new(options: &SequenceOptions, default_step: i64) -> Option<Definition> {
         let increment = options.increment.unwrap_or(1);
         let step = if increment == 0 { default_step } else { increment };
@@ -72,7 +72,8 @@ impl Definition {
         made.is_valid(step).then_some(made)
     }
 
-    /// What ALTER SEQUENCE makes of it, which goes on with what is not reserved; None is error 4085.
+    /// Returns the definition after ALTER SEQUENCE, which continues with the first number that is not
+    /// reserved. Returns `None` if it is invalid (error 4085).
     pub fn altered(&self, options: &SequenceOptions, default_step: i64) -> Option<Definition> {
         let increment = options.increment.unwrap_or(self.increment);
         let step = if increment == 0 { default_step } else { increment };
@@ -112,7 +113,7 @@ impl Definition {
             && in_bounds
     }
 
-    /// The row.
+    /// Returns the columns of the row.
     pub fn to_row(self) -> Vec<Value> {
         vec![
             Value::Int(self.reserved_until),
@@ -126,7 +127,7 @@ impl Definition {
         ]
     }
 
-    /// What a row says; None if it says nothing that makes sense.
+    /// Reads the definition from a row. Returns `None` if the row is not valid.
     pub(crate) fn of_row(row: &[Value]) -> Option<Definition> {
         let number = |n: usize| match row.get(n)? {
             Value::Int(v) => Some(*v),
@@ -146,20 +147,20 @@ impl Definition {
     }
 }
 
-/// MINVALUE and MAXVALUE.
+/// Returns MINVALUE and MAXVALUE, or their defaults.
 fn bounds(options: &SequenceOptions, step: i64) -> (i64, i64) {
     let (min, max) = if step < 0 { (i64::MIN + 1, -1) } else { (1, i64::MAX - 1) };
     (options.min.flatten().unwrap_or(min), options.max.flatten().unwrap_or(max))
 }
 
 impl Numbers {
-    /// Nothing of what the row has reserved is left.
+    /// Creates the state after reading the row: no number is left of those reserved earlier.
     pub(crate) fn new(definition: Definition, default_step: i64) -> Numbers {
         let step = if definition.increment == 0 { default_step.max(1) } else { definition.increment };
         Numbers { definition, next: definition.reserved_until, step }
     }
 
-    /// The number that comes next.
+    /// Returns the next number.
     #[cfg(test)]
     pub(crate) fn upcoming(&self) -> i64 {
         self.next
@@ -175,7 +176,7 @@ impl Numbers {
         }
     }
 
-    /// Whether a number lies before what is reserved up to.
+    /// Returns whether a number comes before `end`, in the direction of the sequence.
     fn is_before(&self, number: i64, end: i64) -> bool {
         if self.step > 0 { number < end } else { number > end }
     }
@@ -210,7 +211,7 @@ impl Numbers {
         Next::RunOut
     }
 
-    /// SETVAL.
+    /// Sets the next number, for SETVAL.
     pub(crate) fn set(&mut self, number: i64, is_used: bool, round: i64) -> Set {
         let number = if is_used { self.behind(number) } else { number };
         let is_later = self.definition.round < round;
@@ -264,7 +265,7 @@ mod tests {
                 let expected = if place == 0 { Next::ToReserve(number) } else { Next::Reserved(number) };
                 assert_eq!(given.take(), expected);
                 assert_eq!(given.definition.reserved_until, if place == 0 { until + 3 } else { until });
-                // What a server knows after a crash here.
+                // The state that a server reads after a crash at this point.
                 assert!(Numbers::new(given.definition, 1).upcoming() > number);
             }
         }

@@ -1,19 +1,22 @@
-//! Sequences: tables of one row that give numbers.
+//! Sequences: one-row tables that generate numbers.
 //!
-//! # How a number is given
-//! A sequence's numbers lie in memory, shared by all sessions ([`Sequences`]). When those that the row has
-//! reserved are used up, a transaction of its own has the row reserve more: it locks the row, writes it, is
-//! logged as MariaDB logs it (the row as inserted), and is hardened before a number of it is told to anybody.
-//! It holds the server's lock as every commit does, behind the row's: what keeps commits out keeps it out.
-//! So no rollback takes a number back, and no crash gives one twice.
+//! # How a number is generated
+//! The numbers of a sequence are cached in memory and shared by all sessions ([`Sequences`]). When the
+//! numbers that the row has reserved are used up, a separate transaction reserves more. It locks the row,
+//! writes it, logs it as MariaDB does (the row as inserted), and becomes durable before any of its numbers is
+//! handed out. Like every commit it takes the server's write permit, after the row lock, so anything that
+//! blocks commits blocks it, too. Hence no rollback takes a number back, and no crash hands out a number
+//! twice.
 //!
-//! A session that finds numbers left takes one without a lock on the row. One that waits for it looks
-//! again when it has it. What is reserved next goes by the row alone: its lock goes when a reservation is
-//! ordered, and its numbers come into memory a moment later, perhaps behind those of later ones. The name is
-//! locked by the statement, so that nobody drops or alters the sequence meanwhile.
+//! A session that finds a reserved number takes it without locking the row. A session that had to wait for
+//! the row lock checks for reserved numbers again once it has the lock. The next reservation depends on the
+//! row alone: the row lock is released when a reservation is ordered, and its numbers are added to the cache
+//! slightly later, possibly after those of later reservations. The statement holds the metadata lock, so the
+//! sequence cannot be dropped or altered meanwhile.
 //!
 //! # On failure
-//! What cannot be reserved is not given: the numbers in memory are forgotten, and read from the row again.
+//! If a reservation fails, its numbers are not handed out: the cached numbers are forgotten, and the row is
+//! read again.
 
 mod definition;
 mod reserved;
@@ -42,15 +45,15 @@ use crate::session_state::SessionState;
 pub use definition::{Definition, Numbers};
 pub(crate) use reserved::Sequences;
 
-/// The clustered key of the row.
+/// The row's key in the clustered index.
 pub const ROW_KEY: [u8; 8] = 1_u64.to_be_bytes();
 
-/// What `increment by 0` goes by.
+/// Returns the step that `increment by 0` stands for.
 pub fn default_step(db: &Database) -> i64 {
     db.globals.uint(VarId::AutoIncrementIncrement) as i64
 }
 
-/// A table that is a sequence: error 4089, 4091 when there is none of the name.
+/// Finds the sequence of this name: error 4089 if it is not a sequence, 4091 if there is no such table.
 pub fn find(session: &SessionState, catalog: &Catalog, sequence: SequenceName<'_>) -> SqlResult<Arc<Table>> {
     let SequenceName { schema, name, base_only } = sequence;
     let own = session.temporary.find(schema, name).filter(|_| !base_only);
@@ -63,7 +66,7 @@ pub fn find(session: &SessionState, catalog: &Catalog, sequence: SequenceName<'_
     }
 }
 
-/// One use of a sequence by a statement of a session.
+/// One use of a sequence by a statement.
 struct Use<'u> {
     session: &'u SessionState,
     table: Arc<OpenTable>,
@@ -71,7 +74,7 @@ struct Use<'u> {
     owner: LockOwner,
 }
 
-/// The next number.
+/// Returns the next number.
 pub(crate) fn next_value(session: &SessionState, sequence: SequenceName<'_>) -> SqlResult<i64> {
     let mut using = Use::open(session, sequence)?;
     let number = using.next()?;
@@ -79,13 +82,13 @@ pub(crate) fn next_value(session: &SessionState, sequence: SequenceName<'_>) -> 
     Ok(number)
 }
 
-/// The number that this session was given last.
+/// Returns the number that this session took last.
 pub(crate) fn last_value(session: &SessionState, sequence: SequenceName<'_>) -> SqlResult<Option<i64>> {
     let table = find(session, &session.db.catalog(), sequence)?;
     Ok(session.last_values.borrow().get(&table.id).copied())
 }
 
-/// SETVAL: false when the sequence has gone further.
+/// Runs SETVAL. Returns false if the sequence is already past the number.
 pub(crate) fn set_value(
     session: &SessionState,
     sequence: SequenceName<'_>,
@@ -114,7 +117,7 @@ impl<'u> Use<'u> {
             return Ok(number);
         }
         self.lock_row()?;
-        // The row's former holder may have reserved enough.
+        // The previous lock holder may have reserved enough.
         if let Some(number) = self.reserved()? {
             return Ok(number);
         }
@@ -159,7 +162,7 @@ impl<'u> Use<'u> {
         SqlError::sequence_run_out(&name.schema, &name.table)
     }
 
-    /// A number that may be told.
+    /// Takes a reserved number once its reservation is acknowledged.
     fn reserved(&self) -> SqlResult<Option<i64>> {
         let db = &self.session.db;
         let Some((number, by)) = db.sequences.take_reserved(self.space) else { return Ok(None) };
@@ -169,8 +172,8 @@ impl<'u> Use<'u> {
         Ok(Some(number))
     }
 
-    /// Waits until what has reserved numbers is safe: they may be given then. It may wait for a replica, so
-    /// the process list says so, and KILL ends it.
+    /// Waits until the reserving transaction is acknowledged; then its numbers may be handed out. The wait
+    /// may be for a replica, so the process list shows it, and KILL ends it.
     fn await_reserved(&self, by: CommitSeq) -> SqlResult<()> {
         let (db, session) = (&self.session.db, self.session);
         if let Some(process) = db.processes.get(session.info.id).filter(|_| !session.is_applier) {
@@ -199,7 +202,7 @@ impl<'u> Use<'u> {
         WaitLimit::For(Duration::from_secs(self.session.vars.uint(setting)))
     }
 
-    /// Shows the numbers in memory, or those of the row, to `use_them`. The row is locked.
+    /// Calls `use_them` with the cached numbers, or with those read from the row. The row must be locked.
     fn with_numbers<R>(&self, use_them: impl FnOnce(&mut Shared) -> R) -> SqlResult<R> {
         let db = &self.session.db;
         let read = match db.sequences.numbers(self.space) {
@@ -207,18 +210,19 @@ impl<'u> Use<'u> {
             None => Some(self.of_row()?),
         };
         let used = db.sequences.with(self.space, read, use_them);
-        // Only a DDL statement takes them away, and the name is locked.
+        // Only DDL removes them, and this statement holds the metadata lock.
         used.ok_or_else(|| SqlError::unknown_sequence(&self.table.table().name.table))
     }
 
-    /// What the row says: nothing that it has reserved is left. The row is locked.
+    /// Reads the row: no number is left of those reserved earlier. The row must be locked.
     fn of_row(&self) -> SqlResult<Shared> {
         let definition = read(self.session, &self.table)?;
         let numbers = Numbers::new(definition, default_step(&self.session.db));
         Ok(Shared { numbers, reserved_by: CommitSeq(0) })
     }
 
-    /// Has the row say what the numbers say, in a transaction of its own; then others may use them.
+    /// Stores the reservation in the row, in its own transaction, and then publishes the numbers to other
+    /// sessions.
     fn reserve(&mut self, mut shared: Shared) -> SqlResult<()> {
         let db = Arc::clone(&self.session.db);
         let row = shared.numbers.definition.to_row();
@@ -243,7 +247,8 @@ impl<'u> Use<'u> {
         let locks = std::mem::replace(&mut self.owner, db.locks.owner(db.trx_ids.next()));
         let request = CommitRequest { redo: vec![(engine.id(), redo)], binlog, locks, permit, client: None };
         let prepared = db.commit.prepare(request).map_err(|(error, _)| commit_error(error))?;
-        // The row's lock goes at the order stage: its next holder must find the numbers.
+        // The row lock is released at the order stage. Its next holder must read the row, not outdated cached
+        // numbers.
         db.sequences.forget(self.space);
         let seq = db.commit.order(prepared);
         shared.reserved_by = seq;
@@ -252,10 +257,10 @@ impl<'u> Use<'u> {
         self.await_reserved(seq)
     }
 
-    /// What the binary log gets: the row as inserted.
+    /// Returns the binary log event: the row as inserted.
     fn event(&self, row: &[Value]) -> SqlResult<Option<BinlogPart>> {
         let (db, settings) = (&self.session.db, self.session.binlog.borrow().clone());
-        // What a source's statement reserves here is no transaction of this server's.
+        // A reservation made while applying a source's statement is not a transaction of this server.
         if !settings.on
             || self.session.is_applier
             || !db.binlog_filter.lets_pass(&self.table.table().name.schema)
@@ -297,7 +302,7 @@ impl Drop for Use<'_> {
     }
 }
 
-/// What the newest row says.
+/// Reads the definition from the newest version of the row.
 pub fn read(session: &SessionState, table: &OpenTable) -> SqlResult<Definition> {
     let db = &session.db;
     let trx = match db.engines.get(table.engine.0) {

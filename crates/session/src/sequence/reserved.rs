@@ -1,4 +1,4 @@
-//! [`Sequences`]: the numbers that are reserved.
+//! Reserved sequence numbers ([`Sequences`]).
 
 use std::collections::HashMap;
 
@@ -7,26 +7,26 @@ use parking_lot::Mutex;
 
 use super::definition::{Next, Numbers};
 
-/// What of sequences all sessions share, by clustered key space.
+/// The state of sequences that all sessions share, by clustered index.
 ///
-/// A lock of it is held for a moment only; nobody waits under it.
+/// The lock is held only briefly; no thread waits while it holds it.
 #[derive(Default)]
 pub struct Sequences(Mutex<HashMap<IndexId, Shared>>);
 
 #[derive(Clone, Copy)]
 pub(super) struct Shared {
     pub(super) numbers: Numbers,
-    /// The transaction that has reserved them.
+    /// The transaction that reserved the numbers.
     pub(super) reserved_by: CommitSeq,
 }
 
 impl Sequences {
-    /// The row was written by somebody else, or is gone: it is read again.
+    /// Forgets a sequence whose row was dropped or written by another path, so that the row is read again.
     pub fn forget(&self, space: IndexId) {
         self.0.lock().remove(&space);
     }
 
-    /// A number that was reserved, and by whom.
+    /// Takes a reserved number. Returns it with the transaction that reserved it.
     pub(super) fn take_reserved(&self, space: IndexId) -> Option<(i64, CommitSeq)> {
         let mut all = self.0.lock();
         let shared = all.get_mut(&space)?;
@@ -36,7 +36,7 @@ impl Sequences {
         Some((number, shared.reserved_by))
     }
 
-    /// Shows the numbers, or these if none are known, to `use_them`.
+    /// Calls `use_them` with the sequence's numbers. If none are known, `read` is stored and used.
     pub(super) fn with<R>(
         &self,
         space: IndexId,
@@ -51,12 +51,12 @@ impl Sequences {
         Some(use_them(shared))
     }
 
-    /// The numbers as they are now.
+    /// Returns a copy of the current numbers.
     pub(crate) fn numbers(&self, space: IndexId) -> Option<Numbers> {
         self.0.lock().get(&space).map(|shared| shared.numbers)
     }
 
-    /// Numbers that were reserved, unless those of a later reservation are there by now: then these are lost.
+    /// Adds newly reserved numbers. If a later reservation has already been added, these numbers are lost.
     pub(super) fn add(&self, space: IndexId, shared: Shared) {
         let mut all = self.0.lock();
         let known = all.entry(space).or_insert(shared);

@@ -1,6 +1,6 @@
 // Go go-mysql canal as a reader of Cohort's stream: `canal PORT file FILE OFFSET` or `canal PORT gtid GTID`.
 //
-// What it prints is described in main.rs. It ends with its connection: whoever started it starts it again at the position he has kept.
+// main.rs describes the output. The program exits when its connection ends; the test restarts it at the recorded position.
 package main
 
 import (
@@ -102,7 +102,7 @@ func main() {
 	config.Addr, config.User, config.Flavor = "127.0.0.1:"+os.Args[1], "root", mysql.MariaDBFlavor
 	config.ServerID = 72
 	config.Dump.ExecutionPath = ""
-	// A reader that connects again by itself begins inside of the transaction that it had half of.
+	// A reader that reconnects by itself would start inside of the transaction that was cut.
 	config.DisableRetrySync = true
 	reader, err := canal.NewCanal(config)
 	try(err)

@@ -17,9 +17,9 @@ import org.apache.kafka.connect.data.Struct;
 import org.apache.kafka.connect.source.SourceRecord;
 
 /**
- * Debezium's embedded engine with its MariaDB connector as a reader of Cohort's stream: `Client.java PORT FOLDER`. It keeps its offsets in the folder.
+ * Debezium's embedded engine with its MariaDB connector as a reader of Cohort's stream: `Client.java PORT FOLDER`. It stores its offsets in the folder.
  *
- * What it prints is described in main.rs. It ends with its connection: whoever started it starts it again.
+ * main.rs describes the output. The program exits when its connection ends, and the test restarts it.
  */
 public class Client {
     static final DateTimeFormatter MOMENT = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss.SSSSSS").withZone(ZoneOffset.UTC);
@@ -116,7 +116,7 @@ public class Client {
             .notifying(event -> tell(event.value()))
             .using((isFine, message, error) -> {
                 System.err.println(message);
-                // Its threads would live on.
+                // Otherwise its threads would keep running.
                 Runtime.getRuntime().halt(1);
             })
             .build()) {

@@ -7,7 +7,7 @@ public class Client {
     public static void main(String[] args) throws Exception {
         String port = args[1];
         String url = switch (args[0]) {
-            // Without an authority the server is to prove with the password that the certificate is its own.
+            // Without an authority the server must prove with the password that the certificate is its own.
             case "mariadb" -> "jdbc:mariadb://localhost:" + port + "/?sslMode=verify-full"
                     + (args[2].equals("-") ? "" : "&trustStore=" + args[2] + "&trustStorePassword=changeit");
             default -> "jdbc:mysql://localhost:" + port + "/?sslMode=VERIFY_IDENTITY&trustCertificateKeyStoreUrl=file:"
