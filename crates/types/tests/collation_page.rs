@@ -1,20 +1,12 @@
-<<<<<<< HEAD
-//! The documentation page of character sets lists those that exist. `UPDATE_GOLDEN=1` rewrites it.
-=======
 //! docs/character_sets.md lists exactly the supported collations. `UPDATE_GOLDEN=1` writes the page.
->>>>>>> h-n
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use cohort_types::{Charset, Collation};
 
-<<<<<<< HEAD
-/// Character sets and collations of MariaDB 10.11 that are rejected with error 1115 or 1273.
-=======
 /// Character sets and collations of MariaDB 10.11 that are rejected: error 1115 for a character set, 1273 for a
 /// collation.
->>>>>>> h-n
 const MISSING: &str = "\
 - The character set `tis620`.
 - Collations with several levels or with reordered letters: `latin2_czech_cs`, `cp1250_czech_cs`, \
