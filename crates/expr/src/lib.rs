@@ -21,7 +21,7 @@
 //! | `common_class` | values as their result column's type says |
 //! | `joined` | the type that CASE, COALESCE and UNION give to several |
 //! | `full_text` | MATCH .. AGAINST |
-//! | `lanes` | [`LaneProgram`]: expressions over many rows at once |
+//! | `vectors` | [`VectorProgram`]: expressions over many rows at once |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
 
@@ -59,7 +59,6 @@ mod json_search;
 mod json_table;
 mod json_typing;
 mod json_write;
-mod lanes;
 mod load_file;
 pub mod locale;
 mod math;
@@ -84,6 +83,7 @@ mod text_weight;
 mod text_zip;
 mod to_char;
 mod typing;
+mod vectors;
 mod walk;
 mod xml;
 mod xml_functions;
@@ -108,9 +108,10 @@ pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClas
 pub use full_text::{SearchMode, WordRange, WordSource, match_against};
 pub use joined::{to_joined, union_type};
 pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse, JsonTable};
-pub use lanes::{
-    LaneCompiler, LaneProgram, LaneTypes, NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, YES, year_of_column,
-};
 pub use load_file::LoadedFile;
 pub use sort::sort_rows;
 pub use table::functions;
+pub use vectors::{
+    NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, VectorCompiler, VectorProgram, VectorTypes, YES,
+    year_of_column,
+};
