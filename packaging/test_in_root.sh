@@ -135,7 +135,7 @@ step "bad starts say what is wrong"
 cp $CONFIGURATION good.cnf
 echo 'max_conections = 10' >>$CONFIGURATION
 if dpkg-reconfigure cohort-server >bad.log 2>&1; then fail "a mistake in the option file passed"; fi
-has bad.log "unknown variable 'max_conections=10' in $CONFIGURATION at line"
+has bad.log "unknown variable 'max_conections=10'; did you mean --max-connections? in $CONFIGURATION at line"
 cp good.cnf $CONFIGURATION
 : >/var/log/cohort/error.log
 refused bad.log --port=3306

@@ -476,7 +476,7 @@ fn definitions_of_stored_programs_are_skipped_where_that_is_asked_for() {
     assert!(error.contains("CREATE PROCEDURE"), "{error}");
     replica.sql("SET GLOBAL slave_skip_stored_programs = ON; START SLAVE");
     for sql in [
-        "CREATE DEFINER=root@localhost FUNCTION test.f() RETURNS INT RETURN 2",
+        "CREATE DEFINER=root@localhost FUNCTION test.f() RETURNS INT DETERMINISTIC RETURN 2",
         "CREATE TRIGGER test.after_t AFTER INSERT ON test.t FOR EACH ROW INSERT INTO test.seen VALUES (NEW.a)",
         "CREATE EVENT test.e ON SCHEDULE EVERY 1 DAY DO SELECT 1",
         "INSERT INTO test.t VALUES (1), (2)",
