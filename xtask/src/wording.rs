@@ -18,7 +18,7 @@ const COUNTERS: &[Counter] = &[
     Counter { name: "literal translations", lines_max: 1_613, matches: |line| has_word(line, TRANSLATIONS) },
     Counter {
         name: "'tell' for log, report, return",
-        lines_max: 1_134,
+        lines_max: 1_060,
         matches: |line| has_word(line, TELL),
     },
     Counter { name: "doc comments without a subject", lines_max: 1_556, matches: lacks_subject },
