@@ -117,6 +117,12 @@ impl Column {
         self.generated.as_ref().is_some_and(|generated| !generated.stored)
     }
 
+    /// Whether its CHECK is that it holds JSON documents.
+    pub fn holds_documents(&self) -> bool {
+        let wanted = || format!("json_valid(`{}`)", self.name.replace('`', "``"));
+        self.check.as_ref().is_some_and(|check| *check == wanted())
+    }
+
     /// A column of which nothing else is said.
     pub fn plain(name: String, ty: ColumnType, nullable: bool, default: DefaultValue) -> Column {
         Column {
@@ -184,11 +190,19 @@ pub struct Index {
     pub comment: String,
     /// IGNORED: kept up to date, and not read by queries.
     pub ignored: bool,
+    pub using: Option<Using>,
     /// Made for a foreign key: it goes when another key can take its place.
     pub generated: bool,
     /// The transaction that filled the key space: a read view that is older finds nothing there. In memory
     /// only, because no view outlives the server; 0 for what the start of the server found.
     pub since: CommitSeq,
+}
+
+/// The word behind USING. It is shown; every key is a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Using {
+    BTree,
+    Hash,
 }
 
 /// A key part.
