@@ -134,6 +134,7 @@ fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
     };
     let same = |key: &DraftKey, other: &DraftKey| {
         key.kind == other.kind
+            && key.using == other.using
             && key.kind != IndexKind::FullText
             && !other.generated
             && key.parts.len() == other.parts.len()

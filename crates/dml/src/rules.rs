@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cohort_catalog::{Column, Table};
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
+use cohort_sql::ParseOptions;
 use cohort_sql::print::quoted_name;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
@@ -52,7 +53,9 @@ impl RowRules {
         let scope = Scope::of_expressions(Arc::clone(table), 0);
         let binder = Binder::new(&fixed, &scope, Clause::Values);
         let bind = |text: &str| {
-            let parsed = cohort_sql::parse_own(&format!("SELECT {text}"))?;
+            // As in MariaDB, texts have the character set of the table.
+            let options = ParseOptions { collation: table.collation, ..ParseOptions::default() };
+            let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &options)?;
             let expr = convert::only_item(&parsed.statement);
             binder.expression(expr.ok_or_else(|| not_supported("an expression of the table"))?)
         };
