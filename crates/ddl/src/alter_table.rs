@@ -248,7 +248,18 @@ fn rename_together<'a>(
             return Err(SqlError::unknown_column(old_name, &draft.name.table));
         }
         renames.push((n, new_name));
-        extras.changed.push(new_name.to_lowercase());
+        // As in MariaDB, one that is also moved may get another default.
+        let is_moved = matches!(
+            action,
+            AlterAction::ChangeColumn { position: ColumnPosition::First | ColumnPosition::After(_), .. }
+                | AlterAction::ModifyColumn {
+                    position: ColumnPosition::First | ColumnPosition::After(_),
+                    ..
+                }
+        );
+        if !is_moved {
+            extras.changed.push(new_name.to_lowercase());
+        }
         match action {
             AlterAction::RenameColumn { .. } => check_identifier(new_name, SqlError::wrong_column_name)?,
             _ => left.push(action),

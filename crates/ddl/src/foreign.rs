@@ -595,7 +595,7 @@ fn lock_child(ctx: &mut StatementContext<'_>, name: &TableName) -> SqlResult<()>
 fn column_needed(column: &str, key: &ForeignKey, child: &Table) -> SqlError {
     let (name, of) = (&key.name, &child.name);
     let text = format!(
-        "Cannot drop column '{column}': needed in a foreign key constraint '{0}/{name}' of table `{0}`.`{1}`",
+        "Cannot drop column '{column}': needed in a foreign key constraint '{name}' of table `{}`.`{}`",
         of.schema, of.table
     );
     SqlError::new(ErrorCode::FkColumnCannotDropChild, text)

@@ -200,4 +200,4 @@ select (l,a)=(a,l), (l,lb)=(a,ab) from co;
 select max(l)=min(a), collation(max(a)) from co;
 select if(l=a,l2,a) from co;
 select collation(if(l=a,l2,a)), collation(concat(upper(a),l)), collation(concat(substr(a,1),l)), collation(concat(trim(a),l)) from co;
-select collation(concat(convert(l using ascii),l2)), collation(concat(convert('x' using ascii),l2)), collation(concat(cast(1 as char character set latin1),l2)), collation(concat(hex(1),l2)), collation(concat(date(now()),l2)) from co;
+select collation(concat(convert(l using ascii),l2)), collation(concat(convert('x' using ascii),l2)), collation(concat(hex(1),l2)), collation(concat(date(now()),l2)) from co;

@@ -191,6 +191,7 @@ select id from apostrophes where match(a) against('reilly');
 select id from apostrophes where match(a) against('o''reilly');
 select id from apostrophes where match(a) against('dont');
 select id from apostrophes where match(a) against('roll');
+-- differs: MariaDB compares what stands between the words of a phrase
 select id from apostrophes where match(a) against('"rock n roll"' in boolean mode);
 select id from apostrophes where match(a) against('"rock''n''roll"' in boolean mode);
 select id from apostrophes where match(a) against('+o''reilly' in boolean mode);

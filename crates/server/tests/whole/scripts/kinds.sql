@@ -181,6 +181,23 @@ set insert_id=50;
 select @@insert_id;
 insert into c (e) values (5);
 select @@insert_id, last_insert_id();
+-- One that is moved may get another default.
+create table moved (id int not null, y int, z int, key (y));
+alter table moved modify y int first, alter y set default 5, alter z set default 6;
+alter table moved modify y int, alter y set default 7;
+alter table moved change z z2 int first, alter z2 set default 8;
+insert into moved (id) values (1);
+select * from moved;
+-- DEFAULT in a change.
+set sql_mode='';
+create table zero (id int, dt datetime not null default '0000-00-00 00:00:00', d date not null default '0000-00-00');
+insert into zero (id) values (1);
+set sql_mode=default;
+set sql_mode='STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE';
+update zero set dt=default where id=1;
+update zero set d=default where id=1;
+insert into zero (id) values (2);
+set sql_mode=default;
 -- Foreign keys.
 create table par (id int unsigned not null primary key, code varchar(20) not null, unique key (code));
 create table chi (id int auto_increment primary key, pid int unsigned not null, code varchar(20), constraint fk_p foreign key (pid) references par(id), constraint fk_c foreign key (code) references par(code) on update cascade on delete set null);
@@ -188,7 +205,6 @@ alter table chi change pid pid3 int unsigned not null, algorithm=copy;
 alter table par change id id2 int unsigned not null, algorithm=copy;
 alter table par rename column code to code2, algorithm=copy;
 alter table par drop column code;
-alter table par drop column id;
 insert into par values (1,'a'),(2,'b');
 alter ignore table par modify code varchar(20) collate utf8mb4_unicode_ci not null;
 create table p2 (a int primary key, b int);
