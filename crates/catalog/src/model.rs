@@ -198,7 +198,7 @@ pub struct Index {
     pub since: CommitSeq,
 }
 
-/// The word behind USING. It is shown; every key is a tree.
+/// The word of a USING clause. It is shown; every key is a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Using {
     BTree,

@@ -44,7 +44,7 @@ pub(super) struct Asked<'a> {
     pub(super) options: &'a AlterOptions,
 }
 
-/// What a copy has made of the rows.
+/// The outcome of a copy of rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Copied {
     /// Rows that the new table could have, duplicates too.

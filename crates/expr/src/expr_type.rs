@@ -333,7 +333,7 @@ impl ExprType {
         self
     }
 
-    /// The same type, of JSON documents where that is said of it.
+    /// Marks the type as one of JSON documents.
     pub fn with_documents(mut self, are_documents: bool) -> ExprType {
         if are_documents && self.class() == TypeClass::String {
             self.flavor = Flavor::Json;
@@ -341,7 +341,7 @@ impl ExprType {
         self
     }
 
-    /// What rows that are kept in between have of it: truth values are numbers there.
+    /// Returns the type of a column of kept rows: truth values are numbers there.
     pub fn kept(mut self) -> ExprType {
         if self.flavor == Flavor::Boolean {
             self.flavor = Flavor::Plain;

@@ -1,4 +1,4 @@
-//! What the value of an expression depends on of sql_mode. As in MariaDB a moment that loses digits does, and
+//! Dependence of an expression on sql_mode. As in MariaDB a moment that loses digits depends on it, and
 //! a difference of numbers without sign, whatever is made of them.
 
 use cohort_types::{ColumnType, TypeKind};

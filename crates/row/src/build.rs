@@ -27,7 +27,7 @@ pub type Progress<'p> = dyn FnMut(u64) + 'p;
 /// Makes the row of the new table from a row of the old one; None: the copy does without it.
 pub type Convert<'c> = dyn FnMut(&[Value]) -> SqlResult<Option<Vec<Value>>> + 'c;
 
-/// What a copy does with a row whose unique key an earlier row has.
+/// Treatment of a row whose unique key an earlier row has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicates {
     /// It fails with error 1062.

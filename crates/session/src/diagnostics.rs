@@ -111,7 +111,7 @@ impl Diagnostics {
 
     /// The statement failed. What is said of a table that could not be made, of the mode that an
     /// expression depends on, of further columns without a value, and of rows that were not looked at, comes
-    /// behind the error.
+    /// after the error.
     pub fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
         self.drop_old();

@@ -149,7 +149,7 @@ pub(crate) fn holds_for(then: u64, now: u64) -> bool {
     then.abs_diff(now) <= 100.max(then.max(now) / 3)
 }
 
-/// Whether an index of so many entries is read as a whole.
+/// Whether an index with this number of entries is read as a whole.
 pub(crate) fn is_small(entries: u64) -> bool {
     entries <= SMALL as u64
 }

@@ -723,7 +723,8 @@ fn is_too_long(name: &str) -> bool {
     name.chars().count() > IDENTIFIER_CHARS_MAX
 }
 
-/// The name of a table. Errors 1102 and 1103 for what is none; `#mysql50#` is MariaDB's mark of names of files.
+/// The name of a table. Errors 1102 and 1103 for what is none; `#mysql50#` is MariaDB's mark of names of
+/// files.
 fn table_name(db: Option<String>, name: String) -> SqlResult<ObjectName> {
     if let Some(db) = db.as_deref().filter(|db| is_too_long(db)) {
         return Err(SqlError::wrong_database_name(db));

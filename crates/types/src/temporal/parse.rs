@@ -65,7 +65,7 @@ fn trim_start(text: &[u8]) -> &[u8] {
     &text[spaces..]
 }
 
-/// What stands behind spaces and a sign, and whether that is a minus.
+/// Returns the text after spaces and a sign, and whether the sign is a minus.
 fn signed(text: &[u8]) -> (bool, &[u8]) {
     match trim_start(text) {
         [b'-', body @ ..] => (true, trim_start(body)),
