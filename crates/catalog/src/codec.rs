@@ -37,7 +37,8 @@ use cohort_types::{
 
 use crate::foreign::{put_foreign_key, read_foreign_key};
 use crate::model::{
-    Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
+    Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table,
+    TableName, Using,
 };
 
 /// Type kinds, indexed by their number on disk.
@@ -94,6 +95,10 @@ const DROPPED_TEXT: u32 = u32::MAX;
 /// Flag bits in the index kind.
 const INDEX_IGNORED: u8 = 0x80;
 const INDEX_GENERATED: u8 = 0x40;
+const INDEX_BTREE: u8 = 0x20;
+const INDEX_HASH: u8 = 0x10;
+/// The bits of a kind.
+const INDEX_KIND: u8 = 0x0f;
 /// Flag bit in the column ordinal of an index.
 const PART_DESCENDING: u32 = 1 << 31;
 
@@ -337,7 +342,9 @@ fn put_index(out: &mut Vec<u8>, index: &Index) {
     out.put_u8(
         number_of(&INDEX_KINDS, &index.kind)
             | flag(INDEX_IGNORED, index.ignored)
-            | flag(INDEX_GENERATED, index.generated),
+            | flag(INDEX_GENERATED, index.generated)
+            | flag(INDEX_BTREE, index.using == Some(Using::BTree))
+            | flag(INDEX_HASH, index.using == Some(Using::Hash)),
     );
     put_string(out, &index.comment);
     put_list(out, index.columns.iter(), |out, part| {
@@ -351,8 +358,13 @@ fn read_index(r: &mut Reader<'_>) -> Result<Index, Truncated> {
     Ok(Index {
         id,
         name,
-        kind: *INDEX_KINDS.get(usize::from(kind & !(INDEX_IGNORED | INDEX_GENERATED))).ok_or(Truncated)?,
+        kind: *INDEX_KINDS.get(usize::from(kind & INDEX_KIND)).ok_or(Truncated)?,
         ignored: kind & INDEX_IGNORED != 0,
+        using: match kind & (INDEX_BTREE | INDEX_HASH) {
+            0 => None,
+            INDEX_BTREE => Some(Using::BTree),
+            _ => Some(Using::Hash),
+        },
         generated: kind & INDEX_GENERATED != 0,
         comment: read_string(r)?,
         columns: read_list(r, |r| {

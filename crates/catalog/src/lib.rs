@@ -21,7 +21,7 @@ pub use change::CatalogChange;
 pub use foreign::{ForeignAction, ForeignKey};
 pub use model::{
     Catalog, Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, OnUpdate,
-    SEQUENCE_OPTION, Schema, Table, TableName,
+    SEQUENCE_OPTION, Schema, Table, TableName, Using,
 };
 pub use page_form::{is_block_size, is_on, level_of, option_of};
 pub use roles::roles_of;

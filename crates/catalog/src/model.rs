@@ -117,6 +117,12 @@ impl Column {
         self.generated.as_ref().is_some_and(|generated| !generated.stored)
     }
 
+    /// Returns whether the column's CHECK requires JSON documents.
+    pub fn holds_documents(&self) -> bool {
+        let wanted = || format!("json_valid(`{}`)", self.name.replace('`', "``"));
+        self.check.as_ref().is_some_and(|check| *check == wanted())
+    }
+
     /// Creates a column without further attributes.
     pub fn plain(name: String, ty: ColumnType, nullable: bool, default: DefaultValue) -> Column {
         Column {
@@ -184,11 +190,19 @@ pub struct Index {
     pub comment: String,
     /// IGNORED: maintained, but not used by queries.
     pub ignored: bool,
+    pub using: Option<Using>,
     /// Created for a foreign key; dropped when another index can replace it.
     pub generated: bool,
     /// The transaction that built the index tree; older read views find no entries in it. In memory only,
     /// because no read view outlives the server. 0 for indexes that existed at the start.
     pub since: CommitSeq,
+}
+
+/// The word of a USING clause. It is shown; every key is a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Using {
+    BTree,
+    Hash,
 }
 
 /// A key part.

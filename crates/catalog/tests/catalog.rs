@@ -54,6 +54,7 @@ fn table() -> Table {
             ],
             comment: String::new(),
             ignored: true,
+            using: Some(cohort_catalog::Using::Hash),
             generated: true,
             since: CommitSeq(0),
         }],

@@ -381,7 +381,7 @@ with_inert_settings! { settings! {
     AutoIncrementOffset = Setting::both("auto_increment_offset", num(1, 1, 65_535)).doc("First AUTO_INCREMENT value.");
     LastInsertId = Setting::session("last_insert_id", num(0, 0, u64::MAX)).computed().doc("First AUTO_INCREMENT value of the last INSERT.");
     Identity = Setting::session("identity", num(0, 0, u64::MAX)).computed().alias(VarId::LastInsertId).doc("Another name of last_insert_id.");
-    InsertId = Setting::session("insert_id", num(0, 0, u64::MAX)).doc("AUTO_INCREMENT value of the next INSERT.");
+    InsertId = Setting::session("insert_id", num(0, 0, u64::MAX)).computed().doc("AUTO_INCREMENT value of the next INSERT.");
     Timestamp = Setting::session("timestamp", real(0.0, 0.0, 2_147_483_647.0)).computed().doc("The session's clock; 0 is the real one.").unit("seconds");
     PseudoThreadId = Setting::session("pseudo_thread_id", num(0, 0, u64::MAX)).session_admin(Privilege::BinlogReplay).computed().doc("Connection number to write into events.");
     RandSeed1 = Setting::session("rand_seed1", num(0, 0, u64::MAX)).doc("State of RAND().").no_effect("RAND() without a seed is not repeatable");

@@ -22,6 +22,23 @@ pub(super) struct ColumnHome<'t> {
     pub(super) collation: Collation,
 }
 
+/// Rejects expressions of a definition that no table may have, whether the table can be made or not.
+pub(super) fn check_expressions(ctx: &StatementContext<'_>, def: &ColumnDef) -> SqlResult<()> {
+    if let Some(check) = &def.check {
+        rules::text_of(ctx, rules::Clause::Check, &def.name, check)?;
+    }
+    def.generated.as_ref().map_or(Ok(()), |generated| generated_text(ctx, &def.name, generated).map(drop))
+}
+
+fn generated_text(
+    ctx: &StatementContext<'_>,
+    name: &str,
+    generated: &cohort_sql::ast::Generated,
+) -> SqlResult<String> {
+    let clause = rules::Clause::Generated { stored: generated.stored };
+    rules::text_of(ctx, clause, name, &generated.expr)
+}
+
 /// The column of a definition.
 pub(super) fn draft(
     ctx: &StatementContext<'_>,
@@ -58,15 +75,9 @@ pub(super) fn draft(
     };
     let generated = match &def.generated {
         None => None,
-        Some(generated) => Some(Generated {
-            text: rules::text_of(
-                ctx,
-                rules::Clause::Generated { stored: generated.stored },
-                name,
-                &generated.expr,
-            )?,
-            stored: generated.stored,
-        }),
+        Some(generated) => {
+            Some(Generated { text: generated_text(ctx, name, generated)?, stored: generated.stored })
+        }
     };
     match ty.check(name) {
         Err(error) if error.code == ErrorCode::TooBigFieldLength && becomes_text(ctx, &ty) => {

@@ -233,10 +233,22 @@ fn spell_out_aliases(query: &mut ast::Query) {
     }
 }
 
+/// Rejects names that are written and longer than one can be; texts of items without a name are replaced.
+fn check_aliases(query: &ast::Query) -> SqlResult<()> {
+    let ast::QueryBody::Select(select) = &query.body else { return Ok(()) };
+    let written = select.items.iter().filter_map(|item| match item {
+        ast::SelectItem::Expr { alias, .. } => alias.as_deref(),
+        _ => None,
+    });
+    let mut too_long = written.filter(|alias| alias.chars().count() > cohort_sql::IDENTIFIER_CHARS_MAX);
+    too_long.next().map_or(Ok(()), |alias| Err(SqlError::wrong_column_name(alias)))
+}
+
 /// Returns the names of the view's columns: errors 1353, 1060, 1166.
 fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
     let names: Vec<String> = match create.columns.len() {
         0 => {
+            check_aliases(&create.query)?;
             let name = |(n, column): (usize, &cohort_protocol::ColumnMeta)| match nameable(&column.name) {
                 true => column.name.clone(),
                 false => format!("Name_exp_{}", n + 1),

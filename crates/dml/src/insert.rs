@@ -491,7 +491,7 @@ impl Insert<'_> {
             let value = match cell {
                 Cell::Default => {
                     let default = &self.plan.defaults[*column];
-                    self.assigner.default(&ctx.eval, *column, default, &self.existing, number)?
+                    self.assigner.default_in_change(&ctx.eval, *column, default, &self.existing, number)?
                 }
                 Cell::Expr(expr) => {
                     let value = expr.eval(&self.existing, &ctx.eval)?.into_owned();

@@ -136,7 +136,9 @@ impl UpdatePlan {
                 continue;
             }
             let value = match cell {
-                Cell::Default => assigner.default(&ctx.eval, *column, default, after, counts.matched)?,
+                Cell::Default => {
+                    assigner.default_in_change(&ctx.eval, *column, default, after, counts.matched)?
+                }
                 Cell::Expr(expr) => {
                     let row = if at_once { before } else { after.as_slice() };
                     let value = expr.eval(row, &ctx.eval)?.into_owned();

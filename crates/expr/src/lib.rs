@@ -21,6 +21,7 @@
 //! | `common_class` | values as their result column's type says |
 //! | `joined` | the type that CASE, COALESCE and UNION give to several |
 //! | `full_text` | MATCH .. AGAINST |
+//! | `mode_dependence` | what the value of an expression depends on of sql_mode |
 //! | `lanes` | [`LaneProgram`]: expressions over many rows at once |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
@@ -64,6 +65,7 @@ mod load_file;
 pub mod locale;
 mod math;
 mod mixing;
+mod mode_dependence;
 mod net;
 mod number_of;
 mod number_style;
@@ -112,5 +114,6 @@ pub use lanes::{
     LaneCompiler, LaneProgram, LaneTypes, NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, YES, year_of_column,
 };
 pub use load_file::LoadedFile;
+pub use mode_dependence::mode_dependence;
 pub use sort::sort_rows;
 pub use table::functions;

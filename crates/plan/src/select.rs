@@ -91,6 +91,7 @@ pub(crate) fn bind_select(
         };
         let order: Vec<Expr> = order.iter().filter_map(by).collect();
         full_group::check(
+            ctx,
             if explicit { Grouping::Explicit } else { Grouping::Implicit },
             &scope,
             &binder.group,
@@ -127,6 +128,14 @@ pub(crate) fn bind_select(
     (bound.order, bound.limit, bound.locking) = (order, limit, query.locking);
     bound.count_all = select.options.calc_found_rows;
     Ok(bound)
+}
+
+/// Returns the name that NAME_CONST assigns.
+fn named_by(args: &[ast::Expr]) -> Option<String> {
+    match args.first() {
+        Some(ast::Expr::Literal(name)) if !name.value.is_null() => Some(name.value.to_text()),
+        _ => None,
+    }
 }
 
 /// Returns the order of rows found by MATCH: by relevance, if no other order is requested.
@@ -170,6 +179,9 @@ impl SelectBinder<'_> {
                     let name = match (alias, expr) {
                         (Some(alias), _) => alias.clone(),
                         (None, ast::Expr::Column(column)) => column.name.clone(),
+                        (None, ast::Expr::Function { name, args }) if name == "name_const" => {
+                            named_by(args).unwrap_or_else(|| text.clone())
+                        }
                         (None, _) => text.clone(),
                     };
                     self.items.push(Item { name, expr: bound, has_alias: alias.is_some() });

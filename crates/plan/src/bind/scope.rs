@@ -242,7 +242,7 @@ impl ScopeTable {
             .iter()
             .map(|c| ScopeColumn {
                 name: c.name.as_str().into(),
-                ty: ExprType::of_column(&c.ty, c.nullable),
+                ty: ExprType::of_column(&c.ty, c.nullable).with_documents(c.holds_documents()),
                 full_name: format!("`{schema}`.`{name}`.`{}`", c.name).into(),
                 hidden: false,
                 invisible: c.invisible,

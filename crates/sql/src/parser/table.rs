@@ -2,7 +2,7 @@
 
 use cohort_types::{SqlError, SqlResult, TypeKind, Value};
 
-use super::Parser;
+use super::{Parser, is_too_long};
 use crate::ast::{
     Check, ColumnDef, ColumnDefault, CreateMode, CreateSelect, CreateTable, DataType, Expr, ForeignKey,
     Generated, KeyDef, KeyKind, KeyOptions, KeyPart, ObjectName, OnDuplicate, ReferenceAction, Statement,
@@ -327,6 +327,9 @@ impl Parser<'_> {
     /// A column; its inline keys, references and so on go to `elements`.
     pub(super) fn column_def(&mut self, elements: &mut Elements) -> SqlResult<ColumnDef> {
         let name = self.name()?;
+        if is_too_long(&name) {
+            return Err(SqlError::too_long_identifier(&name));
+        }
         let mut column = ColumnDef {
             name,
             data_type: DataType::plain(TypeKind::BigInt),
