@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, TableId};
-use cohort_types::{Collation, ColumnType, RowLayout, StoredPlace, Value};
+use cohort_types::{Collation, ColumnType, RowLayout, StoredPlace, TypeKind, Value};
 
 use crate::account::{Account, AccountName};
 use crate::foreign::ForeignKey;
@@ -184,11 +184,30 @@ pub struct Index {
     pub comment: String,
     /// IGNORED: kept up to date, and not read by queries.
     pub ignored: bool,
+    /// USING, which is kept to be shown.
+    pub using: Option<KeyMethod>,
     /// Made for a foreign key: it goes when another key can take its place.
     pub generated: bool,
     /// The transaction that filled the key space: a read view that is older finds nothing there. In memory
     /// only, because no view outlives the server; 0 for what the start of the server found.
     pub since: CommitSeq,
+}
+
+/// The structure that a key was asked to have. Each is a B+tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyMethod {
+    BTree,
+    Hash,
+}
+
+impl KeyMethod {
+    /// As statements name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            KeyMethod::BTree => "BTREE",
+            KeyMethod::Hash => "HASH",
+        }
+    }
 }
 
 /// A key part.
@@ -220,6 +239,21 @@ impl Catalog {
 }
 
 impl Table {
+    /// The column that `_rowid` means: the only one of the primary key, or else of the first unique key whose
+    /// columns are NOT NULL, if it is an integer.
+    pub fn row_id_column(&self) -> Option<usize> {
+        use TypeKind::{Bit, Year};
+        let is_required = |part: &IndexColumn| !self.columns[part.column].nullable;
+        let is_key = |index: &&Index| match index.kind {
+            IndexKind::Primary => true,
+            IndexKind::Unique => index.columns.iter().all(is_required),
+            _ => false,
+        };
+        let [part] = self.indexes.iter().find(is_key)?.columns.as_slice() else { return None };
+        let kind = self.columns[part.column].ty.kind;
+        (kind.is_integer() || matches!(kind, Bit | Year)).then_some(part.column)
+    }
+
     /// The index whose values are the rows.
     pub fn clustered(&self) -> &Index {
         &self.indexes[0]

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use cohort_base::{CommitSeq, TableId};
-use cohort_catalog::{Check, Column, DefaultValue, Index, IndexColumn, IndexKind, Table, TableName};
+use cohort_catalog::{
+    Check, Column, DefaultValue, Index, IndexColumn, IndexKind, KeyMethod, Table, TableName,
+};
 use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
 use cohort_sql::ast;
@@ -37,6 +39,7 @@ pub(super) struct DraftKey {
     pub(super) parts: Vec<DraftPart>,
     pub(super) comment: String,
     pub(super) ignored: bool,
+    pub(super) using: Option<KeyMethod>,
     /// A foreign key wants it; another that begins with its columns takes its place.
     pub(super) generated: bool,
     pub(super) origin: Option<usize>,
@@ -139,6 +142,7 @@ impl TableDraft {
             parts: index.columns.iter().map(part).collect(),
             comment: index.comment.clone(),
             ignored: index.ignored,
+            using: index.using,
             generated: index.generated,
             origin: Some(n),
             lost: None,
@@ -296,6 +300,7 @@ impl TableDraft {
                 columns: Vec::new(),
                 comment: String::new(),
                 ignored: false,
+                using: None,
                 generated: false,
                 since: CommitSeq(0),
             });
@@ -315,6 +320,7 @@ impl TableDraft {
                 columns: key.parts.iter().map(part).collect(),
                 comment: key.comment.clone(),
                 ignored: key.ignored,
+                using: key.using,
                 generated: key.generated,
                 since: CommitSeq(0),
             });

@@ -92,4 +92,9 @@ pub trait VirtualDefinition: Send + Sync {
 
     /// The columns in order.
     fn columns(&self) -> &[VirtualColumn];
+
+    /// Whether MariaDB has a view there.
+    fn is_view(&self) -> bool {
+        false
+    }
 }

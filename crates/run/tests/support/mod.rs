@@ -481,6 +481,7 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
         columns: vec![IndexColumn { column, prefix: None, descending: false }],
         comment: String::new(),
         ignored: false,
+        using: None,
         generated: false,
         since: CommitSeq(0),
     };
