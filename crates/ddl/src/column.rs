@@ -210,7 +210,7 @@ pub(super) fn default_of(
             if value.is_null() {
                 return if nullable { Ok(DefaultValue::Value(Value::Null)) } else { Err(invalid()) };
             }
-            let (stored, notes) = store_default(ctx, column, value, ty, home).map_err(|_| invalid())?;
+            let (stored, notes) = store_default(ctx, column, value, ty, (home, 0)).map_err(|_| invalid())?;
             notes.into_iter().for_each(|note| ctx.eval.push_warning(note));
             Ok(DefaultValue::Value(stored))
         }
@@ -240,13 +240,13 @@ pub(super) fn check_zero_dates<'c>(
     columns.find(is_refused).map_or(Ok(()), |column| Err(SqlError::invalid_default(&column.name)))
 }
 
-/// A default as the column keeps it, and notes of what it has lost.
+/// A default as the column keeps it, and notes of what it has lost. Messages name the row.
 pub(super) fn store_default(
     ctx: &StatementContext<'_>,
     column: &str,
     value: Value,
     ty: &ColumnType,
-    home: ColumnHome<'_>,
+    (home, row): (ColumnHome<'_>, u64),
 ) -> SqlResult<(Value, Vec<Warning>)> {
     let store = StoreContext {
         sql_mode: ctx.session.env.sql_mode,
@@ -254,7 +254,7 @@ pub(super) fn store_default(
         database: home.schema,
         table: home.table,
         column,
-        row: 0,
+        row,
         zone: &ctx.session.env.time_zone,
         now_micros: ctx.session.env.now_micros,
     };
@@ -308,7 +308,7 @@ pub(super) fn value_now(
             constant(ctx, expr)?
         }
     };
-    store_default(ctx, &column.name, computed, &column.ty, home).map(|(stored, _)| stored)
+    store_default(ctx, &column.name, computed, &column.ty, (home, 1)).map(|(stored, _)| stored)
 }
 
 fn now_in_zone(ctx: &StatementContext<'_>, now: Value) -> Value {
