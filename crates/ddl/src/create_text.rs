@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table, Using};
+use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
 use cohort_session::StatementContext;
 use cohort_session::sequence::Definition;
 use cohort_sql::print::{Style, expr_in, quoted_name, quoted_text};
@@ -334,12 +334,8 @@ fn key(table: &Table, index: &Index, show: ShowStyle) -> String {
         _ if show.mode.has(SqlMode::NO_KEY_OPTIONS) => String::new(),
         comment => format!(" COMMENT {}", quoted_text(comment)),
     };
-    let using = match index.using {
-        _ if show.mode.has(SqlMode::NO_KEY_OPTIONS) => "",
-        Some(Using::BTree) => " USING BTREE",
-        Some(Using::Hash) => " USING HASH",
-        None => "",
-    };
+    let using = index.using.filter(|_| !show.mode.has(SqlMode::NO_KEY_OPTIONS));
+    let using = using.map_or_else(String::new, |method| format!(" USING {}", method.name()));
     let ignored = if index.ignored { " IGNORED" } else { "" };
     format!("{head} ({}){using}{comment}{ignored}", parts.join(","))
 }

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use cohort_base::{CommitSeq, TableId};
-use cohort_catalog::{Check, Column, DefaultValue, Index, IndexColumn, IndexKind, Table, TableName, Using};
+use cohort_catalog::{
+    Check, Column, DefaultValue, Index, IndexColumn, IndexKind, KeyMethod, Table, TableName,
+};
 use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
 use cohort_sql::ast;
@@ -37,7 +39,7 @@ pub(super) struct DraftKey {
     pub(super) parts: Vec<DraftPart>,
     pub(super) comment: String,
     pub(super) ignored: bool,
-    pub(super) using: Option<Using>,
+    pub(super) using: Option<KeyMethod>,
     /// A foreign key wants it; another that begins with its columns takes its place.
     pub(super) generated: bool,
     pub(super) origin: Option<usize>,

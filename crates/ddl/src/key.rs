@@ -1,6 +1,6 @@
 //! Key definitions: names, limits, prefixes, order.
 
-use cohort_catalog::{Column, IndexKind, Using, option_of};
+use cohort_catalog::{Column, IndexKind, KeyMethod, option_of};
 use cohort_sql::ast::{KeyDef, KeyKind};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
 
@@ -36,10 +36,12 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
             return Err(SqlError::wrong_index_name(name));
         }
     }
+    let using = using(def)?;
     let part = |p: &cohort_sql::ast::KeyPart| DraftPart {
         column: p.column.clone(),
         prefix: p.length,
-        descending: p.descending,
+        // Hashes have no order.
+        descending: p.descending && using != Some(KeyMethod::Hash),
         is_dropped: false,
     };
     if kind == IndexKind::Primary && def.options.ignored {
@@ -55,23 +57,18 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
         parts: def.parts.iter().map(part).collect(),
         comment,
         ignored: def.options.ignored,
-        using: using_of(def)?,
+        using,
         generated: def.generated,
         origin: None,
         lost: None,
     })
 }
 
-fn using_of(def: &KeyDef) -> SqlResult<Option<Using>> {
-    match def.options.using.as_deref() {
-        Some("BTREE") => Ok(Some(Using::BTree)),
-        Some("HASH") => Ok(Some(Using::Hash)),
-        Some(other) => {
-            let text = format!("Incorrect arguments to {other} INDEX");
-            Err(SqlError::new(ErrorCode::WrongArguments, text))
-        }
-        None => Ok(None),
-    }
+/// Returns the structure that a key asks for. Error 1210 for the one of spatial keys.
+fn using(def: &KeyDef) -> SqlResult<Option<KeyMethod>> {
+    let Some(method) = &def.options.using else { return Ok(None) };
+    let known = [KeyMethod::BTree, KeyMethod::Hash].into_iter().find(|known| known.name() == method);
+    known.map(Some).ok_or_else(|| SqlError::wrong_arguments("RTREE INDEX"))
 }
 
 /// Drops the keys that foreign keys want and another key serves as well. Of two such keys that are equal the

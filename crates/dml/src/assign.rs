@@ -56,7 +56,7 @@ impl Default {
     pub(crate) fn of(binder: &Binder<'_>, table: &Arc<Table>, column: usize) -> SqlResult<Default> {
         let described = &table.columns[column];
         Ok(match &described.default {
-            _ if described.auto_increment => Default::Generated,
+            _ if described.auto_increment && !described.nullable => Default::Generated,
             DefaultValue::Value(value) if value.is_refused_date(binder.ctx.names.env().sql_mode) => {
                 Default::Refused(value.clone())
             }

@@ -251,6 +251,8 @@ fn type_cells(ty: &ColumnType) -> [(&'static str, Value); 9] {
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => number(ty.decimals),
         _ => Value::Null,
     };
+    // Of a text as many as fit into its bytes, if each took as few as it can.
+    let chars = if ty.kind.is_blob() { chars / u64::from(ty.collation.charset().mbminlen()) } else { chars };
     let if_length = |n: u64| if has_length { number(n) } else { Value::Null };
     let if_text = |name: &str| if is_text { text(name) } else { Value::Null };
     [

@@ -273,7 +273,9 @@ impl Parser<'_> {
         if kind == KeyKind::Primary {
             name = None;
         }
-        self.key_using(&mut options)?;
+        if kind != KeyKind::FullText {
+            self.key_using(&mut options)?;
+        }
         let parts = self.key_parts()?;
         self.key_options(&mut options)?;
         Ok(KeyDef { kind, name, if_not_exists, parts, options, generated: false })
@@ -372,7 +374,11 @@ impl Parser<'_> {
             () if self.eat_word("NULL") => column.nullable = Some(true),
             () if self.eat_word("DEFAULT") => column.default = Some(self.column_default()?),
             () if self.eat_words(&["ON", "UPDATE"]) => column.on_update = Some(self.clock_digits()?),
-            () if self.eat_word("AUTO_INCREMENT") => column.auto_increment = true,
+            // Only a NULL after it makes the column nullable.
+            () if self.eat_word("AUTO_INCREMENT") => {
+                (column.nullable, column.auto_increment) =
+                    (column.nullable.filter(|nullable| !nullable), true);
+            }
             () if self.eat_words(&["SERIAL", "DEFAULT", "VALUE"]) => {
                 (column.nullable, column.auto_increment) = (Some(false), true);
                 elements.keys.push(inline_key(KeyKind::Unique, &column.name));

@@ -206,5 +206,15 @@ set sql_mode='';
 insert into likes (a) values ('a\\b'),('a%b'),('a\\xb');
 select * from likes;
 select * from liked;
+-- A column is changed twice through a view, too.
+create table tw (c1 int, c2 int);
+create view tv1 (a, b) as select c1, c2 from tw;
+create view tv2 (a, b) as select c2, c2 from tw;
+set sql_mode='simultaneous_assignment';
+update tv1 set a = 10, a = b + 1;
+update tv2 set a = 10, b = 20;
+update tw x, tw y set x.c1 = 1, y.c1 = 2;
+update tv1 set a = b, b = a;
+update tw set c1 = 1, c1 = 2;
 set sql_mode=default;
 drop database sm;
