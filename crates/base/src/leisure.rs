@@ -7,6 +7,6 @@ const REST_FACTOR: u32 = 8;
 
 /// Returns how long a thread pauses, at most `max`, after it has `worked` on a background task. The pause
 /// leaves processors, disk and caches to foreground work.
-pub fn rest_after(worked: Duration, max: Duration) -> Duration {
+pub fn throttle_pause(worked: Duration, max: Duration) -> Duration {
     (worked * REST_FACTOR).min(max)
 }

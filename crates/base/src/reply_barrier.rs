@@ -1,4 +1,4 @@
-//! Reply barrier (`Hold`): how long a session's replies are held back.
+//! Reply barrier (`ReplyBarrier`): how long a session's replies are held back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,12 +10,12 @@ use crate::CommitSeq;
 /// send, regardless of the contents. When KILL has ended a wait for replicas, replies up to that transaction
 /// may be sent.
 #[derive(Debug, Default)]
-pub struct Hold {
+pub struct ReplyBarrier {
     until: AtomicU64,
-    told_early: AtomicU64,
+    acknowledged_early: AtomicU64,
 }
 
-impl Hold {
+impl ReplyBarrier {
     /// Raises the barrier: replies from now on may reveal this transaction. Called only by the session.
     #[inline]
     pub fn raise(&self, seq: CommitSeq) {
@@ -28,17 +28,17 @@ impl Hold {
     #[inline]
     pub fn until(&self) -> CommitSeq {
         let until = self.until.load(Ordering::Acquire);
-        if until <= self.told_early.load(Ordering::Acquire) { CommitSeq(0) } else { CommitSeq(until) }
+        if until <= self.acknowledged_early.load(Ordering::Acquire) { CommitSeq(0) } else { CommitSeq(until) }
     }
 
     /// Lifts the barrier up to `seq`. Called by the killing session, once `seq` is published.
-    pub fn tell_early(&self, seq: CommitSeq) {
-        self.told_early.store(seq.0, Ordering::Release);
+    pub fn acknowledge_early(&self, seq: CommitSeq) {
+        self.acknowledged_early.store(seq.0, Ordering::Release);
     }
 
     /// Returns the transaction up to which KILL has lifted the barrier.
-    pub fn told_early(&self) -> CommitSeq {
-        CommitSeq(self.told_early.load(Ordering::Acquire))
+    pub fn acknowledged_early(&self) -> CommitSeq {
+        CommitSeq(self.acknowledged_early.load(Ordering::Acquire))
     }
 }
 
@@ -48,13 +48,13 @@ mod tests {
 
     #[test]
     fn it_only_rises_until_somebody_is_told_early() {
-        let hold = Hold::default();
+        let hold = ReplyBarrier::default();
         assert_eq!(hold.until(), CommitSeq(0));
         hold.raise(CommitSeq(7));
         hold.raise(CommitSeq(5));
         assert_eq!(hold.until(), CommitSeq(7));
-        hold.tell_early(CommitSeq(7));
-        assert_eq!((hold.until(), hold.told_early()), (CommitSeq(0), CommitSeq(7)));
+        hold.acknowledge_early(CommitSeq(7));
+        assert_eq!((hold.until(), hold.acknowledged_early()), (CommitSeq(0), CommitSeq(7)));
         hold.raise(CommitSeq(8));
         assert_eq!(hold.until(), CommitSeq(8));
     }

@@ -1,12 +1,12 @@
-//! The background writer of the binlog files (`Materialiser`): writes durable chunks after the commits.
+//! The background writer of the binlog files (`BinlogFileWriter`): writes durable chunks after the commits.
 //!
 //! # Concepts
 //!
 //! - The log makes commits durable; the files are for readers. So a background thread writes the files: it
 //!   wakes a few milliseconds after bytes were handed over, and writes many groups with one call.
-//! - [`Materialiser::catch_up`] writes on the caller's thread: a caller that needs the files now does the
+//! - [`BinlogFileWriter::catch_up`] writes on the caller's thread: a caller that needs the files now does the
 //!   work itself. The code path is the same with and without a background thread.
-//! - [`Materialiser::sync`] (at a checkpoint) syncs without holding the writer's lock. Bytes that are not
+//! - [`BinlogFileWriter::sync`] (at a checkpoint) syncs without holding the writer's lock. Bytes that are not
 //!   synced are still in the log (I7): the caller frees the log only up to the position that `sync` returned.
 //! - A backlog is written in slices; threads that wait for the writer's lock get it between two slices.
 //! - A large transaction is copied in slices too. The background thread pauses between two of them, so that
@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use cohort_base::{BinlogPos, NoUnwind, rest_after};
+use cohort_base::{AbortOnUnwind, BinlogPos, throttle_pause};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::chunk::Content;
@@ -56,7 +56,7 @@ const ARRIVAL_POLL: Duration = Duration::from_millis(1);
 
 /// Settings of the materialiser.
 #[derive(Clone, Copy, Debug)]
-pub struct MaterialiserOptions {
+pub struct BinlogFileWriterOptions {
     /// Delay between hand-over and writing.
     pub delay: Duration,
     /// Maximum queued bytes; a caller that hands over more waits.
@@ -67,9 +67,9 @@ pub struct MaterialiserOptions {
     pub tail_bytes_max: usize,
 }
 
-impl Default for MaterialiserOptions {
-    fn default() -> MaterialiserOptions {
-        MaterialiserOptions {
+impl Default for BinlogFileWriterOptions {
+    fn default() -> BinlogFileWriterOptions {
+        BinlogFileWriterOptions {
             delay: Duration::from_millis(5),
             queue_bytes_max: 64 << 20,
             retry: Duration::from_millis(500),
@@ -99,7 +99,7 @@ pub enum MaterialiseStatus {
 }
 
 /// The background writer of the binlog files.
-pub struct Materialiser {
+pub struct BinlogFileWriter {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
     is_threaded: AtomicBool,
@@ -120,7 +120,7 @@ struct Shared {
     spilled_bytes: AtomicU64,
     /// Written under the queue's lock, read by every commit.
     is_without_space: AtomicBool,
-    options: MaterialiserOptions,
+    options: BinlogFileWriterOptions,
     spill: Arc<SpillDir>,
     tail: StreamTail,
     /// Readers of the files.
@@ -161,25 +161,33 @@ struct Queue {
     ending: bool,
 }
 
-impl Materialiser {
+impl BinlogFileWriter {
     /// Starts the background thread.
-    pub fn start(files: BinlogFiles, spill: Arc<SpillDir>, options: MaterialiserOptions) -> Materialiser {
-        let materialiser = Materialiser::stepped(files, spill, options);
-        let shared = materialiser.shared.clone();
+    pub fn start(
+        files: BinlogFiles,
+        spill: Arc<SpillDir>,
+        options: BinlogFileWriterOptions,
+    ) -> BinlogFileWriter {
+        let file_writer = BinlogFileWriter::stepped(files, spill, options);
+        let shared = file_writer.shared.clone();
         let run = move || {
             // If the thread died, the queue would fill up and leaders would wait forever.
-            let guard = NoUnwind::during("the writing of binary log files");
+            let guard = AbortOnUnwind::during("the writing of binary log files");
             shared.run();
-            guard.passed();
+            guard.disarm();
         };
         let thread = thread::Builder::new().name("binlog-files".to_owned()).spawn(run);
-        *materialiser.thread.lock() = Some(thread.expect("the system lets a server start its threads"));
-        materialiser.is_threaded.store(true, Ordering::Relaxed);
-        materialiser
+        *file_writer.thread.lock() = Some(thread.expect("the system lets a server start its threads"));
+        file_writer.is_threaded.store(true, Ordering::Relaxed);
+        file_writer
     }
 
     /// Creates a materialiser without a thread: only `step`, `catch_up` and `sync` write. For tests.
-    pub fn stepped(files: BinlogFiles, spill: Arc<SpillDir>, options: MaterialiserOptions) -> Materialiser {
+    pub fn stepped(
+        files: BinlogFiles,
+        spill: Arc<SpillDir>,
+        options: BinlogFileWriterOptions,
+    ) -> BinlogFileWriter {
         let queue = Queue {
             batches: VecDeque::new(),
             bytes: 0,
@@ -206,7 +214,7 @@ impl Materialiser {
             pins,
             name,
         };
-        Materialiser {
+        BinlogFileWriter {
             shared: Arc::new(shared),
             thread: Mutex::new(None),
             is_threaded: AtomicBool::new(false),
@@ -239,9 +247,9 @@ impl Materialiser {
     }
 
     /// Writes a batch on the caller's thread and syncs it. Readers do not see it before
-    /// [`Materialiser::show`]. For files that decide which transactions are committed: each file is synced
+    /// [`BinlogFileWriter::show`]. For files that decide which transactions are committed: each file is synced
     /// before the next one is written, so only the newest can be torn. Must not be mixed with
-    /// [`Materialiser::submit`]. If there is no space, the same batch may be passed again.
+    /// [`BinlogFileWriter::submit`]. If there is no space, the same batch may be passed again.
     pub fn write_synced(&self, batch: &Batch) -> Result<(), BinlogError> {
         let shared = &*self.shared;
         let _syncing = shared.syncing.lock();
@@ -265,7 +273,7 @@ impl Materialiser {
         shared.publish(&writer, 0, outcome)
     }
 
-    /// Makes a batch written by [`Materialiser::write_synced`] visible to readers of the stream.
+    /// Makes a batch written by [`BinlogFileWriter::write_synced`] visible to readers of the stream.
     pub fn show(&self, batch: Batch) {
         let Some(last) = batch.chunks.last() else { return };
         {
@@ -346,7 +354,7 @@ impl Materialiser {
         self.shared.is_without_space.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes of spill files that the next [`Materialiser::sync`] can remove.
+    /// Returns the bytes of spill files that the next [`BinlogFileWriter::sync`] can remove.
     pub fn spilled_bytes(&self) -> u64 {
         self.shared.spilled_bytes.load(Ordering::Relaxed)
     }
@@ -398,7 +406,7 @@ impl Materialiser {
     }
 }
 
-impl Drop for Materialiser {
+impl Drop for BinlogFileWriter {
     fn drop(&mut self) {
         self.end_thread();
     }
@@ -458,7 +466,7 @@ impl Shared {
             }
             drop(queue);
             // The status reports the error to callers.
-            let _ = self.drain_at_leisure();
+            let _ = self.drain_throttled();
         }
     }
 
@@ -474,11 +482,11 @@ impl Shared {
     }
 
     /// Like `drain`, for the background thread: pauses between the slices of a copy.
-    fn drain_at_leisure(&self) -> Result<(), BinlogError> {
+    fn drain_throttled(&self) -> Result<(), BinlogError> {
         self.drain_with(&mut self.writer.lock(), &mut |writer, worked| match writer.place.is_some()
             && !self.is_hurried()
         {
-            true => MutexGuard::unlocked(writer, || thread::sleep(rest_after(worked, REST_MAX))),
+            true => MutexGuard::unlocked(writer, || thread::sleep(throttle_pause(worked, REST_MAX))),
             false => MutexGuard::bump(writer),
         })
     }

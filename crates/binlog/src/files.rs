@@ -35,7 +35,7 @@
 //!
 //! No space: the operation is undone or can be resumed, and the caller repeats the same call later. A purge
 //! needs some space for the index; if there is none, it first truncates the files to be purged. A failed sync
-//! is never repeated; [`crate::Materialiser`] then stops for good.
+//! is never repeated; [`crate::BinlogFileWriter`] then stops for good.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -43,7 +43,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_base::BinlogPos;
-use cohort_vfs::{File as _, OpenMode, SharedFile, SharedFs, SteadyFile};
+use cohort_vfs::{File as _, OpenMode, SharedFile, SharedFs, WritebackFile};
 
 use crate::chunk::{Content, SpilledChunk};
 use crate::event::{Event, MAGIC, flags};
@@ -118,7 +118,7 @@ pub struct FileSize {
 /// The file that is being written.
 struct Current {
     number: u32,
-    file: Arc<SteadyFile>,
+    file: Arc<WritebackFile>,
     /// Bytes in the file; `buf` follows them.
     len: u64,
     /// A cached part of the file for comparison during recovery: offset and bytes. Cleared by each write.
@@ -130,7 +130,7 @@ const COMPARED_BYTES: usize = 256 << 10;
 
 impl Current {
     fn new(number: u32, file: SharedFile, len: u64) -> Current {
-        Current { number, file: Arc::new(SteadyFile::new(file)), len, found: Default::default() }
+        Current { number, file: Arc::new(WritebackFile::new(file)), len, found: Default::default() }
     }
 
     /// Returns whether the file holds these bytes at `offset`.
@@ -167,7 +167,7 @@ impl PendingSync {
     }
 }
 
-/// The binlog files and their index. One owner at a time: recovery, then the [`crate::Materialiser`].
+/// The binlog files and their index. One owner at a time: recovery, then the [`crate::BinlogFileWriter`].
 pub struct BinlogFiles {
     fs: SharedFs,
     name: BinlogName,

@@ -11,7 +11,7 @@
 //! | `gtid_deletion` | [`check_deletion`]: which GTID domains may be deleted |
 //! | `gtid_state` | [`GtidState`]: the newest sequence number per domain and server |
 //! | `files` | [`BinlogFiles`]: files and index of a directory; recovery, completion, purge |
-//! | `materialiser` | [`Materialiser`]: the background writer of the files |
+//! | `file_writer` | [`BinlogFileWriter`]: the background writer of the files |
 //! | `tail` | [`StreamTail`]: the newest durable bytes in memory, for readers that follow the stream |
 //! | `pins` | [`Pins`]: files that have readers |
 //! | `statement` | [`StatementDecoder`]: the BINLOG statement |
@@ -19,18 +19,18 @@
 //!
 //! Path of a transaction: the session fills its [`TrxCache`] and seals it (prepare). The leader of the flush
 //! group calls [`Stream::append_trx`] in CommitSeq order (order), and the bytes go into the log inside commit
-//! records. When the flush has made them durable, the same bytes and chunks go to the [`Materialiser`], which
+//! records. When the flush has made them durable, the same bytes and chunks go to the [`BinlogFileWriter`], which
 //! writes them to the files (I3).
 
 mod cache;
 mod chunk;
 mod error;
 pub mod event;
+mod file_writer;
 mod files;
 mod gtid_deletion;
 mod gtid_state;
 mod index;
-mod materialiser;
 mod name;
 mod pins;
 mod reader;
@@ -44,10 +44,10 @@ pub use cache::{CacheError, CacheOptions, CachePos, RowImage, Stamp, TrxCache};
 pub use chunk::{Chunk, Content, SpilledChunk, StreamOut};
 pub use error::BinlogError;
 pub use event::{Checksum, DecodeError, Event, EventHeader, EventType};
+pub use file_writer::{Batch, BinlogFileWriter, BinlogFileWriterOptions, MaterialiseStatus};
 pub use files::{BinlogFiles, FileSize, OpenOptions, Recovered, Tail, VerifyScope};
 pub use gtid_deletion::{DomainDeletion, check_deletion};
 pub use gtid_state::{GtidState, SEQ_NO_MAX};
-pub use materialiser::{Batch, MaterialiseStatus, Materialiser, MaterialiserOptions};
 pub use name::BinlogName;
 pub use pins::{ClosedPins, Pin, Pins};
 pub use reader::{EventReader, RawEvent};

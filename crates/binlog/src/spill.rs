@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_vfs::{OpenMode, SharedFile, SharedFs, SteadyFile};
+use cohort_vfs::{OpenMode, SharedFile, SharedFs, WritebackFile};
 
 use crate::event::{CHECKSUM_LEN, Checksum, EventHeader, HEADER_LEN};
 use crate::{BinlogError, SpilledChunk};
@@ -109,8 +109,9 @@ impl SpillDir {
 
     pub(crate) fn create(self: &Arc<SpillDir>) -> io::Result<SpillFile> {
         let name = self.next_name(EVENTS_SUFFIX);
-        let file =
-            Arc::new(SteadyFile::new(self.fs.open_for_client(&self.dir.join(&name), OpenMode::CreateNew)?));
+        let file = Arc::new(WritebackFile::new(
+            self.fs.open_for_client(&self.dir.join(&name), OpenMode::CreateNew)?,
+        ));
         Ok(SpillFile { dir: self.clone(), name, file, events: 0, event_bytes: 0, keep: false })
     }
 
@@ -143,7 +144,7 @@ impl SpillDir {
     pub fn create_redo(&self) -> io::Result<(String, SharedFile)> {
         let name = self.next_name(REDO_SUFFIX);
         let file = self.fs.open_for_client(&self.dir.join(&name), OpenMode::CreateNew)?;
-        Ok((name, Arc::new(SteadyFile::new(file))))
+        Ok((name, Arc::new(WritebackFile::new(file))))
     }
 
     /// Makes the names of files durable.

@@ -5,7 +5,7 @@
 //! - The leader assigns positions when it *closes* the flush group, in CommitSeq order (I1). They cannot be
 //!   assigned earlier, because the length of the GTID event depends on whether it has a commit id.
 //! - Output goes into a [`StreamOut`]: final bytes, and chunks that say where they belong. Both are stored in
-//!   commit records; the files are written from them later ([`crate::Materialiser`]).
+//!   commit records; the files are written from them later ([`crate::BinlogFileWriter`]).
 //! - A file change is part of the stream: ROTATE ends the file; magic, format description (marked as in use),
 //!   GTID_LIST and BINLOG_CHECKPOINT start the next one.
 //! - The body of a spilled transaction is not copied into the output; only its place is recorded.
@@ -297,7 +297,7 @@ impl Stream {
         self.start_file(file, now, now, out);
     }
 
-    /// Ends the stream with a STOP event (clean shutdown). Call [`crate::Materialiser::close`] afterwards.
+    /// Ends the stream with a STOP event (clean shutdown). Call [`crate::BinlogFileWriter::close`] afterwards.
     pub fn stop(&mut self, out: &mut StreamOut, now: u32) {
         self.append(out, EventType::STOP, now, self.options.server_id, 0, |_| {});
     }

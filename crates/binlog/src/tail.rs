@@ -3,7 +3,7 @@
 //! # Concepts
 //!
 //! - A *piece* is a run of complete events at one place of one file. It shares the bytes of the batch that
-//!   the [`crate::Materialiser`] writes to the files; they are never copied, regardless of the number of
+//!   the [`crate::BinlogFileWriter`] writes to the files; they are never copied, regardless of the number of
 //!   readers.
 //! - The body of a spilled transaction is a piece without bytes: readers read it from the file.
 //! - A reader passes the position that it has reached. It gets the piece that continues there, or a position
@@ -99,7 +99,7 @@ struct State {
     interrupts: u64,
 }
 
-/// The stream tail. Written by the thread that hands bytes to the [`crate::Materialiser`], read by any number
+/// The stream tail. Written by the thread that hands bytes to the [`crate::BinlogFileWriter`], read by any number
 /// of threads.
 #[derive(Debug)]
 pub struct StreamTail {

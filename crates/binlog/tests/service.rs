@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use cohort_base::BinlogPos;
 use cohort_binlog::{
-    BinlogError, BinlogFiles, EventReader, Materialiser, MaterialiserOptions, OpenOptions, VerifyScope,
+    BinlogError, BinlogFileWriter, BinlogFileWriterOptions, BinlogFiles, EventReader, OpenOptions,
+    VerifyScope,
 };
 use cohort_vfs::{Fault, FaultFs, Fs, MemFs, OpenMode, SharedFs};
 use support::{
@@ -24,11 +25,11 @@ fn fresh() -> SharedFs {
 }
 
 /// A server with a background thread.
-fn threaded(fs: &SharedFs, log: &mut Log, options: MaterialiserOptions) -> Server {
+fn threaded(fs: &SharedFs, log: &mut Log, options: BinlogFileWriterOptions) -> Server {
     let mut server = start(fs, log).expect("starts");
     let spill = spill_dir(fs).expect("opens");
     let (files, _) = recover(fs, log, &spill).expect("recovers");
-    server.files = Arc::new(Materialiser::start(files, spill, options));
+    server.files = Arc::new(BinlogFileWriter::start(files, spill, options));
     server
 }
 
@@ -36,7 +37,7 @@ fn threaded(fs: &SharedFs, log: &mut Log, options: MaterialiserOptions) -> Serve
 fn the_thread_writes_by_itself_and_callers_catch_up() {
     let fs = fresh();
     let mut log = Log::default();
-    let mut server = threaded(&fs, &mut log, MaterialiserOptions::default());
+    let mut server = threaded(&fs, &mut log, BinlogFileWriterOptions::default());
     for round in 0..50 {
         server.transaction(&mut log, 10).expect("writes");
         if round % 10 == 0 {
@@ -63,11 +64,11 @@ fn without_space_the_caller_does_not_wait_and_nothing_is_lost() {
     let faulty = FaultFs::new(fresh());
     let fs: SharedFs = Arc::new(faulty.clone());
     let mut log = Log::default();
-    let options = MaterialiserOptions {
+    let options = BinlogFileWriterOptions {
         delay: Duration::from_millis(1),
         queue_bytes_max: 2000,
         retry: Duration::from_millis(5),
-        ..MaterialiserOptions::default()
+        ..BinlogFileWriterOptions::default()
     };
     let mut server = threaded(&fs, &mut log, options);
     server.files.catch_up(log.end.expect("has an end"), 0).expect("catches up");
@@ -115,7 +116,7 @@ fn a_reader_of_the_live_file_goes_on_where_it_stood() {
 fn what_is_said_to_be_written_ends_with_a_transaction() {
     let fs = fresh();
     let mut log = Log::default();
-    let options = MaterialiserOptions { delay: Duration::ZERO, ..MaterialiserOptions::default() };
+    let options = BinlogFileWriterOptions { delay: Duration::ZERO, ..BinlogFileWriterOptions::default() };
     let mut server = threaded(&fs, &mut log, options);
     let mut ends = vec![log.end];
     let files = Arc::clone(&server.files);

@@ -7,7 +7,7 @@ mod change;
 mod codec;
 mod foreign;
 mod model;
-mod page_form;
+mod page_format;
 mod roles;
 mod store;
 mod versions;
@@ -23,7 +23,7 @@ pub use model::{
     Catalog, Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, KeyMethod, OnUpdate,
     SEQUENCE_OPTION, Schema, Table, TableName,
 };
-pub use page_form::{is_block_size, is_on, level_of, option_of};
+pub use page_format::{is_block_size, is_on, level_of, option_of};
 pub use roles::roles_of;
 pub use store::{CATALOG, CatalogStore};
 pub use versions::CatalogVersions;

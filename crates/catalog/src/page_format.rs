@@ -1,6 +1,6 @@
 //! The page format of a table, from its options.
 
-use cohort_engine::PageForm;
+use cohort_engine::PageFormat;
 
 use crate::model::Table;
 
@@ -34,15 +34,15 @@ impl Table {
     }
 
     /// Returns the format of its pages on disk.
-    pub fn page_form(&self) -> PageForm {
+    pub fn page_format(&self) -> PageFormat {
         if self.option("PAGE_COMPRESSED").and_then(is_on) == Some(true) {
-            return PageForm::CompressedPages {
+            return PageFormat::CompressedPages {
                 level: self.option("PAGE_COMPRESSION_LEVEL").and_then(level_of),
             };
         }
         match self.row_format() {
-            "Compressed" => PageForm::CompressedRows,
-            _ => PageForm::Plain,
+            "Compressed" => PageFormat::CompressedRows,
+            _ => PageFormat::Plain,
         }
     }
 

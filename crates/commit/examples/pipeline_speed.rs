@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, ParticipantId, TrxId};
-use cohort_commit::{CommitRequest, Coordinator, CoordinatorOptions, LogLayout, PaceOptions, Step, Wake};
+use cohort_commit::{
+    CommitRequest, Coordinator, CoordinatorOptions, GroupCommitOptions, LogLayout, Step, Wake,
+};
 use cohort_engine::{CheckpointTask, EngineError, Lsn, Participant, Redo};
 use cohort_locks::{LockTable, WritePermit};
 use cohort_log::LogOptions;
@@ -75,7 +77,7 @@ fn run(folder: PathBuf, time: Duration, threads: usize) -> (f64, f64, f64) {
         layout: LogLayout::Shared,
         log: LogOptions::default(),
         binlog: None,
-        pace: PaceOptions { is_adaptive: true, ..PaceOptions::default() },
+        group_commit: GroupCommitOptions { is_adaptive: true, ..GroupCommitOptions::default() },
         is_early_release: true,
         unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,

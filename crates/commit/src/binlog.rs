@@ -10,22 +10,22 @@ use std::sync::Arc;
 use cohort_base::{BinlogPos, DomainId};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{
-    Batch, BinlogError, BinlogFiles, Chunk, Content, DomainDeletion, GtidState, Materialiser,
-    MaterialiserOptions, SpillDir, Stream, StreamOptions, StreamOut, check_deletion,
+    Batch, BinlogError, BinlogFileWriter, BinlogFileWriterOptions, BinlogFiles, Chunk, Content,
+    DomainDeletion, GtidState, SpillDir, Stream, StreamOptions, StreamOut, check_deletion,
 };
-use cohort_log::{Log, Room};
+use cohort_log::{Log, LogReservation};
 use cohort_vfs::World;
 use parking_lot::Mutex;
 
 use crate::coordinator::Coordinator;
 use crate::error::{CommitError, HardenError};
-use crate::fault::Meaning;
+use crate::fault::Severity;
 use crate::logs::Logs;
 use crate::options::BinlogSettings;
 use crate::purge::PurgeError;
 use crate::record;
 use crate::recovery::{Recovered, RecoveryError};
-use crate::rotation_room::RotationRoom;
+use crate::rotation_reserve::RotationReserve;
 use crate::seam::Stopped;
 use crate::separate::write_binlog;
 
@@ -35,8 +35,8 @@ pub const NO_SPACE_FOR_BINLOG: &str = "no space for the binary log's files";
 /// The binlog of a server; absent with `skip-log-bin`.
 pub struct Binlog {
     pub stream: Mutex<Stream>,
-    pub files: Arc<Materialiser>,
-    pub rotation_room: RotationRoom,
+    pub files: Arc<BinlogFileWriter>,
+    pub rotation_reserve: RotationReserve,
     /// End of the stream after the last durable group.
     pub end: Mutex<BinlogEnd>,
     /// The files decide: bytes are synced in them before they are submitted.
@@ -82,14 +82,14 @@ impl Binlog {
             }
         };
         let is_lazy = has_threads && logs.separate().is_none();
-        let materialiser = match is_lazy {
-            true => Materialiser::start(files, spill.clone(), MaterialiserOptions::default()),
-            false => Materialiser::stepped(files, spill.clone(), MaterialiserOptions::default()),
+        let file_writer = match is_lazy {
+            true => BinlogFileWriter::start(files, spill.clone(), BinlogFileWriterOptions::default()),
+            false => BinlogFileWriter::stepped(files, spill.clone(), BinlogFileWriterOptions::default()),
         };
         let binlog = Binlog {
             stream: Mutex::new(stream),
-            files: Arc::new(materialiser),
-            rotation_room: RotationRoom::new(needed_bytes),
+            files: Arc::new(file_writer),
+            rotation_reserve: RotationReserve::new(needed_bytes),
             end: Mutex::new(BinlogEnd { gtids: recovered.gtids.clone(), ..BinlogEnd::default() }),
             is_deciding: logs.separate().is_some(),
         };
@@ -109,7 +109,12 @@ impl Binlog {
 
     /// Makes bytes that belong to no transaction durable; the order stage is held. `room` is the reservation
     /// in the one log, if there is one log.
-    pub fn harden(&self, logs: &Logs, room: Option<Room>, out: &StreamOut) -> Result<Batch, HardenError> {
+    pub fn harden(
+        &self,
+        logs: &Logs,
+        room: Option<LogReservation>,
+        out: &StreamOut,
+    ) -> Result<Batch, HardenError> {
         let mut batch = Batch::default();
         add_to_batch(&mut batch, out);
         match logs {
@@ -153,11 +158,11 @@ impl Coordinator {
 
     /// Returns the writer of the binlog's files, which also has the newest bytes: replicas are served from
     /// it. Returns `None` with the binlog off.
-    pub fn binlog_files(&self) -> Option<Arc<Materialiser>> {
+    pub fn binlog_files(&self) -> Option<Arc<BinlogFileWriter>> {
         Some(Arc::clone(&self.env().binlog.as_ref()?.files))
     }
 
-    /// Runs `work` on the binlog's files, after everything durable so far has been written to them. Returns
+    /// Runs `work` on the binlog's files, after everything durable so far has been written to them. ReturnTimes
     /// `None` with the binlog off.
     pub fn with_binlog_files<R>(
         &self,
@@ -201,7 +206,7 @@ impl Coordinator {
         };
         let caught_up = binlog.files.catch_up(position, restarts);
         if let Err(error) = &caught_up {
-            self.judge(Meaning::of_binlog(error), error);
+            self.judge(Severity::of_binlog(error), error);
         }
         caught_up
     }
@@ -288,7 +293,7 @@ impl Coordinator {
         let hardened = self.pipeline.hold(|_| {
             let mut stream = binlog.stream.lock();
             let needed_bytes = stream.rotation_bytes_max();
-            binlog.rotation_room.note_need(needed_bytes);
+            binlog.rotation_reserve.note_need(needed_bytes);
             if room.as_ref().is_some_and(|room| !room.fits(needed_bytes)) {
                 return Ok(false);
             }
@@ -297,7 +302,7 @@ impl Coordinator {
             if out.chunks.is_empty() {
                 return Ok(true);
             }
-            binlog.rotation_room.note_need(stream.rotation_bytes_max());
+            binlog.rotation_reserve.note_need(stream.rotation_bytes_max());
             // The order stage is still held, so that no later group overtakes these bytes on their way to the
             // files.
             let batch = self.harden_stream(binlog, room, &out)?;
@@ -310,14 +315,18 @@ impl Coordinator {
 
 impl Coordinator {
     /// Reserves space in the one log for a file change. Returns `None` if the files decide.
-    pub(crate) fn stream_room(&self, binlog: &Binlog) -> Result<Option<Room>, CommitError> {
+    pub(crate) fn stream_room(&self, binlog: &Binlog) -> Result<Option<LogReservation>, CommitError> {
         self.stream_room_of(binlog, 0)
     }
 
     /// Reserves like [`Coordinator::stream_room`], but at least this many bytes.
-    pub(crate) fn stream_room_of(&self, binlog: &Binlog, bytes: u64) -> Result<Option<Room>, CommitError> {
+    pub(crate) fn stream_room_of(
+        &self,
+        binlog: &Binlog,
+        bytes: u64,
+    ) -> Result<Option<LogReservation>, CommitError> {
         match self.env().logs.separate() {
-            None => Ok(Some(self.reserve(binlog.rotation_room.wanted_bytes().max(bytes))?)),
+            None => Ok(Some(self.reserve(binlog.rotation_reserve.wanted_bytes().max(bytes))?)),
             Some(_) => Ok(None),
         }
     }
@@ -326,7 +335,7 @@ impl Coordinator {
     pub(crate) fn harden_stream(
         &self,
         binlog: &Binlog,
-        room: Option<Room>,
+        room: Option<LogReservation>,
         out: &StreamOut,
     ) -> Result<Batch, Stopped> {
         binlog.harden(&self.env().logs, room, out).map_err(|error| {
@@ -337,7 +346,7 @@ impl Coordinator {
 }
 
 /// Appends a BINLOG record.
-pub fn append_binlog_record(log: &Log, room: Room, out: &StreamOut) {
+pub fn append_binlog_record(log: &Log, room: LogReservation, out: &StreamOut) {
     let mut head = Vec::new();
     StreamOut::encode_chunks(&out.chunks, &mut head);
     log.append(room, record::BINLOG, &[&head, &out.bytes]);

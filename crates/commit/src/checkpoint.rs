@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_base::{BinlogPos, CommitSeq, NoUnwind, Xid, rest_after};
+use cohort_base::{AbortOnUnwind, BinlogPos, CommitSeq, Xid, throttle_pause};
 use cohort_binlog::MaterialiseStatus;
 use cohort_engine::{CheckpointTask, Participant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -44,7 +44,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::binlog::NO_SPACE_FOR_BINLOG;
 use crate::coordinator::Coordinator;
 use crate::error::CheckpointError;
-use crate::fault::Meaning;
+use crate::fault::Severity;
 use crate::logs::{Logs, Marks};
 use crate::record::{self, Checkpoint, EngineLogs};
 
@@ -88,12 +88,12 @@ impl Checkpointer {
         let run = move || {
             // A panic must end the process: without the thread the log would fill up, and every write would
             // be refused.
-            let guard = NoUnwind::during("a checkpoint");
+            let guard = AbortOnUnwind::during("a checkpoint");
             loop {
-                let Some(coordinator) = weak.upgrade() else { return guard.passed() };
+                let Some(coordinator) = weak.upgrade() else { return guard.disarm() };
                 let checkpointer = &coordinator.checkpointer;
                 if checkpointer.is_stopped.load(Ordering::SeqCst) {
-                    return guard.passed();
+                    return guard.disarm();
                 }
                 checkpointer.tick(&coordinator);
                 let mut requested = checkpointer.is_requested.lock();
@@ -229,7 +229,7 @@ impl Checkpointer {
     pub fn fill_rotation_room(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
         let (Some(binlog), Logs::Shared(log)) = (&env.binlog, &env.logs) else { return };
-        binlog.rotation_room.fill(log);
+        binlog.rotation_reserve.fill(log);
     }
 
     /// Makes everything so far durable outside of the log, and frees the log below. A failure other than lack
@@ -238,7 +238,7 @@ impl Checkpointer {
         let done = self.try_checkpoint(coordinator);
         self.ended_ns.store(coordinator.env().world.clock.monotonic_ns(), Ordering::Relaxed);
         if let Err(error) = &done {
-            coordinator.judge(Meaning::of_checkpoint(error), error);
+            coordinator.judge(Severity::of_checkpoint(error), error);
         }
         done
     }
@@ -255,13 +255,13 @@ impl Checkpointer {
         });
         let mut sealed = sealed.map_err(|_| CheckpointError::Stopped)??;
         let mut watched = Instant::now();
-        let binlog_synced = sealed.make_durable_at_leisure(coordinator, &mut |worked| {
+        let binlog_synced = sealed.make_durable_throttled(coordinator, &mut |worked| {
             if watched.elapsed() > TICK {
                 self.watch(coordinator);
                 watched = Instant::now();
             }
             if coordinator.options.has_threads && !self.is_awaited(coordinator) {
-                std::thread::sleep(rest_after(worked, REST_MAX));
+                std::thread::sleep(throttle_pause(worked, REST_MAX));
             }
         })?;
         sealed.write(coordinator, binlog_synced, None)?;
@@ -314,16 +314,16 @@ impl Sealed {
 
     /// Makes the sealed state durable. Returns the position up to which the binlog's files are synced.
     pub fn make_durable(&mut self, coordinator: &Coordinator) -> Result<BinlogPos, CheckpointError> {
-        self.make_durable_at_leisure(coordinator, &mut |_| ())
+        self.make_durable_throttled(coordinator, &mut |_| ())
     }
 
-    fn make_durable_at_leisure(
+    fn make_durable_throttled(
         &mut self,
         coordinator: &Coordinator,
         rest: &mut dyn FnMut(Duration),
     ) -> Result<BinlogPos, CheckpointError> {
         for task in self.tasks.drain(..) {
-            task.finish_at_leisure(rest).map_err(CheckpointError::Engine)?;
+            task.finish_throttled(rest).map_err(CheckpointError::Engine)?;
         }
         let Some(binlog) = &coordinator.env().binlog else { return Ok(BinlogPos::default()) };
         let synced = binlog.files.sync().map_err(CheckpointError::Binlog)?;

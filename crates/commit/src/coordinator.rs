@@ -27,10 +27,10 @@ use cohort_engine::ReadView;
 use crate::checkpoint::Checkpointer;
 use crate::env::{AppliedMark, ReplicaGate, ServerEnv};
 use crate::error::{CheckpointError, CommitError};
+use crate::group_commit::GroupCommitPolicy;
 use crate::logs::engine_dir;
 use crate::metrics::Metrics;
 use crate::options::CoordinatorOptions;
-use crate::pace::Pace;
 use crate::pipeline::Pipeline;
 use crate::record;
 use crate::recovery::Recovered;
@@ -92,8 +92,8 @@ impl Coordinator {
     }
 
     /// Returns the group-commit policy.
-    pub fn pace(&self) -> &Arc<Pace> {
-        self.pipeline.pace()
+    pub fn group_commit(&self) -> &Arc<GroupCommitPolicy> {
+        self.pipeline.group_commit()
     }
 
     /// Returns the counters of the log; in the separate layout, of all logs together.
@@ -207,8 +207,8 @@ impl Coordinator {
     /// Notifies the client that is parked for `seq`, which is published, although replicas are still waited
     /// for. By now the log must say that `seq` will not be cut off ([`Coordinator::release_from_replicas`]).
     /// Returns false if the client is not parked.
-    pub fn tell_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
-        self.pipeline.tell_early(seq, client)
+    pub fn acknowledge_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
+        self.pipeline.acknowledge_early(seq, client)
     }
 
     /// Returns the newest transaction whose client may get its reply: it, and all before it, are durable and
@@ -238,7 +238,7 @@ impl Coordinator {
             return self.pipeline.order(prepared);
         }
         // The pipeline has stopped: the process is about to end, and the transaction is never acknowledged.
-        self.pipeline.order_alone(prepared).unwrap_or(CommitSeq(u64::MAX))
+        self.pipeline.order_exclusive(prepared).unwrap_or(CommitSeq(u64::MAX))
     }
 
     /// Orders a transaction with its own sequence number under `gtid_strict_mode`. Refuses it unless the

@@ -6,7 +6,7 @@
 //! | `gtids`, `next_xid` | the holder of the order stage |
 //! | `logs` | appended to by the leader, flushed by the thread that makes a group durable |
 //! | `stream` | appended to by the leader, and by work that holds the order stage ([`crate::Pipeline::hold`]) |
-//! | `rotation_room` | filled by preparing sessions and the checkpointer, taken by the leader |
+//! | `rotation_reserve` | filled by preparing sessions and the checkpointer, taken by the leader |
 //! | `view` | written by the publishing thread, read by every statement |
 //!
 //! # Commit ids (I8)
@@ -23,15 +23,15 @@ use cohort_base::{BinlogPos, CommitSeq, Gtid, Xid};
 use cohort_binlog::{Batch, GtidHead, GtidState, SEQ_NO_MAX, Stream, StreamOut, event};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::{LockTable, Wakeups};
-use cohort_log::{Log, Room};
+use cohort_log::{Log, LogReservation};
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
 use crate::binlog::{Binlog, add_to_batch, append_binlog_record};
 use crate::error::{CommitError, HardenError};
-use crate::logs::{Logs, Rooms};
+use crate::group_commit::ClientCommits;
+use crate::logs::{Logs, TrxReservations};
 use crate::metrics::{Metrics, Step};
-use crate::pace::ClientPace;
 use crate::record;
 use crate::request::{BinlogPart, GroupKind, Trx};
 use crate::seam::CommitEnv;
@@ -253,7 +253,7 @@ impl ServerEnv {
     }
 
     /// Records the times of a group that was just made durable; the caller holds the decision stage.
-    fn time_harden(&self, group: &[Hardened<Trx>], began_ns: u64, boundary: &mut Boundary) {
+    fn time_harden(&self, group: &[Hardened<Trx>], began_ns: u64, boundary: &mut GroupSnapshot) {
         let ended_ns = self.now_ns();
         self.metrics.flush_ended(began_ns, ended_ns);
         let taken_ns = std::mem::replace(&mut boundary.since_ns, ended_ns);
@@ -267,7 +267,7 @@ impl ServerEnv {
 
     /// Records that the group leaves a gate. The time it was held there counts as waiting for a replica.
     /// Returns when the next step began.
-    fn time_gate(&self, boundary: &mut Boundary, transactions: usize) -> u64 {
+    fn time_gate(&self, boundary: &mut GroupSnapshot, transactions: usize) -> u64 {
         if boundary.was_held.take() {
             let now_ns = self.now_ns();
             let held_ns = now_ns.saturating_sub(boundary.since_ns);
@@ -281,11 +281,11 @@ impl ServerEnv {
     /// otherwise a later group does it.
     fn rotate(&self, log: &Log, binlog: &Binlog, stream: &mut Stream, batch: &mut Batch) {
         let needed_bytes = stream.rotation_bytes_max();
-        binlog.rotation_room.note_need(needed_bytes);
+        binlog.rotation_reserve.note_need(needed_bytes);
         if !stream.wants_rotation() {
             return;
         }
-        let Some(room) = binlog.rotation_room.take(needed_bytes) else { return };
+        let Some(room) = binlog.rotation_reserve.take(needed_bytes) else { return };
         let mut out = StreamOut::default();
         stream.rotate(&mut out, self.now_s());
         append_binlog_record(log, room, &out);
@@ -332,10 +332,10 @@ impl ServerEnv {
 }
 
 /// Takes the reservation for the transaction's record in the one log.
-fn room_of(trx: &mut Trx) -> Room {
+fn room_of(trx: &mut Trx) -> LogReservation {
     match &mut trx.rooms {
-        Rooms::Shared(room) => room.take().expect("reserved at prepare (I6)"),
-        Rooms::Separate { .. } => unreachable!("reserved for the one log"),
+        TrxReservations::Shared(room) => room.take().expect("reserved at prepare (I6)"),
+        TrxReservations::Separate { .. } => unreachable!("reserved for the one log"),
     }
 }
 
@@ -357,7 +357,7 @@ pub(crate) struct BinlogBytes {
 }
 
 /// A group's state for publishing and acknowledging.
-pub struct Boundary {
+pub struct GroupSnapshot {
     /// `None` once published.
     view: Option<ReadView>,
     /// The position after the group's last event; `None` if nothing of the group was logged.
@@ -370,7 +370,7 @@ pub struct Boundary {
 
 impl CommitEnv for ServerEnv {
     type Trx = Trx;
-    type Boundary = Boundary;
+    type GroupSnapshot = GroupSnapshot;
     type Written = Written;
     type Error = HardenError;
 
@@ -409,8 +409,8 @@ impl CommitEnv for ServerEnv {
         }
     }
 
-    fn boundary(&self, last: CommitSeq) -> Boundary {
-        Boundary {
+    fn boundary(&self, last: CommitSeq) -> GroupSnapshot {
+        GroupSnapshot {
             view: Some(ServerEnv::make_view(&self.engines, last)),
             binlog_end: None,
             since_ns: self.now_ns(),
@@ -450,7 +450,7 @@ impl CommitEnv for ServerEnv {
         }
     }
 
-    fn hardened(&self, group: &[Hardened<Trx>], written: Written, boundary: &mut Boundary) {
+    fn hardened(&self, group: &[Hardened<Trx>], written: Written, boundary: &mut GroupSnapshot) {
         self.time_harden(group, written.began_ns, boundary);
         let (Some(binlog), Some(BinlogBytes { batch, end })) = (&self.binlog, written.binlog) else { return };
         // I3: files and replicas get these bytes only now.
@@ -471,7 +471,7 @@ impl CommitEnv for ServerEnv {
         self.is_gated()
     }
 
-    fn holds(&self, gate: Gate, boundary: &Boundary) -> bool {
+    fn holds(&self, gate: Gate, boundary: &GroupSnapshot) -> bool {
         match (self.gate.get(), boundary.binlog_end) {
             (Some(replicas), Some(end)) if replicas.holds(gate, end) => {
                 boundary.was_held.set(true);
@@ -481,7 +481,7 @@ impl CommitEnv for ServerEnv {
         }
     }
 
-    fn publish(&self, group: &mut [Hardened<Trx>], boundary: &mut Boundary) {
+    fn publish(&self, group: &mut [Hardened<Trx>], boundary: &mut GroupSnapshot) {
         let began_ns = self.time_gate(boundary, group.len());
         let view = boundary.view.take().expect("a group is published once");
         let last = view.seq();
@@ -498,7 +498,7 @@ impl CommitEnv for ServerEnv {
         self.metrics.record_alone(Step::Publish, boundary.since_ns.saturating_sub(began_ns), size);
     }
 
-    fn released(&self, group: &[Hardened<Trx>], boundary: &mut Boundary) {
+    fn released(&self, group: &[Hardened<Trx>], boundary: &mut GroupSnapshot) {
         self.time_gate(boundary, group.len());
     }
 
@@ -519,7 +519,7 @@ impl CommitEnv for ServerEnv {
             && queue.iter().any(|trx| self.locks.waits_for(&trx.get().request.locks))
     }
 
-    fn client<'a>(&self, trx: &'a Trx) -> Option<&'a ClientPace> {
+    fn client<'a>(&self, trx: &'a Trx) -> Option<&'a ClientCommits> {
         trx.request.client.as_deref()
     }
 

@@ -1,4 +1,4 @@
-//! The group-commit policy (`Pace`): how long a flush group is left open for more transactions.
+//! The group-commit policy (`GroupCommitPolicy`): how long a flush group is left open for more transactions.
 //!
 //! # Purpose
 //! Without such a policy, N clients settle into two half groups that take turns at the disk: while one half
@@ -24,7 +24,7 @@
 //! # Open groups do not block a worker
 //! An open group has no leader. The worker that decided to wait returns to serving clients, because the
 //! awaited clients need the processor. The worker that brings the last awaited transaction leads; if none
-//! does in time, the [timer thread](crate::timekeeper) leads.
+//! does in time, the [timer thread](crate::group_commit_timer) leads.
 //!
 //! ```text
 //! none --opens()--> open until t --queued() reaches `want`--> due --closed()--> none
@@ -49,15 +49,15 @@
 //! that a queued one still holds.
 //!
 //! # Locks
-//! `state` and `alarm` are leaf locks. Only the holder of `leader` calls [`Pace::opens`] and
-//! [`Pace::closed`]. It rechecks the queue after it has released `leader`. So a transaction that is queued
+//! `state` and `alarm` are leaf locks. Only the holder of `leader` calls [`GroupCommitPolicy::opens`] and
+//! [`GroupCommitPolicy::closed`]. It rechecks the queue after it has released `leader`. So a transaction that is queued
 //! while `closed` clears `left_until` is still flushed by that leader.
 
 use std::time::Duration;
 
 use cohort_base::{DomainId, Gtid, ServerId};
 
-use crate::returns::Returns;
+use crate::return_times::ReturnTimes;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
 
 /// Minimum flush time for which groups are left open.
@@ -78,7 +78,7 @@ const SECOND_LOOK_NS: u64 = 100_000;
 
 /// Settings of the operator.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PaceOptions {
+pub struct GroupCommitOptions {
     /// Allows groups to be left open where that pays.
     pub is_adaptive: bool,
     /// `binlog_commit_wait_count`; 0 is off.
@@ -89,7 +89,7 @@ pub struct PaceOptions {
 
 /// Commit history of a connection, for the group-commit policy.
 #[derive(Debug, Default)]
-pub struct ClientPace {
+pub struct ClientCommits {
     /// When its last commit was acknowledged; 0 if there was none. Written by the acknowledging leader, read
     /// at the next commit.
     acked_ns: AtomicU64,
@@ -101,7 +101,7 @@ pub struct ClientPace {
     last_origin: AtomicU64,
 }
 
-impl ClientPace {
+impl ClientCommits {
     /// Stores the GTID that a transaction of this connection was assigned.
     pub(crate) fn note_gtid(&self, gtid: Gtid) {
         self.last_origin.store(u64::from(gtid.domain.0) << 32 | u64::from(gtid.server.0), Ordering::Relaxed);
@@ -127,7 +127,7 @@ pub struct Triggers {
 }
 
 /// The group-commit policy and its measurements.
-pub struct Pace {
+pub struct GroupCommitPolicy {
     is_adaptive: AtomicBool,
     wait_count: AtomicUsize,
     wait_us: AtomicU64,
@@ -154,23 +154,23 @@ struct Alarm {
     is_stopped: bool,
     /// A thread has asked it to lead.
     is_called: bool,
-    /// The `open_until` for which it last returned from [`Pace::wait_due`]; that group is not reported again
+    /// The `open_until` for which it last returned from [`GroupCommitPolicy::wait_due`]; that group is not reported again
     /// immediately.
     told: u64,
 }
 
 #[derive(Default)]
 struct State {
-    returns: Returns,
+    returns: ReturnTimes,
     /// When the open group was opened, and the queue length at the last decision.
     opened_ns: u64,
     looked_at: usize,
 }
 
-impl Pace {
+impl GroupCommitPolicy {
     /// Makes a policy without measurements.
-    pub fn new(options: PaceOptions) -> Pace {
-        let pace = Pace {
+    pub fn new(options: GroupCommitOptions) -> GroupCommitPolicy {
+        let group_commit = GroupCommitPolicy {
             is_adaptive: AtomicBool::new(false),
             wait_count: AtomicUsize::new(0),
             wait_us: AtomicU64::new(0),
@@ -184,12 +184,12 @@ impl Pace {
             alarm_ns: AtomicU64::new(0),
             triggers: Triggers::default(),
         };
-        pace.set_options(options);
-        pace
+        group_commit.set_options(options);
+        group_commit
     }
 
     /// Applies new settings from the next group on.
-    pub fn set_options(&self, options: PaceOptions) {
+    pub fn set_options(&self, options: GroupCommitOptions) {
         self.is_adaptive.store(options.is_adaptive, Ordering::Relaxed);
         self.wait_count.store(options.wait_count, Ordering::Relaxed);
         self.wait_us.store(options.wait_us, Ordering::Relaxed);
@@ -210,7 +210,7 @@ impl Pace {
     }
 
     /// Records that a connection's next transaction has arrived to be ordered.
-    pub fn arrived(&self, client: &ClientPace, now_ns: &dyn Fn() -> u64) {
+    pub fn arrived(&self, client: &ClientCommits, now_ns: &dyn Fn() -> u64) {
         if !self.is_measuring() {
             return;
         }
@@ -244,7 +244,11 @@ impl Pace {
     }
 
     /// Records that the members of a group are about to be acknowledged.
-    pub fn acknowledging<'a>(&self, clients: impl Iterator<Item = &'a ClientPace>, now_ns: &dyn Fn() -> u64) {
+    pub fn acknowledging<'a>(
+        &self,
+        clients: impl Iterator<Item = &'a ClientCommits>,
+        now_ns: &dyn Fn() -> u64,
+    ) {
         if !self.is_measuring() {
             return;
         }
@@ -300,7 +304,7 @@ impl Pace {
                 let swapped =
                     self.left_until.compare_exchange(NONE, until_ns, Ordering::SeqCst, Ordering::SeqCst);
                 if swapped.is_ok() {
-                    self.ring_before(until_ns + GRACE_NS);
+                    self.wake_timer_before(until_ns + GRACE_NS);
                 }
                 true
             }
@@ -371,11 +375,11 @@ impl Pace {
     fn open(&self, want: usize, until_ns: u64) {
         self.want.store(want, Ordering::SeqCst);
         self.open_until.store(until_ns.max(DUE + 1), Ordering::SeqCst);
-        self.ring_before(until_ns);
+        self.wake_timer_before(until_ns);
     }
 
     /// Wakes the timer thread if it would sleep beyond this time.
-    fn ring_before(&self, until_ns: u64) {
+    fn wake_timer_before(&self, until_ns: u64) {
         if self.alarm_ns.load(Ordering::SeqCst) > until_ns {
             drop(self.alarm.lock());
             self.ring.notify_one();

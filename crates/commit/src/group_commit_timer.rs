@@ -1,30 +1,30 @@
-//! The group-commit timer thread (`timekeeper`). It leads open groups (`pace.rs`) whose last members did not
+//! The group-commit timer thread (`group_commit_timer`). It leads open groups (`group_commit.rs`) whose last members did not
 //! arrive in time, and queues that no worker would lead: those left for too long, and those queued while a
 //! leader decides (`pipeline.rs`).
 //!
-//! It sleeps while no group is open. When an open group's time is up, [`Pace::wait_due`](crate::Pace)
+//! It sleeps while no group is open. When an open group's time is up, [`GroupCommitPolicy::wait_due`](crate::GroupCommitPolicy)
 //! returns, and the thread leads as a worker does. Without the thread (in tests) such a group is flushed by
 //! the next caller that orders or waits, or by the leader that has decided.
 
 use std::sync::Arc;
 
-use cohort_base::NoUnwind;
+use cohort_base::AbortOnUnwind;
 
 use crate::coordinator::Coordinator;
 
 /// Starts the thread; it ends with the coordinator.
 pub fn start(coordinator: &Arc<Coordinator>) {
-    let pace = Arc::clone(coordinator.pace());
+    let group_commit = Arc::clone(coordinator.group_commit());
     let clock = Arc::clone(&coordinator.env().world.clock);
     let weak = Arc::downgrade(coordinator);
     let run = move || {
         // A panic must end the process: without the thread, open groups would stay open.
-        let guard = NoUnwind::during("the timekeeper's work");
-        while pace.wait_due(&|| clock.monotonic_ns()) {
+        let guard = AbortOnUnwind::during("the timekeeper's work");
+        while group_commit.wait_due(&|| clock.monotonic_ns()) {
             let Some(coordinator) = weak.upgrade() else { break };
             coordinator.lead();
         }
-        guard.passed();
+        guard.disarm();
     };
     std::thread::Builder::new().name("timekeeper".to_owned()).spawn(run).expect("a thread at start");
 }

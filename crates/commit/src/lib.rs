@@ -5,11 +5,11 @@
 //! | `pipeline` | [`Pipeline`]: the whole protocol |
 //! | `seam` | [`CommitEnv`]: the interface that implements its stages |
 //! | `stage` | [`Stage`], and the types of a transaction in each of its states |
-//! | `pace` | the group-commit policy: how long a group is left open for more transactions |
+//! | `group_commit` | the group-commit policy: how long a group is left open for more transactions |
 //! | `returns` | return-time statistics of clients, and the gain of waiting for them |
-//! | `timekeeper` | the group-commit timer thread |
+//! | `group_commit_timer` | the group-commit timer thread |
 //! | `env` | the implementation of the stages in a server |
-//! | `sync` | the locks and atomics of `pipeline` and `pace`, replaced in model checks |
+//! | `sync` | the locks and atomics of `pipeline` and `group_commit`, replaced in model checks |
 //! | `request` | [`CommitRequest`]: a transaction's redo, events and locks |
 //! | `coordinator` | [`Coordinator`]: the server's commit path, used by its sessions |
 //! | `options` | [`CoordinatorOptions`]: its settings |
@@ -33,7 +33,7 @@
 //! | `completion` | opening and completing the binlog files, concurrent with the recovery pass |
 //! | `worker` | the thread that each of these two uses |
 //! | `checkpoint` | checkpoints, and the check of free space |
-//! | `rotation_room` | log space reserved for a change of the binlog file |
+//! | `rotation_reserve` | log space reserved for a change of the binlog file |
 //! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
 //! | `status` | their status variables |
 //! | `xa` | [`XaBranches`]: XA transactions between their two phases |
@@ -48,12 +48,13 @@ mod coordinator;
 mod env;
 mod error;
 mod fault;
+mod group_commit;
+mod group_commit_timer;
 mod logs;
 mod metrics;
 mod open;
 mod open_logs;
 mod options;
-mod pace;
 mod pipeline;
 mod prepare;
 mod purge;
@@ -63,8 +64,8 @@ mod redo_files;
 mod replay;
 mod request;
 mod reset;
-mod returns;
-mod rotation_room;
+mod return_times;
+mod rotation_reserve;
 mod seam;
 mod separate;
 mod separate_recovery;
@@ -72,7 +73,6 @@ mod stage;
 mod status;
 mod sync;
 mod syncer;
-mod timekeeper;
 mod worker;
 mod xa;
 mod xa_body;
@@ -82,10 +82,10 @@ pub use convert::{Converted, convert, layout_on_disk, make_logs};
 pub use coordinator::{Coordinator, LogPositions};
 pub use env::{AppliedMark, FailpointHook, ReplicaGate, StopHook};
 pub use error::{CheckpointError, CommitError, HardenError};
+pub use group_commit::{ClientCommits, GroupCommitOptions, GroupCommitPolicy, Triggers};
 pub use logs::LogLayout;
 pub use metrics::{Metrics, Step, StepSnapshot};
 pub use options::{BinlogSettings, CoordinatorOptions, Unreleased};
-pub use pace::{ClientPace, Pace, PaceOptions, Triggers};
 pub use pipeline::Pipeline;
 pub use purge::{HeldBack, PurgeError, PurgeRule, Purged};
 pub use recovery::{Recovered, RecoveryError, Row};

@@ -10,14 +10,14 @@
 //!   branches), and the decisions about transactions that are not in the binlog.
 //!
 //! Sessions, engines and the pipeline do not know the layout. Four places do: the reservation of log space at
-//! prepare ([`Rooms`]), write and harden (`env.rs`, `separate.rs`), checkpoints ([`Logs::marks`]), and the
+//! prepare ([`TrxReservations`]), write and harden (`env.rs`, `separate.rs`), checkpoints ([`Logs::marks`]), and the
 //! start (`open.rs`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use cohort_base::{Lsn, ParticipantId};
-use cohort_log::{Log, LogError, LogStats, Room};
+use cohort_log::{Log, LogError, LogReservation, LogStats};
 
 use crate::separate::SeparateLogs;
 
@@ -64,21 +64,21 @@ pub enum Logs {
 }
 
 /// Log reservations of a transaction, made at prepare (I6).
-pub enum Rooms {
+pub enum TrxReservations {
     /// For its one record; taken when the record is written.
-    Shared(Option<Room>),
+    Shared(Option<LogReservation>),
     Separate {
         /// For each of its PREPARE records, with the log's index in [`SeparateLogs`].
-        parts: Vec<(usize, Room)>,
+        parts: Vec<(usize, LogReservation)>,
         /// For the DECIDED record; `None` if the binlog decides.
-        decision: Option<Room>,
+        decision: Option<LogReservation>,
     },
 }
 
-impl Default for Rooms {
+impl Default for TrxReservations {
     /// Returns the state after use: nothing reserved.
-    fn default() -> Rooms {
-        Rooms::Shared(None)
+    fn default() -> TrxReservations {
+        TrxReservations::Shared(None)
     }
 }
 

@@ -15,13 +15,13 @@ use crate::binlog::Binlog;
 use crate::checkpoint::Checkpointer;
 use crate::coordinator::Coordinator;
 use crate::env::{PublishedView, ServerEnv};
+use crate::group_commit_timer;
 use crate::metrics::Metrics;
 use crate::open_logs::{FoundLogs, FoundSeparate, open_logs};
 use crate::options::{BinlogSettings, CoordinatorOptions};
 use crate::pipeline::Pipeline;
 use crate::recovery::{self, RecoveryError, Scene};
 use crate::separate_recovery::{self, SeparateScene};
-use crate::timekeeper;
 use crate::xa::XaBranches;
 
 impl Coordinator {
@@ -108,7 +108,7 @@ impl Coordinator {
             failpoint: options.failpoint.clone(),
         };
         let coordinator = Arc::new(Coordinator {
-            pipeline: Pipeline::new(env, last_seq, options.pace),
+            pipeline: Pipeline::new(env, last_seq, options.group_commit),
             spill,
             checkpointer: Checkpointer::default(),
             recovered,
@@ -128,7 +128,7 @@ impl Coordinator {
         }
         if coordinator.options.has_threads {
             Checkpointer::start(&coordinator);
-            timekeeper::start(&coordinator);
+            group_commit_timer::start(&coordinator);
         }
         Ok(coordinator)
     }

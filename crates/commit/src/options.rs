@@ -8,8 +8,8 @@ use cohort_binlog::event::Checksum;
 use cohort_log::LogOptions;
 
 use crate::env::{FailpointHook, StopHook};
+use crate::group_commit::GroupCommitOptions;
 use crate::logs::LogLayout;
-use crate::pace::PaceOptions;
 
 /// Settings of the binlog.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct CoordinatorOptions {
     pub layout: LogLayout,
     /// `None` with `skip-log-bin`.
     pub binlog: Option<BinlogSettings>,
-    pub pace: PaceOptions,
+    pub group_commit: GroupCommitOptions,
     pub is_early_release: bool,
     /// Handling, at a start after a crash, of transactions that no replica is known to have (semi-synchronous
     /// replication).

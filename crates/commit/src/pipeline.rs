@@ -18,7 +18,7 @@
 //!   while arrived > ordered:                    write the records, sync once
 //!     try_lock order, or return                 lock decider; unlock leader if the next may overlap
 //!     apply all arrivals as one batch           decide; append the group to the publish queue
-//!     append them to the queue                  let_out(): publish and acknowledge, gate by gate
+//!     append them to the queue                  publish_ready(): publish and acknowledge, gate by gate
 //!                                               unlock decider and leader, then notify the clients
 //! ```
 //! A session calls `order` and parks its reply with `when_acknowledged`. Its worker then calls `lead`, or
@@ -27,7 +27,7 @@
 //!
 //! # States and the function that makes each transition
 //! ```text
-//! prepared --order()--> ordered --flush_group()--> hardened --let_out()--> published -> acknowledged
+//! prepared --order()--> ordered --flush_group()--> hardened --publish_ready()--> published -> acknowledged
 //!           any worker            the leader                  the leader, or the thread that opened the gate
 //! ```
 //! "Hardened" means durable: the transaction, and everything before it, survives a crash.
@@ -52,16 +52,16 @@
 //!   binlog decides, the leader may release `leader` before it decides, so that the next group is written and
 //!   synced meanwhile. Two groups are then in progress, never more. The leader then also asks the timer
 //!   thread to lead the transactions that are queued already.
-//! - **Open group**: a queue that is left for more transactions to join (`pace.rs`). It has no leader. The
+//! - **Open group**: a queue that is left for more transactions to join (`group_commit.rs`). It has no leader. The
 //!   worker that completes the group leads, or the timer thread does when the time is up.
-//! - **Group snapshot** ([`CommitEnv::Boundary`]): the state right after the group's last transaction, with
+//! - **Group snapshot** ([`CommitEnv::GroupSnapshot`]): the state right after the group's last transaction, with
 //!   its read view. It is taken under `order` while the queue is empty, and published once the group is
 //!   durable (I5).
 //! - **Publish queue** (`behind`): durable groups that are not yet published and acknowledged, oldest first.
 //!   A [`Gate`] that the environment keeps shut (semi-synchronous replication) holds them there, unpublished
 //!   or unacknowledged, while later groups continue to become durable. The thread that opens the gate calls
 //!   [`Pipeline::gate_opened`].
-//! - **Exclusive commit** ([`Pipeline::order_alone`]): for a transaction that is too large for the order
+//! - **Exclusive commit** ([`Pipeline::order_exclusive`]): for a transaction that is too large for the order
 //!   stage. Its engines have staged its writes. It is ordered and made durable with the order stage held, and
 //!   only then do the engines ingest the staged writes. It keeps its locks until then.
 //!
@@ -80,7 +80,7 @@
 //! - I5: a group's snapshot is published after the group is durable.
 //! - I6: from `order()` on, nothing returns an error. A failed sync stops the pipeline for good
 //!   ([`CommitEnv::stop`]; the server's implementation ends the process), and no waiting client gets an OK. A
-//!   panic between the assignment of a CommitSeq and its acknowledgement ends the process ([`NoUnwind`]).
+//!   panic between the assignment of a CommitSeq and its acknowledgement ends the process ([`AbortOnUnwind`]).
 //!   Otherwise the next leader would acknowledge transactions that the panicked leader took and never made
 //!   durable.
 //! - No arrival is missed. The holder of `order` rechecks the arrivals after releasing it: an arrival before
@@ -94,7 +94,7 @@
 //! # Lock order
 //! `leader` > `decider` > `order` > `arrivals`; `decider` > `behind`; `waiting` is taken with none of them
 //! held. `order` and `arrivals` are held for microseconds and never over I/O, except by [`Pipeline::hold`]
-//! and [`Pipeline::order_alone`], which flush the ordered transactions.
+//! and [`Pipeline::order_exclusive`], which flush the ordered transactions.
 //!
 //! # On failure
 //! See I6. A group that overlaps a failed one is not decided: its leader finds the pipeline stopped once it
@@ -103,9 +103,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, ConnectionId, NoUnwind};
+use cohort_base::{AbortOnUnwind, CommitSeq, ConnectionId};
 
-use crate::pace::{Pace, PaceOptions};
+use crate::group_commit::{GroupCommitOptions, GroupCommitPolicy};
 use crate::seam::{CommitEnv, Stopped, Wake};
 use crate::stage::{Gate, Hardened, Ordered, Point, Prepared, Stage};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
@@ -141,11 +141,11 @@ struct Flush<E: CommitEnv> {
 struct HardenedGroup<E: CommitEnv> {
     last: CommitSeq,
     trxs: Vec<Hardened<E::Trx>>,
-    boundary: E::Boundary,
+    boundary: E::GroupSnapshot,
 }
 
 /// The publish queue: durable groups, oldest first. The groups in `published` precede those in `hardened`.
-struct Behind<E: CommitEnv> {
+struct PublishQueue<E: CommitEnv> {
     hardened: VecDeque<HardenedGroup<E>>,
     published: VecDeque<HardenedGroup<E>>,
 }
@@ -177,7 +177,7 @@ pub struct Pipeline<E: CommitEnv> {
     /// The lock of the decision stage.
     decider: Mutex<()>,
     /// The lock of the publish stage.
-    behind: Mutex<Behind<E>>,
+    behind: Mutex<PublishQueue<E>>,
     waiting: Mutex<Waiting>,
     progress: Condvar,
     sleepers: AtomicUsize,
@@ -192,12 +192,12 @@ pub struct Pipeline<E: CommitEnv> {
     stopped: AtomicBool,
     /// Threads do not wait at gates any more, because the server is stopping.
     leaves_gates: AtomicBool,
-    pace: Arc<Pace>,
+    group_commit: Arc<GroupCommitPolicy>,
 }
 
 impl<E: CommitEnv> Drop for Pipeline<E> {
     fn drop(&mut self) {
-        self.pace.stop_timekeeper();
+        self.group_commit.stop_timekeeper();
     }
 }
 
@@ -209,14 +209,14 @@ struct Leader<T> {
 
 impl<E: CommitEnv> Pipeline<E> {
     /// Makes a pipeline whose next transaction follows `last`.
-    pub fn new(env: E, last: CommitSeq, pace: PaceOptions) -> Pipeline<E> {
+    pub fn new(env: E, last: CommitSeq, group_commit: GroupCommitOptions) -> Pipeline<E> {
         Pipeline {
             env,
             arrivals: Mutex::new(Arrivals { next: CommitSeq(last.0 + 1), waiting: Vec::new() }),
             order: Mutex::new(Vec::new()),
             leader: Mutex::new(Leader { spare: Vec::new() }),
             decider: Mutex::new(()),
-            behind: Mutex::new(Behind { hardened: VecDeque::new(), published: VecDeque::new() }),
+            behind: Mutex::new(PublishQueue { hardened: VecDeque::new(), published: VecDeque::new() }),
             waiting: Mutex::new(Waiting { parked: Vec::new() }),
             progress: Condvar::new(),
             sleepers: AtomicUsize::new(0),
@@ -226,7 +226,7 @@ impl<E: CommitEnv> Pipeline<E> {
             acknowledged: AtomicU64::new(last.0),
             stopped: AtomicBool::new(false),
             leaves_gates: AtomicBool::new(false),
-            pace: Arc::new(Pace::new(pace)),
+            group_commit: Arc::new(GroupCommitPolicy::new(group_commit)),
         }
     }
 
@@ -241,8 +241,8 @@ impl<E: CommitEnv> Pipeline<E> {
     }
 
     /// Returns the group-commit policy, whose settings may change at any time.
-    pub fn pace(&self) -> &Arc<Pace> {
-        &self.pace
+    pub fn group_commit(&self) -> &Arc<GroupCommitPolicy> {
+        &self.group_commit
     }
 
     /// Returns the newest transaction whose client may get its reply: it, and all before it, are durable and
@@ -267,7 +267,7 @@ impl<E: CommitEnv> Pipeline<E> {
     /// latest before it waits for something else.
     pub fn order(&self, trx: Prepared<E::Trx>) -> CommitSeq {
         self.env.reached(Point::Before(Stage::Order));
-        let guard = NoUnwind::during(AT_ORDER);
+        let guard = AbortOnUnwind::during(AT_ORDER);
         let seq = {
             let mut arrivals = self.arrivals.lock();
             let trx = self.place(&mut arrivals, trx);
@@ -277,7 +277,7 @@ impl<E: CommitEnv> Pipeline<E> {
         };
         let ordered = self.order_arrived(Some(seq));
         self.env.reached(Point::After(Stage::Order));
-        guard.passed();
+        guard.disarm();
         if ordered == Batches::OfOthers {
             self.lead();
         }
@@ -290,19 +290,19 @@ impl<E: CommitEnv> Pipeline<E> {
         if self.ordered() >= seq {
             return;
         }
-        let guard = NoUnwind::during(AT_ORDER);
+        let guard = AbortOnUnwind::during(AT_ORDER);
         let mut queue = self.order.lock();
         let wakeups = self.order_arrivals(&mut queue);
         drop(queue);
         drop(wakeups);
         self.order_arrived(None);
-        guard.passed();
+        guard.disarm();
         self.lead();
     }
 
     fn place(&self, arrivals: &mut Arrivals<E::Trx>, trx: Prepared<E::Trx>) -> Ordered<E::Trx> {
         if let Some(client) = self.env.client(trx.get()) {
-            self.pace.arrived(client, &|| self.env.now_ns());
+            self.group_commit.arrived(client, &|| self.env.now_ns());
         }
         let trx = arrivals.place(trx);
         self.arrived.store(trx.seq().0, Ordering::SeqCst);
@@ -324,7 +324,7 @@ impl<E: CommitEnv> Pipeline<E> {
             }
             drop(queue);
             drop(wakeups);
-            self.pace.queued(self.queue_len());
+            self.group_commit.queued(self.queue_len());
             fence(Ordering::SeqCst);
         }
         batches
@@ -339,7 +339,7 @@ impl<E: CommitEnv> Pipeline<E> {
         check: impl FnOnce(&E, &E::Trx) -> Result<(), X>,
     ) -> Result<CommitSeq, (X, Prepared<E::Trx>)> {
         self.env.reached(Point::Before(Stage::Order));
-        let guard = NoUnwind::during(AT_ORDER);
+        let guard = AbortOnUnwind::during(AT_ORDER);
         let mut queue = self.order.lock();
         let mut arrivals = self.arrivals.lock();
         let start = queue.len();
@@ -368,8 +368,8 @@ impl<E: CommitEnv> Pipeline<E> {
             Err(refused) => (Err(refused), None),
         };
         let later = self.order_arrived(own);
-        self.pace.queued(self.queue_len());
-        guard.passed();
+        self.group_commit.queued(self.queue_len());
+        guard.disarm();
         if is_of_others || later == Batches::OfOthers {
             self.lead();
         }
@@ -392,18 +392,18 @@ impl<E: CommitEnv> Pipeline<E> {
     /// Commits a transaction with staged writes exclusively: makes it durable before the engines ingest the
     /// staged writes. At return it is applied and in the publish queue, or already published. The order stage
     /// is held for one flush and for the time that the engines need.
-    pub fn order_alone(&self, trx: Prepared<E::Trx>) -> Result<CommitSeq, Stopped> {
+    pub fn order_exclusive(&self, trx: Prepared<E::Trx>) -> Result<CommitSeq, Stopped> {
         self.env.reached(Point::Before(Stage::Order));
-        let guard = NoUnwind::during("the commit of a large transaction");
-        let done = self.take_alone(trx);
-        guard.passed();
+        let guard = AbortOnUnwind::during("the commit of a large transaction");
+        let done = self.take_exclusive(trx);
+        guard.disarm();
         let (seq, done) = done?;
         self.acknowledge(done);
         self.lead();
         Ok(seq)
     }
 
-    fn take_alone(&self, trx: Prepared<E::Trx>) -> Result<(CommitSeq, Vec<Hardened<E::Trx>>), Stopped> {
+    fn take_exclusive(&self, trx: Prepared<E::Trx>) -> Result<(CommitSeq, Vec<Hardened<E::Trx>>), Stopped> {
         let mut leader = self.leader.lock();
         let _decider = self.decider.lock();
         let mut queue = self.order.lock();
@@ -426,8 +426,8 @@ impl<E: CommitEnv> Pipeline<E> {
         drop(queue);
         drop((wakeups, more));
         self.order_arrived(None);
-        leader.spare = self.put_behind(group, flush, boundary);
-        Ok((seq, self.let_out()))
+        leader.spare = self.enqueue_for_publish(group, flush, boundary);
+        Ok((seq, self.publish_ready()))
     }
 
     /// Flushes the queue, group after group, until it is empty or the group is left open. Returns immediately
@@ -438,18 +438,18 @@ impl<E: CommitEnv> Pipeline<E> {
         // Orders the caller's last write (a queued transaction, or the release of `leader`) before the reads
         // below.
         fence(Ordering::SeqCst);
-        while self.has_queued() && !self.is_stopped() && !self.pace.is_open(&now_ns) {
+        while self.has_queued() && !self.is_stopped() && !self.group_commit.is_open(&now_ns) {
             let Some(leader) = self.leader.try_lock() else { return };
-            let guard = NoUnwind::during("a flush of the log");
+            let guard = AbortOnUnwind::during("a flush of the log");
             match self.opens() {
                 true => drop(leader),
                 false => self.flush_group(leader),
             }
-            guard.passed();
+            guard.disarm();
             // A thread that queued a transaction while `leader` was held may have found it taken: recheck now
             // that it is free.
             fence(Ordering::SeqCst);
-            self.pace.queued(self.queue_len());
+            self.group_commit.queued(self.queue_len());
         }
     }
 
@@ -459,7 +459,7 @@ impl<E: CommitEnv> Pipeline<E> {
     pub fn lead_later(&self) {
         // See `lead`.
         fence(Ordering::SeqCst);
-        if self.has_queued() && !self.pace.leaves(&|| self.env.now_ns()) {
+        if self.has_queued() && !self.group_commit.leaves(&|| self.env.now_ns()) {
             self.lead();
         }
     }
@@ -474,7 +474,7 @@ impl<E: CommitEnv> Pipeline<E> {
         self.ordered.load(Ordering::SeqCst).saturating_sub(taken) as usize
     }
 
-    /// Returns whether to leave the group open for more transactions, because that pays (`pace.rs`) or the
+    /// Returns whether to leave the group open for more transactions, because that pays (`group_commit.rs`) or the
     /// operator asked for it (`binlog_commit_wait_*`).
     fn opens(&self) -> bool {
         let is_waited_for = || {
@@ -482,7 +482,7 @@ impl<E: CommitEnv> Pipeline<E> {
             self.order_arrived(None);
             is_waited_for
         };
-        self.pace.opens(&|| self.env.now_ns(), &|| self.queue_len(), &is_waited_for)
+        self.group_commit.opens(&|| self.env.now_ns(), &|| self.queue_len(), &is_waited_for)
     }
 
     /// Flushes one group: take, write, sync, decide, publish, release `leader`, acknowledge.
@@ -498,14 +498,14 @@ impl<E: CommitEnv> Pipeline<E> {
         // Taken before `leader` is released, so that no later group gets here first (I1).
         let decider = self.decider.lock();
         let leader = match self.env.overlaps(&flush.written) {
-            true => self.hand_on(leader, &mut flush),
+            true => self.release_leadership(leader, &mut flush),
             false => Some(leader),
         };
         if self.decide(&mut flush).is_err() {
             return;
         }
-        let spare = self.put_behind(group, flush, boundary);
-        let done = self.let_out();
+        let spare = self.enqueue_for_publish(group, flush, boundary);
+        let done = self.publish_ready();
         drop(decider);
         if let Some(mut leader) = leader {
             leader.spare = spare;
@@ -516,7 +516,7 @@ impl<E: CommitEnv> Pipeline<E> {
 
     /// Releases `leader` while this thread decides. The timer thread leads the transactions that are queued
     /// already: the threads that queued them found `leader` taken.
-    fn hand_on<'a>(
+    fn release_leadership<'a>(
         &self,
         leader: MutexGuard<'a, Leader<E::Trx>>,
         flush: &mut Flush<E>,
@@ -524,9 +524,9 @@ impl<E: CommitEnv> Pipeline<E> {
         self.note_flush_time(flush);
         MutexGuard::unlock_fair(leader);
         fence(Ordering::SeqCst);
-        self.pace.queued(self.queue_len());
+        self.group_commit.queued(self.queue_len());
         if self.has_queued() {
-            self.pace.call_timekeeper();
+            self.group_commit.call_timekeeper();
         }
         None
     }
@@ -542,7 +542,7 @@ impl<E: CommitEnv> Pipeline<E> {
         assert_eq!(first.0, self.taken.load(Ordering::Relaxed) + 1, "a group continues the last one");
         assert_eq!(last.0 - first.0 + 1, group.len() as u64, "a group has no hole");
         self.taken.store(last.0, Ordering::SeqCst);
-        self.pace.closed();
+        self.group_commit.closed();
         group
     }
 
@@ -576,7 +576,7 @@ impl<E: CommitEnv> Pipeline<E> {
     /// that long.
     fn note_flush_time(&self, flush: &mut Flush<E>) {
         if let Some(began_ns) = flush.began_ns.take() {
-            self.pace.flushed(self.env.now_ns().saturating_sub(began_ns));
+            self.group_commit.flushed(self.env.now_ns().saturating_sub(began_ns));
         }
     }
 
@@ -590,11 +590,11 @@ impl<E: CommitEnv> Pipeline<E> {
     }
 
     /// Appends a durable group to the publish queue. Returns the emptied vector for reuse.
-    fn put_behind(
+    fn enqueue_for_publish(
         &self,
         mut group: Vec<Ordered<E::Trx>>,
         flush: Flush<E>,
-        mut boundary: E::Boundary,
+        mut boundary: E::GroupSnapshot,
     ) -> Vec<Ordered<E::Trx>> {
         let trxs: Vec<Hardened<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
         let last = trxs.last().expect("a group is not empty").seq();
@@ -605,14 +605,14 @@ impl<E: CommitEnv> Pipeline<E> {
 
     /// Publishes the durable groups that no gate holds, oldest first. Returns the transactions whose clients
     /// may get their replies.
-    fn let_out(&self) -> Vec<Hardened<E::Trx>> {
+    fn publish_ready(&self) -> Vec<Hardened<E::Trx>> {
         let mut done = Vec::new();
         let mut behind = self.behind.lock();
         let behind = &mut *behind;
-        while let Some(group) = self.pop_let(Gate::Publish, &mut behind.hardened) {
+        while let Some(group) = self.pop_released(Gate::Publish, &mut behind.hardened) {
             behind.published.push_back(self.publish(group));
         }
-        while let Some(mut group) = self.pop_let(Gate::Acknowledge, &mut behind.published) {
+        while let Some(mut group) = self.pop_released(Gate::Acknowledge, &mut behind.published) {
             self.env.released(&group.trxs, &mut group.boundary);
             self.acknowledged.store(group.last.0, Ordering::SeqCst);
             match done.is_empty() {
@@ -624,7 +624,7 @@ impl<E: CommitEnv> Pipeline<E> {
     }
 
     /// Removes and returns the oldest group, unless the gate holds it.
-    fn pop_let(&self, gate: Gate, groups: &mut VecDeque<HardenedGroup<E>>) -> Option<HardenedGroup<E>> {
+    fn pop_released(&self, gate: Gate, groups: &mut VecDeque<HardenedGroup<E>>) -> Option<HardenedGroup<E>> {
         let is_let = groups.front().is_some_and(|group| !self.env.holds(gate, &group.boundary));
         if is_let { groups.pop_front() } else { None }
     }
@@ -638,9 +638,9 @@ impl<E: CommitEnv> Pipeline<E> {
 
     /// Publishes and acknowledges the groups that a gate held and no longer holds.
     pub fn gate_opened(&self) {
-        let guard = NoUnwind::during("the release of hardened groups");
-        let done = self.let_out();
-        guard.passed();
+        let guard = AbortOnUnwind::during("the release of hardened groups");
+        let done = self.publish_ready();
+        guard.disarm();
         self.acknowledge(done);
     }
 
@@ -649,7 +649,7 @@ impl<E: CommitEnv> Pipeline<E> {
         if done.is_empty() {
             return;
         }
-        let guard = NoUnwind::during("telling clients");
+        let guard = AbortOnUnwind::during("telling clients");
         self.env.reached(Point::Before(Stage::Acknowledge));
         let began_ns = self.env.now_ns();
         let acknowledged = self.acknowledged();
@@ -662,14 +662,14 @@ impl<E: CommitEnv> Pipeline<E> {
             self.progress.notify_all();
         }
         let clients = done.iter().filter_map(|trx| self.env.client(trx.get()));
-        self.pace.acknowledging(clients, &|| self.env.now_ns());
+        self.group_commit.acknowledging(clients, &|| self.env.now_ns());
         for wake in due {
             wake.acknowledged();
         }
         self.env.told(done.len(), self.env.now_ns().saturating_sub(began_ns));
         drop(done);
         self.env.reached(Point::After(Stage::Acknowledge));
-        guard.passed();
+        guard.disarm();
     }
 
     /// Registers `wake` to be called when the client of `seq` may get its reply. Returns false if it may
@@ -686,8 +686,8 @@ impl<E: CommitEnv> Pipeline<E> {
     /// Notifies the waiter for the reply of one client that is parked for `seq`, whose group is published and
     /// held at the last gate. Returns false if the client is not parked. The others that wait for `seq`
     /// continue to wait: sessions that need it published, and clients whose replies show what it wrote.
-    pub fn tell_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
-        let guard = NoUnwind::during("telling a client early");
+    pub fn acknowledge_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
+        let guard = AbortOnUnwind::during("telling a client early");
         let early: Vec<Arc<dyn Wake>> = {
             let mut waiting = self.waiting.lock();
             let is_its =
@@ -698,7 +698,7 @@ impl<E: CommitEnv> Pipeline<E> {
         for wake in early {
             wake.acknowledged();
         }
-        guard.passed();
+        guard.disarm();
         is_told
     }
 
@@ -752,9 +752,9 @@ impl<E: CommitEnv> Pipeline<E> {
     /// Runs `work` with the order stage held and everything ordered durable: for checkpoints (I3), and for
     /// log records that belong to no transaction.
     pub fn hold<R>(&self, work: impl FnOnce(CommitSeq) -> R) -> Result<R, Stopped> {
-        let guard = NoUnwind::during("work that holds the order stage");
+        let guard = AbortOnUnwind::during("work that holds the order stage");
         let held = self.hold_order(work);
-        guard.passed();
+        guard.disarm();
         let (result, done) = held?;
         self.acknowledge(done);
         self.lead();
@@ -777,13 +777,13 @@ impl<E: CommitEnv> Pipeline<E> {
             let mut group = self.take_group(&mut queue, Vec::new());
             let boundary = self.env.boundary(last);
             let flush = self.harden(&mut group)?;
-            self.put_behind(group, flush, boundary);
+            self.enqueue_for_publish(group, flush, boundary);
         }
         let result = work(last);
         drop(queue);
         drop(wakeups);
         self.order_arrived(None);
-        Ok((result, self.let_out()))
+        Ok((result, self.publish_ready()))
     }
 
     /// Ends the pipeline: no further group is flushed, and waiting threads get [`Stopped`].

@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 use cohort_base::{CommitSeq, ParticipantId, Xid};
 use cohort_binlog::Stream;
 use cohort_engine::{EngineError, RedoFile, StagedRedo};
-use cohort_log::{FullCause, Log, LogError, Room};
+use cohort_log::{FullCause, Log, LogError, LogReservation};
 
 use crate::binlog::{Binlog, NO_SPACE_FOR_BINLOG};
 use crate::coordinator::Coordinator;
 use crate::error::CommitError;
-use crate::logs::{Logs, Rooms};
+use crate::logs::{Logs, TrxReservations};
 use crate::metrics::Step;
 use crate::record;
 use crate::request::{CommitRequest, Prepared, SpilledRedo, Trx};
@@ -91,7 +91,10 @@ impl Coordinator {
         self.checkpointer.refusal()
     }
 
-    fn prepare_room(&self, request: &CommitRequest) -> Result<(Rooms, Spilled, Vec<Staged>), CommitError> {
+    fn prepare_room(
+        &self,
+        request: &CommitRequest,
+    ) -> Result<(TrxReservations, Spilled, Vec<Staged>), CommitError> {
         if self.is_closing.load(Ordering::Relaxed) || self.pipeline.is_stopped() {
             return Err(CommitError::Stopped);
         }
@@ -122,7 +125,7 @@ impl Coordinator {
         &self,
         request: &CommitRequest,
         spilled: &mut Spilled,
-    ) -> Result<(Rooms, Vec<Staged>), CommitError> {
+    ) -> Result<(TrxReservations, Vec<Staged>), CommitError> {
         for (_, redo) in &request.redo {
             if let Some(RedoFile { name, bytes, crc, hold }) = redo.file() {
                 hold.keep();
@@ -141,7 +144,7 @@ impl Coordinator {
         }
         let staged = self.stage(request)?;
         let rooms = match &self.env().logs {
-            Logs::Shared(log) => Rooms::Shared(Some(self.reserve_in(log, bytes)?)),
+            Logs::Shared(log) => TrxReservations::Shared(Some(self.reserve_in(log, bytes)?)),
             Logs::Separate(logs) => self.reserve_in_each(logs, request, spilled)?,
         };
         Ok((rooms, staged))
@@ -152,7 +155,7 @@ impl Coordinator {
         logs: &SeparateLogs,
         request: &CommitRequest,
         spilled: &Spilled,
-    ) -> Result<Rooms, CommitError> {
+    ) -> Result<TrxReservations, CommitError> {
         let mut parts = Vec::with_capacity(2);
         for (place, bytes) in logs.needs(request, spilled) {
             parts.push((place, self.reserve_in(logs.at(place), bytes)?));
@@ -163,7 +166,7 @@ impl Coordinator {
             false => Some(self.reserve_in(logs.main(), record::OVERHEAD_BYTES)?),
         };
         logs.sync_each(parts.iter().map(|(place, _)| *place)).map_err(|e| self.refused(e))?;
-        Ok(Rooms::Separate { parts, decision })
+        Ok(TrxReservations::Separate { parts, decision })
     }
 
     /// Has the engines stage large redo, which would otherwise block the order stage for long. Not done while
@@ -198,11 +201,11 @@ impl Coordinator {
     }
 
     /// Reserves space in the coordinator's log.
-    pub(crate) fn reserve(&self, bytes: u64) -> Result<Room, CommitError> {
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<LogReservation, CommitError> {
         self.reserve_in(self.env().logs.main(), bytes)
     }
 
-    fn reserve_in(&self, log: &Log, bytes: u64) -> Result<Room, CommitError> {
+    fn reserve_in(&self, log: &Log, bytes: u64) -> Result<LogReservation, CommitError> {
         let mut since = None;
         loop {
             match log.reserve(bytes) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cohort_binlog::SpillDir;
-use cohort_engine::{RedoFile, RedoFileHold, RedoFiles, RedoWriter};
+use cohort_engine::{RedoFile, RedoFileGuard, RedoFiles, RedoWriter};
 use cohort_vfs::SharedFile;
 
 use crate::coordinator::Coordinator;
@@ -18,25 +18,25 @@ impl RedoFiles for Coordinator {
 
     fn create(&self) -> io::Result<Box<dyn RedoWriter>> {
         let (name, file) = self.spill.create_redo()?;
-        let hold = Hold { dir: Arc::clone(&self.spill), name, is_kept: AtomicBool::new(false) };
+        let hold = FileGuard { dir: Arc::clone(&self.spill), name, is_kept: AtomicBool::new(false) };
         Ok(Box::new(Writer { hold: Arc::new(hold), file, bytes: 0, crc: 0 }))
     }
 }
 
 /// Guard of a spill file: removes it when dropped, unless `keep` was called.
-struct Hold {
+struct FileGuard {
     dir: Arc<SpillDir>,
     name: String,
     is_kept: AtomicBool,
 }
 
-impl RedoFileHold for Hold {
+impl RedoFileGuard for FileGuard {
     fn keep(&self) {
         self.is_kept.store(true, Ordering::Relaxed);
     }
 }
 
-impl Drop for Hold {
+impl Drop for FileGuard {
     fn drop(&mut self) {
         if !self.is_kept.load(Ordering::Relaxed) {
             // Nothing refers to the file; if it cannot be removed now, the next start removes it.
@@ -46,7 +46,7 @@ impl Drop for Hold {
 }
 
 struct Writer {
-    hold: Arc<Hold>,
+    hold: Arc<FileGuard>,
     file: SharedFile,
     bytes: u64,
     crc: u32,

@@ -8,8 +8,8 @@ use cohort_binlog::event::XaXid;
 use cohort_engine::{Redo, StagedRedo};
 use cohort_locks::{LockOwner, WritePermit};
 
-use crate::logs::Rooms;
-use crate::pace::ClientPace;
+use crate::group_commit::ClientCommits;
+use crate::logs::TrxReservations;
 use crate::stage;
 
 /// Form of the transaction in the binlog.
@@ -71,7 +71,7 @@ pub struct CommitRequest {
     pub permit: WritePermit,
     /// The connection's commit history, for the group-commit policy; one per session, `None` for the server's
     /// own transactions.
-    pub client: Option<Arc<ClientPace>>,
+    pub client: Option<Arc<ClientCommits>>,
 }
 
 /// Redo that is too large for a log record, in a file that is durable before the transaction is ordered.
@@ -92,7 +92,7 @@ pub struct Trx {
     /// Redo that its participant ingests outside of the normal order stage.
     pub(crate) staged: Vec<(ParticipantId, Box<dyn StagedRedo>)>,
     /// Log reservations, used when the records are written.
-    pub(crate) rooms: Rooms,
+    pub(crate) rooms: TrxReservations,
     /// Assigned at the order stage.
     pub(crate) gtid: Option<Gtid>,
     pub(crate) xid: Xid,

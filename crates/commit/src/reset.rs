@@ -18,7 +18,7 @@
 //! # Invariants
 //! - Positions from before and after the reset are never compared. So there are no readers of the stream
 //!   meanwhile, the gate releases every group it knew, and code that waits for the files checks
-//!   [`cohort_binlog::Materialiser::restarts`].
+//!   [`cohort_binlog::BinlogFileWriter::restarts`].
 //! - After the checkpoint the log names no chunk of the old files. While the control file has the reset mark,
 //!   recovery removes all binlog files, so no transaction may be in them. Therefore none is ordered
 //!   meanwhile, and a start that found the mark clears it before its first transaction. The directory was
@@ -35,13 +35,13 @@ use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, CommitSeq};
 use cohort_binlog::{GtidState, SEQ_NO_MAX, StreamOut};
-use cohort_log::Room;
+use cohort_log::LogReservation;
 
 use crate::binlog::Binlog;
 use crate::checkpoint::Sealed;
 use crate::coordinator::Coordinator;
 use crate::error::{CheckpointError, CommitError};
-use crate::fault::Meaning;
+use crate::fault::Severity;
 use crate::seam::Stopped;
 
 /// Maximum time that the order stage is held to wait for replicas, or for the publishing thread.
@@ -106,7 +106,7 @@ impl Coordinator {
         });
         let done = done.unwrap_or(Err(CheckpointError::Stopped));
         if let Err(error) = &done {
-            self.judge(Meaning::of_checkpoint(error), error);
+            self.judge(Severity::of_checkpoint(error), error);
         }
         self.gate_opened();
         match done.map_err(ResetError::Checkpoint)? {
@@ -120,7 +120,7 @@ impl Coordinator {
         binlog: &Binlog,
         first: NonZeroU32,
         state: GtidState,
-        room: Option<Room>,
+        room: Option<LogReservation>,
         last: CommitSeq,
     ) -> Result<(), CheckpointError> {
         if !self.is_published(last) {
@@ -147,7 +147,7 @@ impl Coordinator {
         binlog: &Binlog,
         first: NonZeroU32,
         state: GtidState,
-        room: Option<Room>,
+        room: Option<LogReservation>,
     ) -> Result<(), CheckpointError> {
         let env = self.env();
         let mut stream = binlog.stream.lock();
@@ -168,7 +168,7 @@ impl Coordinator {
         if let Some(gate) = env.gate.get() {
             gate.restarted();
         }
-        binlog.rotation_room.note_need(stream.rotation_bytes_max());
+        binlog.rotation_reserve.note_need(stream.rotation_bytes_max());
         binlog.hand_over(batch);
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Return-time statistics (`Returns`): the time from a client's acknowledgement to its next commit, and the
-//! gain of waiting for it (`pace.rs` has the formula).
+//! Return-time statistics (`ReturnTimes`): the time from a client's acknowledgement to its next commit, and the
+//! gain of waiting for it (`group_commit.rs` has the formula).
 
 const BUCKETS: usize = 80;
 const FIRST_BUCKET_NS: u64 = 250;
@@ -7,7 +7,7 @@ const FIRST_BUCKET_NS: u64 = 250;
 const ENTRIES_MAX: u32 = 2048;
 
 /// The flush time, the last acknowledged group, and the histogram of return times.
-pub struct Returns {
+pub struct ReturnTimes {
     pub flush_ns: u64,
     /// The last acknowledged group: its number, size, number of clients that have returned, time.
     pub group: u64,
@@ -33,9 +33,9 @@ fn bucket_end_ns(bucket: usize) -> u64 {
     (FIRST_BUCKET_NS << octave) * (5 + quarter) / 4
 }
 
-impl Default for Returns {
-    fn default() -> Returns {
-        Returns {
+impl Default for ReturnTimes {
+    fn default() -> ReturnTimes {
+        ReturnTimes {
             flush_ns: 0,
             group: 0,
             acked: 0,
@@ -47,7 +47,7 @@ impl Default for Returns {
     }
 }
 
-impl Returns {
+impl ReturnTimes {
     /// Returns the best time to wait now. `None` if waiting does not pay.
     pub fn wait_ns(&self, now_ns: u64, queued: usize) -> Option<u64> {
         let out = self.acked.saturating_sub(self.returned) as f64;
@@ -101,9 +101,13 @@ mod tests {
         assert_eq!(bucket(u64::MAX / 8), BUCKETS - 1);
     }
 
-    fn returns(return_ns: u64) -> Returns {
-        let mut returns =
-            Returns { flush_ns: 1_400_000, acked: 16, acked_ns: 100_000_000_000, ..Returns::default() };
+    fn returns(return_ns: u64) -> ReturnTimes {
+        let mut returns = ReturnTimes {
+            flush_ns: 1_400_000,
+            acked: 16,
+            acked_ns: 100_000_000_000,
+            ..ReturnTimes::default()
+        };
         (0..128).for_each(|_| returns.record_return(return_ns));
         returns
     }

@@ -1,4 +1,4 @@
-//! Log space for a change of the binlog file (`RotationRoom`), reserved in advance because the leader must
+//! Log space for a change of the binlog file (`RotationReserve`), reserved in advance because the leader must
 //! not wait (I6).
 //!
 //! # Concepts
@@ -13,25 +13,25 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cohort_log::{Log, Room};
+use cohort_log::{Log, LogReservation};
 use parking_lot::Mutex;
 
 /// Bytes reserved beyond the need, for pairs that are added by the next group.
 const SLACK_BYTES: u64 = 16 << 10;
 
 /// The reservation, and the size that it needs.
-pub struct RotationRoom {
-    room: Mutex<Option<Room>>,
+pub struct RotationReserve {
+    room: Mutex<Option<LogReservation>>,
     /// Written by the leader, and while the order stage is held.
     needed_bytes: AtomicU64,
     /// A thread is reserving; others need not.
     is_filling: AtomicBool,
 }
 
-impl RotationRoom {
+impl RotationReserve {
     /// Makes an empty reservation that needs this size.
-    pub fn new(needed_bytes: u64) -> RotationRoom {
-        RotationRoom {
+    pub fn new(needed_bytes: u64) -> RotationReserve {
+        RotationReserve {
             room: Mutex::new(None),
             needed_bytes: AtomicU64::new(needed_bytes),
             is_filling: AtomicBool::new(false),
@@ -65,7 +65,7 @@ impl RotationRoom {
     }
 
     /// Takes the reservation if it has at least this size. Never waits.
-    pub fn take(&self, bytes: u64) -> Option<Room> {
+    pub fn take(&self, bytes: u64) -> Option<LogReservation> {
         let mut room = self.room.lock();
         if room.as_ref().is_some_and(|room| room.fits(bytes)) { room.take() } else { None }
     }

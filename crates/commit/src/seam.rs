@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ConnectionId};
 
-use crate::pace::ClientPace;
+use crate::group_commit::ClientCommits;
 use crate::stage::{Gate, Hardened, Ordered, Point};
 
 /// The work of the stages. Each method is called by the thread that holds the stage.
@@ -13,7 +13,7 @@ pub trait CommitEnv: Send + Sync {
     /// A transaction with its redo, events and locks.
     type Trx: Send;
     /// The snapshot of the state right after a group.
-    type Boundary: Send;
+    type GroupSnapshot: Send;
     /// A group's state between its write and its decision.
     type Written: Send;
     /// The error of a failed log.
@@ -33,7 +33,7 @@ pub trait CommitEnv: Send + Sync {
 
     /// Takes the group's snapshot. The order stage is held, and everything ordered is in the group that ends
     /// with `last`.
-    fn boundary(&self, last: CommitSeq) -> Self::Boundary;
+    fn boundary(&self, last: CommitSeq) -> Self::GroupSnapshot;
 
     /// Writes the group into the log buffer: commit ids, binlog positions, records. Called by the leader.
     /// Must not fail (space was reserved).
@@ -57,13 +57,18 @@ pub trait CommitEnv: Send + Sync {
 
     /// Passes on the binlog bytes of a durable group: from now on files and replicas may have them (I3).
     /// Called in group order, with the decision stage held.
-    fn hardened(&self, group: &[Hardened<Self::Trx>], written: Self::Written, boundary: &mut Self::Boundary) {
+    fn hardened(
+        &self,
+        group: &[Hardened<Self::Trx>],
+        written: Self::Written,
+        boundary: &mut Self::GroupSnapshot,
+    ) {
         let _ = (group, written, boundary);
     }
 
     /// Returns whether a durable group has to wait at this gate. Must be quick. Called again for every group
     /// and at [`Pipeline::gate_opened`](crate::Pipeline::gate_opened).
-    fn holds(&self, gate: Gate, boundary: &Self::Boundary) -> bool {
+    fn holds(&self, gate: Gate, boundary: &Self::GroupSnapshot) -> bool {
         let _ = (gate, boundary);
         false
     }
@@ -74,11 +79,11 @@ pub trait CommitEnv: Send + Sync {
     }
 
     /// Makes the group visible to plain reads. Called in group order.
-    fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: &mut Self::Boundary);
+    fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: &mut Self::GroupSnapshot);
 
     /// Records that the group leaves the last gate; its clients get their replies next. Called in group
     /// order.
-    fn released(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::Boundary) {
+    fn released(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::GroupSnapshot) {
         let _ = (group, boundary);
     }
 
@@ -102,7 +107,7 @@ pub trait CommitEnv: Send + Sync {
     }
 
     /// Returns the commit history of the transaction's connection, if it came from one.
-    fn client<'a>(&self, trx: &'a Self::Trx) -> Option<&'a ClientPace> {
+    fn client<'a>(&self, trx: &'a Self::Trx) -> Option<&'a ClientCommits> {
         let _ = trx;
         None
     }

@@ -74,12 +74,12 @@ use std::time::Duration;
 
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId};
 use cohort_binlog::{Batch, BinlogError, StreamOut};
-use cohort_log::{Log, LogError, Room};
+use cohort_log::{Log, LogError, LogReservation};
 
 use crate::binlog::{Binlog, add_to_batch};
 use crate::env::{ServerEnv, Written};
 use crate::error::HardenError;
-use crate::logs::Rooms;
+use crate::logs::TrxReservations;
 use crate::record;
 use crate::request::{CommitRequest, SpilledRedo, Trx};
 use crate::stage::Ordered;
@@ -105,7 +105,7 @@ struct OwnLog {
 pub struct Decision {
     last: CommitSeq,
     /// Reservation for the DECIDED record; `None` if the group's last member is in the binlog.
-    room: Option<Room>,
+    room: Option<LogReservation>,
 }
 
 /// Random number that all logs of one data directory have in common.
@@ -173,7 +173,7 @@ impl SeparateLogs {
         &self.logs[0].log
     }
 
-    /// Returns the log of this index (see [`Rooms`]).
+    /// Returns the log of this index (see [`TrxReservations`]).
     pub fn at(&self, place: usize) -> &Log {
         &self.logs[place].log
     }
@@ -268,8 +268,13 @@ impl SeparateLogs {
 
     /// Appends the transaction's PREPARE records, for the leader. `end` is the end of its events in the
     /// binlog. Returns the reservation for a DECIDED record, if the transaction has one.
-    fn append_prepare(&self, seq: CommitSeq, end: Option<BinlogPos>, trx: &mut Trx) -> Option<Room> {
-        let Rooms::Separate { parts, decision } = std::mem::take(&mut trx.rooms) else {
+    fn append_prepare(
+        &self,
+        seq: CommitSeq,
+        end: Option<BinlogPos>,
+        trx: &mut Trx,
+    ) -> Option<LogReservation> {
+        let TrxReservations::Separate { parts, decision } = std::mem::take(&mut trx.rooms) else {
             unreachable!("reserved at prepare (I6)")
         };
         let numbers: Vec<u8> = parts.iter().map(|(place, _)| self.number(*place)).collect();

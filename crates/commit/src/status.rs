@@ -15,7 +15,7 @@ impl Coordinator {
         put("Binlog_commits", get(&metrics.binlog_commits));
         put("Binlog_group_commits", get(&metrics.groups));
         put("Binlog_bytes_written", get(&metrics.binlog_bytes));
-        let triggers = self.pace().triggers();
+        let triggers = self.group_commit().triggers();
         put("Binlog_group_commit_trigger_count", get(&triggers.count));
         put("Binlog_group_commit_trigger_timeout", get(&triggers.timeout));
         put("Binlog_group_commit_trigger_lock_wait", get(&triggers.lock_wait));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use cohort_base::{Lsn, NoUnwind};
+use cohort_base::{AbortOnUnwind, Lsn};
 use cohort_log::{Log, LogError};
 use parking_lot::{Condvar, Mutex};
 
@@ -38,11 +38,11 @@ impl Syncer {
         let of_thread = Arc::clone(&shared);
         let run = move || {
             // A panic must end the process: the leader would wait for ever.
-            let guard = NoUnwind::during("a flush of an engine's log");
+            let guard = AbortOnUnwind::during("a flush of an engine's log");
             while of_thread.wait_until_asked() {
                 of_thread.put(State::Done(log.flush()));
             }
-            guard.passed();
+            guard.disarm();
         };
         let thread =
             std::thread::Builder::new().name("log-sync".to_owned()).spawn(run).expect("a thread at start");

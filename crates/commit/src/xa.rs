@@ -50,7 +50,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reservation};
 use cohort_binlog::event::XaXid;
 use cohort_engine::{CheckpointTask, EngineError, Participant, Redo};
-use cohort_locks::{LockOwner, NameKey};
+use cohort_locks::{LockOwner, MetadataKey};
 use cohort_vfs::SharedFs;
 use hashbrown::{Equivalent, HashMap};
 use parking_lot::Mutex;
@@ -385,7 +385,7 @@ impl XaBranches {
     }
 
     /// Returns whether a prepared branch has locked this name, in any mode.
-    pub fn holds_name(&self, name: &NameKey) -> bool {
+    pub fn holds_name(&self, name: &MetadataKey) -> bool {
         let state = self.state.lock();
         let holds = |branch: &Branch| match branch {
             Branch::Begun => false,

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use cohort_base::{IndexId, ParticipantId, Reader, Truncated, Write};
 use cohort_binlog::event::XaXid;
 use cohort_engine::{Installed, Redo};
-use cohort_locks::{MetadataMode, NameKey, RowMode};
+use cohort_locks::{MetadataKey, MetadataMode, RowMode};
 
 const PREPARE: u8 = 1;
 const END: u8 = 2;
@@ -146,10 +146,10 @@ const NAME_MODES: [MetadataMode; 5] = [
 
 /// Returns the names of a schema or table. Locks of other names are not kept after the statement that
 /// prepares.
-fn name_parts(name: &NameKey) -> Option<(&str, &str)> {
+fn name_parts(name: &MetadataKey) -> Option<(&str, &str)> {
     match name {
-        NameKey::Schema(schema) => Some((schema, "")),
-        NameKey::Table(schema, table) => Some((schema, table)),
+        MetadataKey::Schema(schema) => Some((schema, "")),
+        MetadataKey::Table(schema, table) => Some((schema, table)),
         _ => None,
     }
 }
@@ -159,7 +159,7 @@ impl XaBodyBuilder {
     /// writes. `bytes_expected` is the approximate total size.
     pub fn new(
         head: XaHead,
-        names: &[(NameKey, MetadataMode)],
+        names: &[(MetadataKey, MetadataMode)],
         rows: usize,
         bytes_expected: usize,
     ) -> XaBodyBuilder {
@@ -269,13 +269,13 @@ impl XaChange {
     }
 }
 
-fn next_name(r: &mut Reader<'_>) -> Result<(NameKey, MetadataMode), Truncated> {
+fn next_name(r: &mut Reader<'_>) -> Result<(MetadataKey, MetadataMode), Truncated> {
     let mode = *NAME_MODES.get(usize::from(r.u8()?)).ok_or(Truncated)?;
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Truncated);
     let (schema, table) = (text(r.lenenc_bytes()?)?, text(r.lenenc_bytes()?)?);
     let name = match table.is_empty() {
-        true => NameKey::Schema(schema.into()),
-        false => NameKey::Table(schema.into(), table.into()),
+        true => MetadataKey::Schema(schema.into()),
+        false => MetadataKey::Table(schema.into(), table.into()),
     };
     Ok((name, mode))
 }
@@ -362,7 +362,7 @@ impl XaBody {
     /// Passes all contents to the callbacks: locked names and rows, then the writes. Ends at the first error.
     pub fn walk<E>(
         &self,
-        name: &mut dyn FnMut(NameKey, MetadataMode) -> Result<(), E>,
+        name: &mut dyn FnMut(MetadataKey, MetadataMode) -> Result<(), E>,
         row: &mut dyn FnMut(IndexId, &[u8], RowMode) -> Result<(), E>,
         write: &mut dyn FnMut(XaWrite<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -405,9 +405,9 @@ mod tests {
         let xid = XaXid { format_id: 7, gtrid: b"g".to_vec(), bqual: vec![0, 255] };
         let head = XaHead { xid, since_us: 11, is_logged: true };
         let names = [
-            (NameKey::Global, MetadataMode::SharedWrite),
-            (NameKey::Schema("s".into()), MetadataMode::SharedRead),
-            (NameKey::Table("s".into(), "t".into()), MetadataMode::SharedWrite),
+            (MetadataKey::Global, MetadataMode::SharedWrite),
+            (MetadataKey::Schema("s".into()), MetadataMode::SharedRead),
+            (MetadataKey::Table("s".into(), "t".into()), MetadataMode::SharedWrite),
         ];
         let mut builder = XaBodyBuilder::new(head, &names, 1, 0);
         builder.row(IndexId(9), b"key", RowMode::Shared);

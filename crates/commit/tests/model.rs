@@ -28,12 +28,12 @@
 
 #![allow(dead_code)]
 
-#[path = "../src/pace.rs"]
-mod pace;
+#[path = "../src/group_commit.rs"]
+mod group_commit;
 #[path = "../src/pipeline.rs"]
 mod pipeline;
-#[path = "../src/returns.rs"]
-mod returns;
+#[path = "../src/return_times.rs"]
+mod return_times;
 #[path = "../src/seam.rs"]
 mod seam;
 #[path = "../src/stage.rs"]
@@ -51,7 +51,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, ConnectionId};
 use cohort_interleave::{check, choose, thread};
 
-use crate::pace::PaceOptions;
+use crate::group_commit::GroupCommitOptions;
 use crate::pipeline::Pipeline;
 use crate::seam::{CommitEnv, Wake};
 use crate::stage::{Gate, Hardened, Ordered};
@@ -79,7 +79,7 @@ struct Written(u64, u64);
 
 impl CommitEnv for Env {
     type Trx = ();
-    type Boundary = CommitSeq;
+    type GroupSnapshot = CommitSeq;
     type Written = Written;
     type Error = ();
     type Wakeups = ();
@@ -176,11 +176,11 @@ impl Client {
 
 type Checked = Arc<Pipeline<Env>>;
 
-fn pipeline(pace: PaceOptions, gate: u64) -> Checked {
-    pipeline_of(pace, gate, choose(2) == 1)
+fn pipeline(group_commit: GroupCommitOptions, gate: u64) -> Checked {
+    pipeline_of(group_commit, gate, choose(2) == 1)
 }
 
-fn pipeline_of(pace: PaceOptions, gate: u64, overlaps: bool) -> Checked {
+fn pipeline_of(group_commit: GroupCommitOptions, gate: u64, overlaps: bool) -> Checked {
     let env = Env {
         applied: AtomicU64::new(0),
         written: AtomicU64::new(0),
@@ -191,7 +191,7 @@ fn pipeline_of(pace: PaceOptions, gate: u64, overlaps: bool) -> Checked {
         clock_ns: AtomicU64::new(1_000_000),
         overlaps,
     };
-    Arc::new(Pipeline::new(env, CommitSeq(0), pace))
+    Arc::new(Pipeline::new(env, CommitSeq(0), group_commit))
 }
 
 fn check_told(pipeline: &Checked, seq: CommitSeq) {
@@ -233,13 +233,13 @@ fn in_threads_with_timekeeper(pipeline: &Checked, work: &[fn(&Checked)]) {
     let keeper = {
         let pipeline = pipeline.clone();
         thread::spawn(move || {
-            while pipeline.pace().wait_due(&|| pipeline.env().now_ns()) {
+            while pipeline.group_commit().wait_due(&|| pipeline.env().now_ns()) {
                 pipeline.lead();
             }
         })
     };
     in_threads(pipeline, work);
-    pipeline.pace().stop_timekeeper();
+    pipeline.group_commit().stop_timekeeper();
     keeper.join().expect("no panic");
 }
 
@@ -253,7 +253,7 @@ fn commit_and_go_on(pipeline: &Checked) {
 #[test]
 fn nobody_is_left_behind() {
     check(4_000, || {
-        let pipeline = pipeline(PaceOptions::default(), u64::MAX);
+        let pipeline = pipeline(GroupCommitOptions::default(), u64::MAX);
         let ways = [commit, commit_and_go_on];
         let way = || ways[choose(2) as usize];
         match choose(2) {
@@ -267,7 +267,7 @@ fn nobody_is_left_behind() {
 #[test]
 fn work_that_holds_the_order_stage_strands_nobody() {
     check(2_000, || {
-        let pipeline = pipeline(PaceOptions::default(), u64::MAX);
+        let pipeline = pipeline(GroupCommitOptions::default(), u64::MAX);
         let hold = |pipeline: &Checked| {
             let last = pipeline.hold(|last| {
                 assert_eq!(*pipeline.env().hardened.lock(), last.0, "all that is ordered is hardened (I3)");
@@ -276,7 +276,7 @@ fn work_that_holds_the_order_stage_strands_nobody() {
             assert!(last.is_ok());
         };
         let alone = |pipeline: &Checked| {
-            let seq = pipeline.order_alone(Pipeline::<Env>::prepared(())).expect("not stopped");
+            let seq = pipeline.order_exclusive(Pipeline::<Env>::prepared(())).expect("not stopped");
             answer(pipeline, seq);
         };
         let conditional = |pipeline: &Checked| {
@@ -304,15 +304,15 @@ fn work_that_holds_the_order_stage_strands_nobody() {
 #[test]
 fn groups_that_overlap_keep_their_order() {
     check(4_000, || {
-        let pipeline = pipeline_of(PaceOptions::default(), u64::MAX, true);
+        let pipeline = pipeline_of(GroupCommitOptions::default(), u64::MAX, true);
         let keeper = (choose(2) == 1).then(|| {
             // Slow enough that the timer thread is called.
             for _ in 0..8 {
-                pipeline.pace().flushed(10_000_000);
+                pipeline.group_commit().flushed(10_000_000);
             }
             let pipeline = pipeline.clone();
             thread::spawn(move || {
-                while pipeline.pace().wait_due(&|| pipeline.env().now_ns()) {
+                while pipeline.group_commit().wait_due(&|| pipeline.env().now_ns()) {
                     pipeline.lead();
                 }
             })
@@ -327,7 +327,7 @@ fn groups_that_overlap_keep_their_order() {
         let [one, two] = [choose(3), choose(3)].map(|n| ways[n as usize]);
         in_threads(&pipeline, &[commit, one, two]);
         assert_eq!(pipeline.acknowledged(), pipeline.placed());
-        pipeline.pace().stop_timekeeper();
+        pipeline.group_commit().stop_timekeeper();
         if let Some(keeper) = keeper {
             keeper.join().expect("no panic");
         }
@@ -337,8 +337,8 @@ fn groups_that_overlap_keep_their_order() {
 #[test]
 fn an_open_group_is_closed_in_time() {
     check(2_000, || {
-        let pace = PaceOptions { is_adaptive: false, wait_count: 3, wait_us: 200 };
-        in_threads_with_timekeeper(&pipeline(pace, u64::MAX), &[commit, commit]);
+        let group_commit = GroupCommitOptions { is_adaptive: false, wait_count: 3, wait_us: 200 };
+        in_threads_with_timekeeper(&pipeline(group_commit, u64::MAX), &[commit, commit]);
     });
 }
 
@@ -356,7 +356,8 @@ fn what_workers_leave_is_led_in_time() {
     };
     let hold = |pipeline: &Checked| assert!(pipeline.hold(|_| ()).is_ok());
     check(4_000, move || {
-        let pipeline = pipeline(PaceOptions { is_adaptive: true, ..PaceOptions::default() }, u64::MAX);
+        let pipeline =
+            pipeline(GroupCommitOptions { is_adaptive: true, ..GroupCommitOptions::default() }, u64::MAX);
         let ways = [commit_and_stay_away, commit, hold];
         let [one, two] = [choose(3), choose(3)].map(|n| ways[n as usize]);
         in_threads_with_timekeeper(&pipeline, &[commit_and_stay_away, one, two]);
@@ -367,7 +368,7 @@ fn what_workers_leave_is_led_in_time() {
 #[test]
 fn a_gate_lets_everybody_through() {
     check(2_000, || {
-        let pipeline = pipeline(PaceOptions::default(), 0);
+        let pipeline = pipeline(GroupCommitOptions::default(), 0);
         let replica = {
             let pipeline = pipeline.clone();
             thread::spawn(move || {
@@ -397,7 +398,7 @@ fn a_gate_lets_everybody_through() {
 fn whoever_gives_up_waiting_is_told() {
     const KILLED: ConnectionId = ConnectionId(7);
     check(2_000, || {
-        let pipeline = pipeline(PaceOptions::default(), 0);
+        let pipeline = pipeline(GroupCommitOptions::default(), 0);
         let seq = pipeline.order(Pipeline::<Env>::prepared(()));
         pipeline.lead();
         let open = |pipeline: &Checked| {
@@ -424,7 +425,7 @@ fn whoever_gives_up_waiting_is_told() {
                 }
             })
         };
-        if !pipeline.tell_early(seq, KILLED) {
+        if !pipeline.acknowledge_early(seq, KILLED) {
             open(&pipeline);
         }
         killed.join().expect("the killed client is told");

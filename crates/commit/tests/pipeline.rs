@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::CommitSeq;
-use cohort_commit::{CommitEnv, Gate, Hardened, Ordered, PaceOptions, Pipeline, Point, Stage, Stopped, Wake};
+use cohort_commit::{
+    CommitEnv, Gate, GroupCommitOptions, Hardened, Ordered, Pipeline, Point, Stage, Stopped, Wake,
+};
 use parking_lot::Mutex;
 
 /// An environment that counts and checks the order of calls, and fails on request.
@@ -41,7 +43,7 @@ struct Counters {
 
 impl CommitEnv for Counters {
     type Trx = u64;
-    type Boundary = CommitSeq;
+    type GroupSnapshot = CommitSeq;
     type Written = u64;
     type Error = &'static str;
     type Wakeups = ();
@@ -129,10 +131,10 @@ impl CommitEnv for Counters {
     }
 }
 
-fn pipeline(flush: Duration, pace: PaceOptions) -> Arc<Pipeline<Counters>> {
+fn pipeline(flush: Duration, group_commit: GroupCommitOptions) -> Arc<Pipeline<Counters>> {
     let (held_unpublished, held_untold) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
     let counters = Counters { flush, held_unpublished, held_untold, ..Counters::default() };
-    Arc::new(Pipeline::new(counters, CommitSeq(0), pace))
+    Arc::new(Pipeline::new(counters, CommitSeq(0), group_commit))
 }
 
 fn overlapping(flush: Duration, fail_decision: u64) -> Arc<Pipeline<Counters>> {
@@ -145,7 +147,7 @@ fn overlapping(flush: Duration, fail_decision: u64) -> Arc<Pipeline<Counters>> {
         held_untold: open(),
         ..Counters::default()
     };
-    Arc::new(Pipeline::new(counters, CommitSeq(0), PaceOptions::default()))
+    Arc::new(Pipeline::new(counters, CommitSeq(0), GroupCommitOptions::default()))
 }
 
 struct Told(AtomicU64);
@@ -158,7 +160,7 @@ impl Wake for Told {
 
 #[test]
 fn a_lone_transaction_is_flushed_by_its_own_worker() {
-    let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
+    let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
     let seq = pipeline.order(Pipeline::<Counters>::prepared(7));
     assert_eq!((seq, pipeline.acknowledged()), (CommitSeq(1), CommitSeq(0)), "ordering does not flush (I4)");
     let told = Arc::new(Told(AtomicU64::new(0)));
@@ -171,7 +173,7 @@ fn a_lone_transaction_is_flushed_by_its_own_worker() {
 
 #[test]
 fn order_goes_on_while_a_flush_runs_and_one_flush_takes_all() {
-    let pipeline = pipeline(Duration::from_millis(50), PaceOptions::default());
+    let pipeline = pipeline(Duration::from_millis(50), GroupCommitOptions::default());
     pipeline.order(Pipeline::<Counters>::prepared(0));
     std::thread::scope(|scope| {
         scope.spawn(|| pipeline.lead());
@@ -190,7 +192,7 @@ fn order_goes_on_while_a_flush_runs_and_one_flush_takes_all() {
 
 #[test]
 fn who_finds_the_order_stage_taken_goes_on_and_is_ordered_by_its_holder() {
-    let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
+    let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
     let busy = pipeline.env().applied.lock();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -213,8 +215,10 @@ fn who_finds_the_order_stage_taken_goes_on_and_is_ordered_by_its_holder() {
 
 #[test]
 fn many_threads_keep_one_order_and_lose_nobody() {
-    let pipeline =
-        pipeline(Duration::from_micros(50), PaceOptions { is_adaptive: true, ..PaceOptions::default() });
+    let pipeline = pipeline(
+        Duration::from_micros(50),
+        GroupCommitOptions { is_adaptive: true, ..GroupCommitOptions::default() },
+    );
     const THREADS: u64 = 16;
     const EACH: u64 = 300;
     std::thread::scope(|scope| {
@@ -239,7 +243,7 @@ fn many_threads_keep_one_order_and_lose_nobody() {
 
 #[test]
 fn who_is_asked_for_sees_the_state_right_before_its_place() {
-    let pipeline = pipeline(Duration::from_millis(1), PaceOptions::default());
+    let pipeline = pipeline(Duration::from_millis(1), GroupCommitOptions::default());
     let asked = |thread: u64, n: u64| {
         let mut seen = 0;
         let ask = |env: &Counters, _: &u64| {
@@ -274,7 +278,7 @@ fn who_is_asked_for_sees_the_state_right_before_its_place() {
 
 #[test]
 fn parked_sessions_are_told_exactly_once_under_load() {
-    let pipeline = pipeline(Duration::from_micros(30), PaceOptions::default());
+    let pipeline = pipeline(Duration::from_micros(30), GroupCommitOptions::default());
     let told = Arc::new(Told(AtomicU64::new(0)));
     let parked = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -297,7 +301,7 @@ fn parked_sessions_are_told_exactly_once_under_load() {
 
 #[test]
 fn a_failed_flush_stops_everything_and_tells_nobody_ok() {
-    let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
+    let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
     let first = pipeline.order(Pipeline::<Counters>::prepared(1));
     pipeline.wait_acknowledged(first).expect("running");
     pipeline.env().fail.store(true, Ordering::SeqCst);
@@ -375,8 +379,9 @@ fn what_overlaps_a_failed_group_is_not_decided() {
 
 #[test]
 fn the_operators_wait_gathers_a_count() {
-    let pace = PaceOptions { wait_count: 4, wait_us: 2_000_000, ..PaceOptions::default() };
-    let pipeline = pipeline(Duration::ZERO, pace);
+    let group_commit =
+        GroupCommitOptions { wait_count: 4, wait_us: 2_000_000, ..GroupCommitOptions::default() };
+    let pipeline = pipeline(Duration::ZERO, group_commit);
     std::thread::scope(|scope| {
         for n in 0..4 {
             let pipeline = &pipeline;
@@ -387,13 +392,13 @@ fn the_operators_wait_gathers_a_count() {
         }
     });
     assert_eq!(*pipeline.env().groups.lock(), [4]);
-    assert_eq!(pipeline.pace().triggers().count.load(Ordering::SeqCst), 1);
+    assert_eq!(pipeline.group_commit().triggers().count.load(Ordering::SeqCst), 1);
 }
 
 #[test]
 fn a_shut_gate_holds_groups_in_order_while_others_harden() {
     for gate in [Gate::Publish, Gate::Acknowledge] {
-        let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
+        let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
         let env = pipeline.env();
         let mark = if gate == Gate::Publish { &env.held_unpublished } else { &env.held_untold };
         mark.store(0, Ordering::SeqCst);
@@ -424,7 +429,7 @@ fn a_shut_gate_holds_groups_in_order_while_others_harden() {
 
 #[test]
 fn whoever_orders_anothers_transaction_leads() {
-    let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
+    let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
     let told = Arc::new(Told(AtomicU64::new(0)));
     std::thread::scope(|scope| {
         let held = pipeline.env().first_batch.lock();
@@ -458,12 +463,12 @@ fn panic_on_the_way(way: &str, point: &str) -> ! {
         held_untold: open,
         ..Counters::default()
     };
-    let pipeline = Pipeline::new(counters, CommitSeq(0), PaceOptions::default());
+    let pipeline = Pipeline::new(counters, CommitSeq(0), GroupCommitOptions::default());
     let told = Arc::new(Told(AtomicU64::new(0)));
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let trx = Pipeline::<Counters>::prepared(1);
         let seq = match way {
-            "order_alone" => pipeline.order_alone(trx).expect("not stopped"),
+            "order_alone" => pipeline.order_exclusive(trx).expect("not stopped"),
             "order_if" => pipeline.order_if(trx, |_, _| Ok::<(), ()>(())).expect("not refused"),
             _ => pipeline.order(trx),
         };

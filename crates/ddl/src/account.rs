@@ -11,7 +11,7 @@ use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
-use super::account_book::{AccountBook, no_such_account, shown};
+use super::account_changes::{AccountChanges, no_such_account, shown};
 use super::account_rules::{self, GrantOption};
 use super::password_check::{check_password, check_stored_form};
 use super::work::{Changes, LogText, commit};
@@ -38,7 +38,7 @@ pub fn resolve(session: &SessionState, name: &Name) -> AccountName {
 /// CURRENT_ROLE without an active role, 1959 for one that has been dropped, and for NONE.
 pub(super) fn resolve_grantee(
     session: &SessionState,
-    book: &AccountBook,
+    book: &AccountChanges,
     name: &Name,
 ) -> SqlResult<AccountName> {
     let role = |role: &str| (role.to_owned(), String::new());
@@ -168,7 +168,7 @@ pub(super) fn new_account(session: &SessionState, name: AccountName) -> Account 
 /// Commits the successful part. The error names the failed part.
 fn finish(
     ctx: &mut StatementContext<'_>,
-    book: AccountBook,
+    book: AccountChanges,
     failed: &[String],
     operation: &str,
 ) -> SqlResult<DdlOutcome> {
@@ -182,7 +182,7 @@ fn finish(
 
 /// Stops the list at an account that is refused. The accounts before it are committed, as in MariaDB, whose
 /// replicas expect this.
-fn stop(ctx: &mut StatementContext<'_>, book: AccountBook, error: SqlError) -> SqlResult<DdlOutcome> {
+fn stop(ctx: &mut StatementContext<'_>, book: AccountChanges, error: SqlError) -> SqlResult<DdlOutcome> {
     let changes = book.close();
     if changes.catalog.is_empty() {
         return Err(error);
@@ -209,7 +209,7 @@ fn note_missing(ctx: &StatementContext<'_>, name: &AccountName) {
 }
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> SqlResult<DdlOutcome> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let mut failed = Vec::new();
     for UserSpec { account: name, authentication } in &create.users {
         let name = resolve_new(ctx.session, name)?;
@@ -238,7 +238,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlResult<DdlOutcome> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let (mut altered, mut failed) = (Vec::new(), Vec::new());
     let before = ctx.trx.last_ordered();
     for UserSpec { account: name, authentication } in &alter.users {
@@ -272,7 +272,7 @@ pub(super) fn drop(
     if_exists: bool,
     accounts: &[Name],
 ) -> SqlResult<DdlOutcome> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let mut failed = Vec::new();
     for name in accounts {
         let name = resolve(ctx.session, name);
@@ -288,7 +288,7 @@ pub(super) fn drop(
 }
 
 pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> SqlResult<DdlOutcome> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let mut failed = Vec::new();
     for (from, to) in pairs {
         let (from, to) = (resolve(ctx.session, from), resolve_new(ctx.session, to)?);
@@ -329,7 +329,7 @@ fn change_password(
     name: &AccountName,
     password: &PasswordValue,
 ) -> SqlResult<()> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let mut account = book.find(name).ok_or_else(no_such_account)?;
     let hash = match password {
         PasswordValue::Plain(text) => {

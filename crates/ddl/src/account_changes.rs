@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_catalog::{Account, AccountName, Catalog, CatalogChange};
-use cohort_locks::{MetadataMode, NameKey};
+use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_session::StatementContext;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -12,18 +12,18 @@ use super::work::Changes;
 
 /// The catalog's accounts with the changes of one statement. Statements about accounts are serialized: the
 /// book is opened under the exclusive lock of all accounts, which is held until the changes are published.
-pub(super) struct AccountBook {
+pub(super) struct AccountChanges {
     pub(super) catalog: Arc<Catalog>,
     /// `None` for a dropped account.
     changed: BTreeMap<AccountName, Option<Account>>,
 }
 
-impl AccountBook {
+impl AccountChanges {
     /// Waits for the lock and opens the book.
-    pub(super) fn open(ctx: &mut StatementContext<'_>) -> SqlResult<AccountBook> {
+    pub(super) fn open(ctx: &mut StatementContext<'_>) -> SqlResult<AccountChanges> {
         super::work::lock_definitions(ctx)?;
-        ctx.trx.lock_name(&NameKey::Accounts, MetadataMode::Exclusive)?;
-        Ok(AccountBook { catalog: ctx.db.catalog(), changed: BTreeMap::new() })
+        ctx.trx.lock_metadata(&MetadataKey::Accounts, MetadataMode::Exclusive)?;
+        Ok(AccountChanges { catalog: ctx.db.catalog(), changed: BTreeMap::new() })
     }
 
     /// Returns an account with the changes made so far. PUBLIC always exists.

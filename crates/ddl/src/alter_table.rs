@@ -14,7 +14,7 @@ use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, LogText, check_identifier, check_key_name, commit, free, lock_table, tell_table};
-use super::{DdlOutcome, column, foreign, foreign_rows, key, options, page_form, rules, temporary};
+use super::{DdlOutcome, column, foreign, foreign_rows, key, options, page_format, rules, temporary};
 use cohort_plan::charset;
 use cohort_plan::same_name;
 use cohort_session::{StatementContext, TableUse};
@@ -167,9 +167,9 @@ pub(super) fn described(
         convert(ctx, &mut draft, to)?;
     }
     let is_about_pages =
-        |action: &AlterAction| matches!(action, AlterAction::Option(o) if page_form::is_about_pages(o));
+        |action: &AlterAction| matches!(action, AlterAction::Option(o) if page_format::is_about_pages(o));
     if alter.actions.iter().any(is_about_pages) {
-        page_form::check(ctx, &draft, page_form::Verb::Alter)?;
+        page_format::check(ctx, &draft, page_format::Verb::Alter)?;
     }
     if draft.columns.is_empty() {
         return Err(SqlError::cannot_drop_all_columns());

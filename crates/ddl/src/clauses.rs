@@ -5,13 +5,13 @@
 //! clause is done as cheaply as it can be.
 
 use cohort_catalog::{DefaultValue, IndexColumn, IndexKind, Table};
-use cohort_engine::PageForm;
+use cohort_engine::PageFormat;
 use cohort_sql::ast::AlterOptions;
 use cohort_types::{SqlError, SqlResult};
 
 use super::draft::{Described, is_same_clustering};
 use super::extent::{Allowed, Extent, checks_more, counts_anew, moves};
-use super::page_form;
+use super::page_format;
 use super::rebuild::makes_words;
 
 const COPY_LOCKS: &str = "COPY algorithm requires a lock";
@@ -57,12 +57,12 @@ pub(super) fn check(
         let reason = if keys_rows_anew(before, after) { "" } else { VIRTUAL_KEYS };
         return because("LOCK=NONE", reason, "LOCK=SHARED");
     }
-    let is_compressed = before.page_form() == PageForm::CompressedRows;
+    let is_compressed = before.page_format() == PageFormat::CompressedRows;
     if moves.is_some() && is_quick && (is_compressed || has_virtual_keys(&after.table)) {
         return because(&what, "", "ALGORITHM=INPLACE");
     }
     match extent {
-        Extent::Rows if is_quick && page_form::needs_copy(before, &after.table) => {
+        Extent::Rows if is_quick && page_format::needs_copy(before, &after.table) => {
             let reason = "Changing table options requires the table to be rebuilt";
             because(&what, reason, "ALGORITHM=INPLACE")
         }

@@ -20,7 +20,7 @@ use super::DdlOutcome;
 use super::create_table::describe;
 use super::draft::DraftColumn;
 use super::work::{Changes, LogText, check_identifier, commit_rows, log_ahead, tell_table};
-use super::{foreign, page_form};
+use super::{foreign, page_format};
 use crate::create_text::create_text;
 use cohort_dml::InsertPlan;
 use cohort_plan::{ParamSource, PlanContext};
@@ -49,7 +49,7 @@ pub(super) fn create(
     let plan = filling(ctx, &table, count, (query, select))?;
     log_ahead(ctx, LogText::Own(statement(ctx, create, &table)))?;
     // Long values are written before the table is committed.
-    page_form::tell_all_of(ctx.db, &table);
+    page_format::tell_all_of(ctx.db, &table);
     let outcome = plan.run(ctx)?;
     changes.catalog.push(CatalogChange::PutTable(Table::clone(&table)));
     commit_rows(ctx, changes)?;

@@ -11,7 +11,7 @@ use super::draft::{self, DraftColumn, TableDraft};
 use super::work::{
     Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, not_supported, schema_of,
 };
-use super::{DdlOutcome, column, create_select, foreign, key, options, page_form, sequence, temporary};
+use super::{DdlOutcome, column, create_select, foreign, key, options, page_format, sequence, temporary};
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
     let schema_name = schema_of(ctx, &create.name)?;
@@ -131,8 +131,8 @@ pub(super) fn describe(
         options::apply(ctx, &mut draft, option)?;
     }
     match wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(&draft.engine)) {
-        true => page_form::settle(ctx, &mut draft, create.temporary)?,
-        false => page_form::check_of_other_engine(&draft)?,
+        true => page_format::settle(ctx, &mut draft, create.temporary)?,
+        false => page_format::check_of_other_engine(&draft)?,
     }
     let home = ColumnHome { schema: &name.schema, table: &name.table, collation };
     for def in &create.columns {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cohort_base::CommitSeq;
 use cohort_catalog::{Catalog, CatalogChange, Table, TableName};
-use cohort_locks::{MetadataMode, NameKey};
+use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_session::{StatementContext, StatementLog, TableUse};
 use cohort_sql::ast::{DropTable, ObjectName, RenameTable};
 use cohort_sql::print::quoted_name;
@@ -232,7 +232,7 @@ pub(super) fn lock_target(ctx: &mut StatementContext<'_>, to: &TableName) -> Sql
     enter_schema(ctx, &to.schema)?;
     // LOCK TABLES has locked the table, but not necessarily its new name.
     let schema: Arc<str> = to.schema.as_str().into();
-    ctx.trx.lock_related(&NameKey::Schema(Arc::clone(&schema)), MetadataMode::SharedRead)?;
-    let name = NameKey::Table(schema, to.table.as_str().into());
+    ctx.trx.lock_related(&MetadataKey::Schema(Arc::clone(&schema)), MetadataMode::SharedRead)?;
+    let name = MetadataKey::Table(schema, to.table.as_str().into());
     ctx.trx.lock_related(&name, MetadataMode::Exclusive)
 }

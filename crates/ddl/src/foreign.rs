@@ -34,7 +34,7 @@ use std::sync::Arc;
 use cohort_base::TableId;
 use cohort_catalog::{Catalog, CatalogChange, ForeignAction, ForeignKey, IndexKind, Table, TableName};
 use cohort_config::VarId;
-use cohort_locks::{MetadataMode, NameKey};
+use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_sql::ast::{self, ReferenceAction};
 use cohort_sql::print::quoted_name;
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, Warning};
@@ -225,8 +225,8 @@ fn lock_for(
     let new = || table.foreign_keys.iter().filter(|key| is_new(key));
     let parents: BTreeSet<&TableName> = new().map(|key| &key.parent).collect();
     for name in parents.into_iter().filter(|name| **name != table.name) {
-        ctx.trx.lock_related(&NameKey::Schema(name.schema.as_str().into()), MetadataMode::SharedRead)?;
-        let key = NameKey::Table(name.schema.as_str().into(), name.table.as_str().into());
+        ctx.trx.lock_related(&MetadataKey::Schema(name.schema.as_str().into()), MetadataMode::SharedRead)?;
+        let key = MetadataKey::Table(name.schema.as_str().into(), name.table.as_str().into());
         ctx.trx.lock_related(&key, MetadataMode::SharedNoWrite)?;
     }
     for key in new() {
@@ -587,8 +587,8 @@ fn renames_columns(before: &Table, after: &Described) -> bool {
 }
 
 fn lock_child(ctx: &mut StatementContext<'_>, name: &TableName) -> SqlResult<()> {
-    ctx.trx.lock_related(&NameKey::Schema(name.schema.as_str().into()), MetadataMode::SharedRead)?;
-    let name = NameKey::Table(name.schema.as_str().into(), name.table.as_str().into());
+    ctx.trx.lock_related(&MetadataKey::Schema(name.schema.as_str().into()), MetadataMode::SharedRead)?;
+    let name = MetadataKey::Table(name.schema.as_str().into(), name.table.as_str().into());
     ctx.trx.lock_related(&name, MetadataMode::Exclusive)
 }
 
@@ -701,7 +701,7 @@ pub(super) fn admit_names(ctx: &mut StatementContext<'_>, changes: &[CatalogChan
 /// Constraints have their names in their schema.
 fn lock_constraint(ctx: &mut StatementContext<'_>, schema: &str, name: &str) -> SqlResult<()> {
     let name = format!("#foreign key/{}", name.to_lowercase());
-    ctx.trx.lock_related(&NameKey::Table(schema.into(), name.into()), MetadataMode::Exclusive)
+    ctx.trx.lock_related(&MetadataKey::Table(schema.into(), name.into()), MetadataMode::Exclusive)
 }
 
 /// Whether a table, which is about to go, is referred to by others than `going`: error 1451.

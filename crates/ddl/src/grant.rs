@@ -15,7 +15,7 @@ use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlMode, SqlResul
 
 use super::DdlOutcome;
 use super::account::{authenticate, new_account, resolve, resolve_grantee, resolve_new};
-use super::account_book::{AccountBook, no_such_account};
+use super::account_changes::{AccountChanges, no_such_account};
 use super::account_rules;
 use super::database::check_length;
 use super::view::view_columns;
@@ -205,7 +205,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     if grant.grant_option {
         named.whole = named.whole.with(Privilege::GrantOption);
     }
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     check_giver(ctx.session, &place, &named)?;
     check_table_exists(ctx.session, &book.catalog, &place, &named)?;
     for user in &grant.users {
@@ -222,7 +222,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
 /// limits change the account's rules. GRANT OPTION alone allows none of these.
 pub(super) fn grantee(
     session: &SessionState,
-    book: &AccountBook,
+    book: &AccountChanges,
     user: &UserSpec,
     options: &AccountOptions,
 ) -> SqlResult<Account> {
@@ -302,7 +302,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     }
     let place = Place::of(ctx.session, &revoke.level)?;
     let named = Named::of(ctx.session, &revoke.privileges, &place)?;
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     check_giver(ctx.session, &place, &named)?;
     for name in &revoke.accounts {
         let name = resolve_grantee(ctx.session, &book, name)?;
@@ -319,7 +319,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
 
 /// Runs REVOKE ALL PRIVILEGES, GRANT OPTION FROM. Existing accounts lose everything; error 1269 for others.
 fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let mut is_missing = false;
     for name in &revoke.accounts {
         let name = resolve_grantee(ctx.session, &book, name)?;
@@ -379,7 +379,7 @@ fn nonexisting_on_routine(
     names: &[AccountWord],
     routine: &str,
 ) -> SqlResult<SqlError> {
-    let book = AccountBook::open(ctx)?;
+    let book = AccountChanges::open(ctx)?;
     let name = names.first().expect("the parser wants one");
     let (user, host) = resolve_grantee(ctx.session, &book, name)?;
     let text =

@@ -10,7 +10,7 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use super::account::{identified_by, resolve};
-use super::account_book::shown;
+use super::account_changes::shown;
 use super::account_rules::{GrantOption, require_and_limits};
 use super::grant::nonexisting;
 

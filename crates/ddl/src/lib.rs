@@ -31,7 +31,7 @@
 //! | `key` | key definitions |
 //! | `rules` | expressions of generated columns and CHECK constraints |
 //! | `options` | table options |
-//! | `page_form` | options for the page format on disk |
+//! | `page_format` | options for the page format on disk |
 //! | `create_table` | CREATE TABLE |
 //! | `create_text` | SHOW CREATE |
 //! | `create_select` | CREATE TABLE ... SELECT |
@@ -48,7 +48,7 @@
 //! | `foreign` | foreign keys of tables that are created, altered, renamed and dropped |
 //! | `foreign_rows` | checks a table's rows against new foreign keys |
 //! | `account` | users |
-//! | `account_book` | the pending account changes of a statement, and the lock for them |
+//! | `account_changes` | the pending account changes of a statement, and the lock for them |
 //! | `account_rules` | REQUIRE, limits, account locking and password expiry |
 //! | `role` | roles |
 //! | `grant` | GRANT, REVOKE |
@@ -58,7 +58,7 @@
 //! | `orphans` | [`drop_orphans`] |
 
 mod account;
-mod account_book;
+mod account_changes;
 mod account_rules;
 mod alter_table;
 mod clauses;
@@ -79,7 +79,7 @@ mod grant_list;
 mod key;
 mod options;
 mod orphans;
-mod page_form;
+mod page_format;
 mod password_check;
 mod proxy;
 mod rebuild;
@@ -99,7 +99,7 @@ pub use account::{create_user_lines, resolve as resolve_account, set_password};
 pub use alter_table::recreate;
 pub use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use orphans::drop_orphans;
-pub use page_form::tell_page_forms;
+pub use page_format::set_page_formats;
 pub use role::set_default_role;
 pub use view::{attributes as view_attributes, query_text, shown_text};
 pub use work::{change_event, log_statement, mode_of_own_texts, query_event};

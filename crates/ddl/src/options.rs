@@ -6,7 +6,7 @@ use cohort_sql::ast::TableOption;
 use cohort_types::{Collation, ErrorCode, SqlError, SqlMode, SqlResult};
 
 use super::draft::TableDraft;
-use super::page_form;
+use super::page_format;
 use cohort_plan::charset;
 
 /// MariaDB's engines whose tables are stored in the default engine here.
@@ -108,14 +108,14 @@ pub(super) fn apply(
             fit_comment(ctx, &mut draft.comment, 2048, ErrorCode::TooLongTableComment, what)?;
         }
         TableOption::RowFormat(format) => put(draft, "ROW_FORMAT", format),
-        TableOption::OfEngine { name, .. } if !page_form::is_known(name) => {
+        TableOption::OfEngine { name, .. } if !page_format::is_known(name) => {
             let error = SqlError::unknown_option(name);
             if !ctx.session.env.sql_mode.has(SqlMode::IGNORE_BAD_TABLE_OPTIONS) {
                 return Err(error);
             }
             ctx.eval.push_warning(cohort_types::Warning::new(error));
         }
-        TableOption::OfEngine { name, value } => page_form::put(ctx, draft, name, value.as_deref()),
+        TableOption::OfEngine { name, value } => page_format::put(ctx, draft, name, value.as_deref()),
         TableOption::Other { name, value } => {
             if name.contains("PARTITION") {
                 return Err(super::work::not_supported("partitions"));

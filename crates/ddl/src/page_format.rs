@@ -5,7 +5,7 @@
 use cohort_base::IndexId;
 use cohort_catalog::{Table, is_block_size, is_on, level_of, option_of};
 use cohort_config::VarId;
-use cohort_engine::PageForm;
+use cohort_engine::PageFormat;
 use cohort_sql::ast::TableOption;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Warning};
 
@@ -179,8 +179,8 @@ fn asks_for_encryption(value: &str) -> bool {
 /// Returns whether a change of options requires that the pages be rewritten. A new compression level applies
 /// to pages written later.
 pub(super) fn needs_copy(before: &Table, after: &Table) -> bool {
-    let kind = |table: &Table| match table.page_form() {
-        PageForm::CompressedPages { .. } => PageForm::CompressedPages { level: None },
+    let kind = |table: &Table| match table.page_format() {
+        PageFormat::CompressedPages { .. } => PageFormat::CompressedPages { level: None },
         form => form,
     };
     kind(before) != kind(after)
@@ -190,7 +190,7 @@ pub(super) fn needs_copy(before: &Table, after: &Table) -> bool {
 pub(super) fn tell(db: &Database, table: &Table, indexes: &[IndexId]) {
     let engine = db.engine_named(&table.engine);
     if let Some(engine) = engine.filter(|_| !table.is_temporary()) {
-        engine.set_page_form(indexes, table.page_form());
+        engine.set_page_format(indexes, table.page_format());
     }
 }
 
@@ -202,9 +202,9 @@ pub(super) fn tell_all_of(db: &Database, table: &Table) {
 
 /// Passes the page formats of all tables to the engines. Called once when the server starts, before the first
 /// session.
-pub fn tell_page_forms(db: &Database) {
+pub fn set_page_formats(db: &Database) {
     for table in db.catalog().schemas.values().flat_map(|schema| schema.tables.values()) {
-        if table.page_form() != PageForm::Plain {
+        if table.page_format() != PageFormat::Plain {
             tell_all_of(db, table);
         }
     }

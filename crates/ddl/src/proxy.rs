@@ -11,7 +11,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::DdlOutcome;
 use super::account::resolve;
-use super::account_book::{AccountBook, no_such_account};
+use super::account_changes::{AccountChanges, no_such_account};
 use super::grant::{grantee, nonexisting};
 use super::work::{LogText, commit};
 
@@ -38,7 +38,7 @@ fn check_giver(session: &SessionState, proxied: &AccountName) -> SqlResult<()> {
 pub(super) fn grant(ctx: &mut StatementContext<'_>, of: &Name, grant: &Grant) -> SqlResult<DdlOutcome> {
     let proxied = proxied(ctx.session, of);
     check_giver(ctx.session, &proxied)?;
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     for user in &grant.users {
         let name = resolve(ctx.session, &user.account);
         if user.authentication.is_none() && book.find(&name).is_none_or(|account| account.is_role) {
@@ -58,7 +58,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, of: &Name, grant: &Grant) ->
 pub(super) fn revoke(ctx: &mut StatementContext<'_>, of: &Name, revoke: &Revoke) -> SqlResult<DdlOutcome> {
     let proxied = proxied(ctx.session, of);
     check_giver(ctx.session, &proxied)?;
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     for name in &revoke.accounts {
         let name = resolve(ctx.session, name);
         let mut account = book.find(&name).filter(|account| !account.is_role).ok_or_else(no_such_account)?;

@@ -29,7 +29,7 @@ use super::counting::{Counting, Rule};
 use super::draft::{Described, is_same_index};
 use super::extent::{Allowed, Extent, extent, storage};
 use super::work::{Changes, free};
-use super::{DdlOutcome, clauses, foreign, page_form};
+use super::{DdlOutcome, clauses, foreign, page_format};
 use cohort_dml::RowRules;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_row::{Built, CatchUp, Duplicates, build_index, copy_rows};
@@ -165,7 +165,7 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
         };
     }
     let ids: Vec<_> = fresh.iter().map(|&n| after.table.indexes[n].id).collect();
-    page_form::tell(ctx.db, &after.table, &ids);
+    page_format::tell(ctx.db, &after.table, &ids);
     fresh
 }
 
@@ -287,7 +287,7 @@ fn let_in(trx: &mut SessionTrx, table: &OpenTable, others: Others) {
 fn alone_again(trx: &mut SessionTrx, table: &OpenTable, others: Others) -> SqlResult<()> {
     match others {
         Others::Wait => Ok(()),
-        Others::Read | Others::Write => trx.lock_name(&table.table_key, MetadataMode::Exclusive),
+        Others::Read | Others::Write => trx.lock_metadata(&table.table_key, MetadataMode::Exclusive),
     }
 }
 

@@ -15,7 +15,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
 use super::account::{resolve, resolve_grantee};
-use super::account_book::{AccountBook, no_such_account};
+use super::account_changes::{AccountChanges, no_such_account};
 use super::grant::grantee;
 use super::work::{LogText, commit};
 
@@ -31,12 +31,12 @@ fn new_role(role: &str) -> Account {
 fn shown(name: &AccountName) -> String {
     match name.1.is_empty() {
         true => format!("'{}'", name.0),
-        false => super::account_book::shown(name),
+        false => super::account_changes::shown(name),
     }
 }
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRole) -> SqlResult<DdlOutcome> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let own = ctx.session.info.account.clone();
     let admin = match &create.admin {
         None => own.clone(),
@@ -82,7 +82,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRole) -> Sql
 }
 
 pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResult<DdlOutcome> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let (mut failed, mut named) = (Vec::new(), Vec::new());
     for role in &drop.roles {
         let role = match (role, &ctx.session.role) {
@@ -118,7 +118,7 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
 /// Commits the successful part. The error names the failed part.
 fn finish(
     ctx: &mut StatementContext<'_>,
-    book: AccountBook,
+    book: AccountChanges,
     failed: &[String],
     operation: &str,
     log: LogText,
@@ -132,7 +132,7 @@ fn finish(
 }
 
 /// Revokes the role from all accounts.
-fn take_from_all(book: &mut AccountBook, role: &str) {
+fn take_from_all(book: &mut AccountChanges, role: &str) {
     let names: Vec<AccountName> = book.catalog.accounts.keys().cloned().collect();
     for name in names {
         if let Some(mut account) = book.find(&name)
@@ -144,7 +144,7 @@ fn take_from_all(book: &mut AccountBook, role: &str) {
 }
 
 /// Returns the role that the statement names, which must exist: error 1959.
-fn named(book: &AccountBook, words: &[Word]) -> SqlResult<String> {
+fn named(book: &AccountChanges, words: &[Word]) -> SqlResult<String> {
     let role = words.first().map_or("", |word| word.name.as_str());
     if let Some(word) = [PUBLIC, "NONE"].into_iter().find(|word| role.eq_ignore_ascii_case(word)) {
         return Err(SqlError::invalid_role(word));
@@ -156,7 +156,7 @@ fn named(book: &AccountBook, words: &[Word]) -> SqlResult<String> {
 }
 
 /// Returns error 1698 for an account that may not grant the role.
-fn check_admin(session: &SessionState, book: &AccountBook, role: &str) -> SqlResult<()> {
+fn check_admin(session: &SessionState, book: &AccountChanges, role: &str) -> SqlResult<()> {
     let own = session.info.account.clone();
     let holders = [Some(own.clone()), session.role.as_deref().map(role_name)];
     let may = holders.into_iter().flatten().filter_map(|name| book.find(&name));
@@ -168,7 +168,7 @@ fn check_admin(session: &SessionState, book: &AccountBook, role: &str) -> SqlRes
 }
 
 /// Returns whether a role includes another, directly or through roles granted to it.
-fn leads_to(book: &AccountBook, from: &str, to: &str) -> bool {
+fn leads_to(book: &AccountChanges, from: &str, to: &str) -> bool {
     let (mut seen, mut open) = (Vec::new(), vec![from.to_owned()]);
     while let Some(role) = open.pop() {
         if role == to {
@@ -183,7 +183,7 @@ fn leads_to(book: &AccountBook, from: &str, to: &str) -> bool {
 }
 
 /// The account that gets a role or loses it: error 1959 for CURRENT_ROLE without one.
-fn holder(session: &SessionState, book: &AccountBook, name: &Name) -> SqlResult<AccountName> {
+fn holder(session: &SessionState, book: &AccountChanges, name: &Name) -> SqlResult<AccountName> {
     match name {
         Name::CurrentRole if session.role.is_none() => Err(SqlError::invalid_role("NONE")),
         name => resolve_grantee(session, book, name),
@@ -192,7 +192,7 @@ fn holder(session: &SessionState, book: &AccountBook, name: &Name) -> SqlResult<
 
 /// Runs GRANT role TO ..; errors 1959, 1698, 1133, 1961.
 pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<DdlOutcome> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let role = named(&book, &grant.privileges)?;
     check_admin(ctx.session, &book, &role)?;
     for user in &grant.users {
@@ -214,7 +214,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
 
 /// Runs REVOKE [ADMIN OPTION FOR] role FROM ..; errors 1959, 1698, 1962.
 pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let role = named(&book, &revoke.privileges)?;
     check_admin(ctx.session, &book, &role)?;
     for name in &revoke.accounts {
@@ -265,7 +265,7 @@ fn change_default_role(
     name: &AccountName,
     role: Option<&str>,
 ) -> SqlResult<()> {
-    let mut book = AccountBook::open(ctx)?;
+    let mut book = AccountChanges::open(ctx)?;
     let role = role.unwrap_or("");
     if !role.is_empty() && !ctx.session.knows_role(role) {
         return Err(SqlError::invalid_role(role));

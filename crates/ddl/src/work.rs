@@ -7,13 +7,13 @@ use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_catalog::{CATALOG, Catalog, CatalogChange, Schema, Table};
 use cohort_commit::GroupKind;
 use cohort_config::VarId;
-use cohort_locks::{MetadataMode, NameKey};
+use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_session::{SessionState, StatementContext, TableUse, changed_tables};
 use cohort_sql::ast::ObjectName;
 use cohort_trx::DdlCommit;
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlMode, SqlResult};
 
-use super::page_form;
+use super::page_format;
 pub(super) use cohort_plan::not_supported;
 pub(super) use cohort_sql::IDENTIFIER_CHARS_MAX;
 
@@ -159,7 +159,7 @@ fn commit_with(
         ctx.trx.commit_ddl(DdlCommit { redo, event, event_flags, has_rows, failed: failed_with, is_part });
     // What is ordered stays, whatever comes after.
     let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
-    tables.iter().for_each(|table| page_form::tell_all_of(ctx.db, table));
+    tables.iter().for_each(|table| page_format::tell_all_of(ctx.db, table));
     wait(ctx, seq)?;
     if ctx.trx.has_locked_tables() {
         let drops = catalog.iter().any(|change| matches!(change, CatalogChange::DropTable(_)));
@@ -186,7 +186,7 @@ fn check_locked(ctx: &StatementContext<'_>, tables: &[Table]) -> SqlResult<()> {
     for table in tables.iter().filter(|table| !table.id.is_temporary()) {
         let old = catalog.table_by_id(table.id).map(|old| &old.name);
         for name in old.into_iter().chain([&table.name]) {
-            let key = NameKey::Table(name.schema.as_str().into(), name.table.as_str().into());
+            let key = MetadataKey::Table(name.schema.as_str().into(), name.table.as_str().into());
             if !ctx.trx.has_exclusive_name(&key) {
                 debug_assert!(false, "a description of {name:?} is replaced without its lock");
                 let text = format!("'{}'.'{}' was not locked for its change", name.schema, name.table);
@@ -367,8 +367,8 @@ pub(super) fn schema_of(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlRes
 /// Before a change of definitions: a backup that blocks them blocks it. First, so that it holds nothing while
 /// it waits for a backup that goes on.
 pub(super) fn lock_definitions(ctx: &mut StatementContext<'_>) -> SqlResult<()> {
-    ctx.trx.lock_name(&NameKey::Definitions, MetadataMode::SharedWrite)?;
-    ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)
+    ctx.trx.lock_metadata(&MetadataKey::Definitions, MetadataMode::SharedWrite)?;
+    ctx.trx.lock_metadata(&MetadataKey::Global, MetadataMode::SharedWrite)
 }
 
 /// Locks a schema's name (`SharedRead` to change something in it, `Exclusive` to change itself) and looks at
@@ -379,7 +379,7 @@ pub(super) fn lock_schema(
     mode: MetadataMode,
 ) -> SqlResult<Option<Arc<Schema>>> {
     lock_definitions(ctx)?;
-    ctx.trx.lock_name(&NameKey::Schema(schema.into()), mode)?;
+    ctx.trx.lock_metadata(&MetadataKey::Schema(schema.into()), mode)?;
     Ok(ctx.db.catalog().schemas.get(schema).cloned())
 }
 
@@ -406,7 +406,7 @@ pub(super) fn lock_table_name(
     table: &str,
     mode: MetadataMode,
 ) -> SqlResult<()> {
-    ctx.trx.lock_name(&NameKey::Table(schema.into(), table.into()), mode)
+    ctx.trx.lock_metadata(&MetadataKey::Table(schema.into(), table.into()), mode)
 }
 
 /// Locks a table exclusively, and its schema for use; errors 1146, 1347 for a view.

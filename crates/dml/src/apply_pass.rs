@@ -1,5 +1,5 @@
 //! A search under locks for rows without a unique key ([`Pass`]), and the positions at which the searches for
-//! earlier events ended ([`Trail`](cohort_row::Trail)).
+//! earlier events ended ([`SearchPositions`](cohort_row::SearchPositions)).
 //!
 //! A source splits a statement into many events, whose rows follow each other in an index in the same order.
 //! If each search started at the beginning of the index, it would examine all rows that earlier events have

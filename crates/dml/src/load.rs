@@ -82,7 +82,7 @@ pub fn load_data(
     let bytes_max = ctx.session.vars.uint(VarId::MaxAllowedPacket) as usize;
     if load.local {
         // The file name may contain data read from rows that are not durable yet (I5).
-        ctx.trx.reveal();
+        ctx.trx.mark_observed();
         sink.request_file(load.path.as_bytes())?;
         let mut source = Client(sink);
         let mut reader = FieldReader::new(&mut source, &load.format, plan.charset, bytes_max);

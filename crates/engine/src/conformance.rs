@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn};
 
-use crate::near::Near;
 use crate::read_view::ReadView;
 use crate::redo::Redo;
-use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, Looks, ReadAt};
+use crate::search_hint::SearchHint;
+use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, MultiGet, ReadAt};
 
 const A: IndexId = IndexId(16);
 const B: IndexId = IndexId(17);
@@ -77,9 +77,9 @@ impl Driver {
 fn get(trx: &dyn EngineTrx, at: ReadAt<'_>, key: &str) -> Option<String> {
     let mut value = b"left over".to_vec();
     let found = trx.get(at, A, key.as_bytes(), &mut value).expect("reads");
-    let (mut near, mut again) = (Near::default(), Vec::new());
+    let (mut near, mut again) = (SearchHint::default(), Vec::new());
     for _ in 0..3 {
-        let is_there = trx.get_near(at, A, key.as_bytes(), &mut again, &mut near).expect("reads");
+        let is_there = trx.get_with_hint(at, A, key.as_bytes(), &mut again, &mut near).expect("reads");
         assert_eq!((is_there, &again), (found, &value), "a reader that keeps its place");
         let there = found.then(|| (key.as_bytes().to_vec(), value.clone()));
         let keys = [b"~ nobody puts this".as_slice(), key.as_bytes()];
@@ -90,13 +90,19 @@ fn get(trx: &dyn EngineTrx, at: ReadAt<'_>, key: &str) -> Option<String> {
 
 /// Returns the entries of `keys`. Reads a few bytes at a time and all at once, and checks that the results
 /// agree.
-fn get_many(trx: &dyn EngineTrx, at: ReadAt<'_>, keys: &[&[u8]], near: &mut Near) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn get_many(
+    trx: &dyn EngineTrx,
+    at: ReadAt<'_>,
+    keys: &[&[u8]],
+    near: &mut SearchHint,
+) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut answers = [1, 100, usize::MAX].map(|bytes_max| {
         let (mut looked, mut all) = (0, Vec::new());
         while looked < keys.len() {
             let (mut batch, mut found) = (Batch::default(), Vec::new());
             let rest = &keys[looked..];
-            let mut looks = Looks { index: A, keys: rest, bytes_max, batch: &mut batch, found: &mut found };
+            let mut looks =
+                MultiGet { index: A, keys: rest, bytes_max, batch: &mut batch, found: &mut found };
             let more = trx.get_many(at, &mut looks, near).expect("reads");
             assert!((1..=rest.len()).contains(&more) && found.iter().all(|n| (*n as usize) < more));
             assert!(found.iter().map(|n| rest[*n as usize]).eq(batch.iter().map(|entry| entry.0)));
@@ -120,10 +126,11 @@ fn scan(
     let range = KeyRange { start: key(range.0), end: key(range.1) };
     let mut batch = Batch::default();
     let more = trx.scan(at, A, &range, direction, limit, &mut batch).expect("scans");
-    let mut near = Near::default();
+    let mut near = SearchHint::default();
     for _ in 0..3 {
         let mut again = Batch::default();
-        let goes_on = trx.scan_near(at, A, &range, direction, limit, &mut again, &mut near).expect("scans");
+        let goes_on =
+            trx.scan_with_hint(at, A, &range, direction, limit, &mut again, &mut near).expect("scans");
         assert!(goes_on == more && again.iter().eq(batch.iter()), "a reader that keeps its place");
     }
     let keys: Vec<&[u8]> = batch.iter().map(|entry| entry.0).collect();

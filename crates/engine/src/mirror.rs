@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
 
-use crate::near::Near;
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Installed, Redo, RedoFiles};
 use crate::redo_memory::MemoryRedo;
+use crate::search_hint::SearchHint;
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
-    KeyRange, Looks, PageForm, Participant, ReadAt, Savepoint,
+    KeyRange, MultiGet, PageFormat, Participant, ReadAt, Savepoint,
 };
 
 /// Runs `first` and `second` in parallel under the participant number of `first`.
@@ -114,9 +114,9 @@ impl CheckpointTask for (Box<dyn CheckpointTask>, Box<dyn CheckpointTask>) {
         self.1.finish()
     }
 
-    fn finish_at_leisure(self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
-        self.0.finish_at_leisure(rest)?;
-        self.1.finish_at_leisure(rest)
+    fn finish_throttled(self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
+        self.0.finish_throttled(rest)?;
+        self.1.finish_throttled(rest)
     }
 }
 
@@ -150,9 +150,9 @@ impl Engine for Mirror {
         self.second.drop_indexes(indexes)
     }
 
-    fn set_page_form(&self, indexes: &[IndexId], form: PageForm) {
-        self.first.set_page_form(indexes, form);
-        self.second.set_page_form(indexes, form);
+    fn set_page_format(&self, indexes: &[IndexId], form: PageFormat) {
+        self.first.set_page_format(indexes, form);
+        self.second.set_page_format(indexes, form);
     }
 
     fn indexes(&self) -> Result<Vec<IndexId>, EngineError> {
@@ -239,11 +239,11 @@ fn same_by_keys(
 ) -> Result<(), EngineError> {
     let keys: Vec<&[u8]> = entries.iter().map(|entry| entry.0).collect();
     // From the second round on, the hint holds a position.
-    let mut near = Near::default();
+    let mut near = SearchHint::default();
     for _ in 0..2 {
         let (mut batch, mut found) = (Batch::default(), Vec::new());
         let (keys, bytes_max) = (&keys[..], usize::MAX);
-        let mut looks = Looks { index, keys, bytes_max, batch: &mut batch, found: &mut found };
+        let mut looks = MultiGet { index, keys, bytes_max, batch: &mut batch, found: &mut found };
         let looked = trx.get_many(at, &mut looks, &mut near)?;
         assert!(looked == keys.len() && batch.iter().eq(entries.iter()), "keys of {index}");
     }

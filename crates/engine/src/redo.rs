@@ -36,12 +36,12 @@ pub struct RedoFile {
     pub bytes: u64,
     /// CRC-32C of the file.
     pub crc: u32,
-    /// Removes the file when the last reference is dropped, unless [`RedoFileHold::keep`] was called.
-    pub hold: Arc<dyn RedoFileHold>,
+    /// Removes the file when the last reference is dropped, unless [`RedoFileGuard::keep`] was called.
+    pub hold: Arc<dyn RedoFileGuard>,
 }
 
 /// The responsibility for removing a redo file.
-pub trait RedoFileHold: Send + Sync {
+pub trait RedoFileGuard: Send + Sync {
     /// Hands over the responsibility: the file is no longer removed on drop.
     fn keep(&self);
 }

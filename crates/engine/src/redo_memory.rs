@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::redo::{Redo, RedoFile, RedoFileHold, RedoFiles, RedoWriter};
+use crate::redo::{Redo, RedoFile, RedoFileGuard, RedoFiles, RedoWriter};
 use crate::traits::{EngineError, EngineTrx};
 
 /// Redo files of one transaction. All files are written to one buffer, one after the other.
@@ -17,7 +17,7 @@ pub struct MemoryRedo {
 
 struct NoHold;
 
-impl RedoFileHold for NoHold {
+impl RedoFileGuard for NoHold {
     fn keep(&self) {}
 }
 

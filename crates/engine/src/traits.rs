@@ -31,9 +31,9 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
 use cohort_vfs::SharedClock;
 
-use crate::near::Near;
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Redo, RedoFiles};
+use crate::search_hint::SearchHint;
 use crate::warm::{WarmRequest, Warmth};
 
 /// Callback that receives one write at a time: index, key, and value or `None` for a deletion.
@@ -193,7 +193,7 @@ impl Batch {
 }
 
 /// A multi-get request ([`EngineTrx::get_many`]).
-pub struct Looks<'l> {
+pub struct MultiGet<'l> {
     /// Index to search.
     pub index: IndexId,
     pub keys: &'l [&'l [u8]],
@@ -205,7 +205,7 @@ pub struct Looks<'l> {
     pub found: &'l mut Vec<u32>,
 }
 
-impl Looks<'_> {
+impl MultiGet<'_> {
     /// Looks up the keys one by one. `get` replaces the value and returns whether the key exists. Returns the
     /// number of keys that were looked up.
     pub fn one_by_one(
@@ -352,7 +352,7 @@ pub trait Engine: Participant {
     /// Sets the page format for future writes of these indexes. Pages on disk are readable in any format. The
     /// server calls this after each start, and for each new index before loading it. Engines that choose
     /// their own file format ignore it.
-    fn set_page_form(&self, indexes: &[IndexId], form: PageForm) {
+    fn set_page_format(&self, indexes: &[IndexId], form: PageFormat) {
         let _ = (indexes, form);
     }
 
@@ -435,7 +435,7 @@ pub struct PageContents {
 
 /// On-disk page format of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PageForm {
+pub enum PageFormat {
     /// Uncompressed.
     #[default]
     Plain,
@@ -477,7 +477,7 @@ pub trait CheckpointTask: Send {
 
     /// Like [`CheckpointTask::finish`], but throttled. A long task calls `rest` between two steps with the
     /// duration of the last step and continues when `rest` returns.
-    fn finish_at_leisure(self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
+    fn finish_throttled(self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
         let _ = rest;
         self.finish()
     }
@@ -504,13 +504,13 @@ pub trait EngineTrx: Send {
     ) -> Result<bool, EngineError>;
 
     /// Like [`EngineTrx::get`], with a search hint for a reader whose keys lie near each other.
-    fn get_near(
+    fn get_with_hint(
         &self,
         at: ReadAt<'_>,
         index: IndexId,
         key: &[u8],
         value: &mut Vec<u8>,
-        near: &mut Near,
+        near: &mut SearchHint,
     ) -> Result<bool, EngineError> {
         let _ = near;
         self.get(at, index, key, value)
@@ -518,9 +518,14 @@ pub trait EngineTrx: Send {
 
     /// Looks up several keys, preferably near each other. Returns how many were looked up, which is at least
     /// one unless there are none.
-    fn get_many(&self, at: ReadAt<'_>, looks: &mut Looks<'_>, near: &mut Near) -> Result<usize, EngineError> {
+    fn get_many(
+        &self,
+        at: ReadAt<'_>,
+        looks: &mut MultiGet<'_>,
+        near: &mut SearchHint,
+    ) -> Result<usize, EngineError> {
         let index = looks.index;
-        looks.one_by_one(&mut |key, value| self.get_near(at, index, key, value, near))
+        looks.one_by_one(&mut |key, value| self.get_with_hint(at, index, key, value, near))
     }
 
     /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward).
@@ -540,7 +545,7 @@ pub trait EngineTrx: Send {
 
     /// Like [`EngineTrx::scan`], with a search hint for a reader whose ranges lie near each other.
     #[allow(clippy::too_many_arguments)] // the arguments of `scan`, and the hint
-    fn scan_near(
+    fn scan_with_hint(
         &self,
         at: ReadAt<'_>,
         index: IndexId,
@@ -548,7 +553,7 @@ pub trait EngineTrx: Send {
         direction: Direction,
         limit: usize,
         batch: &mut Batch,
-        near: &mut Near,
+        near: &mut SearchHint,
     ) -> Result<bool, EngineError> {
         let _ = near;
         self.scan(at, index, range, direction, limit, batch)

@@ -1,11 +1,11 @@
-//! Wait slots (`Bed`): let a session's fiber wait for work that an engine's own threads do.
+//! Wait slots (`WaitSlot`): let a session's fiber wait for work that an engine's own threads do.
 
 use std::sync::Arc;
 
 /// A wait slot that does not occupy a thread. The waiter must hold nothing that other sessions may need: the
 /// worker that would resume it may itself be waiting for that.
-pub trait Bed: Send + Sync {
-    /// Waits until [`Bed::wake`] is called. May return early. Returns immediately if `wake` was called
+pub trait WaitSlot: Send + Sync {
+    /// Waits until [`WaitSlot::wake`] is called. May return early. Returns immediately if `wake` was called
     /// before.
     fn sleep(&self);
 
@@ -15,4 +15,4 @@ pub trait Bed: Send + Sync {
 
 /// Returns the caller's wait slot, or `None` if the caller runs on a thread of its own. Such a caller may as
 /// well do the work itself.
-pub type BedOf = fn() -> Option<Arc<dyn Bed>>;
+pub type WaitSlotOf = fn() -> Option<Arc<dyn WaitSlot>>;

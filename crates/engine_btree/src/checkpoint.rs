@@ -55,7 +55,7 @@ pub struct Checkpoint {
     /// Overflow values whose free was deferred before the checkpoint began. None of its images refers to
     /// them: they were replaced before the horizon, or were never published. Values that the map in force
     /// does not refer to either are freed immediately, so that the images can use their space.
-    doomed: Vec<Extent>,
+    deferred_frees: Vec<Extent>,
     is_finished: bool,
     /// Keeps the versions of the horizon.
     _pin: Pin,
@@ -79,7 +79,7 @@ impl Checkpoint {
             redo_bytes: inner.unflushed_bytes.swap(0, Ordering::Relaxed),
             large_bytes: inner.large_bytes.swap(0, Ordering::Relaxed),
             freeable_bytes: inner.freeable_bytes.swap(0, Ordering::Relaxed),
-            doomed: inner.store.take_doomed(),
+            deferred_frees: inner.store.take_deferred_frees(),
             is_finished: false,
             _pin: pin,
         }
@@ -103,7 +103,7 @@ impl Checkpoint {
         // In a fixed order, so that a run can be repeated.
         pending.sort_unstable();
         pending.dedup();
-        self.inner.store.free_unnamed(std::mem::take(&mut self.doomed));
+        self.inner.store.free_unnamed(std::mem::take(&mut self.deferred_frees));
         let mut began = Instant::now();
         for (n, (id, index)) in pending.into_iter().enumerate() {
             self.write_captured()?;
@@ -199,10 +199,10 @@ impl Checkpoint {
 
 impl CheckpointTask for Checkpoint {
     fn finish(self: Box<Self>) -> Result<(), EngineError> {
-        self.finish_at_leisure(&mut |_| ())
+        self.finish_throttled(&mut |_| ())
     }
 
-    fn finish_at_leisure(mut self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
+    fn finish_throttled(mut self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
         let done = self.write_all(rest).and_then(|()| {
             let published = self.publish();
             if matches!(published, Err(MapError::Unknown(_))) {
@@ -239,7 +239,7 @@ impl Drop for Checkpoint {
         inner.unflushed_bytes.fetch_add(self.redo_bytes, Ordering::Relaxed);
         inner.large_bytes.fetch_add(self.large_bytes, Ordering::Relaxed);
         inner.freeable_bytes.fetch_add(self.freeable_bytes, Ordering::Relaxed);
-        inner.store.doom(self.doomed.drain(..));
+        inner.store.defer_free(self.deferred_frees.drain(..));
         self.written.drain(..).for_each(|(_, _, place)| inner.store.free(place.image));
     }
 }

@@ -44,7 +44,7 @@
 use std::collections::HashMap;
 
 use cohort_base::{IndexId, Reader};
-use cohort_engine::{PageAlgorithm, PageForm};
+use cohort_engine::{PageAlgorithm, PageFormat};
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
 
 use crate::space::BLOCK_BYTES;
@@ -66,7 +66,7 @@ pub const KEPT_MAX: usize = 4;
 /// Compression settings, reusable compressors, and counters.
 pub struct Compression {
     /// Indexes whose pages are not written plain.
-    forms: RwLock<HashMap<IndexId, PageForm>>,
+    forms: RwLock<HashMap<IndexId, PageFormat>>,
     /// True unless `innodb_compression_algorithm` is `none`.
     is_on: AtomicBool,
     /// `innodb_compression_level`
@@ -116,11 +116,11 @@ impl Compression {
     }
 
     /// Sets the page format of future images of the indexes.
-    pub fn set_form(&self, indexes: &[IndexId], form: PageForm) {
+    pub fn set_form(&self, indexes: &[IndexId], form: PageFormat) {
         let mut forms = self.forms.write();
         for index in indexes {
             match form {
-                PageForm::Plain => drop(forms.remove(index)),
+                PageFormat::Plain => drop(forms.remove(index)),
                 form => drop(forms.insert(*index, form)),
             }
         }
@@ -131,10 +131,10 @@ impl Compression {
         let form = self.forms.read().get(&index).copied().unwrap_or_default();
         let of_server = || self.level.load(Ordering::Relaxed) as u8;
         match form {
-            PageForm::Plain => None,
-            PageForm::CompressedRows => Some(of_server()),
-            PageForm::CompressedPages { .. } if !self.is_on.load(Ordering::Relaxed) => None,
-            PageForm::CompressedPages { level } => Some(level.unwrap_or_else(of_server)),
+            PageFormat::Plain => None,
+            PageFormat::CompressedRows => Some(of_server()),
+            PageFormat::CompressedPages { .. } if !self.is_on.load(Ordering::Relaxed) => None,
+            PageFormat::CompressedPages { level } => Some(level.unwrap_or_else(of_server)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Tests of compressed images. They are separate from their module for the reason given in `tests.rs`.
 
 use cohort_base::IndexId;
-use cohort_engine::{PageAlgorithm, PageForm};
+use cohort_engine::{PageAlgorithm, PageFormat};
 
 use crate::compress::{Compression, KEPT_MAX};
 use crate::space::BLOCK_BYTES;
@@ -9,7 +9,7 @@ use crate::sync::Ordering;
 
 const TABLE: IndexId = IndexId(16);
 
-fn compressing(form: PageForm) -> Compression {
+fn compressing(form: PageFormat) -> Compression {
     let compression = Compression::default();
     compression.set_form(&[TABLE], form);
     compression
@@ -45,7 +45,7 @@ fn the_form_on_disk_is_read() {
 
 #[test]
 fn what_saves_a_block_is_compressed_and_damage_is_noticed() {
-    let compression = compressing(PageForm::CompressedRows);
+    let compression = compressing(PageFormat::CompressedRows);
     let plain: Vec<u8> = (0..12_000_u32).map(|n| (n / 100) as u8).collect();
     let image = compression.image(TABLE, &plain).expect("it saves two blocks");
     assert!(image.len() < BLOCK_BYTES as usize);
@@ -64,23 +64,23 @@ fn what_saves_a_block_is_compressed_and_damage_is_noticed() {
 
 #[test]
 fn the_server_says_whether_and_how_much() {
-    let compression = compressing(PageForm::CompressedPages { level: None });
+    let compression = compressing(PageFormat::CompressedPages { level: None });
     assert_eq!(compression.level_of(TABLE), Some(6));
     compression.set_level(2);
     assert_eq!(compression.level_of(TABLE), Some(2));
-    compression.set_form(&[TABLE], PageForm::CompressedPages { level: Some(9) });
+    compression.set_form(&[TABLE], PageFormat::CompressedPages { level: Some(9) });
     assert_eq!(compression.level_of(TABLE), Some(9));
     compression.set_algorithm(PageAlgorithm::None);
     assert_eq!(compression.level_of(TABLE), None);
-    compression.set_form(&[TABLE], PageForm::CompressedRows);
+    compression.set_form(&[TABLE], PageFormat::CompressedRows);
     assert_eq!(compression.level_of(TABLE), Some(2), "which knows one algorithm only");
-    compression.set_form(&[TABLE], PageForm::Plain);
+    compression.set_form(&[TABLE], PageFormat::Plain);
     assert_eq!(compression.level_of(TABLE), None);
 }
 
 #[test]
 fn compressors_are_used_again_and_bounded() {
-    let compression = compressing(PageForm::CompressedRows);
+    let compression = compressing(PageFormat::CompressedRows);
     let plain = vec![7; 16_000];
     for level in 0..=9 {
         compression.set_level(level);

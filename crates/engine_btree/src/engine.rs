@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cohort_base::{CommitSeq, IndexId, Lsn, NoUnwind, ParticipantId};
+use cohort_base::{AbortOnUnwind, CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    BedOf, BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx,
-    IndexStats, PageForm, PageInMemory, Participant, Redo, WarmRequest, Warmth,
+    BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx, IndexStats,
+    PageFormat, PageInMemory, Participant, Redo, WaitSlotOf, WarmRequest, Warmth,
 };
 use cohort_vfs::{SharedClock, SharedFs};
 
@@ -23,7 +23,7 @@ use crate::pool::Pool;
 use crate::spill::UndoFile;
 use crate::store::Store;
 use crate::sync::{AtomicI64, Mutex, Ordering};
-use crate::tree::{Ground, Tree};
+use crate::tree::{Tree, TreeContext};
 use crate::trx::{BtreeTrx, Installation};
 use crate::version::Versions;
 use crate::views::{Pin, Views};
@@ -56,7 +56,7 @@ pub struct BtreeOptions {
     /// Starts a purge thread. Simulations call [`BtreeEngine::purge`] themselves.
     pub has_threads: bool,
     /// Returns the caller's wait slot for page reads, or `None` if the caller reads the page itself.
-    pub bed_of: BedOf,
+    pub wait_slot_of: WaitSlotOf,
 }
 
 impl Default for BtreeOptions {
@@ -67,7 +67,7 @@ impl Default for BtreeOptions {
             undo_bytes: 64 << 20,
             young_views: 256,
             has_threads: true,
-            bed_of: || None,
+            wait_slot_of: || None,
         }
     }
 }
@@ -110,9 +110,9 @@ impl BtreeEngine {
         let views = Arc::new(Views::new(options.young_views));
         let versions = Versions::new(options.rollback_segments, options.undo_bytes, undo_file, views);
         let versions = Arc::new(versions);
-        let pool = Arc::new(Pool::new(store.clone(), options.pool_bytes, options.bed_of));
+        let pool = Arc::new(Pool::new(store.clone(), options.pool_bytes, options.wait_slot_of));
         let next_page = store.with_map(|map| map.next_page);
-        let ground = Ground::new(pool, Changes::new(versions.clone()), next_page);
+        let ground = TreeContext::new(pool, Changes::new(versions.clone()), next_page);
         let inner = Arc::new(Inner::new(id, store, versions, ground, Warm::new(fs.clone())));
         inner.store.with_map(|map| {
             let mut directory = BTreeMap::new();
@@ -152,7 +152,7 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
     let inner = Arc::clone(inner);
     let run = move || {
         // If this thread died silently, old versions would accumulate until memory is exhausted.
-        let guard = NoUnwind::during("purge");
+        let guard = AbortOnUnwind::during("purge");
         let mut told = String::new();
         while !inner.is_closed() {
             let (done, trouble) = match inner.purge() {
@@ -179,7 +179,7 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
             }
             told = trouble;
         }
-        guard.passed();
+        guard.disarm();
     };
     std::thread::Builder::new().name("purge".to_owned()).spawn(run).expect("a thread at start")
 }
@@ -274,7 +274,7 @@ impl Engine for BtreeEngine {
     }
 
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {
-        self.inner.store.compression.set_form(indexes, PageForm::Plain);
+        self.inner.store.compression.set_form(indexes, PageFormat::Plain);
         for index in indexes {
             let Some(tree) = self.inner.remove_tree(*index) else { continue };
             self.inner.dropped.lock().push(*index);
@@ -283,7 +283,7 @@ impl Engine for BtreeEngine {
         Ok(())
     }
 
-    fn set_page_form(&self, indexes: &[IndexId], form: PageForm) {
+    fn set_page_format(&self, indexes: &[IndexId], form: PageFormat) {
         self.inner.store.compression.set_form(indexes, form);
     }
 

@@ -15,9 +15,9 @@ use crate::page::{PAGE_BYTES, PageId};
 use crate::space::Extent;
 use crate::store::Store;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
-use crate::tree::{Ground, Tree};
+use crate::tree::{Tree, TreeContext};
 use crate::undo::Cursor;
-use crate::version::{Cleanup, LongValue, TrxRecord, TrxState, Versions};
+use crate::version::{Cleanup, OverflowValue, TrxRecord, TrxState, Versions};
 use crate::views::Views;
 use crate::warm::Warm;
 
@@ -29,7 +29,7 @@ pub struct Inner {
     pub id: ParticipantId,
     pub store: Arc<Store>,
     pub versions: Arc<Versions>,
-    pub ground: Ground,
+    pub ground: TreeContext,
     /// Copied on write when an index is added or removed, so that a checkpoint gets a consistent copy in one
     /// step.
     pub directory: RwLock<Arc<BTreeMap<IndexId, Arc<Tree>>>>,
@@ -98,7 +98,7 @@ impl Inner {
         id: ParticipantId,
         store: Arc<Store>,
         versions: Arc<Versions>,
-        ground: Ground,
+        ground: TreeContext,
         warm: Warm,
     ) -> Inner {
         let views = versions.views.clone();
@@ -154,18 +154,18 @@ impl Inner {
             pages.len() as u64 * PAGE_BYTES as u64 + values.iter().map(|v| u64::from(v.bytes)).sum::<u64>();
         self.freeable_bytes.fetch_add(bytes, Ordering::Relaxed);
         pages.into_iter().for_each(|page| self.ground.pool.discard(page));
-        self.store.doom(values);
+        self.store.defer_free(values);
     }
 
     /// Defers the free of overflow values that are no longer read. Those of a dropped tree were freed with
     /// it.
-    pub fn doom(&self, tree: &Tree, extents: impl IntoIterator<Item = Extent>) {
+    pub fn defer_free(&self, tree: &Tree, extents: impl IntoIterator<Item = Extent>) {
         let mut values = tree.values.lock();
         let owned: Vec<Extent> = extents.into_iter().filter(|extent| values.remove(extent)).collect();
         drop(values);
         let bytes = owned.iter().map(|extent| u64::from(extent.bytes)).sum();
         self.freeable_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.store.doom(owned);
+        self.store.defer_free(owned);
     }
 
     /// Stops background work.
@@ -207,15 +207,15 @@ impl Inner {
                 self.clean_key(record, cleanup, (index, &key), oldest).map_err(PurgeError::Later)?;
             }
         }
-        self.doom_all(if is_aborted { record.take_new_values() } else { record.take_old_values() });
+        self.defer_free_all(if is_aborted { record.take_new_values() } else { record.take_old_values() });
         Ok(())
     }
 
     /// Defers the free of overflow values that are no longer read, if their trees still exist.
-    pub fn doom_all(&self, values: Vec<LongValue>) {
-        for LongValue { index, root, extent } in values {
+    pub fn defer_free_all(&self, values: Vec<OverflowValue>) {
+        for OverflowValue { index, root, extent } in values {
             if let Some(tree) = self.tree(index).filter(|tree| tree.root == root) {
-                self.doom(&tree, [extent]);
+                self.defer_free(&tree, [extent]);
             }
         }
     }

@@ -12,7 +12,7 @@
 //! The versions are invisible until the transaction's record is committed. Callers hold the locks of all keys
 //! from before the installation until the transaction is ordered or aborted. So no two undecided transactions
 //! install over each other. A write that meets another transaction's undecided version is rejected: if that
-//! transaction aborted, both versions would become live (`passed_over`).
+//! transaction aborted, both versions would become live (`skipped`).
 //!
 //! # A key that a transaction writes in several parts
 //! The version of the earlier part *ends* (`chain.rs`): it is no longer reachable, and only its own
@@ -40,7 +40,7 @@ use crate::sync::Ordering;
 use crate::tree::Tree;
 use crate::undo::{Before, Link, UNDO_BYTES_MAX};
 use crate::value;
-use crate::version::{Horizon, LongValue, TrxRecord, TrxState, Undo, Value, VersionRef};
+use crate::version::{Horizon, OverflowValue, TrxRecord, TrxState, Undo, Value, VersionRef};
 
 /// Number of writes between two checks of the undo's memory.
 const LOOK_EVERY: u32 = 32;
@@ -133,7 +133,7 @@ impl Install<'_> {
                 let (name, extent) = value::write(&inner.store, index, value)?;
                 let tree = inner.tree_or_new(index);
                 tree.values.lock().insert(extent);
-                record.add_new_value(LongValue { index, root: tree.root, extent });
+                record.add_new_value(OverflowValue { index, root: tree.root, extent });
                 Some(name)
             }
             None => None,
@@ -169,13 +169,13 @@ impl Inner {
         let mut own = None;
         let present = match found.ok().map(|n| page.entry(n)) {
             None => Present { value: None, is_overflow: false, version: None },
-            Some(entry) => match self.passed_over(record, &entry)? {
-                PassedOver::Nothing => Present::of_entry(&entry),
-                PassedOver::Aborted(writer, place) => {
+            Some(entry) => match self.skipped(record, &entry)? {
+                SkippedVersion::Nothing => Present::of_entry(&entry),
+                SkippedVersion::Aborted(writer, place) => {
                     undone = writer.undo(place)?;
                     Present::of_undo(&undone)
                 }
-                PassedOver::Own(place) => {
+                SkippedVersion::Own(place) => {
                     undone = record.undo(place)?;
                     own = Some(OwnBefore {
                         place,
@@ -216,7 +216,7 @@ impl Inner {
             None => present.value.filter(|_| present.is_overflow).map(value::extent_of),
         };
         if let Some(extent) = replaced {
-            record.add_old_value(LongValue { index: write.index, root, extent });
+            record.add_old_value(OverflowValue { index: write.index, root, extent });
         }
         write_entry(frame, found, write.key, write.entry(version));
         if let Some(own) = own {
@@ -232,16 +232,16 @@ impl Inner {
     /// Returns what a write skips in addition to the entry's newest version. Another transaction's undecided
     /// version is rejected: the locks of its writer are gone, and if the writer aborts, the undo of the next
     /// version would contain a value that never existed.
-    fn passed_over(&self, record: &TrxRecord, entry: &Entry<'_>) -> Result<PassedOver, EngineError> {
-        let Some(version) = entry.version else { return Ok(PassedOver::Nothing) };
+    fn skipped(&self, record: &TrxRecord, entry: &Entry<'_>) -> Result<SkippedVersion, EngineError> {
+        let Some(version) = entry.version else { return Ok(SkippedVersion::Nothing) };
         if version.trx == record.number() {
-            return Ok(PassedOver::Own(version.undo));
+            return Ok(SkippedVersion::Own(version.undo));
         }
         let Some(writer) = self.versions.unseen(Horizon::LATEST, version.trx) else {
-            return Ok(PassedOver::Nothing);
+            return Ok(SkippedVersion::Nothing);
         };
         if writer.state() == TrxState::Aborted {
-            return Ok(PassedOver::Aborted(writer, version.undo));
+            return Ok(SkippedVersion::Aborted(writer, version.undo));
         }
         let what = "a row is written while another transaction's write of it is undecided";
         Err(EngineError::Corrupt(what.to_owned()))
@@ -323,7 +323,7 @@ pub fn split_key(full_key: &[u8]) -> Result<(IndexId, &[u8]), EngineError> {
 }
 
 /// A version that the next write skips.
-enum PassedOver {
+enum SkippedVersion {
     /// None: the newest version is current.
     Nothing,
     /// The version was aborted. Contains its writer and the position of its undo.

@@ -6,7 +6,7 @@
 //! head alone, and its entry is prefetched. Then the entries are compared and copied. The cache misses of
 //! several entries overlap, and the leaf is latched only once for all of them.
 
-use cohort_engine::{EngineError, Looks};
+use cohort_engine::{EngineError, MultiGet};
 
 use crate::inner::Inner;
 use crate::near::NearLeaf;
@@ -21,7 +21,7 @@ impl Inner {
     pub fn get_many(
         &self,
         horizon: Horizon,
-        looks: &mut Looks<'_>,
+        looks: &mut MultiGet<'_>,
         near: &mut NearLeaf,
     ) -> Result<usize, EngineError> {
         let Some(tree) = self.tree(looks.index) else { return Ok(looks.keys.len()) };

@@ -16,7 +16,7 @@ use cohort_engine::EngineError;
 
 use crate::page::{PAGE_BYTES, Page, PageId, PageSpec};
 use crate::pool::Exclusive;
-use crate::tree::{Ground, Side, Tree};
+use crate::tree::{Side, Tree, TreeContext};
 
 /// Free space required after a merge, so that the page is not split again soon.
 const FREE_BYTES_MIN: usize = PAGE_BYTES / 4;
@@ -28,7 +28,7 @@ pub fn is_small(page: &Page) -> bool {
 
 impl Tree {
     /// Merges the small pages on the path to the key.
-    pub fn merge(&self, ground: &Ground, key: &[u8]) -> Result<(), EngineError> {
+    pub fn merge(&self, ground: &TreeContext, key: &[u8]) -> Result<(), EngineError> {
         self.read_neighbours(ground, key)?;
         loop {
             let mut path = self.path(ground, key)?;
@@ -49,7 +49,7 @@ impl Tree {
     }
 
     /// Reads missing pages first, so that the latches of a merge are usually not held during I/O.
-    fn read_neighbours(&self, ground: &Ground, key: &[u8]) -> Result<(), EngineError> {
+    fn read_neighbours(&self, ground: &TreeContext, key: &[u8]) -> Result<(), EngineError> {
         let leaf = self.leaf(ground, &Side::Covering(key))?;
         let (low, high) = (leaf.page().low().to_vec(), leaf.page().high().map(<[u8]>::to_vec));
         drop(leaf);
@@ -65,7 +65,7 @@ impl Tree {
     /// Merges a page with one of its siblings.
     fn merge_page(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         parent: &mut Exclusive,
         mut page: Exclusive,
         key: &[u8],
@@ -88,7 +88,7 @@ impl Tree {
     /// they do not fit.
     fn combine(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         parent: &mut Exclusive,
         place: usize,
         left: &mut Exclusive,
@@ -126,7 +126,7 @@ impl Tree {
     }
 
     /// Moves the entries of the root's only child into the root.
-    fn pull_up(&self, ground: &Ground, mut root: Exclusive) -> Result<bool, EngineError> {
+    fn pull_up(&self, ground: &TreeContext, mut root: Exclusive) -> Result<bool, EngineError> {
         if root.page().level() == 0 || root.page().len() > 1 {
             return Ok(false);
         }
@@ -149,7 +149,7 @@ impl Tree {
     }
 
     /// Frees a page that is no longer reachable.
-    fn let_go(&self, ground: &Ground, page: PageId) {
+    fn let_go(&self, ground: &TreeContext, page: PageId) {
         self.pages.lock().remove(&page);
         ground.pool.discard(page);
     }

@@ -17,9 +17,9 @@
 
 use cohort_engine::EngineError;
 
-use crate::pool::{Frame, Latch, Shared, Soon, Touch};
+use crate::pool::{Fetch, Frame, Latch, Shared, Touch};
 use crate::sync::{Ordering, latch_of_shared};
-use crate::tree::{Ground, Side, Tree};
+use crate::tree::{Side, Tree, TreeContext};
 
 /// The end of a reader's last descent.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl NearLeaf {
     pub fn leaf(
         &mut self,
         tree: &Tree,
-        ground: &Ground,
+        ground: &TreeContext,
         key: &[u8],
         touch: Touch,
     ) -> Result<Shared, EngineError> {
@@ -46,7 +46,7 @@ impl NearLeaf {
             let place = page.child_place(key);
             let child = page.child(place);
             // If the leaf must be waited for, descend again from the root.
-            if let Soon::Here(leaf) = ground.pool.shared_soon(tree.index, child, touch)? {
+            if let Fetch::Here(leaf) = ground.pool.try_shared(tree.index, child, touch)? {
                 tree.check_child(ground, page, place, &leaf)?;
                 leaf.page().touch_slots();
                 self.leaf = Some(latch_of_shared(&leaf).clone());

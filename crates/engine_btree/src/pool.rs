@@ -17,7 +17,7 @@
 //! the pool, its pages replace each other, so that a scan of a large table does not evict everything else.
 //!
 //! # Misses
-//! If a fiber needs a page that is not in memory, [`Pool::shared_soon`] and [`Pool::exclusive_soon`] return a
+//! If a fiber needs a page that is not in memory, [`Pool::try_shared`] and [`Pool::try_exclusive`] return a
 //! [`Wait`]. The fiber releases its latches and waits while a reader thread reads the page (`reads.rs`).
 //! Threads that are not fibers, and operations that change a tree's structure, read the page themselves.
 //!
@@ -36,8 +36,8 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use cohort_base::{IndexId, NoUnwind};
-use cohort_engine::{BedOf, EngineError, PageContents, PageInMemory};
+use cohort_base::{AbortOnUnwind, IndexId};
+use cohort_engine::{EngineError, PageContents, PageInMemory, WaitSlotOf};
 
 use crate::page::{PAGE_BYTES, Page, PageId};
 use crate::reads::{Loading, ReadQueue, Request, Wait};
@@ -129,7 +129,7 @@ pub enum Touch {
 }
 
 /// Result of a non-blocking page request.
-pub enum Soon<G> {
+pub enum Fetch<G> {
     Here(G),
     /// The page is being read. The caller releases its latches, waits, and starts again.
     Later(Wait),
@@ -215,7 +215,7 @@ pub struct Pool {
     once: Mutex<VecDeque<PageId>>,
     queue: Arc<ReadQueue>,
     /// Returns the caller's wait slot for page reads, or `None` if the caller reads the page itself.
-    bed_of: BedOf,
+    wait_slot_of: WaitSlotOf,
     /// Number of pages read from the file.
     pub reads: AtomicU64,
     /// Number of pages found in memory.
@@ -238,7 +238,7 @@ impl Drop for Pool {
 
 impl Pool {
     /// Creates an empty pool of `bytes_max` bytes.
-    pub fn new(store: Arc<Store>, bytes_max: usize, bed_of: BedOf) -> Pool {
+    pub fn new(store: Arc<Store>, bytes_max: usize, wait_slot_of: WaitSlotOf) -> Pool {
         Pool {
             store,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -247,7 +247,7 @@ impl Pool {
             hand: AtomicUsize::new(0),
             once: Mutex::default(),
             queue: Arc::default(),
-            bed_of,
+            wait_slot_of,
             sleeps: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
             reads: AtomicU64::new(0),
@@ -345,44 +345,44 @@ impl Pool {
         }
     }
 
-    /// Latches a page in shared mode. Returns [`Soon::Later`] if a reader thread has to read it first.
-    pub fn shared_soon(
+    /// Latches a page in shared mode. Returns [`Fetch::Later`] if a reader thread has to read it first.
+    pub fn try_shared(
         self: &Arc<Self>,
         index: IndexId,
         id: PageId,
         touch: Touch,
-    ) -> Result<Soon<Shared>, EngineError> {
+    ) -> Result<Fetch<Shared>, EngineError> {
         loop {
             match self.find(index, id, touch)? {
                 Found::Latch(latch) => {
                     let frame = latch.read_arc();
                     if frame.page.is_some() {
-                        return Ok(Soon::Here(frame));
+                        return Ok(Fetch::Here(frame));
                     }
                 }
-                Found::Read(frame) => return Ok(Soon::Here(downgrade(frame))),
-                Found::Later(wait) => return Ok(Soon::Later(wait)),
+                Found::Read(frame) => return Ok(Fetch::Here(downgrade(frame))),
+                Found::Later(wait) => return Ok(Fetch::Later(wait)),
                 Found::Nothing => {}
             }
         }
     }
 
-    /// Latches a page exclusively. Returns [`Soon::Later`] if a reader thread has to read it first.
-    pub fn exclusive_soon(
+    /// Latches a page exclusively. Returns [`Fetch::Later`] if a reader thread has to read it first.
+    pub fn try_exclusive(
         self: &Arc<Self>,
         index: IndexId,
         id: PageId,
-    ) -> Result<Soon<Exclusive>, EngineError> {
+    ) -> Result<Fetch<Exclusive>, EngineError> {
         loop {
             match self.find(index, id, Touch::Usual)? {
                 Found::Latch(latch) => {
                     let frame = latch.write_arc();
                     if frame.page.is_some() {
-                        return Ok(Soon::Here(frame));
+                        return Ok(Fetch::Here(frame));
                     }
                 }
-                Found::Read(frame) => return Ok(Soon::Here(frame)),
-                Found::Later(wait) => return Ok(Soon::Later(wait)),
+                Found::Read(frame) => return Ok(Fetch::Here(frame)),
+                Found::Later(wait) => return Ok(Fetch::Later(wait)),
                 Found::Nothing => {}
             }
         }
@@ -400,8 +400,8 @@ impl Pool {
                     && let Some(loading) = shard.loading.get(&id).cloned()
                 {
                     drop(shard);
-                    return Ok(match (self.bed_of)() {
-                        Some(bed) => Found::Later(Wait { loading, latch, bed }),
+                    return Ok(match (self.wait_slot_of)() {
+                        Some(wait_slot) => Found::Later(Wait { loading, latch, wait_slot }),
                         None => Found::Latch(latch),
                     });
                 }
@@ -409,7 +409,7 @@ impl Pool {
                 return Ok(Found::Latch(latch));
             }
         }
-        let Some(bed) = (self.bed_of)() else {
+        let Some(wait_slot) = (self.wait_slot_of)() else {
             return Ok(self.load_as(index, id, touch)?.map_or(Found::Nothing, Found::Read));
         };
         let Some((mut frame, loading)) = self.enter_loading(id, touch) else { return Ok(Found::Nothing) };
@@ -431,7 +431,7 @@ impl Pool {
         let latch = latch_of(&frame).clone();
         self.sleeps.fetch_add(1, Ordering::Relaxed);
         self.ask(Request { index, id, frame, loading: loading.clone() });
-        Ok(Found::Later(Wait { loading, latch, bed }))
+        Ok(Found::Later(Wait { loading, latch, wait_slot }))
     }
 
     /// Makes a frame resident whose page is about to be read.
@@ -483,14 +483,14 @@ impl Pool {
         let (queue, pool) = (self.queue.clone(), Arc::downgrade(self));
         let run = move || {
             // If this thread died silently, fibers would wait forever.
-            let guard = NoUnwind::during("a read of a page");
+            let guard = AbortOnUnwind::during("a read of a page");
             while let Some(request) = queue.pop() {
                 match pool.upgrade() {
                     Some(pool) => pool.read(request),
                     None => request.loading.finish(false),
                 }
             }
-            guard.passed();
+            guard.disarm();
         };
         let started = spawn("page-reader", run);
         if started.is_err() && self.queue.start_failed() {
@@ -533,7 +533,7 @@ impl Pool {
 
     /// Returns the hottest `percent` percent of the resident pages: first those that were used since the
     /// clock hand last passed.
-    pub fn warmest(&self, percent: usize) -> Vec<(IndexId, PageId)> {
+    pub fn hottest(&self, percent: usize) -> Vec<(IndexId, PageId)> {
         let mut found = Vec::new();
         for shard in &self.shards {
             let residents: Vec<(bool, Latch)> = {
@@ -554,7 +554,7 @@ impl Pool {
     }
 
     /// Reads a page on this thread for later use, unless it is in memory. Returns false if the pool is full.
-    pub fn read_early(&self, index: IndexId, id: PageId) -> bool {
+    pub fn prefetch_sync(&self, index: IndexId, id: PageId) -> bool {
         if (self.pages() + 1) * PAGE_BYTES > self.bytes_max() {
             return false;
         }
@@ -572,7 +572,7 @@ impl Pool {
 
     /// Returns whether reader threads read pages for this caller.
     pub fn has_readers(&self) -> bool {
-        (self.bed_of)().is_some()
+        (self.wait_slot_of)().is_some()
     }
 
     fn resident(&self, id: PageId) -> Option<Latch> {

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cohort_base::IndexId;
-use cohort_engine::Bed;
+use cohort_engine::WaitSlot;
 
 use crate::page::PageId;
 use crate::pool::{Exclusive, Latch};
@@ -49,12 +49,12 @@ pub struct Loading {
 struct LoadingState {
     /// Set when the read is over: whether the page was read.
     outcome: Option<bool>,
-    sleepers: Vec<Arc<dyn Bed>>,
+    sleepers: Vec<Arc<dyn WaitSlot>>,
 }
 
 impl Loading {
     /// Waits until the read is over. Returns whether the page was read.
-    pub fn sleep(&self, bed: &Arc<dyn Bed>) -> bool {
+    pub fn sleep(&self, wait_slot: &Arc<dyn WaitSlot>) -> bool {
         let mut is_entered = false;
         loop {
             {
@@ -63,11 +63,11 @@ impl Loading {
                     return outcome;
                 }
                 if !is_entered {
-                    state.sleepers.push(Arc::clone(bed));
+                    state.sleepers.push(Arc::clone(wait_slot));
                     is_entered = true;
                 }
             }
-            bed.sleep();
+            wait_slot.sleep();
         }
     }
 
@@ -78,7 +78,7 @@ impl Loading {
             state.outcome = Some(is_there);
             std::mem::take(&mut state.sleepers)
         };
-        sleepers.iter().for_each(|bed| bed.wake());
+        sleepers.iter().for_each(|wait_slot| wait_slot.wake());
     }
 }
 
@@ -87,7 +87,7 @@ pub struct Wait {
     pub loading: Arc<Loading>,
     /// Pins the page until it is latched.
     pub latch: Latch,
-    pub bed: Arc<dyn Bed>,
+    pub wait_slot: Arc<dyn WaitSlot>,
 }
 
 /// A request to read a page into its frame.

@@ -98,7 +98,7 @@ impl Inner {
             }
             self.ground.changes.list(frame);
             if old.is_some() {
-                self.doom(&tree, old);
+                self.defer_free(&tree, old);
             }
             return Ok(());
         }

@@ -94,11 +94,11 @@ impl Inner {
         prefix: &[u8],
         batch: &mut Batch,
     ) -> Result<bool, EngineError> {
-        self.scan_near(asked, limit, prefix, batch, None)
+        self.scan_with_hint(asked, limit, prefix, batch, None)
     }
 
     /// Like [`Inner::scan`], with a search hint.
-    pub fn scan_near(
+    pub fn scan_with_hint(
         &self,
         asked: Asked<'_>,
         limit: usize,

@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 
 use cohort_base::IndexId;
 use cohort_engine::EngineError;
-use cohort_vfs::{File, OpenMode, SharedFile, SharedFs, SteadyFile, is_no_space};
+use cohort_vfs::{File, OpenMode, SharedFile, SharedFs, WritebackFile, is_no_space};
 
 use crate::compress::Compression;
 use crate::map::{Keys, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
@@ -73,7 +73,7 @@ struct State {
     /// Eviction images of this run, newer than the images in the map.
     evicted: HashMap<PageId, Extent>,
     /// Deferred frees: overflow values that are no longer read. The map in force may still refer to them.
-    doomed: Vec<Extent>,
+    deferred_frees: Vec<Extent>,
     space: Space,
     /// A sync or the write of a superblock failed, so it is unknown which superblock the disk holds.
     is_poisoned: bool,
@@ -82,7 +82,7 @@ struct State {
 impl State {
     /// Returns the deferred frees that the map does not refer to. They become free at its next change.
     fn doomed_only(&self) -> impl Iterator<Item = Extent> {
-        self.doomed.iter().copied().filter(|extent| !self.named.contains(extent))
+        self.deferred_frees.iter().copied().filter(|extent| !self.named.contains(extent))
     }
 
     /// Frees overflow values. Values that the map in force refers to are deferred again. If it is unknown
@@ -90,7 +90,7 @@ impl State {
     fn free_unnamed(&mut self, values: Vec<Extent>) {
         for value in values {
             match self.is_poisoned || self.named.contains(&value) {
-                true => self.doomed.push(value),
+                true => self.deferred_frees.push(value),
                 false => self.space.free(value),
             }
         }
@@ -99,7 +99,7 @@ impl State {
 
 /// The data file, shared by all threads. Its lock is held during no I/O except that of a superblock.
 pub struct Store {
-    file: SteadyFile,
+    file: WritebackFile,
     path: PathBuf,
     state: Mutex<State>,
     pub compression: Compression,
@@ -211,12 +211,12 @@ impl Store {
             levels,
             form,
             evicted: HashMap::new(),
-            doomed: Vec::new(),
+            deferred_frees: Vec::new(),
             space,
             is_poisoned: false,
         };
         Store {
-            file: SteadyFile::new(file),
+            file: WritebackFile::new(file),
             path,
             state: Mutex::new(state),
             compression: Compression::default(),
@@ -270,13 +270,13 @@ impl Store {
 
     /// Defers the free of overflow values that are no longer read, until the map in force does not refer to
     /// them.
-    pub fn doom(&self, values: impl IntoIterator<Item = Extent>) {
-        self.state.lock().doomed.extend(values);
+    pub fn defer_free(&self, values: impl IntoIterator<Item = Extent>) {
+        self.state.lock().deferred_frees.extend(values);
     }
 
     /// Takes the deferred frees, for [`Store::free_unnamed`].
-    pub fn take_doomed(&self) -> Vec<Extent> {
-        std::mem::take(&mut self.state.lock().doomed)
+    pub fn take_deferred_frees(&self) -> Vec<Extent> {
+        std::mem::take(&mut self.state.lock().deferred_frees)
     }
 
     /// Frees those of the values that the map does not refer to and defers the others again.
@@ -477,8 +477,8 @@ impl Store {
         outdated.iter().map(|place| place.image).chain(gone).for_each(|image| state.space.free(image));
         outdated.iter().flat_map(|place| &place.values).for_each(|value| _ = state.named.remove(value));
         state.named.extend(fresh_values);
-        let doomed = std::mem::take(&mut state.doomed);
-        state.free_unnamed(doomed);
+        let deferred_frees = std::mem::take(&mut state.deferred_frees);
+        state.free_unnamed(deferred_frees);
         self.cut(state);
         Ok(())
     }

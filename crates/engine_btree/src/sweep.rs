@@ -94,7 +94,7 @@ impl Inner {
     fn drop_records(&self, mut records: Vec<Arc<TrxRecord>>) {
         for record in &records {
             self.versions.free_values(record);
-            self.doom_all(record.take_old_values());
+            self.defer_free_all(record.take_old_values());
         }
         self.versions.drop_swept(&mut records);
     }
@@ -140,7 +140,7 @@ impl Inner {
         }
         if !is_needed {
             self.versions.free_values(record);
-            self.doom_all(record.take_old_values());
+            self.defer_free_all(record.take_old_values());
         }
         Ok(())
     }

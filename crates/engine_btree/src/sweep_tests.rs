@@ -104,7 +104,7 @@ impl Run {
             undo_bytes: [0, 2000, 20_000, 1 << 20][rng.below(4) as usize],
             young_views: rng.below(4) as usize,
             has_threads: false,
-            bed_of: || None,
+            wait_slot_of: || None,
         };
         let (fs, per_mille) = (MemFs::new(), Arc::default());
         let shared = failing(&fs, &per_mille, SeededRng::new(seed ^ 0xF00D));
@@ -356,11 +356,11 @@ impl Run {
         self.records.retain(|record| record.strong_count() > 0);
         for record in self.records.iter().filter_map(Weak::upgrade) {
             let count = led_to.get(&record.number()).copied().unwrap_or(0);
-            assert!(record.living() >= count, "{record:?} has {count} versions");
+            assert!(record.live() >= count, "{record:?} has {count} versions");
             let TrxState::Committed(seq) = record.state() else { continue };
             if seq > oldest && record.is_swept() && !self.has_dropped {
                 // Every chain here is short enough to end completely, with no version left to purge.
-                assert_eq!(record.living(), count, "{:?} {seq:?}, {oldest:?}", record.number());
+                assert_eq!(record.live(), count, "{:?} {seq:?}, {oldest:?}", record.number());
                 assert!(count > 0, "nothing leads to it");
             }
         }

@@ -33,7 +33,7 @@ use cohort_engine::EngineError;
 
 use crate::changes::Changes;
 use crate::page::{Entry, Page, PageId, PageSpec, SPLIT_ENTRIES_MIN};
-use crate::pool::{Exclusive, Frame, Latch, Pool, Shared, Soon, Touch};
+use crate::pool::{Exclusive, Fetch, Frame, Latch, Pool, Shared, Touch};
 use crate::reads::Wait;
 use crate::space::Extent;
 use crate::sync::{AtomicI64, AtomicU64, Mutex, Ordering, latch_of_shared};
@@ -41,17 +41,17 @@ use crate::sync::{AtomicI64, AtomicU64, Mutex, Ordering, latch_of_shared};
 /// Maximum number of leaves that are prefetched for a scan at once.
 pub const AHEAD_LEAVES: usize = 8;
 
-/// Tree context (`Ground`): state that all trees of an engine share.
-pub struct Ground {
+/// Tree context (`TreeContext`): state that all trees of an engine share.
+pub struct TreeContext {
     pub pool: Arc<Pool>,
     pub changes: Changes,
     next_page: AtomicU64,
 }
 
-impl Ground {
+impl TreeContext {
     /// Creates the context. New pages are numbered from `next_page` on.
-    pub fn new(pool: Arc<Pool>, changes: Changes, next_page: u64) -> Ground {
-        Ground { pool, changes, next_page: AtomicU64::new(next_page) }
+    pub fn new(pool: Arc<Pool>, changes: Changes, next_page: u64) -> TreeContext {
+        TreeContext { pool, changes, next_page: AtomicU64::new(next_page) }
     }
 
     /// Allocates the number of a new page.
@@ -77,30 +77,35 @@ struct Patience {
 impl Patience {
     /// Waits for a page. The caller has released its latches.
     fn sleep(&mut self, wait: Wait) {
-        let Wait { loading, latch, bed } = wait;
+        let Wait { loading, latch, wait_slot } = wait;
         self.pin = Some(latch);
-        if !loading.sleep(&bed) {
+        if !loading.sleep(&wait_slot) {
             self.reads_itself = true;
         }
     }
 
     fn shared(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         index: IndexId,
         id: PageId,
         touch: Touch,
-    ) -> Result<Soon<Shared>, EngineError> {
+    ) -> Result<Fetch<Shared>, EngineError> {
         match self.reads_itself {
-            true => ground.pool.shared(index, id).map(Soon::Here),
-            false => ground.pool.shared_soon(index, id, touch),
+            true => ground.pool.shared(index, id).map(Fetch::Here),
+            false => ground.pool.try_shared(index, id, touch),
         }
     }
 
-    fn exclusive(&self, ground: &Ground, index: IndexId, id: PageId) -> Result<Soon<Exclusive>, EngineError> {
+    fn exclusive(
+        &self,
+        ground: &TreeContext,
+        index: IndexId,
+        id: PageId,
+    ) -> Result<Fetch<Exclusive>, EngineError> {
         match self.reads_itself {
-            true => ground.pool.exclusive(index, id).map(Soon::Here),
-            false => ground.pool.exclusive_soon(index, id),
+            true => ground.pool.exclusive(index, id).map(Fetch::Here),
+            false => ground.pool.try_exclusive(index, id),
         }
     }
 }
@@ -144,7 +149,7 @@ impl Tree {
     }
 
     /// Creates a tree of one empty leaf.
-    pub fn create(index: IndexId, ground: &Ground) -> Arc<Tree> {
+    pub fn create(index: IndexId, ground: &TreeContext) -> Arc<Tree> {
         let root = ground.new_page_id();
         let tree = Arc::new(Tree {
             index,
@@ -160,22 +165,22 @@ impl Tree {
     }
 
     /// Returns the leaf, latched in shared mode.
-    pub fn leaf(&self, ground: &Ground, side: &Side<'_>) -> Result<Shared, EngineError> {
+    pub fn leaf(&self, ground: &TreeContext, side: &Side<'_>) -> Result<Shared, EngineError> {
         self.leaf_touched(ground, side, Touch::Usual)
     }
 
     /// Like [`Tree::leaf`], with an access pattern for the leaf.
     pub fn leaf_touched(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         side: &Side<'_>,
         touch: Touch,
     ) -> Result<Shared, EngineError> {
         let mut patience = Patience::default();
         loop {
             match self.try_node(ground, side, 0, touch, &patience)? {
-                Soon::Here(leaf) => return Ok(leaf),
-                Soon::Later(wait) => patience.sleep(wait),
+                Fetch::Here(leaf) => return Ok(leaf),
+                Fetch::Later(wait) => patience.sleep(wait),
             }
         }
     }
@@ -184,15 +189,15 @@ impl Tree {
     /// parent if the leaf is the root.
     pub fn leaf_and_parent(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         side: &Side<'_>,
         touch: Touch,
     ) -> Result<(Shared, Option<Latch>), EngineError> {
         let mut patience = Patience::default();
         loop {
             let parent = match self.try_node(ground, side, 1, touch, &patience)? {
-                Soon::Here(parent) => parent,
-                Soon::Later(wait) => {
+                Fetch::Here(parent) => parent,
+                Fetch::Later(wait) => {
                     patience.sleep(wait);
                     continue;
                 }
@@ -203,11 +208,11 @@ impl Tree {
             let place = side.child_of(parent.page());
             let child = parent.page().child(place);
             match patience.shared(ground, self.index, child, touch)? {
-                Soon::Here(leaf) => {
+                Fetch::Here(leaf) => {
                     self.check_child(ground, parent.page(), place, &leaf)?;
                     return Ok((leaf, Some(latch_of_shared(&parent).clone())));
                 }
-                Soon::Later(wait) => {
+                Fetch::Later(wait) => {
                     drop(parent);
                     patience.sleep(wait);
                 }
@@ -218,14 +223,14 @@ impl Tree {
     /// Descends once to the node at `level`.
     fn try_node(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         side: &Side<'_>,
         level: u8,
         touch: Touch,
         patience: &Patience,
-    ) -> Result<Soon<Shared>, EngineError> {
+    ) -> Result<Fetch<Shared>, EngineError> {
         let mut frame = match patience.shared(ground, self.index, self.root, Touch::Usual)? {
-            Soon::Here(root) => root,
+            Fetch::Here(root) => root,
             later => return Ok(later),
         };
         self.check_root(ground, &frame)?;
@@ -234,19 +239,19 @@ impl Tree {
             let child = frame.page().child(place);
             let touch = if frame.page().level() == 1 { touch } else { Touch::Usual };
             match patience.shared(ground, self.index, child, touch)? {
-                Soon::Here(next) => {
+                Fetch::Here(next) => {
                     self.check_child(ground, frame.page(), place, &next)?;
                     frame = next;
                 }
                 later => return Ok(later),
             }
         }
-        Ok(Soon::Here(frame))
+        Ok(Fetch::Here(frame))
     }
 
     /// Checks the root on the first descent after it was read.
     #[inline]
-    fn check_root(&self, ground: &Ground, root: &Frame) -> Result<(), EngineError> {
+    fn check_root(&self, ground: &TreeContext, root: &Frame) -> Result<(), EngineError> {
         if root.is_placed() { Ok(()) } else { self.place(ground, root, None) }
     }
 
@@ -254,7 +259,7 @@ impl Tree {
     #[inline]
     pub fn check_child(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         parent: &Page,
         place: usize,
         child: &Frame,
@@ -265,7 +270,7 @@ impl Tree {
     #[cold]
     fn place(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         frame: &Frame,
         parent: Option<(&Page, usize)>,
     ) -> Result<(), EngineError> {
@@ -292,7 +297,7 @@ impl Tree {
 
     /// Returns keys that divide the tree into parts of similar size. They come from the highest level that
     /// has enough keys, and from the leaves only if the tree is small.
-    pub fn sample(&self, ground: &Ground, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
+    pub fn sample(&self, ground: &TreeContext, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
         const KEYS_MIN: usize = 32;
         let mut pages = vec![self.root];
         let mut below = u8::MAX;
@@ -322,12 +327,12 @@ impl Tree {
     }
 
     /// Returns the leaf that covers the key, latched exclusively.
-    pub fn leaf_exclusive(&self, ground: &Ground, key: &[u8]) -> Result<Exclusive, EngineError> {
+    pub fn leaf_exclusive(&self, ground: &TreeContext, key: &[u8]) -> Result<Exclusive, EngineError> {
         let mut patience = Patience::default();
         loop {
             match self.try_leaf_exclusive(ground, key, &patience)? {
-                Some(Soon::Here(leaf)) => return Ok(leaf),
-                Some(Soon::Later(wait)) => patience.sleep(wait),
+                Some(Fetch::Here(leaf)) => return Ok(leaf),
+                Some(Fetch::Later(wait)) => patience.sleep(wait),
                 // The root was split meanwhile.
                 None => {}
             }
@@ -336,22 +341,22 @@ impl Tree {
 
     fn try_leaf_exclusive(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         key: &[u8],
         patience: &Patience,
-    ) -> Result<Option<Soon<Exclusive>>, EngineError> {
+    ) -> Result<Option<Fetch<Exclusive>>, EngineError> {
         let side = Side::Covering(key);
         let parent = match self.try_node(ground, &side, 1, Touch::Usual, patience)? {
-            Soon::Here(parent) => parent,
-            Soon::Later(wait) => return Ok(Some(Soon::Later(wait))),
+            Fetch::Here(parent) => parent,
+            Fetch::Later(wait) => return Ok(Some(Fetch::Later(wait))),
         };
         if parent.page().level() == 0 {
             drop(parent);
             return Ok(match patience.exclusive(ground, self.index, self.root)? {
-                Soon::Here(root) if root.page().level() > 0 => None,
-                Soon::Here(root) => {
+                Fetch::Here(root) if root.page().level() > 0 => None,
+                Fetch::Here(root) => {
                     self.check_root(ground, &root)?;
-                    Some(Soon::Here(root))
+                    Some(Fetch::Here(root))
                 }
                 later => Some(later),
             });
@@ -359,16 +364,16 @@ impl Tree {
         let place = side.child_of(parent.page());
         let child = parent.page().child(place);
         let soon = patience.exclusive(ground, self.index, child)?;
-        if let Soon::Here(leaf) = &soon {
+        if let Fetch::Here(leaf) = &soon {
             self.check_child(ground, parent.page(), place, leaf)?;
         }
         Ok(Some(soon))
     }
 
     /// Prefetches the leaves after the one that covers a key, or before the one with the keys below it.
-    pub fn read_ahead(&self, ground: &Ground, side: &Side<'_>) -> Result<(), EngineError> {
+    pub fn read_ahead(&self, ground: &TreeContext, side: &Side<'_>) -> Result<(), EngineError> {
         let patience = Patience::default();
-        let Soon::Here(parent) = self.try_node(ground, side, 1, Touch::Usual, &patience)? else {
+        let Fetch::Here(parent) = self.try_node(ground, side, 1, Touch::Usual, &patience)? else {
             return Ok(());
         };
         let page = parent.page();
@@ -387,7 +392,7 @@ impl Tree {
 
     /// Makes room for `needed` bytes in the leaf that covers the key. Splits pages one by one, from the top,
     /// until the leaf has the space.
-    pub fn split(&self, ground: &Ground, key: &[u8], needed: usize) -> Result<(), EngineError> {
+    pub fn split(&self, ground: &TreeContext, key: &[u8], needed: usize) -> Result<(), EngineError> {
         // Read missing pages first, so that the latches below are usually not held during I/O.
         drop(self.leaf(ground, &Side::Covering(key))?);
         loop {
@@ -407,7 +412,7 @@ impl Tree {
     }
 
     /// Returns all pages from the root to the key's leaf, latched exclusively.
-    pub fn path(&self, ground: &Ground, key: &[u8]) -> Result<Vec<Exclusive>, EngineError> {
+    pub fn path(&self, ground: &TreeContext, key: &[u8]) -> Result<Vec<Exclusive>, EngineError> {
         let mut path = vec![ground.pool.exclusive(self.index, self.root)?];
         self.check_root(ground, &path[0])?;
         loop {
@@ -423,7 +428,7 @@ impl Tree {
     /// Returns a child of a latched page, latched exclusively.
     pub fn child_alone(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         parent: &Page,
         place: usize,
     ) -> Result<Exclusive, EngineError> {
@@ -433,7 +438,7 @@ impl Tree {
     }
 
     /// Moves the entries of the full root into a new child.
-    fn push_down(&self, ground: &Ground, root: &mut Exclusive) -> Result<(), EngineError> {
+    fn push_down(&self, ground: &TreeContext, root: &mut Exclusive) -> Result<(), EngineError> {
         let structure = ground.changes.structure();
         structure.capture(root)?;
         let id = ground.new_page_id();
@@ -454,7 +459,7 @@ impl Tree {
     /// has room.
     fn divide(
         &self,
-        ground: &Ground,
+        ground: &TreeContext,
         parent: &mut Exclusive,
         frame: &mut Exclusive,
         split: &SplitPoint,

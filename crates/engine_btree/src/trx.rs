@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    Batch, Direction, EachWrite, EngineError, EngineTrx, Installed, KeyRange, Looks, Near, ReadAt, Redo,
-    RedoFile, RedoFiles, RedoWriter, Savepoint, WriteSet, full_key, full_range, with_full_key,
+    Batch, Direction, EachWrite, EngineError, EngineTrx, Installed, KeyRange, MultiGet, ReadAt, Redo,
+    RedoFile, RedoFiles, RedoWriter, Savepoint, SearchHint, WriteSet, full_key, full_range, with_full_key,
 };
 
 use crate::engine::View;
@@ -164,7 +164,7 @@ impl BtreeTrx {
             end: range.end.as_deref(),
         };
         if self.writes.is_empty() {
-            return self.inner.scan_near(asked, limit, &[], batch, near);
+            return self.inner.scan_with_hint(asked, limit, &[], batch, near);
         }
         let (start, end) = full_range(index, range);
         if start >= end {
@@ -209,22 +209,27 @@ impl EngineTrx for BtreeTrx {
         self.get_at(at, index, key, value, None)
     }
 
-    fn get_near(
+    fn get_with_hint(
         &self,
         at: ReadAt<'_>,
         index: IndexId,
         key: &[u8],
         value: &mut Vec<u8>,
-        near: &mut Near,
+        near: &mut SearchHint,
     ) -> Result<bool, EngineError> {
         self.get_at(at, index, key, value, near.place())
     }
 
-    fn get_many(&self, at: ReadAt<'_>, looks: &mut Looks<'_>, near: &mut Near) -> Result<usize, EngineError> {
+    fn get_many(
+        &self,
+        at: ReadAt<'_>,
+        looks: &mut MultiGet<'_>,
+        near: &mut SearchHint,
+    ) -> Result<usize, EngineError> {
         let index = looks.index;
         match (self.writes.is_empty(), near.place()) {
             (true, Some(near)) => self.inner.get_many(self.horizon(at), looks, near),
-            _ => looks.one_by_one(&mut |key, value| self.get_near(at, index, key, value, near)),
+            _ => looks.one_by_one(&mut |key, value| self.get_with_hint(at, index, key, value, near)),
         }
     }
 
@@ -240,7 +245,7 @@ impl EngineTrx for BtreeTrx {
         self.scan_at((at, index, range), direction, limit, batch, None)
     }
 
-    fn scan_near(
+    fn scan_with_hint(
         &self,
         at: ReadAt<'_>,
         index: IndexId,
@@ -248,7 +253,7 @@ impl EngineTrx for BtreeTrx {
         direction: Direction,
         limit: usize,
         batch: &mut Batch,
-        near: &mut Near,
+        near: &mut SearchHint,
     ) -> Result<bool, EngineError> {
         self.scan_at((at, index, range), direction, limit, batch, near.place())
     }

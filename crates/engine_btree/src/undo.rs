@@ -211,7 +211,7 @@ pub struct UndoLog {
     spilled: usize,
     memory_bytes: usize,
     /// Number of live versions: all that were written except those that have ended.
-    living: u64,
+    live: u64,
     /// The chunks were freed.
     is_bare: bool,
 }
@@ -250,7 +250,7 @@ impl UndoLog {
         write(before, chunk);
         chunk.resize(start + len, 0);
         let place = place_of(number, start);
-        self.living += 1;
+        self.live += 1;
         self.links.extend(before.link.map(|link| Linked::new(place, link)));
         Some((place, taken))
     }
@@ -316,8 +316,8 @@ impl UndoLog {
     /// Returns the resolved links of live versions that skip no version and may still be shortened, with
     /// their positions.
     pub fn whole_links(&self) -> Vec<(u32, Link)> {
-        let living = self.links.iter().filter(|linked| !linked.has_ended && linked.seq != UNSETTLED);
-        let all = living.map(|linked| (linked.place, linked.link()));
+        let live = self.links.iter().filter(|linked| !linked.has_ended && linked.seq != UNSETTLED);
+        let all = live.map(|linked| (linked.place, linked.link()));
         all.filter(|(_, link)| link.end == End::Far && link.older == link.below).collect()
     }
 
@@ -344,12 +344,12 @@ impl UndoLog {
             assert!(!linked.has_ended, "a version ends once");
             linked.has_ended = true;
         }
-        self.living = self.living.checked_sub(1).expect("a version ends once");
+        self.live = self.live.checked_sub(1).expect("a version ends once");
     }
 
     /// Returns the number of live versions.
-    pub fn living(&self) -> u64 {
-        self.living
+    pub fn live(&self) -> u64 {
+        self.live
     }
 
     /// Returns whether the write at a position replaced a value, or `None` if that requires a read of the

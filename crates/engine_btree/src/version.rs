@@ -144,14 +144,14 @@ pub struct TrxRecord {
     /// Written by purge: no work is left for this record except to wait until none of its versions is live.
     is_swept: AtomicBool,
     /// Written by the installing session, later taken by purge.
-    leftovers: Mutex<Option<Box<Leftovers>>>,
+    leftovers: Mutex<Option<Box<PendingFrees>>>,
 }
 
 /// An overflow value of a tree. If the tree was reloaded meanwhile, its successor may have another value at
 /// the same place, so the index does not identify the owner. The root does: no two trees ever have the same
 /// root.
 #[derive(Clone, Copy, Debug)]
-pub struct LongValue {
+pub struct OverflowValue {
     pub index: IndexId,
     pub root: PageId,
     pub extent: Extent,
@@ -159,11 +159,11 @@ pub struct LongValue {
 
 /// Overflow values that purge will free.
 #[derive(Debug, Default)]
-struct Leftovers {
+struct PendingFrees {
     /// Values that the transaction wrote. Freed after an abort.
-    new_values: Vec<LongValue>,
+    new_values: Vec<OverflowValue>,
     /// Values that the transaction replaced. Freed after a commit.
-    old_values: Vec<LongValue>,
+    old_values: Vec<OverflowValue>,
 }
 
 impl TrxRecord {
@@ -269,13 +269,13 @@ impl TrxRecord {
 
     /// Returns whether the record was swept and none of its versions is live.
     pub fn is_droppable(&self) -> bool {
-        self.is_swept() && self.undo.read().living() == 0
+        self.is_swept() && self.undo.read().live() == 0
     }
 
     /// Returns the number of live versions.
     #[cfg(test)]
-    pub fn living(&self) -> u64 {
-        self.undo.read().living()
+    pub fn live(&self) -> u64 {
+        self.undo.read().live()
     }
 
     /// Returns whether the write at `place` replaced a value, or `None` if that requires a read of the undo
@@ -326,22 +326,22 @@ impl TrxRecord {
     }
 
     /// Adds an overflow value that the transaction wrote. It is freed after an abort.
-    pub fn add_new_value(&self, value: LongValue) {
+    pub fn add_new_value(&self, value: OverflowValue) {
         self.leftovers.lock().get_or_insert_default().new_values.push(value);
     }
 
     /// Adds an overflow value that the transaction replaced. It is freed after the commit.
-    pub fn add_old_value(&self, value: LongValue) {
+    pub fn add_old_value(&self, value: OverflowValue) {
         self.leftovers.lock().get_or_insert_default().old_values.push(value);
     }
 
     /// Takes the overflow values that the transaction wrote.
-    pub fn take_new_values(&self) -> Vec<LongValue> {
+    pub fn take_new_values(&self) -> Vec<OverflowValue> {
         self.leftovers.lock().as_mut().map(|found| std::mem::take(&mut found.new_values)).unwrap_or_default()
     }
 
     /// Takes the overflow values that the transaction replaced.
-    pub fn take_old_values(&self) -> Vec<LongValue> {
+    pub fn take_old_values(&self) -> Vec<OverflowValue> {
         self.leftovers.lock().as_mut().map(|found| std::mem::take(&mut found.old_values)).unwrap_or_default()
     }
 }
@@ -356,15 +356,15 @@ pub struct Horizon {
 }
 
 /// A number that no transaction has.
-const NOBODY: TrxNo = TrxNo(u64::MAX);
+const NO_TRX: TrxNo = TrxNo(u64::MAX);
 
 impl Horizon {
     /// Sees all ordered transactions.
-    pub const LATEST: Horizon = Horizon { upto: CommitSeq(u64::MAX), own: NOBODY };
+    pub const LATEST: Horizon = Horizon { upto: CommitSeq(u64::MAX), own: NO_TRX };
 
     /// Returns the horizon of a view.
     pub fn at(view: CommitSeq) -> Horizon {
-        Horizon { upto: view, own: NOBODY }
+        Horizon { upto: view, own: NO_TRX }
     }
 
     /// Returns this horizon for a transaction that has installed writes, which it also sees.

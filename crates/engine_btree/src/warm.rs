@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_base::{IndexId, NoUnwind, Reader, Truncated, Write};
+use cohort_base::{AbortOnUnwind, IndexId, Reader, Truncated, Write};
 use cohort_engine::{WarmRequest, WarmState, Warmth};
 use cohort_vfs::{OpenMode, SharedClock, SharedFs};
 
@@ -76,7 +76,7 @@ impl Warm {
 pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {
     match request {
         WarmRequest::Dump { file, percent } => {
-            let pages = inner.ground.pool.warmest(percent.into());
+            let pages = inner.ground.pool.hottest(percent.into());
             let written = inner.warm.fs.replace(&file, &file.with_extension("incomplete"), &encode(&pages));
             inner.warm.state.lock().dump = match written {
                 Ok(()) => WarmState::Completed { pages: pages.len(), at_us: clock.wall_us() },
@@ -90,10 +90,10 @@ pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {
             let (of, clock) = (Arc::clone(inner), clock.clone());
             let run = move || {
                 // Closing the engine waits until this thread has ended.
-                let guard = NoUnwind::during("the reading of listed pages");
+                let guard = AbortOnUnwind::during("the reading of listed pages");
                 let ended = load(&of, &file, &clock);
                 of.warm.set_load(ended);
-                guard.passed();
+                guard.disarm();
             };
             if let Err(error) = spawn("pool-load", run) {
                 inner.warm.set_load(WarmState::Failed(error.to_string()));
@@ -129,7 +129,7 @@ fn load(inner: &Inner, file: &Path, clock: &SharedClock) -> WarmState {
         }
         // A page that was merged into its neighbour is unused, even if the map still contains it.
         let is_there = inner.tree(index).is_some_and(|tree| tree.pages.lock().contains(&id));
-        if is_there && !inner.ground.pool.read_early(index, id) {
+        if is_there && !inner.ground.pool.prefetch_sync(index, id) {
             return WarmState::Completed { pages: done, at_us: clock.wall_us() };
         }
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, Direction, Engine, EngineSetting, KeyRange, PageAlgorithm, PageForm, Participant, ReadAt, ReadView,
+    Batch, Direction, Engine, EngineSetting, KeyRange, PageAlgorithm, PageFormat, Participant, ReadAt,
+    ReadView,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
@@ -16,7 +17,7 @@ const TINY: BtreeOptions = BtreeOptions {
     undo_bytes: 4096,
     young_views: 2,
     has_threads: false,
-    bed_of: || None,
+    wait_slot_of: || None,
 };
 const TABLE: IndexId = IndexId(16);
 const COPY: IndexId = IndexId(17);
@@ -127,7 +128,7 @@ fn pages_take_fewer_blocks_and_change_their_form_when_they_are_written() {
     assert_eq!(run.status("Innodb_num_pages_page_compressed"), 0);
 
     // ALTER TABLE ... PAGE_COMPRESSED=1: images on disk stay as they are until the pages are written again.
-    run.engine.set_page_form(&[TABLE], PageForm::CompressedPages { level: None });
+    run.engine.set_page_format(&[TABLE], PageFormat::CompressedPages { level: None });
     run.checkpoint();
     assert_eq!(run.used_blocks(), plain);
     run.put_all(|n| row(n + 1));
@@ -161,7 +162,7 @@ fn a_copy_is_compressed_as_its_key_space_says() {
     let before = run.used_blocks();
     fill(TABLE);
     let plain = run.used_blocks() - before;
-    run.engine.set_page_form(&[COPY], PageForm::CompressedRows);
+    run.engine.set_page_format(&[COPY], PageFormat::CompressedRows);
     fill(COPY);
     let compressed = run.used_blocks() - before - plain;
     assert!(compressed * 3 < plain * 2, "{plain} blocks, compressed {compressed}");
@@ -177,7 +178,7 @@ fn a_copy_is_compressed_as_its_key_space_says() {
 #[test]
 fn noise_is_written_plain() {
     let mut run = Run::new();
-    run.engine.set_page_form(&[TABLE], PageForm::CompressedRows);
+    run.engine.set_page_format(&[TABLE], PageFormat::CompressedRows);
     let noise = |n: u32| SeededRng::new(n.into()).bytes_of(100);
     run.put_all(noise);
     run.checkpoint();
@@ -193,7 +194,7 @@ fn noise_is_written_plain() {
 #[test]
 fn the_algorithm_none_compresses_nothing() {
     let mut run = Run::new();
-    run.engine.set_page_form(&[TABLE], PageForm::CompressedPages { level: Some(9) });
+    run.engine.set_page_format(&[TABLE], PageFormat::CompressedPages { level: Some(9) });
     run.engine.configure(EngineSetting::PageAlgorithm(PageAlgorithm::None));
     run.put_all(row);
     run.checkpoint();
@@ -212,7 +213,7 @@ fn long_values_are_compressed_and_read_from_every_side() {
     plain.put_all(text);
     plain.checkpoint();
     let mut run = Run::new();
-    run.engine.set_page_form(&[TABLE], PageForm::CompressedPages { level: None });
+    run.engine.set_page_format(&[TABLE], PageFormat::CompressedPages { level: None });
     run.put_all(text);
     run.checkpoint();
     let (of_plain, compressed) = (plain.used_blocks(), run.used_blocks());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::conformance::{self, Harness};
 use cohort_engine::{
-    Batch, Direction, Engine, EngineTrx, KeyRange, MemoryRedo, Mirror, PageForm, Participant, ReadAt,
+    Batch, Direction, Engine, EngineTrx, KeyRange, MemoryRedo, Mirror, PageFormat, Participant, ReadAt,
     ReadView, ReferenceEngine,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
@@ -19,7 +19,7 @@ const TINY: BtreeOptions = BtreeOptions {
     undo_bytes: 4096,
     young_views: 2,
     has_threads: false,
-    bed_of: || None,
+    wait_slot_of: || None,
 };
 
 fn open(fs: &Arc<MemFs>, id: u16, options: BtreeOptions) -> BtreeEngine {
@@ -31,12 +31,12 @@ fn open(fs: &Arc<MemFs>, id: u16, options: BtreeOptions) -> BtreeEngine {
 /// All indexes that these tests write.
 const ALL: [IndexId; 2] = [IndexId(16), IndexId(17)];
 
-struct InMemory(Arc<MemFs>, BtreeOptions, PageForm);
+struct InMemory(Arc<MemFs>, BtreeOptions, PageFormat);
 
 impl Harness for InMemory {
     fn open(&self) -> Arc<dyn Engine> {
         let engine = open(&self.0, 1, self.1);
-        engine.set_page_form(&ALL, self.2);
+        engine.set_page_format(&ALL, self.2);
         Arc::new(engine)
     }
 }
@@ -44,7 +44,7 @@ impl Harness for InMemory {
 #[test]
 fn the_btree_obeys_the_engine_contract() {
     for options in [TINY, BtreeOptions::default()] {
-        for form in [PageForm::Plain, PageForm::CompressedRows] {
+        for form in [PageFormat::Plain, PageFormat::CompressedRows] {
             conformance::run(&|| Box::new(InMemory(Arc::new(MemFs::new()), options, form)));
         }
     }
@@ -160,10 +160,10 @@ fn the_btree_agrees_with_the_reference_engine() {
             }
             // Like an ALTER TABLE that changes the page format: pages of both formats coexist.
             let form = match rng.below(2) {
-                0 => PageForm::Plain,
-                _ => PageForm::CompressedPages { level: Some(1 + rng.below(9) as u8) },
+                0 => PageFormat::Plain,
+                _ => PageFormat::CompressedPages { level: Some(1 + rng.below(9) as u8) },
             };
-            engine.set_page_form(&[ALL[rng.below(2) as usize]], form);
+            engine.set_page_format(&[ALL[rng.below(2) as usize]], form);
             match rng.below(60) {
                 0 => {
                     let task = engine.begin_checkpoint(Lsn(seq)).expect("begins");

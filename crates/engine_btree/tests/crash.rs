@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, Direction, Engine, EngineError, EngineTrx, KeyRange, MemoryRedo, PageForm, Participant, ReadAt,
+    Batch, Direction, Engine, EngineError, EngineTrx, KeyRange, MemoryRedo, PageFormat, Participant, ReadAt,
     ReadView, Redo,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
@@ -20,7 +20,7 @@ const TINY: BtreeOptions = BtreeOptions {
     undo_bytes: 4096,
     young_views: 2,
     has_threads: false,
-    bed_of: || None,
+    wait_slot_of: || None,
 };
 /// Steps of a workload: transactions, purges, checkpoints, bulk loads.
 const STEPS: u64 = 60;
@@ -107,8 +107,8 @@ enum Pages {
 fn open(fs: &SharedFs, pages: Pages) -> Result<BtreeEngine, EngineError> {
     let engine = BtreeEngine::open(ParticipantId(1), fs, Path::new("/btree"), TINY)?;
     if pages == Pages::Compressed {
-        engine.set_page_form(&[TABLE], PageForm::CompressedPages { level: Some(1) });
-        engine.set_page_form(&[LOADED], PageForm::CompressedRows);
+        engine.set_page_format(&[TABLE], PageFormat::CompressedPages { level: Some(1) });
+        engine.set_page_format(&[LOADED], PageFormat::CompressedRows);
     }
     Ok(engine)
 }
@@ -370,10 +370,10 @@ fn run(fs: &SharedFs, pages: Pages, rng: &SeededRng, model: &mut Model) -> Resul
 fn alter(engine: &BtreeEngine, pages: Pages, step: u64) {
     if pages == Pages::Compressed && step.is_multiple_of(7) {
         let form = match step / 7 % 2 {
-            0 => PageForm::CompressedPages { level: None },
-            _ => PageForm::Plain,
+            0 => PageFormat::CompressedPages { level: None },
+            _ => PageFormat::Plain,
         };
-        engine.set_page_form(&[TABLE], form);
+        engine.set_page_format(&[TABLE], form);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader};
-use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, PageForm, Participant, ReadAt};
+use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, PageFormat, Participant, ReadAt};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fs, MemFs, OpenMode, Rng, SeededRng, SharedFs};
 
@@ -16,7 +16,7 @@ const TINY: BtreeOptions = BtreeOptions {
     undo_bytes: 4096,
     young_views: 2,
     has_threads: false,
-    bed_of: || None,
+    wait_slot_of: || None,
 };
 const TABLE: IndexId = IndexId(16);
 const FILE: &str = "/btree/btree.data";
@@ -37,10 +37,10 @@ fn rows(engine: &BtreeEngine) -> Result<Rows, EngineError> {
 
 /// Returns a file with short and long values, after two checkpoints and a bulk load. Half of each value is
 /// noise, so that a compressed page still takes several blocks.
-fn file(form: PageForm) -> (MemFs, Rows, Lsn) {
+fn file(form: PageFormat) -> (MemFs, Rows, Lsn) {
     let memory = MemFs::new();
     let engine = open(&memory).expect("opens");
-    engine.set_page_form(&[TABLE, IndexId(17)], form);
+    engine.set_page_format(&[TABLE, IndexId(17)], form);
     let rng = SeededRng::new(1);
     let mut load = engine.bulk_load(IndexId(17)).expect("loads");
     (0..300_u32).for_each(|n| load.add(&n.to_be_bytes(), &[1; 100]).expect("adds"));
@@ -101,14 +101,14 @@ fn look(memory: &MemFs, truth: &Rows, lsn: Lsn, what: &str) -> bool {
     !problems.is_empty()
 }
 
-const FORMS: [PageForm; 2] = [PageForm::Plain, PageForm::CompressedRows];
+const FORMS: [PageFormat; 2] = [PageFormat::Plain, PageFormat::CompressedRows];
 
 #[test]
 fn a_flipped_bit_is_noticed_where_it_is_read() {
     FORMS.into_iter().for_each(flip_bits);
 }
 
-fn flip_bits(form: PageForm) {
+fn flip_bits(form: PageFormat) {
     let (memory, truth, lsn) = file(form);
     let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("told");
     let superblocks = (0..52).chain(4096..4096 + 52);
@@ -127,7 +127,7 @@ fn flip_bits(form: PageForm) {
 
 #[test]
 fn a_superblock_that_rots_is_mended_from_the_other() {
-    let (memory, truth, lsn) = file(PageForm::Plain);
+    let (memory, truth, lsn) = file(PageFormat::Plain);
     for copy in [0, 4096] {
         let damaged = memory.kill_clone();
         let file = damaged.open(Path::new(FILE), OpenMode::Write).expect("opens");
@@ -143,7 +143,7 @@ fn a_superblock_that_rots_is_mended_from_the_other() {
 
 #[test]
 fn a_file_that_was_cut_is_refused() {
-    let (memory, truth, lsn) = file(PageForm::Plain);
+    let (memory, truth, lsn) = file(PageFormat::Plain);
     let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("told");
     let mut noticed = 0;
     for at in (0..len).step_by(1777) {
@@ -162,7 +162,7 @@ fn pages_that_change_places_are_noticed() {
     FORMS.into_iter().for_each(swap_blocks);
 }
 
-fn swap_blocks(form: PageForm) {
+fn swap_blocks(form: PageFormat) {
     let (memory, truth, lsn) = file(form);
     let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("told");
     for at in (8192..len - 8192).step_by(8192) {
@@ -350,7 +350,7 @@ fn wrong_content_under_a_right_checksum_panics_nowhere() {
 
 #[test]
 fn a_wrong_page_map_under_a_right_checksum_panics_nowhere() {
-    let (memory, _, _) = file(PageForm::Plain);
+    let (memory, _, _) = file(PageFormat::Plain);
     let (end, parts) = parts(&memory);
     let rng = SeededRng::new(11);
     let mut noticed = 0;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     Batch, Direction, Engine, EngineError, KeyRange, MemoryRedo, Participant, ReadAt, ReadView, Redo,
-    RedoFile, RedoFileHold, RedoFiles, RedoWriter, WarmRequest, WarmState, full_range,
+    RedoFile, RedoFileGuard, RedoFiles, RedoWriter, WarmRequest, WarmState, full_range,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode, SharedClock, SharedFs, SimClock};
@@ -19,7 +19,7 @@ const TINY: BtreeOptions = BtreeOptions {
     undo_bytes: 4096,
     young_views: 2,
     has_threads: false,
-    bed_of: || None,
+    wait_slot_of: || None,
 };
 const TABLE: IndexId = IndexId(16);
 const OTHER: IndexId = IndexId(17);
@@ -529,7 +529,7 @@ fn a_full_undo_file_holds_up_no_purge() {
 
 struct NoHold;
 
-impl RedoFileHold for NoHold {
+impl RedoFileGuard for NoHold {
     fn keep(&self) {}
 }
 

@@ -15,7 +15,7 @@ const OPTIONS: BtreeOptions = BtreeOptions {
     undo_bytes: 256 << 10,
     young_views: 1,
     has_threads: false,
-    bed_of: || None,
+    wait_slot_of: || None,
 };
 const TABLE: IndexId = IndexId(16);
 

@@ -123,8 +123,8 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, Bed, BedOf, Direction, Engine, EngineSetting, EngineSnapshot, KeyRange, MemoryRedo, Near,
-    Participant, ReadAt, ReadView, Redo,
+    Batch, Direction, Engine, EngineSetting, EngineSnapshot, KeyRange, MemoryRedo, Participant, ReadAt,
+    ReadView, Redo, SearchHint, WaitSlot, WaitSlotOf,
 };
 use cohort_interleave::{check, choose, thread};
 use cohort_vfs::{FaultFs, MemFs, SharedFs};
@@ -138,7 +138,7 @@ const ID: ParticipantId = ParticipantId(1);
 /// Wait slot of a thread that plays a fiber.
 struct OnThread(thread::Thread);
 
-impl Bed for OnThread {
+impl WaitSlot for OnThread {
     fn sleep(&self) {
         thread::park();
     }
@@ -148,18 +148,18 @@ impl Bed for OnThread {
     }
 }
 
-fn on_thread() -> Option<Arc<dyn Bed>> {
+fn on_thread() -> Option<Arc<dyn WaitSlot>> {
     Some(Arc::new(OnThread(thread::current())))
 }
 
-fn open(fs: &SharedFs, bed_of: BedOf) -> BtreeEngine {
+fn open(fs: &SharedFs, wait_slot_of: WaitSlotOf) -> BtreeEngine {
     let options = BtreeOptions {
         pool_bytes: 4 * 16384,
         rollback_segments: 2,
         undo_bytes: 1 << 20,
         young_views: 1,
         has_threads: false,
-        bed_of,
+        wait_slot_of,
     };
     BtreeEngine::open(ID, fs, Path::new("/btree"), options).expect("opens")
 }
@@ -173,8 +173,8 @@ struct World {
 type Rows = Vec<(u8, u8)>;
 
 impl World {
-    fn new(fs: &SharedFs, bed_of: BedOf) -> Arc<World> {
-        Arc::new(World { engine: open(fs, bed_of), order: Mutex::new(Vec::new()) })
+    fn new(fs: &SharedFs, wait_slot_of: WaitSlotOf) -> Arc<World> {
+        Arc::new(World { engine: open(fs, wait_slot_of), order: Mutex::new(Vec::new()) })
     }
 
     fn prepare(&self, writes: &[(u8, Option<u8>)]) -> Redo {
@@ -227,12 +227,13 @@ impl World {
     }
 
     /// Reads the rows of a view one by one with a search hint.
-    fn look_near(&self, near: &mut Near, keys: std::ops::RangeInclusive<u8>) {
+    fn look_near(&self, near: &mut SearchHint, keys: std::ops::RangeInclusive<u8>) {
         let (view, expected) = self.view();
         let trx = self.engine.begin();
         let mut value = Vec::new();
         for key in keys {
-            let found = trx.get_near(ReadAt::View(&view), TABLE, &[key], &mut value, near).expect("reads");
+            let found =
+                trx.get_with_hint(ReadAt::View(&view), TABLE, &[key], &mut value, near).expect("reads");
             let expected = expected.iter().find(|row| row.0 == key).map(|row| row.1);
             assert_eq!(found.then(|| value[0]), expected, "row {key} of a view");
         }
@@ -323,7 +324,7 @@ fn a_reader_that_keeps_its_place_finds_what_is_there() {
         let readers = [1..=9, 3..=5].map(|keys| {
             let world = world.clone();
             spawn(move || {
-                let mut near = Near::default();
+                let mut near = SearchHint::default();
                 for _ in 0..3 {
                     world.look_near(&mut near, keys.clone());
                 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, CheckpointTask, Direction, Engine, KeyRange, Looks, Near, Participant, ReadAt, ReadView, Redo,
+    Batch, CheckpointTask, Direction, Engine, KeyRange, MultiGet, Participant, ReadAt, ReadView, Redo,
+    SearchHint,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
@@ -37,7 +38,7 @@ struct Run {
     /// A checkpoint that has begun, with its LSN and rows.
     checkpoint: Option<(Box<dyn CheckpointTask>, u64, Rows)>,
     durable: (u64, Rows),
-    near: Near,
+    near: SearchHint,
 }
 
 fn key(n: u64) -> Vec<u8> {
@@ -76,7 +77,7 @@ impl Run {
             undo_bytes: [0, 2000, 20_000, 1 << 20][rng.below(4) as usize],
             young_views: rng.below(4) as usize,
             has_threads: false,
-            bed_of: || None,
+            wait_slot_of: || None,
         };
         let memory = MemFs::new();
         Run {
@@ -91,7 +92,7 @@ impl Run {
             undecided: Vec::new(),
             checkpoint: None,
             durable: (0, Rows::new()),
-            near: Near::default(),
+            near: SearchHint::default(),
         }
     }
 
@@ -168,7 +169,7 @@ impl Run {
                 let mut value = Vec::new();
                 for n in (0..self.keys).filter(|_| self.keys < 30 || self.rng.below(8) == 0) {
                     let is_there =
-                        trx.get_near(at, TABLE, &key(n), &mut value, &mut self.near).expect("reads");
+                        trx.get_with_hint(at, TABLE, &key(n), &mut value, &mut self.near).expect("reads");
                     assert_eq!(is_there.then_some(&value), expected.get(&n), "{n} {}", what());
                 }
             }
@@ -178,7 +179,7 @@ impl Run {
                 let (mut found, mut at_key) = (Rows::new(), 0);
                 while at_key < keys.len() {
                     let (mut batch, mut numbers) = (Batch::default(), Vec::new());
-                    let mut looks = Looks {
+                    let mut looks = MultiGet {
                         index: TABLE,
                         keys: &keys[at_key..],
                         bytes_max: 4000,

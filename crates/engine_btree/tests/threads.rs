@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, Bed, Direction, Engine, EngineError, KeyRange, MemoryRedo, Participant, ReadAt, ReadView,
+    Batch, Direction, Engine, EngineError, KeyRange, MemoryRedo, Participant, ReadAt, ReadView, WaitSlot,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{FaultFs, Fs, MemFs, OpenMode, Rng, SeededRng, SharedFs};
@@ -19,7 +19,7 @@ const OPTIONS: BtreeOptions = BtreeOptions {
     undo_bytes: 4096,
     young_views: 2,
     has_threads: true,
-    bed_of: || None,
+    wait_slot_of: || None,
 };
 const TABLE: IndexId = IndexId(16);
 const ACCOUNTS: u64 = 600;
@@ -269,7 +269,7 @@ fn queues_stay_whole_and_small_while_their_pages_come_and_go() {
 /// Wait slot for threads that play fibers.
 struct OnThread(std::thread::Thread);
 
-impl Bed for OnThread {
+impl WaitSlot for OnThread {
     fn sleep(&self) {
         std::thread::park();
     }
@@ -279,7 +279,7 @@ impl Bed for OnThread {
     }
 }
 
-fn on_thread() -> Option<Arc<dyn Bed>> {
+fn on_thread() -> Option<Arc<dyn WaitSlot>> {
     Some(Arc::new(OnThread(std::thread::current())))
 }
 
@@ -294,7 +294,7 @@ fn cold(pages: usize) -> (MemFs, BtreeEngine) {
     let faulty = FaultFs::new(Arc::new(memory.clone()));
     faulty.set_cold();
     let fs: SharedFs = Arc::new(faulty);
-    let options = BtreeOptions { pool_bytes: pages * 16384, bed_of: on_thread, ..OPTIONS };
+    let options = BtreeOptions { pool_bytes: pages * 16384, wait_slot_of: on_thread, ..OPTIONS };
     let open = || BtreeEngine::open(ParticipantId(1), &fs, Path::new("/btree"), options).expect("opens");
     let engine = open();
     let mut load = engine.bulk_load(TABLE).expect("loads");

@@ -157,7 +157,7 @@ impl Applier {
             encryption: None,
             is_local: true,
         };
-        let session = Session::of_nobody(Arc::clone(db), info, Arc::clone(&process));
+        let session = Session::new_internal(Arc::clone(db), info, Arc::clone(&process));
         let mut session = session.inspect_err(|_| db.processes.remove(id))?;
         process.set_command(command, db.clock.wall_us());
         session.state.is_applier = true;

@@ -443,7 +443,7 @@ impl Session {
                 if outcome.insert_id != 0 && (!is_generated || self.trx.has_passed_counters()) {
                     // LAST_INSERT_ID(expression) may tell of rows that are not hardened, and so may an id
                     // behind one that was computed from them (I5).
-                    self.trx.reveal();
+                    self.trx.mark_observed();
                 }
                 let affected = if self.state.info.found_rows { outcome.found } else { outcome.affected };
                 env.row_count = affected as i64;
@@ -484,7 +484,7 @@ impl Session {
     /// The end of a result set.
     fn finish_rows(&self, status: StatusFlags, warnings: u16, sink: &mut dyn ResultSink) {
         // That there are no more rows may be news of what is not hardened (I5).
-        self.trx.reveal();
+        self.trx.mark_observed();
         if self.state.transactions.is_on() {
             self.state.transactions.add(TransactionState::ROWS, self.trx.autocommit());
             self.settle_transaction();
@@ -522,7 +522,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) {
         // Whatever they were computed from (I5).
-        self.trx.reveal();
+        self.trx.mark_observed();
         let head = ResultHead { status: self.status_for(more), warnings };
         sink.start(columns, head);
         for row in rows {

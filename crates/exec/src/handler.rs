@@ -301,7 +301,7 @@ fn rows(
     };
     // The result may contain the transaction's own writes, which may depend on rows that are not durable yet
     // (I5).
-    ctx.trx.reveal();
+    ctx.trx.mark_observed();
     let mut cursor = TableCursor::open(ctx.trx, table, spans, options)?;
     let mut row = Vec::new();
     let eval = &ctx.eval;

@@ -5,9 +5,9 @@ use std::sync::{Arc, Weak};
 
 use cohort_base::Budget;
 use cohort_config::VarId;
-use cohort_session::{Database, DatabaseParts, KeptForStatements};
+use cohort_session::{Database, DatabaseParts, StatementCaches};
 use cohort_sql::PlanCache;
-use cohort_trx::DeadlockWitness;
+use cohort_trx::DeadlockObserver;
 
 use crate::cached_plan::CachedPlan;
 use crate::prepared_texts::PreparedTexts;
@@ -27,7 +27,7 @@ pub struct Kept {
     pub(crate) prepared_texts: Arc<PreparedTexts>,
 }
 
-impl KeptForStatements for Kept {
+impl StatementCaches for Kept {
     fn limit(&self, bytes: u64) -> u64 {
         let of_plans = (bytes / PLANS_SHARE).min(PLANS_BYTES_MAX);
         self.plans.set_bytes_max(of_plans);
@@ -36,7 +36,7 @@ impl KeptForStatements for Kept {
 }
 
 impl Kept {
-    fn begin(memory: &Arc<Budget>) -> Arc<dyn KeptForStatements> {
+    fn begin(memory: &Arc<Budget>) -> Arc<dyn StatementCaches> {
         Arc::new(Kept {
             plans: PlanCache::new(PLANS_MAX, PLANS_BYTES_MAX),
             prepared_texts: PreparedTexts::new(Arc::clone(memory)),
@@ -53,14 +53,14 @@ impl Kept {
 /// Creates a database from its parts.
 pub fn database(parts: DatabaseParts) -> Arc<Database> {
     let db = Database::new(parts, Kept::begin);
-    db.env.tell_deadlocks(Box::new(DeadlockNotes(Arc::downgrade(&db))));
+    db.env.set_deadlock_observer(Box::new(DeadlockNotes(Arc::downgrade(&db))));
     db
 }
 
 /// Stores the text about the last deadlock for SHOW ENGINE .. STATUS.
 struct DeadlockNotes(Weak<Database>);
 
-impl DeadlockWitness for DeadlockNotes {
+impl DeadlockObserver for DeadlockNotes {
     /// Called while the statements of the deadlocked transactions still run.
     fn note_deadlock(&self) {
         let Some(db) = self.0.upgrade() else { return };

@@ -55,14 +55,14 @@ mod xa;
 
 pub use applier::{AllowsOutcome, Applier, ApplyRules, Conversions, DdlEnd, FinishedGroup, GroupHead};
 pub use cached_plan::CachedPlan;
-pub use cohort_ddl::{drop_orphans, tell_page_forms};
+pub use cohort_ddl::{drop_orphans, set_page_formats};
 pub use cohort_dml::{KeySet, RowKeys};
 pub use cohort_info::{information_schema, reset_error};
 pub use cohort_session::{
     AccountUsages, ApplierReport, Audit, AuditSink, Client, Closer, Command, ConnectionEvent, ConnectionInfo,
     Database, DatabaseParts, EncryptedSession, Ids, LogFiles, LogRows, MemoryLimits, Process,
     ProcessIdentity, ProcessList, ProcessSnapshot, ReplicaControl, ReplicaRow, ReplicaThreads, ReplicaUntil,
-    ServerFacts, ServerFiles, SessionState, SourceName, SourceOption, SourceReport, StatementContext,
+    ServerCallbacks, ServerFiles, SessionState, SourceName, SourceOption, SourceReport, StatementContext,
     StatementLog, VirtualColumn, VirtualTable, VirtualTables, WordList, adjusted_audit_users, check_domains,
     parse_gtids,
 };

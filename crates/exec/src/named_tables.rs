@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::Catalog;
-use cohort_locks::{MetadataMode, NameKey};
+use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_query::Freshness;
 use cohort_session::StatementContext;
 use cohort_sql::ast::{InsertSource, ObjectName, Query, Rename, Statement, TableFactor, TableRef};
@@ -48,8 +48,8 @@ pub(crate) fn await_definitions(
     }
     let held = ctx.trx.names_held();
     let locked = names.iter().try_for_each(|(schema, table)| {
-        let key = NameKey::Table(schema.as_str().into(), table.as_str().into());
-        ctx.trx.lock_name(&key, MetadataMode::SharedRead)
+        let key = MetadataKey::Table(schema.as_str().into(), table.as_str().into());
+        ctx.trx.lock_metadata(&key, MetadataMode::SharedRead)
     });
     ctx.trx.unlock_names_behind(held);
     locked?;

@@ -55,7 +55,7 @@ impl Session {
         if !says_nothing(statement) {
             // The reply may show variables or warnings, which may derive from rows that are not durable yet
             // (I5).
-            self.trx.reveal();
+            self.trx.mark_observed();
         }
         match statement {
             Statement::Begin(begin) => {
@@ -383,13 +383,13 @@ impl Session {
     /// Ends the target's waits for an acknowledgement of a replica.
     fn stop_waiting(&self, process: &Process) {
         let held = process.held_until();
-        let told_early = process.hold().told_early();
+        let acknowledged_early = process.hold().acknowledged_early();
         // An earlier KILL may have acknowledged the client already.
-        if held > self.state.db.commit.acknowledged().max(told_early)
+        if held > self.state.db.commit.acknowledged().max(acknowledged_early)
             && let Some(facts) = &*self.state.db.facts.read()
         {
-            let will_tell = || process.hold().tell_early(held);
-            let own = Some(process.gauge().last_commit()).filter(|own| *own > told_early);
+            let will_tell = || process.hold().acknowledge_early(held);
+            let own = Some(process.gauge().last_commit()).filter(|own| *own > acknowledged_early);
             facts.stop_waiting_for_replicas(held, own, process.id(), &will_tell);
         }
     }

@@ -74,7 +74,7 @@ impl Session {
         self.begin_command();
         self.diagnostics.begin();
         // Column metadata may describe variables, which may derive from rows that are not durable yet (I5).
-        self.trx.reveal();
+        self.trx.mark_observed();
         let outcome = self.prepare_text(sql);
         self.look_at_clock();
         self.end_process();

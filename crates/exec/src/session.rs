@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, Hold};
+use cohort_base::{CommitSeq, ReplyBarrier};
 use cohort_config::{Counter, VarId};
 use cohort_locks::{KillLevel, Party};
 use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
@@ -17,7 +17,7 @@ use crate::kept::Kept;
 use crate::prepared::PreparedStatements;
 use crate::session_log::{PlanNotes, Work};
 use cohort_session::{
-    Changed, Command, ConnectionEvent, Database, Diagnostics, Process, Restraint, SessionState,
+    AccountLimits, Changed, Command, ConnectionEvent, Database, Diagnostics, Process, SessionState,
     check_client_charset,
 };
 use cohort_table::TemporaryTables;
@@ -51,7 +51,7 @@ impl Session {
     /// Creates the session of an authenticated user and logs the connection. `process` is the connection's
     /// entry in `Database::processes`.
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
-        let session = Session::of_nobody(db, info, process)?;
+        let session = Session::new_internal(db, info, process)?;
         session.state.audit_connection(ConnectionEvent::Connect, 0);
         if session.state.db.globals.flag(VarId::GeneralLog) {
             session.log_connect("Connect");
@@ -60,7 +60,7 @@ impl Session {
     }
 
     /// Creates a session for an internal server thread, without logging it.
-    pub(crate) fn of_nobody(
+    pub(crate) fn new_internal(
         db: Arc<Database>,
         info: ConnectionInfo,
         process: Arc<Process>,
@@ -72,8 +72,8 @@ impl Session {
         trx.show_at(Arc::clone(process.gauge()));
         trx.look_for_kills_at(Arc::clone(process.hold()));
         trx.charge_to(Arc::clone(process.memory()));
-        let (pace, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
-        let state = SessionState::new(db, info, kill, pace, memory, shared_by(&trx));
+        let (group_commit, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
+        let state = SessionState::new(db, info, kill, group_commit, memory, shared_by(&trx));
         let mut state = state;
         state.adopt_account()?;
         if let Some(schema) = &state.info.schema {
@@ -115,7 +115,7 @@ impl Session {
     }
 
     /// Returns the reply barrier, which code that sends replies must check.
-    pub fn hold(&self) -> &Arc<Hold> {
+    pub fn hold(&self) -> &Arc<ReplyBarrier> {
         self.trx.hold()
     }
 
@@ -152,7 +152,7 @@ impl Session {
     /// Returns `@name`, `None` if it was never set.
     pub fn user_variable(&self, name: &str) -> Option<Value> {
         // The value may derive from rows that are not durable yet (I5).
-        self.trx.reveal();
+        self.trx.mark_observed();
         self.state.user_variables.borrow().get(&name.to_lowercase()).cloned()
     }
 
@@ -327,11 +327,11 @@ impl Session {
         self.trx.reset();
         let old = &self.state;
         let (db, info) = (Arc::clone(&old.db), old.info.clone());
-        let (kill, pace, memory) =
-            (old.kill.clone(), Arc::clone(&old.pace), Arc::clone(self.process.memory()));
+        let (kill, group_commit, memory) =
+            (old.kill.clone(), Arc::clone(&old.group_commit), Arc::clone(self.process.memory()));
         // The account's resource limits and role stay in force.
         let (restraint, role) = (self.state.restraint.take(), self.state.role.take());
-        self.state = SessionState::new(db, info, kill, pace, memory, shared_by(&self.trx));
+        self.state = SessionState::new(db, info, kill, group_commit, memory, shared_by(&self.trx));
         (self.state.restraint, self.state.role) = (restraint, role);
         self.state.current_schema = schema;
         self.bind_writer();
@@ -345,7 +345,7 @@ impl Session {
 
     /// Error 1820 if the account's password has expired: for commands that run no statement.
     pub fn check_password(&self) -> SqlResult<()> {
-        self.state.restraint.as_ref().map_or(Ok(()), Restraint::check_password)
+        self.state.restraint.as_ref().map_or(Ok(()), AccountLimits::check_password)
     }
 
     /// Runs COM_SET_OPTION.
@@ -359,7 +359,7 @@ impl Session {
             self.state.db.status.count(Counter::MaxStatementTimeExceeded);
         }
         // The error message may reveal values of rows that are not durable yet (I5).
-        self.trx.reveal();
+        self.trx.mark_observed();
         self.diagnostics.set_error(error);
         self.work.error = error.code as u16;
         self.state.env.row_count = -1;

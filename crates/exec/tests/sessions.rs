@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_base::{CommitSeq, Hold};
+use cohort_base::{CommitSeq, ReplyBarrier};
 use cohort_exec::{Database, Session};
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
@@ -296,7 +296,7 @@ fn a_serializable_read_is_held_until_what_it_shows_is_hardened() {
 /// A sink that checks the reply barrier. Rows, the end of rows and file requests may be sent early if the
 /// buffer is full, so the barrier must be raised before.
 struct Leaving {
-    hold: Arc<Hold>,
+    hold: Arc<ReplyBarrier>,
     until: CommitSeq,
     seen: usize,
 }

@@ -82,14 +82,14 @@ fn one_by_one(asked: &str) -> String {
 
 fn check(client: &mut Client, when: &str) {
     for asked in ASKED {
-        let (lanes, rows) = (client.run(asked), client.run(&one_by_one(asked)));
-        assert_eq!(lanes, rows, "{when}: {asked}");
+        let (vectors, rows) = (client.run(asked), client.run(&one_by_one(asked)));
+        assert_eq!(vectors, rows, "{when}: {asked}");
         assert!(!rows.contains("ERROR") && rows.contains(|c| ('1'..='9').contains(&c)), "{asked}: {rows}");
     }
 }
 
 #[test]
-fn joins_by_lanes_answer_as_joins_row_by_row() {
+fn joins_by_vectors_answer_as_joins_row_by_row() {
     let (_server, mut client) = filled();
     check(&mut client, "in memory");
     for setting in ["tmp_table_size", "max_heap_table_size", "join_buffer_size", "sort_buffer_size"] {
@@ -99,7 +99,7 @@ fn joins_by_lanes_answer_as_joins_row_by_row() {
 }
 
 #[test]
-fn joins_by_lanes_see_what_the_transaction_wrote() {
+fn joins_by_vectors_see_what_the_transaction_wrote() {
     let (_server, mut client) = filled();
     client.ok("BEGIN");
     client.ok("UPDATE b SET y = y + 1, aid = aid + 1 WHERE id % 5 = 1");

@@ -22,7 +22,7 @@
 //! | `joined` | the type that CASE, COALESCE and UNION give to several |
 //! | `full_text` | MATCH .. AGAINST |
 //! | `mode_dependence` | what the value of an expression depends on of sql_mode |
-//! | `lanes` | [`LaneProgram`]: expressions over many rows at once |
+//! | `vectors` | [`VectorProgram`]: expressions over many rows at once |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
 
@@ -60,7 +60,6 @@ mod json_search;
 mod json_table;
 mod json_typing;
 mod json_write;
-mod lanes;
 mod load_file;
 pub mod locale;
 mod math;
@@ -86,6 +85,7 @@ mod text_weight;
 mod text_zip;
 mod to_char;
 mod typing;
+mod vectors;
 mod walk;
 mod xml;
 mod xml_functions;
@@ -110,10 +110,11 @@ pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClas
 pub use full_text::{SearchMode, WordRange, WordSource, match_against};
 pub use joined::{to_joined, union_type};
 pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse, JsonTable};
-pub use lanes::{
-    LaneCompiler, LaneProgram, LaneTypes, NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, YES, year_of_column,
-};
 pub use load_file::LoadedFile;
 pub use mode_dependence::mode_dependence;
 pub use sort::sort_rows;
 pub use table::functions;
+pub use vectors::{
+    NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, VectorCompiler, VectorProgram, VectorTypes, YES,
+    year_of_column,
+};

@@ -2,17 +2,17 @@
 
 mod support;
 
-use cohort_expr::{EvalContext, Expr, LaneCompiler, UNKNOWN, YES};
-use cohort_types::{Collation, Lane, LaneType, Uninterrupted, Value};
+use cohort_expr::{EvalContext, Expr, UNKNOWN, VectorCompiler, YES};
+use cohort_types::{Collation, Uninterrupted, Value, Vector, VectorType};
 use support::{TestSession, bind, row_of_g, session_env};
 
 /// Returns the vector types of columns i, d, s, t of table `g`.
-fn type_of(column: usize) -> Option<LaneType> {
+fn type_of(column: usize) -> Option<VectorType> {
     match column {
-        0 => Some(LaneType::Int),
-        2 => Some(LaneType::Decimal { scale: 2 }),
-        4 => Some(LaneType::Text(Collation::UTF8MB4_GENERAL_CI)),
-        5 => Some(LaneType::DateTime),
+        0 => Some(VectorType::Int),
+        2 => Some(VectorType::Decimal { scale: 2 }),
+        4 => Some(VectorType::Text(Collation::UTF8MB4_GENERAL_CI)),
+        5 => Some(VectorType::DateTime),
         _ => None,
     }
 }
@@ -115,14 +115,14 @@ impl Numbers {
     }
 }
 
-fn lanes(columns: &[usize], rows: &[Vec<Value>]) -> Vec<Lane> {
-    let lane = |column: &usize| {
-        let mut lane = Lane::default();
+fn vectors(columns: &[usize], rows: &[Vec<Value>]) -> Vec<Vector> {
+    let vector = |column: &usize| {
+        let mut vector = Vector::default();
         let ty = type_of(*column).expect("an input has a lane");
-        assert!(rows.iter().all(|row| lane.push_value(&row[*column], ty)));
-        lane
+        assert!(rows.iter().all(|row| vector.push_value(&row[*column], ty)));
+        vector
     };
-    columns.iter().map(lane).collect()
+    columns.iter().map(vector).collect()
 }
 
 #[test]
@@ -135,12 +135,12 @@ fn conditions_are_those_of_rows() {
         let text = random.condition(2);
         let rows: Vec<_> = (0..40).map(|_| random.row()).collect();
         let expr = bind(&text, &env).expect("a good condition").fold(&ctx);
-        let mut compiler = LaneCompiler::new(&type_of, &ctx);
+        let mut compiler = VectorCompiler::new(&type_of, &ctx);
         let Some(truth) = compiler.condition(&expr) else { continue };
         programs += 1;
         let mut program = compiler.finish();
-        let lanes = lanes(program.inputs(), &rows);
-        let inputs: Vec<&Lane> = lanes.iter().collect();
+        let vectors = vectors(program.inputs(), &rows);
+        let inputs: Vec<&Vector> = vectors.iter().collect();
         program.run(&inputs, rows.len(), &Uninterrupted).expect("nothing interrupts").expect("small numbers");
         for (row, found) in rows.iter().zip(program.truths(truth)) {
             let found = (*found != UNKNOWN).then_some(*found == YES);
@@ -160,15 +160,15 @@ fn numbers_are_those_of_rows() {
         let text = random.number(3);
         let rows: Vec<_> = (0..20).map(|_| random.row()).collect();
         let expr = bind(&text, &env).expect("a good number").fold(&ctx);
-        let mut compiler = LaneCompiler::new(&type_of, &ctx);
+        let mut compiler = VectorCompiler::new(&type_of, &ctx);
         let Some(at) = compiler.number(&expr) else { continue };
         programs += 1;
         let mut program = compiler.finish();
-        let lanes = lanes(program.inputs(), &rows);
-        let inputs: Vec<&Lane> = lanes.iter().collect();
+        let vectors = vectors(program.inputs(), &rows);
+        let inputs: Vec<&Vector> = vectors.iter().collect();
         program.run(&inputs, rows.len(), &Uninterrupted).expect("nothing interrupts").expect("small numbers");
         let numbers = program.numbers(at, &inputs);
-        let ty = if at.is_int { LaneType::Int } else { LaneType::Decimal { scale: at.scale } };
+        let ty = if at.is_int { VectorType::Int } else { VectorType::Decimal { scale: at.scale } };
         for (n, row) in rows.iter().enumerate() {
             let found = if numbers.is_null(n) { Value::Null } else { ty.value_of(numbers.numbers[n]) };
             assert_eq!(found, expr.eval(row, &ctx).expect("good").into_owned(), "{text} for {row:?}");
@@ -182,13 +182,13 @@ fn what_does_not_fit_says_so() {
     let (env, session) = (session_env(), TestSession::default());
     let ctx = EvalContext::new(&env, &session, &[]);
     let expr = bind("i * 4611686018427387904 + i", &env).expect("a number");
-    let mut compiler = LaneCompiler::new(&type_of, &ctx);
+    let mut compiler = VectorCompiler::new(&type_of, &ctx);
     compiler.number(&expr).expect("a program");
     let mut program = compiler.finish();
     for (int, fits) in [(1, true), (2, false), (-2, false)] {
         let rows = [row_of_g(int, 0, 0, 0.0, "", "2020-01-01", (1, "z"))];
-        let lanes = lanes(program.inputs(), &rows);
-        let inputs: Vec<&Lane> = lanes.iter().collect();
+        let vectors = vectors(program.inputs(), &rows);
+        let inputs: Vec<&Vector> = vectors.iter().collect();
         assert_eq!(
             program.run(&inputs, 1, &Uninterrupted).expect("nothing interrupts").is_ok(),
             fits,
@@ -205,7 +205,7 @@ fn what_warns_or_varies_has_no_program() {
         ["i = 'x'", "t < 'no date'", "f > 1", "i < RAND()", "u = 1", "i / 2 > 1", "s = 1", "e = 'z'", "i"]
     {
         let expr: Expr = bind(text, &env).expect("an expression");
-        let mut compiler = LaneCompiler::new(&type_of, &ctx);
+        let mut compiler = VectorCompiler::new(&type_of, &ctx);
         assert!(compiler.condition(&expr).is_none(), "{text}");
     }
     assert_eq!(ctx.warning_count(), 0);
@@ -226,7 +226,7 @@ fn what_filters_texts_has_a_program() {
         "SUBSTR(s, 2) IS NULL",
     ] {
         let expr = bind(text, &env).expect("a condition").fold(&ctx);
-        let mut compiler = LaneCompiler::new(&type_of, &ctx);
+        let mut compiler = VectorCompiler::new(&type_of, &ctx);
         assert!(compiler.condition(&expr).is_some(), "{text}");
     }
 }
@@ -238,7 +238,7 @@ fn a_long_condition_has_no_program() {
     for (terms, has_program) in [(300, true), (20_000, false)] {
         let terms: Vec<String> = (0..terms).map(|n| format!("i = {n}")).collect();
         let expr = bind(&terms.join(" OR "), &env).expect("a condition").fold(&ctx);
-        let mut compiler = LaneCompiler::new(&type_of, &ctx);
+        let mut compiler = VectorCompiler::new(&type_of, &ctx);
         assert_eq!(compiler.condition(&expr).is_some(), has_program, "{} terms", terms.len());
     }
 }

@@ -54,7 +54,7 @@ mod xa_recover;
 
 use cohort_catalog::Table;
 use cohort_config::Scope;
-use cohort_locks::NameKey;
+use cohort_locks::MetadataKey;
 use cohort_sql::ast::{Backup, ObjectName, Show, ShowFilter, Statement, VariableScope};
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult, TypeKind, Value};
 use std::sync::Arc;
@@ -104,7 +104,7 @@ fn run_backup(ctx: &mut StatementContext<'_>, backup: &Backup) -> SqlResult<()> 
         Backup::Stage(stage) => ctx.trx.enter_backup_stage(*stage),
         Backup::Lock(name) => {
             let schema = schema_of(ctx, name.db.as_deref())?;
-            let key = NameKey::Table(schema.as_str().into(), name.name.as_str().into());
+            let key = MetadataKey::Table(schema.as_str().into(), name.name.as_str().into());
             ctx.trx.lock_for_backup(key)
         }
         Backup::Unlock => {

@@ -212,7 +212,7 @@ fn cursor(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: usize) -> S
         rows_expected: None,
     };
     // The transaction's own writes may depend on rows that are not durable yet (I5).
-    ctx.trx.reveal();
+    ctx.trx.mark_observed();
     TableCursor::open(ctx.trx, table, spans, options)
 }
 

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use cohort_base::{IndexId, TrxId};
-use cohort_locks::{LockWait, NameKey, RangeWish, RowMode, WaitedFor};
+use cohort_locks::{LockWait, MetadataKey, RangeWish, RowMode, WaitedFor};
 use cohort_session::access::check_global;
 use cohort_session::{Database, Process, StatementContext, WantedNames};
 use cohort_trx::{AccessMode, Isolation, TrxSnapshot};
@@ -223,12 +223,12 @@ pub(super) fn blocked_states(db: &Database) -> HashMap<TrxId, &'static str> {
     let state = |wait: LockWait| {
         let text = match wait.lock {
             WaitedFor::Row { .. } | WaitedFor::Range { .. } => "Waiting for row lock",
-            WaitedFor::Name(NameKey::Table(..)) => "Waiting for table metadata lock",
-            WaitedFor::Name(NameKey::Schema(_)) => "Waiting for schema metadata lock",
-            WaitedFor::Name(NameKey::User(_)) => "User lock",
-            WaitedFor::Name(NameKey::Global | NameKey::Definitions | NameKey::Backup | NameKey::Accounts) => {
-                "Waiting for backup lock"
-            }
+            WaitedFor::Name(MetadataKey::Table(..)) => "Waiting for table metadata lock",
+            WaitedFor::Name(MetadataKey::Schema(_)) => "Waiting for schema metadata lock",
+            WaitedFor::Name(MetadataKey::User(_)) => "User lock",
+            WaitedFor::Name(
+                MetadataKey::Global | MetadataKey::Definitions | MetadataKey::Backup | MetadataKey::Accounts,
+            ) => "Waiting for backup lock",
         };
         (wait.trx, text)
     };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, IndexId, TrxId};
 use cohort_locks::{
-    KillFlag, LockOwner, LockSpan, LockTable, MetadataMode, NameKey, RangeScan, RowMode, StepTo, Towards,
+    KillFlag, LockOwner, LockSpan, LockTable, MetadataKey, MetadataMode, RangeScan, RowMode, StepTo, Towards,
     Uncommitted, WaitLimit,
 };
 
@@ -85,7 +85,7 @@ fn ranges(table: &std::sync::Arc<LockTable>) {
 
 fn small_transactions(table: &std::sync::Arc<LockTable>) {
     let count = 300_000;
-    let name = NameKey::Table("test".into(), "t1".into());
+    let name = MetadataKey::Table("test".into(), "t1".into());
     for threads in [1, 2] {
         let start = Instant::now();
         std::thread::scope(|scope| {
@@ -96,7 +96,7 @@ fn small_transactions(table: &std::sync::Arc<LockTable>) {
                         let mut owner = table.owner(TrxId(n));
                         let kill = KillFlag::default();
                         table
-                            .lock_name(&mut owner, name, MetadataMode::SharedWrite, LONG, &kill)
+                            .lock_metadata(&mut owner, name, MetadataMode::SharedWrite, LONG, &kill)
                             .expect("shared");
                         lock(table, &mut owner, thread << 32 | n);
                     }

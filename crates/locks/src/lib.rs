@@ -1,7 +1,7 @@
 //! Row, range and metadata locks with one wait-for graph. `README.md` explains the theory.
 //!
 //! A transaction is a [`LockOwner`]; the owners of one session form a [`Party`]. An owner takes row locks
-//! ([`LockTable::lock_row`]) and metadata locks ([`LockTable::lock_name`]). Requests that conflict wait
+//! ([`LockTable::lock_row`]) and metadata locks ([`LockTable::lock_metadata`]). Requests that conflict wait
 //! inside this crate. The graph covers all kinds of locks, and the wait that closes a cycle detects the
 //! deadlock.
 //!
@@ -40,7 +40,7 @@ mod sync;
 mod table;
 mod waits;
 
-pub use mode::{MetadataMode, NameKey, RowMode, WaitPolicy};
+pub use mode::{MetadataKey, MetadataMode, RowMode, WaitPolicy};
 pub use owner::{KillFlag, KillLevel, LockOwner};
 pub use party::{Part, Party};
 pub use permit::WritePermit;

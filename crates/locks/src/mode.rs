@@ -88,7 +88,7 @@ impl Mode for MetadataMode {
 
 /// The object that a metadata lock protects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum NameKey {
+pub enum MetadataKey {
     /// The whole server, the global lock: `FLUSH TABLES WITH READ LOCK` takes `SharedNoWrite`, every write
     /// `SharedWrite`.
     Global,

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use ahash::RandomState;
 
-use crate::mode::{MetadataMode, Mode, ModeSet, NameKey};
+use crate::mode::{MetadataKey, MetadataMode, Mode, ModeSet};
 use crate::owner::Owner;
 use crate::queue::{Blockers, Claim, Queue, Request};
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock};
@@ -35,7 +35,7 @@ const SWEEP_MIN: usize = 256;
 
 /// The lock of one name.
 pub(crate) struct Name {
-    key: NameKey,
+    key: MetadataKey,
     word: AtomicU64,
     queue: Mutex<Queue<MetadataMode>>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Names {
 
 #[derive(Default)]
 struct Shard {
-    names: HashMap<NameKey, Arc<Name>, RandomState>,
+    names: HashMap<MetadataKey, Arc<Name>, RandomState>,
     sweep_at: usize,
 }
 
@@ -75,12 +75,12 @@ fn unit(mode: MetadataMode) -> Option<u64> {
 impl Names {
     pub fn new(hasher: RandomState) -> Names {
         let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
-        Names { shards, hasher, global: Arc::new(Name::new(NameKey::Global)) }
+        Names { shards, hasher, global: Arc::new(Name::new(MetadataKey::Global)) }
     }
 
     /// Returns the lock of a name, creating it if necessary.
-    pub fn get(&self, key: &NameKey) -> Arc<Name> {
-        if *key == NameKey::Global {
+    pub fn get(&self, key: &MetadataKey) -> Arc<Name> {
+        if *key == MetadataKey::Global {
             return self.global.clone();
         }
         let shard = &self.shards[self.hasher.hash_one(key) as usize % SHARDS];
@@ -104,11 +104,11 @@ impl Names {
 }
 
 impl Name {
-    fn new(key: NameKey) -> Name {
+    fn new(key: MetadataKey) -> Name {
         Name { key, word: AtomicU64::new(0), queue: Mutex::new(Queue::new()) }
     }
 
-    pub fn is(&self, key: &NameKey) -> bool {
+    pub fn is(&self, key: &MetadataKey) -> bool {
         self.key == *key
     }
 
@@ -177,7 +177,7 @@ impl Name {
     }
 
     /// Returns the key of the lock.
-    pub fn key(&self) -> &NameKey {
+    pub fn key(&self) -> &MetadataKey {
         &self.key
     }
 

@@ -7,7 +7,7 @@ use cohort_base::{CommitSeq, IndexId, TrxId};
 
 use crate::LockTable;
 use crate::groups::{GroupKey, Packing};
-use crate::mode::{MetadataMode, NameKey};
+use crate::mode::{MetadataKey, MetadataMode};
 use crate::names::{Name, Ticket};
 use crate::party::{Part, Party};
 use crate::ranges::Claims;
@@ -122,7 +122,7 @@ impl Owner {
     }
 
     /// Aborts the wait as a deadlock victim, unless it has just ended otherwise. The caller wakes the owner.
-    pub fn condemn(&self) {
+    pub fn abort_victim(&self) {
         let mut wait = self.wait.lock();
         if wait.on.is_some() && wait.verdict == Verdict::Waiting {
             wait.verdict = Verdict::Victim;
@@ -242,7 +242,7 @@ impl LockOwner {
     }
 
     /// Returns the names that it has locked, with their modes.
-    pub fn held_names(&self) -> Vec<(NameKey, MetadataMode)> {
+    pub fn held_names(&self) -> Vec<(MetadataKey, MetadataMode)> {
         self.shared.names.lock().iter().map(|ticket| (ticket.name.key().clone(), ticket.mode)).collect()
     }
 

@@ -34,7 +34,7 @@
 
 use std::sync::Arc;
 
-use crate::mode::{MetadataMode, NameKey};
+use crate::mode::{MetadataKey, MetadataMode};
 use crate::names::Ticket;
 use crate::owner::{LockOwner, Owner, WaitOn};
 use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
@@ -195,9 +195,9 @@ impl LockOwner {
     }
 
     /// Records the mode in which a lasting owner holds the global lock.
-    pub(crate) fn note_server(&self, name: &NameKey, mode: Option<MetadataMode>) {
+    pub(crate) fn note_server(&self, name: &MetadataKey, mode: Option<MetadataMode>) {
         if self.part == Some(Part::Lasting)
-            && *name == NameKey::Global
+            && *name == MetadataKey::Global
             && let Some((party, _)) = &*self.shared.party.lock()
         {
             party.note_server(mode);

@@ -1,6 +1,6 @@
 //! [`WritePermit`]: the proof that a transaction may be ordered now.
 //!
-//! The global lock ([`NameKey::Global`]) blocks commits: FLUSH TABLES WITH READ LOCK, BACKUP STAGE
+//! The global lock ([`MetadataKey::Global`]) blocks commits: FLUSH TABLES WITH READ LOCK, BACKUP STAGE
 //! BLOCK_COMMIT and SET GLOBAL read_only hold it as `SharedNoWrite`. Every commit holds it as `SharedWrite`
 //! from before its prepare until it is published. A prepare requires a permit, and a logged permit is issued
 //! for that lock only, so no transaction can reach the binary log without the lock.
@@ -9,7 +9,7 @@
 //! locked tables for writing, or it is the one that blocks the other sessions. It releases the global lock
 //! only after its own commits are published.
 
-use crate::mode::{MetadataMode, NameKey};
+use crate::mode::{MetadataKey, MetadataMode};
 use crate::owner::{KillFlag, LockOwner};
 use crate::table::{LockError, LockTable, WaitLimit};
 
@@ -41,7 +41,7 @@ impl LockTable {
         kill: &KillFlag,
     ) -> Result<WritePermit, LockError> {
         if !owner.has_server_of_party() {
-            self.lock_name(owner, &NameKey::Global, MetadataMode::SharedWrite, wait, kill)?;
+            self.lock_metadata(owner, &MetadataKey::Global, MetadataMode::SharedWrite, wait, kill)?;
         }
         Ok(WritePermit { is_for_logged: true })
     }

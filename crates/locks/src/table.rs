@@ -2,7 +2,7 @@
 //!
 //! # States of a request
 //! `granted at once`, or `queued -> granted | victim | timed out | killed`. Other threads move a request to
-//! `granted` ([`Owner::grant`]) or `victim` ([`Owner::condemn`]). The waiter itself moves it to `timed out`
+//! `granted` ([`Owner::grant`]) or `victim` ([`Owner::abort_victim`]). The waiter itself moves it to `timed out`
 //! or `killed`, by removing it from the queue ([`LockTable::give_up`]). If the request is no longer in the
 //! queue, the lock was granted in the meantime, and the grant stands.
 //!
@@ -22,7 +22,7 @@ use cohort_base::{CommitSeq, Histogram, HistogramSnapshot, IndexId, TrxId};
 
 use crate::graph;
 use crate::groups::GroupKey;
-use crate::mode::{MetadataMode, NameKey, RowMode};
+use crate::mode::{MetadataKey, MetadataMode, RowMode};
 use crate::names::{Name, Names, Ticket};
 use crate::owner::{KillFlag, KillLevel, LockOwner, Owner, Verdict, WaitOn, keep_idle};
 use crate::party::Part;
@@ -326,7 +326,7 @@ impl LockTable {
             self.counters.deadlocks.fetch_add(1, Ordering::Relaxed);
             let victim = graph::victim(&cycle);
             self.note_deadlock(&cycle, victim);
-            victim.condemn();
+            victim.abort_victim();
             if Arc::ptr_eq(victim, owner) {
                 break;
             }
@@ -467,17 +467,17 @@ impl LockTable {
         owner.shared.waited_for.load(Ordering::SeqCst)
     }
 
-    /// Returns whether a request for [`NameKey::Global`] in a shared mode might have to wait. One atomic
+    /// Returns whether a request for [`MetadataKey::Global`] in a shared mode might have to wait. One atomic
     /// load, for callers that only poll.
     pub fn is_global_guarded(&self) -> bool {
         self.names.is_global_guarded()
     }
 
     /// Takes a metadata lock, or upgrades the one held.
-    pub fn lock_name(
+    pub fn lock_metadata(
         &self,
         owner: &mut LockOwner,
-        name: &NameKey,
+        name: &MetadataKey,
         mode: MetadataMode,
         wait: WaitLimit,
         kill: &KillFlag,
@@ -545,12 +545,12 @@ impl LockTable {
     }
 
     /// Returns whether the owner holds the metadata lock in this mode or a stronger one.
-    pub fn has_name(&self, owner: &LockOwner, name: &NameKey, mode: MetadataMode) -> bool {
+    pub fn has_name(&self, owner: &LockOwner, name: &MetadataKey, mode: MetadataMode) -> bool {
         owner.shared.names.lock().iter().any(|ticket| ticket.name.is(name) && ticket.mode >= mode)
     }
 
     /// Downgrades an exclusive metadata lock. Returns false if the owner has no exclusive lock on the name.
-    pub fn weaken_name(&self, owner: &mut LockOwner, name: &NameKey, mode: MetadataMode) -> bool {
+    pub fn weaken_name(&self, owner: &mut LockOwner, name: &MetadataKey, mode: MetadataMode) -> bool {
         let is_it = |t: &&mut Ticket| t.name.is(name) && t.mode == MetadataMode::Exclusive;
         let mut names = owner.shared.names.lock();
         let Some(ticket) = names.iter_mut().find(is_it) else { return false };
@@ -560,7 +560,7 @@ impl LockTable {
     }
 
     /// Releases one metadata lock.
-    pub fn unlock_name(&self, owner: &mut LockOwner, name: &NameKey) {
+    pub fn unlock_name(&self, owner: &mut LockOwner, name: &MetadataKey) {
         owner.note_server(name, None);
         let mut names = owner.shared.names.lock();
         let Some(at) = names.iter().position(|t| t.name.is(name)) else { return };
@@ -581,7 +581,7 @@ impl LockTable {
 
     /// Releases all metadata locks, but no row locks.
     pub fn unlock_names(&self, owner: &mut LockOwner) {
-        owner.note_server(&NameKey::Global, None);
+        owner.note_server(&MetadataKey::Global, None);
         let LockOwner { shared, idle_names, .. } = owner;
         let mut names = shared.names.lock();
         while let Some(ticket) = names.pop() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use cohort_base::{IndexId, TrxId};
 
-use crate::mode::{NameKey, RowMode};
+use crate::mode::{MetadataKey, RowMode};
 use crate::owner::{Owner, WaitOn};
 use crate::table::LockTable;
 
@@ -18,7 +18,7 @@ pub enum WaitedFor {
         hash: u64,
         mode: RowMode,
     },
-    Name(NameKey),
+    Name(MetadataKey),
     Range {
         index: IndexId,
         wish: RangeWish,

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, IndexId, TrxId};
 use cohort_locks::{
-    Granted, KillFlag, KillLevel, LockError, LockOwner, LockTable, MetadataMode, NameKey, RowMode, Sleeper,
-    WaitLimit,
+    Granted, KillFlag, KillLevel, LockError, LockOwner, LockTable, MetadataKey, MetadataMode, RowMode,
+    Sleeper, WaitLimit,
 };
 
 const INDEX: IndexId = IndexId(20);
@@ -28,8 +28,8 @@ fn row(
     table.lock_row(owner, INDEX, key.as_bytes(), mode, wait, &KillFlag::default())
 }
 
-fn name(table: &str) -> NameKey {
-    NameKey::Table("test".into(), table.into())
+fn name(table: &str) -> MetadataKey {
+    MetadataKey::Table("test".into(), table.into())
 }
 
 fn meta(
@@ -39,7 +39,7 @@ fn meta(
     mode: MetadataMode,
     wait: WaitLimit,
 ) -> Result<(), LockError> {
-    table.lock_name(owner, &name(on), mode, wait, &KillFlag::default())
+    table.lock_metadata(owner, &name(on), mode, wait, &KillFlag::default())
 }
 
 /// Waits until `count` row locks are waiting.

@@ -67,7 +67,7 @@ use std::time::{Duration, Instant};
 use cohort_base::{CommitSeq, IndexId, TrxId};
 use cohort_interleave::{check, choose, thread};
 
-use crate::mode::{MetadataMode, NameKey, RowMode};
+use crate::mode::{MetadataKey, MetadataMode, RowMode};
 use crate::owner::{KillFlag, KillLevel, LockOwner};
 use crate::party::{Part, Party};
 use crate::sleep::Sleeper;
@@ -124,8 +124,8 @@ impl World {
     }
 
     fn use_name(&self, owner: &mut LockOwner, mode: MetadataMode) -> Result<Inside<'_>, LockError> {
-        let name = NameKey::Global;
-        self.table.lock_name(owner, &name, mode, FOREVER, &KillFlag::default())?;
+        let name = MetadataKey::Global;
+        self.table.lock_metadata(owner, &name, mode, FOREVER, &KillFlag::default())?;
         Ok(Inside::enter(&self.name, mode == MetadataMode::Exclusive))
     }
 

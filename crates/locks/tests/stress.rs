@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, TrxId};
-use cohort_locks::{KillFlag, LockError, LockOwner, LockTable, MetadataMode, NameKey, RowMode, WaitLimit};
+use cohort_locks::{
+    KillFlag, LockError, LockOwner, LockTable, MetadataKey, MetadataMode, RowMode, WaitLimit,
+};
 
 const ROWS: usize = 8;
 const LIMIT: WaitLimit = WaitLimit::For(Duration::from_secs(30));
@@ -15,7 +17,7 @@ struct World {
     table: Arc<LockTable>,
     /// Per row: the number of readers inside, or -1 for a writer.
     inside: [AtomicI64; ROWS],
-    names: [NameKey; 2],
+    names: [MetadataKey; 2],
     /// Per name: the number of shared users inside, or a large negative number for an exclusive one.
     using: [AtomicI64; 2],
     seq: AtomicU64,
@@ -95,7 +97,7 @@ fn take_name(
     by: i64,
     name: &mut Option<(usize, i64)>,
 ) -> Result<(), LockError> {
-    world.table.lock_name(owner, &world.names[which], mode, LIMIT, &KillFlag::default())?;
+    world.table.lock_metadata(owner, &world.names[which], mode, LIMIT, &KillFlag::default())?;
     let before = world.using[which].fetch_add(by, Ordering::SeqCst);
     assert!(if by < 0 { before == 0 } else { before >= 0 }, "{before} were inside, {by} came");
     *name = Some((which, by));
@@ -119,7 +121,7 @@ fn threads_on_few_rows_and_names() {
     let world = World {
         table: LockTable::new(3, cohort_locks::this_thread),
         inside: Default::default(),
-        names: [NameKey::Global, NameKey::Table("a".into(), "b".into())],
+        names: [MetadataKey::Global, MetadataKey::Table("a".into(), "b".into())],
         using: Default::default(),
         seq: AtomicU64::new(0),
         deadlocks: AtomicU64::new(0),

@@ -32,7 +32,7 @@ mod space;
 mod tail;
 
 pub use error::{FullCause, LogError};
-pub use log::{Log, Room, Span};
+pub use log::{Log, LogReservation, Span};
 pub use options::{LogOptions, LogStats, Preallocation};
 pub use reader::LogReader;
 pub use record::{Record, RecordKind};

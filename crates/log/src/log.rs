@@ -1,7 +1,7 @@
 //! Appending, flushing, checkpoints.
 //!
 //! # Concepts
-//! - A *reservation* ([`Room`], made by [`Log::reserve`]) guarantees that a record fits; everything that can
+//! - A *reservation* ([`LogReservation`], made by [`Log::reserve`]) guarantees that a record fits; everything that can
 //!   fail is done by then.
 //! - A record gets its LSN under the tail lock and is copied into memory there; the checksum of its payload
 //!   is computed before.
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use cohort_base::{Lsn, NoUnwind};
+use cohort_base::{AbortOnUnwind, Lsn};
 use cohort_vfs::World;
 use parking_lot::Mutex;
 
@@ -115,12 +115,12 @@ impl Shared {
 }
 
 /// A reservation: a guarantee that one record of up to the requested size fits. Returned when dropped.
-pub struct Room {
+pub struct LogReservation {
     shared: Arc<Shared>,
     bytes: u64,
 }
 
-impl Room {
+impl LogReservation {
     /// Returns whether a record with this number of payload bytes fits.
     pub fn fits(&self, payload_bytes: u64) -> bool {
         record_bytes(payload_bytes) <= self.bytes
@@ -134,7 +134,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for LogReservation {
     fn drop(&mut self) {
         self.shared.space.give_back(self.bytes);
     }
@@ -173,9 +173,9 @@ impl Log {
                 .spawn(move || {
                     // A panic must end the process: without the thread, a caller that needs space would wait
                     // for ever.
-                    let guard = NoUnwind::during("the making of log segments");
+                    let guard = AbortOnUnwind::during("the making of log segments");
                     space::preallocate(&shared);
-                    guard.passed();
+                    guard.disarm();
                 })
                 .expect("the system starts a thread while the server starts")
         });
@@ -184,21 +184,21 @@ impl Log {
 
     /// Reserves space for a record with this number of payload bytes. May wait for a segment to be
     /// preallocated.
-    pub fn reserve(&self, payload_bytes: u64) -> Result<Room, LogError> {
+    pub fn reserve(&self, payload_bytes: u64) -> Result<LogReservation, LogError> {
         let bytes_max = self.shared.options.record_bytes_max;
         if payload_bytes > bytes_max {
             return Err(LogError::RecordTooLarge { bytes: payload_bytes, bytes_max });
         }
         let bytes = record_bytes(payload_bytes);
-        self.shared.take_room(bytes)?;
-        Ok(Room { shared: self.shared.clone(), bytes })
+        self.shared.reserve_bytes(bytes)?;
+        Ok(LogReservation { shared: self.shared.clone(), bytes })
     }
 
     /// Appends a record whose payload is the concatenation of the parts. Never fails, never does I/O.
     ///
     /// # Panics
     /// When the parts are longer than the reservation.
-    pub fn append(&self, room: Room, kind: RecordKind, parts: &[&[u8]]) -> Span {
+    pub fn append(&self, room: LogReservation, kind: RecordKind, parts: &[&[u8]]) -> Span {
         let shared = &*self.shared;
         let payload_bytes = parts.iter().map(|p| p.len() as u64).sum();
         let payload_crc = payload_crc(shared.salt(), parts);

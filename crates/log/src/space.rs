@@ -103,7 +103,7 @@ impl Space {
 
 impl Shared {
     /// Moves `promised` forward by this number of bytes.
-    pub(crate) fn take_room(&self, bytes: u64) -> Result<(), LogError> {
+    pub(crate) fn reserve_bytes(&self, bytes: u64) -> Result<(), LogError> {
         loop {
             self.check_poison()?;
             let space = &self.space;

@@ -8,21 +8,21 @@ use crate::view::view_query;
 
 /// Returns the base tables and views that a view's text names: schema, name and alias.
 pub fn named_tables(view: &View) -> SqlResult<Vec<(String, String, String)>> {
-    let mut looks = Looks::default();
+    let mut looks = MultiGet::default();
     view_query(view)?.rename(&mut looks);
     Ok(looks.tables)
 }
 
 /// Names used in a query.
 #[derive(Default)]
-pub struct Looks {
+pub struct MultiGet {
     /// Schema, name and alias of each table.
     pub tables: Vec<(String, String, String)>,
     pub variable: bool,
     pub json_table: bool,
 }
 
-impl ast::Rename for Looks {
+impl ast::Rename for MultiGet {
     fn json_table(&mut self) {
         self.json_table = true;
     }

@@ -11,7 +11,7 @@
 //!
 //! # Parallel apply
 //! With `slave_parallel_threads` the thread collects the events of each group and passes the group to the
-//! worker pool ([`Crew`]), into the queue of its domain, with the dependencies found by [`Planner`]. For a
+//! worker pool ([`WorkerPool`]), into the queue of its domain, with the dependencies found by [`Planner`]. For a
 //! group that turns out to be large, the thread passes only its position and reads on past the rest. The
 //! thread itself applies groups that depend on the order of all groups (skipped groups, START SLAVE UNTIL a
 //! file position), after the pool has ordered everything before them.
@@ -46,7 +46,6 @@ use cohort_exec::{Applier, Command, Database};
 use crate::apply::{ApplyError, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
 use crate::budget::QueueBudget;
 use crate::connection::{Connection, READING, ThreadError};
-use crate::crew::{Crew, Watch};
 use crate::flusher::Flusher;
 use crate::group::{End, Groups, Part};
 use crate::job::{Coming, Content, Decoder, Job, Whole, body_of, relay_failure, unreadable};
@@ -59,6 +58,7 @@ use crate::replicas::ReplicaLog;
 use crate::settings::{SourceSettings, UseGtid};
 use crate::state::{ReplicaState, StateStore};
 use crate::until::Until;
+use crate::worker_pool::{Watch, WorkerPool};
 
 /// Pause between two attempts to claim a domain that another source owns.
 const CLAIM_AGAIN: Duration = Duration::from_millis(2);
@@ -67,7 +67,7 @@ const CLAIM_AGAIN: Duration = Duration::from_millis(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Pause between two checks of the relay log while the worker pool is busy.
-const LOOK_AT_CREW: Duration = Duration::from_millis(20);
+const LOOK_AT_WORKER_POOL: Duration = Duration::from_millis(20);
 
 const CLAIMING: &str = "Waiting for other master connection to process the same GTID";
 const DELAYING: &str = "Waiting until MASTER_DELAY seconds after master executed event";
@@ -188,11 +188,11 @@ impl SqlThread {
         rules.takes_back_lost = self.settings.use_gtid != UseGtid::No;
         let applier = GroupApplier::new(session, rules, &self.connection.counts);
         let is_parallel = Planner::new(&self.db.globals).is_parallel();
-        let crew = match is_parallel && !self.worker_ids.is_empty() {
+        let worker_pool = match is_parallel && !self.worker_ids.is_empty() {
             true => {
                 let ids = self.worker_ids.clone();
                 let (db, flusher, budget) = (&self.db, &self.flusher, &self.budget);
-                Some(Crew::start(&self.connection, db, flusher, &applier.rules, budget, ids)?)
+                Some(WorkerPool::start(&self.connection, db, flusher, &applier.rules, budget, ids)?)
             }
             false => None,
         };
@@ -209,7 +209,7 @@ impl SqlThread {
             waits_for_more: false,
             ignores_duplicates: self.settings.use_gtid != UseGtid::No
                 && self.db.globals.flag(VarId::GtidIgnoreDuplicates),
-            crew,
+            worker_pool,
             planners: BTreeMap::new(),
             watch: Watch::default(),
             newest: BTreeMap::new(),
@@ -217,10 +217,10 @@ impl SqlThread {
         };
         let outcome = follower.run();
         follower.applier.rollback();
-        let Some(crew) = &follower.crew else { return outcome };
-        crew.end();
+        let Some(worker_pool) = &follower.worker_pool else { return outcome };
+        worker_pool.end();
         // A failure of the worker pool came first.
-        crew.failure().map_or(outcome, Err)
+        worker_pool.failure().map_or(outcome, Err)
     }
 
     fn show(&self, state: &'static str) {
@@ -245,7 +245,7 @@ struct Follower<'t> {
     waits_for_more: bool,
     /// Other sources send the same transactions.
     ignores_duplicates: bool,
-    crew: Option<Arc<Crew>>,
+    worker_pool: Option<Arc<WorkerPool>>,
     /// Planners by domain.
     planners: BTreeMap<DomainId, Planner>,
     watch: Watch,
@@ -258,8 +258,8 @@ struct Follower<'t> {
 /// Ends the worker pool even if the thread panics, because parked groups hold locks.
 impl Drop for Follower<'_> {
     fn drop(&mut self) {
-        if let Some(crew) = &self.crew {
-            crew.end();
+        if let Some(worker_pool) = &self.worker_pool {
+            worker_pool.end();
         }
     }
 }
@@ -273,7 +273,7 @@ impl Follower<'_> {
             if connection.sql_stops() || self.is_killed()? {
                 return Ok(());
             }
-            if let Some(error) = self.crew.as_ref().and_then(|crew| crew.failure()) {
+            if let Some(error) = self.worker_pool.as_ref().and_then(|worker_pool| worker_pool.failure()) {
                 return Err(error);
             }
             let Some(open) = &mut reader else {
@@ -329,7 +329,7 @@ impl Follower<'_> {
         thread.show(READING);
         while commit.read_view().seq() < placed && !thread.connection.sql_stops() && !self.is_killed()? {
             thread.flusher.flush();
-            thread.connection.pause(LOOK_AT_CREW, Connection::sql_stops);
+            thread.connection.pause(LOOK_AT_WORKER_POOL, Connection::sql_stops);
         }
         Ok(())
     }
@@ -354,13 +354,15 @@ impl Follower<'_> {
         let thread = self.thread;
         let connection = &thread.connection;
         // An incomplete group that the pool already has does not count as work: it waits for its source.
-        let is_waiting = |crew: &Arc<Crew>| crew.is_idle() || self.is_handed() && crew.has_one();
-        let is_idle = self.crew.as_ref().is_none_or(is_waiting);
+        let is_waiting = |worker_pool: &Arc<WorkerPool>| {
+            worker_pool.is_idle() || self.is_handed() && worker_pool.has_one()
+        };
+        let is_idle = self.worker_pool.as_ref().is_none_or(is_waiting);
         self.waits_for_more = is_idle || self.open.is_some();
         connection.sql.lock().waits_for_more = self.waits_for_more;
-        if let Some(crew) = self.crew.as_ref().filter(|_| !is_idle) {
-            crew.watch(&mut self.watch);
-            return LOOK_AT_CREW;
+        if let Some(worker_pool) = self.worker_pool.as_ref().filter(|_| !is_idle) {
+            worker_pool.watch(&mut self.watch);
+            return LOOK_AT_WORKER_POOL;
         }
         thread.flusher.flush();
         match is_read && self.open.is_none() {
@@ -370,7 +372,7 @@ impl Follower<'_> {
         let published = thread.db.commit.read_view().seq();
         if !connection.show_all_read(place, self.newest_seq.unwrap_or_default(), published) {
             // More has arrived, or a commit waits for a semi-synchronous replica.
-            return LOOK_AT_CREW;
+            return LOOK_AT_WORKER_POOL;
         }
         connection.tell();
         LOOK_AGAIN
@@ -559,7 +561,7 @@ impl Follower<'_> {
 
     /// Advances the position to `end`, unless groups before it are still with the worker pool.
     fn move_on(&mut self, end: RelayPlace) {
-        if self.crew.as_ref().is_some_and(|crew| !crew.is_idle()) {
+        if self.worker_pool.as_ref().is_some_and(|worker_pool| !worker_pool.is_idle()) {
             return self.purge();
         }
         let connection = &self.thread.connection;
@@ -649,7 +651,7 @@ impl Follower<'_> {
         {
             let mut sql = thread.connection.sql.lock();
             sql.timestamp = Some(header.timestamp);
-            if self.crew.is_none() {
+            if self.worker_pool.is_none() {
                 sql.seen = gtid;
             }
         }
@@ -665,15 +667,15 @@ impl Follower<'_> {
             None => *part == Part::Begin,
         };
         let passes_over = skips || ignores;
-        let is_for_crew = self.crew.is_some() && !is_known && !skips && self.may_run_ahead();
+        let is_for_worker_pool = self.worker_pool.is_some() && !is_known && !skips && self.may_run_ahead();
         // Without GTIDs the source log position is the applied position and must advance in order.
         let domain = gtid.filter(|_| uses_gtid).map_or(DomainId(0), |gtid| gtid.domain);
-        if is_for_crew && let Some(crew) = &self.crew {
-            let (_, _, first) = crew.lane(domain);
+        if is_for_worker_pool && let Some(worker_pool) = &self.worker_pool {
+            let (_, _, first) = worker_pool.domain_queue(domain);
             let planner = self.planners.entry(domain).or_insert_with(|| Planner::new(&thread.db.globals));
             planner.begin(gtid_event.map(|(event, _)| event), first);
         }
-        let gathered = is_for_crew.then(|| Gathered {
+        let gathered = is_for_worker_pool.then(|| Gathered {
             domain,
             start,
             header: *header,
@@ -684,7 +686,7 @@ impl Follower<'_> {
             has_transaction,
         });
         self.open = Some(OpenGroup { gtid, is_known, is_skipped: skips, gathered, handed: None });
-        if !is_for_crew && !is_known {
+        if !is_for_worker_pool && !is_known {
             if !self.drained() {
                 return Ok(Some(Turn::End));
             }
@@ -709,9 +711,9 @@ impl Follower<'_> {
             }
             thread.show(CLAIMING);
             // Groups of this source in other domains continue meanwhile.
-            match &self.crew {
-                Some(crew) if crew.failure().is_some() => return None,
-                Some(crew) => crew.watch(&mut watch),
+            match &self.worker_pool {
+                Some(worker_pool) if worker_pool.failure().is_some() => return None,
+                Some(worker_pool) => worker_pool.watch(&mut watch),
                 None => {}
             }
             thread.flusher.flush();
@@ -764,7 +766,7 @@ impl Follower<'_> {
     /// Waits until the worker pool has ordered all its groups. Returns false if the pool ends.
     fn drained(&mut self) -> bool {
         self.planners.values_mut().for_each(Planner::barrier);
-        self.crew.as_ref().is_none_or(|crew| crew.drain())
+        self.worker_pool.as_ref().is_none_or(|worker_pool| worker_pool.drain())
     }
 
     /// Collects an event of a group for the worker pool. Returns false if the pool ends.
@@ -820,8 +822,8 @@ impl Follower<'_> {
 
     /// Queues a group in the worker pool. `how` is its end, which is unknown for a large group.
     fn push(&mut self, gathered: Gathered, mut content: Content, how: Option<End>) -> bool {
-        let Some(crew) = &self.crew else { return false };
-        let (lane, number, first) = crew.lane(gathered.domain);
+        let Some(worker_pool) = &self.worker_pool else { return false };
+        let (domain_queue, number, first) = worker_pool.domain_queue(gathered.domain);
         let Some(planner) = self.planners.get_mut(&gathered.domain) else { return false };
         let plan = match how {
             Some(how) => planner.end(how, number, first),
@@ -846,7 +848,7 @@ impl Follower<'_> {
             content,
             retries: AtomicU64::new(0),
         };
-        crew.push(lane, job, after, bytes)
+        worker_pool.push(domain_queue, job, after, bytes)
     }
 
     /// Waits for MASTER_DELAY. Returns false if the thread must end.

@@ -91,7 +91,7 @@ impl Replicas {
 
     /// Sets the positions of both threads, neither of which is running. Unapplied events are fetched again
     /// from the source, except those in a relay log that is kept.
-    pub(crate) fn begin_anew(
+    pub(crate) fn set_start_positions(
         &self,
         connection: &Arc<Connection>,
         settings: &SourceSettings,

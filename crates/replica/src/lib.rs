@@ -15,10 +15,10 @@
 //! | `place` | a position in the source's log |
 //! | `group` | boundaries of event groups |
 //! | `applier` | the SQL thread, which applies the relay log, itself or through the worker pool |
-//! | `crew` | the applier worker pool |
+//! | `worker_pool` | the applier worker pool |
 //! | `job` | a group queued for the worker pool |
 //! | `planner` | dependencies between groups |
-//! | `lanes`, `ring` | queues of groups in commit order, one per domain |
+//! | `domain_queues`, `ring` | queues of groups in commit order, one per domain |
 //! | `owners` | domain ownership: which of several sources delivers a domain |
 //! | `budget` | memory limit for all queues together |
 //! | `progress` | relay log position before which all domains are ordered |
@@ -38,13 +38,12 @@ mod apply;
 mod begin;
 mod budget;
 mod connection;
-mod crew;
+mod domain_queues;
 mod filter;
 mod flusher;
 mod group;
 mod job;
 mod kept;
-mod lanes;
 mod link;
 mod marker;
 mod marks;
@@ -65,6 +64,7 @@ mod state;
 mod status;
 mod survey;
 mod until;
+mod worker_pool;
 
 pub use names::{check_relay_log, relay_base_name};
 pub use receiver::current_position;

@@ -252,7 +252,7 @@ impl Replicas {
             return Err(SqlError::new(ErrorCode::SlaveWasRunning, "Slave is already running"));
         }
         if !io_runs && !sql_runs {
-            self.begin_anew(connection, &settings, Relay::MayStay)?;
+            self.set_start_positions(connection, &settings, Relay::MayStay)?;
         }
         let (starts_io, starts_sql) = (threads.io && !io_runs, threads.sql && !sql_runs);
         connection.arm(starts_io, starts_sql);
@@ -518,7 +518,7 @@ impl ReplicaControl for Replicas {
             }
             // The files are removed before the settings change, so that after a crash no file can be
             // attributed to the new source.
-            self.begin_anew(&connection, &before, Relay::Goes)?;
+            self.set_start_positions(&connection, &before, Relay::Goes)?;
         }
         let mut changes =
             vec![Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) }];
@@ -537,7 +537,7 @@ impl ReplicaControl for Replicas {
         }
         connection.sql.lock().cured();
         connection.io.lock().error = ThreadError::default();
-        match (self.begin_anew(&connection, &settings, relay), relay) {
+        match (self.set_start_positions(&connection, &settings, relay), relay) {
             // The settings are already changed. START SLAVE reports the same error again.
             (Err(error), Relay::MayStay) => self.parts.log.error(name, format_args!("{}", error.message)),
             (begun, _) => begun?,
@@ -607,7 +607,7 @@ impl ReplicaControl for Replicas {
             self.parts.log.warning(name, text);
         }
         // Done first, so that a crash leaves no relay log after another position.
-        self.begin_anew(&connection, &self.settings(name), Relay::Goes)?;
+        self.set_start_positions(&connection, &self.settings(name), Relay::Goes)?;
         if all {
             self.commit(&[Change::Forget { name: name.to_owned() }])?;
             self.connections.lock().remove(name);
@@ -619,7 +619,7 @@ impl ReplicaControl for Replicas {
         let master_server_id = connection.io.lock().master_server_id;
         *connection.io.lock() = Io { master_server_id, ..Io::default() };
         *connection.sql.lock() = Default::default();
-        self.begin_anew(&connection, &settings, Relay::Goes)?;
+        self.set_start_positions(&connection, &settings, Relay::Goes)?;
         // Shown as in MariaDB until the next start.
         connection.io.lock().gtids = GtidState::default();
         connection
@@ -724,7 +724,7 @@ impl ReplicaControl for Replicas {
         }
         let forget_received = || {
             all.iter().filter(follow_by_gtid).try_for_each(|connection| {
-                self.begin_anew(connection, &self.settings(&connection.name), Relay::Goes)
+                self.set_start_positions(connection, &self.settings(&connection.name), Relay::Goes)
             })
         };
         // Done before the position changes, so that a crash leaves no relay log after another position.

@@ -9,8 +9,8 @@ use cohort_binlog::event::{GtidEvent, gtid_flags2};
 use cohort_config::{Globals, VarId, VarValue};
 use cohort_exec::KeySet;
 
+use crate::domain_queues::{DomainQueueNo, DomainQueues};
 use crate::group::End;
-use crate::lanes::{LaneNo, Lanes};
 use crate::place::SourcePlace;
 use crate::planner::{Plan, Planner};
 use crate::progress::{Reached, Ticket};
@@ -103,7 +103,7 @@ fn apply(store: &mut HashMap<u64, u64>, group: &Group) {
 
 /// A worker in the middle of a group.
 struct Busy {
-    lane: LaneNo,
+    domain_queue: DomainQueueNo,
     taken: Taken<Group>,
     steps: usize,
     is_killed: bool,
@@ -118,9 +118,9 @@ struct Bench {
     /// Planners by domain, for the groups read so far.
     planners: BTreeMap<DomainId, Planner>,
     read: usize,
-    lanes: Lanes<Group, Group>,
+    domain_queues: DomainQueues<Group, Group>,
     workers: Vec<Option<Busy>>,
-    ordering: Option<(LaneNo, u64, Ticket, Group)>,
+    ordering: Option<(DomainQueueNo, u64, Ticket, Group)>,
     /// Survives a crash, like `applied`.
     store: HashMap<u64, u64>,
     applied: BTreeMap<DomainId, u64>,
@@ -143,7 +143,7 @@ impl Bench {
             mode: MODES[dice.below(MODES.len())],
             planners: BTreeMap::new(),
             read: 0,
-            lanes: Lanes::new(SourcePlace::default(), limit),
+            domain_queues: DomainQueues::new(SourcePlace::default(), limit),
             workers: (0..workers).map(|_| None).collect(),
             ordering: None,
             store: HashMap::new(),
@@ -159,13 +159,16 @@ impl Bench {
         let group = self.groups[self.read].clone();
         self.read += 1;
         if self.applied.get(&group.domain).is_some_and(|applied| group.number <= *applied) {
-            if self.lanes.is_empty() {
+            if self.domain_queues.is_empty() {
                 (self.low, self.low_at_source) = (self.read, group.end.source.position);
             }
             return;
         }
-        let lane = self.lanes.lane(group.domain);
-        let (number, first) = (self.lanes.ring(lane).next_number(), self.lanes.ring(lane).first());
+        let domain_queue = self.domain_queues.domain_queue(group.domain);
+        let (number, first) = (
+            self.domain_queues.ring(domain_queue).next_number(),
+            self.domain_queues.ring(domain_queue).first(),
+        );
         let mode = self.mode;
         let planner = self.planners.entry(group.domain).or_insert_with(|| planner(mode));
         let gtid = Gtid { domain: group.domain, server: ServerId(1), seq_no: group.number };
@@ -182,7 +185,7 @@ impl Bench {
             Kind::Alone | Kind::Void => planner.alone(number),
         };
         let (Plan::Start(after) | Plan::Alone(after)) = plan;
-        self.lanes.push(lane, group, after, 1);
+        self.domain_queues.push(domain_queue, group, after, 1);
     }
 
     /// Advances a random worker by one step.
@@ -190,8 +193,9 @@ impl Bench {
         let worker = self.dice.below(self.workers.len());
         let Some(busy) = &mut self.workers[worker] else {
             let steps = self.dice.below(6);
-            let taken = self.lanes.take(worker);
-            self.workers[worker] = taken.map(|(lane, taken)| Busy { lane, taken, steps, is_killed: false });
+            let taken = self.domain_queues.take(worker);
+            self.workers[worker] =
+                taken.map(|(domain_queue, taken)| Busy { domain_queue, taken, steps, is_killed: false });
             return;
         };
         if busy.steps > 0 {
@@ -199,25 +203,26 @@ impl Bench {
             return;
         }
         let Some(busy) = self.workers[worker].take() else { return };
-        let (lane, number) = (busy.lane, busy.taken.number);
+        let (domain_queue, number) = (busy.domain_queue, busy.taken.number);
         let group = (*busy.taken.group).clone();
         if busy.is_killed || self.dice.one_in(10) {
-            self.lanes.give_back(lane, number);
+            self.domain_queues.give_back(domain_queue, number);
         } else if group.kind == Kind::Rows {
-            self.lanes.park(lane, number, group);
+            self.domain_queues.park(domain_queue, number, group);
         } else {
             assert!(busy.taken.is_first, "seed {}: it runs alone", self.seed);
             if group.kind == Kind::Alone {
                 self.commit(busy.taken.ticket, &group);
             }
-            let moved = self.lanes.ordered_by_worker(lane, busy.taken.ticket, group.end.clone());
+            let moved =
+                self.domain_queues.ordered_by_worker(domain_queue, busy.taken.ticket, group.end.clone());
             self.moved(moved);
         }
     }
 
     /// Applies rows and position together, like a commit record.
     fn commit(&mut self, ticket: Ticket, group: &Group) {
-        let place = self.lanes.place_with(ticket, &group.end.source);
+        let place = self.domain_queues.place_with(ticket, &group.end.source);
         apply(&mut self.store, group);
         let before = self.applied.insert(group.domain, group.number).unwrap_or(0);
         assert_eq!(before + 1, group.number, "seed {}: the source's order", self.seed);
@@ -239,18 +244,21 @@ impl Bench {
     fn order(&mut self) {
         match self.ordering.take() {
             // The commit is refused temporarily.
-            Some((lane, number, ..)) if self.dice.one_in(15) => self.lanes.refused(lane, number),
-            Some((lane, _, ticket, group)) => {
+            Some((domain_queue, number, ..)) if self.dice.one_in(15) => {
+                self.domain_queues.refused(domain_queue, number)
+            }
+            Some((domain_queue, _, ticket, group)) => {
                 self.commit(ticket, &group);
-                let moved = self.lanes.ordered(lane, ticket, group.end.clone());
+                let moved = self.domain_queues.ordered(domain_queue, ticket, group.end.clone());
                 self.moved(moved);
             }
             None => {
-                let lanes: Vec<LaneNo> = self.lanes.rings().map(|(lane, _)| lane).collect();
-                if !lanes.is_empty() {
-                    let lane = lanes[self.dice.below(lanes.len())];
-                    let next = self.lanes.next_to_order(lane);
-                    self.ordering = next.map(|next| (lane, next.number, next.ticket, next.result));
+                let domain_queues: Vec<DomainQueueNo> =
+                    self.domain_queues.rings().map(|(domain_queue, _)| domain_queue).collect();
+                if !domain_queues.is_empty() {
+                    let domain_queue = domain_queues[self.dice.below(domain_queues.len())];
+                    let next = self.domain_queues.next_to_order(domain_queue);
+                    self.ordering = next.map(|next| (domain_queue, next.number, next.ticket, next.result));
                 }
             }
         }
@@ -258,9 +266,10 @@ impl Bench {
 
     /// Rolls back the groups after each head.
     fn undo_others(&mut self) {
-        let lanes: Vec<LaneNo> = self.lanes.rings().map(|(lane, _)| lane).collect();
-        for lane in lanes {
-            let (_, killed) = self.lanes.undo_others(lane);
+        let domain_queues: Vec<DomainQueueNo> =
+            self.domain_queues.rings().map(|(domain_queue, _)| domain_queue).collect();
+        for domain_queue in domain_queues {
+            let (_, killed) = self.domain_queues.undo_others(domain_queue);
             for worker in killed {
                 if let Some(busy) = &mut self.workers[worker] {
                     busy.is_killed = true;
@@ -275,10 +284,10 @@ impl Bench {
         self.workers.iter_mut().for_each(|worker| *worker = None);
         self.ordering = None;
         let is_crash = self.dice.one_in(2);
-        self.lanes.clear();
+        self.domain_queues.clear();
         let base = SourcePlace { file: "b.000001".to_owned(), position: self.low_at_source };
         let limit = self.dice.below(4);
-        self.lanes = Lanes::new(base, limit);
+        self.domain_queues = DomainQueues::new(base, limit);
         self.planners.clear();
         // After a crash the relay log is fetched again from the position.
         self.read = if is_crash { self.low_at_source as usize } else { self.low };
@@ -287,7 +296,7 @@ impl Bench {
     /// Checks that groups running or parked at the same time have no key in common.
     fn check_apart(&self) {
         let mut active: Vec<(DomainId, u64, &Group)> = Vec::new();
-        for (_, ring) in self.lanes.rings() {
+        for (_, ring) in self.domain_queues.rings() {
             active.extend(ring.active().map(|(number, group)| (group.domain, number, group)));
         }
         for (n, (domain, number, one)) in active.iter().enumerate() {
@@ -313,12 +322,12 @@ impl Bench {
                 _ => self.order(),
             }
             self.check_apart();
-            if self.read == self.groups.len() && self.lanes.is_empty() {
+            if self.read == self.groups.len() && self.domain_queues.is_empty() {
                 break;
             }
         }
         assert_eq!(self.store, expected, "seed {}: the end is that of serial apply", self.seed);
-        assert_eq!((self.lanes.count(), self.lanes.bytes()), (0, 0));
+        assert_eq!((self.domain_queues.count(), self.domain_queues.bytes()), (0, 0));
     }
 }
 

@@ -1,7 +1,7 @@
-//! The applier worker pool (`Crew`): workers apply groups in parallel and order them in the source's order.
+//! The applier worker pool (`WorkerPool`): workers apply groups in parallel and order them in the source's order.
 //!
 //! # Concepts
-//! The SQL thread appends each group to the queue of its domain ([`Lanes`]) with its dependencies. Workers
+//! The SQL thread appends each group to the queue of its domain ([`DomainQueues`]) with its dependencies. Workers
 //! take groups, apply them and park them in the queue. A worker that finds the head of a queue parked orders
 //! it and all parked groups that follow it directly, so no worker waits for the commit of another. Domains
 //! progress independently: a slow group never blocks another domain.
@@ -14,7 +14,7 @@
 //! keeps its locks. It may block a head through a third session in a way that no wait graph shows, or all
 //! workers may wait for its locks so that none is left to run the head. Therefore the SQL thread watches the
 //! heads: if a head does not advance for [`PATIENCE`], all other groups of its queue roll back
-//! ([`Crew::watch`]) and run again once each is the head. If heads of several queues wait for each other,
+//! ([`WorkerPool::watch`]) and run again once each is the head. If heads of several queues wait for each other,
 //! each of them stands still, so each queue releases what its other groups hold. Then only heads are left,
 //! and deadlocks between heads are row lock cycles, which deadlock detection finds.
 //!
@@ -41,9 +41,9 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::apply::{ApplyError, Done, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
 use crate::budget::QueueBudget;
 use crate::connection::{Connection, READING, ThreadError, WorkerProgress};
+use crate::domain_queues::{DomainQueueNo, DomainQueues};
 use crate::flusher::Flusher;
 use crate::job::{Coming, Content, Found, GroupReader, Job, Whole};
-use crate::lanes::{LaneNo, Lanes};
 use crate::place::SourcePlace;
 use crate::progress::{Reached, Ticket};
 use crate::ring::{After, Taken};
@@ -66,7 +66,7 @@ struct Applied {
 
 /// State protected by `shared`.
 struct Shared {
-    lanes: Lanes<Job, Applied>,
+    domain_queues: DomainQueues<Job, Applied>,
     waits: Waits,
 }
 
@@ -77,7 +77,7 @@ enum Waits {
     /// All groups are ordered.
     Idle,
     /// The lane has room for more than a few groups.
-    Room(LaneNo),
+    Room(DomainQueueNo),
 }
 
 /// How an exclusively applied group ended.
@@ -88,7 +88,7 @@ enum Alone {
 }
 
 /// State shared by the SQL thread and its workers.
-pub struct Crew {
+pub struct WorkerPool {
     connection: Arc<Connection>,
     db: Arc<Database>,
     flusher: Arc<Flusher>,
@@ -106,12 +106,12 @@ pub struct Crew {
     /// Memory limit for the queued groups of all sources.
     budget: Arc<QueueBudget>,
     /// Maximum bytes queued in one lane.
-    lane_bytes_max: usize,
+    domain_queue_bytes_max: usize,
     /// Maximum bytes queued in all lanes of all sources.
     all_bytes_max: usize,
 }
 
-impl Crew {
+impl WorkerPool {
     /// Starts the workers.
     pub fn start(
         connection: &Arc<Connection>,
@@ -120,17 +120,21 @@ impl Crew {
         rules: &Rules,
         budget: &Arc<QueueBudget>,
         ids: Vec<ConnectionId>,
-    ) -> Result<Arc<Crew>, ThreadError> {
+    ) -> Result<Arc<WorkerPool>, ThreadError> {
         let queued_max = db.globals.uint(VarId::SlaveParallelMaxQueued) as usize;
-        let lane_workers_max = db.globals.uint(VarId::SlaveDomainParallelThreads) as usize;
-        let lane_workers = if lane_workers_max == 0 { ids.len() } else { lane_workers_max.min(ids.len()) };
+        let domain_queue_workers_max = db.globals.uint(VarId::SlaveDomainParallelThreads) as usize;
+        let domain_queue_workers =
+            if domain_queue_workers_max == 0 { ids.len() } else { domain_queue_workers_max.min(ids.len()) };
         let base = connection.sql.lock().executed.clone();
-        let crew = Arc::new(Crew {
+        let worker_pool = Arc::new(WorkerPool {
             connection: Arc::clone(connection),
             db: Arc::clone(db),
             flusher: Arc::clone(flusher),
             rules: rules.clone(),
-            shared: Mutex::new(Shared { lanes: Lanes::new(base, lane_workers_max), waits: Waits::Nothing }),
+            shared: Mutex::new(Shared {
+                domain_queues: DomainQueues::new(base, domain_queue_workers_max),
+                waits: Waits::Nothing,
+            }),
             work: Condvar::new(),
             progress: Condvar::new(),
             is_ending: AtomicBool::new(false),
@@ -138,19 +142,19 @@ impl Crew {
             processes: Mutex::default(),
             threads: Mutex::default(),
             budget: Arc::clone(budget),
-            lane_bytes_max: queued_max.saturating_mul(lane_workers),
+            domain_queue_bytes_max: queued_max.saturating_mul(domain_queue_workers),
             all_bytes_max: queued_max.saturating_mul(ids.len()),
         });
         let logs = db.globals.flag(VarId::LogSlaveUpdates);
         connection.sql.lock().workers.clear();
         for (worker, id) in ids.into_iter().enumerate() {
-            let started = crew.start_worker(worker, id, logs);
+            let started = worker_pool.start_worker(worker, id, logs);
             if let Err(error) = started {
-                crew.end();
+                worker_pool.end();
                 return Err(error);
             }
         }
-        Ok(crew)
+        Ok(worker_pool)
     }
 
     fn start_worker(
@@ -222,9 +226,9 @@ impl Crew {
             let _ = thread.join();
         }
         let parked = {
-            let lanes = &mut self.shared.lock().lanes;
-            self.budget.give(lanes.bytes());
-            lanes.clear()
+            let domain_queues = &mut self.shared.lock().domain_queues;
+            self.budget.give(domain_queues.bytes());
+            domain_queues.clear()
         };
         let counts = &self.connection.counts;
         counts.queued.store(0, Ordering::Relaxed);
@@ -234,32 +238,32 @@ impl Crew {
     }
 
     /// Returns the lane of a domain, the number that its next group will get, and the number of its head.
-    pub fn lane(&self, domain: DomainId) -> (LaneNo, u64, u64) {
-        let lanes = &mut self.shared.lock().lanes;
-        let lane = lanes.lane(domain);
-        let ring = lanes.ring(lane);
-        (lane, ring.next_number(), ring.first())
+    pub fn domain_queue(&self, domain: DomainId) -> (DomainQueueNo, u64, u64) {
+        let domain_queues = &mut self.shared.lock().domain_queues;
+        let domain_queue = domain_queues.domain_queue(domain);
+        let ring = domain_queues.ring(domain_queue);
+        (domain_queue, ring.next_number(), ring.first())
     }
 
     /// Queues the next group of the source. Waits while too much is queued. Returns false if the pool ends.
-    pub fn push(&self, lane: LaneNo, job: Job, after: After, bytes: usize) -> bool {
+    pub fn push(&self, domain_queue: DomainQueueNo, job: Job, after: After, bytes: usize) -> bool {
         let mut watch = Watch::default();
         loop {
             let mut shared = self.shared.lock();
             if self.is_ending() || self.connection.sql_stops() {
                 return false;
             }
-            let (slots, queued) = shared.lanes.ring(lane).load();
-            let is_first = shared.lanes.is_empty();
-            let has_room = slots == 0 || slots < SLOTS_MAX && queued + bytes <= self.lane_bytes_max;
+            let (slots, queued) = shared.domain_queues.ring(domain_queue).load();
+            let is_first = shared.domain_queues.is_empty();
+            let has_room = slots == 0 || slots < SLOTS_MAX && queued + bytes <= self.domain_queue_bytes_max;
             if has_room && self.budget.take(bytes, self.all_bytes_max, is_first) {
-                shared.lanes.push(lane, job, after, bytes);
-                self.show_queue(&shared.lanes);
+                shared.domain_queues.push(domain_queue, job, after, bytes);
+                self.show_queue(&shared.domain_queues);
                 drop(shared);
                 self.work.notify_one();
                 return true;
             }
-            self.wait(shared, Waits::Room(lane));
+            self.wait(shared, Waits::Room(domain_queue));
             self.watch(&mut watch);
         }
     }
@@ -279,7 +283,7 @@ impl Crew {
             if self.is_ending() || self.connection.sql_stops() {
                 return false;
             }
-            if shared.lanes.is_empty() {
+            if shared.domain_queues.is_empty() {
                 return true;
             }
             self.wait(shared, Waits::Idle);
@@ -289,29 +293,31 @@ impl Crew {
 
     /// Returns whether all groups are ordered.
     pub fn is_idle(&self) -> bool {
-        self.shared.lock().lanes.is_empty()
+        self.shared.lock().domain_queues.is_empty()
     }
 
     /// Returns whether exactly one group is not ordered.
     pub fn has_one(&self) -> bool {
-        self.shared.lock().lanes.count() == 1
+        self.shared.lock().domain_queues.count() == 1
     }
 
-    fn show_queue(&self, lanes: &Lanes<Job, Applied>) {
+    fn show_queue(&self, domain_queues: &DomainQueues<Job, Applied>) {
         let counts = &self.connection.counts;
-        counts.queued.store(lanes.count() as u64, Ordering::Relaxed);
-        counts.queued_bytes.store(lanes.bytes() as u64, Ordering::Relaxed);
+        counts.queued.store(domain_queues.count() as u64, Ordering::Relaxed);
+        counts.queued_bytes.store(domain_queues.bytes() as u64, Ordering::Relaxed);
     }
 
     /// Checks that the heads advance, and resolves conflicts of those that do not.
     pub fn watch(&self, watch: &mut Watch) {
         let (mut dropped, mut workers) = (Vec::new(), Vec::new());
         {
-            let lanes = &mut self.shared.lock().lanes;
-            for lane in
-                watch.standing(lanes.rings().map(|(lane, ring)| (lane, ring.first(), ring.has_others())))
-            {
-                let (parked, running) = lanes.undo_others(lane);
+            let domain_queues = &mut self.shared.lock().domain_queues;
+            for domain_queue in watch.standing(
+                domain_queues
+                    .rings()
+                    .map(|(domain_queue, ring)| (domain_queue, ring.first(), ring.has_others())),
+            ) {
+                let (parked, running) = domain_queues.undo_others(domain_queue);
                 dropped.extend(parked);
                 workers.extend(running);
             }
@@ -326,15 +332,15 @@ impl Crew {
         let process = Arc::clone(applier.session.process());
         process.set_state(IDLE);
         let busy = &self.connection.counts.busy_workers;
-        while let Some((lane, taken)) = self.next(worker, &process, progress) {
+        while let Some((domain_queue, taken)) = self.next(worker, &process, progress) {
             busy.fetch_add(1, Ordering::Relaxed);
             self.begins(&taken.group, progress);
-            if let Err(failure) = self.run_slot(&mut applier, lane, &taken) {
+            if let Err(failure) = self.run_slot(&mut applier, domain_queue, &taken) {
                 applier.rollback();
                 let error = failure.error.clone();
                 self.judge(&taken.group, taken.is_first, failure);
                 self.note_failure(progress, error);
-                self.shared.lock().lanes.give_back(lane, taken.number);
+                self.shared.lock().domain_queues.give_back(domain_queue, taken.number);
                 self.work.notify_all();
             }
             busy.fetch_sub(1, Ordering::Relaxed);
@@ -360,23 +366,23 @@ impl Crew {
     fn run_slot(
         &self,
         applier: &mut GroupApplier,
-        lane: LaneNo,
+        domain_queue: DomainQueueNo,
         taken: &Taken<Job>,
     ) -> Result<(), ApplyError> {
         let alone = match &taken.group.content {
             Content::Whole(whole) if !whole.is_alone => {
                 let applied = self.apply(applier, taken, whole)?;
-                let starts_more = self.shared.lock().lanes.park(lane, taken.number, applied);
+                let starts_more = self.shared.lock().domain_queues.park(domain_queue, taken.number, applied);
                 if starts_more {
                     self.work.notify_one();
                 }
-                self.order_parked(lane, applier);
+                self.order_parked(domain_queue, applier);
                 return Ok(());
             }
             Content::Whole(whole) => self.apply_alone(applier, taken, whole)?,
             Content::InRelay(coming) => self.apply_from_relay(applier, taken, coming)?,
         };
-        self.ordered_alone(lane, taken, alone, applier);
+        self.ordered_alone(domain_queue, taken, alone, applier);
         Ok(())
     }
 
@@ -385,20 +391,20 @@ impl Crew {
         worker: usize,
         process: &Process,
         progress: &WorkerProgress,
-    ) -> Option<(LaneNo, Taken<Job>)> {
+    ) -> Option<(DomainQueueNo, Taken<Job>)> {
         let mut shared = self.shared.lock();
         let mut idle_since = None;
         loop {
             if self.is_ending() {
                 return None;
             }
-            if let Some(taken) = shared.lanes.take(worker) {
+            if let Some(taken) = shared.domain_queues.take(worker) {
                 if let Some(since) = idle_since {
                     process.set_state(READING);
                     progress.now.lock().idle += Instant::now().duration_since(since);
                 }
                 // Each worker wakes the next one while there is work.
-                if shared.lanes.has_startable() {
+                if shared.domain_queues.has_startable() {
                     self.work.notify_one();
                 }
                 return Some(taken);
@@ -429,7 +435,7 @@ impl Crew {
 
     /// Builds the mark of a group's commit: its GTID and the position that the commit makes durable.
     fn mark(&self, job: &Job, ticket: Ticket, own: &SourcePlace) -> Mark {
-        let place = self.shared.lock().lanes.place_with(ticket, own);
+        let place = self.shared.lock().domain_queues.place_with(ticket, own);
         Mark { gtid: job.gtid().map(|(_, gtid)| gtid), name: self.connection.name.clone(), place }
     }
 
@@ -495,7 +501,13 @@ impl Crew {
     }
 
     /// Removes an exclusively applied group from its lane and updates the progress.
-    fn ordered_alone(&self, lane: LaneNo, taken: &Taken<Job>, alone: Alone, applier: &GroupApplier) {
+    fn ordered_alone(
+        &self,
+        domain_queue: DomainQueueNo,
+        taken: &Taken<Job>,
+        alone: Alone,
+        applier: &GroupApplier,
+    ) {
         let (reached, done) = match alone {
             Alone::Ordered(done, reached) => (reached, Some(done)),
             Alone::Void(reached) => (reached, None),
@@ -505,13 +517,13 @@ impl Crew {
         }
         {
             let shared = &mut *self.shared.lock();
-            let before = shared.lanes.bytes();
-            let moved = shared.lanes.ordered_by_worker(lane, taken.ticket, reached.clone());
-            self.budget.give(before - shared.lanes.bytes());
+            let before = shared.domain_queues.bytes();
+            let moved = shared.domain_queues.ordered_by_worker(domain_queue, taken.ticket, reached.clone());
+            self.budget.give(before - shared.domain_queues.bytes());
             let kind = applier.kind();
             let ordered = done.map(|done| ((kind.0 || done.is_ddl, kind.1), done.seq));
             self.told(&taken.group, ordered, &reached, moved);
-            self.show_queue(&shared.lanes);
+            self.show_queue(&shared.domain_queues);
             self.tell_waiting(shared);
         }
         self.work.notify_all();
@@ -540,20 +552,20 @@ impl Crew {
     }
 
     /// Orders the head of a lane and the parked groups that follow it.
-    fn order_parked(&self, lane: LaneNo, applier: &mut GroupApplier) {
+    fn order_parked(&self, domain_queue: DomainQueueNo, applier: &mut GroupApplier) {
         let mut newest = None;
         loop {
             if self.is_ending() {
                 break;
             }
             let (next, end, place) = {
-                let lanes = &mut self.shared.lock().lanes;
-                let Some(next) = lanes.next_to_order(lane) else { break };
+                let domain_queues = &mut self.shared.lock().domain_queues;
+                let Some(next) = domain_queues.next_to_order(domain_queue) else { break };
                 let Content::Whole(whole) = &next.group.content else {
                     unreachable!("what is read from the relay log is never parked")
                 };
                 let end = whole.end.clone();
-                let place = lanes.place_with(next.ticket, &end.source);
+                let place = domain_queues.place_with(next.ticket, &end.source);
                 (next, end, place)
             };
             let job = &next.group;
@@ -566,13 +578,13 @@ impl Crew {
                     newest = Some(done.seq);
                     let has_work = {
                         let shared = &mut *self.shared.lock();
-                        let before = shared.lanes.bytes();
-                        let moved = shared.lanes.ordered(lane, next.ticket, end.clone());
-                        self.budget.give(before - shared.lanes.bytes());
+                        let before = shared.domain_queues.bytes();
+                        let moved = shared.domain_queues.ordered(domain_queue, next.ticket, end.clone());
+                        self.budget.give(before - shared.domain_queues.bytes());
                         self.told(job, Some((next.result.kind, done.seq)), &end, moved);
-                        self.show_queue(&shared.lanes);
+                        self.show_queue(&shared.domain_queues);
                         self.tell_waiting(shared);
-                        shared.lanes.has_startable()
+                        shared.domain_queues.has_startable()
                     };
                     if has_work {
                         self.work.notify_one();
@@ -580,7 +592,7 @@ impl Crew {
                 }
                 Err(failure) => {
                     self.judge(job, true, failure);
-                    self.shared.lock().lanes.refused(lane, next.number);
+                    self.shared.lock().domain_queues.refused(domain_queue, next.number);
                     self.work.notify_all();
                 }
             }
@@ -594,11 +606,11 @@ impl Crew {
     fn tell_waiting(&self, shared: &Shared) {
         let is_there = match shared.waits {
             Waits::Nothing => false,
-            Waits::Idle => shared.lanes.is_empty(),
-            Waits::Room(lane) => {
-                let (slots, bytes) = shared.lanes.ring(lane).load();
+            Waits::Idle => shared.domain_queues.is_empty(),
+            Waits::Room(domain_queue) => {
+                let (slots, bytes) = shared.domain_queues.ring(domain_queue).load();
                 slots <= SLOTS_MAX / 2
-                    && bytes <= self.lane_bytes_max / 2
+                    && bytes <= self.domain_queue_bytes_max / 2
                     && self.budget.used() <= self.all_bytes_max / 4 * 3
             }
         };
@@ -636,22 +648,22 @@ const KILLED_QUERY: u16 = 1317;
 #[derive(Default)]
 pub struct Watch {
     /// The head of each lane, and the time since which it has been the head.
-    heads: BTreeMap<LaneNo, (u64, Instant)>,
+    heads: BTreeMap<DomainQueueNo, (u64, Instant)>,
 }
 
 impl Watch {
     /// Returns the lanes whose head stands still while later groups hold locks. `heads` yields the lane, the
     /// number of its head, and whether its later groups hold any locks.
-    fn standing(&mut self, heads: impl Iterator<Item = (LaneNo, u64, bool)>) -> Vec<LaneNo> {
+    fn standing(&mut self, heads: impl Iterator<Item = (DomainQueueNo, u64, bool)>) -> Vec<DomainQueueNo> {
         let now = Instant::now();
         let mut standing = Vec::new();
-        for (lane, head, has_others) in heads {
-            let known = self.heads.entry(lane).or_insert((head, now));
+        for (domain_queue, head, has_others) in heads {
+            let known = self.heads.entry(domain_queue).or_insert((head, now));
             if known.0 != head || !has_others {
                 *known = (head, now);
             } else if now.duration_since(known.1) >= PATIENCE {
                 known.1 = now;
-                standing.push(lane);
+                standing.push(domain_queue);
             }
         }
         standing

@@ -9,8 +9,8 @@ use std::time::Duration;
 use cohort_base::{BinlogPos, DomainId, Gtid, ServerId, Xid};
 use cohort_binlog::event::{RowsKind, TableMap};
 use cohort_binlog::{
-    Batch, BinlogFiles, BinlogName, CacheOptions, Checksum, GtidHead, GtidState, Materialiser,
-    MaterialiserOptions, OpenOptions, RowImage, SpillDir, Stamp, Stream, StreamOptions, StreamOut, TrxCache,
+    Batch, BinlogFileWriter, BinlogFileWriterOptions, BinlogFiles, BinlogName, CacheOptions, Checksum,
+    GtidHead, GtidState, OpenOptions, RowImage, SpillDir, Stamp, Stream, StreamOptions, StreamOut, TrxCache,
     VerifyScope,
 };
 use cohort_replication::source::{Feed, FeedStep};
@@ -25,7 +25,7 @@ fn name() -> BinlogName {
 
 struct Writer {
     stream: Stream,
-    files: Arc<Materialiser>,
+    files: Arc<BinlogFileWriter>,
     cache: TrxCache,
     out: StreamOut,
 }
@@ -35,13 +35,13 @@ impl Writer {
         let spill = Arc::new(SpillDir::open(fs.clone(), Path::new("/d/spill")).expect("opens"));
         let options = OpenOptions { verify: VerifyScope::All, synced_to: BinlogPos::default() };
         let (files, _) = BinlogFiles::open(fs.clone(), name(), options).expect("opens");
-        let options = MaterialiserOptions {
+        let options = BinlogFileWriterOptions {
             delay: Duration::from_millis(1),
             // So small that slow readers always need the files.
             tail_bytes_max: 3000,
-            ..MaterialiserOptions::default()
+            ..BinlogFileWriterOptions::default()
         };
-        let files = Arc::new(Materialiser::start(files, spill.clone(), options));
+        let files = Arc::new(BinlogFileWriter::start(files, spill.clone(), options));
         let options = StreamOptions {
             name: name(),
             file_bytes_max: 40_000,
@@ -105,7 +105,11 @@ impl Writer {
 }
 
 /// Reads until `end` is set and reached. Returns the bytes seen of each file.
-fn follow(files: Arc<Materialiser>, end: &OnceLock<BinlogPos>, pause: Duration) -> BTreeMap<u32, Vec<u8>> {
+fn follow(
+    files: Arc<BinlogFileWriter>,
+    end: &OnceLock<BinlogPos>,
+    pause: Duration,
+) -> BTreeMap<u32, Vec<u8>> {
     let mut feed = Feed::new(files, BinlogPos { file: 1, offset: 4 });
     let mut seen: BTreeMap<u32, Vec<u8>> = BTreeMap::from([(1, b"\xfebin".to_vec())]);
     while end.get() != Some(&feed.position()) {

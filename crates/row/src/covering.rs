@@ -3,7 +3,7 @@
 use cohort_catalog::IndexKind;
 use cohort_optimize::Columns;
 use cohort_table::OpenTable;
-use cohort_types::{KeyError, KeyPart, Lane, LaneType, SqlResult, Value};
+use cohort_types::{KeyError, KeyPart, SqlResult, Value, Vector, VectorType};
 
 /// Handling of one part of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,12 +51,12 @@ impl Covering {
 
     /// Returns the reader of a column into a vector. Returns `None` if the column is not wanted or has no
     /// vector type.
-    pub(super) fn lane(&self, table: &OpenTable, index: usize, column: usize) -> Option<EntryReader> {
+    pub(super) fn vector(&self, table: &OpenTable, index: usize, column: usize) -> Option<EntryReader> {
         let is_it = |step: &Step| matches!(step, Step::Take(taken, _) if *taken == column);
         let of = |steps: &[Step], at: usize, mut before: Vec<KeyPart>, in_value| {
             before.extend(steps[..at].iter().map(|step| step.part().clone()));
             let part = steps[at].part().clone();
-            let ty = LaneType::of(&part.ty)?;
+            let ty = VectorType::of(&part.ty)?;
             Some(EntryReader { in_value, before, part, ty })
         };
         if let Some(at) = self.key.iter().position(is_it) {
@@ -100,7 +100,7 @@ impl Step {
     }
 }
 
-/// A reader of one column of index entries into a vector (`Lane`).
+/// A reader of one column of index entries into a vector (`Vector`).
 #[derive(Clone, Debug)]
 pub(super) struct EntryReader {
     /// The clustered key is the value of the entry.
@@ -108,11 +108,11 @@ pub(super) struct EntryReader {
     /// Parts to skip.
     before: Vec<KeyPart>,
     part: KeyPart,
-    ty: LaneType,
+    ty: VectorType,
 }
 
 impl EntryReader {
-    pub(super) fn ty(&self) -> LaneType {
+    pub(super) fn ty(&self) -> VectorType {
         self.ty
     }
 
@@ -120,14 +120,14 @@ impl EntryReader {
     pub(super) fn read<'e>(
         &self,
         entries: impl Iterator<Item = (&'e [u8], &'e [u8])>,
-        lane: &mut Lane,
+        vector: &mut Vector,
     ) -> Result<(), KeyError> {
         for (key, value) in entries {
             let mut rest = if self.in_value { value } else { key };
             for part in &self.before {
                 part.skip(&mut rest)?;
             }
-            self.part.decode_into(&mut rest, lane, self.ty)?;
+            self.part.decode_into(&mut rest, vector, self.ty)?;
         }
         Ok(())
     }

@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
 use cohort_commit::AppliedMark;
-use cohort_engine::{Batch, Direction, KeyRange, Near, ReadAt, ReadView};
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, SearchHint};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
 use cohort_optimize::{Columns, ReadMode};
 use cohort_table::{OpenTable, definition_changed};
@@ -133,8 +133,8 @@ pub struct TableCursor {
     /// In a locking scan, the range that the batch was read from; the batch is its first part.
     batch_range: KeyRange,
     /// Search hints: the last position read in the index, and in the clustered index.
-    near: Near,
-    near_row: Near,
+    near: SearchHint,
+    near_row: SearchHint,
     /// A full-text scan that replaces the spans: it returns keys of rows that contain given words.
     words: Option<WordScan>,
 }
@@ -214,8 +214,8 @@ impl TableCursor {
             covering: None,
             passing: None,
             batch_range: KeyRange::default(),
-            near: Near::default(),
-            near_row: Near::default(),
+            near: SearchHint::default(),
+            near_row: SearchHint::default(),
             words: None,
         };
         cursor.take_words();
@@ -543,7 +543,15 @@ impl TableCursor {
         let more = loop {
             let engine = trx.engine(self.table.engine);
             let more = engine
-                .scan_near(at, index, &range, direction, self.batch_entries, &mut self.batch, &mut self.near)
+                .scan_with_hint(
+                    at,
+                    index,
+                    &range,
+                    direction,
+                    self.batch_entries,
+                    &mut self.batch,
+                    &mut self.near,
+                )
                 .map_err(engine_error)?;
             if !more || !self.batch.is_empty() {
                 break more;
@@ -613,7 +621,7 @@ impl TableCursor {
         }
         let clustered = self.table.indexes[0].id;
         let engine = trx.engine(self.table.engine);
-        let found = engine.get_near(at, clustered, &self.key, &mut self.value, &mut self.near_row);
+        let found = engine.get_with_hint(at, clustered, &self.key, &mut self.value, &mut self.near_row);
         found.map_err(engine_error)
     }
 
@@ -643,7 +651,7 @@ impl TableCursor {
                 let engine = trx.engine(self.table.engine);
                 let id = self.table.indexes[index].id;
                 let found = engine
-                    .get_near(at, id, &self.index_key, &mut self.key, &mut self.near)
+                    .get_with_hint(at, id, &self.index_key, &mut self.key, &mut self.near)
                     .map_err(engine_error)?;
                 if self.view.is_none() && matches!(at, ReadAt::Latest) {
                     trx.note_search();

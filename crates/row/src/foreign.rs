@@ -44,7 +44,7 @@ use std::sync::Arc;
 use cohort_binlog::event::rows_flags;
 use cohort_catalog::{ForeignAction, ForeignKey, Table, TableName};
 use cohort_engine::KeyRange;
-use cohort_locks::{MetadataMode, NameKey};
+use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_table::{OpenTable, fit, is_led, leading_index};
 use cohort_trx::{SessionCounts, SessionTrx};
 use cohort_types::{SqlResult, Value, prefix_end};
@@ -186,13 +186,13 @@ fn lock_names_of(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<()> {
     let mut next = vec![Arc::clone(table)];
     while let Some(table) = next.pop() {
         for key in table.foreign_keys.iter().filter(|key| !changed.contains(&key.parent)) {
-            lock_name(trx, &key.parent, MetadataMode::SharedRead)?;
+            lock_metadata(trx, &key.parent, MetadataMode::SharedRead)?;
         }
         for child in &table.referenced_by {
             if changed.contains(child) {
                 continue;
             }
-            lock_name(trx, child, MetadataMode::SharedRead)?;
+            lock_metadata(trx, child, MetadataMode::SharedRead)?;
             let Some(described) = trx.env().catalog().table(&child.schema, &child.table).cloned() else {
                 continue;
             };
@@ -200,7 +200,7 @@ fn lock_names_of(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<()> {
                 key.parent == table.name && (key.on_delete.changes_child() || key.on_update.changes_child())
             };
             if described.foreign_keys.iter().any(follows) {
-                lock_name(trx, child, MetadataMode::SharedWrite)?;
+                lock_metadata(trx, child, MetadataMode::SharedWrite)?;
                 changed.insert(child.clone());
                 next.push(described);
             }
@@ -209,10 +209,10 @@ fn lock_names_of(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<()> {
     Ok(())
 }
 
-fn lock_name(trx: &mut SessionTrx, name: &TableName, mode: MetadataMode) -> SqlResult<()> {
+fn lock_metadata(trx: &mut SessionTrx, name: &TableName, mode: MetadataMode) -> SqlResult<()> {
     let schema: Arc<str> = name.schema.as_str().into();
-    trx.lock_related(&NameKey::Schema(schema.clone()), MetadataMode::SharedRead)?;
-    trx.lock_related(&NameKey::Table(schema, name.table.as_str().into()), mode)
+    trx.lock_related(&MetadataKey::Schema(schema.clone()), MetadataMode::SharedRead)?;
+    trx.lock_related(&MetadataKey::Table(schema, name.table.as_str().into()), mode)
 }
 
 impl Place {

@@ -9,7 +9,7 @@
 //! | `resolve` | [`ResolveAccess`]: computes the spans of a planned access from its key expressions |
 //! | `cursor` | [`TableCursor`]: returns rows one by one, from a snapshot or under locks |
 //! | `point` | reads the row of one key without a cursor |
-//! | `lane_scan` | [`LaneScan`]: a vectorized snapshot scan, one batch at a time |
+//! | `vector_scan` | [`VectorScan`]: a vectorized snapshot scan, one batch at a time |
 //! | `match_scan` | [`MatchScan`]: batched index lookups for many rows of a join's outer side |
 //! | `word_scan` | full-text lookup: rows that contain given words, from a FULLTEXT index |
 //! | `covering` | rows decoded from index entries alone (covering index) |
@@ -19,7 +19,7 @@
 //! | `foreign_action` | applies a parent's change to its child rows |
 //! | `build`, `catch_up` | fills a new index or a copied table, and applies concurrent changes to it |
 //! | `check` | compares secondary indexes with the rows |
-//! | `trail` | [`Trail`]: search-position cache: the next search resumes where the last one ended |
+//! | `trail` | [`SearchPositions`]: search-position cache: the next search resumes where the last one ended |
 //! | `steps` | how often loops over rows check for KILL |
 
 mod access;
@@ -31,16 +31,16 @@ mod cursor;
 mod foreign;
 mod foreign_action;
 mod foreign_check;
-mod lane_scan;
 mod match_scan;
 mod point;
 mod resolve;
+mod search_positions;
 mod steps;
 #[cfg(test)]
 mod test_world;
 #[cfg(test)]
 mod tests;
-mod trail;
+mod vector_scan;
 mod word_scan;
 mod write;
 
@@ -50,10 +50,10 @@ pub use catch_up::{Built, CatchUp};
 pub use check::check_entries;
 pub use cursor::{CursorOptions, RowChanges, RowFilter, Stored, StoredBatch, TableCursor, every_row};
 pub use foreign_action::chain_too_long;
-pub use lane_scan::LaneScan;
 pub use match_scan::MatchScan;
 pub use point::read_point;
 pub use resolve::ResolveAccess;
+pub use search_positions::SearchPositions;
 pub use steps::row_done;
-pub use trail::Trail;
+pub use vector_scan::VectorScan;
 pub use write::{Duplicate, DuplicateLock, TableWriter};

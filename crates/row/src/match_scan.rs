@@ -3,7 +3,7 @@
 //! # Concepts
 //! Looking up the matches of one row costs a handful of calls and a decoded row per entry. This scan gathers
 //! the entries for many outer rows in one batch, each tagged with the number of its outer row. It then
-//! applies the scan's conditions to the whole batch, like a [`LaneScan`].
+//! applies the scan's conditions to the whole batch, like a [`VectorScan`].
 //!
 //! If entries of a secondary index lead to rows (*leads*), they are gathered first, and their rows are read
 //! in portions. If the caller accepts matches in any order, the rows are read in the order of their clustered
@@ -16,14 +16,14 @@
 use cohort_engine::Batch as Entries;
 use cohort_expr::EvalContext;
 use cohort_optimize::Scan;
-use cohort_run::{Batch, Lanes, Matching};
+use cohort_run::{Batch, Matching, Vectors};
 use cohort_trx::{Counted, SessionTrx};
 use cohort_types::{Interrupt, SqlResult, Value};
 
 use crate::access::KeySpan;
 use crate::cursor::{Into, TableCursor, order_by_rows};
-use crate::lane_scan::LaneScan;
 use crate::resolve::ResolveAccess;
+use crate::vector_scan::VectorScan;
 
 /// Limits of a batch in entries and bytes. A batch of this size stays in the processor's caches while its
 /// conditions are evaluated.
@@ -42,7 +42,7 @@ const FEW_MATCHES: f64 = 8.0;
 /// A batched lookup for a set of outer rows.
 pub struct MatchScan {
     /// Evaluates the conditions.
-    lanes: LaneScan,
+    vectors: VectorScan,
     matching: Matching,
     /// Outer row of each entry in the cursor's batch.
     of: Vec<u32>,
@@ -77,13 +77,13 @@ impl MatchScan {
         if !cursor.gathers() || scan.with_key {
             return None;
         }
-        let lanes = LaneScan::new(cursor, scan, eval)?;
+        let vectors = VectorScan::new(cursor, scan, eval)?;
         // A condition must not warn about rows that would not have been read.
-        if matching == Matching::Until && (scan.rows > FEW_MATCHES || lanes.asks_by_rows()) {
+        if matching == Matching::Until && (scan.rows > FEW_MATCHES || vectors.asks_by_rows()) {
             return None;
         }
         Some(MatchScan {
-            lanes,
+            vectors,
             matching,
             of: Vec::new(),
             next_row: 0,
@@ -97,7 +97,7 @@ impl MatchScan {
     /// Discards all matches before the next set of outer rows.
     pub fn begin(&mut self, cursor: &mut TableCursor) {
         cursor.begin_gathering();
-        self.lanes.forget();
+        self.vectors.forget();
         self.of.clear();
         self.next_row = 0;
         self.spans = Vec::new().into_iter();
@@ -109,7 +109,7 @@ impl MatchScan {
 
     /// Returns the entries read and the rows looked up since the last call.
     pub fn take_examined(&mut self) -> (u64, u64) {
-        (self.lanes.take_examined(), std::mem::take(&mut self.looks))
+        (self.vectors.take_examined(), std::mem::take(&mut self.looks))
     }
 
     /// Appends the output columns of the next match and returns its outer row. With `n`, returns only matches
@@ -126,14 +126,14 @@ impl MatchScan {
         eval: &EvalContext<'_>,
     ) -> SqlResult<Option<usize>> {
         loop {
-            while let Some(entry) = self.lanes.selected() {
+            while let Some(entry) = self.vectors.selected() {
                 let of = self.of[entry] as usize;
                 match n {
                     Some(n) if of > n => return Ok(None),
-                    Some(n) if of < n => self.lanes.pass(),
+                    Some(n) if of < n => self.vectors.pass(),
                     _ => {
-                        self.lanes.pass();
-                        self.lanes.yield_entry(cursor, entry, scan, out)?;
+                        self.vectors.pass();
+                        self.vectors.yield_entry(cursor, entry, scan, out)?;
                         return Ok(Some(of));
                     }
                 }
@@ -145,32 +145,32 @@ impl MatchScan {
                 return Ok(None);
             }
             let (entries, _) = cursor.gathered();
-            self.lanes.select_of(cursor, 0..entries, eval)?;
+            self.vectors.select_of(cursor, 0..entries, eval)?;
         }
     }
 
     /// Appends the next matches to the vectors, in reading order, and the outer row of each to `of`. Returns
     /// false at the end.
     #[allow(clippy::too_many_arguments)] // a scan with its context
-    pub fn next_lanes(
+    pub fn next_vectors(
         &mut self,
         cursor: &mut TableCursor,
         trx: &mut SessionTrx,
         scan: &Scan,
         rows: &Batch,
         of: &mut Vec<u32>,
-        lanes: &mut Lanes,
+        vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        while self.lanes.selected().is_none() {
+        while self.vectors.selected().is_none() {
             if !self.gather(cursor, trx, scan, rows, eval)? {
                 return Ok(false);
             }
             let (entries, _) = cursor.gathered();
-            self.lanes.select_of(cursor, 0..entries, eval)?;
+            self.vectors.select_of(cursor, 0..entries, eval)?;
         }
-        of.extend(self.lanes.all_selected().iter().map(|entry| self.of[*entry as usize]));
-        self.lanes.read_selected(cursor, lanes)?;
+        of.extend(self.vectors.all_selected().iter().map(|entry| self.of[*entry as usize]));
+        self.vectors.read_selected(cursor, vectors)?;
         Ok(true)
     }
 

@@ -26,7 +26,7 @@ enum KeyValue {
     /// Falls between two integers; holds the lower one.
     Between(i128),
     /// No column value is equal to it, and none lies between it and this one.
-    Near(Value),
+    SearchHint(Value),
     /// A time near a change of the zone's clock: equal values may lie anywhere between these two.
     About(Value, Value),
     /// No column value is equal: NULL, or below or above all values of the type.
@@ -153,7 +153,7 @@ fn resolve_span(
         Some(KeyValue::Exact(value)) if includes(&span.lower) => Some(encode(&value)?),
         Some(KeyValue::Exact(value)) => prefix_end(&encode(&value)?),
         Some(KeyValue::Between(below)) => prefix_end(&encode(&integer(part, below))?),
-        Some(KeyValue::Near(value) | KeyValue::About(value, _)) => Some(encode(&value)?),
+        Some(KeyValue::SearchHint(value) | KeyValue::About(value, _)) => Some(encode(&value)?),
         // NULL sorts below all values and satisfies no bound.
         _ if part.nullable && (lower.is_some() || upper.is_some()) => prefix_end(&encode(&Value::Null)?),
         _ => Some(base.clone()),
@@ -163,7 +163,7 @@ fn resolve_span(
         Some(KeyValue::Exact(value)) if includes(&span.upper) => prefix_end(&encode(&value)?),
         Some(KeyValue::Exact(value)) => Some(encode(&value)?),
         Some(KeyValue::Between(below)) => prefix_end(&encode(&integer(part, below))?),
-        Some(KeyValue::Near(value) | KeyValue::About(_, value)) => prefix_end(&encode(&value)?),
+        Some(KeyValue::SearchHint(value) | KeyValue::About(_, value)) => prefix_end(&encode(&value)?),
         _ => prefix_end(&base),
     };
     let is_empty = matches!((&start, &end), (Some(start), Some(end)) if start >= end);
@@ -282,7 +282,7 @@ fn stored_exactly(
         (_, Value::Timestamp(micros)) => at_moment(*micros, order, ctx),
         (Ordering::Equal, _) => KeyValue::Exact(stored),
         // The column has too few fraction digits, so the value was truncated or rounded.
-        (_, Value::Date(_) | Value::DateTime(_) | Value::Decimal(_)) => KeyValue::Near(stored),
+        (_, Value::Date(_) | Value::DateTime(_) | Value::Decimal(_)) => KeyValue::SearchHint(stored),
         _ => KeyValue::Unknown,
     })
 }
@@ -300,7 +300,7 @@ fn at_moment(micros: i64, order: Ordering, ctx: &EvalContext<'_>) -> KeyValue {
     }
     match order {
         Ordering::Equal => KeyValue::Exact(Value::Timestamp(micros)),
-        _ => KeyValue::Near(Value::Timestamp(micros)),
+        _ => KeyValue::SearchHint(Value::Timestamp(micros)),
     }
 }
 

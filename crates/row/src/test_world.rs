@@ -11,7 +11,7 @@ use cohort_catalog::{
     Account, Catalog, CatalogVersions, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema,
     Table, TableName,
 };
-use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, LogLayout, PaceOptions};
+use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, GroupCommitOptions, LogLayout};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_locks::{KillFlag, LockTable};
 use cohort_log::{LogOptions, Preallocation};
@@ -49,7 +49,7 @@ pub(crate) fn database(disk: &SharedFs) -> Arc<TrxEnv> {
             checksum: Checksum::Crc32,
             is_verifying_all: true,
         }),
-        pace: PaceOptions::default(),
+        group_commit: GroupCommitOptions::default(),
         is_early_release: true,
         unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,

@@ -1,15 +1,15 @@
-//! [`LaneScan`]: vectorized snapshot scan.
+//! [`VectorScan`]: vectorized snapshot scan.
 //!
 //! # Concepts
 //! A batch of the engine holds some thousand rows as bytes: entries of the clustered index, or of a covering
 //! index. The scan applies its conditions to the whole batch, one condition after the other. Each condition
 //! reads its own columns of the rows still selected ([`ColumnReader`]), runs its vectorized program
-//! ([`LaneProgram`]) and narrows the *selection*. Only rows that pass all conditions are decoded, and of
+//! ([`VectorProgram`]) and narrows the *selection*. Only rows that pass all conditions are decoded, and of
 //! these only the output columns.
 //!
 //! # Order of conditions
 //! The leading conditions of the statement that compile to programs are evaluated vectorized. From the first
-//! one that does not compile, all conditions are evaluated row by row ([`LaneScan::rest`]). So a condition
+//! one that does not compile, all conditions are evaluated row by row ([`VectorScan::rest`]). So a condition
 //! that can raise warnings is evaluated for exactly the rows for which it would be evaluated otherwise.
 //!
 //! # Rows that are not plain
@@ -19,13 +19,13 @@
 
 use std::ops::Range;
 
-use cohort_expr::{EvalContext, Expr, LaneCompiler, LaneProgram, TruthAt, YES};
+use cohort_expr::{EvalContext, Expr, TruthAt, VectorCompiler, VectorProgram, YES};
 use cohort_optimize::{Columns, Scan};
 use cohort_plan::conjuncts::{all_of, split};
-use cohort_run::{Batch, Lanes};
+use cohort_run::{Batch, Vectors};
 use cohort_table::OpenTable;
 use cohort_trx::SessionTrx;
-use cohort_types::{Interrupt, Lane, LaneReader, LaneType, RowError, SqlResult, Value};
+use cohort_types::{Interrupt, RowError, SqlResult, Value, Vector, VectorReader, VectorType};
 
 use crate::covering::EntryReader;
 use crate::cursor::TableCursor;
@@ -35,8 +35,8 @@ use crate::steps::row_done;
 const STEPS_OF_A_ROW: u32 = 2;
 
 /// A vectorized scan.
-pub struct LaneScan {
-    conditions: Vec<LaneCondition>,
+pub struct VectorScan {
+    conditions: Vec<VectorCondition>,
     /// Conditions without a program, evaluated row by row for the rows that passed the others.
     rest: Option<Expr>,
     /// Columns read by `rest` and by the expressions of conditions.
@@ -51,44 +51,44 @@ pub struct LaneScan {
     yields: Option<Vec<ColumnReader>>,
     /// All entries of the batch are plain.
     is_plain: bool,
-    /// Entries read since the last [`LaneScan::take_examined`].
+    /// Entries read since the last [`VectorScan::take_examined`].
     examined: u64,
 }
 
 /// Reader of one column.
 enum ColumnReader {
     /// Reads from row bytes.
-    Row(LaneReader),
+    Row(VectorReader),
     /// Reads from the entries of a secondary index.
     Entry(EntryReader),
 }
 
-struct LaneCondition {
+struct VectorCondition {
     expr: Expr,
-    program: LaneProgram,
+    program: VectorProgram,
     truth: TruthAt,
     readers: Vec<ColumnReader>,
-    lanes: Vec<Lane>,
+    vectors: Vec<Vector>,
 }
 
-impl LaneScan {
+impl VectorScan {
     /// Builds the vectorized reader of this scan, or returns `None` if it must be read row by row.
-    pub fn of(cursor: &TableCursor, scan: &Scan, eval: &EvalContext<'_>) -> Option<LaneScan> {
+    pub fn of(cursor: &TableCursor, scan: &Scan, eval: &EvalContext<'_>) -> Option<VectorScan> {
         match cursor.reads_batches() && !scan.with_key {
-            true => LaneScan::new(cursor, scan, eval),
+            true => VectorScan::new(cursor, scan, eval),
             false => None,
         }
     }
 
     /// Builds the filter and output part of a scan, independent of the source of its entries.
-    pub(crate) fn new(cursor: &TableCursor, scan: &Scan, eval: &EvalContext<'_>) -> Option<LaneScan> {
+    pub(crate) fn new(cursor: &TableCursor, scan: &Scan, eval: &EvalContext<'_>) -> Option<VectorScan> {
         let reader_of = |column: usize| ColumnReader::of(cursor, column);
         let type_of = |column: usize| reader_of(column).map(|reader| reader.ty());
         let mut parts = scan.filter.clone().map(split).unwrap_or_default().into_iter();
         let mut conditions = Vec::new();
         let mut rest = Vec::new();
         for expr in parts.by_ref() {
-            let mut compiler = LaneCompiler::new(&type_of, eval);
+            let mut compiler = VectorCompiler::new(&type_of, eval);
             let Some(truth) = compiler.condition(&expr) else {
                 rest.push(expr);
                 break;
@@ -97,12 +97,12 @@ impl LaneScan {
             let readers: Option<Vec<ColumnReader>> =
                 program.inputs().iter().map(|column| reader_of(*column)).collect();
             let readers = readers?;
-            let lanes = readers.iter().map(|_| Lane::default()).collect();
-            conditions.push(LaneCondition { expr, program, truth, readers, lanes });
+            let vectors = readers.iter().map(|_| Vector::default()).collect();
+            conditions.push(VectorCondition { expr, program, truth, readers, vectors });
         }
         rest.extend(parts);
         let yields = scan.columns.iter().map(|column| reader_of(*column)).collect();
-        Some(LaneScan {
+        Some(VectorScan {
             conditions,
             rest: all_of(rest),
             columns: scan.read.clone(),
@@ -116,7 +116,7 @@ impl LaneScan {
     }
 
     /// Returns the types of the output columns, if all have vector types.
-    pub fn types(&self) -> Option<Vec<LaneType>> {
+    pub fn types(&self) -> Option<Vec<VectorType>> {
         Some(self.yields.as_ref()?.iter().map(ColumnReader::ty).collect())
     }
 
@@ -162,21 +162,21 @@ impl LaneScan {
     }
 
     /// Replaces the vectors by those of one batch's passing rows. Returns false at the end.
-    /// [`LaneScan::types`] gives their types.
-    pub fn next_lanes(
+    /// [`VectorScan::types`] gives their types.
+    pub fn next_vectors(
         &mut self,
         cursor: &mut TableCursor,
         trx: &mut SessionTrx,
-        lanes: &mut Lanes,
+        vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        lanes.clear();
+        vectors.clear();
         while self.at == self.selected.len() {
             if !self.select(cursor, trx, eval)? {
                 return Ok(false);
             }
         }
-        self.read_selected(cursor, lanes)?;
+        self.read_selected(cursor, vectors)?;
         Ok(true)
     }
 
@@ -186,19 +186,19 @@ impl LaneScan {
     }
 
     /// Appends the output columns of all of these to the vectors.
-    pub(crate) fn read_selected(&mut self, cursor: &TableCursor, lanes: &mut Lanes) -> SqlResult<()> {
+    pub(crate) fn read_selected(&mut self, cursor: &TableCursor, vectors: &mut Vectors) -> SqlResult<()> {
         debug_assert_eq!(
             self.yields.as_ref().map(Vec::len),
-            Some(lanes.lanes.len()),
+            Some(vectors.vectors.len()),
             "every column has a lane"
         );
         let selected = &self.selected[self.at..];
-        lanes.rows += selected.len();
-        let wanted = lanes.wanted.iter().zip(&lanes.lens_wanted);
-        for ((reader, lane), wanted) in self.yields.iter().flatten().zip(&mut lanes.lanes).zip(wanted) {
+        vectors.rows += selected.len();
+        let wanted = vectors.wanted.iter().zip(&vectors.lens_wanted);
+        for ((reader, vector), wanted) in self.yields.iter().flatten().zip(&mut vectors.vectors).zip(wanted) {
             match wanted {
-                (true, _) => reader.read(cursor, selected, self.is_plain, lane)?,
-                (false, true) => reader.read_lens(cursor, selected, self.is_plain, lane)?,
+                (true, _) => reader.read(cursor, selected, self.is_plain, vector)?,
+                (false, true) => reader.read_lens(cursor, selected, self.is_plain, vector)?,
                 (false, false) => {}
             }
         }
@@ -286,7 +286,7 @@ impl LaneScan {
     }
 }
 
-impl LaneCondition {
+impl VectorCondition {
     /// Keeps the rows that pass. Returns false, with the selection unchanged, if a number does not fit.
     fn select(
         &mut self,
@@ -294,11 +294,11 @@ impl LaneCondition {
         selected: &mut Vec<u32>,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        for (reader, lane) in self.readers.iter().zip(&mut self.lanes) {
-            lane.clear();
-            reader.read(cursor, selected, true, lane)?;
+        for (reader, vector) in self.readers.iter().zip(&mut self.vectors) {
+            vector.clear();
+            reader.read(cursor, selected, true, vector)?;
         }
-        let inputs: Vec<&Lane> = self.lanes.iter().collect();
+        let inputs: Vec<&Vector> = self.vectors.iter().collect();
         if self.program.run(&inputs, selected.len(), eval)?.is_err() {
             return Ok(false);
         }
@@ -316,12 +316,12 @@ impl ColumnReader {
     fn of(cursor: &TableCursor, column: usize) -> Option<ColumnReader> {
         let table = cursor.open_table();
         match cursor.covering() {
-            Some(covering) => covering.lane(table, cursor.index(), column).map(ColumnReader::Entry),
-            None => table.layout.lane(column).map(ColumnReader::Row),
+            Some(covering) => covering.vector(table, cursor.index(), column).map(ColumnReader::Entry),
+            None => table.layout.vector(column).map(ColumnReader::Row),
         }
     }
 
-    fn ty(&self) -> LaneType {
+    fn ty(&self) -> VectorType {
         match self {
             ColumnReader::Row(reader) => reader.ty(),
             ColumnReader::Entry(reader) => reader.ty(),
@@ -334,32 +334,38 @@ impl ColumnReader {
         cursor: &TableCursor,
         selected: &[u32],
         is_plain: bool,
-        lane: &mut Lane,
+        vector: &mut Vector,
     ) -> SqlResult<()> {
         match self {
             ColumnReader::Row(reader) if is_plain => {
-                let read = reader.read_lens(selected.iter().map(|n| cursor.value(*n as usize)), lane);
+                let read = reader.read_lens(selected.iter().map(|n| cursor.value(*n as usize)), vector);
                 read.map_err(|error| cursor.open_table().row_error(error))
             }
-            _ => self.read(cursor, selected, is_plain, lane),
+            _ => self.read(cursor, selected, is_plain, vector),
         }
     }
 
     /// Appends the column of the selected rows to a vector.
-    fn read(&self, cursor: &TableCursor, selected: &[u32], is_plain: bool, lane: &mut Lane) -> SqlResult<()> {
+    fn read(
+        &self,
+        cursor: &TableCursor,
+        selected: &[u32],
+        is_plain: bool,
+        vector: &mut Vector,
+    ) -> SqlResult<()> {
         let table = cursor.open_table();
         match self {
             ColumnReader::Row(reader) => {
                 let rows = selected.iter().map(|n| cursor.value(*n as usize));
                 let read = match is_plain {
-                    true => reader.read(rows, lane),
-                    false => read_unlike_rows(table, reader, rows, lane),
+                    true => reader.read(rows, vector),
+                    false => read_unlike_rows(table, reader, rows, vector),
                 };
                 read.map_err(|error| table.row_error(error))
             }
             ColumnReader::Entry(reader) => {
                 let entries = selected.iter().map(|n| cursor.entry(*n as usize));
-                reader.read(entries, lane).map_err(|error| table.key_error(cursor.index(), error))
+                reader.read(entries, vector).map_err(|error| table.key_error(cursor.index(), error))
             }
         }
     }
@@ -368,13 +374,13 @@ impl ColumnReader {
 /// Appends a column of rows that are not all plain to a vector.
 fn read_unlike_rows<'r>(
     table: &OpenTable,
-    reader: &LaneReader,
+    reader: &VectorReader,
     mut rows: impl Iterator<Item = &'r [u8]>,
-    lane: &mut Lane,
+    vector: &mut Vector,
 ) -> Result<(), RowError> {
     rows.try_for_each(|row| {
         let value = table.layout.decode_one(row, reader.column())?;
-        let fits = lane.push_value(&value, reader.ty());
+        let fits = vector.push_value(&value, reader.ty());
         if fits { Ok(()) } else { Err(RowError::Corrupt) }
     })
 }

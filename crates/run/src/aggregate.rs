@@ -17,12 +17,10 @@
 
 use cohort_expr::{AggregateState, SortKey, append_group_key};
 use cohort_optimize::{AggregateNode, Node};
-use cohort_types::{LaneType, SqlResult, Value};
+use cohort_types::{SqlResult, Value, VectorType};
 
 use crate::batch::{Batch, taken};
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
-use crate::lane_groups::{ASIDE, LaneGroups, may_have_lanes};
-use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::rollup::Rollup;
@@ -30,6 +28,8 @@ use crate::runtime::{Held, Run};
 use crate::sort::{Order, Sorter};
 use crate::spill::SpillFile;
 use crate::storage::{Event, Kept};
+use crate::vector_groups::{ASIDE, VectorGroups, may_have_vectors};
+use crate::vectors::Vectors;
 
 /// Number of rows in the first piece.
 const PIECE_ROWS_FIRST: usize = 16;
@@ -74,9 +74,9 @@ impl<'p> AggregateOperator<'p> {
     }
 
     /// Returns the vector types of the input, if keys and aggregates can be computed from vectors.
-    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
-        match may_have_lanes(self.node) {
-            true => self.input.lane_types(run),
+    fn vector_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<VectorType>>> {
+        match may_have_vectors(self.node) {
+            true => self.input.vector_types(run),
             false => Ok(None),
         }
     }
@@ -92,8 +92,8 @@ impl<'p> AggregateOperator<'p> {
             }
             return self.sorter.finish(run);
         }
-        match self.lane_types(run)? {
-            Some(types) => self.groups.add_all_lanes(run, &mut self.input, types)?,
+        match self.vector_types(run)? {
+            Some(types) => self.groups.add_all_vectors(run, &mut self.input, types)?,
             None => {
                 while self.input.refill_all(run, &mut batch)? {
                     self.groups.add(run, &batch)?;
@@ -164,10 +164,10 @@ struct Groups<'p> {
     groups: Vec<Option<usize>>,
     /// Keys and first values of each group.
     values: Batch,
-    /// One state per group and aggregate; empty while `by_lanes` aggregates.
+    /// One state per group and aggregate; empty while `by_vectors` aggregates.
     states: Vec<AggregateState>,
     /// Vectorized aggregation of the groups in memory.
-    by_lanes: Option<Box<LaneGroups>>,
+    by_vectors: Option<Box<VectorGroups>>,
     /// New groups get no states.
     leaves_states: bool,
     held: Held,
@@ -193,7 +193,7 @@ impl<'p> Groups<'p> {
             groups: Vec::new(),
             values: Batch::new(),
             states: Vec::new(),
-            by_lanes: None,
+            by_vectors: None,
             leaves_states: false,
             held: Held::default(),
             gathered: 0,
@@ -221,7 +221,7 @@ impl<'p> Groups<'p> {
     fn clear_table(&mut self, run: Run<'_, '_>) {
         self.table.clear();
         self.values.clear();
-        self.by_lanes = None;
+        self.by_vectors = None;
         self.leaves_states = false;
         for state in self.states.drain(..) {
             run.eval.let_go(state.kept_bytes());
@@ -299,33 +299,33 @@ impl<'p> Groups<'p> {
     }
 
     /// Adds all rows of the input, vectorized.
-    fn add_all_lanes<'i>(
+    fn add_all_vectors<'i>(
         &mut self,
         run: Run<'_, 'i>,
         input: &mut Input<'i>,
-        types: Vec<LaneType>,
+        types: Vec<VectorType>,
     ) -> SqlResult<()> {
-        self.by_lanes = LaneGroups::new(self.node, &types, run.eval).map(Box::new);
+        self.by_vectors = VectorGroups::new(self.node, &types, run.eval).map(Box::new);
         let keys = self.node.keys.iter().map(|key| &key.0).chain(&self.node.first);
         let needed: Vec<usize> = keys.flat_map(|expr| expr.columns()).collect();
         let args = self.node.aggregates.iter().flat_map(|aggregate| &aggregate.args);
         let read = needed.iter().copied().chain(args.flat_map(|expr| expr.columns()));
-        let mut lanes = Lanes::of_columns(types, read);
-        if let (Some(by_lanes), Node::Scan(_)) = (&self.by_lanes, &self.node.input) {
-            by_lanes.narrow(&needed, &mut lanes);
+        let mut vectors = Vectors::of_columns(types, read);
+        if let (Some(by_vectors), Node::Scan(_)) = (&self.by_vectors, &self.node.input) {
+            by_vectors.narrow(&needed, &mut vectors);
         }
         let mut batch = Batch::new();
-        while input.next_lanes(run, &mut lanes)? {
+        while input.next_vectors(run, &mut vectors)? {
             // Moved out while in use, because groups are created meanwhile.
-            match self.by_lanes.take() {
-                Some(mut by_lanes) => {
-                    let outcome = self.add_lanes(run, &lanes, &mut by_lanes);
-                    self.by_lanes = Some(by_lanes);
+            match self.by_vectors.take() {
+                Some(mut by_vectors) => {
+                    let outcome = self.add_vectors(run, &vectors, &mut by_vectors);
+                    self.by_vectors = Some(by_vectors);
                     outcome?;
                 }
                 None => {
                     batch.clear();
-                    (0..lanes.rows).for_each(|n| batch.push(lanes.row(n)));
+                    (0..vectors.rows).for_each(|n| batch.push(vectors.row(n)));
                     self.add(run, &batch)?;
                 }
             }
@@ -333,14 +333,19 @@ impl<'p> Groups<'p> {
         Ok(())
     }
 
-    fn add_lanes(&mut self, run: Run<'_, '_>, lanes: &Lanes, by_lanes: &mut LaneGroups) -> SqlResult<()> {
+    fn add_vectors(
+        &mut self,
+        run: Run<'_, '_>,
+        vectors: &Vectors,
+        by_vectors: &mut VectorGroups,
+    ) -> SqlResult<()> {
         self.leaves_states = true;
         let groups_before = self.values.len();
-        let bytes = self.find_groups(run, lanes, by_lanes)?;
+        let bytes = self.find_groups(run, vectors, by_vectors)?;
         let groups = self.values.len();
-        self.held.grow(run, bytes + (groups - groups_before) * by_lanes.cell_bytes())?;
-        let gathered = by_lanes.gather(lanes, groups, run.eval)?;
-        self.held.grow(run, by_lanes.take_distinct_bytes())?;
+        self.held.grow(run, bytes + (groups - groups_before) * by_vectors.cell_bytes())?;
+        let gathered = by_vectors.gather(vectors, groups, run.eval)?;
+        self.held.grow(run, by_vectors.take_distinct_bytes())?;
         if gathered.is_ok() {
             return Ok(());
         }
@@ -354,9 +359,9 @@ impl<'p> Groups<'p> {
             self.states.extend(aggregates.iter().map(|aggregate| aggregate.new_state()));
         }
         let mut row = Vec::new();
-        for (n, group) in by_lanes.groups().iter().enumerate().filter(|(_, group)| **group != ASIDE) {
+        for (n, group) in by_vectors.groups().iter().enumerate().filter(|(_, group)| **group != ASIDE) {
             row.clear();
-            row.extend(lanes.row(n));
+            row.extend(vectors.row(n));
             let first = *group as usize * aggregates.len();
             for (aggregate, state) in aggregates.iter().zip(&mut self.states[first..]) {
                 aggregate.add(state, &row, run.eval)?;
@@ -370,42 +375,42 @@ impl<'p> Groups<'p> {
     fn find_groups(
         &mut self,
         run: Run<'_, '_>,
-        lanes: &Lanes,
-        by_lanes: &mut LaneGroups,
+        vectors: &Vectors,
+        by_vectors: &mut VectorGroups,
     ) -> SqlResult<usize> {
-        if !by_lanes.has_keys() {
+        if !by_vectors.has_keys() {
             if self.values.is_empty() {
-                let row: Vec<Value> = lanes.row(0).collect();
+                let row: Vec<Value> = vectors.row(0).collect();
                 self.start(run, &self.table.hash(&[]), &[], &row)?;
             }
-            by_lanes.all_of(lanes.rows, 0);
+            by_vectors.all_of(vectors.rows, 0);
             return Ok(0);
         }
-        by_lanes.make_keys(lanes, &self.table);
+        by_vectors.make_keys(vectors, &self.table);
         let (mut bytes, mut last) = (0, ASIDE);
         let mut row = Vec::new();
-        for n in 0..lanes.rows {
+        for n in 0..vectors.rows {
             // Rows often arrive grouped by key.
-            if last != ASIDE && by_lanes.is_like_before(n) {
-                by_lanes.push(last);
+            if last != ASIDE && by_vectors.is_like_before(n) {
+                by_vectors.push(last);
                 continue;
             }
-            if let Some(group) = by_lanes.known(n, &self.table) {
-                by_lanes.push(group);
+            if let Some(group) = by_vectors.known(n, &self.table) {
+                by_vectors.push(group);
                 last = group;
                 continue;
             }
             row.clear();
-            row.extend(lanes.row(n));
-            let group = match by_lanes.has_own_keys() {
+            row.extend(vectors.row(n));
+            let group = match by_vectors.has_own_keys() {
                 true => self.group_of(run, &row)?,
                 false => {
-                    let (hashed, key) = by_lanes.key(n);
+                    let (hashed, key) = by_vectors.key(n);
                     self.start(run, &hashed, key, &row)?
                 }
             };
             last = group.map_or(ASIDE, |group| group as u32);
-            bytes += by_lanes.learn(last);
+            bytes += by_vectors.learn(last);
         }
         Ok(bytes)
     }
@@ -474,7 +479,7 @@ impl<'p> Groups<'p> {
 
     /// Adds the single group of an empty input.
     fn add_empty(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
-        self.by_lanes = None;
+        self.by_vectors = None;
         self.leaves_states = false;
         let nulls = self.node.keys.len() + self.node.first.len();
         self.values.open_row().extend(std::iter::repeat_n(Value::Null, nulls));
@@ -512,8 +517,8 @@ impl<'p> Groups<'p> {
             for (n, aggregate) in self.node.aggregates.iter().enumerate() {
                 let by_rows = self.states.get_mut(group * count + n);
                 let by_rows = by_rows.map(|state| std::mem::replace(state, aggregate.new_state()));
-                let by_lanes = self.by_lanes.as_ref().map(|lanes| lanes.state(group, n, aggregate));
-                let state = match (by_rows, by_lanes) {
+                let by_vectors = self.by_vectors.as_ref().map(|vectors| vectors.state(group, n, aggregate));
+                let state = match (by_rows, by_vectors) {
                     (Some(mut state), Some(other)) => {
                         aggregate.merge(&mut state, &other, run.eval)?;
                         state

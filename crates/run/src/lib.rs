@@ -5,7 +5,7 @@
 //! | `storage` | [`Storage`]: the source of rows |
 //! | `rows` | [`run`], [`Rows`]: returns a plan's rows, pushed or pulled |
 //! | `batch` | [`Batch`]: rows passed between operators |
-//! | `lanes` | [`Lanes`]: column batches |
+//! | `vectors` | [`Vectors`]: column batches |
 //! | `measure` | operator statistics, for ANALYZE |
 //! | `runtime` | state shared by the operators of a run; memory accounting |
 //! | `operator` | the operator interface; builds operators from a plan |
@@ -13,7 +13,7 @@
 //! | `source`, `scan` | rows of constants, expressions and tables |
 //! | `project`, `limit` | filter, projection, LIMIT |
 //! | `join` | index lookup join, hash join, nested-loop join |
-//! | `aggregate`, `lane_groups`, `rollup` | GROUP BY: hashed, vectorized, ordered, WITH ROLLUP |
+//! | `aggregate`, `vector_groups`, `rollup` | GROUP BY: hashed, vectorized, ordered, WITH ROLLUP |
 //! | `sort`, `sort_front` | ORDER BY in memory and on disk |
 //! | `window` | window functions, frames |
 //! | `set_operation` | DISTINCT, EXCEPT, INTERSECT |
@@ -30,9 +30,6 @@ mod equal_key;
 mod extend;
 mod join;
 mod key_table;
-mod lane_groups;
-mod lane_sort;
-mod lanes;
 mod limit;
 mod measure;
 mod nodes;
@@ -53,11 +50,14 @@ mod source;
 mod spill;
 mod storage;
 mod subquery;
+mod vector_groups;
+mod vector_sort;
+mod vectors;
 mod window;
 
 pub use batch::Batch;
-pub use lanes::Lanes;
 pub use limit::limit_bounds;
 pub use measure::{Measure, Measures, Tally, nanos_since};
 pub use rows::{Rows, run, run_measured};
 pub use storage::{CursorId, Event, Kept, Matching, Sorted, Storage};
+pub use vectors::Vectors;

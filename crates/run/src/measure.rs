@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use cohort_types::{LaneType, SqlResult};
+use cohort_types::{SqlResult, VectorType};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::batch::Batch;
-use crate::lanes::Lanes;
 use crate::operator::Operator;
 use crate::runtime::Run;
+use crate::vectors::Vectors;
 
 /// Statistics of the parts of one plan.
 #[derive(Debug, Default)]
@@ -155,14 +155,14 @@ impl<'p> Operator<'p> for Measured<'p> {
         })
     }
 
-    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
-        self.call(0, |inner| Ok((inner.lane_types(run)?, 0)))
+    fn vector_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<VectorType>>> {
+        self.call(0, |inner| Ok((inner.vector_types(run)?, 0)))
     }
 
-    fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
+    fn next_vectors(&mut self, run: Run<'_, 'p>, vectors: &mut Vectors) -> SqlResult<bool> {
         self.call(0, |inner| {
-            let goes_on = inner.next_lanes(run, lanes)?;
-            Ok((goes_on, if goes_on { lanes.rows as u64 } else { 0 }))
+            let goes_on = inner.next_vectors(run, vectors)?;
+            Ok((goes_on, if goes_on { vectors.rows as u64 } else { 0 }))
         })
     }
 

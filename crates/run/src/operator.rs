@@ -1,13 +1,12 @@
 //! The operator interface, and the construction of operators from a plan.
 
 use cohort_optimize::{JoinMethod, Node, ReadMode};
-use cohort_types::{Interrupt, LaneType, SqlResult};
+use cohort_types::{Interrupt, SqlResult, VectorType};
 
 use crate::aggregate::AggregateOperator;
 use crate::batch::Batch;
 use crate::common::CommonReader;
 use crate::extend::Extend;
-use crate::lanes::Lanes;
 use crate::limit::Limit;
 use crate::measure::{Measured, Measures};
 use crate::nodes::varies;
@@ -18,6 +17,7 @@ use crate::set_chain::SetChainOperator;
 use crate::set_operation::SetOperator;
 use crate::sort::SortOperator;
 use crate::source::{Concat, Constants, Empty, Series, Unit};
+use crate::vectors::Vectors;
 use crate::window::Window;
 
 /// An operator: returns rows in batches.
@@ -36,15 +36,15 @@ pub(crate) trait Operator<'p>: Send {
     }
 
     /// Switches to vectorized output and returns the column types, or returns `None` if unsupported. Call it
-    /// right after `open`; afterwards call only [`Operator::next_lanes`].
-    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+    /// right after `open`; afterwards call only [`Operator::next_vectors`].
+    fn vector_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<VectorType>>> {
         let _ = run;
         Ok(None)
     }
 
     /// Replaces the vectors with those of the next rows. Returns false at the end.
-    fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
-        let _ = (run, lanes);
+    fn next_vectors(&mut self, run: Run<'_, 'p>, vectors: &mut Vectors) -> SqlResult<bool> {
+        let _ = (run, vectors);
         Ok(false)
     }
 
@@ -107,17 +107,17 @@ impl<'p> Input<'p> {
 
     /// Switches to vectorized output and returns the types. Returns `None` if the rows must be read as
     /// batches.
-    pub fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+    pub fn vector_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<VectorType>>> {
         match self.locks || run.state.batch_rows == 1 {
             true => Ok(None),
-            false => self.operator.lane_types(run),
+            false => self.operator.vector_types(run),
         }
     }
 
     /// Replaces the vectors with those of the next rows. Returns false at the end.
-    pub fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
-        let goes_on = self.operator.next_lanes(run, lanes)?;
-        run.eval.steps(1 + lanes.rows as u32)?;
+    pub fn next_vectors(&mut self, run: Run<'_, 'p>, vectors: &mut Vectors) -> SqlResult<bool> {
+        let goes_on = self.operator.next_vectors(run, vectors)?;
+        run.eval.steps(1 + vectors.rows as u32)?;
         Ok(goes_on)
     }
 

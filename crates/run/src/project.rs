@@ -1,12 +1,12 @@
 //! Filter and projection.
 
 use cohort_expr::{Expr, ExprType, to_class_of, to_common_class, to_joined};
-use cohort_types::{LaneType, SqlResult, Value};
+use cohort_types::{SqlResult, Value, VectorType};
 
 use crate::batch::Batch;
-use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
+use crate::vectors::Vectors;
 
 /// The filter operator.
 pub(crate) struct Filter<'p> {
@@ -118,7 +118,7 @@ pub(crate) struct Project<'p> {
     /// Memory of the large values returned last.
     held: Held,
     /// Input rows that were read as vectors.
-    lanes: Lanes,
+    vectors: Vectors,
     /// Number of input rows so far, reported in warnings.
     seen: u64,
 }
@@ -143,7 +143,7 @@ impl<'p> Project<'p> {
             rows: Batch::new(),
             at: 0,
             held: Held::default(),
-            lanes: Lanes::default(),
+            vectors: Vectors::default(),
             seen: 0,
         }
     }
@@ -194,7 +194,7 @@ impl<'p> Operator<'p> for Project<'p> {
         Ok(())
     }
 
-    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+    fn vector_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<VectorType>>> {
         let column = |item: &Expr| match item {
             Expr::Column(column) => Some(column.ordinal),
             _ => None,
@@ -202,24 +202,24 @@ impl<'p> Operator<'p> for Project<'p> {
         let Some(columns) = self.items.iter().map(column).collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
-        let Some(types) = self.input.lane_types(run)? else { return Ok(None) };
+        let Some(types) = self.input.vector_types(run)? else { return Ok(None) };
         let yielded = columns.iter().map(|column| types[*column]).collect();
-        self.lanes = Lanes::new(types);
+        self.vectors = Vectors::new(types);
         Ok(Some(yielded))
     }
 
-    fn next_lanes(&mut self, run: Run<'_, 'p>, out: &mut Lanes) -> SqlResult<bool> {
-        self.lanes.wanted.fill(false);
+    fn next_vectors(&mut self, run: Run<'_, 'p>, out: &mut Vectors) -> SqlResult<bool> {
+        self.vectors.wanted.fill(false);
         for (item, is_wanted) in self.items.iter().zip(&out.wanted) {
-            item.columns().iter().for_each(|column| self.lanes.wanted[*column] |= is_wanted);
+            item.columns().iter().for_each(|column| self.vectors.wanted[*column] |= is_wanted);
         }
-        let goes_on = self.input.next_lanes(run, &mut self.lanes)?;
+        let goes_on = self.input.next_vectors(run, &mut self.vectors)?;
         out.clear();
-        out.rows = self.lanes.rows;
-        for ((lane, item), moved) in out.lanes.iter_mut().zip(self.items).zip(&self.moved) {
+        out.rows = self.vectors.rows;
+        for ((vector, item), moved) in out.vectors.iter_mut().zip(self.items).zip(&self.moved) {
             match (moved, item) {
-                (Some(ordinal), _) => std::mem::swap(lane, &mut self.lanes.lanes[*ordinal]),
-                (None, Expr::Column(column)) => lane.append(&self.lanes.lanes[column.ordinal]),
+                (Some(ordinal), _) => std::mem::swap(vector, &mut self.vectors.vectors[*ordinal]),
+                (None, Expr::Column(column)) => vector.append(&self.vectors.vectors[column.ordinal]),
                 (None, _) => {}
             }
         }

@@ -2,13 +2,13 @@
 
 use cohort_expr::{Expr, Subquery};
 use cohort_optimize::{ReadMode, Scan, Spans, VirtualScan};
-use cohort_types::{Interrupt, LaneType, SqlResult, Value, row_memory_bytes};
+use cohort_types::{Interrupt, SqlResult, Value, VectorType, row_memory_bytes};
 
 use crate::batch::{Batch, taken};
-use crate::lanes::{Lanes, scan_types};
 use crate::operator::Operator;
 use crate::runtime::{Held, Run, subqueries_of};
 use crate::storage::{CursorId, MATCHED_BYTES, Matching};
+use crate::vectors::{Vectors, scan_types};
 
 /// An operator's cursor on a table.
 pub(crate) struct Cursor<'p> {
@@ -108,25 +108,25 @@ impl<'p> Cursor<'p> {
         run.storage().next_match(id, self.scan, rows, n, out, run.eval)
     }
 
-    /// Appends the matches that are available at once ([`crate::Storage::next_match_lanes`]).
-    pub fn next_match_lanes(
+    /// Appends the matches that are available at once ([`crate::Storage::next_match_vectors`]).
+    pub fn next_match_vectors(
         &mut self,
         run: Run<'_, 'p>,
         rows: &Batch,
         of: &mut Vec<u32>,
-        lanes: &mut Lanes,
+        vectors: &mut Vectors,
     ) -> SqlResult<bool> {
         let Some(id) = self.id else { return Ok(false) };
-        run.storage().next_match_lanes(id, self.scan, rows, of, lanes, run.eval)
+        run.storage().next_match_vectors(id, self.scan, rows, of, vectors, run.eval)
     }
 
-    fn lane_types(&self, run: Run<'_, 'p>) -> Option<Vec<LaneType>> {
-        run.storage().lane_types(self.id?, self.scan, run.eval)
+    fn vector_types(&self, run: Run<'_, 'p>) -> Option<Vec<VectorType>> {
+        run.storage().vector_types(self.id?, self.scan, run.eval)
     }
 
-    fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
+    fn next_vectors(&mut self, run: Run<'_, 'p>, vectors: &mut Vectors) -> SqlResult<bool> {
         let Some(id) = self.id else { return Ok(false) };
-        run.storage().next_lanes(id, self.scan, lanes, run.eval)
+        run.storage().next_vectors(id, self.scan, vectors, run.eval)
     }
 
     #[inline]
@@ -199,12 +199,12 @@ impl<'p> Operator<'p> for ScanOperator<'p> {
         Ok(())
     }
 
-    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+    fn vector_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<VectorType>>> {
         if self.progress == Progress::Unopened {
             self.cursor.seek(run, &[], None)?;
             self.progress = Progress::Reading;
         }
-        if let Some(types) = self.cursor.lane_types(run) {
+        if let Some(types) = self.cursor.vector_types(run) {
             return Ok(Some(types));
         }
         let Some(types) = scan_types(self.cursor.scan) else { return Ok(None) };
@@ -222,10 +222,10 @@ impl<'p> Operator<'p> for ScanOperator<'p> {
         Ok(Some(types))
     }
 
-    fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
-        let Some(one) = &self.matched else { return self.cursor.next_lanes(run, lanes) };
-        lanes.clear();
-        self.cursor.next_match_lanes(run, one, &mut Vec::new(), lanes)
+    fn next_vectors(&mut self, run: Run<'_, 'p>, vectors: &mut Vectors) -> SqlResult<bool> {
+        let Some(one) = &self.matched else { return self.cursor.next_vectors(run, vectors) };
+        vectors.clear();
+        self.cursor.next_match_vectors(run, one, &mut Vec::new(), vectors)
     }
 
     fn close(&mut self, run: Run<'_, 'p>) {

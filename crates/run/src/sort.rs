@@ -3,7 +3,7 @@
 //! # Concepts
 //! A row is stored with its sort keys: computed keys precede the row's columns. The sort order is an array of
 //! [`Entry`]: the row's number, and the front of its first key as an integer, which decides most comparisons.
-//! If rows arrive as vectors and keys are columns, the rows stay in vectors ([`crate::lane_sort`]); on disk
+//! If rows arrive as vectors and keys are columns, the rows stay in vectors ([`crate::vector_sort`]); on disk
 //! there is one row format.
 //!
 //! Rows that do not fit into memory are written as sorted *runs* and merged: [`FAN_IN`] runs of one level
@@ -17,24 +17,24 @@ use std::cmp::Ordering;
 
 use cohort_expr::{Expr, SortKey, compare_rows};
 use cohort_optimize::{JoinMethod, Node, Sort, Spans};
-use cohort_types::{CountBytes, LaneType, SqlResult, Value};
+use cohort_types::{CountBytes, SqlResult, Value, VectorType};
 
 use crate::batch::Batch;
-use crate::lane_sort::LaneRows;
-use crate::lanes::Lanes;
 use crate::limit::limit_bounds;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
 use crate::sort_front::{Entry, Fronts, sort_by_front, sort_equal_fronts};
 use crate::spill::{Chain, ChainReader, SpillFile};
 use crate::storage::{Event, Kept, Sorted};
+use crate::vector_sort::VectorRows;
+use crate::vectors::Vectors;
 
 /// Number of runs merged at once.
 const FAN_IN: usize = 64;
 /// Estimated number of rows of a table from which on vectors pay.
-const LANE_ROWS_MIN: f64 = 256.0;
+const VECTOR_ROWS_MIN: f64 = 256.0;
 /// With a limit, the minimum number of vectorized rows that are sorted and cut at once.
-const LANE_ROWS_CUT_MIN: usize = 1 << 14;
+const VECTOR_ROWS_CUT_MIN: usize = 1 << 14;
 
 /// A sort order.
 #[derive(Clone)]
@@ -98,7 +98,7 @@ pub(crate) struct Sorter<'p> {
     entries: Vec<Entry>,
     fronts: Fronts,
     /// The rows in memory, if they arrive as vectors.
-    by_lanes: Option<Box<LaneRows>>,
+    by_vectors: Option<Box<VectorRows>>,
     /// Number of rows wanted.
     limit: u64,
     /// The last wanted row of the last sort.
@@ -122,7 +122,7 @@ impl<'p> Sorter<'p> {
             rows: Batch::new(),
             entries: Vec::new(),
             fronts: Fronts::default(),
-            by_lanes: None,
+            by_vectors: None,
             limit: u64::MAX,
             worst: None,
             held: Held::default(),
@@ -151,7 +151,7 @@ impl<'p> Sorter<'p> {
         self.rows.clear();
         self.entries.clear();
         self.fronts.clear();
-        self.by_lanes = None;
+        self.by_vectors = None;
         self.worst = None;
         self.held.release(run);
         self.runs.clear();
@@ -193,28 +193,28 @@ impl<'p> Sorter<'p> {
     }
 
     /// Returns true if rows may arrive as vectors, because no key is computed.
-    pub fn takes_lanes(&self) -> bool {
+    pub fn takes_vectors(&self) -> bool {
         self.order.computed.is_empty()
     }
 
     /// Declares that all rows will arrive as vectors of these types.
-    pub fn begin_lanes(&mut self, types: Vec<LaneType>) {
-        debug_assert!(self.takes_lanes() && self.entries.is_empty(), "keys are columns, no row has come");
+    pub fn begin_vectors(&mut self, types: Vec<VectorType>) {
+        debug_assert!(self.takes_vectors() && self.entries.is_empty(), "keys are columns, no row has come");
         let keys = self.order.places.iter().copied().zip(self.order.keys.iter().copied());
-        self.by_lanes = Some(Box::new(LaneRows::new(types, keys)));
+        self.by_vectors = Some(Box::new(VectorRows::new(types, keys)));
     }
 
     /// Adds vectorized rows.
-    pub fn push_lanes(&mut self, run: Run<'_, 'p>, lanes: &Lanes) -> SqlResult<()> {
+    pub fn push_vectors(&mut self, run: Run<'_, 'p>, vectors: &Vectors) -> SqlResult<()> {
         let wanted = self.wanted();
-        let rows = self.by_lanes.as_mut().expect("rows come as lanes");
-        let bytes = rows.append(lanes, run.eval)?;
+        let rows = self.by_vectors.as_mut().expect("rows come as lanes");
+        let bytes = rows.append(vectors, run.eval)?;
         self.held.grow(run, bytes)?;
-        if rows.len() >= wanted.saturating_mul(2).max(LANE_ROWS_CUT_MIN) {
+        if rows.len() >= wanted.saturating_mul(2).max(VECTOR_ROWS_CUT_MIN) {
             let freed = rows.cut(wanted, run.eval)?;
             self.held.shrink(run, freed);
         }
-        let is_full = self.by_lanes.as_ref().is_some_and(|rows| rows.is_full());
+        let is_full = self.by_vectors.as_ref().is_some_and(|rows| rows.is_full());
         if is_full || self.held.bytes() > self.memory { self.spill(run) } else { Ok(()) }
     }
 
@@ -224,18 +224,18 @@ impl<'p> Sorter<'p> {
 
     /// Returns the number of rows in memory.
     fn len(&self) -> usize {
-        self.by_lanes.as_ref().map_or(self.entries.len(), |rows| rows.len())
+        self.by_vectors.as_ref().map_or(self.entries.len(), |rows| rows.len())
     }
 
     /// Returns the number of sorted rows in memory.
     fn sorted_len(&self) -> usize {
-        self.by_lanes.as_ref().map_or(self.entries.len(), |rows| rows.sorted_rows())
+        self.by_vectors.as_ref().map_or(self.entries.len(), |rows| rows.sorted_rows())
     }
 
     /// Sorts the rows in memory.
     fn sort(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         let wanted = self.wanted();
-        if let Some(rows) = &mut self.by_lanes {
+        if let Some(rows) = &mut self.by_vectors {
             return rows.sort(wanted, run.eval);
         }
         let (rows, order) = (&self.rows, &self.order);
@@ -303,7 +303,7 @@ impl<'p> Sorter<'p> {
             run.eval.count_row(row)?;
             chain.push(&file, row)?;
         }
-        if let Some(rows) = &mut self.by_lanes {
+        if let Some(rows) = &mut self.by_vectors {
             let mut row = Vec::new();
             for n in 0..rows.sorted_rows() {
                 row.clear();
@@ -404,7 +404,7 @@ impl<'p> Sorter<'p> {
         }
         let end = self.sorted_len().min(self.next.saturating_add(want));
         while self.next < end && !out.is_full() {
-            match &self.by_lanes {
+            match &self.by_vectors {
                 Some(rows) => out.push(rows.row(self.next)),
                 None => {
                     let row = self.entries[self.next].row as usize;
@@ -548,14 +548,14 @@ impl<'p> SortOperator<'p> {
             return Ok(());
         }
         if self.sorter.limit > 0
-            && self.sorter.takes_lanes()
+            && self.sorter.takes_vectors()
             && expects_many(&self.node.input)
-            && let Some(types) = self.input.lane_types(run)?
+            && let Some(types) = self.input.vector_types(run)?
         {
-            self.sorter.begin_lanes(types.clone());
-            let mut lanes = Lanes::new(types);
-            while self.input.next_lanes(run, &mut lanes)? {
-                self.sorter.push_lanes(run, &lanes)?;
+            self.sorter.begin_vectors(types.clone());
+            let mut vectors = Vectors::new(types);
+            while self.input.next_vectors(run, &mut vectors)? {
+                self.sorter.push_vectors(run, &vectors)?;
             }
             return self.sorter.finish(run);
         }
@@ -572,13 +572,13 @@ impl<'p> SortOperator<'p> {
 /// Returns true if the estimated number of rows is large enough for vectors.
 fn expects_many(node: &Node) -> bool {
     match node {
-        Node::Scan(scan) => scan.rows >= LANE_ROWS_MIN,
+        Node::Scan(scan) => scan.rows >= VECTOR_ROWS_MIN,
         Node::Filter { input, .. } | Node::Gate { input, .. } | Node::Project { input, .. } => {
             expects_many(input)
         }
         Node::Join(join) => {
             let many_on_right = match &join.method {
-                JoinMethod::Lookup(scan) => scan.rows >= LANE_ROWS_MIN,
+                JoinMethod::Lookup(scan) => scan.rows >= VECTOR_ROWS_MIN,
                 JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => expects_many(right),
                 JoinMethod::Json(_) => false,
             };

@@ -3,11 +3,11 @@
 
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
-use cohort_types::{LaneType, SqlResult, Value};
+use cohort_types::{SqlResult, Value, VectorType};
 use cohort_vfs::SharedFile;
 
 use crate::batch::Batch;
-use crate::lanes::Lanes;
+use crate::vectors::Vectors;
 
 /// Handle of an open cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,22 +109,27 @@ pub trait Storage {
         Ok(None)
     }
 
-    /// Returns the types of the output columns if the scan can be read as vectors ([`Storage::next_lanes`]).
+    /// Returns the types of the output columns if the scan can be read as vectors ([`Storage::next_vectors`]).
     /// Must be called before any row is read.
-    fn lane_types(&mut self, cursor: CursorId, scan: &Scan, eval: &EvalContext<'_>) -> Option<Vec<LaneType>> {
+    fn vector_types(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        eval: &EvalContext<'_>,
+    ) -> Option<Vec<VectorType>> {
         let _ = (cursor, scan, eval);
         None
     }
 
     /// Replaces the vectors with those of the next passing rows. Returns false at the end.
-    fn next_lanes(
+    fn next_vectors(
         &mut self,
         cursor: CursorId,
         scan: &Scan,
-        lanes: &mut Lanes,
+        vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        let _ = (cursor, scan, lanes, eval);
+        let _ = (cursor, scan, vectors, eval);
         Ok(false)
     }
 
@@ -159,16 +164,16 @@ pub trait Storage {
 
     /// Appends some matches of `rows` to the vectors, in reading order, and the number of each matched row to
     /// `of`. Returns false if there are no more.
-    fn next_match_lanes(
+    fn next_match_vectors(
         &mut self,
         cursor: CursorId,
         scan: &Scan,
         rows: &Batch,
         of: &mut Vec<u32>,
-        lanes: &mut Lanes,
+        vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        let _ = (cursor, scan, rows, of, lanes, eval);
+        let _ = (cursor, scan, rows, of, vectors, eval);
         Ok(false)
     }
 

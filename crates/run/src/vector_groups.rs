@@ -10,15 +10,15 @@
 //! states of row-by-row evaluation ([`Aggregate::gathered`]).
 
 use cohort_expr::{
-    Aggregate, AggregateKind, AggregateState, Gathered, LaneCompiler, LaneProgram, NumberAt, Overflow,
-    Quantifier, TruthAt, YES, year_of_column,
+    Aggregate, AggregateKind, AggregateState, Gathered, NumberAt, Overflow, Quantifier, TruthAt,
+    VectorCompiler, VectorProgram, YES, year_of_column,
 };
 use cohort_expr::{EvalContext, Expr};
 use cohort_optimize::AggregateNode;
-use cohort_types::{Lane, LaneType, SqlResult, is_whole_date, year_of};
+use cohort_types::{SqlResult, Vector, VectorType, is_whole_date, year_of};
 
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
-use crate::lanes::Lanes;
+use crate::vectors::Vectors;
 
 /// Group number of a row that was spilled, so has no group in memory.
 pub(crate) const ASIDE: u32 = u32::MAX;
@@ -86,13 +86,13 @@ enum RawKey {
 }
 
 /// The vectorized part of a grouping.
-pub(crate) struct LaneGroups {
-    program: LaneProgram,
+pub(crate) struct VectorGroups {
+    program: VectorProgram,
     keys: Vec<RawKey>,
     measures: Vec<Measure>,
     /// One cell per group and aggregate.
     cells: Vec<Cell>,
-    types: Vec<LaneType>,
+    types: Vec<VectorType>,
     /// Several raw keys may map to one group.
     has_own_keys: bool,
     raw: KeyTable,
@@ -105,20 +105,20 @@ pub(crate) struct LaneGroups {
     distinct_bytes: usize,
 }
 
-impl LaneGroups {
+impl VectorGroups {
     /// Returns `None` if a key or an aggregate cannot be vectorized.
-    pub fn new(node: &AggregateNode, types: &[LaneType], eval: &EvalContext<'_>) -> Option<LaneGroups> {
+    pub fn new(node: &AggregateNode, types: &[VectorType], eval: &EvalContext<'_>) -> Option<VectorGroups> {
         let key = |expr: &Expr| match expr {
             Expr::Column(column) => types.get(column.ordinal).map(|_| RawKey::Column(column.ordinal)),
             expr => {
                 let column = year_of_column(expr)?;
-                let is_date = matches!(types.get(column)?, LaneType::Date | LaneType::DateTime);
+                let is_date = matches!(types.get(column)?, VectorType::Date | VectorType::DateTime);
                 is_date.then_some(RawKey::Year(column))
             }
         };
         let keys = node.keys.iter().map(|(expr, _)| key(expr)).collect::<Option<Vec<_>>>()?;
         let type_of = |place: usize| types.get(place).copied();
-        let mut compiler = LaneCompiler::new(&type_of, eval);
+        let mut compiler = VectorCompiler::new(&type_of, eval);
         let mut measures = Vec::new();
         for aggregate in &node.aggregates {
             measures.push(measure(aggregate, types, &mut compiler)?);
@@ -131,7 +131,7 @@ impl LaneGroups {
         if has_distinct && !node.aggregates.iter().all(is_plain) {
             return None;
         }
-        Some(LaneGroups {
+        Some(VectorGroups {
             program: compiler.finish(),
             measures,
             cells: Vec::new(),
@@ -151,7 +151,7 @@ impl LaneGroups {
 
     /// Limits the scan to text lengths for columns whose texts are not read. `needed` are columns whose texts
     /// are.
-    pub fn narrow(&self, needed: &[usize], lanes: &mut Lanes) {
+    pub fn narrow(&self, needed: &[usize], vectors: &mut Vectors) {
         // Row-by-row evaluation needs the texts.
         if self.program.may_overflow() {
             return;
@@ -159,7 +159,7 @@ impl LaneGroups {
         for (input, column) in self.program.inputs().iter().enumerate() {
             let has_lens = self.types[*column].is_text() && !self.program.reads_texts(input);
             if has_lens && !needed.contains(column) {
-                lanes.want_lens(*column);
+                vectors.want_lens(*column);
             }
         }
     }
@@ -175,26 +175,26 @@ impl LaneGroups {
     }
 
     /// Computes the raw keys of the rows.
-    pub fn make_keys(&mut self, lanes: &Lanes, table: &KeyTable) {
+    pub fn make_keys(&mut self, vectors: &Vectors, table: &KeyTable) {
         let table = if self.has_own_keys { &self.raw } else { table };
         self.groups.clear();
         self.batch.clear();
         if let [RawKey::Column(n)] = self.keys[..]
             && !self.types[n].is_text()
-            && lanes.lanes[n].nulls.is_empty()
+            && vectors.vectors[n].nulls.is_empty()
         {
             // A specialized loop for the most common key.
-            for number in &lanes.lanes[n].numbers {
+            for number in &vectors.vectors[n].numbers {
                 self.batch.push_short(raw_number(*number), table);
             }
             return table.touch(&self.batch);
         }
-        for row in 0..lanes.rows {
+        for row in 0..vectors.rows {
             let key = self.batch.open_key();
             for part in &self.keys {
                 match *part {
-                    RawKey::Column(n) => append_raw(&lanes.lanes[n], lanes.types[n], row, key),
-                    RawKey::Year(n) => append_year(&lanes.lanes[n], row, key),
+                    RawKey::Column(n) => append_raw(&vectors.vectors[n], vectors.types[n], row, key),
+                    RawKey::Year(n) => append_year(&vectors.vectors[n], row, key),
                 }
             }
             self.batch.end_key(table);
@@ -258,26 +258,27 @@ impl LaneGroups {
     /// the cells are unchanged.
     pub fn gather(
         &mut self,
-        lanes: &Lanes,
+        vectors: &Vectors,
         groups: usize,
         eval: &EvalContext<'_>,
     ) -> SqlResult<Result<(), Overflow>> {
         let width = self.measures.len();
         self.cells.resize(groups * width, Cell::default());
-        let inputs: Vec<&Lane> = self.program.inputs().iter().map(|place| &lanes.lanes[*place]).collect();
-        if let Err(overflow) = self.program.run(&inputs, lanes.rows, eval)? {
+        let inputs: Vec<&Vector> =
+            self.program.inputs().iter().map(|place| &vectors.vectors[*place]).collect();
+        if let Err(overflow) = self.program.run(&inputs, vectors.rows, eval)? {
             return Ok(Err(overflow));
         }
         if self.keys.is_empty() && self.groups.first().is_some_and(|group| *group != ASIDE) {
             for (measure, cell) in self.measures.iter_mut().zip(&mut self.cells) {
                 match measure {
                     Measure::Distinct { column, seen } => {
-                        let lane = &lanes.lanes[*column];
-                        let rows = (0..lanes.rows).map(|row| (row, 0));
+                        let vector = &vectors.vectors[*column];
+                        let rows = (0..vectors.rows).map(|row| (row, 0));
                         let bytes = &mut self.distinct_bytes;
-                        each_new(seen, lane, rows, bytes, |_| cell.count += 1);
+                        each_new(seen, vector, rows, bytes, |_| cell.count += 1);
                     }
-                    measure => add_all(measure, cell, &self.program, &inputs, lanes),
+                    measure => add_all(measure, cell, &self.program, &inputs, vectors),
                 }
             }
             return Ok(Ok(()));
@@ -305,14 +306,14 @@ impl LaneGroups {
                     }
                 }
                 Measure::Extreme { column, least } => {
-                    let lane = &lanes.lanes[*column];
-                    groups.filter(|(row, _)| !lane.is_null(*row)).for_each(|(row, at)| {
-                        cells[at].keep_better(lane.numbers[row], *least);
+                    let vector = &vectors.vectors[*column];
+                    groups.filter(|(row, _)| !vector.is_null(*row)).for_each(|(row, at)| {
+                        cells[at].keep_better(vector.numbers[row], *least);
                     });
                 }
                 Measure::Distinct { column, seen } => {
-                    let lane = &lanes.lanes[*column];
-                    each_new(seen, lane, groups, &mut self.distinct_bytes, |at| cells[at].count += 1);
+                    let vector = &vectors.vectors[*column];
+                    each_new(seen, vector, groups, &mut self.distinct_bytes, |at| cells[at].count += 1);
                 }
             }
         }
@@ -343,7 +344,7 @@ impl LaneGroups {
 }
 
 /// Returns true if keys and aggregates can be vectorized, provided that the column types allow it.
-pub(crate) fn may_have_lanes(node: &AggregateNode) -> bool {
+pub(crate) fn may_have_vectors(node: &AggregateNode) -> bool {
     let is_key = |expr: &Expr| matches!(expr, Expr::Column(_)) || year_of_column(expr).is_some();
     let is_measure = |aggregate: &Aggregate| match aggregate.kind {
         AggregateKind::Min | AggregateKind::Max | AggregateKind::Count => true,
@@ -355,7 +356,11 @@ pub(crate) fn may_have_lanes(node: &AggregateNode) -> bool {
     node.keys.iter().all(|(expr, _)| is_key(expr)) && node.aggregates.iter().all(is_measure)
 }
 
-fn measure(aggregate: &Aggregate, types: &[LaneType], compiler: &mut LaneCompiler<'_>) -> Option<Measure> {
+fn measure(
+    aggregate: &Aggregate,
+    types: &[VectorType],
+    compiler: &mut VectorCompiler<'_>,
+) -> Option<Measure> {
     let is_extreme = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
     if aggregate.options.quantifier == Quantifier::Distinct && !is_extreme {
         return match (aggregate.kind, aggregate.args.as_slice()) {
@@ -386,14 +391,14 @@ fn measure(aggregate: &Aggregate, types: &[LaneType], compiler: &mut LaneCompile
 /// Calls `see` for each row whose number is new in its cell, with the cell's position.
 fn each_new(
     seen: &mut KeyTable,
-    lane: &Lane,
+    vector: &Vector,
     rows: impl Iterator<Item = (usize, usize)>,
     bytes: &mut usize,
     mut see: impl FnMut(usize),
 ) {
-    for (row, at) in rows.filter(|(row, _)| !lane.is_null(*row)) {
+    for (row, at) in rows.filter(|(row, _)| !vector.is_null(*row)) {
         let mut key = [0; 14];
-        key[..8].copy_from_slice(&lane.numbers[row].to_le_bytes());
+        key[..8].copy_from_slice(&vector.numbers[row].to_le_bytes());
         // There are fewer than 2^48 cells.
         key[8..].copy_from_slice(&(at as u64).to_le_bytes()[..6]);
         let hashed = seen.hash(&key);
@@ -406,9 +411,15 @@ fn each_new(
 }
 
 /// Accumulates all rows in one cell.
-fn add_all(measure: &Measure, cell: &mut Cell, program: &LaneProgram, inputs: &[&Lane], lanes: &Lanes) {
+fn add_all(
+    measure: &Measure,
+    cell: &mut Cell,
+    program: &VectorProgram,
+    inputs: &[&Vector],
+    vectors: &Vectors,
+) {
     match measure {
-        Measure::Rows => cell.count += lanes.rows as u64,
+        Measure::Rows => cell.count += vectors.rows as u64,
         Measure::NotNull(is_null) => {
             cell.count += program.truths(*is_null).iter().filter(|truth| **truth != YES).count() as u64;
         }
@@ -417,7 +428,7 @@ fn add_all(measure: &Measure, cell: &mut Cell, program: &LaneProgram, inputs: &[
             if numbers.nulls.is_empty() {
                 let sum = numbers.numbers.iter().map(|number| i128::from(*number)).sum::<i128>();
                 cell.set(cell.total() + sum);
-                cell.count += lanes.rows as u64;
+                cell.count += vectors.rows as u64;
             } else {
                 for (number, _) in numbers.numbers.iter().zip(numbers.nulls).filter(|(_, is_null)| !**is_null)
                 {
@@ -426,8 +437,8 @@ fn add_all(measure: &Measure, cell: &mut Cell, program: &LaneProgram, inputs: &[
             }
         }
         Measure::Extreme { column, least } => {
-            let lane = &lanes.lanes[*column];
-            let present = lane.numbers.iter().enumerate().filter(|(row, _)| !lane.is_null(*row));
+            let vector = &vectors.vectors[*column];
+            let present = vector.numbers.iter().enumerate().filter(|(row, _)| !vector.is_null(*row));
             present.for_each(|(_, number)| cell.keep_better(*number, *least));
         }
         // Accumulated by the caller, which owns the table.
@@ -437,9 +448,9 @@ fn add_all(measure: &Measure, cell: &mut Cell, program: &LaneProgram, inputs: &[
 
 /// Appends the year of an element, or the whole date.
 #[inline]
-fn append_year(lane: &Lane, row: usize, key: &mut Vec<u8>) {
-    let number = lane.numbers[row];
-    if lane.is_null(row) {
+fn append_year(vector: &Vector, row: usize, key: &mut Vec<u8>) {
+    let number = vector.numbers[row];
+    if vector.is_null(row) {
         key.push(0);
     } else if is_whole_date(number) {
         key.push(1);
@@ -452,16 +463,16 @@ fn append_year(lane: &Lane, row: usize, key: &mut Vec<u8>) {
 
 /// Appends the bytes of an element; different elements of a vector have different bytes.
 #[inline]
-fn append_raw(lane: &Lane, ty: LaneType, row: usize, key: &mut Vec<u8>) {
-    if lane.is_null(row) {
+fn append_raw(vector: &Vector, ty: VectorType, row: usize, key: &mut Vec<u8>) {
+    if vector.is_null(row) {
         key.push(0);
     } else if ty.is_text() {
-        let text = lane.text(row);
+        let text = vector.text(row);
         key.push(2);
         key.extend_from_slice(&(text.len() as u32).to_le_bytes());
         key.extend_from_slice(text);
     } else {
-        key.extend_from_slice(&raw_number(lane.numbers[row]));
+        key.extend_from_slice(&raw_number(vector.numbers[row]));
     }
 }
 

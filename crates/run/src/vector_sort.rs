@@ -12,9 +12,9 @@
 use std::cmp::Ordering;
 
 use cohort_expr::{SortKey, sort_rows};
-use cohort_types::{CountBytes, Interrupt, Lane, LaneType, SqlResult, Value};
+use cohort_types::{CountBytes, Interrupt, SqlResult, Value, Vector, VectorType};
 
-use crate::lanes::Lanes;
+use crate::vectors::Vectors;
 
 /// Maximum number of bits per radix pass: the write positions of all buckets stay in the processor's caches.
 const DIGIT_BITS_MAX: u32 = 11;
@@ -25,10 +25,10 @@ const PIECE_ROWS: usize = 1 << 16;
 /// Memory per row during the sort: two copies of front and row number, and the position in the order.
 const SORTED_ROW_BYTES: usize = 2 * size_of::<(u64, u32)>() + size_of::<u32>();
 /// Maximum size of the rows in memory, because vectors address text bytes with 32 bits.
-const LANE_BYTES_MAX: usize = 1 << 31;
+const VECTOR_BYTES_MAX: usize = 1 << 31;
 
 /// A sort key column.
-struct LaneKey {
+struct VectorKey {
     column: usize,
     is_text: bool,
     key: SortKey,
@@ -42,9 +42,9 @@ struct TextKeys {
 }
 
 /// The rows in memory.
-pub(crate) struct LaneRows {
-    keys: Vec<LaneKey>,
-    rows: Lanes,
+pub(crate) struct VectorRows {
+    keys: Vec<VectorKey>,
+    rows: Vectors,
     /// Sort keys of the first key column that is a text.
     texts: TextKeys,
     /// Row numbers in sorted order.
@@ -62,24 +62,31 @@ struct Fronts {
     whole: usize,
 }
 
-impl LaneRows {
+impl VectorRows {
     /// Creates an empty set of rows with these column types. `keys` are the sort columns.
-    pub fn new(types: Vec<LaneType>, keys: impl Iterator<Item = (usize, SortKey)>) -> LaneRows {
-        let key = |(column, key): (usize, SortKey)| LaneKey { column, is_text: types[column].is_text(), key };
+    pub fn new(types: Vec<VectorType>, keys: impl Iterator<Item = (usize, SortKey)>) -> VectorRows {
+        let key =
+            |(column, key): (usize, SortKey)| VectorKey { column, is_text: types[column].is_text(), key };
         let keys = keys.map(key).collect();
-        LaneRows { keys, rows: Lanes::new(types), texts: TextKeys::default(), order: Vec::new(), worst: None }
+        VectorRows {
+            keys,
+            rows: Vectors::new(types),
+            texts: TextKeys::default(),
+            order: Vec::new(),
+            worst: None,
+        }
     }
 
     /// Appends the rows that may still be wanted. Returns the bytes this takes.
-    pub fn append(&mut self, lanes: &Lanes, interrupt: &dyn Interrupt) -> SqlResult<usize> {
-        interrupt.count_bytes(lanes.size_bytes())?;
+    pub fn append(&mut self, vectors: &Vectors, interrupt: &dyn Interrupt) -> SqlResult<usize> {
+        interrupt.count_bytes(vectors.size_bytes())?;
         let (before, rows_before) = (self.size_bytes(), self.rows.rows);
         match self.worst {
-            None => self.rows.append(lanes),
+            None => self.rows.append(vectors),
             Some(worst) => {
-                let is_wanted = |n: &u32| self.compare((lanes, *n as usize), (&self.rows, worst)).is_lt();
-                let wanted: Vec<u32> = (0..lanes.rows as u32).filter(is_wanted).collect();
-                self.rows.extend_from(lanes, &wanted);
+                let is_wanted = |n: &u32| self.compare((vectors, *n as usize), (&self.rows, worst)).is_lt();
+                let wanted: Vec<u32> = (0..vectors.rows as u32).filter(is_wanted).collect();
+                self.rows.extend_from(vectors, &wanted);
             }
         }
         self.add_text_keys(rows_before);
@@ -89,10 +96,10 @@ impl LaneRows {
     /// Computes the sort keys of the rows from `first` on.
     fn add_text_keys(&mut self, first: usize) {
         let Some(key) = self.keys.iter().find(|key| key.is_text) else { return };
-        let lane = &self.rows.lanes[key.column];
+        let vector = &self.rows.vectors[key.column];
         for row in first..self.rows.rows {
-            if !lane.is_null(row) {
-                key.key.collation.sort_key(lane.text(row), &mut self.texts.bytes);
+            if !vector.is_null(row) {
+                key.key.collation.sort_key(vector.text(row), &mut self.texts.bytes);
             }
             self.texts.ends.push(self.texts.bytes.len());
         }
@@ -105,7 +112,7 @@ impl LaneRows {
 
     /// Returns true if the format limits allow no further rows, however much memory is available.
     pub fn is_full(&self) -> bool {
-        self.rows.size_bytes() > LANE_BYTES_MAX || self.rows.rows > (u32::MAX / 2) as usize
+        self.rows.size_bytes() > VECTOR_BYTES_MAX || self.rows.rows > (u32::MAX / 2) as usize
     }
 
     fn size_bytes(&self) -> usize {
@@ -138,7 +145,7 @@ impl LaneRows {
     pub fn cut(&mut self, wanted: usize, interrupt: &dyn Interrupt) -> SqlResult<usize> {
         self.sort(wanted, interrupt)?;
         let before = self.size_bytes();
-        let mut kept = Lanes::new(self.rows.types.clone());
+        let mut kept = Vectors::new(self.rows.types.clone());
         kept.extend_from(&self.rows, &self.order);
         self.clear();
         self.rows = kept;
@@ -159,7 +166,7 @@ impl LaneRows {
     }
 
     /// Compares two rows, each from its own set of rows.
-    fn compare(&self, a: (&Lanes, usize), b: (&Lanes, usize)) -> Ordering {
+    fn compare(&self, a: (&Vectors, usize), b: (&Vectors, usize)) -> Ordering {
         let mut orders = self.keys.iter().map(|key| key.compare(a, b));
         orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
@@ -170,7 +177,7 @@ impl LaneRows {
             interrupt.steps(self.rows.rows as u32)?;
             let is_whole = match key.is_text {
                 true => fronts.add_texts(&self.texts, key.key.descending),
-                false => fronts.add_numbers(&self.rows.lanes[key.column], key.key.descending),
+                false => fronts.add_numbers(&self.rows.vectors[key.column], key.key.descending),
             };
             if !is_whole {
                 break;
@@ -185,7 +192,7 @@ impl LaneRows {
         let rest = &self.keys[fronts.whole..];
         let compare = |a: &u32, b: &u32| {
             let (a, b) = (*a as usize, *b as usize);
-            let compare = |(n, key): (usize, &LaneKey)| match n {
+            let compare = |(n, key): (usize, &VectorKey)| match n {
                 // If the first of these keys is a text, its sort keys are here: no earlier text key is packed
                 // completely.
                 0 if key.is_text => key.directed(self.texts.text(a).cmp(self.texts.text(b))),
@@ -210,14 +217,14 @@ impl LaneRows {
     }
 }
 
-impl LaneKey {
+impl VectorKey {
     fn directed(&self, order: Ordering) -> Ordering {
         if self.key.descending { order.reverse() } else { order }
     }
 
     /// Compares two rows by this key.
-    fn compare(&self, (a, row_a): (&Lanes, usize), (b, row_b): (&Lanes, usize)) -> Ordering {
-        let (a, b) = (&a.lanes[self.column], &b.lanes[self.column]);
+    fn compare(&self, (a, row_a): (&Vectors, usize), (b, row_b): (&Vectors, usize)) -> Ordering {
+        let (a, b) = (&a.vectors[self.column], &b.vectors[self.column]);
         self.directed(match (a.is_null(row_a), b.is_null(row_b)) {
             (false, false) if self.is_text => self.key.collation.compare(a.text(row_a), b.text(row_b)),
             (false, false) => a.numbers[row_a].cmp(&b.numbers[row_b]),
@@ -262,11 +269,11 @@ impl Fronts {
     }
 
     /// Appends a numeric key. Returns false if it does not fit completely.
-    fn add_numbers(&mut self, lane: &Lane, descending: bool) -> bool {
-        let has_nulls = lane.nulls.contains(&true);
+    fn add_numbers(&mut self, vector: &Vector, descending: bool) -> bool {
+        let has_nulls = vector.nulls.contains(&true);
         let (mut least, mut greatest) = (i64::MAX, i64::MIN);
-        for (n, number) in lane.numbers.iter().enumerate() {
-            if !has_nulls || !lane.nulls[n] {
+        for (n, number) in vector.numbers.iter().enumerate() {
+            if !has_nulls || !vector.nulls[n] {
                 (least, greatest) = (least.min(*number), greatest.max(*number));
             }
         }
@@ -280,14 +287,14 @@ impl Fronts {
         let last = (range >> halved) + u64::from(has_nulls);
         let number = |(n, number): (usize, &i64)| {
             let code = match has_nulls {
-                true if lane.nulls[n] => 0,
+                true if vector.nulls[n] => 0,
                 _ => (number.wrapping_sub(least) as u64 >> halved) + u64::from(has_nulls),
             };
             if descending { last - code } else { code }
         };
         let bits = u64::BITS - last.leading_zeros();
         let is_whole = halved == 0 && bits <= u64::BITS - self.bits;
-        self.push(lane.numbers.iter().enumerate().map(number), bits);
+        self.push(vector.numbers.iter().enumerate().map(number), bits);
         is_whole
     }
 
@@ -405,7 +412,7 @@ mod tests {
 
     #[test]
     fn rows_are_in_the_order_of_their_values() {
-        let types = vec![LaneType::Int, LaneType::Int, LaneType::Text(TEXT), LaneType::Int];
+        let types = vec![VectorType::Int, VectorType::Int, VectorType::Text(TEXT), VectorType::Int];
         let far = i64::MAX / 25;
         for (count, spread) in [(0, [1, 1]), (1, [1, 1]), (500, [1, far]), (5000, [1, 1]), (5000, [far, 3])] {
             let rows = rows(count, spread);
@@ -421,12 +428,12 @@ mod tests {
                         keyed().map(order).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
                     });
                     for wanted in [usize::MAX, 7] {
-                        let mut sorted = LaneRows::new(types.clone(), keyed());
+                        let mut sorted = VectorRows::new(types.clone(), keyed());
                         let mut held = 0;
                         for piece in rows.chunks(613) {
-                            let mut lanes = Lanes::new(types.clone());
-                            assert!(piece.iter().all(|row| lanes.push_row(row)));
-                            held += sorted.append(&lanes, &Uninterrupted).expect("uninterrupted");
+                            let mut vectors = Vectors::new(types.clone());
+                            assert!(piece.iter().all(|row| vectors.push_row(row)));
+                            held += sorted.append(&vectors, &Uninterrupted).expect("uninterrupted");
                             if wanted < sorted.len() {
                                 held -= sorted.cut(wanted, &Uninterrupted).expect("uninterrupted");
                             }

@@ -1,7 +1,7 @@
-//! [`Lanes`]: a column batch, for operators that process many rows at once.
+//! [`Vectors`]: a column batch, for operators that process many rows at once.
 
 use cohort_optimize::{Join, JoinKind, JoinMethod, Node, Scan};
-use cohort_types::{Lane, LaneType, SqlResult, Value};
+use cohort_types::{SqlResult, Value, Vector, VectorType};
 
 use crate::batch::Batch;
 use crate::operator::Input;
@@ -9,10 +9,10 @@ use crate::runtime::Run;
 
 /// The columns of a batch of rows.
 #[derive(Debug, Default)]
-pub struct Lanes {
-    pub types: Vec<LaneType>,
+pub struct Vectors {
+    pub types: Vec<VectorType>,
     /// One vector per column.
-    pub lanes: Vec<Lane>,
+    pub vectors: Vec<Vector>,
     pub rows: usize,
     /// True for columns that are read. Vectors of other columns may stay empty.
     pub wanted: Vec<bool>,
@@ -20,20 +20,20 @@ pub struct Lanes {
     pub lens_wanted: Vec<bool>,
 }
 
-impl Lanes {
+impl Vectors {
     /// Creates an empty batch with these column types.
-    pub fn new(types: Vec<LaneType>) -> Lanes {
-        let lanes = types.iter().map(|_| Lane::default()).collect();
+    pub fn new(types: Vec<VectorType>) -> Vectors {
+        let vectors = types.iter().map(|_| Vector::default()).collect();
         let (wanted, lens_wanted) = (vec![true; types.len()], vec![false; types.len()]);
-        Lanes { types, lanes, rows: 0, wanted, lens_wanted }
+        Vectors { types, vectors, rows: 0, wanted, lens_wanted }
     }
 
     /// Creates an empty batch of which only some columns are read.
-    pub(crate) fn of_columns(types: Vec<LaneType>, columns: impl IntoIterator<Item = usize>) -> Lanes {
-        let mut lanes = Lanes::new(types);
-        lanes.wanted.fill(false);
-        columns.into_iter().for_each(|column| lanes.wanted[column] = true);
-        lanes
+    pub(crate) fn of_columns(types: Vec<VectorType>, columns: impl IntoIterator<Item = usize>) -> Vectors {
+        let mut vectors = Vectors::new(types);
+        vectors.wanted.fill(false);
+        columns.into_iter().for_each(|column| vectors.wanted[column] = true);
+        vectors
     }
 
     /// Limits reading of a column to text lengths and NULLs.
@@ -51,34 +51,35 @@ impl Lanes {
 
     /// Removes the rows and keeps the capacity.
     pub fn clear(&mut self) {
-        self.lanes.iter_mut().for_each(Lane::clear);
+        self.vectors.iter_mut().for_each(Vector::clear);
         self.rows = 0;
     }
 
     /// Appends a row. Returns false if a value does not have its column's type.
     pub fn push_row(&mut self, row: &[Value]) -> bool {
         self.rows += 1;
-        let mut columns = self.lanes.iter_mut().zip(&self.types).zip(row);
-        columns.all(|((lane, ty), value)| lane.push_value(value, *ty))
+        let mut columns = self.vectors.iter_mut().zip(&self.types).zip(row);
+        columns.all(|((vector, ty), value)| vector.push_value(value, *ty))
     }
 
     /// Returns the n-th row; columns that are not read are NULL.
     pub fn row(&self, n: usize) -> impl Iterator<Item = Value> {
-        let lanes = self.lanes.iter().zip(&self.types).zip(&self.wanted);
-        lanes.map(move |((lane, ty), is_wanted)| if *is_wanted { lane.value(n, *ty) } else { Value::Null })
+        let vectors = self.vectors.iter().zip(&self.types).zip(&self.wanted);
+        vectors
+            .map(move |((vector, ty), is_wanted)| if *is_wanted { vector.value(n, *ty) } else { Value::Null })
     }
 
     /// Appends all rows of a batch with the same types.
-    pub(crate) fn append(&mut self, other: &Lanes) {
-        for (lane, from) in self.lanes.iter_mut().zip(&other.lanes) {
-            lane.append(from);
+    pub(crate) fn append(&mut self, other: &Vectors) {
+        for (vector, from) in self.vectors.iter_mut().zip(&other.vectors) {
+            vector.append(from);
         }
         self.rows += other.rows;
     }
 
     /// Appends the given rows of a batch with the same types.
-    pub(crate) fn extend_from(&mut self, other: &Lanes, rows: &[u32]) {
-        self.gather(other.lanes.iter().map(|lane| (lane, rows)));
+    pub(crate) fn extend_from(&mut self, other: &Vectors, rows: &[u32]) {
+        self.gather(other.vectors.iter().map(|vector| (vector, rows)));
         self.rows += rows.len();
     }
 
@@ -86,51 +87,51 @@ impl Lanes {
     /// left ones are taken.
     pub(crate) fn gather_pairs(
         &mut self,
-        (left, of_left): (&Lanes, &[u32]),
-        (right, of_right): (&Lanes, &[u32]),
+        (left, of_left): (&Vectors, &[u32]),
+        (right, of_right): (&Vectors, &[u32]),
     ) {
-        let left = left.lanes.iter().map(|lane| (lane, of_left));
-        let right = right.lanes.iter().map(|lane| (lane, of_right));
+        let left = left.vectors.iter().map(|vector| (vector, of_left));
+        let right = right.vectors.iter().map(|vector| (vector, of_right));
         self.gather(left.chain(right));
         self.rows = of_left.len();
     }
 
     /// Appends the given elements to each vector that is read.
-    fn gather<'l>(&mut self, from: impl Iterator<Item = (&'l Lane, &'l [u32])>) {
-        let lanes = self.lanes.iter_mut().zip(&self.types).zip(&self.wanted).zip(from);
-        for (((lane, ty), _), (from, elements)) in lanes.filter(|((_, is_wanted), _)| **is_wanted) {
-            lane.extend_from(from, elements, *ty);
+    fn gather<'l>(&mut self, from: impl Iterator<Item = (&'l Vector, &'l [u32])>) {
+        let vectors = self.vectors.iter_mut().zip(&self.types).zip(&self.wanted).zip(from);
+        for (((vector, ty), _), (from, elements)) in vectors.filter(|((_, is_wanted), _)| **is_wanted) {
+            vector.extend_from(from, elements, *ty);
         }
     }
 
     /// Returns the memory of the rows in bytes.
     pub(crate) fn size_bytes(&self) -> usize {
-        self.lanes.iter().map(Lane::size_bytes).sum()
+        self.vectors.iter().map(Vector::size_bytes).sum()
     }
 }
 
 /// An input read as vectors, whether or not it returns vectors itself.
-pub(crate) enum LaneSource {
-    Lanes,
+pub(crate) enum VectorSource {
+    Vectors,
     /// The input returns rows, which are converted.
     Rows(Batch),
 }
 
-impl LaneSource {
+impl VectorSource {
     /// Returns the column types of an opened input, and how to read it. Returns `None`, with no effect, if
     /// some column has no vector type.
     pub fn of<'p>(
         input: &mut Input<'p>,
         node: &Node,
         run: Run<'_, 'p>,
-    ) -> SqlResult<Option<(LaneSource, Vec<LaneType>)>> {
+    ) -> SqlResult<Option<(VectorSource, Vec<VectorType>)>> {
         let Some(types) = column_types(node) else { return Ok(None) };
-        let source = match input.lane_types(run)? {
+        let source = match input.vector_types(run)? {
             Some(own) => {
                 debug_assert_eq!(own, types, "lanes are those of the columns");
-                LaneSource::Lanes
+                VectorSource::Vectors
             }
-            None => LaneSource::Rows(Batch::new()),
+            None => VectorSource::Rows(Batch::new()),
         };
         Ok(Some((source, types)))
     }
@@ -140,25 +141,25 @@ impl LaneSource {
         &mut self,
         input: &mut Input<'p>,
         run: Run<'_, 'p>,
-        lanes: &mut Lanes,
+        vectors: &mut Vectors,
     ) -> SqlResult<bool> {
-        let LaneSource::Rows(batch) = self else { return input.next_lanes(run, lanes) };
-        lanes.clear();
+        let VectorSource::Rows(batch) = self else { return input.next_vectors(run, vectors) };
+        vectors.clear();
         let goes_on = input.refill_all(run, batch)?;
-        push_rows(batch, lanes);
+        push_rows(batch, vectors);
         Ok(goes_on)
     }
 }
 
 /// Appends rows whose columns have these vector types.
-pub(crate) fn push_rows(rows: &Batch, lanes: &mut Lanes) {
+pub(crate) fn push_rows(rows: &Batch, vectors: &mut Vectors) {
     for row in rows.iter() {
-        assert!(lanes.push_row(row), "the values of a column are of its type");
+        assert!(vectors.push_row(row), "the values of a column are of its type");
     }
 }
 
 /// Returns the vector types of a node's columns, or `None` if one has none or is unknown.
-pub(crate) fn column_types(node: &Node) -> Option<Vec<LaneType>> {
+pub(crate) fn column_types(node: &Node) -> Option<Vec<VectorType>> {
     match node {
         Node::Scan(scan) => scan_types(scan),
         Node::Join(join) => {
@@ -174,7 +175,7 @@ pub(crate) fn column_types(node: &Node) -> Option<Vec<LaneType>> {
 }
 
 /// Returns the vector types of the right side of a join, like [`column_types`].
-pub(crate) fn right_types(join: &Join) -> Option<Vec<LaneType>> {
+pub(crate) fn right_types(join: &Join) -> Option<Vec<VectorType>> {
     match &join.method {
         JoinMethod::Lookup(scan) => scan_types(scan),
         JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => column_types(right),
@@ -183,9 +184,9 @@ pub(crate) fn right_types(join: &Join) -> Option<Vec<LaneType>> {
 }
 
 /// Returns the vector types of a scan's output, like [`column_types`].
-pub(crate) fn scan_types(scan: &Scan) -> Option<Vec<LaneType>> {
+pub(crate) fn scan_types(scan: &Scan) -> Option<Vec<VectorType>> {
     if scan.with_key {
         return None;
     }
-    scan.columns.iter().map(|column| LaneType::of(&scan.table.columns.get(*column)?.ty)).collect()
+    scan.columns.iter().map(|column| VectorType::of(&scan.table.columns.get(*column)?.ty)).collect()
 }

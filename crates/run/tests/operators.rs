@@ -251,7 +251,7 @@ fn groups_hashed_and_in_order() {
 }
 
 #[test]
-fn groups_of_lanes_are_those_of_rows() {
+fn groups_of_vectors_are_those_of_rows() {
     let long = i64::MAX / 2;
     let rows: Vec<Vec<Value>> = (0..200)
         .map(|n| {
@@ -284,7 +284,7 @@ fn groups_of_lanes_are_those_of_rows() {
                 plan(Node::Aggregate(Box::new(node)), 5 + keys.len())
             };
             let by_rows = node(of("g", 3));
-            let by_lanes = node(Node::Scan(Box::new(scan("g", 3))));
+            let by_vectors = node(Node::Scan(Box::new(scan("g", 3))));
             for memory in [usize::MAX, 1] {
                 let mut tables = Memory::new(&[("g", rows.clone())]);
                 tables.memory = memory;
@@ -293,7 +293,7 @@ fn groups_of_lanes_are_those_of_rows() {
                     outcome.map(|(rows, _)| shown_all(&rows)).map_err(|error| error.code)
                 };
                 let expected = outcome(&by_rows);
-                assert_eq!(outcome(&by_lanes), expected, "{keys:?}, {memory} bytes");
+                assert_eq!(outcome(&by_vectors), expected, "{keys:?}, {memory} bytes");
             }
         }
     }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::{Budget, CommitSeq, ConnectionId, Hold};
+use cohort_base::{Budget, CommitSeq, ConnectionId, ReplyBarrier};
 use cohort_exec::{Client, ConnectionEvent, EncryptedSession};
 use cohort_protocol::{ColumnMeta, ListedColumn, ParamText, Parameter, ResultSink, StatusFlags};
 use cohort_replication::Source;
@@ -207,7 +207,7 @@ pub trait Session: Send {
     fn status(&self) -> StatusFlags;
 
     /// Returns the reply barrier: replies may be sent only when its position may be acknowledged.
-    fn hold(&self) -> &Arc<Hold>;
+    fn hold(&self) -> &Arc<ReplyBarrier>;
 
     /// Returns whether KILL was used on the connection.
     fn killed(&self) -> Killed;

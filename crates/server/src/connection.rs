@@ -156,7 +156,7 @@ pub(crate) enum After {
     /// The reply, if any, may be sent.
     Send,
     /// The reply waits until this sequence number may be acknowledged.
-    Hold(CommitSeq),
+    ReplyBarrier(CommitSeq),
     /// The connection gets its own thread, which sends the binary log.
     Dump,
 }
@@ -464,7 +464,7 @@ impl Connection {
             self.become_replica(inner);
             return None;
         }
-        if let After::Hold(seq) = after {
+        if let After::ReplyBarrier(seq) = after {
             drop(inner);
             if self.park(seq) {
                 return None;

@@ -309,7 +309,7 @@ mod tests {
     use std::path::Path;
 
     use cohort_protocol::{Capabilities, Drain, InputBuffer, ResultEncoding, RowFormat};
-    use cohort_vfs::{MemFs, SharedFs, unnamed_file};
+    use cohort_vfs::{MemFs, SharedFs, anonymous_temp_file};
 
     use super::*;
 
@@ -365,7 +365,7 @@ mod tests {
             let mut outcome = None;
             let answer = packets(|writer| {
                 let create = || {
-                    unnamed_file(&self.fs, Path::new("/tmp"))
+                    anonymous_temp_file(&self.fs, Path::new("/tmp"))
                         .map_err(|error| SqlError::temporary_file(&error, "creating"))
                 };
                 let space = CursorSpace {

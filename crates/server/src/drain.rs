@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use cohort_base::Hold;
+use cohort_base::ReplyBarrier;
 use cohort_config::VarId;
 use cohort_protocol::{Decompressor, Drain, InputBuffer};
 use cohort_tls::Received;
@@ -14,7 +14,7 @@ use crate::connection::{Connection, FRAME_BYTES_MAX};
 pub(crate) struct SocketDrain<'a> {
     pub connection: &'a Connection,
     /// The session's reply barrier.
-    pub hold: &'a Hold,
+    pub hold: &'a ReplyBarrier,
     /// net_write_timeout.
     pub timeout: Duration,
     /// Input for LOAD DATA LOCAL: the file that the client sends.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::thread::{self, Builder};
 use std::time::Duration;
 
-use cohort_base::Hold;
+use cohort_base::ReplyBarrier;
 use cohort_protocol::{
     Capabilities, Decompressor, InputBuffer, ResultEncoding, ResultWriter, RowFormat, StatusFlags,
     write_error,
@@ -100,7 +100,7 @@ fn tell(
     let timeout = Duration::from_secs(1);
     let incoming =
         Incoming { bytes: InputBuffer::default(), is_next: false, unpack: &mut None, packet_bytes_max: 0 };
-    let mut drain = SocketDrain { connection, hold: &Hold::default(), timeout, incoming };
+    let mut drain = SocketDrain { connection, hold: &ReplyBarrier::default(), timeout, incoming };
     match end {
         DumpEnd::Finished(sequence) => {
             // A replica expects the old EOF packet.

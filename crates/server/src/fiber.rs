@@ -4,13 +4,13 @@
 //! - A *job* is the work for one connection: a worker serves its requests until none is left.
 //! - A *fiber* is a separate stack that runs jobs. A job that waits for a lock suspends its fiber, and the
 //!   worker continues with other work.
-//! - A *wait slot* ([`Bed`]) holds the fiber while it sleeps. The session that grants the lock wakes it: it
+//! - A *wait slot* ([`FiberSlot`]) holds the fiber while it sleeps. The session that grants the lock wakes it: it
 //!   moves the fiber to the [`Ready`] queue, and any worker resumes it.
 //!
 //! Passing a lock from one session to the next therefore needs no switch between threads. A thousand waiting
 //! sessions cost a thousand stacks, of which only the touched pages use memory, but no threads.
 //!
-//! # States of a fiber, kept in its [`Bed`]
+//! # States of a fiber, kept in its [`FiberSlot`]
 //! ```text
 //!             run                     sleep
 //!   free ------------> awake ---------------------> asleep
@@ -35,7 +35,7 @@
 //! A job may begin on one thread and end on another, but the compiler assumes that a function stays on its
 //! thread. Functions that are on the stack while a job sleeps must therefore not use thread-local variables
 //! directly. They call functions that are not inlined and do not sleep. In this code base these are
-//! [`sleeper`] and [`bed`] in this file, `on_post` in `pool.rs`, and the cache of compiled patterns in the
+//! [`sleeper`] and [`wait_slot`] in this file, `on_post` in `pool.rs`, and the cache of compiled patterns in the
 //! expression crate. Libraries use thread-local variables only in functions that return before a job can
 //! sleep.
 //!
@@ -60,7 +60,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use cohort_base::{STACK_RESERVE, StackFloor, switch_stack};
-use cohort_engine::Bed as BedForEngine;
+use cohort_engine::WaitSlot;
 use cohort_locks::Sleeper;
 use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -97,7 +97,7 @@ type Stack<J> = Coroutine<Option<J>, Left, (), DefaultStack>;
 pub(crate) struct Fiber<J: Send + 'static> {
     stack: Stack<J>,
     floor: StackFloor,
-    bed: Arc<Bed<J>>,
+    wait_slot: Arc<FiberSlot<J>>,
 }
 
 // SAFETY: a fiber has one owner at a time, so no two threads use its stack at once, and it moves between
@@ -109,7 +109,7 @@ unsafe impl<J: Send> Send for Fiber<J> {}
 impl<J: Send> Fiber<J> {
     /// Runs until the job is done or sleeps.
     fn resume(&mut self, job: Option<J>) -> Left {
-        CURRENT.set(Some(Arc::clone(&self.bed) as Arc<dyn Sleeper>));
+        CURRENT.set(Some(Arc::clone(&self.wait_slot) as Arc<dyn Sleeper>));
         switch_stack(Some(self.floor));
         let left = self.stack.resume(job);
         switch_stack(None);
@@ -129,7 +129,7 @@ enum State<J: Send + 'static> {
 }
 
 /// A wait slot: the place where a fiber sleeps.
-struct Bed<J: Send + 'static> {
+struct FiberSlot<J: Send + 'static> {
     state: Mutex<State<J>>,
     /// Set by the stack when it starts; used only on that stack.
     yielder: Mutex<Option<YielderOf<J>>>,
@@ -141,7 +141,7 @@ struct YielderOf<J>(NonNull<Yielder<Option<J>, Left>>);
 // SAFETY: it is used only on the fiber's own stack, which one thread runs at a time.
 unsafe impl<J: Send> Send for YielderOf<J> {}
 
-impl<J: Send> Bed<J> {
+impl<J: Send> FiberSlot<J> {
     /// Puts a suspended fiber to sleep. Returns the fiber instead if it was woken in the meantime. Called by
     /// the worker after it has left the fiber's stack.
     fn lay_down(&self, fiber: Fiber<J>, deadline: Option<Instant>) -> Option<Fiber<J>> {
@@ -169,7 +169,7 @@ impl<J: Send> Bed<J> {
     }
 }
 
-impl<J: Send> Sleeper for Bed<J> {
+impl<J: Send> Sleeper for FiberSlot<J> {
     fn sleep(&self, deadline: Option<Instant>) {
         if let Some(fibers) = self.fibers.upgrade() {
             (fibers.options.before_sleep)();
@@ -210,7 +210,7 @@ pub fn sleeper() -> Arc<dyn Sleeper> {
 /// Adapts a fiber's wait slot to the trait that engines use.
 struct Lent(Arc<dyn Sleeper>);
 
-impl BedForEngine for Lent {
+impl WaitSlot for Lent {
     fn sleep(&self) {
         self.0.sleep(None);
     }
@@ -222,8 +222,8 @@ impl BedForEngine for Lent {
 
 /// Returns the wait slot for reads by an engine, or `None` if the caller does not run on a fiber.
 #[inline(never)]
-pub fn bed() -> Option<Arc<dyn BedForEngine>> {
-    CURRENT.with_borrow(Clone::clone).map(|bed| Arc::new(Lent(bed)) as Arc<dyn BedForEngine>)
+pub fn wait_slot() -> Option<Arc<dyn WaitSlot>> {
+    CURRENT.with_borrow(Clone::clone).map(|wait_slot| Arc::new(Lent(wait_slot)) as Arc<dyn WaitSlot>)
 }
 
 /// Configuration of the fibers of one server.
@@ -246,7 +246,7 @@ pub(crate) struct FiberOptions<J: Send + 'static> {
 pub(crate) struct Fibers<J: Send + 'static> {
     options: FiberOptions<J>,
     free: Mutex<Vec<Fiber<J>>>,
-    beds: Mutex<Vec<Weak<Bed<J>>>>,
+    slots: Mutex<Vec<Weak<FiberSlot<J>>>>,
     asleep: AtomicUsize,
 }
 
@@ -256,7 +256,7 @@ impl<J: Send> Fibers<J> {
         Arc::new(Fibers {
             options,
             free: Mutex::default(),
-            beds: Mutex::default(),
+            slots: Mutex::default(),
             asleep: AtomicUsize::new(0),
         })
     }
@@ -280,8 +280,8 @@ impl<J: Send> Fibers<J> {
             match fiber.resume(job.take()) {
                 Left::Done => return self.give_back(fiber),
                 Left::Asleep(deadline) => {
-                    let bed = Arc::clone(&fiber.bed);
-                    match bed.lay_down(fiber, deadline) {
+                    let wait_slot = Arc::clone(&fiber.wait_slot);
+                    match wait_slot.lay_down(fiber, deadline) {
                         Some(called) => fiber = called,
                         None => return,
                     }
@@ -297,17 +297,17 @@ impl<J: Send> Fibers<J> {
 
     fn make(self: &Arc<Self>) -> io::Result<Fiber<J>> {
         let (stack, floor) = map_stack(self.options.stack_bytes)?;
-        let bed = Arc::new(Bed {
+        let wait_slot = Arc::new(FiberSlot {
             state: Mutex::new(State::Awake),
             yielder: Mutex::new(None),
             fibers: Arc::downgrade(self),
         });
-        self.beds.lock().push(Arc::downgrade(&bed));
-        let (own, fibers) = (Arc::downgrade(&bed), Arc::downgrade(self));
+        self.slots.lock().push(Arc::downgrade(&wait_slot));
+        let (own, fibers) = (Arc::downgrade(&wait_slot), Arc::downgrade(self));
         let buffer_bytes = self.options.buffer_bytes;
         let stack = Stack::with_stack(stack, move |yielder, first: Option<J>| {
-            if let Some(bed) = own.upgrade() {
-                *bed.yielder.lock() = Some(YielderOf(NonNull::from(yielder)));
+            if let Some(wait_slot) = own.upgrade() {
+                *wait_slot.yielder.lock() = Some(YielderOf(NonNull::from(yielder)));
             }
             let mut buffer = vec![0; buffer_bytes];
             let mut next = first;
@@ -318,12 +318,12 @@ impl<J: Send> Fibers<J> {
                 next = yielder.suspend(Left::Done);
             }
         });
-        Ok(Fiber { stack, floor, bed })
+        Ok(Fiber { stack, floor, wait_slot })
     }
 
     fn give_back(&self, fiber: Fiber<J>) {
         // The job has ended: a wake that arrives now is dropped.
-        *fiber.bed.state.lock() = State::Awake;
+        *fiber.wait_slot.state.lock() = State::Awake;
         let mut free = self.free.lock();
         if free.len() < FREE_MAX {
             free.push(fiber);
@@ -332,15 +332,15 @@ impl<J: Send> Fibers<J> {
 
     /// Wakes the fibers whose deadline has passed. Returns the next deadline.
     pub fn wake_due(&self, now: Instant) -> Option<Instant> {
-        let beds: Vec<Arc<Bed<J>>> = {
-            let mut beds = self.beds.lock();
-            beds.retain(|bed| bed.strong_count() > 0);
-            beds.iter().filter_map(Weak::upgrade).collect()
+        let slots: Vec<Arc<FiberSlot<J>>> = {
+            let mut slots = self.slots.lock();
+            slots.retain(|wait_slot| wait_slot.strong_count() > 0);
+            slots.iter().filter_map(Weak::upgrade).collect()
         };
         let mut next = None;
-        for bed in beds {
-            match bed.deadline() {
-                Some(deadline) if deadline <= now => bed.wake(),
+        for wait_slot in slots {
+            match wait_slot.deadline() {
+                Some(deadline) if deadline <= now => wait_slot.wake(),
                 Some(deadline) => next = Some(next.map_or(deadline, |next: Instant| next.min(deadline))),
                 None => {}
             }
@@ -396,14 +396,14 @@ mod tests {
     #[test]
     fn a_job_sleeps_on_one_thread_and_goes_on_on_another() {
         let (fibers, ready) = fibers();
-        let bed = Arc::new(Mutex::new(None));
+        let wait_slot = Arc::new(Mutex::new(None));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let job = {
-            let (bed, seen) = (Arc::clone(&bed), Arc::clone(&seen));
+            let (wait_slot, seen) = (Arc::clone(&wait_slot), Arc::clone(&seen));
             move || {
                 seen.lock().push(std::thread::current().id());
                 let own = sleeper();
-                *bed.lock() = Some(Arc::clone(&own));
+                *wait_slot.lock() = Some(Arc::clone(&own));
                 own.sleep(None);
                 seen.lock().push(std::thread::current().id());
             }
@@ -411,9 +411,9 @@ mod tests {
         fibers.work(Work::Begin(Box::new(job)));
         assert_eq!((fibers.asleep(), seen.lock().len()), (1, 1));
         assert!(ready.pop().is_none());
-        let bed = bed.lock().take().expect("the job ran");
-        bed.wake();
-        bed.wake();
+        let wait_slot = wait_slot.lock().take().expect("the job ran");
+        wait_slot.wake();
+        wait_slot.wake();
         let other = Arc::clone(&fibers);
         let work = ready.pop().expect("woken");
         std::thread::spawn(move || other.work(work)).join().expect("no panic");
@@ -429,12 +429,12 @@ mod tests {
     #[test]
     fn who_waits_for_an_engine_leaves_its_worker() {
         let (fibers, ready) = fibers();
-        assert!(bed().is_none(), "a thread does the work itself");
+        assert!(wait_slot().is_none(), "a thread does the work itself");
         let (lent, done) = (Arc::new(Mutex::new(None)), Arc::new(AtomicU64::new(0)));
         let job = {
             let (lent, done) = (Arc::clone(&lent), Arc::clone(&done));
             move || {
-                let own = bed().expect("it runs on a fiber");
+                let own = wait_slot().expect("it runs on a fiber");
                 *lent.lock() = Some(Arc::clone(&own));
                 own.sleep();
                 done.store(1, Ordering::Relaxed);
@@ -484,12 +484,12 @@ mod tests {
         const JOBS: usize = 5000;
         let (fibers, ready) = fibers_with(2 << 20);
         let before = mappings_and_memory();
-        let beds: Arc<Mutex<Vec<Arc<dyn Sleeper>>>> = Arc::default();
+        let slots: Arc<Mutex<Vec<Arc<dyn Sleeper>>>> = Arc::default();
         for _ in 0..JOBS {
-            let beds = Arc::clone(&beds);
+            let slots = Arc::clone(&slots);
             fibers.work(Work::Begin(Box::new(move || {
                 let own = sleeper();
-                beds.lock().push(Arc::clone(&own));
+                slots.lock().push(Arc::clone(&own));
                 own.sleep(None);
             })));
         }
@@ -499,7 +499,7 @@ mod tests {
         println!("{mappings} mappings, {bytes} bytes");
         assert!(mappings < 2 * JOBS + 500, "{mappings} mappings for {JOBS} stacks");
         assert!(bytes < JOBS * (32 << 10), "{bytes} bytes for {JOBS} stacks");
-        beds.lock().iter().for_each(|bed| bed.wake());
+        slots.lock().iter().for_each(|wait_slot| wait_slot.wake());
         while let Some(work) = ready.pop() {
             fibers.work(work);
         }
@@ -523,7 +523,7 @@ mod tests {
         const JOBS: u64 = 200;
         let (fibers, ready) = fibers();
         let done = Arc::new(AtomicU64::new(0));
-        let beds: Arc<Mutex<Vec<Arc<dyn Sleeper>>>> = Arc::default();
+        let slots: Arc<Mutex<Vec<Arc<dyn Sleeper>>>> = Arc::default();
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 let (fibers, ready, done) = (&fibers, &ready, &done);
@@ -537,19 +537,19 @@ mod tests {
                 });
             }
             for _ in 0..JOBS {
-                let (beds, done) = (Arc::clone(&beds), Arc::clone(&done));
+                let (slots, done) = (Arc::clone(&slots), Arc::clone(&done));
                 ready.push(Work::Begin(Box::new(move || {
                     for _ in 0..20 {
                         let own = sleeper();
-                        beds.lock().push(Arc::clone(&own));
+                        slots.lock().push(Arc::clone(&own));
                         own.sleep(None);
                     }
                     done.fetch_add(1, Ordering::Relaxed);
                 })));
             }
             while done.load(Ordering::Relaxed) < JOBS {
-                let beds = std::mem::take(&mut *beds.lock());
-                beds.iter().for_each(|bed| bed.wake());
+                let slots = std::mem::take(&mut *slots.lock());
+                slots.iter().for_each(|wait_slot| wait_slot.wake());
                 std::thread::yield_now();
             }
         });

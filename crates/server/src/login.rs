@@ -65,7 +65,7 @@ pub(crate) fn step(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pac
     }
     // The reply waits for the effects of init_connect.
     let hold = inner.session.as_ref().map_or(CommitSeq(0), |session| session.hold().until());
-    if hold > connection.shared().backend.acknowledged() { After::Hold(hold) } else { After::Send }
+    if hold > connection.shared().backend.acknowledged() { After::ReplyBarrier(hold) } else { After::Send }
 }
 
 /// Processes the first packet, or the second one if the first asked for TLS.

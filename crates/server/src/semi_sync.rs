@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_binlog::Materialiser;
+use cohort_binlog::BinlogFileWriter;
 use cohort_commit::Gate;
 use cohort_config::{Globals, StatusSource, VarId};
 use cohort_replication::Source;
@@ -25,7 +25,7 @@ pub(crate) fn options(globals: &Globals) -> SemiSyncOptions {
 }
 
 /// Returns the callback that logs the same messages as MariaDB.
-pub(crate) fn log(log: &ErrorLog, files: &Materialiser) -> SemiSyncLog {
+pub(crate) fn log(log: &ErrorLog, files: &BinlogFileWriter) -> SemiSyncLog {
     let (log, names) = (log.clone(), files.name().clone());
     Box::new(move |news| match news {
         SemiSyncNews::TimedOut(waited, acknowledged) => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use cohort_base::{Budget, CommitSeq, ConnectionId, Hold, ServerId};
+use cohort_base::{Budget, CommitSeq, ConnectionId, ReplyBarrier, ServerId};
 use cohort_binlog::GtidState;
 use cohort_binlog::event::Checksum;
 use cohort_commit::{Coordinator, LogLayout};
@@ -12,8 +12,8 @@ use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, EngineError, EngineSetting};
 use cohort_exec::{
     AccountUsages, BinlogCache, Client, ConnectionEvent, Database, DatabaseParts, LogFiles, MemoryLimits,
-    Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerFacts, StatementLog, WordList, parse_gtids,
-    reset_error,
+    Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerCallbacks, StatementLog, WordList,
+    parse_gtids, reset_error,
 };
 use cohort_locks::KillLevel;
 use cohort_protocol::{ListedColumn, ParamText, Parameter, ResultSink, StatusFlags};
@@ -111,7 +111,7 @@ impl SqlBackend {
             replicas: OnceLock::new(),
         });
         *db.facts.write() = Some(facts.clone());
-        cohort_exec::tell_page_forms(&db);
+        cohort_exec::set_page_formats(&db);
         *db.files.write() = Some(Arc::new(MachineFiles { datadir, globals: Arc::clone(globals) }));
         *db.log_files.write() = Some(log_files);
         SqlBackend { db, facts, source, state }
@@ -281,7 +281,7 @@ impl Backend for SqlBackend {
     }
 
     fn flush_ns(&self) -> u64 {
-        self.db.commit.pace().flush_ns()
+        self.db.commit.group_commit().flush_ns()
     }
 
     fn has_queued(&self) -> bool {
@@ -535,7 +535,7 @@ impl Session for SqlSession {
         self.session.status()
     }
 
-    fn hold(&self) -> &Arc<Hold> {
+    fn hold(&self) -> &Arc<ReplyBarrier> {
         self.session.hold()
     }
 
@@ -574,7 +574,7 @@ impl Facts {
     }
 }
 
-impl ServerFacts for Facts {
+impl ServerCallbacks for Facts {
     fn variable(&self, id: VarId) -> Option<VarValue> {
         let gtids = || self.commit.binlog_status().map(|(_, gtids)| gtids);
         match id {
@@ -656,7 +656,7 @@ impl ServerFacts for Facts {
                 return Ok(told.map(|text| SqlError::new(ErrorCode::OfPlugin, text)).collect());
             }
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
-                self.commit.pace().set_options(storage::pace_options(&self.globals));
+                self.commit.group_commit().set_options(storage::group_commit_options(&self.globals));
             }
             VarId::GtidSlavePos => {
                 if let Some(replicas) = self.replicas.get() {

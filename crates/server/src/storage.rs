@@ -13,8 +13,8 @@ use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{CATALOG, CatalogStore, CatalogVersions};
 use cohort_commit::{
-    BinlogSettings, Converted, Coordinator, CoordinatorOptions, FailpointHook, LogLayout, Overlap,
-    PaceOptions, Point, RecoveryError, Stage, Unreleased, convert, layout_on_disk, make_logs,
+    BinlogSettings, Converted, Coordinator, CoordinatorOptions, FailpointHook, GroupCommitOptions, LogLayout,
+    Overlap, Point, RecoveryError, Stage, Unreleased, convert, layout_on_disk, make_logs,
 };
 use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, EngineSetting, PageAlgorithm, Participant};
@@ -25,7 +25,7 @@ use cohort_replica::StateStore;
 use cohort_vfs::World;
 
 use crate::error_log::ErrorLog;
-use crate::fiber::{bed, sleeper};
+use crate::fiber::{sleeper, wait_slot};
 
 /// Participant ids in commit records. They must never change, because they are on disk.
 #[cfg(feature = "rocksdb")]
@@ -177,7 +177,7 @@ fn open_innodb(datadir: &Path, world: &World, globals: &Globals) -> Result<Arc<d
     let options = BtreeOptions {
         pool_bytes: globals.uint(VarId::InnodbBufferPoolSize) as usize,
         rollback_segments: globals.uint(VarId::InnodbRollbackSegments) as usize,
-        bed_of: bed,
+        wait_slot_of: wait_slot,
         ..BtreeOptions::default()
     };
     let engine = BtreeEngine::open(INNODB, &world.fs, &datadir.join("innodb"), options)?;
@@ -243,7 +243,7 @@ fn coordinator_options(
         log: log_options(globals),
         layout: options.layout.unwrap_or_else(|| layout(globals)),
         binlog,
-        pace: pace_options(globals),
+        group_commit: group_commit_options(globals),
         is_early_release: globals.flag(VarId::EarlyLockRelease),
         unreleased: match globals.uint(VarId::InitRplRole) {
             0 => Unreleased::Keep,
@@ -310,8 +310,8 @@ pub fn convert_layout(
 }
 
 /// Returns the group-commit policy that the variables define.
-pub fn pace_options(globals: &Globals) -> PaceOptions {
-    PaceOptions {
+pub fn group_commit_options(globals: &Globals) -> GroupCommitOptions {
+    GroupCommitOptions {
         is_adaptive: globals.flag(VarId::AdaptiveFlushGroups),
         wait_count: globals.uint(VarId::BinlogCommitWaitCount) as usize,
         wait_us: globals.uint(VarId::BinlogCommitWaitUsec),

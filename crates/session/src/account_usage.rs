@@ -1,7 +1,7 @@
 //! Limits of accounts beyond their privileges: uses per hour, passwords that must be changed, and failed
 //! logins.
 //!
-//! A session whose account has no limits has no [`Restraint`], and its statements have no extra cost. Use is
+//! A session whose account has no limits has no [`AccountLimits`], and its statements have no extra cost. Use is
 //! counted per account over all of its sessions. An hour begins with the first use after the previous hour
 //! ended.
 
@@ -63,7 +63,7 @@ impl Use {
 }
 
 /// The restrictions of one session.
-pub struct Restraint {
+pub struct AccountLimits {
     pub(crate) must_change_password: Cell<bool>,
     pub(crate) usage: Option<Arc<AccountUsage>>,
 }

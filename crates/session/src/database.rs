@@ -15,7 +15,7 @@ use cohort_engine::Engine;
 use cohort_locks::LockTable;
 use cohort_trx::{BinlogCache, TrxEnv, TrxEnvParts, adopt};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
-use cohort_vfs::{SharedClock, SharedFile, SharedFs, SharedRng, unnamed_file};
+use cohort_vfs::{SharedClock, SharedFile, SharedFs, SharedRng, anonymous_temp_file};
 use parking_lot::{Mutex, RwLock};
 
 use crate::account_usage::AccountUsages;
@@ -42,7 +42,7 @@ pub struct ReplicaRow {
 }
 
 /// Information and actions that only the server can provide.
-pub trait ServerFacts: Send + Sync {
+pub trait ServerCallbacks: Send + Sync {
     /// Returns a variable whose value is computed when it is read (`gtid_binlog_pos`), or `None` if the
     /// stored value counts.
     fn variable(&self, id: VarId) -> Option<VarValue>;
@@ -93,7 +93,7 @@ pub trait ServerFacts: Send + Sync {
 
 /// The caches of the crate that runs statements, shared by all sessions, such as plans. Opaque to other
 /// crates.
-pub trait KeptForStatements: Any + Send + Sync {
+pub trait StatementCaches: Any + Send + Sync {
     /// Adjusts to a new limit for all session memory. Returns the caches' share of it.
     fn limit(&self, bytes: u64) -> u64;
 }
@@ -135,7 +135,7 @@ pub struct Database {
     /// The planner's samples of indexes.
     pub(crate) index_samples: IndexSamples,
     /// The caches of the crate that runs statements.
-    pub kept: Arc<dyn KeptForStatements>,
+    pub kept: Arc<dyn StatementCaches>,
     /// The audit log.
     pub audit: Arc<Audit>,
     /// The rows of `mysql.general_log` and `mysql.slow_log`.
@@ -157,7 +157,7 @@ pub struct Database {
     /// The host's files, for statements that name files; set once by the server.
     pub files: RwLock<Option<Arc<dyn ServerFiles>>>,
     /// Callbacks into the server; set once by the server.
-    pub facts: RwLock<Option<Arc<dyn ServerFacts>>>,
+    pub facts: RwLock<Option<Arc<dyn ServerCallbacks>>>,
 }
 
 impl Deref for Database {
@@ -175,7 +175,7 @@ impl Database {
     /// back.
     pub fn new(
         parts: DatabaseParts,
-        keep: impl FnOnce(&Arc<Budget>) -> Arc<dyn KeptForStatements>,
+        keep: impl FnOnce(&Arc<Budget>) -> Arc<dyn StatementCaches>,
     ) -> Arc<Database> {
         let processes = ProcessList::default();
         let env = TrxEnv::new(TrxEnvParts {
@@ -237,7 +237,7 @@ impl Database {
     pub fn temporary_file(&self) -> SqlResult<SharedFile> {
         let directory = self.globals.value(VarId::Tmpdir).to_string();
         let directory = Path::new(&directory);
-        unnamed_file(&self.fs, directory).map_err(|error| {
+        anonymous_temp_file(&self.fs, directory).map_err(|error| {
             let text = format!("Can't create/write to file in '{}' ({error})", directory.display());
             SqlError::new(ErrorCode::CantCreateFile, text)
         })
@@ -262,7 +262,7 @@ fn first_short_uuid(env: &TrxEnv) -> u64 {
 #[derive(Clone)]
 pub struct MemoryLimits {
     sessions: Arc<Budget>,
-    kept: Arc<dyn KeptForStatements>,
+    kept: Arc<dyn StatementCaches>,
 }
 
 impl MemoryLimits {

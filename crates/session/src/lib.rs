@@ -3,7 +3,7 @@
 //! names, statistics, sequences.
 //!
 //! Nothing here knows a kind of statement. What runs them lies above, and keeps what it wants for all
-//! sessions behind [`KeptForStatements`].
+//! sessions behind [`StatementCaches`].
 //!
 //! | module | concept |
 //! |---|---|
@@ -64,14 +64,14 @@ mod user_locks;
 mod virtual_table;
 mod word_check;
 
-pub use account_usage::{AccountUsages, Restraint};
+pub use account_usage::{AccountLimits, AccountUsages};
 pub use annotation::append_statement;
 pub use audit::{
     Audit, AuditSink, AuditTables, Client, ConnectionEvent, RowChange, TableUse,
     adjusted_users as adjusted_audit_users, changed_tables,
 };
 pub use connection::{ConnectionInfo, EncryptedSession};
-pub use database::{Database, DatabaseParts, KeptForStatements, MemoryLimits, ReplicaRow, ServerFacts};
+pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
 pub use diagnostics::{Conditions, Diagnostics, conditions_before, row_of_rest, syntax_error};
 pub use examined::RowsExamined;
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use cohort_base::{Budget, CommitSeq, ConnectionId, Hold};
+use cohort_base::{Budget, CommitSeq, ConnectionId, ReplyBarrier};
 use cohort_locks::{KillFlag, KillLevel};
 use cohort_sql::{ParseMode, without_secrets};
-use cohort_trx::{SessionCounts, TrxGauge};
+use cohort_trx::{SessionCounts, TrxStats};
 use parking_lot::{Mutex, RwLock};
 
 /// The command that a connection executes; the names are those of SHOW PROCESSLIST.
@@ -91,7 +91,7 @@ pub struct Process {
     id: ConnectionId,
     kill: KillFlag,
     counts: Arc<SessionCounts>,
-    gauge: Arc<TrxGauge>,
+    gauge: Arc<TrxStats>,
     /// Memory used by its statements and its transaction.
     memory: Arc<Budget>,
     command: AtomicU8,
@@ -110,7 +110,7 @@ pub struct Process {
     /// The statement only reads.
     only_reads: AtomicBool,
     /// The reply barrier of the session. KILL releases replies that wait for replicas.
-    hold: Arc<Hold>,
+    hold: Arc<ReplyBarrier>,
 }
 
 /// Called after a KILL, on any thread.
@@ -167,7 +167,7 @@ impl Process {
 
     /// Returns the published statistics of its transaction.
     #[inline]
-    pub fn gauge(&self) -> &Arc<TrxGauge> {
+    pub fn gauge(&self) -> &Arc<TrxStats> {
         &self.gauge
     }
 
@@ -275,7 +275,7 @@ impl Process {
     }
 
     /// Returns the session's reply barrier.
-    pub fn hold(&self) -> &Arc<Hold> {
+    pub fn hold(&self) -> &Arc<ReplyBarrier> {
         &self.hold
     }
 

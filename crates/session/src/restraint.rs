@@ -9,7 +9,7 @@ use cohort_sql::ast::Statement;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::access::counts_as_write;
-use crate::account_usage::{Restraint, Use};
+use crate::account_usage::{AccountLimits, Use};
 use crate::session_state::SessionState;
 
 impl SessionState {
@@ -20,7 +20,7 @@ impl SessionState {
         }
         let account = self.db.catalog().accounts.get(&self.info.account).cloned();
         let Some(account) = account else { return Ok(()) };
-        self.restraint = Restraint::of_login(self, &account)?;
+        self.restraint = AccountLimits::of_login(self, &account)?;
         let role = &account.default_role;
         self.role = (!role.is_empty() && self.may_use_role(role)).then(|| role.clone());
         *self.access.borrow_mut() = None;
@@ -36,10 +36,10 @@ impl SessionState {
     }
 }
 
-impl Restraint {
+impl AccountLimits {
     /// Returns the limits of a new session of this account, if it has any. Counts the login; error 1226 if
     /// the hour's limit is exceeded.
-    pub(crate) fn of_login(session: &SessionState, account: &Account) -> SqlResult<Option<Restraint>> {
+    pub(crate) fn of_login(session: &SessionState, account: &Account) -> SqlResult<Option<AccountLimits>> {
         let (db, rules) = (&session.db, &account.rules);
         let now_us = db.clock.wall_us();
         let usage = db.account_usages.of(&account.name, &rules.limits);
@@ -51,7 +51,7 @@ impl Restraint {
         if usage.is_none() && !must_change_password {
             return Ok(None);
         }
-        Ok(Some(Restraint { must_change_password: Cell::new(must_change_password), usage }))
+        Ok(Some(AccountLimits { must_change_password: Cell::new(must_change_password), usage }))
     }
 
     /// Lifts the password restriction: the session has changed its own password.

@@ -9,7 +9,7 @@ use cohort_base::{Budget, Reservation, TableId};
 use cohort_binlog::StatementDecoder;
 use cohort_binlog::event::TableMap;
 use cohort_catalog::PUBLIC;
-use cohort_commit::ClientPace;
+use cohort_commit::ClientCommits;
 use cohort_config::{SessionVars, VarId, VarValue};
 use cohort_expr::locale::DateNames;
 use cohort_expr::{Expr, ExprType, SessionEnv, TimeZone};
@@ -22,12 +22,12 @@ use cohort_types::{
 };
 use hashbrown::HashMap;
 
-use cohort_row::Trail;
+use cohort_row::SearchPositions;
 use cohort_table::TemporaryTables;
 use cohort_trx::{BinlogSettings, TrxSettings, Writer};
 
 use crate::access::{Access, roles_of};
-use crate::account_usage::Restraint;
+use crate::account_usage::AccountLimits;
 use crate::connection::ConnectionInfo;
 use crate::database::Database;
 use crate::examined::RowsExamined;
@@ -62,7 +62,7 @@ pub struct SessionState {
     pub info: ConnectionInfo,
     pub vars: SessionVars,
     /// What the account is bound to; most are bound to nothing.
-    pub restraint: Option<Restraint>,
+    pub restraint: Option<AccountLimits>,
     /// SET ROLE.
     pub role: Option<String>,
     /// Settings and facts that expressions depend on; fixed while a statement runs.
@@ -111,7 +111,7 @@ pub struct SessionState {
     /// What BINLOG statements have told so far.
     pub binlog_applier: RefCell<BinlogStatements>,
     /// Where row events found their rows last.
-    pub trail: RefCell<Trail>,
+    pub trail: RefCell<SearchPositions>,
     /// The session's own tables.
     pub temporary: Arc<TemporaryTables>,
     /// What the client is told with the next OK packet.
@@ -121,7 +121,7 @@ pub struct SessionState {
     /// When the running statement's time is up, by `Clock::monotonic_ns`.
     pub deadline_ns: Cell<Option<u64>>,
     /// What the commit path remembers of this connection.
-    pub pace: Arc<ClientPace>,
+    pub group_commit: Arc<ClientCommits>,
     /// The number of the running statement in the audit log.
     pub(crate) audit_statement: Cell<u64>,
     /// The current database when it began.
@@ -306,7 +306,7 @@ impl SessionState {
         db: Arc<Database>,
         info: ConnectionInfo,
         kill: KillFlag,
-        pace: Arc<ClientPace>,
+        group_commit: Arc<ClientCommits>,
         memory: Arc<Budget>,
         (temporary, party): (Arc<TemporaryTables>, Arc<Party>),
     ) -> SessionState {
@@ -353,7 +353,7 @@ impl SessionState {
             changes: RefCell::default(),
             transactions: TransactionTracker::default(),
             deadline_ns: Cell::new(None),
-            pace,
+            group_commit,
             user_locks,
             party,
             is_applier: false,
@@ -507,7 +507,7 @@ impl SessionState {
             VarId::WarningCount => Value::UInt(self.last.warnings),
             VarId::ErrorCount => Value::UInt(self.last.errors),
             VarId::LastGtid => {
-                Value::text(self.pace.last_gtid().map_or(String::new(), |gtid| gtid.to_string()))
+                Value::text(self.group_commit.last_gtid().map_or(String::new(), |gtid| gtid.to_string()))
             }
             VarId::GtidSeqNo => Value::UInt(self.last.gtid_seq_no),
             VarId::InsertId => Value::UInt(self.last.insert_id),

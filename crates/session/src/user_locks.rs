@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cohort_base::{Budget, ConnectionId, Reservation};
-use cohort_locks::{KillFlag, LockError, LockOwner, MetadataMode, NameKey, Part, Party, WaitLimit};
+use cohort_locks::{KillFlag, LockError, LockOwner, MetadataKey, MetadataMode, Part, Party, WaitLimit};
 use cohort_trx::lock_error;
 use cohort_types::SqlResult;
 
@@ -64,8 +64,8 @@ impl UserLocks {
             owner.join(&self.party, Part::Side);
             owner
         });
-        let key = NameKey::User(Arc::clone(&name));
-        let mut ask = |wait| db.locks.lock_name(owner, &key, MetadataMode::Exclusive, wait, kill);
+        let key = MetadataKey::User(Arc::clone(&name));
+        let mut ask = |wait| db.locks.lock_metadata(owner, &key, MetadataMode::Exclusive, wait, kill);
         let taken = match ask(WaitLimit::NoWait) {
             Err(LockError::Timeout | LockError::NoWait) if !timeout.is_zero() => {
                 let mut wait = || ask(WaitLimit::For(timeout));
@@ -116,7 +116,7 @@ impl UserLocks {
         held.memory.shrink((LOCK_BYTES + 2 * name.len()) as u64);
         self.db.user_locks.forget(name);
         if let Some(owner) = &mut held.owner {
-            self.db.locks.unlock_name(owner, &NameKey::User(name.into()));
+            self.db.locks.unlock_name(owner, &MetadataKey::User(name.into()));
         }
         held.drop_unused_owner();
     }

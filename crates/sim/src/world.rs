@@ -9,8 +9,8 @@ use cohort_base::{DomainId, ParticipantId, ServerId};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{BinlogName, Sealed};
 use cohort_commit::{
-    BinlogPart, BinlogSettings, Coordinator, CoordinatorOptions, GroupKind, GtidHints, LogLayout,
-    PaceOptions, RecoveryError, Unreleased,
+    BinlogPart, BinlogSettings, Coordinator, CoordinatorOptions, GroupCommitOptions, GroupKind, GtidHints,
+    LogLayout, RecoveryError, Unreleased,
 };
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
@@ -32,7 +32,7 @@ const RIGHT_OPTIONS: BtreeOptions = BtreeOptions {
     undo_bytes: 4096,
     young_views: 2,
     has_threads: false,
-    bed_of: || None,
+    wait_slot_of: || None,
 };
 
 /// Settings that a start may get wrong.
@@ -141,7 +141,7 @@ fn options(setup: Setup, is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
             checksum: Checksum::Crc32,
             is_verifying_all: true,
         }),
-        pace: PaceOptions::default(),
+        group_commit: GroupCommitOptions::default(),
         is_early_release: true,
         unreleased: setup.unreleased,
         checkpoint_bytes: u64::MAX,

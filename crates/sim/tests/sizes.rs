@@ -10,7 +10,7 @@ use cohort_base::{CommitSeq, IndexId, ParticipantId, ServerId, TrxId};
 use cohort_binlog::event::{Checksum, QueryEvent, StatusVars};
 use cohort_binlog::{BinlogName, CacheOptions, Stamp, TrxCache};
 use cohort_commit::{
-    BinlogSettings, CommitRequest, Coordinator, CoordinatorOptions, PaceOptions, Unreleased,
+    BinlogSettings, CommitRequest, Coordinator, CoordinatorOptions, GroupCommitOptions, Unreleased,
 };
 use cohort_engine::{Engine, Participant, ReadAt, ReferenceEngine};
 use cohort_locks::{KillFlag, LockTable, WaitLimit};
@@ -60,7 +60,7 @@ fn open(disk: &SharedFs) -> Server {
             checksum: Checksum::Crc32,
             is_verifying_all: false,
         }),
-        pace: PaceOptions::default(),
+        group_commit: GroupCommitOptions::default(),
         is_early_release: true,
         layout: cohort_commit::LogLayout::Shared,
         unreleased: Unreleased::Keep,

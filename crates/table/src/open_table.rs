@@ -7,7 +7,7 @@ use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_binlog::event::TableMap;
 use cohort_catalog::{Catalog, CatalogVersions, Column, IndexKind, OnUpdate, Table};
 use cohort_engine::Engine;
-use cohort_locks::NameKey;
+use cohort_locks::MetadataKey;
 use cohort_types::{
     ColumnType, Columns, ErrorCode, KeyPart, RowLayout, SqlError, SqlResult, TypeKind, Value, full_text,
 };
@@ -60,8 +60,8 @@ pub struct OpenTable {
     /// Columns with ON UPDATE CURRENT_TIMESTAMP.
     pub on_update: Vec<usize>,
     /// Names for metadata locks.
-    pub schema_key: NameKey,
-    pub table_key: NameKey,
+    pub schema_key: MetadataKey,
+    pub table_key: MetadataKey,
     /// Table map of the binary log. Each version has its own table id, so that a reader never mixes two.
     pub map: Arc<TableMap>,
     /// Table maps with MINIMAL and FULL metadata, created on first use.
@@ -213,8 +213,8 @@ impl OpenTable {
             on_update: (0..table.columns.len())
                 .filter(|&c| table.columns[c].on_update == OnUpdate::CurrentTimestamp)
                 .collect(),
-            schema_key: NameKey::Schema(schema.clone()),
-            table_key: NameKey::Table(schema, name),
+            schema_key: MetadataKey::Schema(schema.clone()),
+            table_key: MetadataKey::Table(schema, name),
             map: table_map(table, map_id, MapMetadata::NoLog),
             rich_maps: Default::default(),
             all_columns: all_columns(table.columns.len()),

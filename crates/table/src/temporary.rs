@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cohort_base::{Budget, IndexId, Reservation, TableId, TrxIds};
 use cohort_catalog::{Table, TableName};
 use cohort_config::{Globals, VarId};
-use cohort_vfs::{SharedFs, unnamed_file};
+use cohort_vfs::{SharedFs, anonymous_temp_file};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
@@ -190,7 +190,7 @@ impl TemporaryTables {
         let parts = &self.parts;
         let make = || {
             let (fs, globals) = (Arc::clone(&parts.fs), Arc::clone(&parts.globals));
-            let file = move || unnamed_file(&fs, Path::new(&globals.value(VarId::Tmpdir).to_string()));
+            let file = move || anonymous_temp_file(&fs, Path::new(&globals.value(VarId::Tmpdir).to_string()));
             let limits = Limits {
                 memory_bytes: parts.globals.uint(VarId::TmpMemoryTableSize),
                 file_bytes: parts.globals.uint(VarId::TmpDiskTableSize),

@@ -113,7 +113,7 @@ impl Drop for SessionXa {
 }
 
 /// Returns the error of XA COMMIT after this error has rolled back the branch.
-pub(crate) fn undone_by(error: ErrorCode) -> ErrorCode {
+pub(crate) fn xa_error_for(error: ErrorCode) -> ErrorCode {
     match error {
         ErrorCode::LockDeadlock => ErrorCode::XaRbdeadlock,
         ErrorCode::LockWaitTimeout => ErrorCode::XaRbtimeout,

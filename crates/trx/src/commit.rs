@@ -7,7 +7,7 @@ use cohort_binlog::event::QueryEvent;
 use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
 use cohort_config::VarId;
 use cohort_engine::{Redo, RedoFiles};
-use cohort_locks::{MetadataMode, NameKey, Part, RowMode, WritePermit};
+use cohort_locks::{MetadataKey, MetadataMode, Part, RowMode, WritePermit};
 use cohort_table::{AUTO_INCREMENT_SPACE, OpenTable};
 use cohort_types::{SqlError, SqlResult};
 
@@ -146,7 +146,7 @@ impl SessionTrx {
     /// began with [`SessionTrx::commit_implicitly`].
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
         self.check_no_branch()?;
-        let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
+        let allowed = self.lock_metadata(&MetadataKey::Global, MetadataMode::SharedWrite);
         let changes = ddl.has_rows || !ddl.redo.is_empty();
         let read_only = if changes { ReadOnly::Binds } else { ReadOnly::Passes };
         let permitted = allowed.and_then(|()| self.permit_commit(read_only));

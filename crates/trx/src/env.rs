@@ -28,7 +28,7 @@ pub struct BinlogCache {
 }
 
 /// Observer of deadlocks.
-pub trait DeadlockWitness: Send + Sync {
+pub trait DeadlockObserver: Send + Sync {
     /// Called by the victim's session for each deadlock, while its statement still runs.
     fn note_deadlock(&self);
 }
@@ -77,7 +77,7 @@ pub struct TrxEnv {
     pub(crate) memory: Arc<Budget>,
     /// Set by the session that makes a backup.
     pub(crate) backup: BackupGate,
-    witness: OnceLock<Box<dyn DeadlockWitness>>,
+    witness: OnceLock<Box<dyn DeadlockObserver>>,
 }
 
 impl TrxEnv {
@@ -107,7 +107,7 @@ impl TrxEnv {
     }
 
     /// Sets the observer of deadlocks, once.
-    pub fn tell_deadlocks(&self, witness: Box<dyn DeadlockWitness>) {
+    pub fn set_deadlock_observer(&self, witness: Box<dyn DeadlockObserver>) {
         let _ = self.witness.set(witness);
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use cohort_locks::{LockOwner, NameKey};
+use cohort_locks::{LockOwner, MetadataKey};
 use cohort_sql::ast::BackupStage;
 
 /// Lock type of LOCK TABLES.
@@ -43,7 +43,7 @@ pub(crate) struct SessionLocks {
     /// Current stage of the session's backup.
     pub(crate) stage: Option<BackupStage>,
     /// Table of BACKUP LOCK.
-    pub(crate) backup_table: Option<NameKey>,
+    pub(crate) backup_table: Option<MetadataKey>,
     /// State of the session's XA transaction, which forbids tables.
     pub(crate) branch: Option<&'static str>,
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use cohort_base::IndexId;
 use cohort_catalog::Table;
 use cohort_engine::KeyRange;
-use cohort_locks::{LockError, LockSpan, MetadataMode, NameKey, RangeScan, RowMode, Step, StepTo, WaitLimit};
+use cohort_locks::{
+    LockError, LockSpan, MetadataKey, MetadataMode, RangeScan, RowMode, Step, StepTo, WaitLimit,
+};
 use cohort_types::{SqlError, SqlResult};
 
 use crate::active::Active;
@@ -185,23 +187,23 @@ impl SessionTrx {
     }
 
     /// Locks a name until the transaction ends. Statements lock their tables before they use them.
-    pub fn lock_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+    pub fn lock_metadata(&mut self, name: &MetadataKey, mode: MetadataMode) -> SqlResult<()> {
         match self.holder_of(name, mode)? {
             Holder::Session => Ok(()),
             Holder::Transaction => self.take_name(name, mode),
         }
     }
 
-    /// Like [`SessionTrx::lock_name`], for a name that the statement does not mention: LOCK TABLES need not
+    /// Like [`SessionTrx::lock_metadata`], for a name that the statement does not mention: LOCK TABLES need not
     /// have locked it.
-    pub fn lock_related(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+    pub fn lock_related(&mut self, name: &MetadataKey, mode: MetadataMode) -> SqlResult<()> {
         match self.session_holds(name) {
             true => Ok(()),
             false => self.take_name(name, mode),
         }
     }
 
-    fn take_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+    fn take_name(&mut self, name: &MetadataKey, mode: MetadataMode) -> SqlResult<()> {
         if matches!(mode, MetadataMode::Exclusive | MetadataMode::SharedNoWrite) {
             // A transaction that this statement has committed holds its names until it is published, and
             // possibly no other thread flushes it.
@@ -215,7 +217,7 @@ impl SessionTrx {
             active.locks.add_weight(DDL_WEIGHT);
         }
         if !is_applier {
-            let locked = env.locks.lock_name(&mut active.locks, name, mode, wait.limit, kill);
+            let locked = env.locks.lock_metadata(&mut active.locks, name, mode, wait.limit, kill);
             return locked.map_err(|error| wait.refusal(error));
         }
         // A prepared branch that holds the name is ended by a later group of the same source, so waiting for
@@ -224,7 +226,7 @@ impl SessionTrx {
         loop {
             let step = left.min(step);
             let limit = WaitLimit::For(step);
-            match env.locks.lock_name(&mut active.locks, name, mode, limit, kill) {
+            match env.locks.lock_metadata(&mut active.locks, name, mode, limit, kill) {
                 Err(LockError::Timeout) if step < left && !env.commit.xa().holds_name(name) => left -= step,
                 other => return other.map_err(|error| wait.refusal(error)),
             }
@@ -233,7 +235,7 @@ impl SessionTrx {
 
     /// Returns whether the statement may replace the object of this name: its transaction has locked the name
     /// exclusively, or LOCK TABLES has locked it.
-    pub fn has_exclusive_name(&self, name: &NameKey) -> bool {
+    pub fn has_exclusive_name(&self, name: &MetadataKey) -> bool {
         let is_held = |active: &Active| self.env.locks.has_name(&active.locks, name, MetadataMode::Exclusive);
         self.session_holds(name) || self.active.as_deref().is_some_and(is_held)
     }
@@ -250,19 +252,24 @@ impl SessionTrx {
         }
     }
 
-    /// Like [`SessionTrx::lock_name`], for a table that the statement refers to by an alias (its name if it
+    /// Like [`SessionTrx::lock_metadata`], for a table that the statement refers to by an alias (its name if it
     /// has none).
     #[inline]
-    pub fn lock_under_alias(&mut self, table: &NameKey, alias: &str, mode: MetadataMode) -> SqlResult<()> {
+    pub fn lock_under_alias(
+        &mut self,
+        table: &MetadataKey,
+        alias: &str,
+        mode: MetadataMode,
+    ) -> SqlResult<()> {
         match self.holder_under_alias(table, alias, mode)? {
             Holder::Session => Ok(()),
-            Holder::Transaction => self.lock_name(table, mode),
+            Holder::Transaction => self.lock_metadata(table, mode),
         }
     }
 
     /// Downgrades an exclusive lock of the transaction on a name. Returns false if the session's LOCK TABLES
     /// holds it.
-    pub fn weaken_name(&mut self, name: &NameKey, mode: MetadataMode) -> bool {
+    pub fn weaken_name(&mut self, name: &MetadataKey, mode: MetadataMode) -> bool {
         let (env, active, _) = self.parts();
         env.locks.weaken_name(&mut active.locks, name, mode)
     }
@@ -277,8 +284,8 @@ impl SessionTrx {
         if mode != MetadataMode::SharedRead {
             self.pass_global_lock()?;
         }
-        self.lock_name(&open.schema_key, MetadataMode::SharedRead)?;
-        self.lock_name(&open.table_key, mode)
+        self.lock_metadata(&open.schema_key, MetadataMode::SharedRead)?;
+        self.lock_metadata(&open.table_key, mode)
     }
 
     /// Returns an error if the statement was killed or its time is up. Loops that evaluate no expressions

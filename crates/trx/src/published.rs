@@ -40,8 +40,8 @@ impl SessionTrx {
     pub(super) fn await_published(&self, seq: CommitSeq, kill: &KillFlag) -> SqlResult<()> {
         let commit = &self.env.commit;
         let mut alarm: Option<Arc<Alarm>> = None;
-        // Everything up to `told_early` is published.
-        while seq > self.told_early() && !commit.has_acknowledged(seq).map_err(commit_error)? {
+        // Everything up to `acknowledged_early` is published.
+        while seq > self.acknowledged_early() && !commit.has_acknowledged(seq).map_err(commit_error)? {
             commit.lead();
             let own = match alarm.take_if(|alarm| !alarm.has_rung.load(Ordering::Acquire)) {
                 Some(own) => own,

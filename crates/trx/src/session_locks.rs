@@ -10,8 +10,8 @@
 //! | BACKUP STAGE BLOCK_COMMIT | | `SharedNoWrite` |
 //! | BACKUP LOCK | `SharedRead` | |
 //!
-//! BACKUP STAGE START also takes the right to make a backup ([`NameKey::Backup`]), which one session has at a
-//! time. BLOCK_DDL takes [`NameKey::Definitions`] as `SharedNoWrite`; DDL statements and LOCK TABLES .. WRITE
+//! BACKUP STAGE START also takes the right to make a backup ([`MetadataKey::Backup`]), which one session has at a
+//! time. BLOCK_DDL takes [`MetadataKey::Definitions`] as `SharedNoWrite`; DDL statements and LOCK TABLES .. WRITE
 //! hold it as `SharedWrite`.
 //!
 //! Every commit holds `SharedWrite` on the global lock from its start until it is published, and so does a
@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cohort_locks::{KillFlag, LockOwner, MetadataMode, NameKey, Part, WaitLimit, WritePermit};
+use cohort_locks::{KillFlag, LockOwner, MetadataKey, MetadataMode, Part, WaitLimit, WritePermit};
 use cohort_sql::ast::BackupStage;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -65,22 +65,22 @@ impl SessionTrx {
     /// Returns which owner holds, or must take, a lock of a statement. Errors 1099 and 1100 for tables that
     /// LOCK TABLES did not lock, or not in that mode; 1223 for writes under the session's own FLUSH TABLES
     /// WITH READ LOCK.
-    pub(super) fn holder_of(&self, name: &NameKey, mode: MetadataMode) -> SqlResult<Holder> {
-        let alias = if let NameKey::Table(_, table) = name { &**table } else { "" };
+    pub(super) fn holder_of(&self, name: &MetadataKey, mode: MetadataMode) -> SqlResult<Holder> {
+        let alias = if let MetadataKey::Table(_, table) = name { &**table } else { "" };
         self.holder_under_alias(name, alias, mode)
     }
 
     /// Returns whether LOCK TABLES has locked a name.
-    pub(super) fn session_holds(&self, name: &NameKey) -> bool {
+    pub(super) fn session_holds(&self, name: &MetadataKey) -> bool {
         let Some(locks) = &self.session_locks else { return false };
         match name {
-            NameKey::Global
-            | NameKey::Definitions
-            | NameKey::Backup
-            | NameKey::Accounts
-            | NameKey::User(_) => false,
-            NameKey::Schema(schema) => locks.uses(schema),
-            NameKey::Table(schema, table) => {
+            MetadataKey::Global
+            | MetadataKey::Definitions
+            | MetadataKey::Backup
+            | MetadataKey::Accounts
+            | MetadataKey::User(_) => false,
+            MetadataKey::Schema(schema) => locks.uses(schema),
+            MetadataKey::Table(schema, table) => {
                 locks.tables.contains_key(&(schema.to_string(), table.to_string()))
             }
         }
@@ -89,33 +89,37 @@ impl SessionTrx {
     /// Like [`SessionTrx::holder_of`], for a table that the statement refers to by an alias.
     pub(super) fn holder_under_alias(
         &self,
-        name: &NameKey,
+        name: &MetadataKey,
         alias: &str,
         mode: MetadataMode,
     ) -> SqlResult<Holder> {
         let Some(locks) = &self.session_locks else { return Ok(Holder::Transaction) };
         match name {
-            NameKey::Table(..) | NameKey::Schema(_) if locks.branch.is_some() => {
+            MetadataKey::Table(..) | MetadataKey::Schema(_) if locks.branch.is_some() => {
                 Err(rmfail(locks.branch.unwrap_or_default()))
             }
-            NameKey::Global if locks.is_global => Err(conflicting_read_lock()),
-            NameKey::Global | NameKey::Definitions if locks.stage.is_some() => Err(SqlError::backup_active()),
-            NameKey::Global | NameKey::Definitions if locks.backup_table.is_some() => {
+            MetadataKey::Global if locks.is_global => Err(conflicting_read_lock()),
+            MetadataKey::Global | MetadataKey::Definitions if locks.stage.is_some() => {
+                Err(SqlError::backup_active())
+            }
+            MetadataKey::Global | MetadataKey::Definitions if locks.backup_table.is_some() => {
                 Err(conflicting_read_lock())
             }
             // The transaction must not request locks that the session holds: it would queue after requests
             // that wait for the session. Under LOCK TABLES the statement's tables are checked before any
             // wait. Tables that it may write were locked by the session together with these names; other
             // statements are refused, or request the lock when they commit.
-            NameKey::Global | NameKey::Definitions if locks.is_locking => Ok(Holder::Session),
-            NameKey::Schema(schema)
+            MetadataKey::Global | MetadataKey::Definitions if locks.is_locking => Ok(Holder::Session),
+            MetadataKey::Schema(schema)
                 if mode == MetadataMode::SharedRead && (locks.is_locking || locks.uses(schema)) =>
             {
                 Ok(Holder::Session)
             }
-            NameKey::Accounts if locks.is_locking => Err(not_locked("global_priv")),
-            NameKey::Schema(_) if locks.is_locking && mode == MetadataMode::Exclusive => Err(active_locks()),
-            NameKey::Table(schema, table) if locks.is_locking => {
+            MetadataKey::Accounts if locks.is_locking => Err(not_locked("global_priv")),
+            MetadataKey::Schema(_) if locks.is_locking && mode == MetadataMode::Exclusive => {
+                Err(active_locks())
+            }
+            MetadataKey::Table(schema, table) if locks.is_locking => {
                 let aliases = locks.tables.get(&(schema.to_string(), table.to_string()));
                 match aliases.and_then(|aliases| aliases.get(alias)) {
                     None => Err(not_locked(alias)),
@@ -151,16 +155,16 @@ impl SessionTrx {
         }
         let mut names = Vec::new();
         if writes {
-            names.push((NameKey::Definitions, MetadataMode::SharedWrite));
-            names.push((NameKey::Global, MetadataMode::SharedWrite));
+            names.push((MetadataKey::Definitions, MetadataMode::SharedWrite));
+            names.push((MetadataKey::Global, MetadataMode::SharedWrite));
         }
         for ((schema, table), aliases) in &tables {
-            names.push((NameKey::Schema(schema.as_str().into()), MetadataMode::SharedRead));
+            names.push((MetadataKey::Schema(schema.as_str().into()), MetadataMode::SharedRead));
             let mode = match aliases.values().map(|alias| alias.lock).max() {
                 Some(TableLock::Write) => MetadataMode::Exclusive,
                 _ => MetadataMode::SharedNoWrite,
             };
-            names.push((NameKey::Table(schema.as_str().into(), table.as_str().into()), mode));
+            names.push((MetadataKey::Table(schema.as_str().into(), table.as_str().into()), mode));
         }
         self.lock_all_for_session(&names)?;
         let locks = self.own_locks();
@@ -171,7 +175,7 @@ impl SessionTrx {
 
     /// Takes all of these locks or none. A deadlock with transactions that use the same tables in another
     /// order is not an error of the client: the session releases what it has acquired and retries.
-    fn lock_all_for_session(&mut self, names: &[(NameKey, MetadataMode)]) -> SqlResult<()> {
+    fn lock_all_for_session(&mut self, names: &[(MetadataKey, MetadataMode)]) -> SqlResult<()> {
         for attempt in 1.. {
             let taken = names.iter().try_for_each(|(name, mode)| self.lock_for_session(name, *mode));
             let Err(error) = taken else { break };
@@ -191,9 +195,9 @@ impl SessionTrx {
         self.session_locks.as_mut().expect("made above")
     }
 
-    fn unlock_for_session(&mut self, name: &NameKey) {
+    fn unlock_for_session(&mut self, name: &MetadataKey) {
         let Some(locks) = &mut self.session_locks else { return };
-        if *name != NameKey::Global || !locks.is_global {
+        if *name != MetadataKey::Global || !locks.is_global {
             self.env.locks.unlock_name(&mut locks.owner, name);
         }
         if locks.is_empty() {
@@ -209,7 +213,7 @@ impl SessionTrx {
         if self.backup_stage().is_some() {
             return Err(SqlError::backup_active());
         }
-        self.lock_all_for_session(&[(NameKey::Global, MetadataMode::SharedNoWrite)])?;
+        self.lock_all_for_session(&[(MetadataKey::Global, MetadataMode::SharedNoWrite)])?;
         self.session_locks.as_mut().expect("locked above").is_global = true;
         Ok(())
     }
@@ -264,10 +268,10 @@ impl SessionTrx {
         for table in gone {
             locks.tables.remove(&table);
             let (schema, name) = table;
-            let key = NameKey::Table(schema.as_str().into(), name.into());
+            let key = MetadataKey::Table(schema.as_str().into(), name.into());
             self.env.locks.unlock_name(&mut locks.owner, &key);
             if !locks.uses(&schema) {
-                self.env.locks.unlock_name(&mut locks.owner, &NameKey::Schema(schema.into()));
+                self.env.locks.unlock_name(&mut locks.owner, &MetadataKey::Schema(schema.into()));
             }
         }
         if drops && had_any && locks.tables.is_empty() { self.unlock_tables() } else { Ok(()) }
@@ -309,12 +313,12 @@ impl SessionTrx {
             return Ok(());
         }
         if writes(&tables) {
-            self.env.locks.unlock_name(&mut locks.owner, &NameKey::Definitions);
+            self.env.locks.unlock_name(&mut locks.owner, &MetadataKey::Definitions);
         }
         for (schema, table) in tables.into_keys() {
             let (schema, table): (Arc<str>, Arc<str>) = (schema.into(), table.into());
-            self.env.locks.unlock_name(&mut locks.owner, &NameKey::Table(schema.clone(), table));
-            self.env.locks.unlock_name(&mut locks.owner, &NameKey::Schema(schema));
+            self.env.locks.unlock_name(&mut locks.owner, &MetadataKey::Table(schema.clone(), table));
+            self.env.locks.unlock_name(&mut locks.owner, &MetadataKey::Schema(schema));
         }
         Ok(())
     }
@@ -325,7 +329,7 @@ impl SessionTrx {
         self.publish_own()?;
         let Some(locks) = &mut self.session_locks else { return Ok(()) };
         if std::mem::take(&mut locks.is_global) {
-            self.env.locks.unlock_name(&mut locks.owner, &NameKey::Global);
+            self.env.locks.unlock_name(&mut locks.owner, &MetadataKey::Global);
         }
         if locks.is_empty() {
             self.session_locks = None;
@@ -352,16 +356,16 @@ impl SessionTrx {
         }
         let mut names = Vec::new();
         if stage == BackupStage::Start {
-            names.push((NameKey::Backup, MetadataMode::Exclusive));
+            names.push((MetadataKey::Backup, MetadataMode::Exclusive));
         }
         if stage != BackupStage::End {
             if stage >= BackupStage::BlockDdl && now < Some(BackupStage::BlockDdl) {
-                names.push((NameKey::Definitions, MetadataMode::SharedNoWrite));
+                names.push((MetadataKey::Definitions, MetadataMode::SharedNoWrite));
             }
             if stage == BackupStage::BlockCommit {
                 // Set first: a write that sees the lock must know that a backup holds it.
                 self.env.backup.blocks_commits.store(true, Ordering::SeqCst);
-                names.push((NameKey::Global, MetadataMode::SharedNoWrite));
+                names.push((MetadataKey::Global, MetadataMode::SharedNoWrite));
             }
         }
         if let Err(error) = self.lock_all_for_session(&names) {
@@ -384,7 +388,7 @@ impl SessionTrx {
         if locks.stage.take().is_some_and(|stage| stage >= BackupStage::BlockCommit) {
             self.env.backup.blocks_commits.store(false, Ordering::SeqCst);
         }
-        for name in [NameKey::Global, NameKey::Definitions, NameKey::Backup] {
+        for name in [MetadataKey::Global, MetadataKey::Definitions, MetadataKey::Backup] {
             self.env.locks.unlock_name(&mut locks.owner, &name);
         }
         if locks.is_empty() {
@@ -393,7 +397,7 @@ impl SessionTrx {
     }
 
     /// BACKUP LOCK: prevents changes of the table's definition. Replaces an earlier BACKUP LOCK.
-    pub fn lock_for_backup(&mut self, table: NameKey) -> SqlResult<()> {
+    pub fn lock_for_backup(&mut self, table: MetadataKey) -> SqlResult<()> {
         if self.has_locked_tables() {
             return Err(active_locks());
         }
@@ -406,7 +410,7 @@ impl SessionTrx {
     /// Returns the schema of the table that BACKUP LOCK has locked.
     pub fn backup_schema(&self) -> Option<Arc<str>> {
         match self.session_locks.as_ref()?.backup_table.as_ref()? {
-            NameKey::Table(schema, _) => Some(Arc::clone(schema)),
+            MetadataKey::Table(schema, _) => Some(Arc::clone(schema)),
             _ => None,
         }
     }
@@ -446,12 +450,12 @@ impl SessionTrx {
         if self.session_locks.is_none() && !self.env.locks.is_global_guarded() {
             return Ok(());
         }
-        if self.holder_of(&NameKey::Global, MetadataMode::SharedWrite)? == Holder::Session {
+        if self.holder_of(&MetadataKey::Global, MetadataMode::SharedWrite)? == Holder::Session {
             return Ok(());
         }
-        self.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
+        self.lock_metadata(&MetadataKey::Global, MetadataMode::SharedWrite)?;
         let (env, active, _) = self.parts();
-        env.locks.unlock_name(&mut active.locks, &NameKey::Global);
+        env.locks.unlock_name(&mut active.locks, &MetadataKey::Global);
         Ok(())
     }
 
@@ -471,22 +475,22 @@ impl SessionTrx {
     /// Blocks commits of all other sessions until [`SessionTrx::let_others_commit`], for SET GLOBAL
     /// read_only. Waits for the commits in progress.
     pub fn keep_others_from_committing(&mut self) -> SqlResult<()> {
-        self.lock_all_for_session(&[(NameKey::Global, MetadataMode::SharedNoWrite)])
+        self.lock_all_for_session(&[(MetadataKey::Global, MetadataMode::SharedNoWrite)])
     }
 
     /// Allows commits of other sessions again, unless the session has FLUSH TABLES WITH READ LOCK.
     pub fn let_others_commit(&mut self) {
-        self.unlock_for_session(&NameKey::Global);
+        self.unlock_for_session(&MetadataKey::Global);
     }
 
-    fn lock_for_session(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+    fn lock_for_session(&mut self, name: &MetadataKey, mode: MetadataMode) -> SqlResult<()> {
         // A transaction that this statement has committed holds its names until it is published.
         self.await_own()?;
         self.own_locks();
         let SessionTrx { env, session_locks, kill, settings, .. } = self;
         let Some(locks) = session_locks else { unreachable!("made above") };
         let wait = WaitLimit::For(settings.metadata_lock_wait);
-        let taken = env.locks.lock_name(&mut locks.owner, name, mode, wait, kill).map_err(lock_error);
+        let taken = env.locks.lock_metadata(&mut locks.owner, name, mode, wait, kill).map_err(lock_error);
         if taken.is_err() && locks.is_empty() {
             *session_locks = None;
         }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use cohort_base::{Budget, CommitSeq, Hold, ParticipantId, Reservation};
+use cohort_base::{Budget, CommitSeq, ParticipantId, ReplyBarrier, Reservation};
 use cohort_catalog::Table;
-use cohort_commit::ClientPace;
+use cohort_commit::ClientCommits;
 use cohort_engine::{EngineTrx, Redo};
 use cohort_locks::{KillFlag, LockOwner, Part, Party};
 use cohort_table::{OpenTable, TemporaryTables};
@@ -12,13 +12,13 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::active::{Active, ActiveParts, Ends};
 use crate::binlog::StatementLog;
-use crate::branch::{SessionXa, undone_by};
+use crate::branch::{SessionXa, xa_error_for};
 use crate::env::TrxEnv;
-use crate::gauge::TrxGauge;
 use crate::held_locks::SessionLocks;
 use crate::once::Once;
 use crate::session_counts::{Counted, SessionCounts};
 use crate::settings::{AccessMode, Isolation, TrxSettings};
+use crate::stats::TrxStats;
 use crate::writer::Writer;
 
 /// A session's transaction: the running one, or the resources for the next one.
@@ -32,7 +32,7 @@ pub struct SessionTrx {
     /// Counters of the connection.
     pub(crate) counts: Arc<SessionCounts>,
     /// Transaction statistics for other sessions.
-    pub(super) gauge: Arc<TrxGauge>,
+    pub(super) gauge: Arc<TrxStats>,
     /// `Clock::monotonic_ns` after which the running statement fails with 1969 (`max_statement_time`).
     pub(crate) deadline_ns: Option<u64>,
     /// Budget to which the transactions' memory is charged.
@@ -43,7 +43,7 @@ pub struct SessionTrx {
     /// The XA transaction that the session works in.
     pub(super) xa: Option<Box<SessionXa>>,
     /// Reply barrier; other threads check it.
-    pub(super) hold: Arc<Hold>,
+    pub(super) hold: Arc<ReplyBarrier>,
     /// The session's newest ordered transaction.
     pub(super) last_ordered: CommitSeq,
     /// Start of the running statement in seconds since 1970.
@@ -68,7 +68,7 @@ pub struct SessionTrx {
     /// An empty set of an earlier XA transaction for reuse.
     pub(super) spare_session_locks: Option<Box<SessionLocks>>,
     /// Commit history of the connection, for the group-commit policy.
-    pub(super) client: Arc<ClientPace>,
+    pub(super) client: Arc<ClientCommits>,
 }
 
 /// Options of BEGIN or START TRANSACTION.
@@ -184,13 +184,13 @@ impl SessionTrx {
     }
 
     /// Returns the reply barrier, for other threads to check.
-    pub fn hold(&self) -> &Arc<Hold> {
+    pub fn hold(&self) -> &Arc<ReplyBarrier> {
         &self.hold
     }
 
     /// Returns the position up to which KILL has lifted the reply barrier.
-    pub(super) fn told_early(&self) -> CommitSeq {
-        self.hold.told_early()
+    pub(super) fn acknowledged_early(&self) -> CommitSeq {
+        self.hold.acknowledged_early()
     }
 
     /// Returns the session's newest ordered transaction.
@@ -200,12 +200,12 @@ impl SessionTrx {
     }
 
     /// Sets the statistics object that other sessions read.
-    pub fn show_at(&mut self, gauge: Arc<TrxGauge>) {
+    pub fn show_at(&mut self, gauge: Arc<TrxStats>) {
         self.gauge = gauge;
     }
 
     /// Sets the reply barrier, which KILL may lift.
-    pub fn look_for_kills_at(&mut self, hold: Arc<Hold>) {
+    pub fn look_for_kills_at(&mut self, hold: Arc<ReplyBarrier>) {
         self.hold = hold;
     }
 
@@ -334,7 +334,7 @@ impl SessionTrx {
                 Ok(value)
             }
             Err(error) => {
-                self.reveal();
+                self.mark_observed();
                 self.undo_failed(&error);
                 Err(error)
             }
@@ -351,7 +351,7 @@ impl SessionTrx {
         let undone = match &mut self.active {
             Some(active) if active.ends == Ends::Explicitly && !whole => active.rollback_statement(),
             _ => {
-                self.note_branch_undone(undone_by(error.code));
+                self.note_branch_undone(xa_error_for(error.code));
                 return self.rollback();
             }
         };
@@ -365,7 +365,7 @@ impl SessionTrx {
     /// them now (I5). Called by reads, by errors, by statements that change nothing, and at the end of a
     /// transaction without writes of its own.
     #[inline]
-    pub fn reveal(&self) {
+    pub fn mark_observed(&self) {
         if let Some(active) = &self.active {
             self.hold.raise(active.has_seen());
         }
@@ -428,7 +428,7 @@ impl SessionTrx {
     }
 
     /// Returns the connection's commit history for the group-commit policy.
-    pub fn client(&self) -> &Arc<ClientPace> {
+    pub fn client(&self) -> &Arc<ClientCommits> {
         &self.client
     }
 

@@ -1,4 +1,4 @@
-//! [`TrxGauge`]: transaction statistics of a session for other sessions. Written by the session, read by
+//! [`TrxStats`]: transaction statistics of a session for other sessions. Written by the session, read by
 //! lists.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use crate::settings::{AccessMode, Isolation};
 
 /// Transaction statistics of one connection.
 #[derive(Debug, Default)]
-pub struct TrxGauge {
+pub struct TrxStats {
     /// 0 if no transaction runs. Written last when one begins.
     trx: AtomicU64,
     /// `Clock::wall_us` at the start of the command that began the transaction.
@@ -41,7 +41,7 @@ const LEVELS: [Isolation; 4] = [
     Isolation::Serializable,
 ];
 
-impl TrxGauge {
+impl TrxStats {
     /// Records the start of a command.
     #[inline]
     pub fn command(&self, now_us: u64) {

@@ -34,7 +34,7 @@ use cohort_commit::{
 };
 use cohort_config::VarId;
 use cohort_engine::Redo;
-use cohort_locks::{NameKey, Part, WaitLimit};
+use cohort_locks::{MetadataKey, Part, WaitLimit};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::active::{Ends, TemporaryChanges};
@@ -339,7 +339,7 @@ impl SessionTrx {
         let permit = match self.env.permit_commit(&mut locks, &self.writer, wait, &self.kill) {
             Ok(permit) => permit,
             Err(error) => {
-                self.env.locks.unlock_name(&mut locks, &NameKey::Global);
+                self.env.locks.unlock_name(&mut locks, &MetadataKey::Global);
                 return Err((error, XaHeld { locks, memory }));
             }
         };
@@ -349,7 +349,7 @@ impl SessionTrx {
         let (redo, binlog) = match parts {
             Ok(parts) => parts,
             Err(error) => {
-                self.env.locks.unlock_name(&mut locks, &NameKey::Global);
+                self.env.locks.unlock_name(&mut locks, &MetadataKey::Global);
                 return Err((error, XaHeld { locks, memory }));
             }
         };
@@ -367,7 +367,7 @@ impl SessionTrx {
                 // Parts that engines have installed are undone before other transactions get the locks.
                 let CommitRequest { redo, mut locks, .. } = *request;
                 drop(redo);
-                self.env.locks.unlock_name(&mut locks, &NameKey::Global);
+                self.env.locks.unlock_name(&mut locks, &MetadataKey::Global);
                 return Err((commit_error(error), XaHeld { locks, memory }));
             }
         };

@@ -34,7 +34,7 @@ fn locked(env: &TrxEnv, body: &XaBody) -> LockOwner {
     let walked: Result<(), std::convert::Infallible> = body.walk(
         &mut |name, mode| {
             let (owner, refused) = &mut *locks.borrow_mut();
-            note(env.locks.lock_name(owner, &name, mode, WaitLimit::NoWait, &kill), refused);
+            note(env.locks.lock_metadata(owner, &name, mode, WaitLimit::NoWait, &kill), refused);
             Ok(())
         },
         &mut |index, key, mode| {

@@ -17,7 +17,7 @@
 
 use crate::scalar::{self, year_byte, year_value};
 use crate::temporal as t;
-use crate::{Collation, ColumnType, Decimal, FixedKind, Lane, LaneType, Str, TypeKind, Value};
+use crate::{Collation, ColumnType, Decimal, FixedKind, Str, TypeKind, Value, Vector, VectorType};
 
 /// A key that cannot be encoded or decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,19 +197,19 @@ impl KeyPart {
 
     /// Consumes this part from the front of `key` and appends its value to a vector of the column's type.
     #[inline]
-    pub fn decode_into(&self, key: &mut &[u8], lane: &mut Lane, ty: LaneType) -> Result<(), KeyError> {
-        if let (TypeKind::Int, LaneType::Int) = (self.ty.kind, ty) {
+    pub fn decode_into(&self, key: &mut &[u8], vector: &mut Vector, ty: VectorType) -> Result<(), KeyError> {
+        if let (TypeKind::Int, VectorType::Int) = (self.ty.kind, ty) {
             if self.take_null(key)? {
-                lane.push_null(false);
+                vector.push_null(false);
                 return Ok(());
             }
             let (bytes, rest) = key.split_first_chunk::<4>().ok_or(KeyError::Corrupt)?;
             *key = rest;
-            lane.push_number(i64::from((u32::from_be_bytes(*bytes) ^ 1 << 31) as i32));
+            vector.push_number(i64::from((u32::from_be_bytes(*bytes) ^ 1 << 31) as i32));
             return Ok(());
         }
         let value = self.decode(key)?;
-        if lane.push_value(&value, ty) { Ok(()) } else { Err(KeyError::Corrupt) }
+        if vector.push_value(&value, ty) { Ok(()) } else { Err(KeyError::Corrupt) }
     }
 
     /// Consumes this part from the front of `key` without decoding it.

@@ -13,7 +13,7 @@
 //! | `error_text` | constructors of the common errors with MariaDB's texts |
 //! | `privilege` | [`Privilege`], [`Privileges`]: the privileges that GRANT can name |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
-//! | `lane` | [`Lane`]: column vectors, the values of one column for many rows as numbers or texts |
+//! | `vector` | [`Vector`]: column vectors, the values of one column for many rows as numbers or texts |
 //! | `stored` | [`StoredColumns`]: reads columns of encoded rows, one row at a time |
 //! | `scalar` | fixed-length values, as rows and row events encode them |
 //! | `fixed` | UUID, INET6 and INET4 values |
@@ -37,7 +37,6 @@ pub mod full_text;
 mod interrupt;
 mod json;
 mod key;
-mod lane;
 mod memory;
 mod nesting;
 mod privilege;
@@ -47,6 +46,7 @@ mod sql_mode;
 mod stored;
 mod temporal;
 mod value;
+mod vector;
 
 pub use binlog_image::{BinlogColumn, ImageError, WireFit, write_value};
 pub use collation::{Charset, Collation, Fronts, LikePattern, UnsafeText, is_text, like_prefix};
@@ -58,7 +58,6 @@ pub use fixed::{Fixed, FixedKind, parse_inet4, parse_inet6, write_inet4, write_i
 pub use interrupt::{CountBytes, Interrupt, Uninterrupted};
 pub use json::is_valid_json;
 pub use key::{KeyError, KeyPart, prefix_end, successor};
-pub use lane::{Lane, LaneReader, LaneType, NO_ELEMENT, is_whole_date, moment, year_of};
 pub use memory::row_memory_bytes;
 pub use nesting::{check_floor, check_stack};
 pub use privilege::{Privilege, Privileges};
@@ -70,3 +69,4 @@ pub use temporal::{
     TIMESTAMP_MICROS_MAX, Time, TimeZone,
 };
 pub use value::{Class, DECIMALS_NOT_FIXED, IntValue, Str, Value};
+pub use vector::{NO_ELEMENT, Vector, VectorReader, VectorType, is_whole_date, moment, year_of};

@@ -1,9 +1,9 @@
-//! Column vectors (`Lane`): the values of one column for many stored rows as numbers or byte strings, without
+//! Column vectors (`Vector`): the values of one column for many stored rows as numbers or byte strings, without
 //! a [`Value`] for each.
 //!
 //! # Concepts
-//! A [`Lane`] is a vector of the values of one column, or of one expression, for some rows. All elements are
-//! numbers of 64 bits, or all are texts. [`LaneType`] defines the meaning of the numbers. A [`LaneReader`]
+//! A [`Vector`] is a vector of the values of one column, or of one expression, for some rows. All elements are
+//! numbers of 64 bits, or all are texts. [`VectorType`] defines the meaning of the numbers. A [`VectorReader`]
 //! fills vectors from the bytes of *plain* rows ([`RowLayout::is_plain`]): rows that have all columns of the
 //! table, so that each fixed-length column has the same offset in all of them.
 //!
@@ -26,7 +26,7 @@ const DECIMAL_DIGITS: u32 = 18;
 
 /// Element type of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaneType {
+pub enum VectorType {
     /// Signed integers.
     Int,
     /// Unsigned integers below 2^63.
@@ -41,12 +41,12 @@ pub enum LaneType {
     Text(Collation),
 }
 
-/// The index that stands for no element: [`Lane::extend_from`] appends NULL for it.
+/// The index that stands for no element: [`Vector::extend_from`] appends NULL for it.
 pub const NO_ELEMENT: u32 = u32::MAX;
 
 /// A vector: the values of a column for some rows.
 #[derive(Clone, Debug, Default)]
-pub struct Lane {
+pub struct Vector {
     /// Elements of a vector of numbers; 0 where NULL.
     pub numbers: Vec<i64>,
     /// End of each text in `bytes`. `bytes` is empty if only lengths were read.
@@ -56,7 +56,7 @@ pub struct Lane {
     pub nulls: Vec<bool>,
 }
 
-impl Lane {
+impl Vector {
     /// Removes the elements and keeps the capacity.
     pub fn clear(&mut self) {
         self.numbers.clear();
@@ -121,7 +121,7 @@ impl Lane {
     }
 
     /// Appends the elements of another vector of the same type at the given indexes.
-    pub fn extend_from(&mut self, other: &Lane, elements: &[u32], ty: LaneType) {
+    pub fn extend_from(&mut self, other: &Vector, elements: &[u32], ty: VectorType) {
         let is_text = ty.is_text();
         let has_nulls = !self.nulls.is_empty() || !other.nulls.is_empty() || elements.contains(&NO_ELEMENT);
         match (is_text, has_nulls) {
@@ -140,12 +140,12 @@ impl Lane {
     }
 
     /// Appends all elements of another vector of the same type.
-    pub fn append(&mut self, other: &Lane) {
+    pub fn append(&mut self, other: &Vector) {
         if !self.nulls.is_empty() || !other.nulls.is_empty() {
-            let of_lane = |lane: &Lane| lane.numbers.len().max(lane.ends.len());
-            self.nulls.resize(of_lane(self), false);
+            let of_vector = |vector: &Vector| vector.numbers.len().max(vector.ends.len());
+            self.nulls.resize(of_vector(self), false);
             self.nulls.extend_from_slice(&other.nulls);
-            self.nulls.resize(of_lane(self) + of_lane(other), false);
+            self.nulls.resize(of_vector(self) + of_vector(other), false);
         }
         let before = self.bytes.len() as u32;
         self.numbers.extend_from_slice(&other.numbers);
@@ -159,11 +159,11 @@ impl Lane {
     }
 
     /// Appends a value of the vector's type. Returns false if the value is of another type.
-    pub fn push_value(&mut self, value: &Value, ty: LaneType) -> bool {
+    pub fn push_value(&mut self, value: &Value, ty: VectorType) -> bool {
         match (value, ty) {
-            (Value::Null, LaneType::Text(_)) => self.push_null(true),
+            (Value::Null, VectorType::Text(_)) => self.push_null(true),
             (Value::Null, _) => self.push_null(false),
-            (Value::Str(text), LaneType::Text(_)) => self.push_text(&text.bytes),
+            (Value::Str(text), VectorType::Text(_)) => self.push_text(&text.bytes),
             _ => match ty.number_of(value) {
                 Some(number) => self.push_number(number),
                 None => return false,
@@ -173,27 +173,27 @@ impl Lane {
     }
 
     /// Returns the n-th element as a value.
-    pub fn value(&self, n: usize, ty: LaneType) -> Value {
+    pub fn value(&self, n: usize, ty: VectorType) -> Value {
         match ty {
             _ if self.is_null(n) => Value::Null,
-            LaneType::Text(collation) => Value::Str(Str { bytes: self.text(n).to_vec(), collation }),
+            VectorType::Text(collation) => Value::Str(Str { bytes: self.text(n).to_vec(), collation }),
             ty => ty.value_of(self.numbers[n]),
         }
     }
 }
 
-impl LaneType {
+impl VectorType {
     /// Returns the vector type for a column type, or `None` if such a column cannot be vectorized.
-    pub fn of(ty: &ColumnType) -> Option<LaneType> {
+    pub fn of(ty: &ColumnType) -> Option<VectorType> {
         Some(match ty.kind {
-            _ if ty.stored_len().is_none() => LaneType::Text(ty.collation),
-            kind if kind.is_integer() && !ty.unsigned => LaneType::Int,
-            kind if kind.is_integer() && ty.kind != TypeKind::BigInt => LaneType::UInt,
+            _ if ty.stored_len().is_none() => VectorType::Text(ty.collation),
+            kind if kind.is_integer() && !ty.unsigned => VectorType::Int,
+            kind if kind.is_integer() && ty.kind != TypeKind::BigInt => VectorType::UInt,
             TypeKind::Decimal if ty.length <= DECIMAL_DIGITS && u32::from(ty.decimals) <= ty.length => {
-                LaneType::Decimal { scale: ty.decimals }
+                VectorType::Decimal { scale: ty.decimals }
             }
-            TypeKind::Date => LaneType::Date,
-            TypeKind::DateTime => LaneType::DateTime,
+            TypeKind::Date => VectorType::Date,
+            TypeKind::DateTime => VectorType::DateTime,
             _ => return None,
         })
     }
@@ -201,11 +201,11 @@ impl LaneType {
     /// Returns the number that stands for a value of this type, or `None` if the value has none.
     pub fn number_of(self, value: &Value) -> Option<i64> {
         match (self, value) {
-            (LaneType::Int, Value::Int(v)) => Some(*v),
-            (LaneType::UInt, Value::UInt(v)) => i64::try_from(*v).ok(),
-            (LaneType::Decimal { scale }, Value::Decimal(v)) => v.mantissa_at(scale),
-            (LaneType::Date, Value::Date(v)) => Some(moment(&v.at_midnight())),
-            (LaneType::DateTime, Value::DateTime(v)) => Some(moment(v)),
+            (VectorType::Int, Value::Int(v)) => Some(*v),
+            (VectorType::UInt, Value::UInt(v)) => i64::try_from(*v).ok(),
+            (VectorType::Decimal { scale }, Value::Decimal(v)) => v.mantissa_at(scale),
+            (VectorType::Date, Value::Date(v)) => Some(moment(&v.at_midnight())),
+            (VectorType::DateTime, Value::DateTime(v)) => Some(moment(v)),
             _ => None,
         }
     }
@@ -213,21 +213,21 @@ impl LaneType {
     /// Returns the value that a number stands for.
     pub fn value_of(self, number: i64) -> Value {
         match self {
-            LaneType::Int => Value::Int(number),
-            LaneType::UInt => Value::UInt(number as u64),
-            LaneType::Decimal { scale } => Value::Decimal(Decimal::from_i128(number.into(), scale)),
-            LaneType::Date => Value::Date(date_of(number)),
-            LaneType::DateTime => {
+            VectorType::Int => Value::Int(number),
+            VectorType::UInt => Value::UInt(number as u64),
+            VectorType::Decimal { scale } => Value::Decimal(Decimal::from_i128(number.into(), scale)),
+            VectorType::Date => Value::Date(date_of(number)),
+            VectorType::DateTime => {
                 let micros = number & ((1 << DAY_BITS) - 1);
                 Value::DateTime(DateTime::from_micros_of_day(date_of(number), micros))
             }
-            LaneType::Text(_) => Value::Null,
+            VectorType::Text(_) => Value::Null,
         }
     }
 
     /// Returns whether the elements are texts.
     pub fn is_text(self) -> bool {
-        matches!(self, LaneType::Text(_))
+        matches!(self, VectorType::Text(_))
     }
 }
 
@@ -256,11 +256,11 @@ fn date_of(number: i64) -> Date {
 
 /// A reader of one column from plain rows into a vector.
 #[derive(Clone, Debug)]
-pub struct LaneReader {
+pub struct VectorReader {
     column: usize,
     /// The column's ordinal in storage order.
     stored: usize,
-    ty: LaneType,
+    ty: VectorType,
     place: Place,
 }
 
@@ -288,9 +288,9 @@ enum Form {
     DateTime { decimals: u8 },
 }
 
-impl LaneReader {
+impl VectorReader {
     /// Returns the type of the vectors that it fills.
-    pub fn ty(&self) -> LaneType {
+    pub fn ty(&self) -> VectorType {
         self.ty
     }
 
@@ -300,27 +300,31 @@ impl LaneReader {
     }
 
     /// Appends the column's element of each row in `rows`, all of which must be plain.
-    pub fn read<'r>(&self, rows: impl Iterator<Item = &'r [u8]>, lane: &mut Lane) -> Result<(), RowError> {
+    pub fn read<'r>(
+        &self,
+        rows: impl Iterator<Item = &'r [u8]>,
+        vector: &mut Vector,
+    ) -> Result<(), RowError> {
         match self.place {
             Place::Text { texts, .. } => {
                 for row in rows {
                     let Some(range) = self.text_range(row) else {
-                        lane.push_null(true);
+                        vector.push_null(true);
                         continue;
                     };
                     let text = row.get(texts + range.start..texts + range.end).ok_or(RowError::Corrupt)?;
-                    self.read_text(text, lane)?;
+                    self.read_text(text, vector)?;
                 }
             }
             // The common forms have specialized loops.
             Place::Fixed { at, len: 4, form: Form::Signed } => {
-                self.read_fixed(rows, lane, |row| {
+                self.read_fixed(rows, vector, |row| {
                     let bytes = row.get(at..at + 4)?.first_chunk()?;
                     Some(i32::from_le_bytes(*bytes).into())
                 })?;
             }
             Place::Fixed { at, len: 3, form: Form::Date } => {
-                self.read_fixed(rows, lane, |row| {
+                self.read_fixed(rows, vector, |row| {
                     let [a, b, c] = *row.get(at..at + 3)?.first_chunk()?;
                     let packed = u32::from_le_bytes([a, b, c, 0]);
                     Date::from_packed(packed)?;
@@ -328,12 +332,12 @@ impl LaneReader {
                 })?;
             }
             Place::Fixed { at, len, form: Form::Decimal { precision, scale } } => {
-                self.read_fixed(rows, lane, |row| {
+                self.read_fixed(rows, vector, |row| {
                     Decimal::read_packed_mantissa(precision, scale, row.get(at..at + len)?)
                 })?;
             }
             Place::Fixed { at, len, form } => {
-                self.read_fixed(rows, lane, |row| number_of(row.get(at..at + len)?, form))?;
+                self.read_fixed(rows, vector, |row| number_of(row.get(at..at + len)?, form))?;
             }
         }
         Ok(())
@@ -343,35 +347,35 @@ impl LaneReader {
     fn read_fixed<'r>(
         &self,
         rows: impl Iterator<Item = &'r [u8]>,
-        lane: &mut Lane,
+        vector: &mut Vector,
         number: impl Fn(&[u8]) -> Option<i64>,
     ) -> Result<(), RowError> {
         let (byte, bit) = (HEADER + self.stored / 8, self.stored % 8);
         for row in rows {
             if row[byte] >> bit & 1 == 1 {
-                lane.push_null(false);
+                vector.push_null(false);
             } else {
-                lane.push_number(number(row).ok_or(RowError::Corrupt)?);
+                vector.push_number(number(row).ok_or(RowError::Corrupt)?);
             }
         }
         Ok(())
     }
 
-    /// Appends only the lengths of the column's texts. For other columns it is [`LaneReader::read`].
+    /// Appends only the lengths of the column's texts. For other columns it is [`VectorReader::read`].
     pub fn read_lens<'r>(
         &self,
         rows: impl Iterator<Item = &'r [u8]>,
-        lane: &mut Lane,
+        vector: &mut Vector,
     ) -> Result<(), RowError> {
         if !self.ty.is_text() {
-            return self.read(rows, lane);
+            return self.read(rows, vector);
         }
         for row in rows {
             match self.text_range(row) {
                 Some(range) => {
-                    lane.push_text_len(range.end.checked_sub(range.start).ok_or(RowError::Corrupt)?)
+                    vector.push_text_len(range.end.checked_sub(range.start).ok_or(RowError::Corrupt)?)
                 }
-                None => lane.push_null(true),
+                None => vector.push_null(true),
             }
         }
         Ok(())
@@ -389,12 +393,12 @@ impl LaneReader {
     }
 
     #[inline]
-    fn read_text(&self, text: &[u8], lane: &mut Lane) -> Result<(), RowError> {
-        let is_text = self.ty != LaneType::Text(Collation::BINARY);
+    fn read_text(&self, text: &[u8], vector: &mut Vector) -> Result<(), RowError> {
+        let is_text = self.ty != VectorType::Text(Collation::BINARY);
         if is_text && !text.is_ascii() && !crate::is_text(text) {
             return Err(RowError::Corrupt);
         }
-        lane.push_text(text);
+        vector.push_text(text);
         Ok(())
     }
 }
@@ -418,7 +422,7 @@ fn number_of(bytes: &[u8], form: Form) -> Option<i64> {
 }
 
 impl RowLayout {
-    /// Returns whether the bytes are a plain row: a row of all columns in the short form, as [`LaneReader`]s
+    /// Returns whether the bytes are a plain row: a row of all columns in the short form, as [`VectorReader`]s
     /// require.
     #[inline]
     pub fn is_plain(&self, row: &[u8]) -> bool {
@@ -436,7 +440,7 @@ impl RowLayout {
     }
 
     /// Returns the reader of a column from plain rows, or `None` if the column cannot be vectorized.
-    pub fn lane(&self, column: usize) -> Option<LaneReader> {
+    pub fn vector(&self, column: usize) -> Option<VectorReader> {
         let (ty, stored, slot) = self.column(column)?;
         let (fixed, strings) = self.extent();
         let fixed_at = HEADER + self.stored_len().div_ceil(8);
@@ -444,23 +448,23 @@ impl RowLayout {
             Slot::Variable { index } => {
                 let ends = fixed_at + fixed;
                 let place = Place::Text { ends, index, texts: ends + 2 * strings };
-                return Some(LaneReader { column, stored, ty: LaneType::Text(ty.collation), place });
+                return Some(VectorReader { column, stored, ty: VectorType::Text(ty.collation), place });
             }
             Slot::Fixed { offset, len } => (offset, len),
         };
-        let lane = LaneType::of(ty)?;
-        let form = match lane {
-            LaneType::Int => Form::Signed,
-            LaneType::UInt => Form::Unsigned,
-            LaneType::Decimal { scale } => Form::Decimal { precision: ty.length as u8, scale },
-            LaneType::Date => Form::Date,
-            LaneType::DateTime => Form::DateTime { decimals: ty.decimals },
-            LaneType::Text(_) => return None,
+        let vector = VectorType::of(ty)?;
+        let form = match vector {
+            VectorType::Int => Form::Signed,
+            VectorType::UInt => Form::Unsigned,
+            VectorType::Decimal { scale } => Form::Decimal { precision: ty.length as u8, scale },
+            VectorType::Date => Form::Date,
+            VectorType::DateTime => Form::DateTime { decimals: ty.decimals },
+            VectorType::Text(_) => return None,
         };
-        Some(LaneReader {
+        Some(VectorReader {
             column,
             stored,
-            ty: lane,
+            ty: vector,
             place: Place::Fixed { at: fixed_at + offset, len, form },
         })
     }
@@ -516,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_hold_what_rows_decode_to() {
+    fn vectors_hold_what_rows_decode_to() {
         let (layout, rows) = (layout(), rows());
         let stored: Vec<Vec<u8>> = rows
             .iter()
@@ -528,15 +532,15 @@ mod tests {
             })
             .collect();
         for column in 0..layout.len() {
-            let reader = layout.lane(column).expect("a lane");
-            let mut lane = Lane::default();
-            reader.read(stored.iter().map(Vec::as_slice), &mut lane).expect("good");
-            let mut lens = Lane::default();
+            let reader = layout.vector(column).expect("a lane");
+            let mut vector = Vector::default();
+            reader.read(stored.iter().map(Vec::as_slice), &mut vector).expect("good");
+            let mut lens = Vector::default();
             reader.read_lens(stored.iter().map(Vec::as_slice), &mut lens).expect("good");
-            assert!(lens.text_lens().eq(lane.text_lens()) && lens.nulls == lane.nulls);
-            let mut again = Lane::default();
+            assert!(lens.text_lens().eq(vector.text_lens()) && lens.nulls == vector.nulls);
+            let mut again = Vector::default();
             for (n, row) in rows.iter().enumerate() {
-                assert_eq!(lane.value(n, reader.ty()), row[column], "column {column} of row {n}");
+                assert_eq!(vector.value(n, reader.ty()), row[column], "column {column} of row {n}");
                 assert!(again.push_value(&row[column], reader.ty()));
                 assert_eq!(again.value(n, reader.ty()), row[column]);
             }

@@ -17,10 +17,10 @@ mod hook;
 mod mem;
 mod real;
 mod rng;
-mod steady;
 mod trace;
 mod traits;
 mod unnamed;
+mod writeback;
 
 pub use clock::{RealClock, SimClock};
 pub use descriptors::{keep_descriptors_from, refuse_kept};
@@ -29,9 +29,9 @@ pub use hook::{HookFs, Operation};
 pub use mem::MemFs;
 pub use real::{RealFs, resolved};
 pub use rng::{RealRng, SeededRng};
-pub use steady::SteadyFile;
 pub use trace::TraceFs;
 pub use traits::{
     Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, World, is_no_space,
 };
-pub use unnamed::unnamed_file;
+pub use unnamed::anonymous_temp_file;
+pub use writeback::WritebackFile;

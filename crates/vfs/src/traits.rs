@@ -125,7 +125,7 @@ pub trait File: Send + Sync {
     fn sync_data(&self) -> io::Result<()>;
     /// Starts the writeback of these nonempty ranges and waits for its completion. The ranges are not durable
     /// afterwards. After an error a write is lost, and no later call reports that again: see
-    /// [`SteadyFile`](crate::SteadyFile).
+    /// [`WritebackFile`](crate::WritebackFile).
     fn send(&self, ranges: &[Range<u64>]) -> io::Result<()> {
         let _ = ranges;
         Ok(())

@@ -1,9 +1,9 @@
-//! Incremental writeback (`SteadyFile`): bulk writes that do not delay the syncs of other files.
+//! Incremental writeback (`WritebackFile`): bulk writes that do not delay the syncs of other files.
 //!
 //! Written data stays in the page cache until a sync, or until the kernel decides to write back a large
-//! amount at once. The sync of another file on the same disk then waits for all of it. A [`SteadyFile`]
+//! amount at once. The sync of another file on the same disk then waits for all of it. A [`WritebackFile`]
 //! starts the writeback after every 128 KiB and waits for its completion, so other syncs wait for at most
-//! that amount. Data written with [`SteadyFile::write_at_once`] is excluded: the kernel or the next sync
+//! that amount. Data written with [`WritebackFile::write_at_once`] is excluded: the kernel or the next sync
 //! writes it.
 //!
 //! # On failure
@@ -44,7 +44,7 @@ impl Unsent {
 }
 
 /// A file with the ranges that are not yet submitted for writeback.
-pub struct SteadyFile {
+pub struct WritebackFile {
     file: SharedFile,
     unsent: Mutex<Unsent>,
     is_lost: AtomicBool,
@@ -52,10 +52,10 @@ pub struct SteadyFile {
     sending: RwLock<()>,
 }
 
-impl SteadyFile {
+impl WritebackFile {
     /// Wraps a file. All writes that need incremental writeback must go through this value.
-    pub fn new(file: SharedFile) -> SteadyFile {
-        SteadyFile {
+    pub fn new(file: SharedFile) -> WritebackFile {
+        WritebackFile {
             file,
             unsent: Mutex::default(),
             is_lost: AtomicBool::new(false),
@@ -92,7 +92,7 @@ impl SteadyFile {
     }
 }
 
-impl File for SteadyFile {
+impl File for WritebackFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(buf, offset)
     }
@@ -148,8 +148,8 @@ mod tests {
     use super::*;
     use crate::{Fault, FaultFs, Fs, MemFs, OpenMode, is_no_space};
 
-    fn open(fs: &FaultFs) -> SteadyFile {
-        SteadyFile::new(fs.open(Path::new("/f"), OpenMode::CreateNew).expect("a new file"))
+    fn open(fs: &FaultFs) -> WritebackFile {
+        WritebackFile::new(fs.open(Path::new("/f"), OpenMode::CreateNew).expect("a new file"))
     }
 
     #[test]

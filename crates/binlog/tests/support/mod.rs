@@ -8,9 +8,9 @@ use std::sync::Arc;
 use cohort_base::{BinlogPos, DomainId, Gtid, ServerId, Xid};
 use cohort_binlog::event::{RowsKind, TableMap, gtid_flags2};
 use cohort_binlog::{
-    Batch, BinlogError, BinlogFiles, BinlogName, CacheError, CacheOptions, Checksum, Content, CopyPlace,
-    GtidHead, GtidState, Materialiser, MaterialiserOptions, OpenOptions, Recovered, RowImage, SpillDir,
-    Stamp, Stream, StreamOptions, StreamOut, TrxCache, VerifyScope,
+    Batch, BinlogError, BinlogFileWriter, BinlogFileWriterOptions, BinlogFiles, BinlogName, CacheError,
+    CacheOptions, Checksum, Content, CopyPlace, GtidHead, GtidState, OpenOptions, Recovered, RowImage,
+    SpillDir, Stamp, Stream, StreamOptions, StreamOut, TrxCache, VerifyScope,
 };
 use cohort_vfs::SharedFs;
 
@@ -116,7 +116,7 @@ impl Log {
 /// A running server.
 pub struct Server {
     pub stream: Stream,
-    pub files: Arc<Materialiser>,
+    pub files: Arc<BinlogFileWriter>,
     pub spill: Arc<SpillDir>,
     pub cache: TrxCache,
     pub out: StreamOut,
@@ -132,7 +132,7 @@ pub fn start(fs: &SharedFs, log: &mut Log) -> Result<Server, Stop> {
     assert_eq!(state, log.gtid_state);
     let stream = Stream::open_new(stream_options(), files.next_number(), state, 1000, &mut out);
     let batch = log.harden(&mut out, &spill, &stream);
-    let files = Arc::new(Materialiser::stepped(files, spill.clone(), MaterialiserOptions::default()));
+    let files = Arc::new(BinlogFileWriter::stepped(files, spill.clone(), BinlogFileWriterOptions::default()));
     files.submit(batch);
     let options = CacheOptions { memory_bytes_max: 600, ..CacheOptions::default() };
     let cache = TrxCache::new(options, Some(spill.clone()));

@@ -1,7 +1,7 @@
 use std::convert::Infallible;
 
 use cohort_base::{Budget, TrxId};
-use cohort_locks::{LockTable, MetadataMode, NameKey};
+use cohort_locks::{LockTable, MetadataKey, MetadataMode};
 use cohort_vfs::{MemFs, OpenMode, TraceFs};
 
 use super::*;
@@ -13,7 +13,7 @@ fn xid(text: &str) -> XaXid {
 
 fn builder(name: &str) -> XaBodyBuilder {
     let head = XaHead { xid: xid(name), since_us: 1, is_logged: false };
-    let names = [(NameKey::Schema("s".into()), MetadataMode::SharedRead)];
+    let names = [(MetadataKey::Schema("s".into()), MetadataMode::SharedRead)];
     XaBodyBuilder::new(head, &names, 0, 0)
 }
 

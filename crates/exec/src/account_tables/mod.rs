@@ -262,7 +262,7 @@ impl Session {
             let parsed = cohort_sql::parse_own(text)?;
             let (text, source) = (text.as_bytes(), ParamSource::Literals);
             let job = Job { text, param_at: &[], params: &[], source, more: false };
-            self.run_statement(&parsed.statement, &job, None, &mut Unheard)?;
+            self.run_statement(&parsed.statement, &job, None, &mut NullSink)?;
         }
         Ok(())
     }
@@ -305,9 +305,9 @@ fn assigned(old: &Row, assignments: &[Assignment], values: Vec<Value>) -> SqlRes
 }
 
 /// A sink that discards results: the client gets one reply for the change, none for its account statements.
-struct Unheard;
+struct NullSink;
 
-impl ResultSink for Unheard {
+impl ResultSink for NullSink {
     fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}

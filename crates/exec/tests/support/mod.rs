@@ -11,7 +11,7 @@ use cohort_catalog::{
     Account, Catalog, CatalogVersions, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema,
     Table, TableName,
 };
-use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
+use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, GroupCommitOptions};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_exec::{ConnectionInfo, Database, DatabaseParts, ProcessIdentity, Session, VirtualTables};
 use cohort_locks::LockTable;
@@ -59,7 +59,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
         datadir,
         log,
         binlog: Some(binlog),
-        pace: PaceOptions::default(),
+        group_commit: GroupCommitOptions::default(),
         is_early_release: true,
         layout: cohort_commit::LogLayout::Shared,
         unreleased: cohort_commit::Unreleased::Keep,

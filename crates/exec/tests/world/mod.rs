@@ -27,7 +27,7 @@ use cohort_base::{ConnectionId, ParticipantId, ServerId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::{Checksum, Event};
 use cohort_catalog::{CATALOG, CatalogStore};
-use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
+use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, GroupCommitOptions};
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_exec::{BinlogCache, ConnectionInfo, Database, DatabaseParts, ProcessIdentity, Session};
@@ -185,7 +185,7 @@ fn options(datadir: PathBuf) -> CoordinatorOptions {
             checksum: Checksum::Crc32,
             is_verifying_all: true,
         }),
-        pace: PaceOptions::default(),
+        group_commit: GroupCommitOptions::default(),
         is_early_release: true,
         layout: cohort_commit::LogLayout::Shared,
         unreleased: cohort_commit::Unreleased::Keep,

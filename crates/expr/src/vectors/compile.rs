@@ -1,8 +1,8 @@
 //! Compilation of expressions to vectorized programs.
 
-use cohort_types::{Collation, DateTime, IntervalUnit, LaneType, LikePattern, Value, moment};
+use cohort_types::{Collation, DateTime, IntervalUnit, LikePattern, Value, VectorType, moment};
 
-use super::{Cut, LaneProgram, LaneTypes, NumberAt, Register, Step, Text, TruthAt};
+use super::{Cut, NumberAt, Register, Step, Text, TruthAt, VectorProgram, VectorTypes};
 use crate::compare::CompareHow;
 use crate::context::EvalContext;
 use crate::convert::{self, Origin};
@@ -26,26 +26,26 @@ enum Operand {
     Text(Text),
 }
 
-/// Compiler of vectorized programs (`LaneProgram`). Its context evaluates constants and collects their
+/// Compiler of vectorized programs (`VectorProgram`). Its context evaluates constants and collects their
 /// warnings.
-pub struct LaneCompiler<'c> {
-    types: &'c LaneTypes<'c>,
+pub struct VectorCompiler<'c> {
+    types: &'c VectorTypes<'c>,
     ctx: EvalContext<'c>,
-    program: LaneProgram,
+    program: VectorProgram,
     /// True if the program exceeded [`STEPS_MAX`].
     is_too_long: bool,
 }
 
-impl<'c> LaneCompiler<'c> {
+impl<'c> VectorCompiler<'c> {
     /// Creates an empty program over columns of these types.
-    pub fn new(types: &'c LaneTypes<'c>, ctx: &'c EvalContext<'_>) -> LaneCompiler<'c> {
-        let program = LaneProgram { inputs: Vec::new(), steps: Vec::new(), registers: Vec::new() };
+    pub fn new(types: &'c VectorTypes<'c>, ctx: &'c EvalContext<'_>) -> VectorCompiler<'c> {
+        let program = VectorProgram { inputs: Vec::new(), steps: Vec::new(), registers: Vec::new() };
         let ctx = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
-        LaneCompiler { types, ctx, program, is_too_long: false }
+        VectorCompiler { types, ctx, program, is_too_long: false }
     }
 
     /// Returns the program.
-    pub fn finish(self) -> LaneProgram {
+    pub fn finish(self) -> VectorProgram {
         self.program
     }
 
@@ -109,8 +109,8 @@ impl<'c> LaneCompiler<'c> {
                 }
                 let step = self.add(Step::Input(input));
                 Some(match ty {
-                    LaneType::Decimal { scale } => Operand::Number(NumberAt { step, scale, is_int: false }),
-                    LaneType::Int | LaneType::UInt => {
+                    VectorType::Decimal { scale } => Operand::Number(NumberAt { step, scale, is_int: false }),
+                    VectorType::Int | VectorType::UInt => {
                         Operand::Number(NumberAt { step, scale: 0, is_int: true })
                     }
                     _ => Operand::Moment(step),
@@ -179,7 +179,7 @@ impl<'c> LaneCompiler<'c> {
     /// character set is known if that set has one byte per character.
     fn length(&mut self, call: &Call) -> Option<NumberAt> {
         let [Expr::Column(column)] = call.args() else { return None };
-        let LaneType::Text(collation) = (self.types)(column.ordinal)? else { return None };
+        let VectorType::Text(collation) = (self.types)(column.ordinal)? else { return None };
         let charset = collation.charset();
         let in_bytes = match call.name() {
             "length" | "octet_length" | "lengthb" if charset.is_as_in_memory() => true,
@@ -200,7 +200,7 @@ impl<'c> LaneCompiler<'c> {
             _ => return None,
         };
         let [Expr::Column(column), numbers @ ..] = call.args() else { return None };
-        let LaneType::Text(own) = (self.types)(column.ordinal)? else { return None };
+        let VectorType::Text(own) = (self.types)(column.ordinal)? else { return None };
         let collation = call.ty.collation;
         if (collation == Collation::BINARY) != (own == Collation::BINARY) {
             return None;
@@ -481,7 +481,7 @@ impl<'c> LaneCompiler<'c> {
     }
 }
 
-impl LaneProgram {
+impl VectorProgram {
     /// Returns the columns of the inputs.
     pub fn inputs(&self) -> &[usize] {
         &self.inputs

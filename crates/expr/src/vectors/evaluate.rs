@@ -1,8 +1,8 @@
 //! Execution of vectorized programs.
 
-use cohort_types::{CountBytes, Interrupt, Lane, SqlResult};
+use cohort_types::{CountBytes, Interrupt, SqlResult, Vector};
 
-use super::{LaneProgram, NO, NumberAt, Overflow, Register, Step, Text, TruthAt, UNKNOWN, YES};
+use super::{NO, NumberAt, Overflow, Register, Step, Text, TruthAt, UNKNOWN, VectorProgram, YES};
 use crate::expr::CompareOp;
 
 /// Numeric results of a step, one per row.
@@ -21,11 +21,11 @@ impl Numbers<'_> {
     }
 }
 
-impl LaneProgram {
-    /// Runs all steps for `rows` rows with these input vectors (`Lane`).
+impl VectorProgram {
+    /// Runs all steps for `rows` rows with these input vectors (`Vector`).
     pub fn run(
         &mut self,
-        inputs: &[&Lane],
+        inputs: &[&Vector],
         rows: usize,
         interrupt: &dyn Interrupt,
     ) -> SqlResult<Result<(), Overflow>> {
@@ -40,7 +40,7 @@ impl LaneProgram {
     }
 
     /// Returns the numeric results of a step.
-    pub fn numbers<'n>(&'n self, at: NumberAt, inputs: &'n [&'n Lane]) -> Numbers<'n> {
+    pub fn numbers<'n>(&'n self, at: NumberAt, inputs: &'n [&'n Vector]) -> Numbers<'n> {
         Done { steps: &self.steps, registers: &self.registers, inputs }.numbers(at.step)
     }
 
@@ -54,7 +54,7 @@ impl LaneProgram {
 struct Done<'d> {
     steps: &'d [Step],
     registers: &'d [Register],
-    inputs: &'d [&'d Lane],
+    inputs: &'d [&'d Vector],
 }
 
 impl<'d> Done<'d> {
@@ -110,16 +110,16 @@ impl<'d> Done<'d> {
                 mask(&mut out.truths, a.nulls);
             }
             Step::CompareText(op, text, constant, collation) => {
-                let lane = inputs[text.input];
-                interrupt.count_bytes(lane.size_bytes())?;
-                each_text(*text, lane, rows, &mut out.truths, |text| {
+                let vector = inputs[text.input];
+                interrupt.count_bytes(vector.size_bytes())?;
+                each_text(*text, vector, rows, &mut out.truths, |text| {
                     let order = match text == constant.as_slice() {
                         true => std::cmp::Ordering::Equal,
                         false => collation.compare(text, constant),
                     };
                     Ok(u8::from(op.accepts(order)))
                 })?;
-                mask(&mut out.truths, &lane.nulls);
+                mask(&mut out.truths, &vector.nulls);
                 interrupt.steps(rows as u32)?;
             }
             Step::CompareTexts(op, a, b, collation) => {
@@ -132,23 +132,23 @@ impl<'d> Done<'d> {
                 interrupt.steps(rows as u32)?;
             }
             Step::IsTextIn(text, keys, collation) => {
-                let lane = inputs[text.input];
-                interrupt.count_bytes(lane.size_bytes())?;
+                let vector = inputs[text.input];
+                interrupt.count_bytes(vector.size_bytes())?;
                 let mut key = Vec::new();
-                each_text(*text, lane, rows, &mut out.truths, |text| {
+                each_text(*text, vector, rows, &mut out.truths, |text| {
                     interrupt.step()?;
                     key.clear();
                     collation.sort_key(text, &mut key);
                     Ok(u8::from(keys.binary_search_by(|known| known.as_slice().cmp(&key)).is_ok()))
                 })?;
-                mask(&mut out.truths, &lane.nulls);
+                mask(&mut out.truths, &vector.nulls);
                 interrupt.steps(rows as u32)?;
             }
             Step::Like(text, pattern) => {
-                let lane = inputs[text.input];
+                let vector = inputs[text.input];
                 let ask = |text: &[u8]| Ok(u8::from(pattern.matches(text, interrupt)?));
-                each_text(*text, lane, rows, &mut out.truths, ask)?;
-                mask(&mut out.truths, &lane.nulls);
+                each_text(*text, vector, rows, &mut out.truths, ask)?;
+                mask(&mut out.truths, &vector.nulls);
                 interrupt.steps(rows as u32)?;
             }
             Step::IsNull(a) => {
@@ -163,11 +163,11 @@ impl<'d> Done<'d> {
                 out.nulls.extend_from_slice(&inputs[*input].nulls);
             }
             Step::Characters(input) => {
-                let lane = inputs[*input];
+                let vector = inputs[*input];
                 let begins = |byte: &&u8| **byte & 0xc0 != 0x80;
-                let count = |n| lane.text(n).iter().filter(begins).count() as i64;
+                let count = |n| vector.text(n).iter().filter(begins).count() as i64;
                 out.numbers.extend((0..rows).map(count));
-                out.nulls.extend_from_slice(&lane.nulls);
+                out.nulls.extend_from_slice(&vector.nulls);
                 interrupt.steps(rows as u32)?;
             }
             Step::And(a, b) => out.truths.extend(truth(*a).iter().zip(truth(*b)).map(|(a, b)| and(*a, *b))),
@@ -212,13 +212,13 @@ impl SeenTexts {
 
     /// Returns an earlier row with an equal text, if one is stored. Otherwise stores this row.
     #[inline]
-    fn find(&mut self, text: Text, lane: &Lane, row: usize) -> Option<usize> {
-        let bytes = text.of(lane, row);
+    fn find(&mut self, text: Text, vector: &Vector, row: usize) -> Option<usize> {
+        let bytes = text.of(vector, row);
         if bytes.len() > SEEN_BYTES_MAX || self.missed > SEEN_TRIALS + row / 4 {
             return None;
         }
         let seen = &mut self.rows[SeenTexts::place(bytes)];
-        if *seen != NOT_SEEN && text.of(lane, *seen as usize) == bytes {
+        if *seen != NOT_SEEN && text.of(vector, *seen as usize) == bytes {
             return Some(*seen as usize);
         }
         *seen = row as u32;
@@ -231,16 +231,16 @@ impl SeenTexts {
 #[inline]
 fn each_text(
     text: Text,
-    lane: &Lane,
+    vector: &Vector,
     rows: usize,
     truths: &mut Vec<u8>,
     mut ask: impl FnMut(&[u8]) -> SqlResult<u8>,
 ) -> SqlResult<()> {
     let mut seen = SeenTexts { rows: [NOT_SEEN; SEEN_TEXTS], missed: 0 };
     for row in 0..rows {
-        let truth = match seen.find(text, lane, row) {
+        let truth = match seen.find(text, vector, row) {
             Some(same) => truths[same],
-            None => ask(text.of(lane, row))?,
+            None => ask(text.of(vector, row))?,
         };
         truths.push(truth);
     }

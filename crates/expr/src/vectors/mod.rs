@@ -3,11 +3,11 @@
 //! # Purpose
 //! Evaluating a tree of [`crate::Expr`] row by row decodes values, tests their classes and follows pointers
 //! for every node and every row. A scan of many rows repeats the same few comparisons and sums. A
-//! [`LaneProgram`] performs one operation for some thousand rows, then the next one.
+//! [`VectorProgram`] performs one operation for some thousand rows, then the next one.
 //!
 //! # Concepts
 //! A program is a list of steps in the order of evaluation. Operands of a step are *inputs* (column vectors,
-//! [`cohort_types::Lane`]) and results of earlier steps. Equal steps are stored once, so a subexpression that
+//! [`cohort_types::Vector`]) and results of earlier steps. Equal steps are stored once, so a subexpression that
 //! several expressions share is computed once. A number is a 64-bit integer with a scale that is known at
 //! compile time; a truth value is [`NO`], [`YES`] or [`UNKNOWN`].
 //!
@@ -28,11 +28,11 @@
 mod compile;
 mod evaluate;
 
-use cohort_types::{Collation, Lane, LaneType, LikePattern};
+use cohort_types::{Collation, LikePattern, Vector, VectorType};
 
 use crate::expr::CompareOp;
 
-pub use compile::{LaneCompiler, year_of_column};
+pub use compile::{VectorCompiler, year_of_column};
 pub use evaluate::Numbers;
 
 /// FALSE.
@@ -48,7 +48,7 @@ pub struct Overflow;
 
 /// A compiled program, with registers for the results of a batch.
 #[derive(Debug)]
-pub struct LaneProgram {
+pub struct VectorProgram {
     /// Ordinals of the input columns, as in the expressions.
     inputs: Vec<usize>,
     steps: Vec<Step>,
@@ -70,7 +70,7 @@ pub struct NumberAt {
 pub struct TruthAt(usize);
 
 /// Returns the vector type of a column, `None` if it has none.
-pub type LaneTypes<'t> = dyn Fn(usize) -> Option<LaneType> + 't;
+pub type VectorTypes<'t> = dyn Fn(usize) -> Option<VectorType> + 't;
 
 /// The texts of an input, or a substring of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,8 +89,8 @@ struct Cut {
 }
 
 impl Text {
-    fn of(self, lane: &Lane, n: usize) -> &[u8] {
-        let text = lane.text(n);
+    fn of(self, vector: &Vector, n: usize) -> &[u8] {
+        let text = vector.text(n);
         let Some(Cut { skip, take, collation }) = self.cut else { return text };
         let rest = &text[collation.prefix_len(text, skip)..];
         &rest[..collation.prefix_len(rest, take)]

@@ -7,7 +7,7 @@
 
 use cohort_expr::{Aggregate, AggregateKind, Expr, Quantifier};
 use cohort_optimize::ReadMode;
-use cohort_types::{ColumnType, LaneType, TypeKind};
+use cohort_types::{ColumnType, TypeKind, VectorType};
 
 use crate::plan::query::{DirectPlan, GroupPlan, SortValue};
 
@@ -123,8 +123,8 @@ fn measure(plan: &DirectPlan, aggregate: &Aggregate) -> Option<Measure> {
         (_, [Expr::Column(column)]) => column.ordinal,
         _ => return None,
     };
-    let ty = LaneType::of(column_type(plan, column)?)?;
-    let is_number = matches!(ty, LaneType::Int | LaneType::UInt | LaneType::Decimal { .. });
+    let ty = VectorType::of(column_type(plan, column)?)?;
+    let is_number = matches!(ty, VectorType::Int | VectorType::UInt | VectorType::Decimal { .. });
     let of = match kind {
         AggregateKind::Count => MeasureOf::Present,
         AggregateKind::Sum | AggregateKind::Avg if is_number => MeasureOf::Total,

@@ -6,9 +6,9 @@ use std::time::Instant;
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
 use cohort_run::{
-    Batch, CursorId, Event, Kept, Lanes, Matching, Measure, Measures, Storage, Tally, nanos_since,
+    Batch, CursorId, Event, Kept, Matching, Measure, Measures, Storage, Tally, Vectors, nanos_since,
 };
-use cohort_types::{LaneType, SqlResult, Value};
+use cohort_types::{SqlResult, Value, VectorType};
 use cohort_vfs::SharedFile;
 use hashbrown::HashMap;
 
@@ -103,20 +103,25 @@ impl Storage for MeasuredStorage<'_, '_> {
         Ok(rows)
     }
 
-    fn lane_types(&mut self, cursor: CursorId, scan: &Scan, eval: &EvalContext<'_>) -> Option<Vec<LaneType>> {
-        self.inner.lane_types(cursor, scan, eval)
-    }
-
-    fn next_lanes(
+    fn vector_types(
         &mut self,
         cursor: CursorId,
         scan: &Scan,
-        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> Option<Vec<VectorType>> {
+        self.inner.vector_types(cursor, scan, eval)
+    }
+
+    fn next_vectors(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
         let start = Instant::now();
-        let goes_on = self.inner.next_lanes(cursor, scan, lanes, eval)?;
-        let rows = if goes_on { lanes.rows } else { 0 };
+        let goes_on = self.inner.next_vectors(cursor, scan, vectors, eval)?;
+        let rows = if goes_on { vectors.rows } else { 0 };
         self.note(cursor, start, 0, rows as u64);
         Ok(goes_on)
     }
@@ -146,17 +151,17 @@ impl Storage for MeasuredStorage<'_, '_> {
         Ok(found)
     }
 
-    fn next_match_lanes(
+    fn next_match_vectors(
         &mut self,
         cursor: CursorId,
         scan: &Scan,
         rows: &Batch,
         of: &mut Vec<u32>,
-        lanes: &mut Lanes,
+        vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
         let (start, before) = (Instant::now(), of.len());
-        let goes_on = self.inner.next_match_lanes(cursor, scan, rows, of, lanes, eval)?;
+        let goes_on = self.inner.next_match_vectors(cursor, scan, rows, of, vectors, eval)?;
         self.note_matched(cursor, start, (of.len() - before) as u64);
         Ok(goes_on)
     }

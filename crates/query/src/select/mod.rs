@@ -123,10 +123,10 @@ pub fn run_query(
 ) -> SqlResult<RowCounts> {
     // The transaction's own changes may depend on rows that are not durable. So may the absence of rows that
     // a locking read looked for (I5).
-    ctx.trx.reveal();
+    ctx.trx.mark_observed();
     let counts = run_within(plan, &[], ctx, limit_default, sink)?;
     ctx.session.rows_found.set(Some(counts.found));
-    ctx.trx.reveal();
+    ctx.trx.mark_observed();
     Ok(counts)
 }
 

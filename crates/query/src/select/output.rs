@@ -140,7 +140,7 @@ impl ScanSink for Output<'_> {
         let is_locking = self.select.read != ReadMode::Snapshot;
         if is_locking || (self.select.table.is_some() && ctx.trx.plain_reads_lock()) {
             // The client sees rows that may not be durable yet (I5).
-            ctx.trx.reveal();
+            ctx.trx.mark_observed();
         }
         let mut keys = Vec::new();
         if self.sorter.is_some() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cohort_catalog::{Catalog, Table, View};
-use cohort_locks::{MetadataMode, NameKey, WaitPolicy};
+use cohort_locks::{MetadataKey, MetadataMode, WaitPolicy};
 use cohort_optimize::ReadMode;
 use cohort_session::StatementContext;
 use cohort_table::is_current;
@@ -52,8 +52,8 @@ pub fn lock_views(views: &[Arc<View>], ctx: &mut StatementContext<'_>) -> SqlRes
         return Ok(Freshness::Fresh);
     }
     for view in views {
-        let key = NameKey::Table(view.name.schema.as_str().into(), view.name.table.as_str().into());
-        ctx.trx.lock_name(&key, MetadataMode::SharedRead)?;
+        let key = MetadataKey::Table(view.name.schema.as_str().into(), view.name.table.as_str().into());
+        ctx.trx.lock_metadata(&key, MetadataMode::SharedRead)?;
     }
     let is_current = |catalog: &Arc<Catalog>, view: &Arc<View>| {
         catalog.view(&view.name.schema, &view.name.table).is_some_and(|now| Arc::ptr_eq(now, view))

@@ -8,7 +8,7 @@ use cohort_row::{Stored, TableCursor, read_point};
 use cohort_session::StatementContext;
 use cohort_table::OpenTable;
 use cohort_types::{
-    Columns, Interrupt, Lane, LaneReader, LaneType, RowError, SqlResult, StoredColumns, Value,
+    Columns, Interrupt, RowError, SqlResult, StoredColumns, Value, Vector, VectorReader, VectorType,
 };
 
 use crate::plan::{Measure, MeasureOf};
@@ -109,8 +109,8 @@ pub(super) struct Totals {
 struct Total {
     measure: Measure,
     /// `None` if it reads no column.
-    reader: Option<LaneReader>,
-    lane: Lane,
+    reader: Option<VectorReader>,
+    vector: Vector,
     /// The sum; for minimum and maximum, the number itself.
     total: i128,
     count: u64,
@@ -169,43 +169,43 @@ impl Total {
     fn new(table: &OpenTable, measure: Measure) -> Total {
         let reader = match measure.of {
             MeasureOf::Rows => None,
-            _ => Some(table.layout.lane(measure.column).expect("the plan has looked at the column's type")),
+            _ => Some(table.layout.vector(measure.column).expect("the plan has looked at the column's type")),
         };
-        Total { measure, reader, lane: Lane::default(), total: 0, count: 0 }
+        Total { measure, reader, vector: Vector::default(), total: 0, count: 0 }
     }
 
     /// Reads the column of some rows.
     fn read(&mut self, table: &OpenTable, rows: &[&[u8]], is_plain: bool) -> Result<(), RowError> {
         let Some(reader) = &self.reader else { return Ok(()) };
-        self.lane.clear();
+        self.vector.clear();
         if !reader.ty().is_text() {
-            self.lane.numbers.reserve(rows.len());
+            self.vector.numbers.reserve(rows.len());
         }
         if !is_plain {
             return rows.iter().try_for_each(|row| {
                 let value = table.layout.decode_one(row, self.measure.column)?;
-                let is_in_place = self.lane.push_value(&value, reader.ty());
+                let is_in_place = self.vector.push_value(&value, reader.ty());
                 if is_in_place { Ok(()) } else { Err(RowError::Corrupt) }
             });
         }
         let rows = rows.iter().copied();
         match self.measure.of {
-            MeasureOf::Present => reader.read_lens(rows, &mut self.lane),
-            _ => reader.read(rows, &mut self.lane),
+            MeasureOf::Present => reader.read_lens(rows, &mut self.vector),
+            _ => reader.read(rows, &mut self.vector),
         }
     }
 
     /// Accumulates what was read from `rows` rows.
     fn add(&mut self, rows: usize) {
-        let lane = &self.lane;
-        let nulls = lane.nulls.iter().filter(|is_null| **is_null).count();
-        let present = lane.numbers.iter().enumerate().filter(|(n, _)| !lane.is_null(*n));
+        let vector = &self.vector;
+        let nulls = vector.nulls.iter().filter(|is_null| **is_null).count();
+        let present = vector.numbers.iter().enumerate().filter(|(n, _)| !vector.is_null(*n));
         let present = present.map(|(_, number)| *number);
         let found = match self.measure.of {
             MeasureOf::Rows | MeasureOf::Present => None,
             // NULL is 0 in a vector.
             MeasureOf::Total => {
-                self.total += lane.numbers.iter().map(|number| i128::from(*number)).sum::<i128>();
+                self.total += vector.numbers.iter().map(|number| i128::from(*number)).sum::<i128>();
                 None
             }
             MeasureOf::Least => present.min(),
@@ -225,11 +225,11 @@ impl Total {
 
     fn state(&self, aggregate: &Aggregate) -> AggregateState {
         let (total, count) = (self.total, self.count);
-        let ty = self.reader.as_ref().map_or(LaneType::Int, LaneReader::ty);
+        let ty = self.reader.as_ref().map_or(VectorType::Int, VectorReader::ty);
         aggregate.gathered(match self.measure.of {
             MeasureOf::Rows | MeasureOf::Present => Gathered::Count(count),
             MeasureOf::Total => match ty {
-                LaneType::Decimal { scale } => Gathered::Total { total, scale, is_int: false, count },
+                VectorType::Decimal { scale } => Gathered::Total { total, scale, is_int: false, count },
                 _ => Gathered::Total { total, scale: 0, is_int: true, count },
             },
             MeasureOf::Least | MeasureOf::Greatest if count == 0 => Gathered::Extreme(Value::Null),

@@ -10,12 +10,12 @@ use cohort_config::VarId;
 use cohort_expr::EvalContext;
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
 use cohort_row::{
-    CursorOptions, LaneScan, MatchScan, ResolveAccess, RowChanges, RowFilter, TableCursor, row_done,
+    CursorOptions, MatchScan, ResolveAccess, RowChanges, RowFilter, TableCursor, VectorScan, row_done,
 };
-use cohort_run::{Batch, CursorId, Event, Kept, Lanes, Matching, Storage};
+use cohort_run::{Batch, CursorId, Event, Kept, Matching, Storage, Vectors};
 use cohort_session::{Database, Process, SessionState, StatementContext, WantedNames};
 use cohort_trx::{Counted, SessionTrx, WaitPolicy};
-use cohort_types::{LaneType, SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value, VectorType};
 use cohort_vfs::SharedFile;
 
 use super::limited::{LeftOut, LimitedStorage};
@@ -107,7 +107,7 @@ enum Reading {
     /// Not enough rows were requested yet to decide.
     Undecided,
     ByRows,
-    ByBatches(Box<LaneScan>),
+    ByBatches(Box<VectorScan>),
 }
 
 /// Returns true if a row passes the scan's filter.
@@ -123,15 +123,15 @@ impl OpenScan {
         &mut self,
         scan: &Scan,
         eval: &EvalContext<'_>,
-    ) -> Option<(&mut TableCursor, &mut LaneScan)> {
+    ) -> Option<(&mut TableCursor, &mut VectorScan)> {
         if let Reading::Undecided = self.reading {
-            self.reading = match LaneScan::of(&self.cursor, scan, eval) {
-                Some(lanes) => Reading::ByBatches(Box::new(lanes)),
+            self.reading = match VectorScan::of(&self.cursor, scan, eval) {
+                Some(vectors) => Reading::ByBatches(Box::new(vectors)),
                 None => Reading::ByRows,
             };
         }
         match &mut self.reading {
-            Reading::ByBatches(lanes) => Some((&mut self.cursor, lanes)),
+            Reading::ByBatches(vectors) => Some((&mut self.cursor, vectors)),
             Reading::Undecided | Reading::ByRows => None,
         }
     }
@@ -157,7 +157,7 @@ impl TrxStorage<'_> {
         let found = open.cursor.next(self.trx, passes, row)?;
         if found && !is_plain {
             // The client sees rows that may not be durable yet (I5).
-            self.trx.reveal();
+            self.trx.mark_observed();
             self.hold.set(self.trx.hold_until());
         }
         Ok(found)
@@ -166,7 +166,7 @@ impl TrxStorage<'_> {
     /// Returns the number of rows that a cursor has read in batches since the last call.
     pub(super) fn take_examined(&mut self, cursor: CursorId) -> u64 {
         match &mut self.scan(cursor).reading {
-            Reading::ByBatches(lanes) => lanes.take_examined(),
+            Reading::ByBatches(vectors) => vectors.take_examined(),
             Reading::Undecided | Reading::ByRows => 0,
         }
     }
@@ -251,25 +251,30 @@ impl Storage for TrxStorage<'_> {
             open.reading = Reading::ByRows;
         }
         match open.by_batches(scan, eval) {
-            Some((cursor, lanes)) => lanes.next_rows(cursor, self.trx, scan, out, want, eval).map(Some),
+            Some((cursor, vectors)) => vectors.next_rows(cursor, self.trx, scan, out, want, eval).map(Some),
             None => Ok(None),
         }
     }
 
-    fn lane_types(&mut self, cursor: CursorId, scan: &Scan, eval: &EvalContext<'_>) -> Option<Vec<LaneType>> {
-        self.scan(cursor).by_batches(scan, eval)?.1.types()
-    }
-
-    fn next_lanes(
+    fn vector_types(
         &mut self,
         cursor: CursorId,
         scan: &Scan,
-        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> Option<Vec<VectorType>> {
+        self.scan(cursor).by_batches(scan, eval)?.1.types()
+    }
+
+    fn next_vectors(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
         let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
         match open.by_batches(scan, eval) {
-            Some((cursor, reader)) => reader.next_lanes(cursor, self.trx, lanes, eval),
+            Some((cursor, reader)) => reader.next_vectors(cursor, self.trx, vectors, eval),
             None => Ok(false),
         }
     }
@@ -304,18 +309,18 @@ impl Storage for TrxStorage<'_> {
         matches.next(&mut open.cursor, self.trx, scan, rows, n, out, eval)
     }
 
-    fn next_match_lanes(
+    fn next_match_vectors(
         &mut self,
         cursor: CursorId,
         scan: &Scan,
         rows: &Batch,
         of: &mut Vec<u32>,
-        lanes: &mut Lanes,
+        vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
         let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
         let matches = open.matches.as_mut().expect("matches have begun");
-        matches.next_lanes(&mut open.cursor, self.trx, scan, rows, of, lanes, eval)
+        matches.next_vectors(&mut open.cursor, self.trx, scan, rows, of, vectors, eval)
     }
 
     fn key(&self, cursor: CursorId) -> &[u8] {

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, ServerId};
 use cohort_binlog::event::{Checksum, Event, EventType, GtidListEvent, HEADER_LEN, flags};
-use cohort_binlog::{BinlogError, Materialiser, Pin};
+use cohort_binlog::{BinlogError, BinlogFileWriter, Pin};
 use cohort_types::{ErrorCode, SqlError};
 
 use super::errors::{self, Coordinates};
@@ -131,7 +131,7 @@ struct Dump<'a> {
     request: &'a DumpRequest,
     handle: &'a DumpHandle,
     observer: &'a dyn DumpObserver,
-    files: Arc<Materialiser>,
+    files: Arc<BinlogFileWriter>,
     server: ServerId,
     pin: Pin,
     feed: Feed,

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use cohort_base::BinlogPos;
 use cohort_binlog::event::{EVENT_LEN_MAX, HEADER_LEN, MAGIC};
-use cohort_binlog::{BinlogError, Materialiser, TailPiece, TailRead};
+use cohort_binlog::{BinlogError, BinlogFileWriter, TailPiece, TailRead};
 use cohort_vfs::{OpenMode, SharedFile};
 
 /// Size of file reads; a larger event is read in one piece.
@@ -58,7 +58,7 @@ impl Run {
 
 /// A reader of the stream.
 pub struct Feed {
-    files: Arc<Materialiser>,
+    files: Arc<BinlogFileWriter>,
     pos: BinlogPos,
     run: Run,
     buf: Vec<u8>,
@@ -67,7 +67,7 @@ pub struct Feed {
 
 impl Feed {
     /// Creates a feed whose next event is at `pos`. The caller must pin that file against purge.
-    pub fn new(files: Arc<Materialiser>, pos: BinlogPos) -> Feed {
+    pub fn new(files: Arc<BinlogFileWriter>, pos: BinlogPos) -> Feed {
         let offset = pos.offset.max(MAGIC.len() as u64);
         Feed { files, pos: BinlogPos { file: pos.file, offset }, run: Run::None, buf: Vec::new(), open: None }
     }

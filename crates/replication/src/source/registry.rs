@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use cohort_base::{BinlogPos, ConnectionId, ServerId};
-use cohort_binlog::{GtidState, Materialiser};
+use cohort_binlog::{BinlogFileWriter, GtidState};
 use cohort_commit::Coordinator;
 use cohort_protocol::RegisterReplica;
 use parking_lot::Mutex;
@@ -125,7 +125,7 @@ impl Source {
     }
 
     /// Returns the binary log, or `None` if it is disabled.
-    pub fn files(&self) -> Option<Arc<Materialiser>> {
+    pub fn files(&self) -> Option<Arc<BinlogFileWriter>> {
         self.commit.binlog_files()
     }
 

@@ -319,7 +319,7 @@ impl SemiSync {
         };
         if gate == Gate::Acknowledge && commit.release_from_replicas(|| ()).is_ok() {
             will_tell();
-            if commit.tell_early(seq, client) {
+            if commit.acknowledge_early(seq, client) {
                 let Some(own) = own.filter(|own| *own > commit.acknowledged()) else { return };
                 let mut state = self.state.lock();
                 // Unless an acknowledgement arrived meanwhile.

@@ -2,7 +2,7 @@
 
 use cohort_base::{BinlogPos, DomainId, Gtid};
 use cohort_binlog::event::MAGIC;
-use cohort_binlog::{BinlogError, GtidState, Materialiser};
+use cohort_binlog::{BinlogError, BinlogFileWriter, GtidState};
 use cohort_types::SqlError;
 
 use super::errors::{self, Coordinates};
@@ -19,7 +19,7 @@ pub(crate) struct Start {
 /// Finds the start. `logged` is the GTID state after the newest transaction. The caller must prevent purge
 /// meanwhile.
 pub(crate) fn find(
-    files: &Materialiser,
+    files: &BinlogFileWriter,
     logged: &GtidState,
     request: &DumpRequest,
 ) -> Result<Start, SqlError> {
@@ -34,7 +34,7 @@ pub(crate) fn find(
     }
 }
 
-fn by_file(files: &Materialiser, name: &str, offset: u64) -> Result<Start, SqlError> {
+fn by_file(files: &BinlogFileWriter, name: &str, offset: u64) -> Result<Start, SqlError> {
     let unknown = || BinlogError::UnknownFile { name: name.to_owned() };
     let number = files.with_files(|files| match name {
         "" => files.numbers().first().copied().ok_or_else(unknown),
@@ -72,7 +72,7 @@ fn by_file(files: &Materialiser, name: &str, offset: u64) -> Result<Start, SqlEr
     Ok(Start { at: BinlogPos { file: number, offset }, filter: Filter::default() })
 }
 
-fn by_gtid(files: &Materialiser, logged: &GtidState, request: &GtidRequest) -> Result<Start, SqlError> {
+fn by_gtid(files: &BinlogFileWriter, logged: &GtidState, request: &GtidRequest) -> Result<Start, SqlError> {
     let mut filter = Filter::by_gtid(request.is_strict, request.until.as_deref());
     for &gtid in &request.position {
         if let Some(wanted) = wanted(&mut filter, gtid, logged, request)? {

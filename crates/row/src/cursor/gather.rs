@@ -1,6 +1,6 @@
 //! Batched lookups: gathers the entries of many spans in one batch, to match the rows of a join.
 
-use cohort_engine::{Batch, Direction, Looks, ReadAt};
+use cohort_engine::{Batch, Direction, MultiGet, ReadAt};
 use cohort_trx::{Counted, SessionTrx, engine_error};
 use cohort_types::SqlResult;
 
@@ -61,7 +61,7 @@ impl TableCursor {
         let rest = match span {
             KeySpan::Point(key) => {
                 let found =
-                    engine.get_near(ReadAt::View(&view), index, &key, &mut self.value, &mut self.near);
+                    engine.get_with_hint(ReadAt::View(&view), index, &key, &mut self.value, &mut self.near);
                 found.map(|found| {
                     if found {
                         batch.push(&key, &self.value);
@@ -71,7 +71,7 @@ impl TableCursor {
             }
             KeySpan::Range(mut range) => {
                 let at = ReadAt::View(&view);
-                let more = engine.scan_near(at, index, &range, direction, limit, batch, &mut self.near);
+                let more = engine.scan_with_hint(at, index, &range, direction, limit, batch, &mut self.near);
                 more.map(|more| {
                     more.then(|| {
                         batch.cut(&mut range, direction);
@@ -104,7 +104,7 @@ impl TableCursor {
         let view = self.view.take().expect("entries are gathered from a snapshot");
         let index = self.table.indexes[0].id;
         let engine = trx.engine(self.table.engine);
-        let mut looks = Looks { index, keys: &keys, bytes_max, batch: &mut self.batch, found };
+        let mut looks = MultiGet { index, keys: &keys, bytes_max, batch: &mut self.batch, found };
         let looked = engine.get_many(ReadAt::View(&view), &mut looks, &mut self.near_row);
         self.view = Some(view);
         looked.map_err(engine_error)

@@ -9,24 +9,24 @@
 //!   be separated, so at that level they stay in memory.
 //!
 //! # Vectorized
-//! If the consumer reads vectors, the join works on columns ([`LaneHash`]) until the right rows do not fit.
+//! If the consumer reads vectors, the join works on columns ([`VectorHash`]) until the right rows do not fit.
 //! Then it partitions the rows of both sides as above.
 
 use cohort_expr::Expr;
 use cohort_optimize::{HashKey, Join, JoinKind, JoinMethod};
-use cohort_types::{Collation, Interrupt, LaneType, SqlResult, Value};
+use cohort_types::{Collation, Interrupt, SqlResult, Value, VectorType};
 
 use super::Left;
-use super::lane_hash::{LaneHash, Progress};
+use super::vector_hash::{Progress, VectorHash};
 use crate::batch::{Batch, taken};
 use crate::equal_key::{KeyMode, append_equal_key};
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
-use crate::lanes::{LaneSource, Lanes, push_rows};
 use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::runtime::{Held, Run};
 use crate::spill::SpillFile;
 use crate::storage::Kept;
+use crate::vectors::{VectorSource, Vectors, push_rows};
 
 /// Maximum number of partitioning levels.
 const DEEPEST: u32 = 6;
@@ -56,7 +56,7 @@ pub(crate) struct Hash<'p> {
     matching: Option<u32>,
     pending: Vec<(Partition, Partition)>,
     /// The vectorized join, once the consumer reads vectors.
-    lanes: Option<Box<LaneHash<'p>>>,
+    vectors: Option<Box<VectorHash<'p>>>,
 }
 
 #[derive(PartialEq)]
@@ -225,31 +225,31 @@ impl<'p> Hash<'p> {
             key: Vec::new(),
             matching: None,
             pending: Vec::new(),
-            lanes: None,
+            vectors: None,
         }
     }
 
-    fn drop_lanes(&mut self, run: Run<'_, 'p>) {
-        if let Some(mut lanes) = self.lanes.take() {
-            lanes.release(run);
+    fn drop_vectors(&mut self, run: Run<'_, 'p>) {
+        if let Some(mut vectors) = self.vectors.take() {
+            vectors.release(run);
         }
     }
 
     /// Switches from vectors to partitions: partitions the rows of both sides.
-    fn part_lanes(&mut self, run: Run<'_, 'p>, mut lanes: LaneHash<'p>) -> SqlResult<()> {
+    fn part_vectors(&mut self, run: Run<'_, 'p>, mut vectors: VectorHash<'p>) -> SqlResult<()> {
         let mut right = Partitions::new(SpillFile::create(run)?, 0);
-        let stored = std::mem::take(&mut lanes.stored);
+        let stored = std::mem::take(&mut vectors.stored);
         self.part_each(run, &stored, |key| key.right, &mut right)?;
         drop(stored);
-        lanes.release(run);
-        self.part_each(run, &lanes.right, |key| key.right, &mut right)?;
-        while lanes.right_source.next(&mut self.right, run, &mut lanes.right)? {
-            self.part_each(run, &lanes.right, |key| key.right, &mut right)?;
+        vectors.release(run);
+        self.part_each(run, &vectors.right, |key| key.right, &mut right)?;
+        while vectors.right_source.next(&mut self.right, run, &mut vectors.right)? {
+            self.part_each(run, &vectors.right, |key| key.right, &mut right)?;
         }
         let mut left = Partitions::new(right.file.clone(), 0);
-        self.part_each(run, &lanes.left, |key| key.left, &mut left)?;
-        while lanes.left_source.next(&mut self.left.input, run, &mut lanes.left)? {
-            self.part_each(run, &lanes.left, |key| key.left, &mut left)?;
+        self.part_each(run, &vectors.left, |key| key.left, &mut left)?;
+        while vectors.left_source.next(&mut self.left.input, run, &mut vectors.left)? {
+            self.part_each(run, &vectors.left, |key| key.left, &mut left)?;
         }
         self.pending.extend(left.finish()?.into_iter().zip(right.finish()?));
         self.table.memory = run.storage().operator_memory(Kept::Joined);
@@ -261,7 +261,7 @@ impl<'p> Hash<'p> {
     fn part_each(
         &mut self,
         run: Run<'_, 'p>,
-        rows: &Lanes,
+        rows: &Vectors,
         side: impl Fn(&Key<'p>) -> &'p Expr + Copy,
         aside: &mut Partitions,
     ) -> SqlResult<()> {
@@ -462,46 +462,46 @@ impl<'p> Operator<'p> for Hash<'p> {
         if self.varies || self.built == Built::Parted {
             self.built = Built::No;
             self.table.clear(run);
-            self.drop_lanes(run);
+            self.drop_vectors(run);
         }
-        if let Some(lanes) = &mut self.lanes {
-            lanes.restart();
+        if let Some(vectors) = &mut self.vectors {
+            vectors.restart();
         }
         self.left.open(run)
     }
 
-    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+    fn vector_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<VectorType>>> {
         // A table of rows that is already built is as good.
         if self.built != Built::No {
             return Ok(None);
         }
         let JoinMethod::Hash { right: right_node, keys, .. } = &self.join.method else { return Ok(None) };
-        match &mut self.lanes {
-            Some(lanes) if lanes.is_built => {
-                let Some((source, _)) = LaneSource::of(&mut self.left.input, &self.join.left, run)? else {
+        match &mut self.vectors {
+            Some(vectors) if vectors.is_built => {
+                let Some((source, _)) = VectorSource::of(&mut self.left.input, &self.join.left, run)? else {
                     return Ok(None);
                 };
-                lanes.left_source = source;
+                vectors.left_source = source;
             }
             _ => {
-                self.drop_lanes(run);
+                self.drop_vectors(run);
                 let inputs = (&mut self.left.input, &mut self.right);
-                self.lanes = LaneHash::new(self.join, keys, inputs, right_node, run)?.map(Box::new);
+                self.vectors = VectorHash::new(self.join, keys, inputs, right_node, run)?.map(Box::new);
             }
         }
-        Ok(self.lanes.as_ref().map(|lanes| lanes.types()))
+        Ok(self.vectors.as_ref().map(|vectors| vectors.types()))
     }
 
-    fn next_lanes(&mut self, run: Run<'_, 'p>, out: &mut Lanes) -> SqlResult<bool> {
-        if let Some(lanes) = &mut self.lanes {
-            match lanes.next(run, &mut self.left.input, &mut self.right, out)? {
+    fn next_vectors(&mut self, run: Run<'_, 'p>, out: &mut Vectors) -> SqlResult<bool> {
+        if let Some(vectors) = &mut self.vectors {
+            match vectors.next(run, &mut self.left.input, &mut self.right, out)? {
                 Progress::Rows => return Ok(true),
                 Progress::Over => return Ok(false),
                 Progress::Full => {}
             }
         }
-        if let Some(lanes) = self.lanes.take() {
-            self.part_lanes(run, *lanes)?;
+        if let Some(vectors) = self.vectors.take() {
+            self.part_vectors(run, *vectors)?;
         }
         out.clear();
         let mut rows = Batch::new();
@@ -542,7 +542,7 @@ impl<'p> Operator<'p> for Hash<'p> {
     fn close(&mut self, run: Run<'_, 'p>) {
         self.pending.clear();
         self.table.clear(run);
-        self.drop_lanes(run);
+        self.drop_vectors(run);
         self.built = Built::No;
         self.right.close(run);
         self.left.input.close(run);

@@ -9,16 +9,16 @@
 
 use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind, ReadMode, Scan, Spans};
-use cohort_types::{Interrupt, LaneType, SqlResult, Value, row_memory_bytes};
+use cohort_types::{Interrupt, SqlResult, Value, VectorType, row_memory_bytes};
 
 use super::Left;
-use super::lane_lookup::{LaneLookup, matching};
+use super::vector_lookup::{VectorLookup, matching};
 use crate::batch::Batch;
-use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
 use crate::scan::Cursor;
 use crate::storage::{MATCHED_BYTES, Matching};
+use crate::vectors::Vectors;
 
 /// Minimum number of left rows for which they are sorted.
 const SORTED_ROWS_MIN: usize = 256;
@@ -51,7 +51,7 @@ pub(crate) struct Lookup<'p> {
     matched: Option<Matching>,
     for_matches: Held,
     /// The vectorized join, once the consumer reads vectors.
-    lanes: Option<Box<LaneLookup<'p>>>,
+    vectors: Option<Box<VectorLookup<'p>>>,
 }
 
 impl<'p> Lookup<'p> {
@@ -70,7 +70,7 @@ impl<'p> Lookup<'p> {
             found: Vec::new(),
             matched: None,
             for_matches: Held::default(),
-            lanes: None,
+            vectors: None,
         }
     }
 
@@ -98,9 +98,9 @@ impl<'p> Lookup<'p> {
         Ok(true)
     }
 
-    fn drop_lanes(&mut self, run: Run<'_, 'p>) {
-        if let Some(mut lanes) = self.lanes.take() {
-            lanes.release(run);
+    fn drop_vectors(&mut self, run: Run<'_, 'p>) {
+        if let Some(mut vectors) = self.vectors.take() {
+            vectors.release(run);
         }
     }
 
@@ -179,19 +179,20 @@ impl<'p> Operator<'p> for Lookup<'p> {
         self.is_last = false;
         self.matched = None;
         self.held.release(run);
-        self.drop_lanes(run);
+        self.drop_vectors(run);
         self.left.open(run)
     }
 
-    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+    fn vector_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<VectorType>>> {
         let (input, cursor) = (&mut self.left.input, &mut self.cursor);
-        self.lanes = LaneLookup::new(self.join, self.scan, self.sorted_by, input, cursor, run)?.map(Box::new);
-        Ok(self.lanes.as_ref().map(|lanes| lanes.types()))
+        self.vectors =
+            VectorLookup::new(self.join, self.scan, self.sorted_by, input, cursor, run)?.map(Box::new);
+        Ok(self.vectors.as_ref().map(|vectors| vectors.types()))
     }
 
-    fn next_lanes(&mut self, run: Run<'_, 'p>, out: &mut Lanes) -> SqlResult<bool> {
-        match &mut self.lanes {
-            Some(lanes) => lanes.next(run, &mut self.left.input, &mut self.cursor, out),
+    fn next_vectors(&mut self, run: Run<'_, 'p>, out: &mut Vectors) -> SqlResult<bool> {
+        match &mut self.vectors {
+            Some(vectors) => vectors.next(run, &mut self.left.input, &mut self.cursor, out),
             None => Ok(false),
         }
     }
@@ -232,7 +233,7 @@ impl<'p> Operator<'p> for Lookup<'p> {
         self.matched = None;
         self.held.release(run);
         self.for_matches.release(run);
-        self.drop_lanes(run);
+        self.drop_vectors(run);
         self.left.input.close(run);
     }
 }

@@ -2,11 +2,11 @@
 
 mod hash;
 mod json;
-mod lane_hash;
-mod lane_lookup;
 mod lookup;
 mod nested;
 mod stored;
+mod vector_hash;
+mod vector_lookup;
 
 pub(crate) use hash::Hash;
 pub(crate) use json::JsonRows;

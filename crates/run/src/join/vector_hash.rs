@@ -12,15 +12,15 @@
 //! # When the right rows do not fit
 //! The join stops using vectors ([`Progress::Full`]), and [`super::Hash`] partitions the rows of both sides.
 
-use cohort_expr::{EvalContext, Expr, LaneCompiler, LaneProgram, TruthAt, YES};
+use cohort_expr::{EvalContext, Expr, TruthAt, VectorCompiler, VectorProgram, YES};
 use cohort_optimize::{HashKey, Join, JoinKind};
-use cohort_types::{Interrupt, Lane, LaneType, NO_ELEMENT, SqlResult, Value};
+use cohort_types::{Interrupt, NO_ELEMENT, SqlResult, Value, Vector, VectorType};
 
 use crate::key_table::{KeyBatch, KeyTable};
-use crate::lanes::{LaneSource, Lanes, column_types, right_types};
 use crate::operator::Input;
 use crate::runtime::{Held, Run};
 use crate::storage::Kept;
+use crate::vectors::{VectorSource, Vectors, column_types, right_types};
 
 /// Maximum number of pairs built at once.
 const PAIRS_MAX: usize = 4096;
@@ -44,9 +44,9 @@ struct Pairs {
 /// A compiled condition over pairs.
 pub(super) struct PairCondition<'p> {
     expr: &'p Expr,
-    program: LaneProgram,
+    program: VectorProgram,
     truth: TruthAt,
-    lanes: Vec<Lane>,
+    vectors: Vec<Vector>,
     passes: Vec<bool>,
 }
 
@@ -55,35 +55,35 @@ impl<'p> PairCondition<'p> {
     /// `Some(None)` if the join has no condition.
     pub fn of(
         join: &'p Join,
-        left: &[LaneType],
-        right: &[LaneType],
+        left: &[VectorType],
+        right: &[VectorType],
         eval: &EvalContext<'_>,
     ) -> Option<Option<PairCondition<'p>>> {
         let Some(expr) = &join.on else { return Some(None) };
         let type_of = |column: usize| left.iter().chain(right).nth(column).copied();
-        let mut compiler = LaneCompiler::new(&type_of, eval);
+        let mut compiler = VectorCompiler::new(&type_of, eval);
         let truth = compiler.condition(expr)?;
         let program = compiler.finish();
-        let lanes = program.inputs().iter().map(|_| Lane::default()).collect();
-        Some(Some(PairCondition { expr, program, truth, lanes, passes: Vec::new() }))
+        let vectors = program.inputs().iter().map(|_| Vector::default()).collect();
+        Some(Some(PairCondition { expr, program, truth, vectors, passes: Vec::new() }))
     }
 
     /// Evaluates the condition and returns which pairs pass.
     pub fn ask(
         &mut self,
-        (left, of_left): (&Lanes, &[u32]),
-        (right, of_right): (&Lanes, &[u32]),
+        (left, of_left): (&Vectors, &[u32]),
+        (right, of_right): (&Vectors, &[u32]),
         eval: &EvalContext<'_>,
     ) -> SqlResult<&[bool]> {
-        let width = left.lanes.len();
-        for (column, lane) in self.program.inputs().iter().zip(&mut self.lanes) {
-            lane.clear();
+        let width = left.vectors.len();
+        for (column, vector) in self.program.inputs().iter().zip(&mut self.vectors) {
+            vector.clear();
             match column.checked_sub(width) {
-                None => lane.extend_from(&left.lanes[*column], of_left, left.types[*column]),
-                Some(column) => lane.extend_from(&right.lanes[column], of_right, right.types[column]),
+                None => vector.extend_from(&left.vectors[*column], of_left, left.types[*column]),
+                Some(column) => vector.extend_from(&right.vectors[column], of_right, right.types[column]),
             }
         }
-        let inputs: Vec<&Lane> = self.lanes.iter().collect();
+        let inputs: Vec<&Vector> = self.vectors.iter().collect();
         self.passes.clear();
         if self.program.run(&inputs, of_left.len(), eval)?.is_ok() {
             self.passes.extend(self.program.truths(self.truth).iter().map(|truth| *truth == YES));
@@ -115,7 +115,7 @@ pub(super) fn read_columns(
 }
 
 /// Returns the column types of the join's output.
-pub(super) fn joined_types(kind: JoinKind, left: &Lanes, right: &Lanes) -> Vec<LaneType> {
+pub(super) fn joined_types(kind: JoinKind, left: &Vectors, right: &Vectors) -> Vec<VectorType> {
     let right = match kind {
         JoinKind::Inner | JoinKind::Left => right.types.as_slice(),
         JoinKind::Semi | JoinKind::Anti => &[],
@@ -124,18 +124,18 @@ pub(super) fn joined_types(kind: JoinKind, left: &Lanes, right: &Lanes) -> Vec<L
 }
 
 /// A vectorized hash join.
-pub(super) struct LaneHash<'p> {
+pub(super) struct VectorHash<'p> {
     kind: JoinKind,
     /// Positions of the key columns on the left and on the right.
     keys: Vec<(usize, usize)>,
     condition: Option<PairCondition<'p>>,
-    pub left_source: LaneSource,
-    pub right_source: LaneSource,
+    pub left_source: VectorSource,
+    pub right_source: VectorSource,
     /// The current left rows.
-    pub left: Lanes,
+    pub left: Vectors,
     /// The right rows that were read last.
-    pub right: Lanes,
-    pub stored: Lanes,
+    pub right: Vectors,
+    pub stored: Vectors,
     table: KeyTable,
     /// First and last row of each key.
     chains: Vec<(u32, u32)>,
@@ -157,7 +157,7 @@ pub(super) struct LaneHash<'p> {
     kept: Pairs,
 }
 
-impl<'p> LaneHash<'p> {
+impl<'p> VectorHash<'p> {
     /// Takes over both inputs, which are open. Returns `None`, with no effect, if this join cannot be
     /// vectorized.
     pub fn new(
@@ -166,11 +166,11 @@ impl<'p> LaneHash<'p> {
         (left, right): (&mut Input<'p>, &mut Input<'p>),
         right_node: &'p cohort_optimize::Node,
         run: Run<'_, 'p>,
-    ) -> SqlResult<Option<LaneHash<'p>>> {
+    ) -> SqlResult<Option<VectorHash<'p>>> {
         let (Some(left_types), Some(of_right)) = (column_types(&join.left), right_types(join)) else {
             return Ok(None);
         };
-        let column = |expr: &Expr, types: &[LaneType]| match expr {
+        let column = |expr: &Expr, types: &[VectorType]| match expr {
             Expr::Column(column) => {
                 types.get(column.ordinal).filter(|ty| !ty.is_text()).map(|ty| (column.ordinal, *ty))
             }
@@ -187,15 +187,19 @@ impl<'p> LaneHash<'p> {
             return Ok(None);
         };
         right.open(run)?;
-        let Some((right_source, of_right)) = LaneSource::of(right, right_node, run)? else { return Ok(None) };
-        let Some((left_source, left_types)) = LaneSource::of(left, &join.left, run)? else { return Ok(None) };
+        let Some((right_source, of_right)) = VectorSource::of(right, right_node, run)? else {
+            return Ok(None);
+        };
+        let Some((left_source, left_types)) = VectorSource::of(left, &join.left, run)? else {
+            return Ok(None);
+        };
         let is_filter = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
         let (read_of_left, read_of_right) = read_columns(&condition, left_types.len());
         let read_of_left: Vec<usize> = columns.iter().map(|key| key.0).chain(read_of_left).collect();
         let read_of_right: Vec<usize> = columns.iter().map(|key| key.1).chain(read_of_right).collect();
-        let left = Lanes::of_columns(left_types, read_of_left);
-        let right = Lanes::of_columns(of_right.clone(), read_of_right.iter().copied());
-        Ok(Some(LaneHash {
+        let left = Vectors::of_columns(left_types, read_of_left);
+        let right = Vectors::of_columns(of_right.clone(), read_of_right.iter().copied());
+        Ok(Some(VectorHash {
             kind: join.kind,
             keys: columns,
             keeps_first: is_filter && condition.is_none(),
@@ -203,7 +207,7 @@ impl<'p> LaneHash<'p> {
             left_source,
             right_source,
             left,
-            stored: Lanes::of_columns(of_right, read_of_right),
+            stored: Vectors::of_columns(of_right, read_of_right),
             right,
             table: KeyTable::default(),
             chains: Vec::new(),
@@ -222,7 +226,7 @@ impl<'p> LaneHash<'p> {
     }
 
     /// Returns the types of the output columns.
-    pub fn types(&self) -> Vec<LaneType> {
+    pub fn types(&self) -> Vec<VectorType> {
         joined_types(self.kind, &self.left, &self.stored)
     }
 
@@ -245,11 +249,11 @@ impl<'p> LaneHash<'p> {
         run: Run<'_, 'p>,
         left: &mut Input<'p>,
         right: &mut Input<'p>,
-        out: &mut Lanes,
+        out: &mut Vectors,
     ) -> SqlResult<Progress> {
         out.clear();
         self.left.want_of(&out.wanted, 0);
-        let width = self.left.lanes.len();
+        let width = self.left.vectors.len();
         self.right.want_of(&out.wanted, width);
         self.stored.want_of(&out.wanted, width);
         while out.rows == 0 {
@@ -383,7 +387,7 @@ impl<'p> LaneHash<'p> {
 /// Computes the keys of the rows, and marks those that contain a NULL.
 fn make_keys(
     columns: impl Iterator<Item = usize> + Clone,
-    lanes: &Lanes,
+    vectors: &Vectors,
     table: &KeyTable,
     batch: &mut KeyBatch,
     without_key: &mut Vec<bool>,
@@ -391,12 +395,12 @@ fn make_keys(
     batch.clear();
     without_key.clear();
     let is_one = columns.clone().count() == 1;
-    for row in 0..lanes.rows {
+    for row in 0..vectors.rows {
         let mut is_null = false;
         for column in columns.clone() {
-            let lane = &lanes.lanes[column];
-            is_null |= lane.is_null(row);
-            append_number(lane.numbers[row], is_one, batch.open_key());
+            let vector = &vectors.vectors[column];
+            is_null |= vector.is_null(row);
+            append_number(vector.numbers[row], is_one, batch.open_key());
         }
         batch.end_key(table);
         without_key.push(is_null);

@@ -5,26 +5,26 @@
 
 use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind, Scan};
-use cohort_types::{Interrupt, LaneType, SqlResult, Value};
+use cohort_types::{Interrupt, SqlResult, Value, VectorType};
 
-use super::lane_hash::{PairCondition, joined_types, read_columns};
 use super::lookup::{GATHERED_BYTES_MAX, GATHERED_ROWS_MAX};
+use super::vector_hash::{PairCondition, joined_types, read_columns};
 use crate::batch::Batch;
-use crate::lanes::{LaneSource, Lanes, column_types, scan_types};
 use crate::operator::Input;
 use crate::runtime::{Held, Run};
 use crate::scan::{Cursor, span_exprs};
 use crate::storage::{MATCHED_BYTES, Matching};
+use crate::vectors::{VectorSource, Vectors, column_types, scan_types};
 
 /// A vectorized index lookup join.
-pub(super) struct LaneLookup<'p> {
+pub(super) struct VectorLookup<'p> {
     kind: JoinKind,
     matching: Matching,
     condition: Option<PairCondition<'p>>,
-    source: LaneSource,
+    source: VectorSource,
     /// The left rows being matched, and those read last.
-    left: Lanes,
-    came: Lanes,
+    left: Vectors,
+    came: Vectors,
     /// Order in which the left rows are matched.
     order: Vec<u32>,
     /// The left columns that keys are computed from, as rows; other columns are NULL.
@@ -35,7 +35,7 @@ pub(super) struct LaneLookup<'p> {
     /// For each left row, true if it has a match.
     has_match: Vec<bool>,
     /// The matches read last, and the left row of each.
-    right: Lanes,
+    right: Vectors,
     of: Vec<u32>,
     numbers: Vec<u32>,
     held: Held,
@@ -50,7 +50,7 @@ pub(super) fn matching(join: &Join, scan: &Scan) -> Matching {
     }
 }
 
-impl<'p> LaneLookup<'p> {
+impl<'p> VectorLookup<'p> {
     /// Takes over the open input. Returns `None`, with no effect, if this join cannot be vectorized.
     pub fn new(
         join: &'p Join,
@@ -59,7 +59,7 @@ impl<'p> LaneLookup<'p> {
         input: &mut Input<'p>,
         cursor: &mut Cursor<'p>,
         run: Run<'_, 'p>,
-    ) -> SqlResult<Option<LaneLookup<'p>>> {
+    ) -> SqlResult<Option<VectorLookup<'p>>> {
         let (Some(left), Some(right)) = (column_types(&join.left), scan_types(scan)) else { return Ok(None) };
         if join.kind == JoinKind::Left {
             return Ok(None);
@@ -74,7 +74,7 @@ impl<'p> LaneLookup<'p> {
             held.release(run);
             return Ok(None);
         }
-        let Some((source, left)) = LaneSource::of(input, &join.left, run)? else {
+        let Some((source, left)) = VectorSource::of(input, &join.left, run)? else {
             held.release(run);
             return Ok(None);
         };
@@ -84,20 +84,20 @@ impl<'p> LaneLookup<'p> {
         key_columns.dedup();
         let (read_of_left, read_of_right) = read_columns(&condition, left.len());
         let read_of_left: Vec<usize> = key_columns.iter().copied().chain(read_of_left).collect();
-        Ok(Some(LaneLookup {
+        Ok(Some(VectorLookup {
             kind: join.kind,
             matching: matching(join, scan),
             condition,
             source,
             sorted_by: sorted_by.filter(|column| !left[*column].is_text()),
-            came: Lanes::of_columns(left.clone(), read_of_left.iter().copied()),
-            left: Lanes::of_columns(left, read_of_left),
+            came: Vectors::of_columns(left.clone(), read_of_left.iter().copied()),
+            left: Vectors::of_columns(left, read_of_left),
             order: Vec::new(),
             rows: Batch::new(),
             key_columns,
             is_matching: false,
             has_match: Vec::new(),
-            right: Lanes::of_columns(right, read_of_right),
+            right: Vectors::of_columns(right, read_of_right),
             of: Vec::new(),
             numbers: Vec::new(),
             held,
@@ -105,7 +105,7 @@ impl<'p> LaneLookup<'p> {
     }
 
     /// Returns the types of the output columns.
-    pub fn types(&self) -> Vec<LaneType> {
+    pub fn types(&self) -> Vec<VectorType> {
         joined_types(self.kind, &self.left, &self.right)
     }
 
@@ -120,12 +120,12 @@ impl<'p> LaneLookup<'p> {
         run: Run<'_, 'p>,
         input: &mut Input<'p>,
         cursor: &mut Cursor<'p>,
-        out: &mut Lanes,
+        out: &mut Vectors,
     ) -> SqlResult<bool> {
         out.clear();
         self.came.want_of(&out.wanted, 0);
         self.left.want_of(&out.wanted, 0);
-        self.right.want_of(&out.wanted, self.left.lanes.len());
+        self.right.want_of(&out.wanted, self.left.vectors.len());
         while out.rows == 0 {
             run.eval.step()?;
             if !self.is_matching {
@@ -141,7 +141,7 @@ impl<'p> LaneLookup<'p> {
             }
             self.of.clear();
             self.right.clear();
-            self.is_matching = cursor.next_match_lanes(run, &self.rows, &mut self.of, &mut self.right)?;
+            self.is_matching = cursor.next_match_vectors(run, &self.rows, &mut self.of, &mut self.right)?;
             match self.is_matching {
                 true => self.take_matches(run, out)?,
                 false => self.take_rows(out),
@@ -174,7 +174,7 @@ impl<'p> LaneLookup<'p> {
         self.order.clear();
         self.order.extend(0..self.left.rows as u32);
         if let Some(column) = self.sorted_by {
-            let numbers = &self.left.lanes[column].numbers;
+            let numbers = &self.left.vectors[column].numbers;
             if !numbers.is_sorted() {
                 self.order.sort_by_key(|n| numbers[*n as usize]);
             }
@@ -183,16 +183,16 @@ impl<'p> LaneLookup<'p> {
         for n in &self.order {
             let row = self.rows.open_row();
             let start = row.len();
-            row.resize(start + self.left.lanes.len(), Value::Null);
+            row.resize(start + self.left.vectors.len(), Value::Null);
             for column in &self.key_columns {
-                row[start + column] = self.left.lanes[*column].value(*n as usize, self.left.types[*column]);
+                row[start + column] = self.left.vectors[*column].value(*n as usize, self.left.types[*column]);
             }
             self.rows.end_row();
         }
     }
 
     /// Joins the matches read last, or only marks the left rows that have one.
-    fn take_matches(&mut self, run: Run<'_, 'p>, out: &mut Lanes) -> SqlResult<()> {
+    fn take_matches(&mut self, run: Run<'_, 'p>, out: &mut Vectors) -> SqlResult<()> {
         self.of.iter_mut().for_each(|n| *n = self.order[*n as usize]);
         self.numbers.clear();
         self.numbers.extend(0..self.of.len() as u32);
@@ -216,7 +216,7 @@ impl<'p> LaneLookup<'p> {
     }
 
     /// Returns the rows with a match, or those without one, once all matches are known.
-    fn take_rows(&mut self, out: &mut Lanes) {
+    fn take_rows(&mut self, out: &mut Vectors) {
         let wanted = match self.kind {
             JoinKind::Semi => true,
             JoinKind::Anti => false,

@@ -18,8 +18,8 @@ use cohort_expr::{
 use cohort_optimize::{
     Access, Columns, CommonPlan, Node, Plan, ReadMode, Scan, Span, Spans, SubqueryPlan, VirtualScan,
 };
-use cohort_run::{Batch, CursorId, Event, Kept, Lanes, Matching, Storage, run};
-use cohort_types::{Collation, ColumnType, ErrorCode, LaneType, SqlError, SqlResult, TypeKind, Value};
+use cohort_run::{Batch, CursorId, Event, Kept, Matching, Storage, Vectors, run};
+use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value, VectorType};
 use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 
 pub const CI: Collation = Collation::UTF8MB4_GENERAL_CI;
@@ -164,33 +164,38 @@ impl Storage for Memory {
     }
 
     /// Returns vector types if each column has one type: integers or texts.
-    fn lane_types(&mut self, cursor: CursorId, scan: &Scan, _: &EvalContext<'_>) -> Option<Vec<LaneType>> {
+    fn vector_types(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        _: &EvalContext<'_>,
+    ) -> Option<Vec<VectorType>> {
         let rows = self.cursors.get(&cursor.0).expect("an open cursor").as_slice();
         let type_of = |column: &usize| {
             let is_all =
                 |is: fn(&Value) -> bool| rows.iter().all(|row| row[*column].is_null() || is(&row[*column]));
             if is_all(|value| matches!(value, Value::Int(_))) {
-                return Some(LaneType::Int);
+                return Some(VectorType::Int);
             }
-            is_all(|value| matches!(value, Value::Str(_))).then_some(LaneType::Text(CI))
+            is_all(|value| matches!(value, Value::Str(_))).then_some(VectorType::Text(CI))
         };
         if scan.with_key { None } else { scan.columns.iter().map(type_of).collect() }
     }
 
-    fn next_lanes(
+    fn next_vectors(
         &mut self,
         cursor: CursorId,
         scan: &Scan,
-        lanes: &mut Lanes,
+        vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        lanes.clear();
+        vectors.clear();
         let mut row = Vec::new();
-        while lanes.rows < 7 && self.next(cursor, scan, &mut row, eval)? {
+        while vectors.rows < 7 && self.next(cursor, scan, &mut row, eval)? {
             let yielded: Vec<Value> = scan.columns.iter().map(|n| row[*n].clone()).collect();
-            assert!(lanes.push_row(&yielded), "values of the types told");
+            assert!(vectors.push_row(&yielded), "values of the types told");
         }
-        Ok(lanes.rows > 0)
+        Ok(vectors.rows > 0)
     }
 
     fn begin_matches(&mut self, cursor: CursorId, scan: &Scan, _: Matching, _: &EvalContext<'_>) -> bool {
@@ -220,21 +225,21 @@ impl Storage for Memory {
         }))
     }
 
-    fn next_match_lanes(
+    fn next_match_vectors(
         &mut self,
         cursor: CursorId,
         scan: &Scan,
         rows: &Batch,
         of: &mut Vec<u32>,
-        lanes: &mut Lanes,
+        vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
         let left = self.take_matches(cursor, scan, rows, eval)?;
         for (n, row) in left.split_off(left.len().saturating_sub(5)) {
             of.push(n as u32);
-            assert!(lanes.push_row(&row), "values of the types told");
+            assert!(vectors.push_row(&row), "values of the types told");
         }
-        Ok(lanes.rows > 0)
+        Ok(vectors.rows > 0)
     }
 
     fn key(&self, _: CursorId) -> &[u8] {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_base::{CommitSeq, Hold};
+use cohort_base::{CommitSeq, ReplyBarrier};
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
 use cohort_protocol::{
     ColumnMeta, ListedColumn, NativePassword, OkInfo, ParamText, ResultHead, ResultSink, StatusFlags,
@@ -58,7 +58,7 @@ struct StubSession {
     stub: Arc<Stub>,
     vars: SessionVars,
     info: ConnectionInfo,
-    hold: Arc<Hold>,
+    hold: Arc<ReplyBarrier>,
     statements: u32,
     texts: Vec<String>,
 }
@@ -236,7 +236,7 @@ impl Session for StubSession {
         StatusFlags::AUTOCOMMIT
     }
 
-    fn hold(&self) -> &Arc<Hold> {
+    fn hold(&self) -> &Arc<ReplyBarrier> {
         &self.hold
     }
 

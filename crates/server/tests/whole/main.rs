@@ -20,7 +20,7 @@ mod disk_full;
 mod foreign_keys;
 mod moved_columns;
 mod online_ddl;
-mod page_form;
+mod page_format;
 mod server_files;
 mod sessions;
 mod side_by_side;
