@@ -20,7 +20,7 @@
 //! type      u8 kind | u32 length | u8 decimals | u8 flags (1 unsigned, 2 zerofill) | u16 collation | list of
 //! strings
 //! default   u8: 0 none | 1 value | 2 CURRENT_TIMESTAMP | 3 string expression
-//! index     u32 id | string name | u8 kind | string comment | list of (u32 column, u32 prefix + 1 or 0)
+//! index     u32 id | string name | u8 kind, beside it 16 USING HASH, 32 USING BTREE, 64 generated, 128 ignored | string comment | list of (u32 column, u32 prefix + 1 or 0)
 //! account   see `account`
 //! value     u8 tag, then the fields in the order of `Value`
 //! ```
@@ -37,7 +37,8 @@ use cohort_types::{
 
 use crate::foreign::{put_foreign_key, read_foreign_key};
 use crate::model::{
-    Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
+    Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, KeyMethod, OnUpdate, Schema,
+    Table, TableName,
 };
 
 /// Type kinds, indexed by their number on disk.
@@ -94,6 +95,9 @@ const DROPPED_TEXT: u32 = u32::MAX;
 /// Flag bits in the index kind.
 const INDEX_IGNORED: u8 = 0x80;
 const INDEX_GENERATED: u8 = 0x40;
+const INDEX_USING_BTREE: u8 = 0x20;
+const INDEX_USING_HASH: u8 = 0x10;
+const INDEX_FLAGS: u8 = INDEX_IGNORED | INDEX_GENERATED | INDEX_USING_BTREE | INDEX_USING_HASH;
 /// Flag bit in the column ordinal of an index.
 const PART_DESCENDING: u32 = 1 << 31;
 
@@ -337,7 +341,9 @@ fn put_index(out: &mut Vec<u8>, index: &Index) {
     out.put_u8(
         number_of(&INDEX_KINDS, &index.kind)
             | flag(INDEX_IGNORED, index.ignored)
-            | flag(INDEX_GENERATED, index.generated),
+            | flag(INDEX_GENERATED, index.generated)
+            | flag(INDEX_USING_BTREE, index.using == Some(KeyMethod::BTree))
+            | flag(INDEX_USING_HASH, index.using == Some(KeyMethod::Hash)),
     );
     put_string(out, &index.comment);
     put_list(out, index.columns.iter(), |out, part| {
@@ -351,9 +357,14 @@ fn read_index(r: &mut Reader<'_>) -> Result<Index, Truncated> {
     Ok(Index {
         id,
         name,
-        kind: *INDEX_KINDS.get(usize::from(kind & !(INDEX_IGNORED | INDEX_GENERATED))).ok_or(Truncated)?,
+        kind: *INDEX_KINDS.get(usize::from(kind & !INDEX_FLAGS)).ok_or(Truncated)?,
         ignored: kind & INDEX_IGNORED != 0,
         generated: kind & INDEX_GENERATED != 0,
+        using: match kind & (INDEX_USING_BTREE | INDEX_USING_HASH) {
+            0 => None,
+            INDEX_USING_BTREE => Some(KeyMethod::BTree),
+            _ => Some(KeyMethod::Hash),
+        },
         comment: read_string(r)?,
         columns: read_list(r, |r| {
             let column = r.u32()?;

@@ -20,7 +20,7 @@ pub use account::{
 pub use change::CatalogChange;
 pub use foreign::{ForeignAction, ForeignKey};
 pub use model::{
-    Catalog, Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, OnUpdate,
+    Catalog, Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, KeyMethod, OnUpdate,
     SEQUENCE_OPTION, Schema, Table, TableName,
 };
 pub use page_format::{is_block_size, is_on, level_of, option_of};

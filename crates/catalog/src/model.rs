@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, TableId};
-use cohort_types::{Collation, ColumnType, RowLayout, StoredPlace, Value};
+use cohort_types::{Collation, ColumnType, RowLayout, StoredPlace, TypeKind, Value};
 
 use crate::account::{Account, AccountName};
 use crate::foreign::ForeignKey;
@@ -117,6 +117,12 @@ impl Column {
         self.generated.as_ref().is_some_and(|generated| !generated.stored)
     }
 
+    /// Returns whether the column's CHECK requires JSON documents.
+    pub fn holds_documents(&self) -> bool {
+        let wanted = || format!("json_valid(`{}`)", self.name.replace('`', "``"));
+        self.check.as_ref().is_some_and(|check| *check == wanted())
+    }
+
     /// Creates a column without further attributes.
     pub fn plain(name: String, ty: ColumnType, nullable: bool, default: DefaultValue) -> Column {
         Column {
@@ -184,11 +190,30 @@ pub struct Index {
     pub comment: String,
     /// IGNORED: maintained, but not used by queries.
     pub ignored: bool,
+    /// USING, which is kept to be shown.
+    pub using: Option<KeyMethod>,
     /// Created for a foreign key; dropped when another index can replace it.
     pub generated: bool,
     /// The transaction that built the index tree; older read views find no entries in it. In memory only,
     /// because no read view outlives the server. 0 for indexes that existed at the start.
     pub since: CommitSeq,
+}
+
+/// Requested structure of an index. Each is a B+tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyMethod {
+    BTree,
+    Hash,
+}
+
+impl KeyMethod {
+    /// Returns its name in statements.
+    pub fn name(self) -> &'static str {
+        match self {
+            KeyMethod::BTree => "BTREE",
+            KeyMethod::Hash => "HASH",
+        }
+    }
 }
 
 /// A key part.
@@ -220,6 +245,21 @@ impl Catalog {
 }
 
 impl Table {
+    /// Returns the column that `_rowid` means: the only one of the primary key, or else of the first unique key whose
+    /// columns are NOT NULL, if it is an integer.
+    pub fn row_id_column(&self) -> Option<usize> {
+        use TypeKind::{Bit, Year};
+        let is_required = |part: &IndexColumn| !self.columns[part.column].nullable;
+        let is_key = |index: &&Index| match index.kind {
+            IndexKind::Primary => true,
+            IndexKind::Unique => index.columns.iter().all(is_required),
+            _ => false,
+        };
+        let [part] = self.indexes.iter().find(is_key)?.columns.as_slice() else { return None };
+        let kind = self.columns[part.column].ty.kind;
+        (kind.is_integer() || matches!(kind, Bit | Year)).then_some(part.column)
+    }
+
     /// Returns the index whose values are the rows.
     pub fn clustered(&self) -> &Index {
         &self.indexes[0]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, TableId, Write};
 use cohort_catalog::{
     Account, AuthMethod, Catalog, CatalogChange, CatalogStore, Check, Column, DefaultValue, ForeignAction,
-    ForeignKey, Grants, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableGrant, TableName,
+    ForeignKey, Grants, Index, IndexColumn, IndexKind, KeyMethod, OnUpdate, Schema, Table, TableGrant,
+    TableName,
 };
 use cohort_engine::{EngineError, Participant, Redo};
 use cohort_types::{Collation, ColumnType, Decimal, Privilege, Privileges, StoredPlace, TypeKind, Value};
@@ -54,6 +55,7 @@ fn table() -> Table {
             ],
             comment: String::new(),
             ignored: true,
+            using: Some(KeyMethod::Hash),
             generated: true,
             since: CommitSeq(0),
         }],

@@ -68,6 +68,78 @@ pub enum Row {
     SpillLost,
 }
 
+impl Row {
+    /// All rows.
+    pub const ALL: &[Row] = &[
+        Row::Replay,
+        Row::Skip,
+        Row::Complete,
+        Row::Present,
+        Row::Restarted,
+        Row::Cut,
+        Row::CutUnreleased,
+        Row::Undecided,
+        Row::Unknown,
+        Row::OtherLayout,
+        Row::LogLost,
+        Row::PartLost,
+        Row::BinlogBehind,
+        Row::EngineBehind,
+        Row::EngineAhead,
+        Row::BinlogAhead,
+        Row::BinlogOff,
+        Row::BinlogFileLost,
+        Row::IndexLost,
+        Row::SpillLost,
+    ];
+
+    /// Returns how to cure what a refusal found, or `None` for a row that is no refusal.
+    pub fn cure(self) -> Option<&'static str> {
+        Some(match self {
+            Row::Unknown => "start the version of the server that wrote this data directory",
+            Row::EngineBehind => {
+                "files were removed, cut or replaced: put them back, or restore the data directory from a backup or a replica"
+            }
+            Row::BinlogFileLost => {
+                "put the file back, or, if its events are not needed any more, remove its line and those of all older files \
+                 from the index"
+            }
+            Row::IndexLost => {
+                "put the file back, or write one with a line './NAME' for each binary log file, oldest first"
+            }
+            Row::EngineAhead | Row::BinlogAhead => {
+                "log files were removed or replaced: put them back, or restore the data directory from a backup"
+            }
+            Row::BinlogOff => {
+                "start once with the log-bin setting that the server ran with before, and stop it cleanly"
+            }
+            Row::SpillLost => "put the file back, or restore the data directory from a backup",
+            Row::OtherLayout => {
+                "start with the log_layout that it was made with, or convert it: stop the server, then run cohortd \
+                 --convert-log-layout with the same options and the other log_layout"
+            }
+            Row::LogLost | Row::PartLost => {
+                "logs were removed, replaced, or restored at different times: put back those that belong together, or restore \
+                 the data directory from a backup or a replica"
+            }
+            Row::BinlogBehind => {
+                "binary log files were cut, replaced or removed: put them back, or restore the data directory from a backup or \
+                 a replica"
+            }
+            Row::CutUnreleased => {
+                "start with init_rpl_role=MASTER, or restore the data directory from the new source"
+            }
+            Row::Replay
+            | Row::Skip
+            | Row::Complete
+            | Row::Present
+            | Row::Restarted
+            | Row::Cut
+            | Row::Undecided => return None,
+        })
+    }
+}
+
 /// Reason why the server does not start.
 #[derive(Debug)]
 pub enum RecoveryError {
@@ -344,48 +416,7 @@ pub(crate) fn unreadable(lsn: Lsn) -> RecoveryError {
 }
 
 pub(crate) fn refused(row: Row, what: String) -> RecoveryError {
-    let cure = match row {
-        Row::Unknown => "start the version of the server that wrote this data directory",
-        Row::EngineBehind => {
-            "files were removed, cut or replaced: put them back, or restore the data directory from a backup or a replica"
-        }
-        Row::BinlogFileLost => {
-            "put the file back, or, if its events are not needed any more, remove its line and those of all older files \
-             from the index"
-        }
-        Row::IndexLost => {
-            "put the file back, or write one with a line './NAME' for each binary log file, oldest first"
-        }
-        Row::EngineAhead | Row::BinlogAhead => {
-            "log files were removed or replaced: put them back, or restore the data directory from a backup"
-        }
-        Row::BinlogOff => {
-            "start once with the log-bin setting that the server ran with before, and stop it cleanly"
-        }
-        Row::SpillLost => "put the file back, or restore the data directory from a backup",
-        Row::OtherLayout => {
-            "start with the log_layout that it was made with, or convert it: stop the server, then run cohortd \
-             --convert-log-layout with the same options and the other log_layout"
-        }
-        Row::LogLost | Row::PartLost => {
-            "logs were removed, replaced, or restored at different times: put back those that belong together, or restore \
-             the data directory from a backup or a replica"
-        }
-        Row::BinlogBehind => {
-            "binary log files were cut, replaced or removed: put them back, or restore the data directory from a backup or \
-             a replica"
-        }
-        Row::CutUnreleased => {
-            "start with init_rpl_role=MASTER, or restore the data directory from the new source"
-        }
-        Row::Replay
-        | Row::Skip
-        | Row::Complete
-        | Row::Present
-        | Row::Restarted
-        | Row::Cut
-        | Row::Undecided => unreachable!("not a refusal"),
-    };
+    let cure = row.cure().expect("the row is a refusal");
     RecoveryError::Refused { row, what, cure }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `--help`, `-?` | usage and the most common options |
 //! | `--help=NAME` | one option: default, range, scope, description |
+//! | `--print-man-page`, `--print-completions=SHELL` | the same for `man` and for shells (`shell`) |
 //! | `--help --verbose` | every option with its description, then the values after reading options |
 //!
 //! The list of values has MariaDB's format, because scripts of packages and container images parse it.
@@ -16,42 +17,74 @@ use crate::runtime::Globals;
 use crate::setting::Setting;
 use crate::table::VarId;
 
-const USAGE: &str = "
-Usage: cohortd [--no-defaults | --defaults-file=FILE] [OPTION...]
+/// A group of options with a text for each; the short text and the manual page are made from them.
+pub(crate) struct Group {
+    pub(crate) title: &'static str,
+    pub(crate) options: &'static [(&'static str, &'static str)],
+}
 
-Options that come first:
-  --no-defaults               read no option file
-  --defaults-file=FILE        read this option file only
-  --defaults-extra-file=FILE  read this option file after the others
-  --defaults-group-suffix=S   read the groups [mysqldS], [cohortdS].. too
-  --print-defaults            print the options of all files and exit
+/// Options that are no settings, and the settings that most servers are started with.
+pub(crate) const GROUPS: &[Group] = &[
+    Group {
+        title: "Options that come first",
+        options: &[
+            ("--no-defaults", "read no option file"),
+            ("--defaults-file=FILE", "read this option file only"),
+            ("--defaults-extra-file=FILE", "read this option file after the others"),
+            ("--defaults-group-suffix=S", "read the groups [mysqldS], [cohortdS].. too"),
+            ("--print-defaults", "print the options of all files and exit"),
+        ],
+    },
+    Group {
+        title: "Tasks instead of serving",
+        options: &[
+            ("--initialize", "create the data directory, run --init-file and exit"),
+            ("--convert-log-layout", "convert a stopped server's data directory to --log-layout and exit"),
+            ("--validate-config", "check options and option files and exit"),
+            ("--print-sample-file", "print an option file with every setting at its default and exit"),
+            ("--version, -V", "print version and build and exit"),
+            ("--help, -?", "this text; --help=NAME: one option; --help --verbose: all of them"),
+        ],
+    },
+    Group {
+        title: "Common options",
+        options: &[
+            ("--datadir=DIR, -h DIR", "the data directory"),
+            ("--user=NAME, -u NAME", "the system user to run as when started by root"),
+            ("--port=N, -P N", "TCP port (3306); --skip-networking for none"),
+            ("--bind-address=ADDRESS", "address to listen on"),
+            ("--socket=FILE", "Unix socket"),
+            ("--innodb-buffer-pool-size=N", "memory for pages of tables; K, M, G multiply"),
+            ("--log-bin[=NAME]", "base name of the binary log; --skip-log-bin for none"),
+            ("--server-id=N", "this server's number in replication"),
+            ("--log-error=FILE", "error log; standard error without it"),
+            ("--metrics-port=N", "port of the metrics endpoint"),
+        ],
+    },
+];
 
-Tasks instead of serving:
-  --initialize                create the data directory and exit
-  --convert-log-layout        convert a stopped server's data directory to --log-layout and exit
-  --validate-config           check options and option files and exit
-  --version, -V               print version and build and exit
-  --help, -?                  this text; --help=NAME: one option; --help --verbose: all of them
+/// Files and groups that are read.
+pub(crate) const OPTION_FILES: &[(&str, &str)] = &[
+    ("Option files, in this order", "/etc/my.cnf /etc/mysql/my.cnf ~/.my.cnf"),
+    ("Groups", "mysqld server mariadb mariadbd mariadb-10.11 client-server cohort cohortd"),
+];
 
-Common options:
-  --datadir=DIR, -h DIR       the data directory
-  --user=NAME, -u NAME        the system user to run as when started by root
-  --port=N, -P N              TCP port (3306); --skip-networking for none
-  --bind-address=ADDRESS      address to listen on
-  --socket=FILE               Unix socket
-  --innodb-buffer-pool-size=N memory for pages of tables; K, M, G multiply
-  --log-bin[=NAME]            base name of the binary log; --skip-log-bin for none
-  --server-id=N               this server's number in replication
-  --log-error=FILE            error log; standard error without it
-  --metrics-port=N            port of the metrics endpoint
-
-Option files, in this order: /etc/my.cnf /etc/mysql/my.cnf ~/.my.cnf
-Groups: mysqld server mariadb mariadbd mariadb-10.11 client-server cohort cohortd
-";
+pub(crate) const SYNOPSIS: &str = "cohortd [--no-defaults | --defaults-file=FILE] [OPTION...]";
 
 /// Returns the short text.
 pub(crate) fn short(build: &Build) -> String {
-    format!("{}{USAGE}", build.banner())
+    let mut out = format!("{}\nUsage: {SYNOPSIS}\n", build.banner());
+    for group in GROUPS {
+        push(&mut out, format_args!("\n{}:\n", group.title));
+        for (option, text) in group.options {
+            push(&mut out, format_args!("  {option:<27} {text}\n"));
+        }
+    }
+    out.push('\n');
+    for (title, text) in OPTION_FILES {
+        push(&mut out, format_args!("{title}: {text}\n"));
+    }
+    out
 }
 
 /// Returns the text of one option, or `None` if it does not exist.
@@ -86,21 +119,25 @@ pub(crate) fn full(build: &Build, globals: &Globals) -> String {
     out
 }
 
-fn options() -> impl Iterator<Item = &'static Setting> {
+pub(crate) fn options() -> impl Iterator<Item = &'static Setting> {
     VarId::shown().map(VarId::setting).filter(|setting| setting.option)
+}
+
+/// Returns a setting's description, with the reason if it has no effect.
+pub(crate) fn description(setting: &Setting) -> String {
+    match (setting.no_effect, setting.refused) {
+        (Some(why), _) => format!("{} No effect: {why}.", setting.doc),
+        (None, Some(why)) => format!("{} Other values than the default are rejected: {why}.", setting.doc),
+        (None, None) => setting.doc.to_owned(),
+    }
 }
 
 /// Returns an option and its description, wrapped to the line width.
 fn describe(setting: &Setting) -> String {
     const WIDTH: usize = 78;
     let mut out = format!("  --{}\n", setting.name.replace('_', "-"));
-    let reason = match (setting.no_effect, setting.refused) {
-        (Some(why), _) => format!(" No effect: {why}."),
-        (None, Some(why)) => format!(" Other values than the default are rejected: {why}."),
-        (None, None) => String::new(),
-    };
     let mut line = String::from("     ");
-    for word in format!("{}{reason}", setting.doc).split_whitespace() {
+    for word in description(setting).split_whitespace() {
         if line.len() + 1 + word.len() > WIDTH {
             push(&mut out, format_args!("{line}\n"));
             line = String::from("     ");
@@ -113,7 +150,7 @@ fn describe(setting: &Setting) -> String {
 }
 
 /// Removes Markdown backticks.
-fn plain(text: String) -> String {
+pub(crate) fn plain(text: String) -> String {
     text.replace('`', "")
 }
 

@@ -11,6 +11,7 @@
 //! | `options` | settings from the command line and option files |
 //! | `build` | [`Build`]: Cohort's own version and revision |
 //! | `help` | texts of `--help` |
+//! | `shell` | manual page of `man`, completions of shells |
 //! | `manual` | manual page and sample file |
 //! | `status` | [`Status`]: counters of SHOW STATUS |
 //!
@@ -25,6 +26,7 @@ mod option_file;
 mod options;
 mod runtime;
 mod setting;
+mod shell;
 mod status;
 mod table;
 mod value;
@@ -32,7 +34,7 @@ mod value;
 pub use build::Build;
 pub use manual::{manual_page, sample_file};
 pub use option_file::{DefaultsPlan, OptionFileError};
-pub use options::{Options, StartupError, StartupRequest, load};
+pub use options::{EXIT_CODES, Options, StartupError, StartupRequest, load};
 pub use runtime::{Globals, SessionVars, SetError, SetNote, settable};
 pub use setting::{Access, Kind, Scope, Setting, SettingScope};
 pub use status::{Counter, HeldGauge, Status, StatusSource};

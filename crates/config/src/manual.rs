@@ -1,5 +1,6 @@
 //! The manual page and the sample option file, generated from the table of settings.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use cohort_types::{Privilege, Privileges};
@@ -10,10 +11,60 @@ use crate::table::VarId;
 /// Maximum number of values that are listed individually.
 const MEMBERS_MAX: usize = 12;
 
+/// Settings that most servers set.
+const FIRST: &[(&str, &str)] = &[
+    ("innodb_buffer_pool_size", "half of the memory or more on a machine for the server alone"),
+    ("max_connections", "with room for every pool of every application"),
+    ("server_id", "a number that no other server of the topology has"),
+    ("binlog_expire_logs_seconds", "how far back point-in-time recovery and replicas can begin"),
+    ("gtid_domain_id", "a domain for each source, in a topology with several"),
+    ("bind_address", "who can reach the server"),
+    ("ssl_cert", "with `ssl_key` and `require_secure_transport`: encrypted connections"),
+    ("log_error", "a file; standard error without it"),
+    ("slow_query_log", "with `long_query_time`"),
+    ("character_set_server", "the character set of new databases"),
+    ("metrics_port", "metrics and the live page"),
+];
+
+/// Groups of settings, each with parts of names. A setting belongs to the first group that has a part of its
+/// name.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Audit log", &["server_audit"]),
+    ("Accounts, passwords and TLS", &["ssl", "tls", "password", "secure", "authentication", "local_infile"]),
+    (
+        "Replication",
+        &["slave", "replicate", "rpl_", "relay", "gtid", "master", "replica", "report_", "server_id"],
+    ),
+    ("Binary log", &["binlog", "log_bin", "expire_logs"]),
+    ("Other logs and metrics", &["general_log", "slow", "log_", "long_query", "metrics", "syslog"]),
+    (
+        "Storage and memory",
+        &["innodb", "rocksdb", "checkpoint", "lock", "flush", "memory", "tmp", "buffer_size"],
+    ),
+    (
+        "Connections",
+        &[
+            "connect",
+            "thread",
+            "port",
+            "socket",
+            "bind",
+            "back_log",
+            "packet",
+            "net_",
+            "timeout",
+            "networking",
+        ],
+    ),
+    ("Character sets, time and locale", &["character", "collation", "time_zone", "lc_", "week"]),
+    ("Files and process", &["dir", "file", "hostname", "pid", "open_files", "core"]),
+    ("Statements", &[""]),
+];
+
 /// Returns the text of docs/configuration.md.
 pub fn manual_page() -> String {
     let mut out = String::from(
-        "# Configuration\n\n\
+        "# Settings\n\n\
          Made by `cohortd --print-configuration-docs` from the table of settings; edit `crates/config/src/table.rs` and `inert.rs`.\n\n\
          Every setting is a system variable with MariaDB's name (`SHOW VARIABLES`, `SET GLOBAL`), an option of the \
          command line (`--name=value`, dashes and underscores are the same) and of option files, in the groups \
@@ -29,25 +80,23 @@ pub fn manual_page() -> String {
             push(&mut out, format_args!("- `{}`: {what}.\n", setting.name));
         }
     }
-    out.push_str("\n## Settings\n\n| name | default | range | scope | |\n|---|---|---|---|---|\n");
-    for setting in all.iter().filter(|s| s.has_effect() && s.option) {
-        push(
-            &mut out,
-            format_args!(
-                "| `{}` | {} | {} | {} | {} |\n",
-                setting.name,
-                default_text(setting),
-                range(setting),
-                scope(setting),
-                setting.doc
-            ),
-        );
+    out.push_str("\n## Where to begin\n\n");
+    for (name, why) in FIRST {
+        push(&mut out, format_args!("- [`{name}`](#{name}): {why}\n"));
+    }
+    for (number, (title, _)) in GROUPS.iter().enumerate() {
+        let kept = all.iter().filter(|s| s.has_effect() && s.option && group(s.name) == number);
+        push(&mut out, format_args!("\n## {title}\n"));
+        for setting in kept {
+            let (name, facts, doc) = (setting.name, facts(setting), setting.doc);
+            push(&mut out, format_args!("\n### `{name}`\n\n{facts}\n\n{doc}\n"));
+        }
     }
     out.push_str("\n## Session variables and facts\n\nNot options.\n\n| name | scope | |\n|---|---|---|\n");
     for setting in all.iter().filter(|s| s.has_effect() && !s.option) {
         push(&mut out, format_args!("| `{}` | {} | {} |\n", setting.name, scope(setting), setting.doc));
     }
-    out.push_str("\n## Refused unless at their defaults\n\n| name | default | why |\n|---|---|---|\n");
+    out.push_str("\n## Rejected unless at their defaults\n\n| name | default | why |\n|---|---|---|\n");
     for setting in &all {
         if let Some(why) = setting.refused {
             push(&mut out, format_args!("| `{}` | {} | {why} |\n", setting.name, default_text(setting)));
@@ -55,14 +104,39 @@ pub fn manual_page() -> String {
     }
     out.push_str(
         "\n## Accepted without effect\n\nSo that option files and tools made for MariaDB work; a note in the error log \
-         names those that were given.\n\n| name | default | why |\n|---|---|---|\n",
+         names those that were given. `cohortd --help=NAME` shows the default of each.\n",
     );
-    for setting in &all {
-        if let Some(why) = setting.no_effect {
-            push(&mut out, format_args!("| `{}` | {} | {why} |\n", setting.name, default_text(setting)));
-        }
+    for (why, names) in by_reason(&all) {
+        let (first, rest) = why.split_at(1);
+        push(&mut out, format_args!("\n**{}{rest}:** {}\n", first.to_uppercase(), names.join(", ")));
     }
     out
+}
+
+/// Default, range and scope in one line.
+fn facts(setting: &Setting) -> String {
+    let default = match default_text(setting) {
+        none if none.is_empty() => "none".to_owned(),
+        text => text,
+    };
+    format!("Default {default} | {} | {}", range(setting).trim_end(), scope(setting))
+}
+
+/// Settings without effect, by the reason, which many share.
+fn by_reason(all: &[&Setting]) -> BTreeMap<&'static str, Vec<String>> {
+    let mut reasons: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    for setting in all {
+        if let Some(why) = setting.no_effect {
+            reasons.entry(why).or_default().push(format!("`{}`", setting.name));
+        }
+    }
+    reasons
+}
+
+/// Returns the number of the group that a setting belongs to: the first one with a part of its name.
+fn group(name: &str) -> usize {
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    GROUPS.iter().position(|(_, parts)| has(parts)).expect("the last group takes every name")
 }
 
 /// Returns a my.cnf with the default of every setting, commented out.
@@ -161,6 +235,9 @@ mod tests {
         let (manual, sample) = (manual_page(), sample_file());
         for setting in VarId::shown().map(VarId::setting) {
             assert!(manual.contains(&format!("`{}`", setting.name)), "{}", setting.name);
+        }
+        for (name, _) in FIRST {
+            assert!(manual.contains(&format!("\n### `{name}`\n")), "{name}");
         }
         assert!(sample.contains("#max_connections = 151\n") && !sample.contains("innodb_io_capacity"));
     }

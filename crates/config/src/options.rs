@@ -16,8 +16,8 @@ use crate::value::{Misfit, Raw, VarValue};
 pub enum StartupRequest {
     /// Run the server.
     Run(Box<Options>),
-    /// Print a text and exit: --version, --help, --print-defaults, --print-configuration-docs,
-    /// --print-sample-file.
+    /// Print a text and exit: --version, --help, --validate-config, --print-defaults and the other options that
+    /// begin with `--print-`.
     Print(String),
 }
 
@@ -76,6 +76,17 @@ const EXIT_ARGUMENT_REQUIRED: i32 = 5;
 const EXIT_UNKNOWN_VARIABLE: i32 = 7;
 const EXIT_BAD_NUMBER: i32 = 9;
 const EXIT_BAD_VALUE: i32 = 13;
+
+/// Exit codes of the program with their meaning.
+pub const EXIT_CODES: &[(i32, &str)] = &[
+    (0, "stopped, or the task was done"),
+    (1, "the start failed, or a stop took too long: the error log says why"),
+    (EXIT_UNKNOWN_OPTION, "unknown option"),
+    (EXIT_ARGUMENT_REQUIRED, "an option without its value"),
+    (EXIT_UNKNOWN_VARIABLE, "unknown variable (--name=value)"),
+    (EXIT_BAD_NUMBER, "a number with an unknown suffix"),
+    (EXIT_BAD_VALUE, "a value that the setting does not have, or that is rejected"),
+];
 
 /// Options of MariaDB engines and plugins that this server does not have, one per line. They are accepted and
 /// listed in one line of the error log. The list has full names, so that a mistyped option is refused.
@@ -187,7 +198,12 @@ fn print_request(argument: &str, build: &Build) -> Option<Result<String, Startup
         help if HELP.contains(&help) => help::short(build),
         "--print-configuration-docs" => crate::manual::manual_page(),
         "--print-sample-file" => crate::manual::sample_file(),
+        "--print-man-page" => crate::shell::man_page(build),
         _ => {
+            if let Some(shell) = argument.strip_prefix("--print-completions=") {
+                let unknown = || failure(format!("'{shell}' is none of bash, fish, zsh"), EXIT_BAD_VALUE);
+                return Some(crate::shell::completions(shell).ok_or_else(unknown));
+            }
             let name = argument.strip_prefix("--help=")?;
             let unknown = || failure(format!("unknown option '{name}'"), EXIT_UNKNOWN_OPTION);
             return Some(help::of_option(name).ok_or_else(unknown));
@@ -302,10 +318,14 @@ impl Options {
             self.without_effect.push(name.to_owned());
             return Ok(());
         }
+        let hint = match similar(name) {
+            Some(similar) => format!("; did you mean --{}?", similar.replace('_', "-")),
+            None => String::new(),
+        };
         let (text, code) = match given.value {
-            None => (format!("unknown option '{}'", given.written), EXIT_UNKNOWN_OPTION),
+            None => (format!("unknown option '{}'{hint}", given.written), EXIT_UNKNOWN_OPTION),
             Some(_) => (
-                format!("unknown variable '{}'", given.written.trim_start_matches('-')),
+                format!("unknown variable '{}'{hint}", given.written.trim_start_matches('-')),
                 EXIT_UNKNOWN_VARIABLE,
             ),
         };
@@ -400,6 +420,47 @@ impl Options {
             Raw::Number(_) => None,
         })
     }
+}
+
+/// Options that are no settings and have a long name.
+const TASKS: &[&str] =
+    &["convert_log_layout", "initialize", "log_bin", "skip_log_bin", "user", "validate_config"];
+
+/// Edits that make one name of another when it counts as mistyped.
+const TYPOS_MAX: usize = 2;
+
+/// Returns the option that a mistyped name is closest to, or begins.
+fn similar(name: &str) -> Option<&'static str> {
+    let names =
+        VarId::shown().map(VarId::setting).filter(|setting| setting.option).map(|setting| setting.name);
+    let mut names: Vec<&str> = names.chain(TASKS.iter().copied()).collect();
+    let mut begun = names.iter().filter(|known| name.len() > 2 && known.starts_with(name));
+    if let (Some(only), None) = (begun.next(), begun.next()) {
+        return Some(only);
+    }
+    names.sort_by_key(|known| edits(name, known));
+    names.first().copied().filter(|known| edits(name, known) <= TYPOS_MAX.min(name.len() / 3))
+}
+
+/// Letters that have to be put in, left out, changed or swapped with their neighbour to make `b` of `a`.
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len().abs_diff(b.len()) > TYPOS_MAX {
+        return usize::MAX;
+    }
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let mut best = (rows[i][j] + usize::from(x != y)).min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                best = best.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
 }
 
 fn required<'a>(given: &Given<'a>, rest: &mut dyn Iterator<Item = &'a str>) -> Result<&'a str, StartupError> {
@@ -542,7 +603,10 @@ mod tests {
         std::fs::write(&file, "[cohortd]\nport = 3307\nprot = 1\n").expect("written");
         let arguments = [format!("--defaults-file={}", file.display()), "--validate-config".to_owned()];
         let error = load(&arguments, &BUILD).expect_err("a mistyped name");
-        let text = format!("cohortd: unknown variable 'prot=1' in {} at line 3", file.display());
+        let text = format!(
+            "cohortd: unknown variable 'prot=1'; did you mean --port? in {} at line 3",
+            file.display()
+        );
         assert_eq!((error.message, error.exit_code), (text, EXIT_UNKNOWN_VARIABLE));
         std::fs::write(&file, "[cohortd]\nport = 3307\n").expect("written");
         match load(&arguments, &BUILD).expect("valid") {
@@ -564,6 +628,10 @@ mod tests {
         for (argument, code, text) in [
             ("--foo", 2, "cohortd: unknown option '--foo'"),
             ("--foo=1", 7, "cohortd: unknown variable 'foo=1'"),
+            ("--max-conections=9", 7, "unknown variable 'max-conections=9'; did you mean --max-connections?"),
+            ("--max-connetcions=9", 7, "did you mean --max-connections?"),
+            ("--initialise", 2, "unknown option '--initialise'; did you mean --initialize?"),
+            ("--innodb-buffer-pool-siz=1G", 7, "did you mean --innodb-buffer-pool-size?"),
             ("--innodb-buffer-pool-sice=1G", 7, "cohortd: unknown variable 'innodb-buffer-pool-sice=1G'"),
             ("--loose-innodb-buffer-pool-size", 5, "requires an argument"),
             ("--max-connections=20x", 9, "Unknown suffix 'x' used for variable 'max_connections'"),

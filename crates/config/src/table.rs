@@ -226,7 +226,7 @@ with_inert_settings! { settings! {
     MaxBinlogSize = Setting::global("max_binlog_size", blocks(1 << 30, 4096, 1 << 30, 4096)).admin(Privilege::BinlogAdmin).doc("A binary log file larger than this is closed and the next one begun.").unit("bytes");
     MaxBinlogCacheSize = Setting::global("max_binlog_cache_size", blocks(u64::MAX - 4095, 4096, u64::MAX, 4096)).admin(Privilege::BinlogAdmin).doc("A transaction whose events need more fails with error 1197; for sessions that start later.").unit("bytes");
     ExpireLogsDays = Setting::global("expire_logs_days", real(10.0, 0.0, 99.0)).admin(Privilege::BinlogAdmin).doc("Binary log files older than this are removed; 0 keeps them. MariaDB's default is 0.").unit("days");
-    BinlogExpireLogsSeconds = Setting::global("binlog_expire_logs_seconds", num(864_000, 0, 8_553_600)).admin(Privilege::BinlogAdmin).doc("The same in seconds: each of the two sets the other.").unit("seconds");
+    BinlogExpireLogsSeconds = Setting::global("binlog_expire_logs_seconds", num(864_000, 0, 8_553_600)).admin(Privilege::BinlogAdmin).doc("Age at which binary log files are removed; 0: never. expire_logs_days is the same age in days: each of the two sets the other.").unit("seconds");
     MaxBinlogTotalSize = Setting::global("max_binlog_total_size", num(0, 0, u64::MAX)).admin(Privilege::BinlogAdmin).doc("The oldest binary log files are removed when all together are larger; 0: no bound.").unit("bytes");
     InitRplRole = Setting::global("init_rpl_role", word(0, &["MASTER", "SLAVE"])).read_only()
         .doc("SLAVE: a start after a crash cuts off the transactions that semi-synchronous replication held back under `AFTER_SYNC`, from binary log and engines alike, so that this server can follow the one that took its place.");
@@ -380,8 +380,8 @@ with_inert_settings! { settings! {
     AutoIncrementIncrement = Setting::both("auto_increment_increment", num(1, 1, 65_535)).doc("Step of AUTO_INCREMENT values.");
     AutoIncrementOffset = Setting::both("auto_increment_offset", num(1, 1, 65_535)).doc("First AUTO_INCREMENT value.");
     LastInsertId = Setting::session("last_insert_id", num(0, 0, u64::MAX)).computed().doc("First AUTO_INCREMENT value of the last INSERT.");
-    Identity = Setting::session("identity", num(0, 0, u64::MAX)).computed().alias(VarId::LastInsertId).doc("The same.");
-    InsertId = Setting::session("insert_id", num(0, 0, u64::MAX)).doc("AUTO_INCREMENT value of the next INSERT.");
+    Identity = Setting::session("identity", num(0, 0, u64::MAX)).computed().alias(VarId::LastInsertId).doc("Another name of last_insert_id.");
+    InsertId = Setting::session("insert_id", num(0, 0, u64::MAX)).computed().doc("AUTO_INCREMENT value of the next INSERT.");
     Timestamp = Setting::session("timestamp", real(0.0, 0.0, 2_147_483_647.0)).computed().doc("The session's clock; 0 is the real one.").unit("seconds");
     PseudoThreadId = Setting::session("pseudo_thread_id", num(0, 0, u64::MAX)).session_admin(Privilege::BinlogReplay).computed().doc("Connection number to write into events.");
     RandSeed1 = Setting::session("rand_seed1", num(0, 0, u64::MAX)).doc("State of RAND().").no_effect("RAND() without a seed is not repeatable");
@@ -441,7 +441,7 @@ with_inert_settings! { settings! {
     ReadBufferSize = Setting::both("read_buffer_size", num(131_072, 8192, i32::MAX as u64)).no_effect(BUFFERS).doc("Buffer of a table scan.").unit("bytes");
     ReadRndBufferSize = Setting::both("read_rnd_buffer_size", num(262_144, 1, i32::MAX as u64)).no_effect(BUFFERS).doc("Buffer of reading rows after a sort.").unit("bytes");
     TmpTableSize = Setting::both("tmp_table_size", num(16 << 20, 0, u64::MAX)).doc("A session's temporary tables keep their values in memory up to here, and the rest of them in a file; keys stay in memory. Also what a grouping, DISTINCT, set operation, join or kept table may hold before it goes to tmpdir.").unit("bytes");
-    TmpMemoryTableSize = Setting::both("tmp_memory_table_size", num(16 << 20, 0, u64::MAX)).alias(VarId::TmpTableSize).doc("The same.").unit("bytes");
+    TmpMemoryTableSize = Setting::both("tmp_memory_table_size", num(16 << 20, 0, u64::MAX)).alias(VarId::TmpTableSize).doc("Another name of tmp_table_size.").unit("bytes");
     TmpDiskTableSize = Setting::both("tmp_disk_table_size", num(u64::MAX, 1024, u64::MAX)).doc("Size of the file of a session's temporary tables. Beyond it: error 1021.").unit("bytes");
     MaxHeapTableSize = Setting::both("max_heap_table_size", num(16 << 20, 16_384, u64::MAX)).no_effect(BUFFERS).doc("Size of MEMORY tables.").unit("bytes");
     QueryAllocBlockSize = Setting::both("query_alloc_block_size", num(32_768, 1024, U32)).no_effect(BUFFERS).doc("Memory unit of a statement.").unit("bytes");
@@ -491,8 +491,8 @@ with_inert_settings! { settings! {
     WaitTimeout = Setting::both("wait_timeout", num(28_800, 1, YEAR)).doc("An idle connection is closed after this time.").unit("seconds");
     InteractiveTimeout = Setting::both("interactive_timeout", num(28_800, 1, YEAR)).doc("wait_timeout of clients that call themselves interactive.").unit("seconds");
     IdleTransactionTimeout = Setting::both("idle_transaction_timeout", num(0, 0, YEAR)).doc("An idle connection in a transaction is closed after this time; 0 is never.").unit("seconds");
-    IdleReadonlyTransactionTimeout = Setting::both("idle_readonly_transaction_timeout", num(0, 0, YEAR)).doc("The same for transactions that have only read, where idle_transaction_timeout is 0.").unit("seconds");
-    IdleWriteTransactionTimeout = Setting::both("idle_write_transaction_timeout", num(0, 0, YEAR)).doc("The same for transactions that have written.").unit("seconds");
+    IdleReadonlyTransactionTimeout = Setting::both("idle_readonly_transaction_timeout", num(0, 0, YEAR)).doc("An idle connection in a transaction that has only read is closed after this time, where idle_transaction_timeout is 0; 0 is never.").unit("seconds");
+    IdleWriteTransactionTimeout = Setting::both("idle_write_transaction_timeout", num(0, 0, YEAR)).doc("An idle connection in a transaction that has written is closed after this time, where idle_transaction_timeout is 0; 0 is never.").unit("seconds");
     NetReadTimeout = Setting::both("net_read_timeout", num(30, 1, YEAR)).doc("Time for the rest of a packet to arrive.").unit("seconds");
     NetWriteTimeout = Setting::both("net_write_timeout", num(60, 1, YEAR)).doc("Time for a client to take a block of a result.").unit("seconds");
     NetBufferLength = Setting::both("net_buffer_length", blocks(16_384, 1024, 1 << 20, 1024)).session_read_only().no_effect(BUFFERS).doc("First size of a connection's buffers.").unit("bytes");
@@ -501,7 +501,7 @@ with_inert_settings! { settings! {
     TcpNodelay = Setting::both("tcp_nodelay", flag(true)).no_effect("always on").doc("Send without delay.");
     TcpKeepaliveTime = Setting::global("tcp_keepalive_time", num(0, 0, 2_147_483)).doc("Silence before the first keep-alive probe; 0 is the system's.").unit("seconds").no_effect("the system's value holds");
     InitConnect = Setting::global("init_connect", text("")).admin(Privilege::ConnectionAdmin).doc("A statement that every connection without SUPER runs first. One that fails ends the connection.");
-    InitFile = Setting::inert("init_file", path(""), "not run yet").read_only().doc("File of statements to run at start.");
+    InitFile = Setting::global("init_file", path("")).read_only().doc("File of statements, separated by semicolons, that run before the server accepts connections, and with --initialize at the end. The first error ends it and is logged.");
     ThreadHandling = Setting::global("thread_handling", word(1, &["one-thread-per-connection", "pool-of-threads", "no-threads"])).read_only().doc("Always a pool.").no_effect(POOL);
     ThreadPoolSize = Setting::global("thread_pool_size", num(0, 0, 100_000)).admin(Privilege::ConnectionAdmin).read_only().doc("Workers that serve connections; 0 is one for each core, two at least, and one more while flushes take longer than 1 ms.");
     ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).admin(Privilege::ConnectionAdmin).doc("Workers at most, when many of them wait for slow clients or the disk.");

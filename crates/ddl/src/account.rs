@@ -34,8 +34,8 @@ pub fn resolve(session: &SessionState, name: &Name) -> AccountName {
     }
 }
 
-/// Resolves a name where a role is allowed: a name without a host denotes a role, if one exists. Error 1959
-/// for CURRENT_ROLE without an active role.
+/// Resolves a name where a role is allowed: a name without a host denotes a role, if one exists. Error 1446 for
+/// CURRENT_ROLE without an active role, 1959 for one that has been dropped, and for NONE.
 pub(super) fn resolve_grantee(
     session: &SessionState,
     book: &AccountChanges,
@@ -43,7 +43,14 @@ pub(super) fn resolve_grantee(
 ) -> SqlResult<AccountName> {
     let role = |role: &str| (role.to_owned(), String::new());
     match name {
-        Name::CurrentRole => session.role.as_deref().map(role).ok_or_else(|| SqlError::invalid_role("NONE")),
+        Name::CurrentRole => {
+            let malformed = || SqlError::new(ErrorCode::MalformedDefiner, "Invalid definer");
+            let current = session.role.as_deref().ok_or_else(malformed)?;
+            book.find(&role(current))
+                .map(|account| account.name)
+                .ok_or_else(|| SqlError::invalid_role(current))
+        }
+        Name::NameAlone(alone) if alone.eq_ignore_ascii_case("NONE") => Err(SqlError::invalid_role(alone)),
         Name::NameAlone(alone) if alone.eq_ignore_ascii_case(PUBLIC) => Ok(role(PUBLIC)),
         Name::NameAlone(alone) if book.find(&role(alone)).is_some() => Ok(role(alone)),
         name => Ok(resolve(session, name)),
@@ -54,7 +61,7 @@ pub(super) fn resolve_grantee(
 /// more bytes than events can hold.
 pub(super) fn resolve_new(session: &SessionState, name: &Name) -> SqlResult<AccountName> {
     if *name == Name::CurrentRole {
-        return Err(SqlError::invalid_role("CURRENT_ROLE"));
+        return Err(SqlError::user_operation_failed("CREATE USER", "CURRENT_ROLE"));
     }
     let name = resolve(session, name);
     for (text, what) in [(&name.0, "user name"), (&name.1, "host name")] {

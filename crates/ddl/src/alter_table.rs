@@ -13,7 +13,7 @@ use super::convert::convert;
 use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::{Asked, rebuild};
-use super::work::{Changes, LogText, check_identifier, commit, free, lock_table, not_supported, tell_table};
+use super::work::{Changes, LogText, check_identifier, check_key_name, commit, free, lock_table, tell_table};
 use super::{DdlOutcome, column, foreign, foreign_rows, key, options, page_format, rules, temporary};
 use cohort_plan::charset;
 use cohort_plan::same_name;
@@ -78,9 +78,6 @@ pub(super) struct Extras {
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlResult<DdlOutcome> {
-    if alter.ignore {
-        return Err(not_supported("ALTER IGNORE TABLE"));
-    }
     let before = match lock_table(ctx, &alter.table) {
         Err(error) if alter.if_exists && error.code == ErrorCode::NoSuchTable => {
             ctx.eval.note(error.code, error.message);
@@ -114,13 +111,19 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     foreign::admit(ctx, &after.table, &|key| is_new(&after, key), foreign::Verb::Alter)?;
     let mut changes = Changes::default();
     changes.catalog = foreign::follow(ctx, &before, &mut after)?;
+    if alter.alter.algorithm.as_deref() == Some("COPY")
+        && foreign::renames_keys(&before, &after, &changes.catalog)
+    {
+        let reason = "Columns participating in a foreign key are renamed";
+        return Err(SqlError::alter_not_supported_because("ALGORITHM=COPY", reason, "ALGORITHM=INPLACE"));
+    }
     if let Some(name) = &renamed_to {
         let shown = Table { name: name.clone(), ..after.table.clone() };
         foreign::admit_names(ctx, &foreign::renamed(&ctx.db.catalog(), &before, shown))?;
     }
     foreign_rows::check(ctx, &before, &after)?;
     let asked = Asked { forced: extras.rebuild, options: &alter.alter };
-    let (table, rows) = rebuild(ctx, &before, after, asked, &mut changes)?;
+    let (table, copied) = rebuild(ctx, &before, after, asked, &mut changes)?;
     let same_rows = table.clustered().id == before.clustered().id;
     if same_rows && table.auto_increment_start != before.auto_increment_start {
         let restarted = ctx.trx.restart_auto_increment(&before, table.auto_increment_start);
@@ -139,8 +142,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     if only_renames {
         return Ok(DdlOutcome::default());
     }
-    let info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
-    Ok(DdlOutcome { affected: rows, info, ..DdlOutcome::default() })
+    Ok(copied.outcome(warnings))
 }
 
 /// What the table becomes.
@@ -183,7 +185,8 @@ pub(super) fn described(
     lost_check.map_or(Ok(()), Err)?;
     foreign::check_kept(ctx, before, &draft)?;
     refuse_other_columns(&draft)?;
-    let after = draft.finish(ctx, before.id, Some(before))?;
+    let mut after = draft.finish(ctx, before.id, Some(before))?;
+    after.ignores = alter.ignore;
     Ok((after, extras))
 }
 
@@ -245,9 +248,21 @@ fn rename_together<'a>(
             return Err(SqlError::unknown_column(old_name, &draft.name.table));
         }
         renames.push((n, new_name));
-        extras.changed.push(new_name.to_lowercase());
-        if !matches!(action, AlterAction::RenameColumn { .. }) {
-            left.push(action);
+        // As in MariaDB, one that is also moved may get another default.
+        let is_moved = matches!(
+            action,
+            AlterAction::ChangeColumn { position: ColumnPosition::First | ColumnPosition::After(_), .. }
+                | AlterAction::ModifyColumn {
+                    position: ColumnPosition::First | ColumnPosition::After(_),
+                    ..
+                }
+        );
+        if !is_moved {
+            extras.changed.push(new_name.to_lowercase());
+        }
+        match action {
+            AlterAction::RenameColumn { .. } => check_identifier(new_name, SqlError::wrong_column_name)?,
+            _ => left.push(action),
         }
     }
     let is_taken = |(n, name): &(usize, &str)| draft.column(name).is_some_and(|taken| taken != *n);
@@ -280,7 +295,7 @@ fn rename_keys_together<'a>(
             continue;
         };
         for name in [old_name, new_name] {
-            check_identifier(name, SqlError::wrong_index_name)?;
+            check_key_name(name)?;
             if name.eq_ignore_ascii_case("PRIMARY") {
                 return Err(SqlError::wrong_index_name(name));
             }

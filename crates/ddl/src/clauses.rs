@@ -130,6 +130,9 @@ fn keys_rows_anew(before: &Table, after: &Described) -> bool {
 /// Why MariaDB copies the rows into another table; empty where it does not say.
 fn only_copied(before: &Table, after: &Described, extent: Extent) -> Option<&'static str> {
     let table = &after.table;
+    if after.drops_duplicates(before) {
+        return Some("Creating unique indexes with IGNORE requires COPY algorithm to remove duplicate rows");
+    }
     let mut columns = table.columns.iter().zip(&after.column_origins);
     if columns.any(|(column, origin)| origin.is_some_and(|origin| before.columns[origin].ty != column.ty)) {
         return Some("Cannot change column type");

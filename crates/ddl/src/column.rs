@@ -22,6 +22,23 @@ pub(super) struct ColumnHome<'t> {
     pub(super) collation: Collation,
 }
 
+/// Rejects expressions of a definition that no table may have, whether the table can be made or not.
+pub(super) fn check_expressions(ctx: &StatementContext<'_>, def: &ColumnDef) -> SqlResult<()> {
+    if let Some(check) = &def.check {
+        rules::text_of(ctx, rules::Clause::Check, &def.name, check)?;
+    }
+    def.generated.as_ref().map_or(Ok(()), |generated| generated_text(ctx, &def.name, generated).map(drop))
+}
+
+fn generated_text(
+    ctx: &StatementContext<'_>,
+    name: &str,
+    generated: &cohort_sql::ast::Generated,
+) -> SqlResult<String> {
+    let clause = rules::Clause::Generated { stored: generated.stored };
+    rules::text_of(ctx, clause, name, &generated.expr)
+}
+
 /// The column of a definition.
 pub(super) fn draft(
     ctx: &StatementContext<'_>,
@@ -58,15 +75,9 @@ pub(super) fn draft(
     };
     let generated = match &def.generated {
         None => None,
-        Some(generated) => Some(Generated {
-            text: rules::text_of(
-                ctx,
-                rules::Clause::Generated { stored: generated.stored },
-                name,
-                &generated.expr,
-            )?,
-            stored: generated.stored,
-        }),
+        Some(generated) => {
+            Some(Generated { text: generated_text(ctx, name, generated)?, stored: generated.stored })
+        }
     };
     match ty.check(name) {
         Err(error) if error.code == ErrorCode::TooBigFieldLength && becomes_text(ctx, &ty) => {
@@ -102,7 +113,7 @@ pub(super) fn draft(
     let column = Column {
         name: name.clone(),
         ty,
-        nullable: nullable && !def.auto_increment,
+        nullable,
         default,
         on_update,
         auto_increment: def.auto_increment,
@@ -210,7 +221,9 @@ pub(super) fn default_of(
             if value.is_null() {
                 return if nullable { Ok(DefaultValue::Value(Value::Null)) } else { Err(invalid()) };
             }
-            store_default(ctx, column, value, ty, home).map(DefaultValue::Value).map_err(|_| invalid())
+            let (stored, notes) = store_default(ctx, column, value, ty, (home, 0)).map_err(|_| invalid())?;
+            notes.into_iter().for_each(|note| ctx.eval.push_warning(note));
+            Ok(DefaultValue::Value(stored))
         }
         ColumnDefault::Expr { expr, .. } => {
             // What it yields is checked when it is used.
@@ -238,34 +251,33 @@ pub(super) fn check_zero_dates<'c>(
     columns.find(is_refused).map_or(Ok(()), |column| Err(SqlError::invalid_default(&column.name)))
 }
 
+/// A default as the column keeps it, and notes of what it has lost. Messages name the row.
 pub(super) fn store_default(
     ctx: &StatementContext<'_>,
     column: &str,
     value: Value,
     ty: &ColumnType,
-    home: ColumnHome<'_>,
-) -> SqlResult<Value> {
+    (home, row): (ColumnHome<'_>, u64),
+) -> SqlResult<(Value, Vec<Warning>)> {
     let store = StoreContext {
         sql_mode: ctx.session.env.sql_mode,
         strict: true,
         database: home.schema,
         table: home.table,
         column,
-        row: 1,
+        row,
         zone: &ctx.session.env.time_zone,
         now_micros: ctx.session.env.now_micros,
     };
     let mut warnings: Vec<Warning> = Vec::new();
     let stored = ty.store(value, &store, &mut warnings)?;
-    match warnings.into_iter().find(|w| w.level != Level::Note) {
-        Some(warning) => Err(warning.error),
-        None => {
-            if ty.kind == TypeKind::Timestamp && !stored.is_null() {
-                ctx.uses_zone.set(true);
-            }
-            Ok(stored)
-        }
+    if let Some(warning) = warnings.iter().find(|w| w.level != Level::Note) {
+        return Err(warning.error.clone());
     }
+    if ty.kind == TypeKind::Timestamp && !stored.is_null() {
+        ctx.uses_zone.set(true);
+    }
+    Ok((stored, warnings))
 }
 
 fn constant_expr(ctx: &StatementContext<'_>, expr: &Expr) -> SqlResult<cohort_expr::Expr> {
@@ -307,7 +319,7 @@ pub(super) fn value_now(
             constant(ctx, expr)?
         }
     };
-    store_default(ctx, &column.name, computed, &column.ty, home)
+    store_default(ctx, &column.name, computed, &column.ty, (home, 1)).map(|(stored, _)| stored)
 }
 
 fn now_in_zone(ctx: &StatementContext<'_>, now: Value) -> Value {

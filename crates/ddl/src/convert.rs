@@ -67,7 +67,7 @@ fn to_binary(ctx: &StatementContext<'_>, column: &mut DraftColumn, home: ColumnH
     };
     column.ty = ColumnType::string(kind, column.ty.length, Collation::BINARY);
     if let DefaultValue::Value(value @ Value::Str(_)) = &column.default {
-        let stored = store_default(ctx, &column.name, value.clone(), &column.ty, home)?;
+        let (stored, _) = store_default(ctx, &column.name, value.clone(), &column.ty, (home, 1))?;
         column.default = DefaultValue::Value(stored);
     }
     Ok(())

@@ -128,7 +128,7 @@ fn copied(origin: &Column, meta: &ColumnMeta, ty: &ExprType) -> Column {
         kept = ColumnType::string(TypeKind::LongText, u32::MAX, Collation::UTF8MB4_BIN);
     }
     let default = match &origin.default {
-        _ if origin.auto_increment => DefaultValue::Value(kept.implicit_default()),
+        _ if origin.auto_increment && !origin.nullable => DefaultValue::Value(kept.implicit_default()),
         DefaultValue::None if ty.nullable => DefaultValue::Value(Value::Null),
         default => default.clone(),
     };

@@ -334,8 +334,10 @@ fn key(table: &Table, index: &Index, show: ShowStyle) -> String {
         _ if show.mode.has(SqlMode::NO_KEY_OPTIONS) => String::new(),
         comment => format!(" COMMENT {}", quoted_text(comment)),
     };
+    let using = index.using.filter(|_| !show.mode.has(SqlMode::NO_KEY_OPTIONS));
+    let using = using.map_or_else(String::new, |method| format!(" USING {}", method.name()));
     let ignored = if index.ignored { " IGNORED" } else { "" };
-    format!("{head} ({}){comment}{ignored}", parts.join(","))
+    format!("{head} ({}){using}{comment}{ignored}", parts.join(","))
 }
 
 /// CREATE DATABASE.

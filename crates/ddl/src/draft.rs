@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use cohort_base::{CommitSeq, TableId};
-use cohort_catalog::{Check, Column, DefaultValue, Index, IndexColumn, IndexKind, Table, TableName};
+use cohort_catalog::{
+    Check, Column, DefaultValue, Index, IndexColumn, IndexKind, KeyMethod, Table, TableName,
+};
 use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
 use cohort_sql::ast;
@@ -37,6 +39,7 @@ pub(super) struct DraftKey {
     pub(super) parts: Vec<DraftPart>,
     pub(super) comment: String,
     pub(super) ignored: bool,
+    pub(super) using: Option<KeyMethod>,
     /// A foreign key wants it; another that begins with its columns takes its place.
     pub(super) generated: bool,
     pub(super) origin: Option<usize>,
@@ -99,6 +102,20 @@ pub(super) struct Described {
     pub(super) index_origins: Vec<Option<usize>>,
     /// Names of foreign keys that the table before did not have.
     pub(super) new_foreign_keys: BTreeSet<String>,
+    /// ALTER IGNORE: rows that the new table cannot have are left out, values that it cannot have changed.
+    pub(super) ignores: bool,
+}
+
+impl Described {
+    /// Whether rows of the table before may have the same unique key.
+    pub(super) fn drops_duplicates(&self, before: &Table) -> bool {
+        let is_new = |n: usize| match self.table.indexes[n].kind {
+            IndexKind::Primary => !is_same_clustering(before, self),
+            IndexKind::Unique => !is_same_index(before, self, n),
+            _ => false,
+        };
+        self.ignores && (0..self.table.indexes.len()).any(is_new)
+    }
 }
 
 impl TableDraft {
@@ -139,6 +156,7 @@ impl TableDraft {
             parts: index.columns.iter().map(part).collect(),
             comment: index.comment.clone(),
             ignored: index.ignored,
+            using: index.using,
             generated: index.generated,
             origin: Some(n),
             lost: None,
@@ -296,6 +314,7 @@ impl TableDraft {
                 columns: Vec::new(),
                 comment: String::new(),
                 ignored: false,
+                using: None,
                 generated: false,
                 since: CommitSeq(0),
             });
@@ -315,6 +334,7 @@ impl TableDraft {
                 columns: key.parts.iter().map(part).collect(),
                 comment: key.comment.clone(),
                 ignored: key.ignored,
+                using: key.using,
                 generated: key.generated,
                 since: CommitSeq(0),
             });
@@ -340,8 +360,14 @@ impl TableDraft {
             referenced_by: Vec::new(),
             storage: Vec::new(),
         };
-        let mut described =
-            Described { table, column_origins, described, index_origins: origins, new_foreign_keys };
+        let mut described = Described {
+            table,
+            column_origins,
+            described,
+            index_origins: origins,
+            new_foreign_keys,
+            ignores: false,
+        };
         // A primary key that is dropped and added again is the one that was there: rows lie by it.
         if let Some(before) = before.filter(|before| is_same_clustering(before, &described)) {
             described.table.indexes[0].id = before.indexes[0].id;

@@ -40,7 +40,7 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, Warning};
 
 use super::draft::{Described, TableDraft};
-use super::work::{check_identifier, schema_of};
+use super::work::{check_key_name, schema_of};
 use cohort_plan::{not_supported, same_name};
 use cohort_session::StatementContext;
 use cohort_table::{Misfit, bare_constraint_text, constraint_text, fit, leading_index};
@@ -65,7 +65,7 @@ pub(super) fn draft(
     key: &ast::ForeignKey,
 ) -> SqlResult<DraftForeign> {
     if let Some(name) = &key.name {
-        check_identifier(name, SqlError::wrong_index_name)?;
+        check_key_name(name)?;
     }
     if !key.referenced_columns.is_empty() && key.referenced_columns.len() != key.columns.len() {
         let name = key.name.as_deref().unwrap_or("foreign key without name");
@@ -507,11 +507,12 @@ pub(super) fn follow(
         for name in &key.parent_columns {
             let Some(old) = before.column(name) else { continue };
             let Some(new) = after.column_origins.iter().position(|origin| *origin == Some(old)) else {
-                if is_checked {
-                    return Err(column_needed(name, key, &child));
-                }
-                names.push(name.clone());
-                continue;
+                // An index that loses the column is looked at first, but with keys that are not checked.
+                let index = fit(&child, key, before).ok().map(|(_, index)| &before.indexes[index]);
+                return Err(match index.filter(|index| is_checked && index.kind != IndexKind::Primary) {
+                    Some(index) => index_needed(&index.name),
+                    None => column_needed(name, key, &child),
+                });
             };
             let (old, new_column) = (&before.columns[old], &after.table.columns[new]);
             // Whether keys are checked or not.
@@ -551,6 +552,31 @@ pub(super) fn follow(
         renamed[at].foreign_keys[n].parent_columns = names;
     }
     Ok(renamed.into_iter().map(CatalogChange::PutTable).collect())
+}
+
+/// Error 1834 for a table whose rows others may refer to: none is left out of its copy.
+pub(super) fn check_may_lose_rows(ctx: &StatementContext<'_>, before: &Table) -> SqlResult<()> {
+    let references = before.references_from(&ctx.db.catalog());
+    match references.first().filter(|_| are_checked(ctx)) {
+        None => Ok(()),
+        Some((child, n)) => {
+            let (key, of) = (&child.foreign_keys[*n].name, &child.name.table);
+            let text = format!(
+                "Cannot delete rows from table which is parent in a foreign key constraint '{key}' of table \
+                 '{of}'"
+            );
+            Err(SqlError::new(ErrorCode::FkCannotDeleteParent, text))
+        }
+    }
+}
+
+/// Whether columns of foreign keys get other names. `children` are the tables that refer to them.
+pub(super) fn renames_keys(before: &Table, after: &Described, children: &[CatalogChange]) -> bool {
+    let is_renamed = |old: &usize| {
+        let new = after.column_origins.iter().position(|origin| *origin == Some(*old));
+        new.is_some_and(|new| !same_name(&before.columns[*old].name, &after.table.columns[new].name))
+    };
+    !children.is_empty() || before.foreign_keys.iter().any(|key| key.columns.iter().any(is_renamed))
 }
 
 /// Whether a column gets another name.

@@ -14,7 +14,7 @@ use cohort_sql::ast::{
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlMode, SqlResult};
 
 use super::DdlOutcome;
-use super::account::{authenticate, new_account, resolve_grantee, resolve_new};
+use super::account::{authenticate, new_account, resolve, resolve_grantee, resolve_new};
 use super::account_changes::{AccountChanges, no_such_account};
 use super::account_rules;
 use super::database::check_length;
@@ -226,9 +226,16 @@ pub(super) fn grantee(
     user: &UserSpec,
     options: &AccountOptions,
 ) -> SqlResult<Account> {
-    let name = resolve_grantee(session, book, &user.account)?;
+    // Only a user has a password and limits.
+    let is_user = user.authentication.is_some() || *options != AccountOptions::default();
+    let name = match &user.account {
+        AccountWord::NameAlone(alone) if is_user && !alone.eq_ignore_ascii_case(PUBLIC) => {
+            resolve(session, &user.account)
+        }
+        account => resolve_grantee(session, book, account)?,
+    };
     let mut account = match (book.find(&name), &user.authentication) {
-        (Some(account), None) if *options == AccountOptions::default() => return Ok(account),
+        (Some(account), None) if !is_user => return Ok(account),
         (None, None) if session.env.sql_mode.has(SqlMode::NO_AUTO_CREATE_USER) => {
             return Err(no_such_account());
         }

@@ -7,7 +7,7 @@ use cohort_session::SessionState;
 use cohort_session::access::roles_of;
 use cohort_sql::ast::Account as Name;
 use cohort_sql::print::quoted_name;
-use cohort_types::{Privilege, Privileges, SqlResult};
+use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use super::account::{identified_by, resolve};
 use super::account_changes::shown;
@@ -30,6 +30,9 @@ pub fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(St
             None => return Err(nonexisting(&own())),
         },
         Some(Name::NameAlone(alone)) if alone.eq_ignore_ascii_case(PUBLIC) => role_name(PUBLIC),
+        Some(Name::NameAlone(alone)) if alone.eq_ignore_ascii_case("NONE") => {
+            return Err(SqlError::invalid_role(alone));
+        }
         Some(Name::NameAlone(alone)) if is_role(alone) => role_name(alone),
         Some(name) => resolve(session, name),
     };
@@ -40,6 +43,10 @@ pub fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(St
     };
     let account = &account;
     let mut lines = account_lines(account);
+    for (proxied, option) in &account.proxies {
+        let option = if *option == AdminOption::With { " WITH GRANT OPTION" } else { "" };
+        lines.push(format!("GRANT PROXY ON {} TO {}{option}", account_name(proxied), written(&name)));
+    }
     // For a role, include the roles granted to it; for the own account, the active role.
     let roles = match () {
         () if account.is_role => roles_of(&catalog, Some(&name.0)).into_iter().skip(1).collect(),
@@ -47,10 +54,6 @@ pub fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(St
         () => Vec::new(),
     };
     roles.iter().for_each(|role| lines.extend(account_lines(role)));
-    for (proxied, option) in &account.proxies {
-        let option = if *option == AdminOption::With { " WITH GRANT OPTION" } else { "" };
-        lines.push(format!("GRANT PROXY ON {} TO {}{option}", account_name(proxied), written(&name)));
-    }
     if !account.default_role.is_empty() {
         lines.push(format!("SET DEFAULT ROLE {} FOR {}", quoted_name(&account.default_role), written(&name)));
     }

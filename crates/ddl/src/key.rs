@@ -1,18 +1,20 @@
 //! Key definitions: names, limits, prefixes, order.
 
-use cohort_catalog::{Column, IndexKind};
+use cohort_catalog::{Column, IndexKind, KeyMethod, option_of};
 use cohort_sql::ast::{KeyDef, KeyKind};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
 
 use super::draft::{DraftKey, DraftPart, TableDraft};
 use super::options::fit_comment;
-use super::work::{check_identifier, not_supported};
+use super::work::{check_key_name, not_supported};
 use cohort_plan::same_name;
 use cohort_session::StatementContext;
 
 const KEYS_MAX: u32 = 64;
 const KEY_PARTS_MAX: u32 = 32;
 const KEY_BYTES_MAX: u64 = 3072;
+/// Bytes of a key part in the row formats COMPACT and REDUNDANT.
+const SHORT_PART_BYTES_MAX: u64 = 767;
 
 /// A key as it was written.
 pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<DraftKey> {
@@ -28,16 +30,18 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
         _ => def.name.clone(),
     };
     if let Some(name) = &name {
-        check_identifier(name, SqlError::wrong_index_name)?;
+        check_key_name(name)?;
         let is_taken = ["PRIMARY", "GEN_CLUST_INDEX"].iter().any(|taken| name.eq_ignore_ascii_case(taken));
         if kind != IndexKind::Primary && is_taken {
             return Err(SqlError::wrong_index_name(name));
         }
     }
+    let using = using(def)?;
     let part = |p: &cohort_sql::ast::KeyPart| DraftPart {
         column: p.column.clone(),
         prefix: p.length,
-        descending: p.descending,
+        // Hashes have no order.
+        descending: p.descending && using != Some(KeyMethod::Hash),
         is_dropped: false,
     };
     if kind == IndexKind::Primary && def.options.ignored {
@@ -53,10 +57,18 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
         parts: def.parts.iter().map(part).collect(),
         comment,
         ignored: def.options.ignored,
+        using,
         generated: def.generated,
         origin: None,
         lost: None,
     })
+}
+
+/// Returns the structure that a key asks for. Error 1210 for the one of spatial keys.
+fn using(def: &KeyDef) -> SqlResult<Option<KeyMethod>> {
+    let Some(method) = &def.options.using else { return Ok(None) };
+    let known = [KeyMethod::BTree, KeyMethod::Hash].into_iter().find(|known| known.name() == method);
+    known.map(Some).ok_or_else(|| SqlError::wrong_arguments("RTREE INDEX"))
 }
 
 /// Drops the keys that foreign keys want and another key serves as well. Of two such keys that are equal the
@@ -91,8 +103,10 @@ pub(super) fn name_keys(keys: &mut [DraftKey]) -> SqlResult<()> {
         return Err(SqlError::multiple_primary_key());
     }
     for n in 0..keys.len() {
+        // As in MariaDB, a later key may not have the name that one before it was given.
+        let before = &keys[..n];
         let taken =
-            |name: &str| keys.iter().any(|k| k.name.as_deref().is_some_and(|other| same_name(other, name)));
+            |name: &str| before.iter().any(|k| k.name.as_deref().is_some_and(|other| same_name(other, name)));
         if keys[n].name.is_none() {
             let column = &keys[n].parts[0].column;
             let numbered = (2..).map(|i| format!("{column}_{i}"));
@@ -117,6 +131,7 @@ fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
     };
     let same = |key: &DraftKey, other: &DraftKey| {
         key.kind == other.kind
+            && key.using == other.using
             && key.kind != IndexKind::FullText
             && !other.generated
             && key.parts.len() == other.parts.len()
@@ -135,6 +150,10 @@ fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
 
 /// Checks parts against columns; makes the columns of a primary key NOT NULL.
 pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> SqlResult<()> {
+    let part_max = match option_of(&draft.options, "ROW_FORMAT") {
+        Some("COMPACT" | "REDUNDANT") => SHORT_PART_BYTES_MAX,
+        _ => KEY_BYTES_MAX,
+    };
     let TableDraft { columns, keys, .. } = draft;
     note_duplicates(ctx, keys);
     for key in keys.iter_mut() {
@@ -181,6 +200,13 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
         }
         if bytes > KEY_BYTES_MAX {
             shorten(ctx, key, columns.iter().map(|c| &c.column))?;
+        }
+        let is_too_long = |part: &DraftPart| {
+            let column = columns.iter().find(|c| same_name(&c.column.name, &part.column));
+            column.is_some_and(|column| part_bytes(part, &column.column) > part_max)
+        };
+        if key.kind != IndexKind::FullText && key.parts.iter().any(is_too_long) {
+            return Err(SqlError::key_part_too_long(part_max as u32));
         }
     }
     Ok(())
@@ -289,6 +315,7 @@ mod tests {
             }],
             comment: String::new(),
             ignored: false,
+            using: None,
             generated: false,
             origin: None,
             lost: None,

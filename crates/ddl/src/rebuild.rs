@@ -29,10 +29,10 @@ use super::counting::{Counting, Rule};
 use super::draft::{Described, is_same_index};
 use super::extent::{Allowed, Extent, extent, storage};
 use super::work::{Changes, free};
-use super::{clauses, page_format};
+use super::{DdlOutcome, clauses, foreign, page_format};
 use cohort_dml::RowRules;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
-use cohort_row::{Built, CatchUp, build_index, copy_rows};
+use cohort_row::{Built, CatchUp, Duplicates, build_index, copy_rows};
 use cohort_session::{SessionNames, StatementContext};
 use cohort_table::{OpenTable, TouchedRows, largest_counted, positive};
 use cohort_trx::SessionTrx;
@@ -44,7 +44,24 @@ pub(super) struct Asked<'a> {
     pub(super) options: &'a AlterOptions,
 }
 
-/// Makes the data that the new description needs; the table to commit, and how many rows were copied. What it
+/// The outcome of a copy of rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Copied {
+    /// Rows that the new table could have, duplicates too.
+    rows: u64,
+    /// Rows that were left out, as their unique keys were those of others.
+    duplicates: u64,
+}
+
+impl Copied {
+    pub(super) fn outcome(self, warnings: u64) -> DdlOutcome {
+        let Copied { rows, duplicates } = self;
+        let info = format!("Records: {rows}  Duplicates: {duplicates}  Warnings: {warnings}");
+        DdlOutcome { affected: rows, info, ..DdlOutcome::default() }
+    }
+}
+
+/// Makes the data that the new description needs; the table to commit, and which rows were copied. What it
 /// loaded is dropped again on error. The table's name, which is locked exclusively, is so again afterwards.
 pub(super) fn rebuild(
     ctx: &mut StatementContext<'_>,
@@ -52,12 +69,15 @@ pub(super) fn rebuild(
     after: Described,
     asked: Asked<'_>,
     changes: &mut Changes,
-) -> SqlResult<(Table, u64)> {
+) -> SqlResult<(Table, Copied)> {
     let mut after = after;
     let allowed = Allowed::of(ctx.session.vars.globals());
     // Whether there is a row is found out by copying it.
     let lacks_date = (0..after.table.columns.len()).any(|n| zero_date(ctx, &after, n).is_some());
-    let copies = asked.forced || asked.options.algorithm.as_deref() == Some("COPY") || lacks_date;
+    let copies = asked.forced
+        || asked.options.algorithm.as_deref() == Some("COPY")
+        || lacks_date
+        || after.drops_duplicates(before);
     let extent = if copies { Extent::Rows } else { extent(before, &after, allowed) };
     clauses::check(before, &after, (extent, allowed), asked.options)?;
     let others = others(before, &after, extent, asked.options);
@@ -71,9 +91,9 @@ pub(super) fn rebuild(
     let loaded: Vec<_> =
         fresh.iter().map(|&n| (after.table.engine.clone(), after.table.indexes[n].id)).collect();
     let made = match extent {
-        Extent::Description => Ok(0),
-        Extent::Keys if fresh.is_empty() => Ok(0),
-        Extent::Keys => build_keys(ctx, before, &after.table, &fresh, others),
+        Extent::Description => Ok(Copied::default()),
+        Extent::Keys if fresh.is_empty() => Ok(Copied::default()),
+        Extent::Keys => build_keys(ctx, before, &after.table, &fresh, others).map(|()| Copied::default()),
         Extent::Rows => {
             let rule = match clauses::is_rebuilt_in_place(before, &after, asked.options) {
                 true => Rule::InPlace,
@@ -82,19 +102,19 @@ pub(super) fn rebuild(
             copy_beside(ctx, before, &after, others, rule)
         }
     };
-    let made = made.and_then(|rows| {
+    let made = made.and_then(|copied| {
         if extent == Extent::Rows {
             after.table.auto_increment_start = counted(ctx, before, &after)?;
         }
-        Ok(rows)
+        Ok(copied)
     });
     match made {
-        Ok(rows) => {
+        Ok(copied) => {
             changes.loaded = loaded;
             let kept: Vec<_> = after.table.indexes.iter().map(|i| i.id).collect();
             let gone = before.indexes.iter().map(|i| i.id).filter(|id| !kept.contains(id));
             changes.free(&before.engine, gone);
-            Ok((after.table, rows))
+            Ok((after.table, copied))
         }
         Err(error) => {
             free(ctx, &loaded);
@@ -188,18 +208,17 @@ fn build_keys(
     table: &Table,
     fresh: &[usize],
     others: Others,
-) -> SqlResult<u64> {
+) -> SqlResult<()> {
     let table = Arc::new(table.clone());
     let open = ctx.trx.open_table(before)?;
     if others == Others::Write {
         let outcome = build_beside_writers(ctx, &open, &table, fresh);
         open.set_touched(None);
-        return outcome.map(|()| 0);
+        return outcome;
     }
     let_in(ctx.trx, &open, others);
     load_keys(ctx, before, &table, fresh, ReadAt::Latest)?;
-    alone_again(ctx.trx, &open, others)?;
-    Ok(0)
+    alone_again(ctx.trx, &open, others)
 }
 
 fn build_beside_writers(
@@ -297,7 +316,7 @@ fn copy_beside(
     after: &Described,
     others: Others,
     rule: Rule,
-) -> SqlResult<u64> {
+) -> SqlResult<Copied> {
     let open = ctx.trx.open_table(before)?;
     if others == Others::Write {
         let copied = copy_beside_writers(ctx, &open, after, rule);
@@ -305,9 +324,9 @@ fn copy_beside(
         return copied;
     }
     let_in(ctx.trx, &open, others);
-    let rows = copy(ctx, before, after, rule, None)?;
+    let copied = copy(ctx, before, after, rule, None)?;
     alone_again(ctx.trx, &open, others)?;
-    Ok(rows)
+    Ok(copied)
 }
 
 fn copy_beside_writers(
@@ -315,7 +334,7 @@ fn copy_beside_writers(
     before: &OpenTable,
     after: &Described,
     rule: Rule,
-) -> SqlResult<u64> {
+) -> SqlResult<Copied> {
     let beside = Beside::begin(ctx, before)?;
     copy(ctx, before.table(), after, rule, Some((before, &beside)))
 }
@@ -327,7 +346,7 @@ fn copy(
     after: &Described,
     rule: Rule,
     writers: Option<(&OpenTable, &Beside)>,
-) -> SqlResult<u64> {
+) -> SqlResult<Copied> {
     ctx.process.set_state("copy to tmp table");
     let total = estimate(ctx, before) * after.table.indexes.len() as u64;
     let mut to = after.table.clone();
@@ -338,10 +357,11 @@ fn copy(
     let home = ColumnHome { schema: &name.schema, table: &name.table, collation: after.table.collation };
     let auto = after.table.columns.iter().position(|c| c.auto_increment);
     let fills = fills(ctx, before, after, home)?;
-    let rules = match ctx.session.vars.flag(VarId::CheckConstraintChecks) {
-        true => rules_of(ctx, &after.table)?.of_copies(),
-        false => RowRules::default(),
-    };
+    let mut rules = rules_of(ctx, &after.table)?.of_copies();
+    // As in MariaDB a table that is rebuilt in place keeps rows that break its constraints.
+    if rule == Rule::InPlace || !ctx.session.vars.flag(VarId::CheckConstraintChecks) {
+        rules.drop_checks();
+    }
     let eval = &ctx.eval;
     // InnoDB fills a column in place only if it is new.
     let is_new = auto.is_some_and(|auto| after.column_origins[auto].is_none());
@@ -357,7 +377,7 @@ fn copy(
     let mut warnings: Vec<Warning> = Vec::new();
     let store = StoreContext {
         sql_mode,
-        strict: sql_mode.is_strict(),
+        strict: sql_mode.is_strict() && !after.ignores,
         database: &name.schema,
         table: &name.table,
         column: "",
@@ -375,11 +395,16 @@ fn copy(
     let to = Arc::new(to);
     let at = writers.map_or(ReadAt::Latest, |(_, beside)| ReadAt::View(&beside.view));
     let mut convert = |row: &[Value]| {
-        rows += 1;
-        converter.convert(row, &store, &mut warnings)
+        let row = converter.convert(row, &store, &mut warnings)?;
+        rows += u64::from(row.is_some());
+        Ok(row)
     };
     let mut progress = |done: u64| process.set_progress(percent(done, total));
-    copy_rows(ctx.trx, (before, at), &to, &mut convert, &mut progress)?;
+    let on_duplicates = if after.ignores { Duplicates::Drop } else { Duplicates::Refuse };
+    let duplicates = copy_rows(ctx.trx, (before, at), &to, &mut convert, on_duplicates, &mut progress)?;
+    if duplicates > 0 {
+        foreign::check_may_lose_rows(ctx, before)?;
+    }
     if let Some((open, beside)) = writers {
         process.set_state("altering table");
         // What is converted again is not told again.
@@ -396,7 +421,7 @@ fn copy(
     if !is_repeatable && rows > 0 && is_logged {
         ctx.eval.note(ErrorCode::BinlogUnsafeStatement, UNSAFE);
     }
-    Ok(rows)
+    Ok(Copied { rows, duplicates })
 }
 
 /// The rows of a replica get values of its own.
@@ -435,7 +460,7 @@ fn zero_date(ctx: &StatementContext<'_>, after: &Described, n: usize) -> Option<
         && !column.nullable
         && column.generated.is_none()
         && matches!(column.default, DefaultValue::None);
-    if !is_zero || !ctx.session.env.sql_mode.has(SqlMode::NO_ZERO_DATE) {
+    if !is_zero || after.ignores || !ctx.session.env.sql_mode.has(SqlMode::NO_ZERO_DATE) {
         return None;
     }
     let (kind, zero) = match column.ty.kind {
@@ -505,7 +530,7 @@ impl Converter<'_, '_> {
         row: &[Value],
         store: &StoreContext<'_>,
         warnings: &mut Vec<Warning>,
-    ) -> SqlResult<Vec<Value>> {
+    ) -> SqlResult<Option<Vec<Value>>> {
         self.row += 1;
         let after = self.after;
         let mut made = Vec::with_capacity(self.fills.len());
@@ -558,17 +583,28 @@ impl Converter<'_, '_> {
         }
         for (n, column) in after.table.columns.iter().enumerate() {
             let Fill::Computed(expr) = &self.fills[n] else { continue };
-            let value = expr.eval(&made, self.eval)?.into_owned();
+            let is_unread = self.rules.is_unread(n);
+            let quiet = EvalContext::new(self.eval.env, self.eval.hooks, self.eval.params);
+            let value = expr.eval(&made, if is_unread { &quiet } else { self.eval })?.into_owned();
             made[n] = match value {
                 Value::Null => self.null(n, store, warnings)?,
                 value => {
-                    let store = StoreContext { column: &column.name, row: self.row, ..*store };
+                    let strict = store.strict && !is_unread;
+                    let store = StoreContext { column: &column.name, row: self.row, strict, ..*store };
+                    let mut dropped = Vec::new();
+                    let warnings = if is_unread { &mut dropped } else { &mut *warnings };
                     not_null(column, column.ty.store(value, &store, warnings)?)
                 }
             };
         }
-        self.rules.check(self.eval, &after.table, &made)??;
-        Ok(made)
+        match self.rules.check(self.eval, &after.table, &made)? {
+            Ok(()) => Ok(Some(made)),
+            Err(error) if after.ignores => {
+                warnings.push(Warning { level: Level::Warning, error });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn count(&mut self) -> SqlResult<Value> {

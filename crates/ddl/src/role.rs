@@ -7,7 +7,8 @@ use cohort_catalog::{Account, AccountName, AdminOption, PUBLIC};
 use cohort_session::access::{check_global, check_schema};
 use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{
-    Account as Name, CreateMode, CreateRole, DropRole, Grant, GrantLevel, Privilege as Word, Revoke,
+    Account as Name, AccountOptions, CreateMode, CreateRole, DropRole, Grant, GrantLevel, Privilege as Word,
+    Revoke,
 };
 use cohort_sql::print::quoted_text;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
@@ -15,6 +16,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 use super::DdlOutcome;
 use super::account::{resolve, resolve_grantee};
 use super::account_changes::{AccountChanges, no_such_account};
+use super::grant::grantee;
 use super::work::{LogText, commit};
 
 fn role_name(role: &str) -> AccountName {
@@ -76,16 +78,26 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRole) -> Sql
             book.put(admin);
         }
     }
-    finish(ctx, book, &failed, "CREATE ROLE")
+    finish(ctx, book, &failed, "CREATE ROLE", LogText::AboutUsers)
 }
 
 pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResult<DdlOutcome> {
     let mut book = AccountChanges::open(ctx)?;
-    let mut failed = Vec::new();
+    let (mut failed, mut named) = (Vec::new(), Vec::new());
     for role in &drop.roles {
+        let role = match (role, &ctx.session.role) {
+            (Name::CurrentRole, None) => {
+                failed.push("CURRENT_ROLE".to_owned());
+                continue;
+            }
+            (Name::CurrentRole, Some(current)) => current.clone(),
+            (role, _) => resolve(ctx.session, role).0,
+        };
+        named.push(quoted_text(&role));
+        let role = &role;
         if role == PUBLIC {
             failed.push(PUBLIC.to_owned());
-        } else if book.find(&role_name(role)).is_some() {
+        } else if book.find(&role_name(role)).is_some_and(|account| account.is_role) {
             take_from_all(&mut book, role);
             book.remove(role_name(role));
         } else if drop.if_exists {
@@ -95,7 +107,12 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
             failed.push(format!("'{role}'"));
         }
     }
-    finish(ctx, book, &failed, "DROP ROLE")
+    // Where a replica runs it there is no current role.
+    let log = match drop.roles.contains(&Name::CurrentRole) {
+        true => LogText::Own(format!("DROP ROLE {}", named.join(","))),
+        false => LogText::AboutUsers,
+    };
+    finish(ctx, book, &failed, "DROP ROLE", log)
 }
 
 /// Commits the successful part. The error names the failed part.
@@ -104,12 +121,13 @@ fn finish(
     book: AccountChanges,
     failed: &[String],
     operation: &str,
+    log: LogText,
 ) -> SqlResult<DdlOutcome> {
     let changes = book.close();
     let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
     match failed {
         Some(error) if changes.catalog.is_empty() => Err(error),
-        failed => commit(ctx, changes.failing(failed), LogText::AboutUsers).map(|()| DdlOutcome::default()),
+        failed => commit(ctx, changes.failing(failed), log).map(|()| DdlOutcome::default()),
     }
 }
 
@@ -128,8 +146,8 @@ fn take_from_all(book: &mut AccountChanges, role: &str) {
 /// Returns the role that the statement names, which must exist: error 1959.
 fn named(book: &AccountChanges, words: &[Word]) -> SqlResult<String> {
     let role = words.first().map_or("", |word| word.name.as_str());
-    if role.eq_ignore_ascii_case(PUBLIC) {
-        return Err(SqlError::invalid_role(PUBLIC));
+    if let Some(word) = [PUBLIC, "NONE"].into_iter().find(|word| role.eq_ignore_ascii_case(word)) {
+        return Err(SqlError::invalid_role(word));
     }
     match book.find(&role_name(role)) {
         Some(account) if account.is_role => Ok(role.to_owned()),
@@ -164,14 +182,22 @@ fn leads_to(book: &AccountChanges, from: &str, to: &str) -> bool {
     false
 }
 
+/// The account that gets a role or loses it: error 1959 for CURRENT_ROLE without one.
+fn holder(session: &SessionState, book: &AccountChanges, name: &Name) -> SqlResult<AccountName> {
+    match name {
+        Name::CurrentRole if session.role.is_none() => Err(SqlError::invalid_role("NONE")),
+        name => resolve_grantee(session, book, name),
+    }
+}
+
 /// Runs GRANT role TO ..; errors 1959, 1698, 1133, 1961.
 pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<DdlOutcome> {
     let mut book = AccountChanges::open(ctx)?;
     let role = named(&book, &grant.privileges)?;
     check_admin(ctx.session, &book, &role)?;
     for user in &grant.users {
-        let name = resolve_grantee(ctx.session, &book, &user.account)?;
-        let mut account = book.find(&name).ok_or_else(no_such_account)?;
+        let name = holder(ctx.session, &book, &user.account)?;
+        let mut account = grantee(ctx.session, &book, user, &AccountOptions::default())?;
         if account.is_role && leads_to(&book, &role, &name.0) {
             let text = format!("Cannot grant role '{role}' to: {}", shown(&name));
             return Err(SqlError::new(ErrorCode::CannotGrantRole, text));
@@ -192,7 +218,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     let role = named(&book, &revoke.privileges)?;
     check_admin(ctx.session, &book, &role)?;
     for name in &revoke.accounts {
-        let name = resolve_grantee(ctx.session, &book, name)?;
+        let name = holder(ctx.session, &book, name)?;
         let cannot = || {
             let text = format!("Cannot revoke role '{role}' from: {}", shown(&name));
             SqlError::new(ErrorCode::CannotRevokeRole, text)
@@ -213,9 +239,14 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
 /// 1959 if the account does not have the role.
 pub fn set_default_role(
     ctx: &mut StatementContext<'_>,
-    role: Option<&str>,
+    role: Option<&Name>,
     account: Option<&Name>,
 ) -> SqlResult<()> {
+    let role = match role {
+        None => None,
+        Some(Name::CurrentRole) => ctx.session.role.clone(),
+        Some(role) => Some(resolve(ctx.session, role).0),
+    };
     let own = ctx.session.info.account.clone();
     let name = account.map_or_else(|| own.clone(), |name| resolve(ctx.session, name));
     if name != own {
@@ -224,7 +255,7 @@ pub fn set_default_role(
     if ctx.trx.may_only_read(false) {
         return Err(SqlError::read_only_transaction());
     }
-    let outcome = change_default_role(ctx, &name, role);
+    let outcome = change_default_role(ctx, &name, role.as_deref());
     ctx.trx.rollback();
     outcome
 }
@@ -235,13 +266,13 @@ fn change_default_role(
     role: Option<&str>,
 ) -> SqlResult<()> {
     let mut book = AccountChanges::open(ctx)?;
-    let mut account = book.find(name).ok_or_else(no_such_account)?;
     let role = role.unwrap_or("");
+    if !role.is_empty() && !ctx.session.knows_role(role) {
+        return Err(SqlError::invalid_role(role));
+    }
+    let mut account = book.find(name).ok_or_else(no_such_account)?;
     if !role.is_empty() && !account.roles.contains_key(role) {
-        return Err(match ctx.session.knows_role(role) {
-            true => SqlError::role_not_granted(&name.0, &name.1, role),
-            false => SqlError::invalid_role(role),
-        });
+        return Err(SqlError::role_not_granted(&name.0, &name.1, role));
     }
     account.default_role = role.to_owned();
     book.put(account);

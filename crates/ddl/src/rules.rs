@@ -8,9 +8,10 @@
 use std::sync::Arc;
 
 use cohort_catalog::{DefaultValue, Table};
+use cohort_expr::mode_dependence;
 use cohort_sql::ast::{self, DeclaredKind, Expr};
 use cohort_sql::print::Style;
-use cohort_types::{SqlError, SqlResult, TypeKind};
+use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Warning};
 
 use super::work::not_supported;
 use cohort_dml::RowRules;
@@ -255,7 +256,8 @@ fn check_indexed(text: &str, column: &str) -> SqlResult<()> {
     outcome
 }
 
-/// Whether the expressions of a description can be computed: errors 1054, 4029, and those of their types.
+/// Whether the expressions of a description can be computed: errors 1054, 4029, those of their types, and
+/// 1901 where what is kept would depend on sql_mode.
 pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> {
     let known = |name: &str| table.columns.iter().position(|c| same_name(&c.name, name));
     let is_indexed =
@@ -307,5 +309,17 @@ pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> 
             binder.default_of(&table, n, 0)?;
         }
     }
-    RowRules::of(&plan, &table).map(drop)
+    for (n, expr) in RowRules::of(&plan, &table)?.into_generated() {
+        let column = &table.columns[n];
+        let Some(generated) = column.generated.as_ref().filter(|own| own.stored || is_indexed(n)) else {
+            continue;
+        };
+        if let Some(mode) = mode_dependence(&expr, &column.ty) {
+            let text = format!("Expression depends on the @@sql_mode value {mode}");
+            ctx.eval.push_warning(Warning::new(SqlError::new(ErrorCode::UnknownError, text)));
+            let clause = Clause::Generated { stored: true };
+            return Err(SqlError::not_allowed_in_clause(&generated.text, clause.text(), &column.name));
+        }
+    }
+    Ok(())
 }

@@ -61,6 +61,7 @@ pub(super) fn describe(
         columns: Vec::new(),
         comment: String::new(),
         ignored: false,
+        using: None,
         generated: false,
         since: CommitSeq(0),
     };

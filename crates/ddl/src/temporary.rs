@@ -18,7 +18,6 @@ use super::create_table::{describe, exists_already, like};
 use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, check_table_name, refuse_virtual, schema_of, server_collation};
 use super::{DdlOutcome, create_select, drop_table, sequence};
-use cohort_plan::not_supported;
 use cohort_session::access::drops_own;
 use cohort_session::{Changed, StatementContext};
 use cohort_table::Limits;
@@ -276,9 +275,6 @@ fn truncate(ctx: &StatementContext<'_>, table: &Arc<Table>) -> SqlResult<DdlOutc
 }
 
 fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable, before: &Arc<Table>) -> SqlResult<DdlOutcome> {
-    if alter.ignore {
-        return Err(not_supported("ALTER IGNORE TABLE"));
-    }
     let (after, extras) = described(ctx, alter, before)?;
     if !after.new_foreign_keys.is_empty() {
         return Err(SqlError::foreign_key_of_temporary(&before.name.schema, &before.name.table));
@@ -290,7 +286,7 @@ fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable, before: &Arc<Table>
     let only_renames = alter.actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_)));
     let mut changes = Changes::default();
     let asked = Asked { forced: !only_renames, options: &alter.alter };
-    let (mut table, rows) = rebuild(ctx, before, after, asked, &mut changes)?;
+    let (mut table, copied) = rebuild(ctx, before, after, asked, &mut changes)?;
     table.name = extras.rename.unwrap_or(table.name);
     ctx.session.temporary.take(&before.name);
     ctx.session.temporary.put(Arc::new(table));
@@ -298,8 +294,7 @@ fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable, before: &Arc<Table>
     if only_renames {
         return Ok(DdlOutcome::default());
     }
-    let info = format!("Records: {rows}  Duplicates: 0  Warnings: {}", ctx.eval.warning_count());
-    Ok(DdlOutcome { affected: rows, info, ..DdlOutcome::default() })
+    Ok(copied.outcome(ctx.eval.warning_count()))
 }
 
 /// OPTIMIZE TABLE.

@@ -233,13 +233,30 @@ fn spell_out_aliases(query: &mut ast::Query) {
     }
 }
 
+/// Rejects names that are written and longer than one can be; texts of items without a name are replaced.
+fn check_aliases(query: &ast::Query) -> SqlResult<()> {
+    let ast::QueryBody::Select(select) = &query.body else { return Ok(()) };
+    let written = select.items.iter().filter_map(|item| match item {
+        ast::SelectItem::Expr { alias, .. } => alias.as_deref(),
+        _ => None,
+    });
+    let mut too_long = written.filter(|alias| alias.chars().count() > cohort_sql::IDENTIFIER_CHARS_MAX);
+    too_long.next().map_or(Ok(()), |alias| Err(SqlError::wrong_column_name(alias)))
+}
+
 /// Returns the names of the view's columns: errors 1353, 1060, 1166.
 fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
     let names: Vec<String> = match create.columns.len() {
         0 => {
-            let name = |(n, column): (usize, &cohort_protocol::ColumnMeta)| match nameable(&column.name) {
-                true => column.name.clone(),
-                false => format!("Name_exp_{}", n + 1),
+            check_aliases(&create.query)?;
+            let written = items_one_each(&create.query.body, bound.columns.len()).unwrap_or_default();
+            let name = |(n, column): (usize, &cohort_protocol::ColumnMeta)| match written.get(n) {
+                // A query shows the name that a merged view has for it.
+                Some(ast::SelectItem::Expr { expr: ast::Expr::Column(column), alias: None, .. }) => {
+                    column.name.clone()
+                }
+                _ if nameable(&column.name) => column.name.clone(),
+                _ => format!("Name_exp_{}", n + 1),
             };
             bound.columns.iter().enumerate().map(name).collect()
         }
@@ -262,27 +279,31 @@ fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
     Ok(names)
 }
 
-/// Renames columns whose names were derived from expressions, if another column has the same name.
-fn told_apart(mut body: &ast::QueryBody, mut names: Vec<String>) -> Vec<String> {
+/// Returns the items of the first SELECT, if each is a column. After a `*` the item of a column is not known.
+fn items_one_each(mut body: &ast::QueryBody, columns: usize) -> Option<&[ast::SelectItem]> {
     let select = loop {
         body = match body {
             ast::QueryBody::Select(select) => break select,
             ast::QueryBody::SetOperation { first, .. } => first,
             ast::QueryBody::Nested(query) => &query.body,
-            ast::QueryBody::Values(_) => return names,
+            ast::QueryBody::Values(_) => return None,
         };
     };
+    let is_one = |item: &ast::SelectItem| matches!(item, ast::SelectItem::Expr { .. });
+    (select.items.len() == columns && select.items.iter().all(is_one)).then_some(&select.items)
+}
+
+/// Names that texts of expressions have given and that another column has, too, become others.
+fn told_apart(body: &ast::QueryBody, mut names: Vec<String>) -> Vec<String> {
+    let Some(items) = items_one_each(body, names.len()) else { return names };
     let is_given = |item: &ast::SelectItem| match item {
         ast::SelectItem::Expr { alias: None, expr, .. } => !matches!(expr, ast::Expr::Column(_)),
         _ => false,
     };
-    // After a `*`, the item of a column is not known.
-    let has_one_each = select.items.len() == names.len()
-        && select.items.iter().all(|item| matches!(item, ast::SelectItem::Expr { .. }));
-    for n in 0..if has_one_each { names.len() } else { 0 } {
+    for n in 0..names.len() {
         let same = |a: &str, b: &str| cohort_plan::same_name(a, b);
         let Some(before) = (0..n).find(|before| same(&names[*before], &names[n])) else { continue };
-        let Some(changed) = [n, before].into_iter().find(|n| is_given(&select.items[*n])) else { continue };
+        let Some(changed) = [n, before].into_iter().find(|n| is_given(&items[*n])) else { continue };
         let stem = names[changed].clone();
         let others = (0_u32..).map(|attempt| match attempt {
             0 => format!("My_exp_{stem}"),

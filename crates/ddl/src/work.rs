@@ -15,13 +15,12 @@ use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlMode, SqlResult};
 
 use super::page_format;
 pub(super) use cohort_plan::not_supported;
+pub(super) use cohort_sql::IDENTIFIER_CHARS_MAX;
 
 /// The event does not need `USE db` (header flag SUPPRESS_USE).
 const SUPPRESS_USE: u16 = 0x0008;
 /// The statement may be about temporary tables of its connection (header flag THREAD_SPECIFIC).
 const THREAD_SPECIFIC: u16 = 0x0004;
-
-pub(super) const IDENTIFIER_CHARS_MAX: usize = 64;
 
 /// The statement as the binlog shows it.
 pub(super) enum LogText {
@@ -429,12 +428,18 @@ pub(super) fn catalog(ctx: &StatementContext<'_>) -> Arc<Catalog> {
     ctx.db.catalog()
 }
 
-/// Checks a name that is about to be given.
-pub(super) fn check_identifier(name: &str, wrong: impl Fn(&str) -> SqlError) -> SqlResult<()> {
-    if name.chars().count() > IDENTIFIER_CHARS_MAX {
-        return Err(SqlError::too_long_identifier(name));
+/// Checks the name of a key or constraint that is about to be given: error 1059 for one that is too long.
+pub(super) fn check_key_name(name: &str) -> SqlResult<()> {
+    match name.chars().count() > IDENTIFIER_CHARS_MAX {
+        true => Err(SqlError::too_long_identifier(name)),
+        false => check_identifier(name, SqlError::wrong_index_name),
     }
-    if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
+}
+
+/// Checks another name that is about to be given.
+pub(super) fn check_identifier(name: &str, wrong: impl Fn(&str) -> SqlError) -> SqlResult<()> {
+    let is_too_long = name.chars().count() > IDENTIFIER_CHARS_MAX;
+    if is_too_long || name.is_empty() || name.ends_with(' ') || name.contains('\0') {
         return Err(wrong(name));
     }
     Ok(())

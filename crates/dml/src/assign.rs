@@ -56,7 +56,7 @@ impl Default {
     pub(crate) fn of(binder: &Binder<'_>, table: &Arc<Table>, column: usize) -> SqlResult<Default> {
         let described = &table.columns[column];
         Ok(match &described.default {
-            _ if described.auto_increment => Default::Generated,
+            _ if described.auto_increment && !described.nullable => Default::Generated,
             DefaultValue::Value(value) if value.is_refused_date(binder.ctx.names.env().sql_mode) => {
                 Default::Refused(value.clone())
             }
@@ -151,6 +151,44 @@ impl Assigner<'_> {
         Ok(described.ty.implicit_default())
     }
 
+    /// The value of DEFAULT for a column of a row that is there: nothing is generated, and a date that is
+    /// rejected is an incorrect value, error 1292.
+    pub(crate) fn default_in_change(
+        &self,
+        ctx: &EvalContext<'_>,
+        column: usize,
+        default: &Default,
+        values: &[Value],
+        row: u64,
+    ) -> SqlResult<Value> {
+        let described = &self.table.columns[column];
+        match default {
+            Default::Generated => Ok(described.ty.implicit_default()),
+            Default::Refused(value) if self.strictness == Strictness::Error => {
+                let of = &self.table.name;
+                let text = format!(
+                    "Incorrect {} value: '{}' for column `{}`.`{}`.`{}` at row {row}",
+                    if described.ty.kind == TypeKind::Date { "date" } else { "datetime" },
+                    self.shown(column, value),
+                    of.schema,
+                    of.table,
+                    described.name
+                );
+                Err(SqlError::new(ErrorCode::TruncatedWrongValue, text))
+            }
+            _ => self.default(ctx, column, default, values, row),
+        }
+    }
+
+    /// A refused date as errors show it. A TIMESTAMP is refused as zero alone.
+    fn shown(&self, column: usize, value: &Value) -> String {
+        let mut shown = Vec::new();
+        let zero = Value::DateTime(DateTime::default());
+        let value = if matches!(value, Value::Timestamp(_)) { &zero } else { value };
+        self.table.columns[column].ty.write_text(value, &mut shown);
+        String::from_utf8_lossy(&shown).into_owned()
+    }
+
     /// The value of DEFAULT for the column; NULL stands for a value to be generated. `values` are what is
     /// known of the row, which an expression may read.
     pub(crate) fn default(
@@ -165,19 +203,8 @@ impl Assigner<'_> {
             Default::Value(value) => Ok(value.clone()),
             Default::Refused(value) => {
                 let described = &self.table.columns[column];
-                let mut shown = Vec::new();
-                // A TIMESTAMP is refused as zero alone.
-                match value {
-                    Value::Timestamp(_) => {
-                        described.ty.write_text(&Value::DateTime(DateTime::default()), &mut shown);
-                    }
-                    value => described.ty.write_text(value, &mut shown),
-                }
-                let text = format!(
-                    "Incorrect default value '{}' for column '{}'",
-                    String::from_utf8_lossy(&shown),
-                    described.name
-                );
+                let shown = self.shown(column, value);
+                let text = format!("Incorrect default value '{shown}' for column '{}'", described.name);
                 let error = SqlError::new(ErrorCode::WarnIncorrectDefault, text);
                 if self.strictness == Strictness::Error {
                     return Err(error);

@@ -275,7 +275,8 @@ impl Insert<'_> {
     /// Checks CHECK OPTION. As in MariaDB an AUTO_INCREMENT column that is to be generated is 0 there.
     fn passes_view(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<bool> {
         let plan = self.plan;
-        let generated = plan.table.columns.iter().position(|column| column.auto_increment);
+        let generated =
+            plan.table.columns.iter().position(|column| column.auto_increment && !column.nullable);
         let generated = generated.filter(|at| self.row[*at].is_null());
         if let Some(at) = generated {
             self.row[at] = Value::Int(0);
@@ -385,7 +386,7 @@ impl Insert<'_> {
         let Some((column, _)) = self.writer.table().auto_column else { return Ok(None) };
         let keeps_zero = ctx.eval.env.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
         let wanted = match &self.row[column] {
-            Value::Null => true,
+            Value::Null => !self.plan.table.columns[column].nullable,
             value => !keeps_zero && is_zero(value),
         };
         if !wanted {
@@ -491,7 +492,7 @@ impl Insert<'_> {
             let value = match cell {
                 Cell::Default => {
                     let default = &self.plan.defaults[*column];
-                    self.assigner.default(&ctx.eval, *column, default, &self.existing, number)?
+                    self.assigner.default_in_change(&ctx.eval, *column, default, &self.existing, number)?
                 }
                 Cell::Expr(expr) => {
                     let value = expr.eval(&self.existing, &ctx.eval)?.into_owned();

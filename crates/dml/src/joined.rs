@@ -197,7 +197,13 @@ impl JoinedChange {
                             }
                             assigner.store(&ctx.eval, assignment.column, row[at].clone(), matched)?
                         }
-                        None => assigner.default(&ctx.eval, assignment.column, default, &after, matched)?,
+                        None => assigner.default_in_change(
+                            &ctx.eval,
+                            assignment.column,
+                            default,
+                            &after,
+                            matched,
+                        )?,
                     };
                 }
                 let ignore = strictness == Strictness::Ignore;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cohort_catalog::{Column, Table};
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
+use cohort_sql::ParseOptions;
 use cohort_sql::print::quoted_name;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
@@ -17,6 +18,9 @@ use cohort_session::StatementContext;
 pub struct RowRules {
     /// In the order of the columns: an expression reads only columns before its own, and plain ones.
     generated: Vec<(usize, Expr)>,
+    /// VIRTUAL columns that nothing of the table reads: MariaDB does not compute them when it writes a row,
+    /// so nothing of them is an error then.
+    unread: Vec<usize>,
     checks: Vec<Check>,
 }
 
@@ -44,12 +48,14 @@ impl RowRules {
         if table.checks.is_empty() && !table.columns.iter().any(has_rule) {
             return Ok(RowRules::default());
         }
-        let names = TableNames::new(ctx.names);
+        let names = TableNames::new(ctx.names, table.collation);
         let fixed = PlanContext::new(&names, &[], ParamSource::Placeholders);
         let scope = Scope::of_expressions(Arc::clone(table), 0);
         let binder = Binder::new(&fixed, &scope, Clause::Values);
         let bind = |text: &str| {
-            let parsed = cohort_sql::parse_own(&format!("SELECT {text}"))?;
+            // As in MariaDB, texts have the character set of the table.
+            let options = ParseOptions { collation: table.collation, ..ParseOptions::default() };
+            let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &options)?;
             let expr = convert::only_item(&parsed.statement);
             binder.expression(expr.ok_or_else(|| not_supported("an expression of the table"))?)
         };
@@ -72,13 +78,30 @@ impl RowRules {
         for check in &table.checks {
             rules.checks.push(Check { name: check.name.clone(), expr: bind(&check.text)?, json: None });
         }
+        rules.unread = rules.unread_columns(table);
         Ok(rules)
+    }
+
+    fn unread_columns(&self, table: &Table) -> Vec<usize> {
+        let is_indexed =
+            |n: &usize| table.indexes.iter().any(|index| index.columns.iter().any(|part| part.column == *n));
+        let is_kept = |n: &usize| !table.columns[*n].is_virtual() || is_indexed(n);
+        let kept = self.generated.iter().filter(|(n, _)| is_kept(n)).map(|(_, expr)| expr);
+        let readers: Vec<&Expr> = kept.chain(self.checks.iter().map(|check| &check.expr)).collect();
+        let is_read = |n: &usize| readers.iter().any(|expr| expr.columns().contains(n));
+        let generated = self.generated.iter().map(|(n, _)| *n);
+        generated.filter(|n| !is_kept(n) && !is_read(n)).collect()
     }
 
     /// Without those of JSON columns: rows that are copied keep the empty text that the column began with.
     pub fn of_copies(mut self) -> RowRules {
         self.checks.retain(|check| check.json.is_none());
         self
+    }
+
+    /// Without any constraint.
+    pub fn drop_checks(&mut self) {
+        self.checks.clear();
     }
 
     /// Gives the generated columns of a row their values.
@@ -101,9 +124,16 @@ impl RowRules {
         number: u64,
         is_wanted: impl Fn(usize) -> bool,
     ) -> SqlResult<()> {
+        let lenient = Assigner { strictness: Strictness::Ignore, ..*assigner };
         for (column, expr) in self.generated.iter().filter(|(column, _)| is_wanted(*column)) {
-            let value = expr.eval(row, ctx)?.into_owned();
-            row[*column] = assigner.store(ctx, *column, value, number)?;
+            row[*column] = match self.unread.contains(column) {
+                true => {
+                    let quiet = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
+                    let value = expr.eval(row, &quiet)?.into_owned();
+                    lenient.store(&quiet, *column, value, number)?
+                }
+                false => assigner.store(ctx, *column, expr.eval(row, ctx)?.into_owned(), number)?,
+            };
         }
         Ok(())
     }
@@ -145,6 +175,11 @@ impl RowRules {
     /// Whether a column is generated.
     pub(crate) fn generates(&self, column: usize) -> bool {
         self.generated.iter().any(|(n, _)| *n == column)
+    }
+
+    /// Whether nothing of a row's column is an error when the row is written.
+    pub fn is_unread(&self, column: usize) -> bool {
+        self.unread.contains(&column)
     }
 
     /// The generated columns with their expressions.

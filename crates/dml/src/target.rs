@@ -34,6 +34,8 @@ pub(super) type Change<'c> =
 struct Search<'t> {
     cursor: TableCursor,
     tally: Option<&'t Tally>,
+    /// Rows that were looked at.
+    read: u64,
 }
 
 /// A row found, with its sort values.
@@ -89,14 +91,15 @@ impl TargetPlan {
             return Ok(());
         }
         let cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
-        let mut search = Search { cursor, tally };
+        let mut search = Search { cursor, tally, read: 0 };
         if self.sort.is_empty() && (single || order == Order::WhileScanning) {
             return self.change_while_scanning(ctx, &mut search, &mut writer, limit, change);
         }
         let found = self.collect(ctx, &mut search, limit)?;
         let mut row = Vec::new();
-        for found in found {
+        for (found, number) in found.into_iter().zip(1..) {
             ctx.check_interrupt()?;
+            ctx.eval.set_row_number(number);
             if writer.fetch(ctx.trx, &found.key, &mut row)? {
                 change(ctx, &mut writer, &found.key, &mut row)?;
             }
@@ -115,6 +118,7 @@ impl TargetPlan {
         let mut row = Vec::new();
         let mut left = limit.unwrap_or(u64::MAX);
         while left > 0 && self.next(ctx, search, &mut row)? {
+            ctx.eval.set_row_number(search.read);
             change(ctx, writer, search.cursor.key(), &mut row)?;
             left -= 1;
         }
@@ -161,18 +165,20 @@ impl TargetPlan {
     ) -> SqlResult<bool> {
         ctx.check_interrupt()?;
         let (trx, eval) = (&mut *ctx.trx, &ctx.eval);
-        let mut filter = |row: &[Value]| match &self.filter {
+        let filter = |row: &[Value]| match &self.filter {
             Some(filter) => row_done(eval).and_then(|()| filter.passes(row, eval)),
             None => Ok(true),
         };
-        let Some(tally) = search.tally else { return search.cursor.next(trx, &mut filter, row) };
         let mut read = 0;
         let mut counting = |row: &[Value]| {
             read += 1;
             filter(row)
         };
         let found = search.cursor.next(trx, &mut counting, row)?;
-        tally.add(Measure { read, rows: found.into(), ..Measure::default() });
+        search.read += read;
+        if let Some(tally) = search.tally {
+            tally.add(Measure { read, rows: found.into(), ..Measure::default() });
+        }
         Ok(found)
     }
 

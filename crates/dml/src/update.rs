@@ -123,7 +123,8 @@ impl UpdatePlan {
         counts: &mut Counts,
     ) -> SqlResult<()> {
         counts.matched += 1;
-        ctx.eval.set_row_number(counts.matched);
+        // Of the rows that were looked at, or of those that were found before any was changed.
+        let number = ctx.eval.row_number();
         after.clear();
         after.extend_from_slice(before);
         let at_once = ctx.eval.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
@@ -136,17 +137,17 @@ impl UpdatePlan {
                 continue;
             }
             let value = match cell {
-                Cell::Default => assigner.default(&ctx.eval, *column, default, after, counts.matched)?,
+                Cell::Default => assigner.default_in_change(&ctx.eval, *column, default, after, number)?,
                 Cell::Expr(expr) => {
                     let row = if at_once { before } else { after.as_slice() };
                     let value = expr.eval(row, &ctx.eval)?.into_owned();
-                    assigner.store(&ctx.eval, *column, value, counts.matched)?
+                    assigner.store(&ctx.eval, *column, value, number)?
                 }
             };
             after[*column] = value;
         }
         let assigned = |column| self.assignments.iter().any(|(c, _)| *c == column);
-        let row = WrittenRow { key, before, after, number: counts.matched };
+        let row = WrittenRow { key, before, after, number };
         if write_row(ctx, writer, &self.rules, assigner, &assigned, row)? {
             counts.changed += 1;
         }

@@ -38,6 +38,7 @@ use cohort_binlog::event::{
     DecodeError, ExecuteLoadQuery, FileBlock, Intvar, IntvarKind, QueryEvent, Rand, RowsEvent, StatusVars,
     TableMap, UserVar, UserVarType, gtid_flags2, rows_flags,
 };
+use cohort_commit::GroupKind;
 use cohort_config::{VarId, VarValue};
 use cohort_engine::Redo;
 use cohort_expr::SessionHooks;
@@ -125,6 +126,9 @@ impl ResultSink for Outcome {
         false
     }
 }
+
+/// Characters of a skipped statement in the error log.
+const SKIPPED_TEXT_MAX: usize = 200;
 
 /// Nothing to compute, nothing to tell.
 const NO_JOB: Job<'static> =
@@ -340,8 +344,30 @@ impl Applier {
         match outcome.error {
             None => Ok(()),
             Some(error) if error.code == ErrorCode::TableExists => self.replace(sql, error, replaces),
+            Some(error) if error.code == ErrorCode::NotSupportedYet && self.skips(sql) => self.pass_on(sql),
             Some(error) => Err(error),
         }
+    }
+
+    /// Returns whether a statement is one that `slave_skip_stored_programs` is about.
+    fn skips(&self, sql: &[u8]) -> bool {
+        let state = &self.session.state;
+        state.db.globals.flag(VarId::SlaveSkipStoredPrograms)
+            && cohort_sql::defines_program(sql, state.parse.mode)
+    }
+
+    /// Logs a definition of a stored program without running it. The binary log has no gap, so that the
+    /// source can follow this server later.
+    fn pass_on(&mut self, sql: &[u8]) -> SqlResult<()> {
+        let text = String::from_utf8_lossy(sql);
+        let begin: String = text.chars().take(SKIPPED_TEXT_MAX).collect();
+        log::warn!(
+            "Slave SQL: a statement about a stored program was skipped (slave_skip_stored_programs): {}",
+            begin.replace('\n', " ")
+        );
+        self.session.begin_command();
+        let job = Job { text: sql, ..NO_JOB };
+        self.session.with_context(&job, |ctx| cohort_ddl::log_statement(ctx, GroupKind::Ddl))
     }
 
     /// CREATE TABLE once more, as CREATE OR REPLACE TABLE. `before` is the error if it is anything else. A

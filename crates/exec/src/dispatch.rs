@@ -148,6 +148,7 @@ impl Session {
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();
         self.state.last.in_transaction = self.trx.in_transaction();
+        self.state.last.insert_id = self.trx.settings.insert_id;
         self.state.last.gtid_seq_no = self.trx.settings.binlog.seq_no.unwrap_or(0);
     }
 

@@ -249,9 +249,8 @@ impl Session {
                 self.state.note_change(Changed::Other);
                 Ok(())
             }
-            SetItem::DefaultRole { role, account } => self.with_context(job, |ctx| {
-                cohort_ddl::set_default_role(ctx, role.as_deref(), account.as_ref())
-            }),
+            SetItem::DefaultRole { role, account } => self
+                .with_context(job, |ctx| cohort_ddl::set_default_role(ctx, role.as_ref(), account.as_ref())),
             SetItem::Password { account, password } => {
                 self.with_context(job, |ctx| cohort_ddl::set_password(ctx, account.as_ref(), password))
             }

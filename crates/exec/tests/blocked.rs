@@ -61,7 +61,7 @@ fn a_row_lock_wait_names_both_sides() {
     assert!(locks.ends_with("X | RECORD | `test`.`t` | PRIMARY | 2\n"), "{locks}");
     let listed = c.run("SELECT state FROM information_schema.processlist WHERE id = 2");
     assert_eq!(listed, "state\nWaiting for row lock\n");
-    let status = c.run("SHOW ENGINE ROCKSDB STATUS");
+    let status = c.run("SHOW ENGINE INNODB STATUS");
     assert!(status.contains("TRANSACTIONS") && status.contains("LOCK WAIT for"), "{status}");
     a.ok("COMMIT");
     assert!(waiter.join().expect("no panic").starts_with("OK"));
@@ -123,7 +123,7 @@ fn a_statement_that_waits_for_a_name_says_so() {
 #[test]
 fn the_last_deadlock_is_told() {
     let (_server, [mut a, mut b, mut c]) = three_sessions();
-    assert!(!c.run("SHOW ENGINE ROCKSDB STATUS").contains("LATEST DETECTED DEADLOCK"));
+    assert!(!c.run("SHOW ENGINE INNODB STATUS").contains("LATEST DETECTED DEADLOCK"));
     for (client, id) in [(&mut a, 1), (&mut b, 2)] {
         client.ok("START TRANSACTION");
         client.ok(&format!("UPDATE t SET v = v + 1 WHERE id = {id}"));
@@ -137,7 +137,7 @@ fn the_last_deadlock_is_told() {
     let refused = a.run("UPDATE t SET v = 8 WHERE id = 2");
     assert!(refused.starts_with("ERROR 1213"), "{refused}");
     assert!(other.join().expect("no panic").1.starts_with("OK"));
-    let status = c.run("SHOW ENGINE ROCKSDB STATUS");
+    let status = c.run("SHOW ENGINE INNODB STATUS");
     for part in [
         "LATEST DETECTED DEADLOCK",
         "thread 1, rolled back",

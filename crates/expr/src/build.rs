@@ -574,7 +574,6 @@ pub fn like(
     env: &SessionEnv,
 ) -> SqlResult<Expr> {
     let (escape, escape_by) = match escape {
-        LikeEscape::Usual if env.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => (None, None),
         LikeEscape::Usual => (Some('\\'), None),
         LikeEscape::Text(text) => (Some(escape_char(text, env)?), None),
         LikeEscape::By(expr) if expr.is_const_per_execution() => (None, Some(expr)),

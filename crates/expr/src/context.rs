@@ -194,6 +194,8 @@ pub trait SessionHooks {
     fn system_variable(&self, scope: VariableScope, name: &str) -> SqlResult<Value>;
     /// `LAST_INSERT_ID(n)`.
     fn set_last_insert_id(&self, id: u64);
+    /// Returns the number that LAST_INSERT_ID(n) of this statement has set.
+    fn last_insert_id_set(&self) -> Option<u64>;
     /// The clock now, microseconds since the epoch (SYSDATE, UUID).
     fn clock_micros(&self) -> i64;
     /// Random bits (RAND() without a seed, UUID).

@@ -243,13 +243,14 @@ impl Fields {
 
 /// The weekday of a date that may lack its day: day 0 is the day before the first.
 fn loose_weekday(date: cohort_types::Date) -> Option<u8> {
-    if date.month == 0 {
+    if date.year == 0 && date.month == 0 {
         return None;
     }
-    if date.day > 0 {
-        return Some(date.weekday());
-    }
-    Some((cohort_types::Date { day: 1, ..date }.weekday() + 6) % 7)
+    // Without a month or a day it is that of the day before the first.
+    Some(match (date.month, date.day) {
+        (_, 1..) => date.weekday(),
+        (_, 0) => (cohort_types::Date { day: 1, ..date }.weekday() + 6) % 7,
+    })
 }
 
 pub(crate) fn put(out: &mut Vec<u8>, number: impl Into<u32>, width: usize) {

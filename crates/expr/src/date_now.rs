@@ -201,10 +201,8 @@ fn seconds(a: &Args<'_>, micros: i64) -> SqlResult<Value> {
 /// FROM_UNIXTIME(seconds [, format]).
 fn from_unixtime(a: Args<'_>) -> SqlResult<Value> {
     let number = or_null!(a.decimal(0));
-    let micros = number
-        .mul(&cohort_types::Decimal::from_i64(1_000_000))
-        .ok()
-        .map(|d| d.round(0).unwrap_or(d).to_i64().0);
+    let micros =
+        number.mul(&cohort_types::Decimal::from_i64(1_000_000)).ok().map(|d| d.truncate(0).to_i64().0);
     let Some(micros) = micros.filter(|m| (0..=cohort_types::TIMESTAMP_MICROS_MAX).contains(m)) else {
         if !number.is_negative() {
             let text = format!("Truncated incorrect unixtime value: '{number}'");

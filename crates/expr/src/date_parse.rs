@@ -185,7 +185,7 @@ impl Found<'_> {
             b'.' => self.skip_while(|b| b.is_ascii_punctuation()),
             b'@' => self.skip_while(|b| b.is_ascii_alphabetic()),
             b'#' => self.skip_while(|b| b.is_ascii_digit()),
-            other => self.rest = self.rest.strip_prefix(&[other][..])?,
+            _ => return None,
         }
         Some(())
     }

@@ -187,7 +187,7 @@ pub struct In {
 pub struct Like {
     pub operand: Expr,
     pub pattern: Expr,
-    /// The escape character; `None` under NO_BACKSLASH_ESCAPES.
+    /// The escape character; `None` where `escape_by` says it.
     pub escape: Option<char>,
     /// What says the escape character when the statement runs, where it is no literal.
     pub escape_by: Option<Expr>,

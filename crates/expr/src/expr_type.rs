@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cohort_types::{Collation, ColumnType, ErrorCode, FixedKind, SqlError, SqlResult, TypeKind};
+use cohort_types::{Charset, Collation, ColumnType, ErrorCode, FixedKind, SqlError, SqlResult, TypeKind};
 
 /// `decimals` from which on the number of fraction digits is open: a DOUBLE prints as many as it needs.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
@@ -232,7 +232,11 @@ impl ExprType {
             },
             ascii: !is_text,
             members: column.members.clone(),
-            flavor: if column.zerofill { Flavor::Zerofill(column.length) } else { Flavor::Plain },
+            flavor: match column.zerofill {
+                true if column.kind.is_integer() => Flavor::Zerofill(column.length),
+                true => Flavor::Zerofill(column_width(column)),
+                false => Flavor::Plain,
+            },
         }
     }
 
@@ -240,7 +244,7 @@ impl ExprType {
     pub fn to_column_type(&self) -> ColumnType {
         let length = match (self.kind, self.flavor) {
             (TypeKind::Decimal, _) => self.precision(),
-            (_, Flavor::Zerofill(width)) => width,
+            (kind, Flavor::Zerofill(width)) if kind.is_integer() => width,
             _ => self.length,
         };
         let decimals = match self.kind {
@@ -326,6 +330,22 @@ impl ExprType {
     /// The same type, nullable or not.
     pub fn with_nullable(mut self, nullable: bool) -> ExprType {
         self.nullable = nullable;
+        self
+    }
+
+    /// Marks the type as one of JSON documents.
+    pub fn with_documents(mut self, are_documents: bool) -> ExprType {
+        if are_documents && self.class() == TypeClass::String {
+            self.flavor = Flavor::Json;
+        }
+        self
+    }
+
+    /// Returns the type of a column of kept rows: truth values are numbers there.
+    pub fn kept(mut self) -> ExprType {
+        if self.flavor == Flavor::Boolean {
+            self.flavor = Flavor::Plain;
+        }
         self
     }
 
@@ -415,7 +435,8 @@ pub(crate) struct Derived {
 
 impl Derived {
     pub fn of(ty: &ExprType) -> Derived {
-        Derived { collation: ty.collation, coercibility: ty.coercibility, ascii: ty.ascii }
+        let ascii = ty.ascii || ty.collation.charset() == Charset::Ascii;
+        Derived { collation: ty.collation, coercibility: ty.coercibility, ascii }
     }
 
     fn is_unicode(self) -> bool {

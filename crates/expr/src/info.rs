@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cohort_types::{Collation, Interrupt, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ErrorCode, Interrupt, SqlError, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::{SequenceName, SessionEnv};
@@ -123,6 +123,17 @@ fn type_uuid_short(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_name_const(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    let is_literal = |arg: &Expr| match arg {
+        Expr::Const(_) => true,
+        Expr::Call(call) => matches!((call.name(), call.args()), ("neg", [Expr::Const(_)])),
+        Expr::Cast(cast) => {
+            cast.ty.coercibility == Coercibility::Explicit && matches!(cast.operand, Expr::Const(_))
+        }
+        _ => false,
+    };
+    if !matches!(args[0], Expr::Const(_)) || !is_literal(&args[1]) {
+        return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to NAME_CONST"));
+    }
     Ok(implicit(args[1].ty()))
 }
 
@@ -213,7 +224,8 @@ fn connection_id(a: Args<'_>) -> SqlResult<Value> {
 /// LAST_INSERT_ID(n) also sets it.
 fn last_insert_id(a: Args<'_>) -> SqlResult<Value> {
     if a.count() == 0 {
-        return Ok(Value::UInt(a.ctx.env.last_insert_id));
+        let set = a.ctx.hooks.last_insert_id_set();
+        return Ok(Value::UInt(set.unwrap_or(a.ctx.env.last_insert_id)));
     }
     let id = a.integer(0)?.map(convert::bits_of);
     a.ctx.hooks.set_last_insert_id(id.unwrap_or(0));

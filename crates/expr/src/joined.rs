@@ -96,6 +96,9 @@ fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitA
     let nullable = branches.iter().any(|b| b.ty_cow().nullable);
     let present: Vec<&Expr> = branches.iter().copied().filter(|b| !b.ty_cow().null_literal).collect();
     let mut types: Vec<ExprType> = present.iter().map(|b| b.ty()).collect();
+    if types.is_empty() {
+        return Ok(ExprType::null());
+    }
     // The literal NULL is signed.
     if bit == BitAs::Number
         && present.len() < branches.len()
@@ -105,7 +108,7 @@ fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitA
         types.iter_mut().for_each(|t| t.unsigned = false);
         return Ok(joined_decimal(&present, &types).with_nullable(nullable));
     }
-    let Some(first) = types.first() else { return Ok(ExprType::null()) };
+    let first = &types[0];
     // Only NULL beside it leaves an ENUM what it is.
     if let (BitAs::Bytes, [one]) = (bit, types.as_slice())
         && matches!(one.kind, TypeKind::Enum | TypeKind::Set)

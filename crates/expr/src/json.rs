@@ -376,8 +376,7 @@ impl Parser<'_> {
                 Some(b'\\') => {
                     match self.text.get(self.at + 1) {
                         None => return Err(JsonError::Ended),
-                        Some(b'u') if self.hex4(self.at + 2).is_some() => self.at += 4,
-                        Some(b'u') => return Err(JsonError::Syntax(self.at + 1)),
+                        Some(b'u') => self.at += self.unicode(self.at + 2)?,
                         // Any other character stands for itself.
                         Some(b) if *b >= 0x20 => {}
                         Some(_) => return Err(JsonError::Syntax(self.at + 1)),
@@ -392,8 +391,21 @@ impl Parser<'_> {
         Ok(self.text[start..self.at - 1].to_vec())
     }
 
-    fn hex4(&self, at: usize) -> Option<()> {
-        self.text.get(at..at + 4)?.iter().all(u8::is_ascii_hexdigit).then_some(())
+    /// The bytes of `XXXX`, or of a pair of surrogates, less those of the escape sign.
+    fn unicode(&self, at: usize) -> Result<usize, JsonError> {
+        match self.unit(at).ok_or(JsonError::Syntax(at - 1))? {
+            0xd800..=0xdbff if self.text.get(at + 4..at + 6) == Some(b"\\u") => match self.unit(at + 6) {
+                Some(0xdc00..=0xdfff) => Ok(10),
+                _ => Err(JsonError::Syntax(at + 10)),
+            },
+            0xd800..=0xdfff => Err(JsonError::Syntax(at + 4)),
+            _ => Ok(4),
+        }
+    }
+
+    fn unit(&self, at: usize) -> Option<u32> {
+        let digits = self.text.get(at..at + 4).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
+        u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
     }
 
     fn array(&mut self, depth: usize) -> Result<Json, JsonError> {

@@ -21,6 +21,7 @@
 //! | `common_class` | values as their result column's type says |
 //! | `joined` | the type that CASE, COALESCE and UNION give to several |
 //! | `full_text` | MATCH .. AGAINST |
+//! | `mode_dependence` | what the value of an expression depends on of sql_mode |
 //! | `vectors` | [`VectorProgram`]: expressions over many rows at once |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
@@ -63,6 +64,7 @@ mod load_file;
 pub mod locale;
 mod math;
 mod mixing;
+mod mode_dependence;
 mod net;
 mod number_of;
 mod number_style;
@@ -109,6 +111,7 @@ pub use full_text::{SearchMode, WordRange, WordSource, match_against};
 pub use joined::{to_joined, union_type};
 pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse, JsonTable};
 pub use load_file::LoadedFile;
+pub use mode_dependence::mode_dependence;
 pub use sort::sort_rows;
 pub use table::functions;
 pub use vectors::{

@@ -22,14 +22,24 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("regexp_replace", 3, 3, type_replace, replace),
 ];
 
+/// Whether each row has a pattern of its own, as far as MariaDB knows before it reads them.
+fn varies(pattern: &Expr) -> bool {
+    !pattern.columns().is_empty() || pattern.asks_subquery()
+}
+
+/// A pattern that is none is NULL where each row has its own.
+fn may_be_null(args: &[Expr]) -> bool {
+    any_nullable(args) || varies(&args[1])
+}
+
 fn type_match(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     compared(args, "regexp")?;
-    Ok(ExprType::boolean().with_nullable(any_nullable(args)))
+    Ok(ExprType::boolean().with_nullable(may_be_null(args)))
 }
 
 fn type_instr(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     compared(args, "regexp_instr")?;
-    Ok(ExprType::number(TypeKind::Int, 11, 0).with_nullable(any_nullable(args)))
+    Ok(ExprType::number(TypeKind::Int, 11, 0).with_nullable(may_be_null(args)))
 }
 
 fn type_substr(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
@@ -75,6 +85,14 @@ fn refused(why: &str) -> SqlError {
     SqlError::new(ErrorCode::Regexp, format!("Regex error '{why}'"))
 }
 
+/// The pattern of a call: error 1139 for one that is none, and nothing where each row has its own.
+fn pattern_of(a: &Args<'_>, pattern: &[u8], collation: Collation) -> SqlResult<Option<Arc<Pattern>>> {
+    match compiled(pattern, collation) {
+        Err(_) if varies(a.expr(1)) => Ok(None),
+        compiled => compiled.map(Some),
+    }
+}
+
 fn shared_collation(a: &Args<'_>) -> SqlResult<Collation> {
     let (left, right) = (a.expr(0).ty_cow(), a.expr(1).ty_cow());
     Ok(aggregate_collations(a.call.name(), [left.as_ref(), right.as_ref()])?.collation)
@@ -100,7 +118,7 @@ fn search(a: &Args<'_>, regex: &Pattern, text: &[u8], from: usize) -> SqlResult<
 fn matches(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let pattern = or_null!(a.text(1));
-    let regex = compiled(&pattern, shared_collation(&a)?)?;
+    let regex = or_null!(pattern_of(&a, &pattern, shared_collation(&a)?));
     Ok(Value::bool(search(&a, &regex, &text, 0)?.is_some()))
 }
 
@@ -108,7 +126,8 @@ fn instr(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let pattern = or_null!(a.text(1));
     let collation = shared_collation(&a)?;
-    let found = search(&a, &*compiled(&pattern, collation)?, &text, 0)?;
+    let regex = or_null!(pattern_of(&a, &pattern, collation));
+    let found = search(&a, &regex, &text, 0)?;
     let place = |groups: Groups| collation.char_len(&text[..groups.whole().start]) as i64 + 1;
     Ok(Value::Int(found.map_or(0, place)))
 }
@@ -116,7 +135,7 @@ fn instr(a: Args<'_>) -> SqlResult<Value> {
 fn substr(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let pattern = or_null!(a.text(1));
-    let regex = compiled(&pattern, shared_collation(&a)?)?;
+    let regex = or_null!(pattern_of(&a, &pattern, shared_collation(&a)?));
     a.string(search(&a, &regex, &text, 0)?.map_or(&b""[..], |groups| &text[groups.whole()]))
 }
 
@@ -125,7 +144,7 @@ fn replace(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let pattern = or_null!(a.text(1));
     let replacement = or_null!(a.text(2));
-    let regex = compiled(&pattern, shared_collation(&a)?)?;
+    let regex = or_null!(pattern_of(&a, &pattern, shared_collation(&a)?));
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(groups) = search(&a, &regex, &text, at)? {

@@ -334,7 +334,7 @@ fn profile(
 }
 
 fn engine(ctx: &StatementContext<'_>, name: &str, what: &str) -> SqlResult<Listing> {
-    let is_known = ["COHORT", "INNODB", "ROCKSDB", "ALL"].iter().any(|k| k.eq_ignore_ascii_case(name))
+    let is_known = ["COHORT", "INNODB", "ALL"].iter().any(|k| k.eq_ignore_ascii_case(name))
         || ctx.db.engine_named(name).is_some();
     if !is_known {
         return Err(SqlError::unknown_engine(name));

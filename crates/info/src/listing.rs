@@ -113,6 +113,26 @@ impl Listing {
         self.columns.iter().map(meta).collect()
     }
 
+    /// Keeps the rows whose name in column `like` a LIKE accepts, or a WHERE. Names have their case, but for
+    /// that of information_schema.
+    pub(super) fn filter_names(
+        &mut self,
+        ctx: &StatementContext<'_>,
+        filter: Option<&ShowFilter>,
+        like: usize,
+    ) -> SqlResult<()> {
+        let Some(ShowFilter::Like(pattern)) = filter else { return self.filter(ctx, filter, like) };
+        self.rows.retain(|row| {
+            let name = row[like].as_bytes().unwrap_or_default();
+            let collation = match name {
+                b"information_schema" => Collation::UTF8MB3_GENERAL_CI,
+                _ => Collation::UTF8MB3_BIN,
+            };
+            collation.like(name, pattern.as_bytes(), Some('\\'))
+        });
+        Ok(())
+    }
+
     /// Keeps the rows that a LIKE accepts in column `like`, or a WHERE.
     pub(super) fn filter(
         &mut self,

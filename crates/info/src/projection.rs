@@ -202,7 +202,7 @@ pub(super) fn databases(ctx: &mut StatementContext<'_>, filter: Option<&ShowFilt
         })?;
     sorted(&mut listing);
     // WHERE names the column without the pattern that is not there.
-    listing.filter(ctx, filter, 0)?;
+    listing.filter_names(ctx, filter, 0)?;
     Ok(listing)
 }
 
@@ -236,7 +236,7 @@ pub(super) fn tables(
     let mut listing =
         project(ctx, from, &names, &WantedNames::of(&schema, None), |row| is_text(&row[place], &schema))?;
     listing.found_in("TABLE_NAMES", FILE_NAME_CHARS);
-    listing.filter(ctx, filter, 0)?;
+    listing.filter_names(ctx, filter, 0)?;
     Ok(listing)
 }
 
@@ -251,7 +251,7 @@ pub(super) fn table_status(
     let mut listing = project(ctx, from, TABLE_STATUS, &WantedNames::of(&schema, None), |row| {
         is_text(&row[place], &schema)
     })?;
-    listing.filter(ctx, filter, 0)?;
+    listing.filter_names(ctx, filter, 0)?;
     Ok(listing)
 }
 
@@ -273,7 +273,7 @@ pub(super) fn open_tables(
             listing.add([Value::text(&schema.name), Value::text(name), zero(), zero()]);
         }
     }
-    listing.filter(ctx, filter, 1)?;
+    listing.filter_names(ctx, filter, 1)?;
     Ok(listing)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table, TableName};
 use cohort_session::access::{Access, sees_schema, sees_table};
-use cohort_session::{StatementContext, VirtualColumn, VirtualTable, WantedNames};
+use cohort_session::{StatementContext, VirtualColumn, VirtualTable, WantedNames, cardinality};
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, TypeKind, Value};
 
@@ -251,6 +251,8 @@ fn type_cells(ty: &ColumnType) -> [(&'static str, Value); 9] {
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => number(ty.decimals),
         _ => Value::Null,
     };
+    // Of a text as many as fit into its bytes, if each took as few as it can.
+    let chars = if ty.kind.is_blob() { chars / u64::from(ty.collation.charset().mbminlen()) } else { chars };
     let if_length = |n: u64| if has_length { number(n) } else { Value::Null };
     let if_text = |name: &str| if is_text { text(name) } else { Value::Null };
     [
@@ -401,14 +403,14 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
     let access = ctx.session.access();
     for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
-        let engine = ctx.db.engine_named(&table.engine);
-        let entries = engine.map_or(0, |e| e.stats(table.clustered().id).entries);
-        let shown = table.indexes.iter().filter(|index| index.kind != IndexKind::HiddenRowId);
-        for index in shown.filter(|index| sees_index(&access, &table, index)) {
+        let shown =
+            table.indexes.iter().enumerate().filter(|(_, index)| index.kind != IndexKind::HiddenRowId);
+        for (at, index) in shown.filter(|(_, index)| sees_index(&access, &table, index)) {
             for (n, part) in index.columns.iter().enumerate() {
                 let column = &table.columns[part.column];
                 let has_words = index.kind == IndexKind::FullText;
                 let of_order = |value: Value| if has_words { Value::Null } else { value };
+                let distinct = || cardinality(ctx.session, &table, at, n + 1);
                 rows.push(out.row([
                     ("TABLE_CATALOG", text("def")),
                     ("TABLE_SCHEMA", text(&table.name.schema)),
@@ -422,7 +424,7 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
                     ("SEQ_IN_INDEX", integer(n as i64 + 1)),
                     ("COLUMN_NAME", text(&column.name)),
                     ("COLLATION", of_order(text(if part.descending { "D" } else { "A" }))),
-                    ("CARDINALITY", of_order(integer(entries))),
+                    ("CARDINALITY", if has_words { Value::Null } else { integer(distinct()) }),
                     ("SUB_PART", part.prefix.map_or(Value::Null, integer)),
                     ("NULLABLE", text(if column.nullable { "YES" } else { "" })),
                     ("INDEX_TYPE", text(if has_words { "FULLTEXT" } else { "BTREE" })),

@@ -120,6 +120,10 @@ impl VirtualDefinition for UserTable {
     fn columns(&self) -> &[VirtualColumn] {
         &self.columns
     }
+
+    fn is_view(&self) -> bool {
+        true
+    }
 }
 
 impl VirtualTable for UserTable {

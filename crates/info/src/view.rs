@@ -136,6 +136,7 @@ pub(super) fn as_table(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) 
         columns: Vec::new(),
         comment: String::new(),
         ignored: false,
+        using: None,
         generated: false,
         since: cohort_base::CommitSeq(0),
     };

@@ -90,6 +90,16 @@ pub fn bind_new_value(binder: &Binder<'_>, slot: usize, value: &ast::Expr) -> Sq
     })
 }
 
+/// Returns the column that an assignment to a slot writes, also through a view: its number, table and name.
+fn written_column(scope: &Scope, slot: usize) -> (usize, &str, &str) {
+    let table = &scope.tables[scope.table_of(slot)];
+    let merged = table.merged.as_ref().and_then(|merged| merged[slot - table.first_slot].base.as_ref());
+    match merged {
+        Some((first, base, n)) => (first + n, &base.name.table, &base.columns[*n].name),
+        None => (slot, &table.name, &scope.slot(slot).name),
+    }
+}
+
 /// Binds an UPDATE. `at_once`: assignments read the old row, not the values of earlier assignments.
 pub fn bind_joined_update(
     ctx: &PlanContext<'_>,
@@ -104,9 +114,10 @@ pub fn bind_joined_update(
         bound.collect::<SqlResult<Vec<_>>>()?
     };
     for (n, (slot, _)) in bound.iter().enumerate() {
-        if at_once && bound[..n].iter().any(|(before, _)| before == slot) {
-            let table = &change.scope.tables[change.scope.table_of(*slot)];
-            return Err(SqlError::updated_twice(&table.name, &change.scope.slot(*slot).name));
+        let (column, table, name) = written_column(&change.scope, *slot);
+        if at_once && bound[..n].iter().any(|(before, _)| written_column(&change.scope, *before).0 == column)
+        {
+            return Err(SqlError::updated_twice(table, name));
         }
     }
     let mut written_of_view = Vec::new();

@@ -228,7 +228,8 @@ impl Tables<'_> {
                 return Err(SqlError::new(ErrorCode::DupFieldName, text));
             }
             let full_name = format!("`{alias}`.`{name}`").into();
-            columns.push(ScopeColumn { name, ty: ty.clone(), full_name, hidden: false, invisible: false });
+            let ty = if merged.is_some() { ty.clone() } else { ty.clone().kept() };
+            columns.push(ScopeColumn { name, ty, full_name, hidden: false, invisible: false });
         }
         let table = ScopeTable {
             relation: Relation::Derived,

@@ -1,10 +1,11 @@
-//! ONLY_FULL_GROUP_BY: restricts what a grouped SELECT may return. As in MariaDB, a column must be in GROUP
-//! BY or be part of an expression that is. Functional dependency on a key does not count.
+//! ONLY_FULL_GROUP_BY: restricts what a grouped SELECT may return. As in MariaDB, an item must be in GROUP BY,
+//! or contain no other columns than those that are. Functional dependency on a key does not count.
 
 use cohort_expr::Expr;
 use cohort_types::{SqlError, SqlResult};
 
-use crate::bind::Scope;
+use crate::bind::{PlanContext, Scope};
+use crate::walk::each_expr;
 
 /// The kind of grouping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,20 +18,25 @@ pub(crate) enum Grouping {
 
 /// Checks the select items and, without GROUP BY, the ORDER BY expressions. Errors 1055 and 1140.
 pub(crate) fn check<'e>(
+    ctx: &PlanContext<'_>,
     grouping: Grouping,
     scope: &Scope,
     keys: &[Expr],
     items: impl Iterator<Item = &'e Expr>,
     order: impl Iterator<Item = &'e Expr>,
 ) -> SqlResult<()> {
-    let mut found = None;
-    // As in MariaDB, arguments of window functions are not checked.
-    let mut look = |expr: &Expr| see(expr, scope, keys, &mut found);
+    let mut look_for = Ungrouped { ctx, scope, keys, found: None };
+    // As in MariaDB, arguments of window functions are not looked at.
+    let mut look = |expr: &Expr| {
+        if !keys.contains(expr) {
+            look_for.see(expr, false);
+        }
+    };
     items.for_each(&mut look);
     if grouping == Grouping::Implicit {
         order.for_each(&mut look);
     }
-    match (found, grouping) {
+    match (look_for.found, grouping) {
         (None, _) => Ok(()),
         (Some(_), Grouping::Implicit) => Err(SqlError::mix_of_group_columns()),
         (Some(slot), Grouping::Explicit) => {
@@ -40,19 +46,36 @@ pub(crate) fn check<'e>(
     }
 }
 
-/// Records the first column of the scope that is not part of a key.
-fn see(expr: &Expr, scope: &Scope, keys: &[Expr], found: &mut Option<usize>) {
-    expr.walk(&mut |part| {
-        if found.is_some() || keys.contains(part) {
-            return false;
-        }
-        if let Expr::Column(column) = part
-            && scope.holds(column.ordinal)
-            // MariaDB does not look into a view or derived table that it merges.
-            && scope.tables[scope.table_of(column.ordinal)].merged.is_none()
-        {
-            *found = Some(column.ordinal);
-        }
-        true
-    });
+/// Looks for the first column of the scope that is none of the keys.
+struct Ungrouped<'c> {
+    ctx: &'c PlanContext<'c>,
+    scope: &'c Scope,
+    keys: &'c [Expr],
+    found: Option<usize>,
+}
+
+impl Ungrouped<'_> {
+    fn see(&mut self, expr: &Expr, is_in_subquery: bool) {
+        expr.walk(&mut |part| {
+            match part {
+                _ if self.found.is_some() || self.keys.contains(part) && matches!(part, Expr::Column(_)) => {
+                    return false;
+                }
+                Expr::Column(column) => {
+                    let is_merged =
+                        |scope: &Scope| scope.tables[scope.table_of(column.ordinal)].merged.is_some();
+                    // MariaDB looks into a view or derived table that it merges from a subquery alone.
+                    if self.scope.holds(column.ordinal) && (is_in_subquery || !is_merged(self.scope)) {
+                        self.found = Some(column.ordinal);
+                    }
+                }
+                Expr::Subquery(subquery) => {
+                    let known = self.ctx.subqueries.borrow();
+                    each_expr(&known[subquery.id], &mut |expr| self.see(expr, true));
+                }
+                _ => {}
+            }
+            true
+        });
+    }
 }

@@ -91,4 +91,9 @@ pub trait VirtualDefinition: Send + Sync {
 
     /// Returns the columns in order.
     fn columns(&self) -> &[VirtualColumn];
+
+    /// Whether MariaDB has a view there.
+    fn is_view(&self) -> bool {
+        false
+    }
 }

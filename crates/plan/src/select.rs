@@ -8,7 +8,7 @@ use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlMode, SqlResult};
 
 use crate::bind::{
-    AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, Windows, item_position, one_column,
+    AliasOrder, Aliases, Binder, Clause, PlanContext, Relation, Scope, Windows, item_position, one_column,
     param_position, refuse_negative, same_name,
 };
 use crate::block::{Body, Collected, Group, Order, OrderBy, Query, Select};
@@ -91,6 +91,7 @@ pub(crate) fn bind_select(
         };
         let order: Vec<Expr> = order.iter().filter_map(by).collect();
         full_group::check(
+            ctx,
             if explicit { Grouping::Explicit } else { Grouping::Implicit },
             &scope,
             &binder.group,
@@ -127,6 +128,14 @@ pub(crate) fn bind_select(
     (bound.order, bound.limit, bound.locking) = (order, limit, query.locking);
     bound.count_all = select.options.calc_found_rows;
     Ok(bound)
+}
+
+/// Returns the name that NAME_CONST assigns.
+fn named_by(args: &[ast::Expr]) -> Option<String> {
+    match args.first() {
+        Some(ast::Expr::Literal(name)) if !name.value.is_null() => Some(name.value.to_text()),
+        _ => None,
+    }
 }
 
 /// Returns the order of rows found by MATCH: by relevance, if no other order is requested.
@@ -169,7 +178,12 @@ impl SelectBinder<'_> {
                     let bound = one_column(bound)?;
                     let name = match (alias, expr) {
                         (Some(alias), _) => alias.clone(),
-                        (None, ast::Expr::Column(column)) => column.name.clone(),
+                        (None, ast::Expr::Column(column)) => {
+                            self.merged_name(&bound).unwrap_or_else(|| column.name.clone())
+                        }
+                        (None, ast::Expr::Function { name, args }) if name == "name_const" => {
+                            named_by(args).unwrap_or_else(|| text.clone())
+                        }
                         (None, _) => text.clone(),
                     };
                     self.items.push(Item { name, expr: bound, has_alias: alias.is_some() });
@@ -177,6 +191,19 @@ impl SelectBinder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The name that a view or derived table has for a column, if it becomes a part of this query: as in
+    /// MariaDB it is that one which is shown.
+    fn merged_name(&self, expr: &Expr) -> Option<String> {
+        let Expr::Column(column) = expr else { return None };
+        let slot = Some(column.ordinal).filter(|slot| self.scope.holds(*slot))?;
+        let table = &self.scope.tables[self.scope.table_of(slot)];
+        let is_part = match &table.relation {
+            Relation::Virtual(found) => found.is_view(),
+            _ => table.merged.is_some(),
+        };
+        is_part.then(|| self.scope.slot(slot).name.to_string())
     }
 
     fn push_star(&mut self, item: &ast::SelectItem, slots: Vec<usize>) -> SqlResult<()> {

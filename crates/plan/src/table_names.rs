@@ -6,24 +6,25 @@ use std::sync::Arc;
 use cohort_catalog::{AccountName, Table, View};
 use cohort_expr::{ExprType, SessionEnv, SessionHooks};
 use cohort_sql::ast::{DataType, SequenceOperation};
-use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_types::{Collation, ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use crate::names::{Names, VirtualDefinition};
 
-/// A session's names, with default values for the settings that determine the types of expressions.
+/// A session's names, with default values for the settings that determine the types of expressions. Texts have
+/// the collation of the table.
 pub struct TableNames<'n> {
     session: &'n dyn Names,
     env: SessionEnv,
 }
 
 impl<'n> TableNames<'n> {
-    /// Wraps the names of a session.
-    pub fn new(session: &'n dyn Names) -> TableNames<'n> {
+    /// Wraps the names of a session, for a table of this collation.
+    pub fn new(session: &'n dyn Names, collation_connection: Collation) -> TableNames<'n> {
         let defaults = SessionEnv::new(0);
         let env = SessionEnv {
             div_precision_increment: defaults.div_precision_increment,
             default_week_format: defaults.default_week_format,
-            collation_connection: defaults.collation_connection,
+            collation_connection,
             ..session.env().clone()
         };
         TableNames { session, env }

@@ -333,7 +333,8 @@ fn time(r: &mut Reader<'_>) -> Result<Value, Malformed> {
     let hours = days.min(100) * 24 + hours;
     let total = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros;
     let total = match hours {
-        839.. => Time::MAX.micros,
+        // The fraction is kept.
+        839.. => Time::MAX.micros / 1_000_000 * 1_000_000 + micros.min(999_999),
         // As for dates.
         _ if minutes > 59 || seconds > 59 || micros > 999_999 => 0,
         _ => total,
@@ -433,6 +434,7 @@ mod tests {
             params.decode(b"\x00\x01\x0b\x00\x08\x01\x01\0\0\0\x02\x03\x04", TEXT).expect("well-formed");
         assert_eq!(got, [Value::Time(Time { micros: -((26 * 60 + 3) * 60 + 4) * 1_000_000 })]);
         let huge = b"\x00\x01\x0b\x00\x08\x00\xff\xff\xff\xff\xff\xff\xff";
-        assert_eq!(params.decode(huge, TEXT), Ok(vec![Value::Time(Time::MAX)]));
+        let greatest = Time { micros: Time::MAX.micros - 999_999 };
+        assert_eq!(params.decode(huge, TEXT), Ok(vec![Value::Time(greatest)]));
     }
 }

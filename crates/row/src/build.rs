@@ -13,6 +13,7 @@
 //! # On failure
 //! Loaded runs stay in an index that no table names. The caller must have the engine drop it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
@@ -24,8 +25,17 @@ use cohort_types::{Columns, SqlError, SqlResult, Value};
 /// Callback with the number of rows done, called now and then, for SHOW PROCESSLIST.
 pub type Progress<'p> = dyn FnMut(u64) + 'p;
 
-/// A conversion of a row of the old table to a row of the new one.
-pub type Convert<'c> = dyn FnMut(&[Value]) -> SqlResult<Vec<Value>> + 'c;
+/// A conversion of a row of the old table to a row of the new one. `None` leaves the row out.
+pub type Convert<'c> = dyn FnMut(&[Value]) -> SqlResult<Option<Vec<Value>>> + 'c;
+
+/// Treatment of a row whose unique key an earlier row has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Fails with error 1062.
+    Refuse,
+    /// Leaves the row out and counts it.
+    Drop,
+}
 
 const SCAN_ENTRIES: usize = 1024;
 const RUN_BYTES: usize = 128 << 20;
@@ -65,23 +75,30 @@ pub fn build_index(
     runs.finish(trx)
 }
 
-/// Copies all rows of `from` into `to`, with all indexes. The indexes of `to` must be empty. Returns error
-/// 1062 if two new rows collide.
+/// Copies all rows of `from` into `to`, with all indexes. The indexes of `to` must be empty. Returns the number of
+/// rows that were left out as duplicates.
 pub fn copy_rows(
     trx: &mut SessionTrx,
     (from, at): (&Arc<Table>, ReadAt<'_>),
     to: &Arc<Table>,
     convert: &mut Convert<'_>,
+    duplicates: Duplicates,
     progress: &mut Progress<'_>,
-) -> SqlResult<()> {
+) -> SqlResult<u64> {
     let (source, target) = (trx.open_table(from)?, trx.open_table(to)?);
-    let mut runs = Runs::new(&target, 0, ReadAt::Latest);
+    let mut runs = match duplicates {
+        Duplicates::Refuse => vec![Runs::new(&target, 0, ReadAt::Latest)],
+        Duplicates::Drop => (0..target.ordered)
+            .filter(|n| *n == 0 || target.indexes[*n].kind == IndexKind::Unique)
+            .map(|n| Runs::of_distinct(&target, n))
+            .collect(),
+    };
     let mut scan = RowScan::new(&source, at);
-    let mut rows = 0_u64;
+    let (mut rows, mut dropped) = (0_u64, 0);
     while scan.fill(trx)? {
         for (key, bytes) in scan.batch.iter() {
             source.decode(bytes, &Columns::All, &mut scan.row)?;
-            let row = convert(&scan.row)?;
+            let Some(row) = convert(&scan.row)? else { continue };
             rows += 1;
             let mut new_key = Vec::new();
             match (target.indexes[0].kind, source.indexes[0].kind) {
@@ -91,14 +108,60 @@ pub fn copy_rows(
             }
             let mut bytes = Vec::new();
             target.layout.encode(&row, &mut bytes).map_err(|e| target.row_error(e))?;
-            runs.add(trx, new_key, bytes)?;
+            match duplicates {
+                Duplicates::Refuse => runs[0].add(trx, new_key, bytes)?,
+                Duplicates::Drop => {
+                    dropped += u64::from(!add_distinct(&mut runs, trx, &row, new_key, bytes)?);
+                }
+            }
             if rows.is_multiple_of(PROGRESS_ROWS) {
                 progress(rows);
             }
         }
     }
-    runs.finish(trx)?;
-    (1..target.indexes.len()).try_for_each(|index| build_index(trx, to, index, ReadAt::Latest, progress))
+    let loaded: Vec<usize> = runs.iter().map(|runs| runs.index).collect();
+    runs.into_iter().try_for_each(|runs| runs.finish(trx))?;
+    (0..target.indexes.len())
+        .filter(|index| !loaded.contains(index))
+        .try_for_each(|index| build_index(trx, to, index, ReadAt::Latest, progress))?;
+    Ok(dropped)
+}
+
+/// Adds a row to the clustered and to the unique indexes, unless one of them has its key. All of them load
+/// their runs together: a key is in the run at hand or in one that can be read.
+fn add_distinct(
+    runs: &mut [Runs<'_>],
+    trx: &mut SessionTrx,
+    row: &[Value],
+    clustered: Vec<u8>,
+    bytes: Vec<u8>,
+) -> SqlResult<bool> {
+    let mut entries = Vec::with_capacity(runs.len());
+    for run in runs.iter() {
+        let (table, index) = (run.table, run.index);
+        entries.push(match index {
+            0 => (clustered.clone(), Vec::new()),
+            _ => {
+                let mut key = Vec::new();
+                table.index_key(index, row, &clustered, &mut key)?;
+                (key, table.index_value(index, &clustered).to_vec())
+            }
+        });
+    }
+    entries[0].1 = bytes;
+    for (run, (key, _)) in runs.iter().zip(&entries) {
+        if run.keys.contains(key) || run.loaded > 0 && run.is_loaded(trx, key)? {
+            return Ok(false);
+        }
+    }
+    for (run, (key, value)) in runs.iter_mut().zip(entries) {
+        run.keys.insert(key.clone());
+        run.gather(key, value);
+    }
+    if runs.iter().map(|run| run.bytes).sum::<usize>() >= RUN_BYTES {
+        runs.iter_mut().try_for_each(|run| run.load_run(trx))?;
+    }
+    Ok(true)
 }
 
 /// A batched scan of all rows of a table.
@@ -151,6 +214,8 @@ struct Runs<'t> {
     bytes: usize,
     is_sorting: bool,
     loaded: usize,
+    /// The keys of the run, where rows with the same key are left out.
+    keys: HashSet<Vec<u8>>,
 }
 
 impl<'t> Runs<'t> {
@@ -165,7 +230,13 @@ impl<'t> Runs<'t> {
             bytes: 0,
             is_sorting: false,
             loaded: 0,
+            keys: HashSet::new(),
         }
+    }
+
+    /// Runs whose entries are compared with each other before they are added.
+    fn of_distinct(table: &'t OpenTable, index: usize) -> Runs<'t> {
+        Runs { is_sorting: true, ..Runs::new(table, index, ReadAt::Latest) }
     }
 
     fn add(&mut self, trx: &mut SessionTrx, key: Vec<u8>, value: Vec<u8>) -> SqlResult<()> {
@@ -183,9 +254,13 @@ impl<'t> Runs<'t> {
             self.close()?;
             self.is_sorting = true;
         }
+        self.gather(key, value);
+        if self.bytes >= RUN_BYTES { self.load_run(trx) } else { Ok(()) }
+    }
+
+    fn gather(&mut self, key: Vec<u8>, value: Vec<u8>) {
         self.bytes += key.len() + value.len() + 2 * size_of::<Vec<u8>>();
         self.entries.push((key, value));
-        if self.bytes >= RUN_BYTES { self.load_run(trx) } else { Ok(()) }
     }
 
     fn finish(mut self, trx: &mut SessionTrx) -> SqlResult<()> {
@@ -199,6 +274,7 @@ impl<'t> Runs<'t> {
             return Ok(());
         }
         self.bytes = 0;
+        self.keys.clear();
         trx.check_interrupt()?;
         entries.sort_unstable();
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {

@@ -223,7 +223,10 @@ impl<'t> CatchUp<'t> {
         let stored = if self.convert.is_some() { &self.source } else { &self.table };
         stored.decode(&bytes, &Columns::All, &mut row)?;
         Ok(Some(match &mut self.convert {
-            Some(convert) => convert(&row)?,
+            Some(convert) => match convert(&row)? {
+                Some(row) => row,
+                None => return Ok(None),
+            },
             None => row,
         }))
     }

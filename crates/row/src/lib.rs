@@ -45,7 +45,7 @@ mod word_scan;
 mod write;
 
 pub use access::{KeySpan, KeySpans};
-pub use build::{Convert, build_index, copy_rows};
+pub use build::{Convert, Duplicates, build_index, copy_rows};
 pub use catch_up::{Built, CatchUp};
 pub use check::check_entries;
 pub use cursor::{CursorOptions, RowChanges, RowFilter, Stored, StoredBatch, TableCursor, every_row};

@@ -129,6 +129,7 @@ fn index(id: u32, name: &str, kind: IndexKind, columns: &[usize]) -> Index {
         columns,
         comment: String::new(),
         ignored: false,
+        using: None,
         generated: false,
         since: CommitSeq(0),
     }

@@ -48,6 +48,13 @@ pub enum DatadirError {
 impl fmt::Display for DatadirError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            DatadirError::Io(path, error) if error.kind() == io::ErrorKind::PermissionDenied => write!(
+                f,
+                "Can't use data directory '{0}': {error}. The server runs as user {1}, to whom the directory has to \
+                 belong: chown -R {1} '{0}', or name the owner with --user",
+                path.display(),
+                rustix::process::geteuid().as_raw()
+            ),
             DatadirError::Io(path, error) => {
                 write!(f, "Can't use data directory '{}': {error}", path.display())
             }
@@ -64,7 +71,11 @@ impl fmt::Display for DatadirError {
                 path.display()
             ),
             DatadirError::Initialized(path) => {
-                write!(f, "Data directory '{}' is initialized already; nothing was changed", path.display())
+                write!(
+                    f,
+                    "Data directory '{}' is initialized already; nothing was changed. Start without --initialize, or name a new directory with --datadir",
+                    path.display()
+                )
             }
             DatadirError::Foreign(path, file) => write!(
                 f,
@@ -86,11 +97,16 @@ impl fmt::Display for DatadirError {
             ),
             DatadirError::Version(path, version) => write!(
                 f,
-                "Data directory '{}' is of format '{version}', this server reads '{FORMAT}' only",
+                "Data directory '{}' is of format '{version}', this server reads '{FORMAT}' only: start the version that \
+                 wrote it (CHANGELOG.md), or load a dump of it into a new directory",
                 path.display()
             ),
             DatadirError::InUse(path, pid) => {
-                write!(f, "Data directory '{}' is in use by another server (process {pid})", path.display())
+                write!(
+                    f,
+                    "Data directory '{}' is in use by another server (process {pid}): stop that one, or give this one a directory of its own with --datadir",
+                    path.display()
+                )
             }
         }
     }

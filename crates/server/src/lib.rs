@@ -21,6 +21,7 @@
 //! | `fiber` | stacks that requests run on, so that a request that waits for a lock leaves its worker |
 //! | `ready` | work for workers beside the events of epoll |
 //! | `housekeeping` | timeouts, uptime |
+//! | `init_file` | statements that run before clients do |
 //! | `storage` | opens catalog, engine, locks and commit path |
 //! | `datadir` | whose the data directory is |
 //! | `signals`, `machine`, `systemd` | the process, the machine, the service manager |
@@ -56,6 +57,7 @@ mod fiber;
 pub mod flush_watch;
 mod half_open;
 mod housekeeping;
+pub mod init_file;
 mod listen;
 mod login;
 pub mod machine;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use cohort_base::ConnectionId;
 use cohort_commit::{Converted, Coordinator};
 use cohort_config::{Build, Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
 use cohort_server::binlog_watch;
@@ -17,7 +18,7 @@ use cohort_server::storage::{self, StorageOptions, StorageStatus};
 use cohort_server::systemd::Notifier;
 use cohort_server::{
     CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, Tls, WorkerLimits, Workers,
-    flush_watch, machine,
+    flush_watch, init_file, machine,
 };
 use cohort_vfs::{SharedClock, World};
 
@@ -83,7 +84,9 @@ fn run(options: &Options) -> Result<(), Failed> {
             machine::make_directory_of(&path, user)
                 .map_err(|e| refuse(&format!("{}: {e}", path.display())))?;
         }
-        machine::become_user(user).map_err(|e| refuse(&format!("Can't run as user '{user}': {e}")))?;
+        machine::become_user(user).map_err(|e| {
+            refuse(&format!("Can't run as user '{user}': {e}. Create it (useradd --system {user}), or name another with --user"))
+        })?;
     }
     let failpoint = match std::env::var("COHORT_FAILPOINT") {
         Ok(text) => match StorageOptions::parse_failpoint(&text) {
@@ -99,15 +102,18 @@ fn run(options: &Options) -> Result<(), Failed> {
         stderr.install();
     }
     if options.initialize {
-        datadir::initialize(&path).map_err(|e| refuse(&e))?;
-        storage::initialize(&path, &world, &globals).map_err(|e| refuse(&e))?;
-        stderr.note(format_args!("Data directory '{}' is made; root has no password", path.display()));
-        return Ok(());
+        return initialize(&path, &world, &globals, options, &stderr).map_err(|e| refuse(&e));
     }
     let inspected = datadir::inspect(&path).map_err(|e| refuse(&e))?;
     globals.put(VarId::Hostname, &VarValue::text(&machine::host_name()));
     cohort_replica::check_relay_log(&globals, &path, options.log_bin.as_deref(), &[])
         .map_err(|e| refuse(&e))?;
+    let tmpdir = text(&globals, VarId::Tmpdir);
+    if !path.join(&tmpdir).is_dir() {
+        return Err(refuse(&format!(
+            "There is no directory '{tmpdir}' for temporary files: create it, or give another one with --tmpdir"
+        )));
+    }
     let storage_options = StorageOptions { log_bin: options.log_bin.clone(), failpoint, layout: None };
     if options.convert_log_layout {
         let datadir = inspected.take().map_err(|e| refuse(&e))?;
@@ -127,8 +133,13 @@ fn run(options: &Options) -> Result<(), Failed> {
     };
     let datadir = inspected.take().map_err(|e| refuse(&e))?;
     put_facts(&globals, options, &datadir);
-    let log = open_log(&globals, &datadir, &world)
-        .map_err(|e| refuse(&format!("Can't open the error log: {e}")))?;
+    let log = open_log(&globals, &datadir, &world).map_err(|e| {
+        let file = datadir.path().join(text(&globals, VarId::LogError));
+        refuse(&format!(
+            "Can't open the error log '{}': {e}. Give another file with --log-error",
+            file.display()
+        ))
+    })?;
     log.install();
 
     log.note(format_args!("Starting Cohort {} ({VERSION}) as process {}", BUILD.text(), std::process::id()));
@@ -148,6 +159,56 @@ fn run(options: &Options) -> Result<(), Failed> {
     })?;
     let sockets = Sockets { tls: tls.map(Arc::new), ..sockets };
     serve(&world, &globals, &storage_options, &datadir, sockets, &log, &signals)
+}
+
+/// Creates a data directory, and runs the statements of `init_file` in it.
+fn initialize(
+    path: &Path,
+    world: &World,
+    globals: &Arc<Globals>,
+    options: &Options,
+    log: &ErrorLog,
+) -> Result<(), String> {
+    let statements = read_init_file(globals, Path::new(""))?;
+    datadir::initialize(path).map_err(|e| e.to_string())?;
+    storage::initialize(path, world, globals).map_err(|e| e.to_string())?;
+    let Some((file, statements)) = statements else {
+        log.note(format_args!("Data directory '{}' is made; root has no password", path.display()));
+        return Ok(());
+    };
+    let datadir = datadir::inspect(path).and_then(|found| found.take()).map_err(|e| e.to_string())?;
+    put_facts(globals, options, &datadir);
+    // Nothing of it is for replicas.
+    let storage_options = StorageOptions { log_bin: None, failpoint: None, layout: None };
+    let storage = storage::open(datadir.path(), world, globals, &storage_options, log);
+    let storage = storage.map_err(|e| e.to_string())?;
+    let commit = Arc::clone(&storage.commit);
+    let backend = SqlBackend::new(storage, world, globals, &Arc::new(Status::default()), log);
+    let done = init_file::run(&backend, ConnectionId(1), &statements);
+    drop(backend);
+    commit.close().map_err(|e| e.to_string())?;
+    done.map_err(|why| {
+        format!(
+            "The data directory '{}' is made, but '{}' of init_file failed: {why}. Remove the directory before you \
+             repeat --initialize",
+            path.display(),
+            file.display()
+        )
+    })?;
+    log.note(format_args!("Data directory '{}' is made, '{}' has run", path.display(), file.display()));
+    Ok(())
+}
+
+/// Reads the statements of `init_file`, if there is one.
+fn read_init_file(globals: &Globals, folder: &Path) -> Result<Option<(PathBuf, Vec<u8>)>, String> {
+    let name = text(globals, VarId::InitFile);
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let file = folder.join(name);
+    let statements = std::fs::read(&file);
+    let statements = statements.map_err(|e| format!("Can't read '{}' of init_file: {e}", file.display()))?;
+    Ok(Some((file, statements)))
 }
 
 /// Signals mean different things while the server starts and while it runs.
@@ -291,7 +352,12 @@ fn serve(
             log.warning(format_args!("There is no pid file: {error}"));
             false
         }
-        Err(error) => return Err(refuse(&format!("Can't write the pid file: {error}"))),
+        Err(error) => {
+            let file = text(globals, VarId::PidFile);
+            return Err(refuse(&format!(
+                "Can't write the pid file '{file}': {error}. Give another one with --pid-file"
+            )));
+        }
     };
     let next_id = Box::new(server.connection_ids());
     let replicas = backend.open_replicas(world, datadir.path(), log, next_id);
@@ -302,6 +368,11 @@ fn serve(
         backend: Arc::downgrade(&backend),
     };
     assert!(signals.0.set(running).is_ok(), "the server starts once");
+    if let Some((file, statements)) = read_init_file(globals, datadir.path()).map_err(|e| refuse(&e))?
+        && let Err(why) = init_file::run(&backend, server.connection_ids()(), &statements)
+    {
+        log.error(format_args!("'{}' of init_file ended early: {why}", file.display()));
+    }
     server.listen(sockets.clients).map_err(|e| refuse(&e))?;
     drop(busy);
     notifier.ready();
@@ -389,10 +460,16 @@ fn bind(globals: &Globals, datadir: &Path) -> Result<Endpoints, String> {
                 other => other,
             };
             bound.map_err(|e| {
-                format!(
-                    "Can't start server: Bind on TCP/IP port {port} of '{address}': {e}. Do you already have another \
-                     server running on port: {port} ?"
-                )
+                let cure = match e.kind() {
+                    std::io::ErrorKind::AddrNotAvailable => {
+                        "No interface of this machine has the address: change --bind-address".to_owned()
+                    }
+                    _ => format!(
+                        "Do you already have another server running on port: {port} ? Stop it, or give another port with \
+                         --port"
+                    ),
+                };
+                format!("Can't start server: Bind on TCP/IP port {port} of '{address}': {e}. {cure}")
             })?;
         }
     }
@@ -404,7 +481,7 @@ fn bind(globals: &Globals, datadir: &Path) -> Result<Endpoints, String> {
             endpoints.bind_unix(&path, backlog).map_err(|e| {
                 format!(
                     "Can't start server : Bind on unix socket '{}': {e}. Do you already have another server running on \
-                     socket: {socket} ?",
+                     socket: {socket} ? Stop it, or give another socket with --socket",
                     path.display()
                 )
             })?;
@@ -428,7 +505,10 @@ fn bind_metrics(globals: &Globals) -> Result<Option<MetricsListeners>, String> {
     let host = text(globals, VarId::MetricsBindAddress);
     let bound = MetricsListeners::bind(&host, port);
     bound.map(Some).map_err(|e| {
-        format!("Can't start server: Bind of the metrics endpoint on port {port} of '{host}': {e}")
+        format!(
+            "Can't start server: Bind of the metrics endpoint on port {port} of '{host}': {e}. Give another port with \
+             --metrics-port, or another address with --metrics-bind-address"
+        )
     })
 }
 

@@ -251,3 +251,123 @@ fn slow_flushes_are_told_in_the_error_log() {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+/// Meaning and unit of status variables of Cohort; `*` stands for the name of a step.
+const STATUS: &[(&str, &str, &str)] = &[
+    ("Cohort_commits", "transactions", "published since the start"),
+    ("Cohort_slow_flushes", "flushes", "that took at least slow_flush_warning_ms"),
+    ("Cohort_checkpoints", "checkpoints", "completed"),
+    ("Cohort_checkpoint_failures", "checkpoints", "failed; the error log says why"),
+    ("Cohort_recovery_commits", "transactions", "read from the log by the recovery of this start"),
+    ("Cohort_recovery_log_bytes", "bytes", "of log read by it"),
+    ("Cohort_recovery_us", "microseconds", "that it took"),
+    (
+        "Cohort_binlog_backlog_bytes",
+        "bytes",
+        "of binary log that are durable in the log and not in their file yet",
+    ),
+    ("Cohort_group_size_p50", "transactions", "in a flush group, median"),
+    ("Cohort_group_size_p99", "transactions", "in a flush group, 99th percentile"),
+    ("Cohort_group_size_max", "transactions", "in the largest flush group"),
+    ("Cohort_log_flushes", "requests", "to make the log durable"),
+    ("Cohort_log_syncs", "syncs", "of the log, each for all requests before it"),
+    ("Cohort_log_bytes_written", "bytes", "written to the log"),
+    ("Cohort_replica_sources", "connections", "to sources"),
+    ("Cohort_replica_applied_ddl", "statements", "of DDL applied"),
+    ("Cohort_replica_applied_transactions", "transactions", "applied"),
+    ("Cohort_replica_queued_transactions", "transactions", "that wait for a worker"),
+    ("Cohort_replica_queued_bytes", "bytes", "of events that wait for a worker"),
+    ("Cohort_replica_busy_workers", "workers", "that apply a transaction now"),
+    ("Cohort_replica_received_bytes", "bytes", "received from sources"),
+    ("Cohort_replica_relay_log_bytes", "bytes", "of relay log on the disk"),
+    ("Cohort_replica_behind_seconds", "seconds", "by which the slowest connection is behind its source"),
+    ("Cohort_replica_behind_transactions", "transactions", "that were received and are not applied"),
+    ("Cohort_*_count", "entries", "of the step"),
+    ("Cohort_*_us_total", "microseconds", "of all entries"),
+    (
+        "Cohort_*_us_trx_total",
+        "microseconds",
+        "of all entries, a group's time counted for each of its transactions",
+    ),
+    ("Cohort_*_us_p50", "microseconds", "median of an entry"),
+    ("Cohort_*_us_p99", "microseconds", "99th percentile of an entry"),
+    ("Cohort_*_us_max", "microseconds", "longest entry"),
+];
+
+/// Steps of a commit, in their order.
+const STEPS: [&str; 9] = [
+    "prepare",
+    "order_wait",
+    "order_work",
+    "queue",
+    "write",
+    "flush",
+    "replica_wait",
+    "publish",
+    "acknowledge",
+];
+
+/// A page of docs that is made by a test. `UPDATE_GOLDEN=1` writes it.
+fn is_page(name: &str, page: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, page).expect("the checkout can be written");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == page, "docs/{name} is not what the server has: write it with UPDATE_GOLDEN=1");
+}
+
+#[test]
+fn the_page_of_status_variables_and_metrics_is_true() {
+    let metrics_port = free_port();
+    let server = Cohort::new(&[&format!("--metrics-port={metrics_port}"), "--log-bin"]);
+    let shown = server.sql("SHOW GLOBAL STATUS");
+    let names: Vec<&str> = shown.lines().filter_map(|line| line.split('\t').next()).collect();
+    let mut page = String::from(
+        "# Status variables and metrics\n\nMade by `UPDATE_GOLDEN=1 cargo test -p cohort-server --test metrics the_page`.\n\n\
+         ## Metrics\n\nOf the [metrics endpoint](howto/monitor.md). Times are in seconds, sizes in bytes; counters end with `_total` and \
+         begin at 0 with each start.\n\n| metric | kind | unit | meaning |\n|---|---|---|---|\n",
+    );
+    let text = get(metrics_port, "/metrics").1;
+    for lines in text.lines().collect::<Vec<_>>().windows(2) {
+        let (Some(help), Some(kind)) = (lines[0].strip_prefix("# HELP "), lines[1].strip_prefix("# TYPE "))
+        else {
+            continue;
+        };
+        let (name, help) = help.split_once(' ').expect("a text");
+        let kind = kind.split_once(' ').expect("a kind").1;
+        let unit = ["seconds", "bytes"].into_iter().find(|unit| name.contains(unit)).unwrap_or("");
+        page += &format!("| `{name}` | {kind} | {unit} | {help} |\n");
+    }
+    page += "\n## Status variables of Cohort\n\nOf `SHOW GLOBAL STATUS LIKE 'Cohort%'`. `*` is one of the steps of a commit: ";
+    page += &format!(
+        "{}. [Operate](operating.md#steps-of-a-commit) explains them.\n\n",
+        STEPS.map(|step| format!("`{step}`")).join(", ")
+    );
+    page += "| variable | unit | meaning |\n|---|---|---|\n";
+    for (name, unit, meaning) in STATUS {
+        page += &format!("| `{name}` | {unit} | {meaning} |\n");
+        let exists = |name: &str| assert!(names.contains(&name), "there is no {name}");
+        match name.contains('*') {
+            true => STEPS.iter().for_each(|step| exists(&name.replace('*', step))),
+            false => exists(name),
+        }
+    }
+    let is_described = |name: &str| {
+        let patterns = STATUS.iter().map(|(pattern, ..)| pattern.split_once('*'));
+        let of_step = |(before, after): (&str, &str)| {
+            let step = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+            step.is_some_and(|step| STEPS.contains(&step))
+        };
+        STATUS.iter().any(|(known, ..)| *known == name) || patterns.flatten().any(of_step)
+    };
+    let unknown: Vec<&&str> =
+        names.iter().filter(|name| name.starts_with("Cohort") && !is_described(name)).collect();
+    assert!(unknown.is_empty(), "without a description: {unknown:?}");
+    page += "\n## Status variables of MariaDB\n\nWith MariaDB's meaning and unit.\n\n";
+    // Those of an engine that not every build has, or of a library's version, are left out.
+    let of_mariadb = names.iter().filter(|name| !name.starts_with("Cohort") && !name.starts_with("Rocksdb"));
+    page += &of_mariadb.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    page.push('\n');
+    is_page("status.md", &page);
+}

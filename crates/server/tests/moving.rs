@@ -1,4 +1,5 @@
-//! Follows docs/moving.md and docs/backup.md line by line; the first while applications write.
+//! Follows docs/moving.md, docs/backup.md and docs/tutorial.md line by line; the first while applications
+//! write.
 
 mod support;
 
@@ -8,9 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use support::{Cohort, Maria};
+use support::{Cohort, Maria, free_port};
 
 const PAGE: &str = include_str!("../../../docs/moving.md");
+const TUTORIAL: &str = include_str!("../../../docs/tutorial.md");
 const BACKUP: &str = include_str!("../../../docs/backup.md");
 
 /// Writes numbers until `stop` is set or a write is refused. Returns the acknowledged numbers.
@@ -179,4 +181,76 @@ fn a_server_is_backed_up_and_restored_by_the_page() {
     let grants =
         |server: &Cohort| server.sql("SHOW GRANTS FOR app@'%'") + &server.sql("SHOW GRANTS FOR clerk");
     assert_eq!(grants(&new), grants(&server));
+}
+
+/// Kills the server of the tutorial, whose process number is in its data directory.
+struct Stopped<'f>(&'f std::path::Path);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        let line = "test ! -e data/cohort.lock || kill -9 $(cat data/cohort.lock)";
+        // It has ended when the page was right.
+        let _ = Command::new("sh").args(["-c", line]).current_dir(self.0).output();
+    }
+}
+
+#[test]
+fn a_first_server_is_run_by_the_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let port = free_port();
+    let programs = std::path::Path::new(env!("CARGO_BIN_EXE_cohortd")).parent().expect("a folder");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let _stopped = Stopped(folder.path());
+    let (mut root_password, mut app_password) = (None, None);
+    let (mut answers, mut commands) = (Vec::new(), 0);
+    for line in TUTORIAL.lines().filter_map(|line| line.strip_prefix("    ")) {
+        let (who, command) = line.split_once(' ').expect("a place and a command");
+        commands += 1;
+        if who == "$" {
+            let command = command.replace("PORT", &port.to_string());
+            // A server must not keep the output of the shell open.
+            let none = std::process::Stdio::null;
+            let ended = Command::new("timeout")
+                .args(["60", "sh", "-c", &command])
+                .current_dir(folder.path())
+                .env("PATH", &path)
+                .stdin(none())
+                .stdout(none())
+                .stderr(none())
+                .status();
+            assert!(ended.expect("a shell").success(), "{command}");
+            continue;
+        }
+        let password: &Option<String> = if who == "root>" { &root_password } else { &app_password };
+        let options = mysql::OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(port)
+            .user(Some(who.trim_end_matches('>')))
+            .pass(password.clone())
+            .prefer_socket(false);
+        let mut client = mysql::Conn::new(options).expect("an account of the page");
+        let (code, statement) = match command.strip_prefix("ERROR ").and_then(|rest| rest.split_once(" = ")) {
+            Some((code, statement)) => (code.parse().expect("a number"), statement),
+            None => (0, command),
+        };
+        match client.query_iter(statement) {
+            Ok(rows) => {
+                assert_eq!(code, 0, "{statement}");
+                let rows = rows.map(|row| row.expect("a row").unwrap());
+                let shown = |value: &mysql::Value| value.as_sql(true).trim_matches('\'').to_owned();
+                answers.extend(rows.map(|row| row.iter().map(shown).collect::<Vec<_>>().join(" ")));
+            }
+            Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, code, "{statement}: {error}"),
+            Err(error) => panic!("{statement}: {error}"),
+        }
+        let password = statement.split_once("IDENTIFIED BY '").and_then(|(_, rest)| rest.strip_suffix('\''));
+        match (password, statement.contains(" app@")) {
+            (Some(password), true) => app_password = Some(password.to_owned()),
+            (Some(password), false) => root_password = Some(password.to_owned()),
+            (None, _) => {}
+        }
+    }
+    assert_eq!(commands, 18, "the page has its lines");
+    assert!(answers.contains(&"a lamp 39.00".to_owned()), "{answers:?}");
+    assert_eq!(answers.last().map(String::as_str), Some("2"), "rows survive the crash");
 }

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use cohort_commit::Row;
+use cohort_server::datadir::DatadirError;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use support::{Cohort, refused, run, wait_until};
@@ -64,6 +66,218 @@ fn what_cannot_start_says_why_and_touches_nothing() {
         code == 1 && said.contains(&format!("in use by another server (process {})", running.pid())),
         "{said}"
     );
+}
+
+/// A start that has to fail: options, exit code, and the parts of the message that say what is wrong and what
+/// to do. `DIR` stands for a scratch directory with a data directory `data`; `PORT` for a port that is taken.
+const MISTAKES: &[(&str, i32, &[&str])] = &[
+    // The data directory.
+    (
+        "--datadir=DIR/missing",
+        1,
+        &["Can't change dir to 'DIR/missing'", "mounted", "cohortd --initialize --datadir='DIR/missing'"],
+    ),
+    (
+        "--datadir=DIR/empty",
+        1,
+        &["'DIR/empty' is empty", "mounted", "cohortd --initialize --datadir='DIR/empty'"],
+    ),
+    ("--datadir=DIR/data --initialize", 1, &["is initialized already; nothing was changed", "--datadir"]),
+    (
+        "--datadir=DIR/other --initialize",
+        1,
+        &["is not Cohort's: it holds 'file'", "new directory with --datadir"],
+    ),
+    ("--datadir=DIR/other", 1, &["is not Cohort's: it holds 'file'", "new directory with --datadir"]),
+    ("--datadir=DIR/mariadb", 1, &["one of MariaDB", "copy the tables", "moving.md"]),
+    (
+        "--datadir=DIR/lost",
+        1,
+        &["has lost its file 'cohort.version'", "echo 'cohort 1' > 'DIR/lost/cohort.version'"],
+    ),
+    ("--datadir=DIR/newer", 1, &["format 'cohort 9'", "'cohort 1'", "start the version that wrote it"]),
+    ("--datadir=DIR/data --log-layout=separate", 1, &["OtherLayout", "--convert-log-layout"]),
+    ("--datadir=DIR/used", 1, &["in use by another server (process ", "--datadir"]),
+    // Addresses.
+    ("--datadir=DIR/data --port=PORT", 1, &["TCP/IP port PORT", "already in use", "--port"]),
+    ("--datadir=DIR/data --bind-address=192.0.2.1", 1, &["'192.0.2.1'", "No interface", "--bind-address"]),
+    ("--datadir=DIR/data --bind-address=nowhere.invalid", 1, &["'nowhere.invalid'"]),
+    (
+        "--datadir=DIR/data --skip-networking --socket=DIR/no/socket",
+        1,
+        &["'DIR/no/socket'", "does not exist", "--socket"],
+    ),
+    ("--datadir=DIR/data --skip-networking --socket=DIR/used.sock", 1, &["'DIR/used.sock'", "--socket"]),
+    ("--datadir=DIR/data --metrics-port=PORT", 1, &["metrics endpoint on port PORT", "--metrics-port"]),
+    // Files.
+    (
+        "--datadir=DIR/data --log-error=DIR/no/log",
+        1,
+        &["Can't open the error log 'DIR/no/log'", "--log-error"],
+    ),
+    ("--datadir=DIR/data --pid-file=DIR/no/pid", 1, &["Can't write the pid file 'DIR/no/pid'", "--pid-file"]),
+    ("--datadir=DIR/data --tmpdir=DIR/no", 1, &["no directory 'DIR/no' for temporary files", "--tmpdir"]),
+    ("--datadir=DIR/data --init-file=DIR/no.sql", 1, &["Can't read 'DIR/no.sql' of init_file"]),
+    ("--datadir=DIR/data --log-bin=other", 1, &["binlog", "log-bin"]),
+    (
+        "--datadir=DIR/data --cracklib-password-check-dictionary=DIR/no",
+        1,
+        &["cracklib_password_check_dictionary, 'DIR/no'"],
+    ),
+    // The user.
+    (
+        "--datadir=DIR/data --user=nobody-of-that-name",
+        1,
+        &["no user 'nobody-of-that-name'", "useradd", "--user"],
+    ),
+    // TLS.
+    ("--datadir=DIR/data --ssl-cert=DIR/no.pem --ssl-key=DIR/no.pem", 1, &["SSL error", "DIR/no.pem"]),
+    ("--datadir=DIR/data --ssl-key=DIR/file.pem", 1, &["SSL error", "DIR/file.pem", "no certificate in it"]),
+    ("--datadir=DIR/data --ssl-cert=DIR/file.pem --ssl-key=DIR/file.pem", 1, &["SSL error", "DIR/file.pem"]),
+    (
+        "--datadir=DIR/data --ssl-cert=DIR/version1.pem --ssl-key=DIR/other.pem",
+        1,
+        &["SSL error", "DIR/other.pem", "does not belong to the certificate of 'DIR/version1.pem'"],
+    ),
+    ("--datadir=DIR/data --ssl-cipher=none", 1, &["SSL error", "cipher"]),
+    // Options.
+    ("--prot=3307", 7, &["unknown variable 'prot=3307'", "did you mean --port?"]),
+    ("--skip-networkin", 2, &["unknown option '--skip-networkin'"]),
+    ("--max-connections=abc", 9, &["'max_connections'", "'abc'", "K, M, G, T, P, E"]),
+    ("--max-connections=10Q", 9, &["'max_connections'", "Legal suffix characters"]),
+    ("--binlog-format=rows", 13, &["'binlog_format'", "'rows'", "Values: MIXED, STATEMENT, ROW"]),
+    ("--sql-mode=STRICT", 13, &["'sql_mode'", "'STRICT'", "STRICT_ALL_TABLES"]),
+    ("--port", 5, &["option '--port' requires an argument"]),
+    ("--encrypt-binlog", 13, &["--encrypt-binlog=1 is refused", "not encrypted"]),
+    ("--lower-case-table-names=1", 13, &["--lower-case-table-names=1 is refused"]),
+    ("serve", 1, &["Too many arguments"]),
+];
+
+/// A certificate of version 1, as `openssl x509 -req` makes it, and the key of another one.
+const VERSION_1: &str = "-----BEGIN CERTIFICATE-----
+MIIBFTCBvQIUN5DRpYpZunVgFXKYogr49Ce9klMwCgYIKoZIzj0EAwIwDTELMAkG
+A1UEAwwCdjEwIBcNMjYxMTI4MDkxNjI0WhgPMjEyNjExMDQwOTE2MjRaMA0xCzAJ
+BgNVBAMMAnYxMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE+yowxsKNUe3hg9c1
+1WymdJ+JU8QhVz4FobkigoHpMgJfTR1/CR22OKnaOW8QFXLxfpyWtZVfxGkpEWFM
+488ApDAKBggqhkjOPQQDAgNHADBEAiBvLAbDGsvpuu3ALqDrzYhBWCwFdP/BSt9f
+6cv5PvL7pAIgCNlo6NT67VlojJhFKdl8z2SnzsT71PjOE8wLwhvjGkU=
+-----END CERTIFICATE-----
+";
+const OTHER_KEY: &str = "-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgT6PNd+qrmTJyZD9C
+xqORhlSazoz2DOVfkYBGLWkmIMShRANCAASQ3hbP9y/myMyxYp27K9ie9bBIM5mH
+iuoHxSlhu7FrF8cFAoyRQvSgHZUglkmQIPfSa3vEiRNtLq599ju9M+cn
+-----END PRIVATE KEY-----
+";
+
+/// Option files that are wrong, with the exit code and the parts of the message.
+const WRONG_FILES: &[(&str, i32, &[&str])] = &[
+    ("port = 3307\n", 1, &["option without preceding group", "FILE at line: 1"]),
+    ("[cohortd\nport = 3307\n", 1, &["Wrong group definition", "FILE at line 1"]),
+    ("[cohortd]\n!include DIR/no.cnf\n", 1, &["Could not open", "DIR/no.cnf"]),
+    ("[cohortd]\n!includes DIR\n", 1, &["Wrong '!' directive", "FILE at line 2"]),
+    ("[cohortd]\nthis is not valid\n", 2, &["unknown option '--this is not valid'", "in FILE at line 2"]),
+    ("[cohortd]\n\nmax_conections = 9\n", 7, &["did you mean --max-connections?", "in FILE at line 3"]),
+    ("[mysqld]\nmax_connections = many\n", 9, &["'many'", "in FILE at line 2"]),
+    ("[mysqld]\nbinlog_format = rows\n", 13, &["Values: ", "in FILE at line 2"]),
+];
+
+#[test]
+fn a_mistake_is_answered_by_what_is_wrong_and_what_to_do() {
+    let scratch = tempfile::tempdir().expect("made");
+    let dir = scratch.path().display().to_string();
+    let file = |name: &str, text: &str| {
+        let path = scratch.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(path, text).expect("written");
+    };
+    for (name, text) in [
+        ("other/file", ""),
+        ("mariadb/ibdata1", ""),
+        ("lost/catalog", ""),
+        ("lost/log", ""),
+        ("newer/cohort.version", "cohort 9\n"),
+        ("newer/catalog", ""),
+        ("file.pem", "no certificate\n"),
+        ("version1.pem", VERSION_1),
+        ("other.pem", OTHER_KEY),
+    ] {
+        file(name, text);
+    }
+    std::fs::create_dir(scratch.path().join("empty")).expect("made");
+    Cohort::start(scratch.path(), "data", &[]).stop();
+    let used = Cohort::start(scratch.path(), "used", &[]);
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("bound").port().to_string();
+    let mut wrong = Vec::new();
+    let mut judge = |what: &str, (code, said): (i32, String), expected: i32, parts: &[&str], file: &str| {
+        let parts =
+            parts.iter().map(|part| part.replace("DIR", &dir).replace("PORT", &port).replace("FILE", file));
+        let missing: Vec<String> = parts.filter(|part| !said.contains(part)).collect();
+        if code != expected || !missing.is_empty() {
+            wrong.push(format!("{what}: exit code {code}, {missing:?} is not in: {said}"));
+        }
+    };
+    for (options, code, parts) in MISTAKES {
+        let options = options.replace("DIR", &dir).replace("PORT", &port);
+        let mut arguments: Vec<String> = options.split(' ').map(str::to_owned).collect();
+        if !options.contains("--socket") {
+            arguments.push(format!("--socket={dir}/socket"));
+        }
+        if !options.contains("--port") && !options.contains("--bind-address") {
+            arguments.push("--skip-networking".to_owned());
+        }
+        if !options.contains("--bind-address") {
+            arguments.push("--bind-address=127.0.0.1".to_owned());
+        }
+        if options == "--port" {
+            // Its value is missing only at the end.
+            arguments.rotate_left(1);
+        }
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        judge(&options, refused(&arguments), *code, parts, "");
+    }
+    let path = format!("{dir}/my.cnf");
+    for (text, code, parts) in WRONG_FILES {
+        file("my.cnf", &text.replace("DIR", &dir));
+        let given = format!("--defaults-file={path}");
+        let output = run(env!("CARGO_BIN_EXE_cohortd"), &[&given, "--validate-config"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        judge(text, (output.status.code().expect("ended"), said), *code, parts, &path);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    drop(used);
+}
+
+/// `init_file` runs at a start and at the end of `--initialize`.
+#[test]
+fn statements_of_a_file_run_before_clients_do() {
+    let scratch = tempfile::tempdir().expect("made");
+    let file = scratch.path().join("first.sql");
+    let option = format!("--init-file={}", file.display());
+    let datadir = format!("--datadir={}", scratch.path().join("data").display());
+    std::fs::write(&file, "CREATE DATABASE shop;\n-- a comment; it ends here\nSELECT nonsense;\nSELECT 1;\n")
+        .expect("written");
+    let (code, said) = refused(&["--initialize", &option, &datadir]);
+    assert!(code == 1 && said.contains("error 1054") && said.contains("Remove the directory"), "{said}");
+    std::fs::remove_dir_all(scratch.path().join("data")).expect("removed");
+    let text = "CREATE DATABASE shop;\nCREATE TABLE shop.t (a INT PRIMARY KEY);\n\
+                CREATE USER app@localhost IDENTIFIED BY 'it''s';\nGRANT ALL ON shop.* TO app@localhost;\n# The end\n";
+    std::fs::write(&file, text).expect("written");
+    let (code, said) = refused(&["--initialize", &option, &datadir]);
+    assert_eq!(code, 0, "{said}");
+    // Each start runs it, up to its first error, and serves.
+    std::fs::write(
+        &file,
+        "INSERT INTO shop.t SELECT COUNT(*) FROM shop.t; INSERT INTO missing VALUES (1); DELETE FROM shop.t",
+    )
+    .expect("written");
+    let mut server = Cohort::start(scratch.path(), "data", &[&option]);
+    assert!(server.log().contains("of init_file ended early: error 1046"), "{}", server.log());
+    server.kill_and_restart();
+    assert_eq!(server.sql("SELECT COUNT(*) FROM shop.t"), "2");
+    assert_eq!(server.sql("SHOW GRANTS FOR app@localhost").lines().count(), 2);
+    server.stop();
 }
 
 #[test]
@@ -379,4 +593,68 @@ fn statements_are_logged_to_files_that_are_made_anew_when_they_were_moved() {
     let slow = found.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("-slow.log"));
     let slow = text(&slow.expect("a slow log was made"));
     assert!(slow.contains("SELECT SLEEP(0.3);\n") && !slow.contains("early"), "{slow}");
+}
+
+/// Sources of the table of recovery.
+const RECOVERY: [&str; 2] =
+    [include_str!("../../commit/src/recovery.rs"), include_str!("../../commit/src/separate_recovery.rs")];
+
+/// Rows of the recovery table that are refusals, by their name, with how they arise.
+fn refusals() -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for line in RECOVERY.iter().flat_map(|source| source.lines()) {
+        let Some(row) = line.strip_prefix("//! | [`Row::") else { continue };
+        let cells: Vec<&str> = row.split(" | ").map(str::trim).collect();
+        let (Some((name, _)), true) = (row.split_once('`'), row.ends_with("| refuse |")) else { continue };
+        if !found.iter().any(|(known, _)| known == name) {
+            found.push((name.to_owned(), cells[cells.len() - 2].to_owned()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_page_of_errors_at_the_start_is_true() {
+    let at = || Path::new("DIR").to_owned();
+    let other = || "FILE".to_owned();
+    let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+    let of_directories = [
+        DatadirError::Missing(at()),
+        DatadirError::Empty(at()),
+        DatadirError::Initialized(at()),
+        DatadirError::Foreign(at(), other()),
+        DatadirError::OfMariaDb(at()),
+        DatadirError::VersionLost(at()),
+        DatadirError::Version(at(), "VERSION".to_owned()),
+        DatadirError::InUse(at(), "PID".to_owned()),
+        DatadirError::Io(at(), denied),
+    ];
+    let mut page = String::from(
+        "# Errors at the start\n\nMade by `UPDATE_GOLDEN=1 cargo test -p cohort-server --test process the_page`.\n\nA start that is \
+         rejected changes nothing. The message says what is wrong and what to do; [Operate](operating.md#start-and-stop) lists the exit \
+         codes.\n\n## The data directory\n\n",
+    );
+    for error in of_directories {
+        let uid = rustix::process::geteuid().as_raw();
+        let text = error.to_string().replace(&format!("user {uid},"), "user UID,");
+        page += &format!("- {}\n", text.replace(&format!("-R {uid} "), "-R UID "));
+    }
+    page += "\n## Recovery\n\nThe message is `recovery refuses (NAME): what was found; what to do`.\n";
+    for (name, cause) in refusals() {
+        let row = Row::ALL.iter().find(|row| format!("{row:?}") == name).expect("a row of the table");
+        page += &format!("\n### {name}\n\nCause: {cause}.\n\nCure: {}.\n", row.cure().expect("a refusal"));
+    }
+    page += "\n## Damage\n\nA page, a log record or an event whose checksum is wrong is reported with file and offset, and the server does not \
+             start, or rejects the statement that reads it. Restore the data directory from a [backup](backup.md) or a replica. One damaged copy of \
+             the log's control file is mended from the other, with a warning.\n\n## Exit codes\n\n| code | meaning |\n|---:|---|\n";
+    for (code, meaning) in cohort_config::EXIT_CODES {
+        page += &format!("| {code} | {meaning} |\n");
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/start-errors.md");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &page).expect("the checkout can be written");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == page, "docs/start-errors.md is not what the server says: write it with UPDATE_GOLDEN=1");
 }

@@ -109,8 +109,9 @@ impl Diagnostics {
         self.list.truncate(self.limit);
     }
 
-    /// The statement failed. What is said of a table that could not be made, of further columns without a
-    /// value, and of rows that were not looked at, comes behind the error.
+    /// The statement failed. What is said of a table that could not be made, of the mode that an
+    /// expression depends on, of further columns without a value, and of rows that were not looked at, comes
+    /// after the error.
     pub fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
         self.drop_old();
@@ -118,6 +119,7 @@ impl Diagnostics {
             E::CantCreateTable => {
                 matches!(said.error.code, E::CannotAddForeignKey | E::DupKey | E::GetErrno)
             }
+            E::GeneratedColumnFunctionIsNotAllowed => said.error.code == E::UnknownError,
             E::FilesortAbort => said.error.code == E::QueryResultIncomplete,
             E::NoDefaultForField => said.level == Level::Error && said.error.code == error.code,
             _ => false,

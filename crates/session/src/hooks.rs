@@ -61,6 +61,10 @@ impl SessionHooks for SessionState {
         self.next_insert_id.set(Some(id));
     }
 
+    fn last_insert_id_set(&self) -> Option<u64> {
+        self.next_insert_id.get()
+    }
+
     fn load_file(&self, name: &str, bytes_max: u64) -> SqlResult<LoadedFile> {
         files::load(self, name, bytes_max)
     }

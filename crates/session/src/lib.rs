@@ -88,7 +88,7 @@ pub use session_state::{BinlogStatements, Changed, NamedCharsets, SessionState, 
 pub use settings::set_error;
 pub use statement::{Job, StatementContext};
 pub use statement_log::{LogFiles, LogRows, StatementLog};
-pub use statistics::{PlanStatistics, has_row};
+pub use statistics::{PlanStatistics, cardinality, has_row};
 pub use transaction_track::{TrackTransaction, TransactionState};
 pub use virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames};
 pub use word_check::WordList;

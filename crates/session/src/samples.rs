@@ -13,6 +13,8 @@ const KEYS: usize = 128;
 /// Places in the index where neighbours are compared, and entries read at each.
 const PLACES: usize = 32;
 const ENTRIES_OF_A_PLACE: usize = 32;
+/// Entries of an index that is read as a whole.
+const SMALL: usize = PLACES * ENTRIES_OF_A_PLACE;
 /// Samples that are kept; then all are forgotten.
 const SAMPLES_MAX: usize = 10_000;
 
@@ -100,11 +102,15 @@ impl Sample {
         let trx = engine.begin();
         let step = keys.len().div_ceil(PLACES).max(1);
         let mut batch = Batch::default();
-        for start in keys.iter().step_by(step) {
+        let (places, at_each) = match is_small(entries) {
+            true => (vec![None], SMALL + 1),
+            false => (keys.iter().step_by(step).cloned().map(Some).collect(), ENTRIES_OF_A_PLACE),
+        };
+        for start in places {
             batch.clear();
-            let range = KeyRange { start: Some(start.clone()), end: None };
+            let range = KeyRange { start, end: None };
             let at = (ReadAt::Latest, index.id, &range);
-            trx.scan(at.0, at.1, at.2, Direction::Forward, ENTRIES_OF_A_PLACE, &mut batch).ok()?;
+            trx.scan(at.0, at.1, at.2, Direction::Forward, at_each, &mut batch).ok()?;
             for n in 1..batch.len() {
                 let shared = shared_parts(index, batch.get(n - 1).0, batch.get(n).0);
                 for (part, count) in counts.iter_mut().enumerate() {
@@ -112,6 +118,11 @@ impl Sample {
                     count.different += u64::from(part >= shared);
                 }
             }
+        }
+        if is_small(entries) {
+            let rows = batch.len() as f64;
+            let rows_per_key = counts.iter().map(|count| rows / (count.different + 1) as f64).collect();
+            return Some(Sample { entries, keys, rows_per_key });
         }
         for pair in keys.windows(2) {
             let shared = shared_parts(index, &pair[0], &pair[1]);
@@ -136,6 +147,11 @@ impl Sample {
 /// Whether a sample of a table with so many entries holds when it has so many.
 pub(crate) fn holds_for(then: u64, now: u64) -> bool {
     then.abs_diff(now) <= 100.max(then.max(now) / 3)
+}
+
+/// Whether an index with this number of entries is read as a whole.
+pub(crate) fn is_small(entries: u64) -> bool {
+    entries <= SMALL as u64
 }
 
 /// Neighbours that were compared, and the keys that divide the index.

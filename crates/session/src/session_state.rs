@@ -52,6 +52,8 @@ pub struct LastCounts {
     pub in_transaction: bool,
     /// For the next transaction; 0 once one has taken it.
     pub gtid_seq_no: u64,
+    /// The AUTO_INCREMENT value that the next INSERT was given, and 0 once it is used.
+    pub insert_id: u64,
 }
 
 /// The part of a session that a running statement sees and does not change, but through the cells.
@@ -508,6 +510,7 @@ impl SessionState {
                 Value::text(self.group_commit.last_gtid().map_or(String::new(), |gtid| gtid.to_string()))
             }
             VarId::GtidSeqNo => Value::UInt(self.last.gtid_seq_no),
+            VarId::InsertId => Value::UInt(self.last.insert_id),
             VarId::InTransaction => Value::UInt(self.last.in_transaction.into()),
             _ => {
                 let facts = self.db.facts.read().clone()?;

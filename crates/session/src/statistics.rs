@@ -24,7 +24,7 @@ use cohort_plan::PlanContext;
 use cohort_row::{KeySpan, ResolveAccess};
 use cohort_types::{SqlResult, TypeKind, Value};
 
-use crate::samples::{RowSample, Sample, holds_for};
+use crate::samples::{RowSample, Sample, holds_for, is_small};
 use crate::session_state::SessionState;
 
 /// What the planner of one statement knows.
@@ -38,27 +38,9 @@ impl<'p> PlanStatistics<'p> {
         PlanStatistics { session, ctx }
     }
 
-    fn engine(&self, table: &Table) -> Option<&'p Arc<dyn Engine>> {
-        let engines = &self.session.db.engines;
-        engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first())
-    }
-
     fn sample(&self, table: &Arc<Table>, index: usize) -> Option<Arc<Sample>> {
-        // A session's own tables are small, and change all the time.
-        if table.is_temporary() {
-            return None;
-        }
-        let engine = self.engine(table)?;
         let entries = self.entries(table);
-        let id = table.indexes.get(index)?.id;
-        let samples = &self.session.db.index_samples;
-        if let Some(sample) = samples.of_index(id).filter(|sample| holds_for(sample.entries, entries)) {
-            return Some(sample);
-        }
-        let open = self.session.db.open_table(table).ok()?;
-        let sample = Arc::new(Sample::take(&**engine, open.indexes.get(index)?, entries)?);
-        samples.keep_of_index(id, &sample);
-        Some(sample)
+        index_sample(self.session, table, index, &|sample| holds_for(sample.entries, entries))
     }
 
     fn rows_of(&self, table: &Arc<Table>) -> Option<Arc<RowSample>> {
@@ -71,7 +53,7 @@ impl<'p> PlanStatistics<'p> {
         if let Some(sample) = samples.of_rows(id).filter(|sample| holds_for(sample.entries, entries)) {
             return Some(sample);
         }
-        let sample = Arc::new(RowSample::take(&**self.engine(table)?, id, entries)?);
+        let sample = Arc::new(RowSample::take(&**engine_of(self.session, table)?, id, entries)?);
         samples.keep_of_rows(id, &sample);
         Some(sample)
     }
@@ -93,10 +75,7 @@ impl<'p> PlanStatistics<'p> {
 
 impl Statistics for PlanStatistics<'_> {
     fn entries(&self, table: &Table) -> u64 {
-        if table.is_temporary() {
-            return self.session.temporary.entries(table);
-        }
-        self.engine(table).map_or(1000, |engine| engine.stats(table.clustered().id).entries)
+        entries_of(self.session, table)
     }
 
     fn check_interrupt(&self) -> SqlResult<()> {
@@ -161,6 +140,54 @@ impl Statistics for PlanStatistics<'_> {
     }
 }
 
+fn engine_of<'s>(session: &'s SessionState, table: &Table) -> Option<&'s Arc<dyn Engine>> {
+    let engines = &session.db.engines;
+    engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first())
+}
+
+fn entries_of(session: &SessionState, table: &Table) -> u64 {
+    if table.is_temporary() {
+        return session.temporary.entries(table);
+    }
+    engine_of(session, table).map_or(1000, |engine| engine.stats(table.clustered().id).entries)
+}
+
+/// The kept sample of an index if it holds, else a new one.
+fn index_sample(
+    session: &SessionState,
+    table: &Arc<Table>,
+    index: usize,
+    holds: &dyn Fn(&Sample) -> bool,
+) -> Option<Arc<Sample>> {
+    // A session's own tables are small, and change all the time.
+    if table.is_temporary() {
+        return None;
+    }
+    let id = table.indexes.get(index)?.id;
+    let samples = &session.db.index_samples;
+    if let Some(sample) = samples.of_index(id).filter(|sample| holds(sample)) {
+        return Some(sample);
+    }
+    let (engine, open) = (engine_of(session, table)?, session.db.open_table(table).ok()?);
+    let sample = Sample::take(&**engine, open.indexes.get(index)?, entries_of(session, table))?;
+    let sample = Arc::new(sample);
+    samples.keep_of_index(id, &sample);
+    Some(sample)
+}
+
+/// The cardinality that SHOW INDEX has for the first parts of an index. InnoDB computes it from half of the
+/// rows that share a key, in whole numbers.
+pub fn cardinality(session: &SessionState, table: &Arc<Table>, index: usize, parts: usize) -> u64 {
+    let entries = entries_of(session, table);
+    let is_current = |sample: &Sample| match is_small(entries) {
+        true => sample.entries == entries,
+        false => holds_for(sample.entries, entries),
+    };
+    let sample = index_sample(session, table, index, &is_current);
+    let rows_per_key = sample.and_then(|sample| sample.rows_per_key.get(parts - 1).copied());
+    entries / ((rows_per_key.unwrap_or(1.0) as u64) / 2).max(1)
+}
+
 /// Whether a table has a row where an access that reads no other table looks; None: that cannot be told. The
 /// newest row counts, of whichever transaction.
 pub fn has_row(
@@ -172,8 +199,7 @@ pub fn has_row(
     if table.is_temporary() {
         return None;
     }
-    let engines = &session.db.engines;
-    let engine = engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first())?;
+    let engine = engine_of(session, table)?;
     let open = session.db.open_table(table).ok()?;
     let eval = EvalContext::new(&session.env, session, params);
     if asks_for_what_is_too_long(table, access, &eval) {

@@ -102,44 +102,42 @@ impl WantedNames {
     }
 
     pub fn has(&self, schema: &str, table: &str) -> bool {
-        self.has_schema(schema) && self.has_table(table)
+        self.has_schema(schema) && is_wanted(&self.table, schema, table)
     }
 
     pub fn has_schema(&self, name: &str) -> bool {
-        is_wanted(&self.schema, self.in_any_case(), name)
+        is_wanted(&self.schema, name, name)
     }
 
+    /// Whether a stored table has the name.
     pub fn has_table(&self, name: &str) -> bool {
-        is_wanted(&self.table, self.in_any_case(), name)
+        self.table.as_ref().is_none_or(|wanted| wanted == name.as_bytes())
     }
 
     /// Drops the rows of other schemas and tables. A name that is looked up is the name as it is spelled,
     /// whatever the column's collation says.
     pub fn retain(&self, names_at: [Option<usize>; 2], rows: &mut Vec<Vec<Value>>) {
-        let any_case = self.in_any_case();
+        let name_in = |row: &[Value], at: usize| match &row[at] {
+            Value::Str(name) => std::str::from_utf8(&name.bytes).ok().map(str::to_owned),
+            _ => None,
+        };
         for (at, wanted) in names_at.into_iter().zip([&self.schema, &self.table]) {
             if let (Some(at), Some(_)) = (at, wanted) {
-                rows.retain(|row| match &row[at] {
-                    Value::Str(name) => {
-                        std::str::from_utf8(&name.bytes).is_ok_and(|name| is_wanted(wanted, any_case, name))
-                    }
-                    _ => true,
+                rows.retain(|row| {
+                    let schema = names_at[0].and_then(|at| name_in(row, at)).unwrap_or_default();
+                    name_in(row, at).is_none_or(|name| is_wanted(wanted, &schema, &name))
                 });
             }
         }
-    }
-
-    /// The names of information_schema have no case.
-    fn in_any_case(&self) -> bool {
-        self.schema.as_ref().is_some_and(|schema| schema.eq_ignore_ascii_case(b"information_schema"))
     }
 }
 
 /// The collation of the columns.
 const NAMES: Collation = Collation::UTF8MB3_GENERAL_CI;
 
-fn is_wanted(wanted: &Option<Vec<u8>>, in_any_case: bool, name: &str) -> bool {
-    wanted.as_ref().is_none_or(|wanted| match in_any_case {
+/// Whether a name, or one within a schema, is the wanted one. Those of information_schema have no case.
+fn is_wanted(wanted: &Option<Vec<u8>>, schema: &str, name: &str) -> bool {
+    wanted.as_ref().is_none_or(|wanted| match schema.eq_ignore_ascii_case("information_schema") {
         true => NAMES.compare(wanted, name.as_bytes()) == Ordering::Equal,
         false => wanted == name.as_bytes(),
     })

@@ -44,10 +44,12 @@ mod unsafe_words;
 
 pub use client_text::decode_literals;
 pub use digest::Digest;
-pub use first_words::{changes_rows, first_words};
+pub use first_words::{changes_rows, defines_program, first_words};
 pub use kind::{StatementKind, commits_implicitly, statement_kind};
 pub use options::{ParseMode, ParseOptions};
-pub use parser::{Charge, Parsed, next_statement, parse, parse_charged, parse_own, syntax_bytes};
+pub use parser::{
+    Charge, IDENTIFIER_CHARS_MAX, Parsed, next_statement, parse, parse_charged, parse_own, syntax_bytes,
+};
 pub use plan_cache::{PlanCache, PlanKey};
 pub use secret_text::{message_without_secrets, secret_literals, without_secrets};
 pub use secrets::{StoredForm, with_hashed_passwords};

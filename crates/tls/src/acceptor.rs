@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{Error, RootCertStore, ServerConfig, ServerConnection};
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use crate::settings::names_of;
 use crate::stream::EARLY_BYTES_MAX;
@@ -49,13 +49,14 @@ impl Acceptor {
             why: "its first certificate cannot be read".to_owned(),
         })?;
         let key = provider.key_provider.load_private_key(key).map_err(unusable)?;
-        let certified = CertifiedKey::new(chain, key);
-        match certified.keys_match() {
-            // A certificate of version 1 cannot be compared; clients decide whether they accept it.
-            Ok(()) | Err(Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {}
-            Err(Error::InvalidCertificate(_)) => {}
-            Err(error) => return Err(unusable(error)),
+        // The library compares keys with certificates of version 3 alone.
+        if key.public_key().is_some_and(|public_key| !fields.is_of(&public_key)) {
+            return Err(TlsError::File {
+                name: settings.key.clone(),
+                why: format!("the private key does not belong to the certificate of '{}'", settings.cert),
+            });
         }
+        let certified = CertifiedKey::new(chain, key);
         let versions = settings.protocols()?;
         let ciphers = names_of(&provider.cipher_suites);
         let authorities = material::authorities(&settings.ca, &settings.capath)?;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Certificate  = SEQUENCE { tbs, algorithm, signature }
-//! tbs          = SEQUENCE { [0] version, serial, algorithm, issuer, validity, subject, .. }
+//! tbs          = SEQUENCE { [0] version, serial, algorithm, issuer, validity, subject, public key, .. }
 //! Name         = SEQUENCE OF SET OF SEQUENCE { OID, string }
 //! validity     = SEQUENCE { time, time }
 //! ```
@@ -33,6 +33,15 @@ pub(crate) struct Fields {
     pub not_after: String,
     /// Start and end as digits, `YYYYMMDDhhmmss`.
     pub times: [String; 2],
+    /// Contents of `SubjectPublicKeyInfo`.
+    public_key: Vec<u8>,
+}
+
+impl Fields {
+    /// Returns whether the certificate is that of a public key, a `SubjectPublicKeyInfo`.
+    pub fn is_of(&self, public_key: &[u8]) -> bool {
+        Der(public_key).expect(SEQUENCE) == Some(&self.public_key)
+    }
 }
 
 /// A sequence of DER elements.
@@ -75,8 +84,9 @@ pub(crate) fn fields(certificate: &[u8]) -> Option<Fields> {
     let mut validity = Der(tbs.expect(SEQUENCE)?);
     let times = [digits(validity.next()?)?, digits(validity.next()?)?];
     let (subject, common_name) = name(tbs.expect(SEQUENCE)?)?;
+    let public_key = tbs.expect(SEQUENCE)?.to_vec();
     let [not_before, not_after] = [shown(&times[0])?, shown(&times[1])?];
-    Some(Fields { issuer, subject, common_name, not_before, not_after, times })
+    Some(Fields { issuer, subject, common_name, not_before, not_after, times, public_key })
 }
 
 /// Returns `/type=value` for each part, and the last CN.

@@ -76,6 +76,7 @@ errors! {
     InvalidDefault = 1067, "42000";
     MultiplePriKey = 1068, "42000";
     TooLongKey = 1071, "42000";
+    IndexColumnTooLong = 1709, "HY000";
     KeyColumnDoesNotExist = 1072, "42000";
     BlobUsedAsKey = 1073, "42000";
     TooBigFieldLength = 1074, "42000";
@@ -345,6 +346,7 @@ errors! {
     FkIncorrectOption = 1825, "HY000";
     FkColumnCannotDrop = 1828, "HY000";
     FkColumnCannotDropChild = 1829, "HY000";
+    FkCannotDeleteParent = 1834, "HY000";
     FkColumnNotNull = 1830, "HY000";
     FkColumnCannotChange = 1832, "HY000";
     FkColumnCannotChangeChild = 1833, "HY000";

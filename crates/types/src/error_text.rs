@@ -283,6 +283,8 @@ texts! {
     wrong_column_spec(column: &str) = WrongFieldSpec, "Incorrect column specifier for column '{column}'";
     multiple_primary_key() = MultiplePriKey, "Multiple primary key defined";
     key_too_long(bytes_max: u32) = TooLongKey, "Specified key was too long; max key length is {bytes_max} bytes";
+    key_part_too_long(bytes_max: u32) = IndexColumnTooLong,
+        "Index column size too large. The maximum column size is {bytes_max} bytes";
     too_many_keys(max: u32) = TooManyKeys, "Too many keys specified; max {max} keys allowed";
     too_many_key_parts(max: u32) = TooManyKeyParts, "Too many key parts specified; max {max} parts allowed";
     key_column_missing(column: &str) = KeyColumnDoesNotExist, "Key column '{column}' doesn't exist in table";

@@ -121,11 +121,7 @@ impl Checker<'_> {
             match self.next()? {
                 b'"' => return Some(()),
                 b'\\' => match self.next()? {
-                    b'u' => {
-                        for _ in 0..4 {
-                            self.next().filter(u8::is_ascii_hexdigit)?;
-                        }
-                    }
+                    b'u' => self.unicode()?,
                     0..=0x1f => return None,
                     _ => {}
                 },
@@ -133,6 +129,24 @@ impl Checker<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// `XXXX` of a character, or of a pair of surrogates.
+    fn unicode(&mut self) -> Option<()> {
+        match self.unit()? {
+            0xd800..=0xdbff if self.rest.starts_with(b"\\u") => {
+                self.rest = &self.rest[2..];
+                (0xdc00..=0xdfff).contains(&self.unit()?).then_some(())
+            }
+            0xd800..=0xdfff => None,
+            _ => Some(()),
+        }
+    }
+
+    fn unit(&mut self) -> Option<u32> {
+        let digits = self.rest.get(..4).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
+        self.rest = &self.rest[4..];
+        u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
     }
 
     fn digits(&mut self) -> usize {
@@ -172,6 +186,7 @@ mod tests {
             "1",
             "-0.5e+3",
             "\"a\\u12aF\\n\"",
+            r#""\ud83d\ude00""#,
             "true",
             "null",
             r#"{"a": [1, {"b": null}], "c": "d"}"#,
@@ -193,6 +208,10 @@ mod tests {
             "1 2",
             "tru",
             "\"\\u12\"",
+            r#""\ud83d""#,
+            r#""\ude00""#,
+            r#""\ud83dx""#,
+            r#""\ud83d\u0041""#,
             "\"a\tb\"",
             "[}",
             "{]",

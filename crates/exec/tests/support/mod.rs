@@ -206,6 +206,7 @@ fn create_table(db: &Arc<Database>, sql: &str) {
             columns: Vec::new(),
             comment: String::new(),
             ignored: false,
+            using: None,
             generated: false,
             since: CommitSeq(0),
         };
@@ -266,6 +267,7 @@ fn index(key: &ast::KeyDef, columns: &[Column]) -> Index {
         columns: parts.collect(),
         comment: String::new(),
         ignored: false,
+        using: None,
         generated: false,
         since: CommitSeq(0),
     }

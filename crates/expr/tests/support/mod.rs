@@ -44,6 +44,10 @@ impl SessionHooks for TestSession {
 
     fn set_last_insert_id(&self, _: u64) {}
 
+    fn last_insert_id_set(&self) -> Option<u64> {
+        None
+    }
+
     fn clock_micros(&self) -> i64 {
         NOW_MICROS
     }

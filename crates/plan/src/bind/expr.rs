@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
-    CompareOp, Expr, ExprType, IntervalOp, LikeEscape, TypeClass, UnaryOp, and, between, build_binary,
-    build_call, build_unary, case, cast, char_using, collate, compare_exprs, convert_using, date_arith,
-    extract, in_list, is_null, is_truth, like, or, regexp, row, system_variable, timestamp_diff, trim,
-    user_variable, user_variable_assign,
+    CompareOp, EvalContext, Expr, ExprType, IntervalOp, LikeEscape, TypeClass, UnaryOp, and, between,
+    build_binary, build_call, build_unary, case, cast, char_using, collate, compare_exprs, convert_using,
+    date_arith, extract, in_list, is_null, is_truth, like, or, regexp, row, system_variable, timestamp_diff,
+    trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
 use cohort_types::{Collation, DateTime, ErrorCode, SqlError, SqlResult, TimeZone, TypeKind, Value};
@@ -291,6 +291,7 @@ impl<'b> Binder<'b> {
                     value => value.clone(),
                 }))
             }
+            DefaultValue::None if column.auto_increment => Ok(Expr::constant(Value::Int(0))),
             DefaultValue::None if column.nullable => Ok(Expr::null()),
             DefaultValue::None => Err(SqlError::new(
                 ErrorCode::NoDefaultForField,
@@ -500,15 +501,39 @@ impl<'b> Binder<'b> {
 
     fn call(&self, name: &str, args: &[ast::Expr]) -> SqlResult<Expr> {
         let env = self.ctx.names.env();
-        let call = build_call(name, self.list(args)?, env).map_err(|e| {
-            match (e.code, self.ctx.names.current_schema()) {
+        let mut args = self.list(args)?;
+        if let ("round" | "truncate", [_, places]) = (name, &mut args[..]) {
+            *places = self.known_value(std::mem::replace(places, Expr::null()))?;
+        }
+        let call =
+            build_call(name, args, env).map_err(|e| match (e.code, self.ctx.names.current_schema()) {
                 (ErrorCode::SpDoesNotExist, Some(schema)) => {
                     SqlError::new(e.code, format!("FUNCTION {schema}.{name} does not exist"))
                 }
                 _ => e,
-            }
-        })?;
+            })?;
         Ok(self.of_definer(name, call))
+    }
+
+    /// The value of an argument that the type of a call depends on, where it is known now. The plan serves
+    /// once then.
+    fn known_value(&self, arg: Expr) -> SqlResult<Expr> {
+        let mut is_known = arg.is_const_per_execution() && !matches!(arg, Expr::Const(_));
+        arg.walk(&mut |node| {
+            is_known &= match node {
+                Expr::Param(param) => param.index < self.ctx.params.len(),
+                Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) => false,
+                _ => true,
+            };
+            is_known
+        });
+        if !is_known {
+            return Ok(arg);
+        }
+        self.ctx.reusable.set(false);
+        let names = self.ctx.names;
+        let ctx = EvalContext::new(names.env(), names.hooks(), self.ctx.params);
+        Ok(Expr::constant(arg.eval(&[], &ctx)?.into_owned()))
     }
 
     /// Replaces CURRENT_USER() and CURRENT_ROLE() in a view by the account whose privileges the view uses,

@@ -30,6 +30,10 @@ impl Binder<'_> {
             ast::MatchMode::Boolean => SearchMode::Boolean,
             ast::MatchMode::Expansion => return Err(not_supported("WITH QUERY EXPANSION")),
         };
+        let text = self.expression(text)?;
+        if !text.columns().is_empty() {
+            return Err(SqlError::wrong_arguments("AGAINST"));
+        }
         let mut bound: Vec<Expr> = Vec::with_capacity(columns.len());
         let mut wanted = Vec::with_capacity(columns.len());
         let mut base: Option<(usize, Arc<Table>)> = None;
@@ -62,7 +66,7 @@ impl Binder<'_> {
             rows: base.clustered().id,
             collation: base.columns[index.columns[0].column].ty.collation,
         };
-        match_against(bound, self.expression(text)?, mode, source)
+        match_against(bound, text, mode, source)
     }
 
     /// Finds the base table column with this number, here or in an outer query. Returns the number of the

@@ -242,7 +242,7 @@ impl ScopeTable {
             .iter()
             .map(|c| ScopeColumn {
                 name: c.name.as_str().into(),
-                ty: ExprType::of_column(&c.ty, c.nullable),
+                ty: ExprType::of_column(&c.ty, c.nullable).with_documents(c.holds_documents()),
                 full_name: format!("`{schema}`.`{name}`.`{}`", c.name).into(),
                 hidden: false,
                 invisible: c.invisible,
@@ -338,7 +338,18 @@ impl Scope {
                 }
             }
         }
-        Ok(found)
+        Ok(found.or_else(|| self.row_id(name)))
+    }
+
+    /// The column that `_rowid` means: that of the first unique key, if it is one integer. Without a table's
+    /// name only where there is one table.
+    fn row_id(&self, name: &ast::ColumnRef) -> Option<usize> {
+        let is_asked =
+            name.name.eq_ignore_ascii_case("_rowid") && (name.table.is_some() || self.tables.len() == 1);
+        let mut tables = self.tables.iter().filter(|t| t.matches(name.db.as_deref(), name.table.as_deref()));
+        let table = is_asked.then(|| tables.next()).flatten()?;
+        let Relation::Base(base) = &table.relation else { return None };
+        Some(table.first_slot + base.row_id_column()?)
     }
 
     /// Returns the slot of a column. Error 1054 or 1052, which names the clause.

@@ -114,6 +114,9 @@ fn lock_tables_now(
     if matches!(plan.locks(), ReadMode::LockExclusive(_)) {
         if tables.iter().any(|(table, _)| !table.is_temporary()) {
             check_read_only(ctx.session)?;
+            if ctx.trx.may_only_read(false) {
+                return Err(SqlError::read_only_transaction());
+            }
         }
         ctx.trx.pass_global_lock_to_write()?;
     }

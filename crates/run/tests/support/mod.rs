@@ -316,6 +316,10 @@ impl SessionHooks for Session {
 
     fn set_last_insert_id(&self, _: u64) {}
 
+    fn last_insert_id_set(&self) -> Option<u64> {
+        None
+    }
+
     fn clock_micros(&self) -> i64 {
         0
     }
@@ -486,6 +490,7 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
         columns: vec![IndexColumn { column, prefix: None, descending: false }],
         comment: String::new(),
         ignored: false,
+        using: None,
         generated: false,
         since: CommitSeq(0),
     };

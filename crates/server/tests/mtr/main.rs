@@ -1,11 +1,11 @@
-//! Tests of MariaDB's own suite `main`, run by its client `mariadb-test` against this server: the answers of
+//! Tests of MariaDB's own suites, run by its client `mariadb-test` against this server: the answers of
 //! each are those that MariaDB's result file has, byte for byte but for the names of engines.
 //!
 //! `passing.txt` names the tests that must pass; it only grows. With `COHORT_LONG_TESTS` each test of the
-//! suite is tried, a table of the reasons for failing is printed, and a test that passes without being listed
-//! fails the run.
+//! suites `main`, `engines/funcs`, `funcs_1` and `roles` is tried, a table of the reasons for failing is
+//! printed, and a test that passes without being listed fails the run.
 //!
-//! A test of another suite is named with it: `roles.admin`.
+//! A test of another suite than `main` is named with it: `roles.admin`.
 //!
 //! `COHORT_MTR=one,two` runs others instead, and `COHORT_MTR_LIST=FILE` those of a file, a name a line; their
 //! failures and the table are printed, and the names of those that passed are written to `FILE.passed`.

@@ -1,12 +1,13 @@
-//! docs/compatibility.md: every example must have the result that the page gives; the examples under *There*
-//! on MariaDB, too.
+//! docs/compatibility.md and docs/limits.md: every example must have the result that the page gives; the
+//! examples under *There* on MariaDB, too.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use crate::support::{Cohort, Maria, shown};
 
-const PAGE: &str = include_str!("../../../../docs/compatibility.md");
+const PAGES: [&str; 2] =
+    [include_str!("../../../../docs/compatibility.md"), include_str!("../../../../docs/limits.md")];
 
 /// An example of the page.
 struct Example {
@@ -20,7 +21,7 @@ struct Example {
 
 fn examples() -> Vec<Example> {
     let (mut found, mut block) = (Vec::new(), None);
-    for (n, line) in PAGE.lines().enumerate() {
+    for (n, line) in PAGES.iter().flat_map(|page| page.lines().enumerate()) {
         if let Some(kind) = line.strip_prefix("```") {
             block = if block.is_some() { None } else { Some(kind) };
             continue;

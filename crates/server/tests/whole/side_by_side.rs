@@ -352,3 +352,13 @@ fn items_below_outer_joins_are_null_without_a_match() {
 fn sets_and_common_tables() {
     compare(include_str!("scripts/select_sets_and_tables.sql"));
 }
+
+#[test]
+fn alter_ignore_leaves_rows_out_as_mariadb_does() {
+    compare(include_str!("scripts/alter_ignore.sql"));
+}
+
+#[test]
+fn kinds_that_once_differed() {
+    compare(include_str!("scripts/kinds.sql"));
+}

@@ -7,7 +7,7 @@ use cohort_sql::ast::{
     FlushLock, FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Revoke, SetItem, Show,
     Statement, TableMaintenance,
 };
-use cohort_types::{Privilege as P, Privileges, SqlResult};
+use cohort_types::{Privilege as P, Privileges, SqlError, SqlResult};
 
 use crate::access::check::{
     check_any_on_table, check_any_on_whole, check_global, check_schema, check_table, may_enter, may_list,
@@ -323,7 +323,11 @@ impl Gate<'_> {
                 }
                 check_any_on_whole(session, "SHOW", schema, &name.name)
             }
-            Show::CreateDatabase { name, .. } => may_enter(session, name),
+            // Unlike other errors about databases this one names where the client is.
+            Show::CreateDatabase { name, .. } => may_enter(session, name).map_err(|_| {
+                let (user, host) = session.who_is_denied();
+                SqlError::database_access_denied(user, host, name)
+            }),
             Show::Grants(account) | Show::CreateUser(account) => self.show_account(account.as_ref()),
             Show::Engine { .. } => check_global(session, P::Process),
             Show::BinaryLogs | Show::MasterStatus => check_global(session, or(P::Super, P::BinlogMonitor)),

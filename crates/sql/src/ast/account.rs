@@ -29,7 +29,8 @@ pub struct CreateRole {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropRole {
     pub if_exists: bool,
-    pub roles: Vec<String>,
+    /// Names alone, and CURRENT_ROLE.
+    pub roles: Vec<Account>,
 }
 
 /// Authentication of an account.

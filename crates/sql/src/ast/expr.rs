@@ -267,7 +267,7 @@ pub enum Expr {
         negated: bool,
         query: Box<Query>,
     },
-    /// LIKE; `escape` None is the backslash (or nothing with NO_BACKSLASH_ESCAPES).
+    /// LIKE; `escape` None is the backslash, with NO_BACKSLASH_ESCAPES, too.
     Like {
         expr: Box<Expr>,
         negated: bool,

@@ -83,9 +83,9 @@ pub enum SetItem {
     },
     /// SET ROLE name. `None` is NONE.
     Role(Option<String>),
-    /// SET DEFAULT ROLE name [FOR account]. `None` is NONE.
+    /// SET DEFAULT ROLE name [FOR account]. `None` is NONE. A name alone or CURRENT_ROLE.
     DefaultRole {
-        role: Option<String>,
+        role: Option<super::Account>,
         account: Option<super::Account>,
     },
 }

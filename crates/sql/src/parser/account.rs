@@ -118,6 +118,11 @@ impl Parser<'_> {
         Ok(Account::Named { user, host: host.to_ascii_lowercase() })
     }
 
+    /// The same where no role may stand.
+    pub(super) fn user(&mut self) -> SqlResult<Account> {
+        if self.is("CURRENT_ROLE") { Err(self.error()) } else { self.account() }
+    }
+
     fn user_spec(&mut self) -> SqlResult<UserSpec> {
         let account = self.account()?;
         if !self.eat_word("IDENTIFIED") {
@@ -165,6 +170,9 @@ impl Parser<'_> {
     /// Parses the part after CREATE [OR REPLACE] ROLE.
     pub(super) fn create_role(&mut self, or_replace: bool) -> SqlResult<Statement> {
         let mode = self.create_mode(or_replace)?;
+        if self.is("CURRENT_ROLE") {
+            return Err(SqlError::user_operation_failed("CREATE ROLE", "CURRENT_ROLE"));
+        }
         let roles = self.list(Self::role)?;
         let admin = match self.eat_words(&["WITH", "ADMIN"]) {
             true => Some(self.account()?),
@@ -179,12 +187,17 @@ impl Parser<'_> {
         Ok(Statement::DropRole(DropRole { if_exists, roles: self.list(Self::dropped_role)? }))
     }
 
-    /// Parses a role to drop. PUBLIC is allowed here: it is a role that cannot be dropped.
-    fn dropped_role(&mut self) -> SqlResult<String> {
-        match self.role() {
-            Err(error) if error == SqlError::invalid_role("PUBLIC") => Ok("PUBLIC".to_owned()),
-            other => other,
+    /// Parses a role to drop. PUBLIC is a role that cannot be dropped, NONE is no role.
+    fn dropped_role(&mut self) -> SqlResult<Account> {
+        if self.is("CURRENT_ROLE") {
+            return self.account();
         }
+        let name = self.role().or_else(|error| {
+            let is_meant = |word: &&&str| error == SqlError::invalid_role(word);
+            let word = ["PUBLIC", "NONE"].iter().find(is_meant).ok_or_else(|| error.clone())?;
+            Ok((*word).to_owned())
+        });
+        name.map(Account::NameAlone)
     }
 
     /// Parses the name of a role. Returns error 1959 for words with another meaning.
@@ -192,7 +205,8 @@ impl Parser<'_> {
         if self.is_any(&["CURRENT_USER", "CURRENT_ROLE"]) {
             return Err(self.error());
         }
-        let name = self.name_or_text()?;
+        let mut name = self.name_or_text()?;
+        name.truncate(name.trim_end_matches(' ').len());
         check_length(&name, USER_CHARS_MAX, "user name")?;
         let is_word = ["NONE", "PUBLIC"].iter().find(|word| name.eq_ignore_ascii_case(word));
         match (is_word, name.is_empty()) {
@@ -329,8 +343,9 @@ impl Parser<'_> {
             self.require(&mut grant.options)?;
         }
         if self.eat_word("WITH") {
+            let option = if grant.level == GrantLevel::Role { "ADMIN" } else { "GRANT" };
             loop {
-                if self.eat_words(&["GRANT", "OPTION"]) || self.eat_words(&["ADMIN", "OPTION"]) {
+                if self.eat_words(&[option, "OPTION"]) {
                     grant.grant_option = true;
                 } else {
                     self.limits(&mut grant.options)?;

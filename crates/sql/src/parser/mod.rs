@@ -519,13 +519,19 @@ impl<'a> Parser<'a> {
     /// `name`, `db.name`, or `.name`.
     fn object_name(&mut self) -> SqlResult<ObjectName> {
         if self.eat(Kind::Dot) {
-            return Ok(ObjectName { db: None, name: self.name_after_dot()? });
+            return table_name(None, self.name_after_dot()?);
         }
         let first = self.name()?;
         if self.eat(Kind::Dot) {
-            return Ok(ObjectName { db: Some(first), name: self.name_after_dot()? });
+            return table_name(Some(first), self.name_after_dot()?);
         }
-        Ok(ObjectName { db: None, name: first })
+        table_name(None, first)
+    }
+
+    /// The name of a database: error 1102 for what is none.
+    fn database_name(&mut self) -> SqlResult<String> {
+        let name = self.name()?;
+        if is_too_long(&name) { Err(SqlError::wrong_database_name(&name)) } else { Ok(name) }
     }
 
     /// A name or a string, as for character sets and engines.
@@ -707,6 +713,26 @@ pub(crate) fn is_reserved(word: &str) -> bool {
 fn too_deep() -> SqlError {
     let text = format!("Expressions of more than {HEIGHT_MAX} levels are not supported");
     SqlError::new(ErrorCode::StackOverrunNeedMore, text)
+}
+
+/// Characters of a name.
+pub const IDENTIFIER_CHARS_MAX: usize = 64;
+
+/// Whether a name is longer than any can be.
+fn is_too_long(name: &str) -> bool {
+    name.chars().count() > IDENTIFIER_CHARS_MAX
+}
+
+/// The name of a table. Errors 1102 and 1103 for what is none; `#mysql50#` is MariaDB's mark of names of
+/// files.
+fn table_name(db: Option<String>, name: String) -> SqlResult<ObjectName> {
+    if let Some(db) = db.as_deref().filter(|db| is_too_long(db)) {
+        return Err(SqlError::wrong_database_name(db));
+    }
+    match is_too_long(&name) || name.starts_with("#mysql50#") {
+        true => Err(SqlError::wrong_table_name(&name)),
+        false => Ok(ObjectName { db, name }),
+    }
 }
 
 /// Names hold characters of the Basic Multilingual Plane only, three bytes each: events of the binary log

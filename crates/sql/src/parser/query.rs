@@ -1,6 +1,6 @@
 //! SELECT, VALUES, UNION, WITH.
 
-use cohort_types::{SqlError, SqlResult, Value};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
@@ -515,8 +515,20 @@ impl Parser<'_> {
     }
 
     fn limit_value(&mut self) -> SqlResult<Expr> {
+        let at = self.at;
         match self.kind() {
-            Kind::Integer | Kind::Param => self.primary_expr(),
+            Kind::Param => self.primary_expr(),
+            Kind::Integer => match self.primary_expr()? {
+                // More than a number of rows can be.
+                Expr::Literal(literal) if matches!(literal.value, Value::Decimal(_)) => {
+                    Err(self.error_at(at))
+                }
+                value => Ok(value),
+            },
+            Kind::Word | Kind::Quoted if self.is_name_at(0) => {
+                let text = format!("Undeclared variable: {}", self.name()?);
+                Err(SqlError::new(ErrorCode::SpUndeclaredVar, text))
+            }
             _ => Err(self.error()),
         }
     }

@@ -168,7 +168,7 @@ impl Parser<'_> {
             }
             () if self.eat_word("USER") => {
                 let if_exists = self.eat_words(&["IF", "EXISTS"]);
-                Ok(Statement::DropUser { if_exists, accounts: self.list(Self::account)? })
+                Ok(Statement::DropUser { if_exists, accounts: self.list(Self::user)? })
             }
             () if self.eat_word("ROLE") => self.drop_role(),
             () if self.eat_word("PREPARE") => Ok(Statement::Deallocate(self.name()?)),

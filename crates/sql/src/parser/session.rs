@@ -244,7 +244,7 @@ impl Parser<'_> {
 
     pub(super) fn use_statement(&mut self) -> SqlResult<Statement> {
         self.advance();
-        Ok(Statement::Use(self.name()?))
+        Ok(Statement::Use(self.database_name()?))
     }
 
     /// GET [CURRENT] DIAGNOSTICS.

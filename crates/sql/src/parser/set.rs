@@ -1,9 +1,9 @@
 //! SET.
 
-use cohort_types::SqlResult;
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
-use crate::ast::{IsolationLevel, PasswordValue, SetItem, SetValue, Statement, VariableScope};
+use crate::ast::{Account, IsolationLevel, PasswordValue, SetItem, SetValue, Statement, VariableScope};
 use crate::lexer::Kind;
 
 impl Parser<'_> {
@@ -149,7 +149,7 @@ impl Parser<'_> {
     }
 
     fn set_password(&mut self) -> SqlResult<SetItem> {
-        let account = if self.eat_word("FOR") { Some(self.account()?) } else { None };
+        let account = if self.eat_word("FOR") { Some(self.user()?) } else { None };
         self.assign_sign()?;
         if self.eat_any(&["PASSWORD", "OLD_PASSWORD"]) {
             self.expect(Kind::LeftParen)?;
@@ -165,12 +165,25 @@ impl Parser<'_> {
         if self.eat_word("NONE") {
             return Ok(SetItem::Role(None));
         }
-        Ok(SetItem::Role(Some(self.name_or_text()?)))
+        Ok(SetItem::Role(Some(self.chosen_role()?)))
+    }
+
+    /// A role that a user may have in force: error 1959 for PUBLIC, which always is.
+    fn chosen_role(&mut self) -> SqlResult<String> {
+        if self.is("CURRENT_ROLE") {
+            return Err(self.error());
+        }
+        let role = self.name_or_text()?;
+        if role.eq_ignore_ascii_case("PUBLIC") { Err(SqlError::invalid_role("PUBLIC")) } else { Ok(role) }
     }
 
     fn set_default_role(&mut self) -> SqlResult<SetItem> {
-        let role = if self.eat_word("NONE") { None } else { Some(self.name_or_text()?) };
-        let account = if self.eat_word("FOR") { Some(self.account()?) } else { None };
+        let role = match () {
+            () if self.eat_word("NONE") => None,
+            () if self.is("CURRENT_ROLE") => Some(self.account()?),
+            () => Some(Account::NameAlone(self.chosen_role()?)),
+        };
+        let account = if self.eat_word("FOR") { Some(self.user()?) } else { None };
         Ok(SetItem::DefaultRole { role, account })
     }
 

@@ -215,7 +215,7 @@ impl Parser<'_> {
             "TABLE" => Ok(Show::CreateTable(self.object_name()?)),
             "SEQUENCE" => Ok(Show::CreateSequence(self.object_name()?)),
             "VIEW" => Ok(Show::CreateView(self.object_name()?)),
-            "USER" => Ok(Show::CreateUser(if self.at_end() { None } else { Some(self.account()?) })),
+            "USER" => Ok(Show::CreateUser(if self.at_end() { None } else { Some(self.user()?) })),
             "PACKAGE" => {
                 let body = self.eat_word("BODY");
                 let kind = if body { "PACKAGE BODY" } else { "PACKAGE" }.to_string();

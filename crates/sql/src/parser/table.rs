@@ -2,7 +2,7 @@
 
 use cohort_types::{SqlError, SqlResult, TypeKind, Value};
 
-use super::Parser;
+use super::{Parser, is_too_long};
 use crate::ast::{
     Check, ColumnDef, ColumnDefault, CreateMode, CreateSelect, CreateTable, DataType, Expr, ForeignKey,
     Generated, KeyDef, KeyKind, KeyOptions, KeyPart, ObjectName, OnDuplicate, ReferenceAction, Statement,
@@ -273,7 +273,9 @@ impl Parser<'_> {
         if kind == KeyKind::Primary {
             name = None;
         }
-        self.key_using(&mut options)?;
+        if kind != KeyKind::FullText {
+            self.key_using(&mut options)?;
+        }
         let parts = self.key_parts()?;
         self.key_options(&mut options)?;
         Ok(KeyDef { kind, name, if_not_exists, parts, options, generated: false })
@@ -327,6 +329,9 @@ impl Parser<'_> {
     /// A column; its inline keys, references and so on go to `elements`.
     pub(super) fn column_def(&mut self, elements: &mut Elements) -> SqlResult<ColumnDef> {
         let name = self.name()?;
+        if is_too_long(&name) {
+            return Err(SqlError::too_long_identifier(&name));
+        }
         let mut column = ColumnDef {
             name,
             data_type: DataType::plain(TypeKind::BigInt),
@@ -369,7 +374,11 @@ impl Parser<'_> {
             () if self.eat_word("NULL") => column.nullable = Some(true),
             () if self.eat_word("DEFAULT") => column.default = Some(self.column_default()?),
             () if self.eat_words(&["ON", "UPDATE"]) => column.on_update = Some(self.clock_digits()?),
-            () if self.eat_word("AUTO_INCREMENT") => column.auto_increment = true,
+            // Only a NULL after it makes the column nullable.
+            () if self.eat_word("AUTO_INCREMENT") => {
+                (column.nullable, column.auto_increment) =
+                    (column.nullable.filter(|nullable| !nullable), true);
+            }
             () if self.eat_words(&["SERIAL", "DEFAULT", "VALUE"]) => {
                 (column.nullable, column.auto_increment) = (Some(false), true);
                 elements.keys.push(inline_key(KeyKind::Unique, &column.name));

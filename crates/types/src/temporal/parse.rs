@@ -65,6 +65,15 @@ fn trim_start(text: &[u8]) -> &[u8] {
     &text[spaces..]
 }
 
+/// Returns the text after spaces and a sign, and whether the sign is a minus.
+fn signed(text: &[u8]) -> (bool, &[u8]) {
+    match trim_start(text) {
+        [b'-', body @ ..] => (true, trim_start(body)),
+        [b'+', body @ ..] => (false, trim_start(body)),
+        body => (false, body),
+    }
+}
+
 /// What may stand between date and time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Separator {
@@ -241,10 +250,11 @@ fn datetime_of(f: Fields, trailing: &[u8], mode: SqlMode) -> Parsed<DateTime> {
 impl DateTime {
     /// Lenient text, as MariaDB reads it.
     pub fn parse(text: &[u8], mode: SqlMode) -> Parsed<DateTime> {
-        let mut s = Scanner { rest: trim_start(text) };
+        let (negative, rest) = signed(text);
+        let mut s = Scanner { rest };
         match fields(&mut s, Separator::Any, mode) {
-            Some(f) => datetime_of(f, s.rest, mode),
-            None => Parsed::bad(Issues::TRUNCATED),
+            Some(f) if !negative => datetime_of(f, s.rest, mode),
+            _ => Parsed::bad(Issues::TRUNCATED),
         }
     }
 }
@@ -288,9 +298,7 @@ impl Parsed<DateTime> {
 impl Time {
     /// Lenient text: `hh:mm:ss.f`, `D hh:mm:ss`, `hhmmss`, or a datetime, of which the time of day is taken.
     pub fn parse(text: &[u8], mode: SqlMode) -> Parsed<Time> {
-        let body = trim_start(text);
-        let negative = body.first() == Some(&b'-');
-        let body = if negative { &body[1..] } else { body };
+        let (negative, body) = signed(text);
         if body.is_empty() {
             return Parsed::bad(Issues::TRUNCATED);
         }
@@ -325,9 +333,7 @@ pub enum Span {
 impl Span {
     /// Lenient text: a datetime, a date with dashes, or `D hh:mm:ss.f`.
     pub fn parse(text: &[u8], mode: SqlMode) -> Parsed<Span> {
-        let body = trim_start(text);
-        let negative = body.first() == Some(&b'-');
-        let body = if negative { &body[1..] } else { body };
+        let (negative, body) = signed(text);
         let digits = body.iter().take_while(|b| b.is_ascii_digit()).count();
         let dashed = digits > 0 && body.get(digits) == Some(&b'-');
         if !negative {

@@ -74,3 +74,21 @@ EXPLAIN SELECT * FROM item WHERE name = 'pen';
 -- differs: key_len is not told; a table of three rows is read as a whole
 EXPLAIN SELECT COUNT(*) FROM sold;
 DROP DATABASE shop;
+-- Cardinalities are those that ANALYZE TABLE finds.
+create table cardinal (a int, b int, c varchar(10), key (a), key (b,a), key (c(2)), unique (a,b,c));
+insert into cardinal select seq%3, seq%5, concat('x',seq) from seq_1_to_100;
+analyze table cardinal;
+show index from cardinal;
+select index_name, seq_in_index, cardinality from information_schema.statistics where table_schema='shop' and table_name='cardinal' order by 1, 2;
+truncate cardinal;
+show index from cardinal;
+-- Names of information_schema have no case, those of stored tables do.
+create table Tables (a int);
+select table_schema, table_name from information_schema.tables where table_name='tables';
+select table_schema, table_name from information_schema.tables where table_name='Tables' order by 1;
+select table_schema, table_name from information_schema.tables where table_schema='shop' and table_name='tables';
+select table_schema, table_name, column_name from information_schema.columns where table_name='tables' limit 2;
+select table_schema, table_name, column_name from information_schema.columns where table_schema='shop' and table_name='Tables';
+select table_schema, table_name from information_schema.tables where table_schema='SHOP' and table_name='Tables';
+select schema_name from information_schema.schemata where schema_name='Information_Schema';
+drop table Tables;

@@ -200,3 +200,17 @@ SET sql_mode = 'EMPTY_STRING_IS_NULL';
 SELECT '' IS NULL;
 SET sql_mode = '';
 SELECT @@sql_mode, '' IS NULL;
+-- A pattern that is none is an error where it is constant, and NULL where each row has its own.
+CREATE TABLE patterns (s VARCHAR(10), p VARCHAR(10));
+INSERT INTO patterns VALUES ('ghi', 'ghi['), ('a', 'a');
+SELECT s REGEXP p, REGEXP_REPLACE(s, p, 'x'), REGEXP_INSTR(s, p), REGEXP_SUBSTR(s, p) FROM patterns;
+SELECT s REGEXP 'ghi[' FROM patterns;
+SELECT 'x' REGEXP CONCAT('g', '[');
+SELECT REGEXP_REPLACE(s, 'ghi[', '') FROM patterns;
+SELECT REGEXP_SUBSTR(s, CONCAT('[', s)) FROM patterns;
+SET @pattern = 'ghi[';
+SELECT s REGEXP @pattern FROM patterns;
+SELECT s REGEXP (SELECT MAX(p) FROM patterns WHERE p LIKE 'g%') FROM patterns;
+CREATE TABLE matched AS SELECT s REGEXP p AS a, 'x' REGEXP 'y' AS b, REGEXP_INSTR('x', p) AS c FROM patterns;
+SHOW CREATE TABLE matched;
+DROP TABLE patterns, matched;

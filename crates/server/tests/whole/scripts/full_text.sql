@@ -184,3 +184,16 @@ select id from pg where match (body) against ('"fox over a" @4' in boolean mode)
 select id from pg where match (body) against ('"of lazy" @4' in boolean mode) order by id;
 select id from pg where match (body) against ('"lazy the sleeps" @4' in boolean mode) order by id;
 drop table pg;
+-- An apostrophe ends a word.
+create table apostrophes (id int auto_increment primary key, a text, fulltext (a)) engine=innodb;
+insert into apostrophes (a) values ('the o''reilly books'),('don''t panic'),('rock''n''roll'),('it''s johnny''s car''');
+select id from apostrophes where match(a) against('reilly');
+select id from apostrophes where match(a) against('o''reilly');
+select id from apostrophes where match(a) against('dont');
+select id from apostrophes where match(a) against('roll');
+-- differs: MariaDB compares what stands between the words of a phrase
+select id from apostrophes where match(a) against('"rock n roll"' in boolean mode);
+select id from apostrophes where match(a) against('"rock''n''roll"' in boolean mode);
+select id from apostrophes where match(a) against('+o''reilly' in boolean mode);
+select id from apostrophes where match(a) against('+johnny''s' in boolean mode);
+select id from apostrophes where match(a) against('johnny' in boolean mode);

@@ -80,6 +80,15 @@ GRANT SELECT ON shop.* TO nobody_yet@localhost;
 SHOW GRANTS FOR nobody_yet@localhost;
 DROP USER nobody_yet@localhost;
 SET sql_mode = DEFAULT;
+-- Warnings of UPDATE number the rows that were looked at, or those that were found before the first change.
+CREATE TABLE numbered (a INT PRIMARY KEY, b INT, d DATE, KEY (b));
+INSERT INTO numbered VALUES (1, 5, NULL), (2, 4, NULL), (3, 3, NULL), (4, 2, NULL), (5, 1, NULL);
+UPDATE numbered SET d = NOW() WHERE a > 3;
+UPDATE numbered SET d = NOW() WHERE a % 2 = 0;
+UPDATE numbered SET d = NOW() WHERE a IN (2, 4);
+UPDATE numbered SET d = NOW() WHERE a % 2 = 0 ORDER BY b;
+UPDATE numbered SET d = NOW(), a = a + 10 WHERE a > 2;
+DROP TABLE numbered;
 DROP DATABASE shop;
 -- EXTRACT of texts that are no times.
 SELECT extract(day from '2');

@@ -176,6 +176,28 @@ SELECT * FROM ov;
 CREATE OR REPLACE VIEW ov AS select a as x, b from oa order by b, x;
 SHOW CREATE VIEW ov;
 SELECT * FROM ov;
+-- A column of a view or derived table that becomes a part of the query is shown by the name that it has there.
+CREATE TABLE nb (Abc INT, d INT);
+INSERT INTO nb VALUES (1, 2);
+CREATE VIEW na AS SELECT Abc AS Xyz, d AS `Ef` FROM nb;
+CREATE ALGORITHM=TEMPTABLE VIEW nt AS SELECT Abc AS Xyz FROM nb;
+SELECT abc, D FROM nb;
+SELECT xyz, na.EF, xyz AS xYZ FROM na;
+SELECT xyz FROM nt;
+SELECT q.xyz FROM (SELECT Abc AS Xyz FROM nb) q;
+WITH c AS (SELECT Abc AS Xyz FROM nb) SELECT xyz FROM c;
+SELECT xyz FROM (SELECT Abc AS Xyz FROM nb UNION SELECT 3) q;
+SELECT xyz + 1, MAX(xyz) FROM na GROUP BY xyz;
+SELECT xyz FROM na UNION SELECT 5;
+CREATE VIEW nn AS SELECT xyz FROM na;
+SHOW CREATE VIEW nn;
+SELECT XYZ FROM nn;
+CREATE TABLE nc AS SELECT xyz FROM na;
+SHOW COLUMNS FROM nc;
+SELECT user, host, is_role FROM mysql.user WHERE user = 'root' AND host = 'localhost';
+-- The type of a cast with no digits behind the point.
+CREATE VIEW ct AS SELECT CAST(1 AS TIME(0)) a, CAST(1 AS DATETIME(0)) b, CAST('1' AS TIME(2)) c, CAST('1' AS CHAR(0)) d;
+SHOW CREATE VIEW ct;
 USE test;
 SHOW CREATE VIEW vw.v3;
 SELECT * FROM vw.v3 ORDER BY id, n;
