@@ -247,8 +247,8 @@ impl BinlogFileWriter {
     }
 
     /// Writes a batch on the caller's thread and syncs it. Readers do not see it before
-    /// [`BinlogFileWriter::show`]. For files that decide which transactions are committed: each file is synced
-    /// before the next one is written, so only the newest can be torn. Must not be mixed with
+    /// [`BinlogFileWriter::show`]. For files that decide which transactions are committed: each file is
+    /// synced before the next one is written, so only the newest can be torn. Must not be mixed with
     /// [`BinlogFileWriter::submit`]. If there is no space, the same batch may be passed again.
     pub fn write_synced(&self, batch: &Batch) -> Result<(), BinlogError> {
         let shared = &*self.shared;

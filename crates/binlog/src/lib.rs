@@ -19,8 +19,8 @@
 //!
 //! Path of a transaction: the session fills its [`TrxCache`] and seals it (prepare). The leader of the flush
 //! group calls [`Stream::append_trx`] in CommitSeq order (order), and the bytes go into the log inside commit
-//! records. When the flush has made them durable, the same bytes and chunks go to the [`BinlogFileWriter`], which
-//! writes them to the files (I3).
+//! records. When the flush has made them durable, the same bytes and chunks go to the [`BinlogFileWriter`],
+//! which writes them to the files (I3).
 
 mod cache;
 mod chunk;

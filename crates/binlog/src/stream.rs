@@ -297,7 +297,8 @@ impl Stream {
         self.start_file(file, now, now, out);
     }
 
-    /// Ends the stream with a STOP event (clean shutdown). Call [`crate::BinlogFileWriter::close`] afterwards.
+    /// Ends the stream with a STOP event (clean shutdown). Call [`crate::BinlogFileWriter::close`]
+    /// afterwards.
     pub fn stop(&mut self, out: &mut StreamOut, now: u32) {
         self.append(out, EventType::STOP, now, self.options.server_id, 0, |_| {});
     }

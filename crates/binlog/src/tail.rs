@@ -99,8 +99,8 @@ struct State {
     interrupts: u64,
 }
 
-/// The stream tail. Written by the thread that hands bytes to the [`crate::BinlogFileWriter`], read by any number
-/// of threads.
+/// The stream tail. Written by the thread that hands bytes to the [`crate::BinlogFileWriter`], read by any
+/// number of threads.
 #[derive(Debug)]
 pub struct StreamTail {
     state: Mutex<State>,

@@ -245,8 +245,8 @@ impl Catalog {
 }
 
 impl Table {
-    /// Returns the column that `_rowid` means: the only one of the primary key, or else of the first unique key whose
-    /// columns are NOT NULL, if it is an integer.
+    /// Returns the column that `_rowid` means: the only one of the primary key, or else of the first unique
+    /// key whose columns are NOT NULL, if it is an integer.
     pub fn row_id_column(&self) -> Option<usize> {
         use TypeKind::{Bit, Year};
         let is_required = |part: &IndexColumn| !self.columns[part.column].nullable;

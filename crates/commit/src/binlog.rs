@@ -162,8 +162,8 @@ impl Coordinator {
         Some(Arc::clone(&self.env().binlog.as_ref()?.files))
     }
 
-    /// Runs `work` on the binlog's files, after everything durable so far has been written to them. ReturnTimes
-    /// `None` with the binlog off.
+    /// Runs `work` on the binlog's files, after everything durable so far has been written to them.
+    /// Returns `None` with the binlog off.
     pub fn with_binlog_files<R>(
         &self,
         work: impl FnOnce(&mut BinlogFiles) -> R,

@@ -50,8 +50,8 @@
 //!
 //! # Locks
 //! `state` and `alarm` are leaf locks. Only the holder of `leader` calls [`GroupCommitPolicy::opens`] and
-//! [`GroupCommitPolicy::closed`]. It rechecks the queue after it has released `leader`. So a transaction that is queued
-//! while `closed` clears `left_until` is still flushed by that leader.
+//! [`GroupCommitPolicy::closed`]. It rechecks the queue after it has released `leader`. So a transaction that
+//! is queued while `closed` clears `left_until` is still flushed by that leader.
 
 use std::time::Duration;
 
@@ -154,8 +154,8 @@ struct Alarm {
     is_stopped: bool,
     /// A thread has asked it to lead.
     is_called: bool,
-    /// The `open_until` for which it last returned from [`GroupCommitPolicy::wait_due`]; that group is not reported again
-    /// immediately.
+    /// The `open_until` for which it last returned from [`GroupCommitPolicy::wait_due`]; that group is not
+    /// reported again immediately.
     told: u64,
 }
 

@@ -10,8 +10,8 @@
 //!   branches), and the decisions about transactions that are not in the binlog.
 //!
 //! Sessions, engines and the pipeline do not know the layout. Four places do: the reservation of log space at
-//! prepare ([`TrxReservations`]), write and harden (`env.rs`, `separate.rs`), checkpoints ([`Logs::marks`]), and the
-//! start (`open.rs`).
+//! prepare ([`TrxReservations`]), write and harden (`env.rs`, `separate.rs`), checkpoints ([`Logs::marks`]),
+//! and the start (`open.rs`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -52,10 +52,10 @@
 //!   binlog decides, the leader may release `leader` before it decides, so that the next group is written and
 //!   synced meanwhile. Two groups are then in progress, never more. The leader then also asks the timer
 //!   thread to lead the transactions that are queued already.
-//! - **Open group**: a queue that is left for more transactions to join (`group_commit.rs`). It has no leader. The
-//!   worker that completes the group leads, or the timer thread does when the time is up.
-//! - **Group snapshot** ([`CommitEnv::GroupSnapshot`]): the state right after the group's last transaction, with
-//!   its read view. It is taken under `order` while the queue is empty, and published once the group is
+//! - **Open group**: a queue that is left for more transactions to join (`group_commit.rs`). It has no
+//!   leader. The worker that completes the group leads, or the timer thread does when the time is up.
+//! - **Group snapshot** ([`CommitEnv::GroupSnapshot`]): the state right after the group's last transaction,
+//!   with its read view. It is taken under `order` while the queue is empty, and published once the group is
 //!   durable (I5).
 //! - **Publish queue** (`behind`): durable groups that are not yet published and acknowledged, oldest first.
 //!   A [`Gate`] that the environment keeps shut (semi-synchronous replication) holds them there, unpublished
@@ -474,8 +474,8 @@ impl<E: CommitEnv> Pipeline<E> {
         self.ordered.load(Ordering::SeqCst).saturating_sub(taken) as usize
     }
 
-    /// Returns whether to leave the group open for more transactions, because that pays (`group_commit.rs`) or the
-    /// operator asked for it (`binlog_commit_wait_*`).
+    /// Returns whether to leave the group open for more transactions, because that pays (`group_commit.rs`)
+    /// or the operator asked for it (`binlog_commit_wait_*`).
     fn opens(&self) -> bool {
         let is_waited_for = || {
             let is_waited_for = self.env.is_waited_for(&self.order.lock());

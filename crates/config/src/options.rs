@@ -16,8 +16,8 @@ use crate::value::{Misfit, Raw, VarValue};
 pub enum StartupRequest {
     /// Run the server.
     Run(Box<Options>),
-    /// Print a text and exit: --version, --help, --validate-config, --print-defaults and the other options that
-    /// begin with `--print-`.
+    /// Print a text and exit: --version, --help, --validate-config, --print-defaults and the other options
+    /// that begin with `--print-`.
     Print(String),
 }
 

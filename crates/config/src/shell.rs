@@ -138,7 +138,7 @@ fn roff(text: &str) -> String {
 
 /// Escapes for single quotes of a shell, by leaving them out.
 fn quoted(text: &str) -> String {
-    text.replace('\'', "").replace('\\', "")
+    text.replace(['\'', '\\'], "")
 }
 
 fn push(out: &mut String, text: &str) {

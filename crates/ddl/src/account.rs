@@ -34,8 +34,8 @@ pub fn resolve(session: &SessionState, name: &Name) -> AccountName {
     }
 }
 
-/// Resolves a name where a role is allowed: a name without a host denotes a role, if one exists. Error 1446 for
-/// CURRENT_ROLE without an active role, 1959 for one that has been dropped, and for NONE.
+/// Resolves a name where a role is allowed: a name without a host denotes a role, if one exists. Error 1446
+/// for CURRENT_ROLE without an active role, 1959 for one that has been dropped, and for NONE.
 pub(super) fn resolve_grantee(
     session: &SessionState,
     book: &AccountChanges,

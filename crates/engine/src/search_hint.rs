@@ -3,8 +3,8 @@
 use std::any::Any;
 
 /// A search hint. A reader keeps one for keys of one index that lie near each other and passes it to each
-/// read ([`crate::EngineTrx::get_with_hint`]). The engine starts its search where the last one ended. The hint
-/// says nothing about rows: a search is correct whatever the hint contains.
+/// read ([`crate::EngineTrx::get_with_hint`]). The engine starts its search where the last one ended. The
+/// hint says nothing about rows: a search is correct whatever the hint contains.
 #[derive(Default)]
 pub struct SearchHint {
     place: Option<Box<dyn Any + Send + Sync>>,

@@ -2,9 +2,9 @@
 //!
 //! # States of a request
 //! `granted at once`, or `queued -> granted | victim | timed out | killed`. Other threads move a request to
-//! `granted` ([`Owner::grant`]) or `victim` ([`Owner::abort_victim`]). The waiter itself moves it to `timed out`
-//! or `killed`, by removing it from the queue ([`LockTable::give_up`]). If the request is no longer in the
-//! queue, the lock was granted in the meantime, and the grant stands.
+//! `granted` ([`Owner::grant`]) or `victim` ([`Owner::abort_victim`]). The waiter itself moves it to `timed
+//! out` or `killed`, by removing it from the queue ([`LockTable::give_up`]). If the request is no longer in
+//! the queue, the lock was granted in the meantime, and the grant stands.
 //!
 //! # Lock order
 //! `graph`, then a row shard, a name's queue or a shard of index range locks (one at a time; for the locks

@@ -1,8 +1,8 @@
 //! Appending, flushing, checkpoints.
 //!
 //! # Concepts
-//! - A *reservation* ([`LogReservation`], made by [`Log::reserve`]) guarantees that a record fits; everything that can
-//!   fail is done by then.
+//! - A *reservation* ([`LogReservation`], made by [`Log::reserve`]) guarantees that a record fits; everything
+//!   that can fail is done by then.
 //! - A record gets its LSN under the tail lock and is copied into memory there; the checksum of its payload
 //!   is computed before.
 //! - A *flush* takes all complete records and writes them as whole 4 KiB blocks over preallocated, durable

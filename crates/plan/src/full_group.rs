@@ -1,5 +1,5 @@
-//! ONLY_FULL_GROUP_BY: restricts what a grouped SELECT may return. As in MariaDB, an item must be in GROUP BY,
-//! or contain no other columns than those that are. Functional dependency on a key does not count.
+//! ONLY_FULL_GROUP_BY: restricts what a grouped SELECT may return. As in MariaDB, an item must be in GROUP
+//! BY, or contain no other columns than those that are. Functional dependency on a key does not count.
 
 use cohort_expr::Expr;
 use cohort_types::{SqlError, SqlResult};

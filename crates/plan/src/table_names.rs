@@ -10,8 +10,8 @@ use cohort_types::{Collation, ColumnType, ErrorCode, Privilege, Privileges, SqlE
 
 use crate::names::{Names, VirtualDefinition};
 
-/// A session's names, with default values for the settings that determine the types of expressions. Texts have
-/// the collation of the table.
+/// A session's names, with default values for the settings that determine the types of expressions. Texts
+/// have the collation of the table.
 pub struct TableNames<'n> {
     session: &'n dyn Names,
     env: SessionEnv,

@@ -11,10 +11,10 @@
 //!
 //! # Parallel apply
 //! With `slave_parallel_threads` the thread collects the events of each group and passes the group to the
-//! worker pool ([`WorkerPool`]), into the queue of its domain, with the dependencies found by [`Planner`]. For a
-//! group that turns out to be large, the thread passes only its position and reads on past the rest. The
-//! thread itself applies groups that depend on the order of all groups (skipped groups, START SLAVE UNTIL a
-//! file position), after the pool has ordered everything before them.
+//! worker pool ([`WorkerPool`]), into the queue of its domain, with the dependencies found by [`Planner`].
+//! For a group that turns out to be large, the thread passes only its position and reads on past the rest.
+//! The thread itself applies groups that depend on the order of all groups (skipped groups, START SLAVE UNTIL
+//! a file position), after the pool has ordered everything before them.
 //!
 //! # Where it begins
 //! The thread begins after the last group before which all groups are applied. It may read events again:
@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid};
-use cohort_binlog::event::{Event, GtidEvent, GtidListEvent, flags};
+use cohort_binlog::event::{Event, GtidListEvent, flags};
 use cohort_binlog::{EventHeader, EventType, RawEvent};
 use cohort_config::VarId;
 use cohort_exec::{Applier, Command, Database};
@@ -49,6 +49,7 @@ use crate::connection::{Connection, READING, ThreadError};
 use crate::flusher::Flusher;
 use crate::group::{End, Groups, Part};
 use crate::job::{Coming, Content, Decoder, Job, Whole, body_of, relay_failure, unreadable};
+use crate::open_group::{GATHERED_BYTES_MAX, Gathered, Handed, OpenGroup};
 use crate::owners::{Claim, DomainReached, Owners};
 use crate::place::SourcePlace;
 use crate::planner::{Plan, Planner};
@@ -107,43 +108,6 @@ enum Turn {
     /// End the thread.
     End,
 }
-
-/// The group being applied.
-struct OpenGroup {
-    gtid: Option<Gtid>,
-    /// Already applied, so nothing of it is done.
-    is_known: bool,
-    /// Skipped by `sql_slave_skip_counter`.
-    is_skipped: bool,
-    /// Set while its events are collected for the worker pool.
-    gathered: Option<Gathered>,
-    /// Set once the worker pool has the group although its end was not read.
-    handed: Option<Handed>,
-}
-
-/// An open group that the worker pool has.
-struct Handed {
-    /// The previous entry of `newest` for the domain.
-    newest_before: Option<u64>,
-    /// Set when its worker has rolled it back because its source is disconnected.
-    is_undone: Arc<AtomicBool>,
-}
-
-/// A group being collected for the worker pool.
-struct Gathered {
-    domain: DomainId,
-    /// Start of the group.
-    start: Reached,
-    header: EventHeader,
-    gtid: Option<(GtidEvent, Gtid)>,
-    passes_over: bool,
-    events: Vec<(EventHeader, Event)>,
-    bytes: usize,
-    has_transaction: bool,
-}
-
-/// A larger group is read from the relay log by the worker that applies it.
-const GATHERED_BYTES_MAX: usize = 1 << 20;
 
 impl SqlThread {
     /// Runs the thread.

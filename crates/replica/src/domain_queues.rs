@@ -1,4 +1,5 @@
-//! Per-domain queues ([`DomainQueues`]): one [`Ring`] per domain, and the progress of all of them in the relay log.
+//! Per-domain queues ([`DomainQueues`]): one [`Ring`] per domain, and the progress of all of them in the
+//! relay log.
 //!
 //! Domains are ordered independently of each other. Without GTIDs all groups are in one lane, because then
 //! the position in the source's log is the only record of what is applied.
@@ -162,7 +163,8 @@ impl<G, R> DomainQueues<G, R> {
         self.progress.done(ticket, reached)
     }
 
-    /// Like [`DomainQueues::ordered`], for a head that its worker ordered itself or that had nothing to order.
+    /// Like [`DomainQueues::ordered`], for a head that its worker ordered itself or that had nothing to
+    /// order.
     pub fn ordered_by_worker(
         &mut self,
         domain_queue: DomainQueueNo,

@@ -1,10 +1,11 @@
-//! The applier worker pool (`WorkerPool`): workers apply groups in parallel and order them in the source's order.
+//! The applier worker pool (`WorkerPool`): workers apply groups in parallel and order them in the source's
+//! order.
 //!
 //! # Concepts
-//! The SQL thread appends each group to the queue of its domain ([`DomainQueues`]) with its dependencies. Workers
-//! take groups, apply them and park them in the queue. A worker that finds the head of a queue parked orders
-//! it and all parked groups that follow it directly, so no worker waits for the commit of another. Domains
-//! progress independently: a slow group never blocks another domain.
+//! The SQL thread appends each group to the queue of its domain ([`DomainQueues`]) with its dependencies.
+//! Workers take groups, apply them and park them in the queue. A worker that finds the head of a queue parked
+//! orders it and all parked groups that follow it directly, so no worker waits for the commit of another.
+//! Domains progress independently: a slow group never blocks another domain.
 //!
 //! A group that is applied exclusively (`Alone`) runs as the head of its queue, and its worker orders it. If
 //! it is large, the worker reads it from the relay log while the SQL thread continues reading after it.
@@ -14,9 +15,9 @@
 //! keeps its locks. It may block a head through a third session in a way that no wait graph shows, or all
 //! workers may wait for its locks so that none is left to run the head. Therefore the SQL thread watches the
 //! heads: if a head does not advance for [`PATIENCE`], all other groups of its queue roll back
-//! ([`WorkerPool::watch`]) and run again once each is the head. If heads of several queues wait for each other,
-//! each of them stands still, so each queue releases what its other groups hold. Then only heads are left,
-//! and deadlocks between heads are row lock cycles, which deadlock detection finds.
+//! ([`WorkerPool::watch`]) and run again once each is the head. If heads of several queues wait for each
+//! other, each of them stands still, so each queue releases what its other groups hold. Then only heads are
+//! left, and deadlocks between heads are row lock cycles, which deadlock detection finds.
 //!
 //! # On failure
 //! The failure of a group counts only if the group ran as the head. The pool then stops: all later groups are

@@ -75,8 +75,8 @@ pub fn build_index(
     runs.finish(trx)
 }
 
-/// Copies all rows of `from` into `to`, with all indexes. The indexes of `to` must be empty. Returns the number of
-/// rows that were left out as duplicates.
+/// Copies all rows of `from` into `to`, with all indexes. The indexes of `to` must be empty. Returns the
+/// number of rows that were left out as duplicates.
 pub fn copy_rows(
     trx: &mut SessionTrx,
     (from, at): (&Arc<Table>, ReadAt<'_>),

@@ -109,8 +109,8 @@ pub trait Storage {
         Ok(None)
     }
 
-    /// Returns the types of the output columns if the scan can be read as vectors ([`Storage::next_vectors`]).
-    /// Must be called before any row is read.
+    /// Returns the types of the output columns if the scan can be read as vectors
+    /// ([`Storage::next_vectors`]). Must be called before any row is read.
     fn vector_types(
         &mut self,
         cursor: CursorId,

@@ -4,8 +4,8 @@
 //! - A *job* is the work for one connection: a worker serves its requests until none is left.
 //! - A *fiber* is a separate stack that runs jobs. A job that waits for a lock suspends its fiber, and the
 //!   worker continues with other work.
-//! - A *wait slot* ([`FiberSlot`]) holds the fiber while it sleeps. The session that grants the lock wakes it: it
-//!   moves the fiber to the [`Ready`] queue, and any worker resumes it.
+//! - A *wait slot* ([`FiberSlot`]) holds the fiber while it sleeps. The session that grants the lock wakes
+//!   it: it moves the fiber to the [`Ready`] queue, and any worker resumes it.
 //!
 //! Passing a lock from one session to the next therefore needs no switch between threads. A thousand waiting
 //! sessions cost a thousand stacks, of which only the touched pages use memory, but no threads.
@@ -35,8 +35,8 @@
 //! A job may begin on one thread and end on another, but the compiler assumes that a function stays on its
 //! thread. Functions that are on the stack while a job sleeps must therefore not use thread-local variables
 //! directly. They call functions that are not inlined and do not sleep. In this code base these are
-//! [`sleeper`] and [`wait_slot`] in this file, `on_post` in `pool.rs`, and the cache of compiled patterns in the
-//! expression crate. Libraries use thread-local variables only in functions that return before a job can
+//! [`sleeper`] and [`wait_slot`] in this file, `on_post` in `pool.rs`, and the cache of compiled patterns in
+//! the expression crate. Libraries use thread-local variables only in functions that return before a job can
 //! sleep.
 //!
 //! # A stack

@@ -1,8 +1,8 @@
 //! Limits of accounts beyond their privileges: uses per hour, passwords that must be changed, and failed
 //! logins.
 //!
-//! A session whose account has no limits has no [`AccountLimits`], and its statements have no extra cost. Use is
-//! counted per account over all of its sessions. An hour begins with the first use after the previous hour
+//! A session whose account has no limits has no [`AccountLimits`], and its statements have no extra cost. Use
+//! is counted per account over all of its sessions. An hour begins with the first use after the previous hour
 //! ended.
 
 use std::cell::Cell;

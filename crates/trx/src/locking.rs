@@ -194,8 +194,8 @@ impl SessionTrx {
         }
     }
 
-    /// Like [`SessionTrx::lock_metadata`], for a name that the statement does not mention: LOCK TABLES need not
-    /// have locked it.
+    /// Like [`SessionTrx::lock_metadata`], for a name that the statement does not mention: LOCK TABLES need
+    /// not have locked it.
     pub fn lock_related(&mut self, name: &MetadataKey, mode: MetadataMode) -> SqlResult<()> {
         match self.session_holds(name) {
             true => Ok(()),
@@ -252,8 +252,8 @@ impl SessionTrx {
         }
     }
 
-    /// Like [`SessionTrx::lock_metadata`], for a table that the statement refers to by an alias (its name if it
-    /// has none).
+    /// Like [`SessionTrx::lock_metadata`], for a table that the statement refers to by an alias (its name if
+    /// it has none).
     #[inline]
     pub fn lock_under_alias(
         &mut self,

@@ -10,9 +10,9 @@
 //! | BACKUP STAGE BLOCK_COMMIT | | `SharedNoWrite` |
 //! | BACKUP LOCK | `SharedRead` | |
 //!
-//! BACKUP STAGE START also takes the right to make a backup ([`MetadataKey::Backup`]), which one session has at a
-//! time. BLOCK_DDL takes [`MetadataKey::Definitions`] as `SharedNoWrite`; DDL statements and LOCK TABLES .. WRITE
-//! hold it as `SharedWrite`.
+//! BACKUP STAGE START also takes the right to make a backup ([`MetadataKey::Backup`]), which one session has
+//! at a time. BLOCK_DDL takes [`MetadataKey::Definitions`] as `SharedNoWrite`; DDL statements and LOCK TABLES
+//! .. WRITE hold it as `SharedWrite`.
 //!
 //! Every commit holds `SharedWrite` on the global lock from its start until it is published, and so does a
 //! DDL statement. Other writing statements take and release that lock once, before they begin. So under FLUSH

@@ -1,11 +1,11 @@
-//! Column vectors (`Vector`): the values of one column for many stored rows as numbers or byte strings, without
-//! a [`Value`] for each.
+//! Column vectors (`Vector`): the values of one column for many stored rows as numbers or byte strings,
+//! without a [`Value`] for each.
 //!
 //! # Concepts
-//! A [`Vector`] is a vector of the values of one column, or of one expression, for some rows. All elements are
-//! numbers of 64 bits, or all are texts. [`VectorType`] defines the meaning of the numbers. A [`VectorReader`]
-//! fills vectors from the bytes of *plain* rows ([`RowLayout::is_plain`]): rows that have all columns of the
-//! table, so that each fixed-length column has the same offset in all of them.
+//! A [`Vector`] is a vector of the values of one column, or of one expression, for some rows. All elements
+//! are numbers of 64 bits, or all are texts. [`VectorType`] defines the meaning of the numbers. A
+//! [`VectorReader`] fills vectors from the bytes of *plain* rows ([`RowLayout::is_plain`]): rows that have
+//! all columns of the table, so that each fixed-length column has the same offset in all of them.
 //!
 //! Columns of other types (doubles, ENUM, BIGINT UNSIGNED, decimals of more than 18 digits) cannot be
 //! vectorized.
@@ -422,8 +422,8 @@ fn number_of(bytes: &[u8], form: Form) -> Option<i64> {
 }
 
 impl RowLayout {
-    /// Returns whether the bytes are a plain row: a row of all columns in the short form, as [`VectorReader`]s
-    /// require.
+    /// Returns whether the bytes are a plain row: a row of all columns in the short form, as
+    /// [`VectorReader`]s require.
     #[inline]
     pub fn is_plain(&self, row: &[u8]) -> bool {
         let (fixed, strings) = self.extent();

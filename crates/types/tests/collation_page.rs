@@ -5,8 +5,8 @@ use std::path::Path;
 
 use cohort_types::{Charset, Collation};
 
-/// Character sets and collations of MariaDB 10.11 that are rejected: error 1115 for a character set, 1273 for a
-/// collation.
+/// Character sets and collations of MariaDB 10.11 that are rejected: error 1115 for a character set, 1273 for
+/// a collation.
 const MISSING: &str = "\
 - The character set `tis620`.
 - Collations with several levels or with reordered letters: `latin2_czech_cs`, `cp1250_czech_cs`, \

@@ -7,9 +7,9 @@
 //!
 //! # Concepts
 //! A program is a list of steps in the order of evaluation. Operands of a step are *inputs* (column vectors,
-//! [`cohort_types::Vector`]) and results of earlier steps. Equal steps are stored once, so a subexpression that
-//! several expressions share is computed once. A number is a 64-bit integer with a scale that is known at
-//! compile time; a truth value is [`NO`], [`YES`] or [`UNKNOWN`].
+//! [`cohort_types::Vector`]) and results of earlier steps. Equal steps are stored once, so a subexpression
+//! that several expressions share is computed once. A number is a 64-bit integer with a scale that is known
+//! at compile time; a truth value is [`NO`], [`YES`] or [`UNKNOWN`].
 //!
 //! # Supported expressions
 //! - Exact numbers: `+`, `-`, `*`, CASE, LENGTH and CHAR_LENGTH of columns.

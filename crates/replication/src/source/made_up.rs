@@ -80,7 +80,8 @@ fn renew_checksum(event: &mut [u8]) {
     event[covered..].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Replaces kind and body of an event, keeping the rest of its header. The new body has the size of the old one.
+/// Replaces kind and body of an event, keeping the rest of its header. The new body has the size of the old
+/// one.
 fn replaced(event: &[u8], kind: EventType, sum: Checksum, body: &[u8]) -> Vec<u8> {
     let mut made = event.to_vec();
     made[4] = kind.0;
