@@ -1,5 +1,5 @@
-//! The one table of all settings. Names, bounds and words are MariaDB's; a difference in a default is named
-//! in the text.
+//! The table of all settings. Names, bounds and words are MariaDB's. Where a default differs from MariaDB's,
+//! the description says so.
 
 use cohort_types::{Charset, Collation, Privilege};
 
@@ -8,7 +8,7 @@ use crate::setting::{Kind, Setting};
 
 macro_rules! settings {
     ($($id:ident = $setting:expr;)*) => {
-        /// A setting, by name; what hot code reads values with.
+        /// A setting. Code on hot paths reads values by this identifier instead of the name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
         #[allow(missing_docs)]
@@ -48,7 +48,7 @@ const fn word(default: usize, members: &'static [&'static str]) -> Kind {
     Kind::Enum { default, members }
 }
 
-/// Where a word stands among others.
+/// Returns the index of a word among the members.
 const fn place(word: &str, members: &[&str]) -> usize {
     let mut n = 0;
     while n < members.len() {
@@ -79,7 +79,7 @@ const fn path(default: &'static str) -> Kind {
 
 const NULL_TEXT: Kind = Kind::Text { default: None };
 
-/// The words of sql_mode; bit n is what the binary log carries.
+/// The words of sql_mode. Bit n of the value in the binary log is word n.
 const SQL_MODES: &[&str] = &[
     "REAL_AS_FLOAT",
     "PIPES_AS_CONCAT",
@@ -122,7 +122,7 @@ pub(crate) const CHARSETS: &[&str] = &Charset::NAMES;
 pub(crate) const COLLATIONS: &[&str] = &Collation::NAMES;
 const ISOLATION: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
 const CHECKSUMS: &[&str] = &["NONE", "CRC32"];
-/// MariaDB's locales by number.
+/// MariaDB's locales, by number.
 #[rustfmt::skip]
 const LOCALES: &[&str] = &[
     "en_US", "en_GB", "ja_JP", "sv_SE", "de_DE", "fr_FR", "ar_AE", "ar_BH", "ar_JO", "ar_SA", "ar_SY",
@@ -139,7 +139,7 @@ const LOCALES: &[&str] = &[
 ];
 const ON_OFF_DEMAND: &[&str] = &["OFF", "ON", "DEMAND"];
 const TLS_VERSIONS: &[&str] = &["TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
-/// 1.2 and 1.3.
+/// TLSv1.2 and TLSv1.3.
 const TLS_VERSIONS_DEFAULT: u64 = 1 << 2 | 1 << 3;
 const ALTER: &[&str] = &["DEFAULT", "COPY", "INPLACE", "NOCOPY", "INSTANT"];
 
@@ -167,8 +167,8 @@ const NO_TRACE: &str = "there is no trace";
 const NO_VERSIONING: &str = "there are no system-versioned tables";
 const DEADLOCKS: &str = "a deadlock is found when it arises";
 
-/// Reasons of settings that only tune how an answer is found: nobody is told that they have no effect, since
-/// the answer is the same.
+/// Reasons of settings that only affect how results are found. Setting them gives no warning, because the
+/// results are the same.
 pub(crate) const TUNING: &[&str] = &[INNODB, MYISAM, QUERY_CACHE, BUFFERS, OPTIMIZER, POOL, DEADLOCKS];
 
 with_inert_settings! { settings! {
