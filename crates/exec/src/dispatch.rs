@@ -227,7 +227,7 @@ impl Session {
         if let Some(counter) = counter_of(statement) {
             status.count(counter);
         }
-        // SQL statements on prepared statements also count as commands on them.
+        // PREPARE, EXECUTE and DEALLOCATE also count like the protocol's commands for prepared statements.
         match statement {
             Statement::Prepare { .. } => status.count(Counter::ComStmtPrepare),
             Statement::Execute { .. } => status.count(Counter::ComStmtExecute),

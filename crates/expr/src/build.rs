@@ -239,13 +239,13 @@ fn check_fixed(operation: &str, left: &Expr, right: &Expr) -> SqlResult<()> {
     }
 }
 
-/// Error 4079: a row in place of a number.
+/// Returns error 4079 for a row in place of a number.
 fn illegal_row(operation: &str) -> SqlError {
     let text = format!("Illegal parameter data type row for operation '{operation}'");
     SqlError::new(ErrorCode::IllegalParameterDataTypeForOperation, text)
 }
 
-/// Error 4078: a row in place of a scalar.
+/// Returns error 4078 for a row in place of a scalar.
 fn illegal_types(operation: &str, left: &Expr, right: &Expr) -> SqlError {
     let name = |e: &Expr| match e {
         Expr::Row(_) => "row",

@@ -22,11 +22,11 @@ use crate::locale::DateNames;
 /// The session's time zone.
 #[derive(Clone, Debug)]
 pub enum TimeZone {
-    /// The host's.
+    /// The time zone of the host.
     System(jiff::tz::TimeZone),
     /// `+hh:mm`, in seconds east of UTC.
     Offset(i32),
-    /// From the time zone database.
+    /// A zone of the time zone database.
     Named(jiff::tz::TimeZone),
 }
 

@@ -76,7 +76,7 @@ pub struct Subquery {
 pub enum SubqueryTest {
     /// The n-th value of its only row; NULL if there is none. Error 1242 if there are several.
     Column(usize),
-    /// Whether there is a row.
+    /// EXISTS: whether there is a row.
     Exists,
     /// `operand op ANY|ALL (query)`; IN is `= ANY`, NOT IN `<> ALL`. A row operand is an [`Expr::Row`].
     Quantified { operand: Expr, op: CompareOp, all: bool, how: CompareHow },
@@ -259,12 +259,12 @@ pub struct Call {
 }
 
 impl Call {
-    /// The function's name in lower case.
+    /// Returns the function's name in lower case.
     pub fn name(&self) -> &'static str {
         self.function.name
     }
 
-    /// Its arguments.
+    /// Returns the arguments.
     pub fn args(&self) -> &[Expr] {
         &self.args
     }

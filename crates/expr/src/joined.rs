@@ -29,7 +29,7 @@ enum BitAs {
     Bytes,
 }
 
-/// Returns the type to which all branches of IF, CASE, COALESCE and similar functions are converted.
+/// Returns the type to which the branches of IF, CASE, COALESCE and similar functions are converted.
 pub(crate) fn joined_type(
     branches: &[&Expr],
     operation: &str,

@@ -67,7 +67,7 @@ impl Warning {
 }
 
 impl SqlError {
-    /// A table that does not exist. `information_schema` has its own error.
+    /// Returns the error for a table that does not exist. `information_schema` has its own one.
     pub fn no_such_table(db: &str, table: &str) -> SqlError {
         const INFORMATION_SCHEMA: &str = "information_schema";
         match db.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
@@ -415,7 +415,7 @@ texts! {
 }
 
 impl SqlError {
-    /// An error of a temporary file: 1021 if the disk is full, else 1030.
+    /// Returns the error of a temporary file: 1021 if the disk is full, else 1030.
     pub fn temporary_file(error: &io::Error, doing: &str) -> SqlError {
         let errno = error.raw_os_error().unwrap_or(0);
         if error.kind() == io::ErrorKind::StorageFull {

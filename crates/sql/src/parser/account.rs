@@ -118,7 +118,7 @@ impl Parser<'_> {
         Ok(Account::Named { user, host: host.to_ascii_lowercase() })
     }
 
-    /// The same where no role may stand.
+    /// Parses an account where roles are not allowed.
     pub(super) fn user(&mut self) -> SqlResult<Account> {
         if self.is("CURRENT_ROLE") { Err(self.error()) } else { self.account() }
     }

@@ -566,7 +566,7 @@ impl Parser<'_> {
     fn target_variables(&mut self) -> SqlResult<Vec<String>> {
         self.expect_word("INTO")?;
         if self.is_any(&["OUTFILE", "DUMPFILE"]) {
-            // Subqueries, and queries with more operands to come, cannot write to a file.
+            // A subquery cannot write to a file, and a statement writes to at most one.
             let is_late = self.select_depth == 0;
             if self.select_depth > 1 || !self.names_matter || self.into_file.is_some() {
                 return Err(self.error());
