@@ -187,7 +187,7 @@ impl Parser<'_> {
         Ok(Statement::DropRole(DropRole { if_exists, roles: self.list(Self::dropped_role)? }))
     }
 
-    /// Parses a role to drop. PUBLIC is a role that cannot be dropped, NONE is no role.
+    /// Parses a role to drop. PUBLIC is a role that cannot be dropped; NONE is not a role.
     fn dropped_role(&mut self) -> SqlResult<Account> {
         if self.is("CURRENT_ROLE") {
             return self.account();
