@@ -654,9 +654,9 @@ fn lock_and_run(
     }
 }
 
-/// Locks everything that a plan names. The written table comes before those that are only read. Otherwise a
-/// session could hold a lock on a table for reading while its write lock queues behind a DDL statement that
-/// waits for that very lock: a deadlock.
+/// Locks everything that a plan names. The written table is locked before the tables that are only read.
+/// Otherwise there could be a deadlock: the session has a read lock on a table, and its write lock on it queues
+/// after a DDL statement that waits for that read lock.
 pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
     if lock_views(&cached.views, ctx)? == Freshness::Stale
         || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale

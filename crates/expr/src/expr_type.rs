@@ -55,7 +55,7 @@ pub enum TypeClass {
     Fixed,
 }
 
-/// A property of a type that its kind does not tell.
+/// A property of a type in addition to its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Flavor {
     #[default]
@@ -93,7 +93,7 @@ pub struct ExprType {
     pub ascii: bool,
     /// Labels of ENUM and SET columns.
     pub members: Arc<[String]>,
-    /// A property that `kind` does not tell.
+    /// A property in addition to `kind`.
     pub flavor: Flavor,
 }
 
