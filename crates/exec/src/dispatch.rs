@@ -655,8 +655,8 @@ fn lock_and_run(
 }
 
 /// Locks everything that a plan names. The written table is locked before the tables that are only read.
-/// Otherwise there could be a deadlock: the session has a read lock on a table, and its write lock on it queues
-/// after a DDL statement that waits for that read lock.
+/// Otherwise there could be a deadlock: the session has a read lock on a table, and its write lock on that
+/// table queues after a DDL statement that waits for the read lock.
 pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
     if lock_views(&cached.views, ctx)? == Freshness::Stale
         || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
