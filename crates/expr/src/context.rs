@@ -186,7 +186,7 @@ pub trait SessionHooks {
     fn user_variable(&self, name: &str) -> Option<Value>;
     /// Sets `@name`. Fails if the session exceeds its memory limit.
     fn set_user_variable(&self, name: &str, value: Value) -> SqlResult<()>;
-    /// Returns the budget that the statement's memory is charged to; `None` if memory is not limited.
+    /// Returns the budget that the statement's memory is charged to; `None` if it is not charged.
     fn memory(&self) -> Option<&Arc<Budget>> {
         None
     }
@@ -482,7 +482,7 @@ impl<'s> EvalContext<'s> {
         }
     }
 
-    /// Returns the bytes charged to the statement; 0 if memory is not limited.
+    /// Returns the bytes charged to the statement; 0 if memory is not charged.
     pub fn kept_bytes(&self) -> usize {
         self.state().memory.borrow().as_ref().map_or(0, |memory| memory.used() as usize)
     }

@@ -221,7 +221,7 @@ fn connection_id(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::UInt(a.ctx.env.connection_id))
 }
 
-/// LAST_INSERT_ID([n]): with an argument it also sets the value.
+/// `LAST_INSERT_ID([n])`: with an argument it also sets the value.
 fn last_insert_id(a: Args<'_>) -> SqlResult<Value> {
     if a.count() == 0 {
         let set = a.ctx.hooks.last_insert_id_set();
