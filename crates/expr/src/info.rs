@@ -294,8 +294,8 @@ fn random_bytes(a: Args<'_>) -> SqlResult<Value> {
     a.string(bytes)
 }
 
-/// Returns a UUID of version 1. The node is random with the multicast bit set, as for a host without a network
-/// card.
+/// Returns a UUID of version 1. The node is random with the multicast bit set, as for a host without a
+/// network card.
 fn uuid(a: Args<'_>) -> SqlResult<Value> {
     let time = UUID_EPOCH + a.ctx.hooks.clock_micros() as u64 * 10;
     let random = a.ctx.hooks.random();
