@@ -81,8 +81,8 @@ pub struct Parsed {
     /// The offset of each `?` in the text.
     pub param_at: Vec<u32>,
     /// Whether a plan of this statement can be used for every statement with the same digest: all literals
-    /// are an `Expr::Literal` with an ordinal, and none determines more than a value. A plan that depends on the
-    /// value of a literal (a pin) is used only for equal values.
+    /// are an `Expr::Literal` with an ordinal, and none determines more than a value. A plan that depends on
+    /// the value of a literal (a pin) is used only for equal values.
     pub cacheable: bool,
     /// LIMIT ROWS EXAMINED: a literal or a parameter. It applies to the whole statement, wherever it is
     /// written; the last one counts.
