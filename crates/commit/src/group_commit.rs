@@ -1,4 +1,4 @@
-//! The group-commit policy (`GroupCommitPolicy`): how long a flush group is left open for more transactions.
+//! The group-commit policy: how long a flush group is left open for more transactions.
 //!
 //! # Purpose
 //! Without such a policy, N clients settle into two half groups that take turns at the disk: while one half

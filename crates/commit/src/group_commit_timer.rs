@@ -1,6 +1,6 @@
-//! The group-commit timer thread (`group_commit_timer`). It leads open groups (`group_commit.rs`) whose last
-//! members did not arrive in time, and queues that no worker would lead: those left for too long, and those
-//! queued while a leader decides (`pipeline.rs`).
+//! The group-commit timer thread. It leads open groups (`group_commit.rs`) whose last members did not arrive
+//! in time. It also leads queues that no worker would lead: those left for too long, and those queued while a
+//! leader decides (`pipeline.rs`).
 //!
 //! It sleeps while no group is open. When an open group's time is up,
 //! [`GroupCommitPolicy::wait_due`](crate::GroupCommitPolicy) returns, and the thread leads as a worker does.

@@ -93,7 +93,7 @@ impl Row {
         Row::SpillLost,
     ];
 
-    /// Returns how to cure what a refusal found, or `None` for a row that is no refusal.
+    /// Returns the remedy for a refusal, or `None` for a row that is not a refusal.
     pub fn cure(self) -> Option<&'static str> {
         Some(match self {
             Row::Unknown => "start the version of the server that wrote this data directory",

@@ -1,5 +1,5 @@
-//! Return-time statistics (`ReturnTimes`): the time from a client's acknowledgement to its next commit, and
-//! the gain of waiting for it (`group_commit.rs` has the formula).
+//! Return-time statistics: the time from a client's acknowledgement to its next commit, and the gain of
+//! waiting for it (`group_commit.rs` has the formula).
 
 const BUCKETS: usize = 80;
 const FIRST_BUCKET_NS: u64 = 250;

@@ -1,5 +1,5 @@
-//! Log space for a change of the binlog file (`RotationReserve`), reserved in advance because the leader must
-//! not wait (I6).
+//! The rotation reserve: log space for a change of the binlog file. It is reserved in advance, because the
+//! leader must not wait (I6).
 //!
 //! # Concepts
 //! - A file change needs more bytes the more pairs of domain and server there are, because the new file
@@ -9,7 +9,7 @@
 //!   one.
 //!
 //! # Lock order
-//! `room` is held for moments only, never while waiting for a segment.
+//! The mutex is held briefly, never while waiting for a segment.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

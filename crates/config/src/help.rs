@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `--help`, `-?` | usage and the most common options |
 //! | `--help=NAME` | one option: default, range, scope, description |
-//! | `--print-man-page`, `--print-completions=SHELL` | the same for `man` and for shells (`shell`) |
+//! | `--print-man-page`, `--print-completions=SHELL` | the options for `man` and shells (module `shell`) |
 //! | `--help --verbose` | every option with its description, then the values after reading options |
 //!
 //! The list of values has MariaDB's format, because scripts of packages and container images parse it.
@@ -17,13 +17,13 @@ use crate::runtime::Globals;
 use crate::setting::Setting;
 use crate::table::VarId;
 
-/// A group of options with a text for each; the short text and the manual page are made from them.
+/// A group of options with their descriptions, for the short help text and the manual page.
 pub(crate) struct Group {
     pub(crate) title: &'static str,
     pub(crate) options: &'static [(&'static str, &'static str)],
 }
 
-/// Options that are no settings, and the settings that most servers are started with.
+/// Options that are not settings, and the most common settings.
 pub(crate) const GROUPS: &[Group] = &[
     Group {
         title: "Options that come first",
@@ -63,7 +63,7 @@ pub(crate) const GROUPS: &[Group] = &[
     },
 ];
 
-/// Files and groups that are read.
+/// Names of the option files and groups.
 pub(crate) const OPTION_FILES: &[(&str, &str)] = &[
     ("Option files, in this order", "/etc/my.cnf /etc/mysql/my.cnf ~/.my.cnf"),
     ("Groups", "mysqld server mariadb mariadbd mariadb-10.11 client-server cohort cohortd"),
@@ -71,7 +71,7 @@ pub(crate) const OPTION_FILES: &[(&str, &str)] = &[
 
 pub(crate) const SYNOPSIS: &str = "cohortd [--no-defaults | --defaults-file=FILE] [OPTION...]";
 
-/// Returns the short text.
+/// Returns the text of `--help`.
 pub(crate) fn short(build: &Build) -> String {
     let mut out = format!("{}\nUsage: {SYNOPSIS}\n", build.banner());
     for group in GROUPS {
@@ -87,7 +87,7 @@ pub(crate) fn short(build: &Build) -> String {
     out
 }
 
-/// Returns the text of one option, or `None` if it does not exist.
+/// Returns the text of `--help=NAME`, or `None` if there is no such option.
 pub(crate) fn of_option(name: &str) -> Option<String> {
     let name = name.trim_start_matches('-').replace('-', "_");
     let setting =
@@ -99,7 +99,7 @@ pub(crate) fn of_option(name: &str) -> Option<String> {
     Some(out)
 }
 
-/// Returns every option with its description, then the current values.
+/// Returns the text of `--help --verbose`: every option with its description, then the current values.
 pub(crate) fn full(build: &Build, globals: &Globals) -> String {
     let mut out = short(build);
     out.push('\n');

@@ -11,12 +11,12 @@
 //! | `options` | settings from the command line and option files |
 //! | `build` | [`Build`]: Cohort's own version and revision |
 //! | `help` | texts of `--help` |
-//! | `shell` | manual page of `man`, completions of shells |
-//! | `manual` | manual page and sample file |
+//! | `shell` | manual page for `man`, completions for shells |
+//! | `manual` | settings page of the documentation, sample option file |
 //! | `status` | [`Status`]: counters of SHOW STATUS |
 //!
-//! Each setting is defined once, in `table`. The command line, option files, SET, SHOW VARIABLES, the sample
-//! file and the manual page are all derived from it.
+//! Each setting is defined once, in `table` or `inert`. The command line, option files, SET, SHOW VARIABLES,
+//! the sample file, the documentation and the manual page are all derived from it.
 
 mod build;
 mod help;

@@ -1,4 +1,4 @@
-//! The manual page and the sample option file, generated from the table of settings.
+//! The settings page of the documentation and the sample option file, generated from the table of settings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::table::VarId;
 /// Maximum number of values that are listed individually.
 const MEMBERS_MAX: usize = 12;
 
-/// Settings that most servers set.
+/// Settings that most servers need to set, with the reasons.
 const FIRST: &[(&str, &str)] = &[
     ("innodb_buffer_pool_size", "half of the memory or more on a machine for the server alone"),
     ("max_connections", "with room for every pool of every application"),
@@ -26,8 +26,8 @@ const FIRST: &[(&str, &str)] = &[
     ("metrics_port", "metrics and the live page"),
 ];
 
-/// Groups of settings, each with parts of names. A setting belongs to the first group that has a part of its
-/// name.
+/// Groups of settings, each with parts of setting names. A setting belongs to the first group that has a part
+/// of its name.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Audit log", &["server_audit"]),
     ("Accounts, passwords and TLS", &["ssl", "tls", "password", "secure", "authentication", "local_infile"]),
@@ -113,7 +113,7 @@ pub fn manual_page() -> String {
     out
 }
 
-/// Default, range and scope in one line.
+/// Returns default, range and scope in one line.
 fn facts(setting: &Setting) -> String {
     let default = match default_text(setting) {
         none if none.is_empty() => "none".to_owned(),
@@ -122,7 +122,7 @@ fn facts(setting: &Setting) -> String {
     format!("Default {default} | {} | {}", range(setting).trim_end(), scope(setting))
 }
 
-/// Settings without effect, by the reason, which many share.
+/// Returns the names of the settings without effect, grouped by reason.
 fn by_reason(all: &[&Setting]) -> BTreeMap<&'static str, Vec<String>> {
     let mut reasons: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
     for setting in all {

@@ -422,14 +422,14 @@ impl Options {
     }
 }
 
-/// Options that are no settings and have a long name.
+/// Long options that are not settings.
 const TASKS: &[&str] =
     &["convert_log_layout", "initialize", "log_bin", "skip_log_bin", "user", "validate_config"];
 
-/// Edits that make one name of another when it counts as mistyped.
+/// Maximum edit distance between a mistyped name and the suggested option.
 const TYPOS_MAX: usize = 2;
 
-/// Returns the option that a mistyped name is closest to, or begins.
+/// Returns the option that a mistyped name is a prefix of, or that is closest to it.
 fn similar(name: &str) -> Option<&'static str> {
     let names =
         VarId::shown().map(VarId::setting).filter(|setting| setting.option).map(|setting| setting.name);
@@ -442,7 +442,8 @@ fn similar(name: &str) -> Option<&'static str> {
     names.first().copied().filter(|known| edits(name, known) <= TYPOS_MAX.min(name.len() / 3))
 }
 
-/// Letters that have to be put in, left out, changed or swapped with their neighbour to make `b` of `a`.
+/// Returns the edit distance: the number of insertions, deletions, replacements and swaps of adjacent
+/// letters.
 fn edits(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len().abs_diff(b.len()) > TYPOS_MAX {

@@ -1,4 +1,4 @@
-//! The manual page of `man` and the completions of shells, made from the texts of `--help`.
+//! The manual page for `man` and the completions for shells, generated from the texts of `--help`.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ use crate::manual::default_text;
 use crate::options::EXIT_CODES;
 use crate::setting::{Kind, Setting};
 
-/// Signals of a running server with their meaning.
+/// Signals that a running server handles, with their meaning.
 const SIGNALS: &[(&str, &str)] = &[
     ("SIGTERM, SIGINT, SIGQUIT", "stop: running statements are killed"),
     ("SIGHUP", "close and open the log files again, as FLUSH LOGS does"),
 ];
 
-/// Returns the page `cohortd(8)`.
+/// Returns the manual page `cohortd(8)`.
 pub(crate) fn man_page(build: &Build) -> String {
     let mut out = format!(
         ".TH COHORTD 8 \"\" \"Cohort {}\" \"System administration\"\n.ad l\n.SH NAME\ncohortd \\- MariaDB-compatible database \
@@ -58,7 +58,7 @@ pub(crate) fn man_page(build: &Build) -> String {
     out
 }
 
-/// Returns the completions of a shell, or `None` if it is not known.
+/// Returns the completions for a shell, or `None` if it is not known.
 pub(crate) fn completions(shell: &str) -> Option<String> {
     let words: Vec<(String, String)> = words().collect();
     Some(match shell {
@@ -87,7 +87,8 @@ pub(crate) fn completions(shell: &str) -> Option<String> {
     })
 }
 
-/// Options as they are typed, `--name=` if they have a value, with the first sentence of their text.
+/// Returns all options as typed (`--name=` if they have a value), with the first sentence of their
+/// description.
 fn words() -> impl Iterator<Item = (String, String)> {
     let all = GROUPS.iter().flat_map(|group| group.options);
     let fixed = all.filter_map(|(option, text)| {
@@ -108,7 +109,7 @@ fn words() -> impl Iterator<Item = (String, String)> {
     fixed.chain(settings)
 }
 
-/// Returns a setting as an option with its kind of value.
+/// Returns a setting as an option, with a placeholder for its value.
 fn usage(setting: &Setting) -> String {
     let name = setting.name.replace('_', "-");
     match setting.kind {
@@ -127,7 +128,7 @@ fn entry(out: &mut String, head: &str, text: &str) {
     push(out, &format!(".TP\n\\fB{}\\fR\n{}\n", roff(head), roff(text)));
 }
 
-/// Escapes what `man` reads as a request.
+/// Escapes characters that are special to `man`.
 fn roff(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     match text.starts_with(['.', '\'']) {
@@ -136,7 +137,7 @@ fn roff(text: &str) -> String {
     }
 }
 
-/// Escapes for single quotes of a shell, by leaving them out.
+/// Makes a text safe within the single quotes of a shell: removes quotes and backslashes.
 fn quoted(text: &str) -> String {
     text.replace(['\'', '\\'], "")
 }

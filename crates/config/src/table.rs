@@ -1,5 +1,5 @@
-//! The one table of all settings. Names, bounds and words are MariaDB's; a difference in a default is named
-//! in the text.
+//! The table of all settings. Names, bounds and words are MariaDB's. Where a default differs from MariaDB's,
+//! the description says so.
 
 use cohort_types::{Charset, Collation, Privilege};
 
@@ -8,7 +8,7 @@ use crate::setting::{Kind, Setting};
 
 macro_rules! settings {
     ($($id:ident = $setting:expr;)*) => {
-        /// A setting, by name; what hot code reads values with.
+        /// A setting. Code on hot paths reads values by this identifier instead of the name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
         #[allow(missing_docs)]
@@ -48,7 +48,7 @@ const fn word(default: usize, members: &'static [&'static str]) -> Kind {
     Kind::Enum { default, members }
 }
 
-/// Where a word stands among others.
+/// Returns the index of a word among the members.
 const fn place(word: &str, members: &[&str]) -> usize {
     let mut n = 0;
     while n < members.len() {
@@ -79,7 +79,7 @@ const fn path(default: &'static str) -> Kind {
 
 const NULL_TEXT: Kind = Kind::Text { default: None };
 
-/// The words of sql_mode; bit n is what the binary log carries.
+/// The words of sql_mode. Bit n of the value in the binary log is word n.
 const SQL_MODES: &[&str] = &[
     "REAL_AS_FLOAT",
     "PIPES_AS_CONCAT",
@@ -122,7 +122,7 @@ pub(crate) const CHARSETS: &[&str] = &Charset::NAMES;
 pub(crate) const COLLATIONS: &[&str] = &Collation::NAMES;
 const ISOLATION: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
 const CHECKSUMS: &[&str] = &["NONE", "CRC32"];
-/// MariaDB's locales by number.
+/// MariaDB's locales, by number.
 #[rustfmt::skip]
 const LOCALES: &[&str] = &[
     "en_US", "en_GB", "ja_JP", "sv_SE", "de_DE", "fr_FR", "ar_AE", "ar_BH", "ar_JO", "ar_SA", "ar_SY",
@@ -139,7 +139,7 @@ const LOCALES: &[&str] = &[
 ];
 const ON_OFF_DEMAND: &[&str] = &["OFF", "ON", "DEMAND"];
 const TLS_VERSIONS: &[&str] = &["TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
-/// 1.2 and 1.3.
+/// TLSv1.2 and TLSv1.3.
 const TLS_VERSIONS_DEFAULT: u64 = 1 << 2 | 1 << 3;
 const ALTER: &[&str] = &["DEFAULT", "COPY", "INPLACE", "NOCOPY", "INSTANT"];
 
@@ -167,13 +167,12 @@ const NO_TRACE: &str = "there is no trace";
 const NO_VERSIONING: &str = "there are no system-versioned tables";
 const DEADLOCKS: &str = "a deadlock is found when it arises";
 
-/// Reasons of settings that only tune how an answer is found: nobody is told that they have no effect, since
-/// the answer is the same.
+/// Reasons of settings that only affect how results are found. Setting them gives no warning, because the
+/// results are the same.
 pub(crate) const TUNING: &[&str] = &[INNODB, MYISAM, QUERY_CACHE, BUFFERS, OPTIMIZER, POOL, DEADLOCKS];
 
 with_inert_settings! { settings! {
-    // --- The durable commit path
-    // ------------------------------------------------------------------------------
+    // --- Durable commit path
     SyncBinlog = Setting::global("sync_binlog", num(1, 0, U32)).admin(Privilege::BinlogAdmin)
         .doc("1: a commit is answered after it is on disk. MariaDB's default is 0.").no_effect("every commit is answered after it is on disk, as with 1");
     FlushLogAtTrxCommit = Setting::global("flush_log_at_trx_commit", num(1, 0, 3))
@@ -206,7 +205,6 @@ with_inert_settings! { settings! {
         .doc("The longest wait of binlog_commit_wait_count.").unit("microseconds");
 
     // --- Binary log
-    // -------------------------------------------------------------------------------------------
     LogBin = Setting::fact("log_bin", flag(true)).doc("Whether there is a binary log. The options are --log-bin[=NAME] and --skip-log-bin; on by default, other than in MariaDB.")
         .may_lose_data("without it there is no point-in-time recovery: when the disk is lost, so is all that was changed since the last backup");
     LogBinBasename = Setting::fact("log_bin_basename", NULL_TEXT).computed().doc("Directory and base name of the binary log files.");
@@ -244,7 +242,6 @@ with_inert_settings! { settings! {
     ReadBinlogSpeedLimit = Setting::inert("read_binlog_speed_limit", num(0, 0, u64::MAX), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("KiB per second a replica reads.");
 
     // --- Replication identity and GTIDs
-    // -----------------------------------------------------------------------
     ServerId = Setting::both("server_id", num(1, 1, U32)).admin(Privilege::ReplicationMasterAdmin).session_admin(Privilege::BinlogReplay).doc("Number of this server in replication; stands in every event.");
     ServerUid = Setting::fact("server_uid", text("")).doc("Identity of this data directory.");
     GtidDomainId = Setting::both("gtid_domain_id", num(0, 0, U32)).admin(Privilege::ReplicationMasterAdmin).session_admin(Privilege::BinlogReplay).doc("Domain of the transactions that start here.");
@@ -282,7 +279,6 @@ with_inert_settings! { settings! {
     PseudoSlaveMode = Setting::session("pseudo_slave_mode", flag(false)).doc("The session replays output of mariadb-binlog.").no_effect("the output of mariadb-binlog is taken from every session");
 
     // --- Storage
-    // ----------------------------------------------------------------------------------------------
     DefaultStorageEngine = Setting::both("default_storage_engine", text("InnoDB")).doc("Engine of CREATE TABLE without ENGINE.");
     StorageEngine = Setting::both("storage_engine", text("InnoDB")).doc("Old name of default_storage_engine.").alias(VarId::DefaultStorageEngine);
     DefaultTmpStorageEngine = Setting::both("default_tmp_storage_engine", NULL_TEXT).doc("Engine of CREATE TEMPORARY TABLE without ENGINE.").no_effect("temporary tables use the default engine");
@@ -363,7 +359,6 @@ with_inert_settings! { settings! {
     PerformanceSchema = Setting::inert("performance_schema", flag(false), "there is no performance schema").read_only().doc("Collect the performance schema.");
 
     // --- SQL
-    // --------------------------------------------------------------------------------------------------
     SqlMode = Setting::both("sql_mode", set(SQL_MODE_DEFAULT, SQL_MODES)).doc("How strict and in which dialect statements are read.");
     OldMode = Setting::both("old_mode", set(8, &["NO_DUP_KEY_WARNINGS_WITH_IGNORE", "NO_PROGRESS_INFO", "ZERO_DATE_TIME_CAST", "UTF8_IS_UTF8MB3", "IGNORE_INDEX_ONLY_FOR_JOIN", "COMPAT_5_1_CHECKSUM"])).doc("Behaviour of older versions.").no_effect("as with the default");
     SqlNotes = Setting::both("sql_notes", flag(true)).no_option().doc("Notes count as warnings.");
@@ -471,7 +466,6 @@ with_inert_settings! { settings! {
     ProgressReportTime = Setting::both("progress_report_time", num(5, 0, U32)).no_effect("progress is in SHOW PROCESSLIST").doc("Seconds between progress reports to the client.").unit("seconds");
 
     // --- Connections
-    // ------------------------------------------------------------------------------------------
     Port = Setting::global("port", num(3306, 0, 65_535)).read_only().doc("TCP port.");
     BindAddress = Setting::global("bind_address", Kind::Text { default: None }).read_only().doc("Addresses to listen on, separated by commas; unset or * is all.");
     MetricsPort = Setting::global("metrics_port", num(0, 0, 65_535)).read_only()
@@ -534,7 +528,6 @@ with_inert_settings! { settings! {
     ProxyUser = Setting::session("proxy_user", NULL_TEXT).read_only().doc("User of a proxy.");
 
     // --- Audit
-    // ------------------------------------------------------------------------------------------------
     ServerAuditLogging = Setting::global("server_audit_logging", flag(false)).doc("Write down who connects and what is run, in the form of MariaDB's plugin server_audit, which is built in.");
     ServerAuditEvents = Setting::global("server_audit_events", set(0, &["CONNECT", "QUERY", "TABLE", "QUERY_DDL", "QUERY_DML", "QUERY_DCL", "QUERY_DML_NO_SELECT"])).doc("What is written down; empty: everything. QUERY_... are statements of a kind, by their first words.");
     ServerAuditInclUsers = Setting::global("server_audit_incl_users", text("")).doc("Users, with commas between them, whose statements are written down; empty: all but those of server_audit_excl_users. Connections of all users are.");
@@ -552,7 +545,6 @@ with_inert_settings! { settings! {
     ServerAuditSyslogInfo = Setting::global("server_audit_syslog_info", text("")).doc("What stands before each event in the system's log.");
 
     // --- Files and process
-    // ------------------------------------------------------------------------------------
     Datadir = Setting::global("datadir", path("/var/lib/cohort/")).read_only().doc("Data directory.");
     Basedir = Setting::global("basedir", path("/usr")).read_only().doc("Where the server is installed.").no_effect("nothing is read from there");
     Tmpdir = Setting::global("tmpdir", path("/tmp")).read_only().doc("Directory of temporary files: of large sorts, joins and groups, and of temporary tables.");

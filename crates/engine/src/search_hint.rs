@@ -1,4 +1,4 @@
-//! Search hints (`SearchHint`): the position of a reader's last search.
+//! Search hints: the position of a reader's last search.
 
 use std::any::Any;
 

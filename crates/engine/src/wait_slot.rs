@@ -1,4 +1,4 @@
-//! Wait slots (`WaitSlot`): let a session's fiber wait for work that an engine's own threads do.
+//! Wait slots: let a session's fiber wait for work that an engine's own threads do.
 
 use std::sync::Arc;
 

@@ -41,7 +41,7 @@ use crate::sync::{AtomicI64, AtomicU64, Mutex, Ordering, latch_of_shared};
 /// Maximum number of leaves that are prefetched for a scan at once.
 pub const AHEAD_LEAVES: usize = 8;
 
-/// Tree context (`TreeContext`): state that all trees of an engine share.
+/// The state that all trees of an engine share.
 pub struct TreeContext {
     pub pool: Arc<Pool>,
     pub changes: Changes,

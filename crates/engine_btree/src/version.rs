@@ -7,13 +7,13 @@
 //!   entry and the position of the predecessor in that transaction's undo.
 //! - **Rollback segment**: numbers transactions without gaps and keeps their records until purge has passed
 //!   them. There are several, so that installing transactions do not contend for one lock.
-//! - **Purge low-water mark** of a segment (the watermark): every view sees the writes of the transactions
-//!   below it. Their records are gone, and a reference to them means "visible". Numbers are never reused.
-//! - **Commit low-water mark** of a segment (the ordered mark): every write of a transaction below it that an
+//! - **Purge low-water mark** (watermark) of a segment: every view sees the writes of the transactions below
+//!   it. Their records are gone, and a reference to them means "visible". Numbers are never reused.
+//! - **Commit low-water mark** (ordered mark) of a segment: every write of a transaction below it that an
 //!   entry still refers to was ordered at the mark's CommitSeq or before. A reader that sees this CommitSeq
 //!   sees the write without a lookup of the record. Sweeping raises the mark while an old view holds back the
 //!   watermark. An aborted or undecided transaction stops it.
-//! - **Live version** (living): one that is reachable through a chain (`chain.rs`). While an open view keeps
+//! - **Live version**: a version that is reachable through a chain (`chain.rs`). While an open view keeps
 //!   purge from passing a record, the record is dropped once it was swept and none of its versions is live.
 //!
 //! # States of a transaction record and who makes each move

@@ -1,29 +1,30 @@
-//! [`Applier`]: a session that applies what a source has done, group by group.
+//! [`Applier`]: a session that applies the transactions of a source, group by group.
 //!
-//! # The way of a group
+//! # Steps of a group
 //! ```text
-//! begin(head) -> rows() | statement(), as the events come -> commit(redo)
-//!            \-> anything fails: rollback(); nothing of it stays, and it may be begun again
+//! begin(head) -> rows() | statement(), for each event -> commit(redo)
+//!            \-> any step fails: rollback(); the group has no effect and may be applied again
 //! ```
-//! The caller's redo, in which it keeps how far it has come, travels in the group's own commit record: either
-//! both are there after a crash or neither. A statement that commits by itself (DDL) takes it along
+//! The caller passes redo with its position in the source's log. It is part of the group's own commit record:
+//! after a crash both are there, or neither. A statement that commits by itself (DDL) commits that redo, too
 //! ([`Applier::ddl`]).
 //!
-//! # What is as on the source
-//! Server id, GTID, times, SQL mode, character sets, time zone, generated numbers, seeds of RAND(), user
-//! variables, the number of the connection. What is as here: row locks, the binlog's form of a change, the
-//! XID.
+//! # Context
+//! Taken from the source: server id, GTID, times, SQL mode, character sets, time zone, generated numbers,
+//! seeds of RAND(), user variables, connection id. This server's own: row locks, the binlog format of a
+//! change, the XID.
 //!
 //! # Temporary tables
-//! A statement has those of its connection on the source ([`SourceTemporaryTables`]), whichever applier runs
-//! it.
+//! A statement uses the temporary tables of its connection on the source ([`SourceTemporaryTables`]),
+//! independent of the applier that runs it.
 //!
-//! # Rows that no key finds
-//! Events of one statement that change such rows wait for its last one, and are applied together (`held`).
+//! # Row events without a usable key
+//! Row events of one statement whose rows no key can find are collected until the statement's last one, and
+//! applied together (`held`).
 //!
-//! # Who waits for the flush
-//! Nobody: a group is ordered, and the next one begins. The thread that runs the applier has another one
-//! flush.
+//! # Flush
+//! No applier waits for the flush: as soon as a group is ordered, the next one begins. The thread that runs
+//! the applier leaves the flush to another thread.
 
 mod held;
 mod xa;
@@ -57,33 +58,34 @@ use cohort_table::{SourceTemporaryTables, SourceThread};
 pub use cohort_trx::AllowsOutcome;
 use cohort_trx::{BeginOptions, DetachedTrx, Isolation, OnceEnd};
 
-/// What a group is, as its GTID event says.
+/// Properties of a group from its GTID event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GroupHead {
-    /// None: the source has no GTIDs, the group gets one of this server's.
+    /// `None` if the source has no GTIDs: the group gets one of this server's.
     pub gtid: Option<Gtid>,
     /// `flags2` of the GTID event.
     pub flags2: u8,
-    /// Flags of the common header that are logged again.
+    /// Flags of the common header that are copied to the own binlog.
     pub event_flags: u16,
-    /// Where the group began.
+    /// The server where the group was executed first.
     pub server: ServerId,
 }
 
-/// A group that is applied and has no place in the order yet. Dropping it undoes it.
+/// An applied group that is not ordered yet. Dropping it rolls it back.
 pub struct FinishedGroup {
     trx: DetachedTrx,
     gtid: Option<Gtid>,
 }
 
-/// The end of a statement that is a group of its own.
+/// The outcome of a statement that is a group of its own.
 #[derive(Debug)]
 pub struct DdlEnd {
-    /// The statement's own; the one that it would have had if it was not ordered because of that.
+    /// The statement's outcome. If it was not ordered because `allows` rejected the outcome, the rejected
+    /// one.
     pub outcome: SqlResult<()>,
-    /// Its place, if it has one.
+    /// Its CommitSeq, if it was ordered.
     pub ordered: Option<CommitSeq>,
-    /// It has done all that it has to do, or nothing.
+    /// Whether the statement is complete, or had no effect.
     pub is_whole: bool,
 }
 
@@ -92,23 +94,23 @@ pub struct Applier {
     session: Session,
     process: Arc<Process>,
     head: GroupHead,
-    /// The last statement's settings: most statements have those of the one before.
+    /// The last statement's settings. Most statements have the same ones as the previous statement.
     status: Vec<u8>,
-    /// Whether changes go to this server's own binary log.
+    /// Whether changes are written to this server's own binary log.
     logs: bool,
-    /// Files of LOAD DATA in statement format, by their numbers on the source, block by block.
+    /// Files of LOAD DATA in statement format, by their ids on the source, as lists of blocks.
     files: BTreeMap<u32, Vec<Vec<u8>>>,
     file_memory: Reservation,
     temporary: Arc<SourceTemporaryTables>,
-    /// The connection whose temporary tables the session has.
+    /// The source's connection whose temporary tables the session uses.
     thread: SourceThread,
-    /// Row events may wait for the end of their statement; those that do.
+    /// Whether row events may be collected until the end of their statement.
     holds: bool,
     held: Option<held::Held>,
     held_memory: Reservation,
 }
 
-/// Takes a statement's outcome; rows are for nobody.
+/// A sink for a statement's outcome. Rows are discarded.
 #[derive(Default)]
 struct Outcome {
     error: Option<SqlError>,
@@ -127,15 +129,15 @@ impl ResultSink for Outcome {
     }
 }
 
-/// Characters of a skipped statement in the error log.
+/// Maximum characters of a skipped statement in the error log.
 const SKIPPED_TEXT_MAX: usize = 200;
 
-/// Nothing to compute, nothing to tell.
+/// A job without text and parameters.
 const NO_JOB: Job<'static> =
     Job { text: &[], param_at: &[], params: &[], source: ParamSource::Literals, more: false };
 
 impl Applier {
-    /// A session of "system user", in the process list under this number. `logs`: `log_slave_updates`.
+    /// Creates a session of "system user" with the given id in the process list. `logs`: `log_slave_updates`.
     pub fn new(
         db: &Arc<Database>,
         id: ConnectionId,
@@ -162,7 +164,7 @@ impl Applier {
         process.set_command(command, db.clock.wall_us());
         session.state.is_applier = true;
         session.bind_writer();
-        // What is meant for clients does not hold for what has happened elsewhere.
+        // Settings for clients do not apply to transactions that the source has already executed.
         let vars = &mut session.state.vars;
         vars.put(VarId::Autocommit, &VarValue::Bool(true));
         vars.put(VarId::TransactionReadOnly, &VarValue::Bool(false));
@@ -189,22 +191,22 @@ impl Applier {
         Ok(applier)
     }
 
-    /// Its row of the process list.
+    /// Returns its row of the process list.
     pub fn process(&self) -> &Arc<Process> {
         &self.process
     }
 
-    /// Memory for a compressed event, to be kept as long as its plain form.
+    /// Reserves memory for the uncompressed form of an event. The reservation is kept as long as that form.
     pub fn room_to_unpack(&self, bytes: Result<u64, DecodeError>) -> SqlResult<Option<Reservation>> {
         cohort_dml::room_to_unpack(&self.session.state.db.globals, self.process.memory(), bytes)
     }
 
-    /// Hands the settings of session and group to the transaction.
+    /// Applies the settings of session and group to the transaction.
     fn obey(&mut self) {
         self.session.state.refresh();
         self.session.apply_settings();
         let settings = &mut self.session.trx.settings;
-        // Rows that a search met and did not want are not kept locked.
+        // Rows that a search has locked and that do not match are unlocked.
         settings.isolation = Isolation::ReadCommitted;
         settings.is_flushed_elsewhere = true;
         let binlog = &mut settings.binlog;
@@ -223,11 +225,11 @@ impl Applier {
         }
     }
 
-    /// A group begins; what an unfinished one did is undone. `in_transaction`: it may have more than one
-    /// statement.
+    /// Begins a group, after rolling back an unfinished one. `in_transaction`: it may have several
+    /// statements.
     pub fn begin(&mut self, head: GroupHead, in_transaction: bool) -> SqlResult<()> {
         self.rollback();
-        // A KILL QUERY from before was meant for another group.
+        // An earlier KILL QUERY was meant for another group.
         self.session.state.kill.clear_query();
         self.head = head;
         self.holds = false;
@@ -238,7 +240,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Undoes what the group did so far.
+    /// Rolls back the group.
     pub fn rollback(&mut self) {
         self.forget_files();
         self.forget_held();
@@ -256,7 +258,7 @@ impl Applier {
         self.session.state.clock_override = Some(i64::from(timestamp) * 1_000_000 + i64::from(micros));
     }
 
-    /// Row changes of one event. `annotation` is the statement behind them, or empty.
+    /// Applies the row changes of one event. `annotation` is the text of their statement, or empty.
     pub fn rows(
         &mut self,
         map: &TableMap,
@@ -291,8 +293,8 @@ impl Applier {
         })
     }
 
-    /// A statement of a transaction. The error is its own.
-    /// `replaces`: CREATE TABLE takes the place of a table that is there (`slave_ddl_exec_mode`).
+    /// Runs a statement of a transaction. Returns the statement's error. `replaces`: CREATE TABLE replaces an
+    /// existing table (`slave_ddl_exec_mode`).
     pub fn statement(
         &mut self,
         event: &QueryEvent,
@@ -331,7 +333,7 @@ impl Applier {
         }
     }
 
-    /// The statement that generated numbers and seeds were meant for has run, or does not run here.
+    /// Discards the generated numbers and seeds of a statement that has run, or is skipped.
     pub fn forget_context(&mut self) {
         self.session.state.next_random.set(None);
         self.session.trx.settings.insert_id = 0;
@@ -349,15 +351,15 @@ impl Applier {
         }
     }
 
-    /// Returns whether a statement is one that `slave_skip_stored_programs` is about.
+    /// Returns whether `slave_skip_stored_programs` skips a statement.
     fn skips(&self, sql: &[u8]) -> bool {
         let state = &self.session.state;
         state.db.globals.flag(VarId::SlaveSkipStoredPrograms)
             && cohort_sql::defines_program(sql, state.parse.mode)
     }
 
-    /// Logs a definition of a stored program without running it. The binary log has no gap, so that the
-    /// source can follow this server later.
+    /// Logs a definition of a stored program without running it. So the binary log has no gap, and the source
+    /// can later follow this server.
     fn pass_on(&mut self, sql: &[u8]) -> SqlResult<()> {
         let text = String::from_utf8_lossy(sql);
         let begin: String = text.chars().take(SKIPPED_TEXT_MAX).collect();
@@ -370,9 +372,9 @@ impl Applier {
         self.session.with_context(&job, |ctx| cohort_ddl::log_statement(ctx, GroupKind::Ddl))
     }
 
-    /// CREATE TABLE once more, as CREATE OR REPLACE TABLE. `before` is the error if it is anything else. A
-    /// temporary table that is in the way is what a group made before it was begun again: the source had
-    /// none.
+    /// Runs CREATE TABLE again, as CREATE OR REPLACE TABLE. Returns the error `before` for any other
+    /// statement. A temporary table that already exists was made by this group before it was restarted: the
+    /// source had none.
     fn replace(&mut self, sql: &[u8], before: SqlError, replaces: bool) -> SqlResult<()> {
         let mut syntax = Reservation::new(Arc::clone(self.session.process.memory()));
         let mut parsed = parse_charged(sql, &self.session.state.parse, &mut syntax)?;
@@ -387,13 +389,13 @@ impl Applier {
         self.session.run_statement(&parsed.statement, &job, None, &mut Outcome::default())
     }
 
-    /// A definition inside of a transaction: CREATE TABLE .. SELECT of a source that logs rows. It commits by
-    /// itself here, so a crash may leave it behind: the group then begins once more, and replaces it. It is
+    /// Runs a definition within a transaction: CREATE TABLE .. SELECT of a source that logs rows. Here it
+    /// commits by itself, so it may remain after a crash; the group is then restarted and replaces it. It is
     /// logged with the rows that follow.
     fn definition_inside(&mut self, sql: &[u8], replaces: bool) -> SqlResult<()> {
         let mut syntax = Reservation::new(Arc::clone(self.session.process.memory()));
         let parsed = parse_charged(sql, &self.session.state.parse, &mut syntax)?;
-        // Rows of MariaDB's accounts are accounts here.
+        // Changes to the rows of MariaDB's account tables change accounts here.
         let is_about_accounts = account_tables::changed_by(&self.session.state, &parsed.statement).is_some();
         if !is_about_accounts && !cohort_sql::commits_implicitly(&parsed.statement) {
             return self.run(sql, replaces);
@@ -403,10 +405,10 @@ impl Applier {
         let outcome = self.run(sql, replaces);
         let binlog = &mut self.session.trx.settings.binlog;
         (binlog.on, binlog.seq_no) = (logs, number);
-        // The next applier of it does so alone.
+        // A replica of this server must not apply it in parallel.
         binlog.allow_parallel = false;
         outcome?;
-        // The rows that follow find the definition.
+        // The rows that follow need the definition.
         self.session.trx.await_own()?;
         self.session.trx.begin(BeginOptions::default())?;
         let text = String::from_utf8_lossy(sql);
@@ -414,8 +416,8 @@ impl Applier {
         self.session.trx.log_text(event)
     }
 
-    /// A statement that is a group of its own and commits by itself. It is ordered once, with the caller's
-    /// redo and an outcome that `allows` accepts, or nothing of it is.
+    /// Runs a statement that is a group of its own and commits by itself. It is ordered once, with the
+    /// caller's redo and an outcome that `allows` accepts, or it has no effect.
     pub fn ddl(
         &mut self,
         event: &QueryEvent,
@@ -427,7 +429,7 @@ impl Applier {
     ) -> DdlEnd {
         self.session.trx.attach_once(attached.0, attached.1, allows);
         let mut outcome = self.statement(event, db, timestamp, replaces);
-        // It found nothing to do, or does not commit by itself.
+        // The statement had nothing to do, or does not commit by itself.
         if outcome.is_ok() && self.session.trx.has_attached() {
             outcome = self.session.trx.commit_attached().map(drop);
         }
@@ -453,7 +455,7 @@ impl Applier {
         DdlEnd { outcome, ordered: seq, is_whole: true }
     }
 
-    /// Ends the group: what it did and the caller's redo are ordered as one.
+    /// Commits the group: its changes and the caller's redo are ordered as one transaction.
     pub fn commit(&mut self, attached: (ParticipantId, Redo)) -> SqlResult<CommitSeq> {
         self.apply_held()?;
         self.session.trx.attach(attached.0, attached.1);
@@ -466,27 +468,27 @@ impl Applier {
         Ok(self.session.trx.last_ordered())
     }
 
-    /// Own numbers come behind those that were applied, logged or not.
+    /// Raises the GTID counter, so that this server's own numbers follow those applied, logged or not.
     fn count_on(&self) {
         if let Some(gtid) = self.head.gtid {
             self.session.state.db.commit.raise_gtid(gtid.domain, gtid.seq_no);
         }
     }
 
-    /// The group is done but for its place in the order. Dropped, it is undone.
+    /// Detaches the applied group, which is not ordered yet. Dropping it rolls it back.
     pub fn finish(&mut self) -> SqlResult<FinishedGroup> {
         self.apply_held()?;
         let gtid = self.head.gtid;
         self.session.trx.detach_transaction().map(|trx| FinishedGroup { trx, gtid })
     }
 
-    /// Gives a group that some applier finished its place in the order, with the caller's redo.
+    /// Commits a group that another applier has finished, with the caller's redo.
     pub fn commit_finished(
         &mut self,
         group: FinishedGroup,
         attached: (ParticipantId, Redo),
     ) -> SqlResult<CommitSeq> {
-        // First what a begun group here would bring.
+        // Roll back a group that was begun here.
         self.rollback();
         self.session.trx.attach(attached.0, attached.1);
         let committed = self.session.trx.commit_detached(group.trx);
@@ -500,9 +502,10 @@ impl Applier {
         Ok(self.session.trx.last_ordered())
     }
 
-    /// Whether this server wrote a transaction and lost it: its binary log ends before this number of its
-    /// domain and server. If it has none of them, somebody else may use this server's id; only a
-    /// semi-synchronous replica, which may have been a source that lost all, believes it then.
+    /// Returns whether this server wrote a transaction and lost it: its binary log ends before this number of
+    /// its domain and server. If the log has no transaction of both, another server may use this server's id.
+    /// In that case only a semi-synchronous replica, which may have been a source that lost everything,
+    /// assumes a loss.
     pub fn lost(&self, gtid: Gtid) -> bool {
         let db = &self.session.state.db;
         let logged = db.commit.binlog_status();
@@ -512,21 +515,21 @@ impl Applier {
         })
     }
 
-    /// At return the engines have applied what was ordered last.
+    /// Waits until the engines have applied the last ordered transaction.
     pub fn await_ordered(&self) {
         let trx = &self.session.trx;
         self.session.state.db.commit.await_ordered(trx.last_ordered());
     }
 
-    /// At return what was ordered last is published, or the applier is to end.
+    /// Waits until the last ordered transaction is published, or the applier has to end.
     pub fn await_published(&self) {
-        // A KILL QUERY was meant for what ran before.
+        // A KILL QUERY was meant for an earlier statement.
         while self.session.trx.await_own().is_err_and(|error| error.code == ErrorCode::QueryInterrupted) {
             self.session.state.kill.clear_query();
         }
     }
 
-    /// A block of a file that a LOAD DATA of the group is going to load.
+    /// Adds a block to a file that a LOAD DATA of the group will load.
     pub fn add_to_file(&mut self, block: &FileBlock) -> SqlResult<()> {
         self.file_memory.grow((block.block.len() + size_of::<Vec<u8>>()) as u64)?;
         self.files.entry(block.file_id).or_default().push(block.block.clone());
@@ -538,7 +541,7 @@ impl Applier {
         self.file_memory.shrink(self.file_memory.used());
     }
 
-    /// LOAD DATA of a file that has come. The error is its own.
+    /// Runs LOAD DATA of a file that was received. Returns the statement's error.
     pub fn load(&mut self, event: &ExecuteLoadQuery, db: &[u8], timestamp: u32) -> SqlResult<()> {
         let sql = &event.query.sql;
         let bad = || SqlError::new(ErrorCode::UnknownError, "A LOAD DATA event does not decode");
@@ -558,7 +561,7 @@ impl Applier {
         outcome
     }
 
-    /// INSERT_ID or LAST_INSERT_ID of the next statement.
+    /// Sets INSERT_ID or LAST_INSERT_ID of the next statement.
     pub fn set_intvar(&mut self, event: &Intvar) {
         match event.kind {
             IntvarKind::InsertId => self.session.trx.settings.insert_id = event.value,
@@ -566,13 +569,13 @@ impl Applier {
         }
     }
 
-    /// Seeds of the next statement's RAND().
+    /// Sets the seeds of RAND() of the next statement.
     pub fn set_seeds(&mut self, event: &Rand) {
         let seeds = (event.seed1 & 0xffff_ffff) << 32 | event.seed2 & 0xffff_ffff;
         self.session.state.next_random.set(Some(seeds));
     }
 
-    /// A user variable of the next statement.
+    /// Sets a user variable of the next statement.
     pub fn set_user_variable(&mut self, event: &UserVar) -> SqlResult<()> {
         let bad = || SqlError::new(ErrorCode::UnknownError, "User variable of an event does not decode");
         let value = match &event.value {
@@ -602,7 +605,7 @@ impl Applier {
         SessionHooks::set_user_variable(&self.session.state, &name, value)
     }
 
-    /// Makes the session as the source's was when the statement ran there.
+    /// Sets the session's state to that on the source when the statement ran there.
     fn adopt_context(&mut self, event: &QueryEvent, db: &[u8], timestamp: u32) -> SqlResult<()> {
         let vars = event.status_vars().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
         self.set_clock(timestamp, vars.hrnow.unwrap_or(0));
@@ -622,8 +625,8 @@ impl Applier {
         Ok(())
     }
 
-    /// The text in the character set that statements are read in here; its event says so when it is logged
-    /// again.
+    /// Converts a text to utf8mb4, in which statements are parsed here. If it is logged again, its event has
+    /// that character set.
     fn in_utf8<'s>(&mut self, sql: Cow<'s, [u8]>) -> SqlResult<Cow<'s, [u8]>> {
         let charset = self.session.state.client_collation.charset();
         if sql.is_ascii() || matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Binary) {
@@ -688,7 +691,7 @@ impl Drop for Applier {
     }
 }
 
-/// What BINLOG statements call malformed is error 1610 of a source.
+/// Converts an error of BINLOG statements about a malformed event to error 1610, which replication uses.
 fn corrupt(error: SqlError) -> SqlError {
     match error.code {
         ErrorCode::Parse => {
@@ -698,14 +701,14 @@ fn corrupt(error: SqlError) -> SqlError {
     }
 }
 
-/// Whether a text may be a statement that commits by itself: it is no change of rows.
+/// Returns whether a text may be a statement that commits by itself: it is not a change of rows.
 fn may_define(sql: &[u8]) -> bool {
     let begins =
         |word: &str| sql.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()));
     !["INSERT", "UPDATE", "DELETE", "REPLACE", "SAVEPOINT", "ROLLBACK", "RELEASE"].into_iter().any(begins)
 }
 
-/// Whether a change of rows may be one of a table of accounts.
+/// Returns whether a change of rows may concern a table of accounts.
 fn may_be_about_accounts(sql: &[u8], db: &[u8]) -> bool {
     db == b"mysql" || sql.windows(5).any(|word| word.eq_ignore_ascii_case(b"mysql"))
 }

@@ -1,14 +1,13 @@
-//! Statement -> the code that runs it.
+//! Dispatch of a statement to the code that runs it.
 //!
-//! # The way of a text
 //! ```text
 //! text -> digest -> plan cache -> plan ------------------------------> run
 //!             \-> parse -> query or data change -> plan (-> cache) --> run
 //!                      \-> anything else ----------------------------> its own code
 //! ```
-//! A plan is made and run inside of one statement of the transaction. After its tables are locked it is
-//! checked against the catalog; when a DDL statement came between, it is made again. A statement that cannot
-//! be planned waits for those who change its tables, too ([`crate::named_tables`]).
+//! A plan is made and run within one statement of the transaction. After its tables are locked, it is checked
+//! against the catalog; if a DDL statement came in between, it is made again. A statement that cannot be
+//! planned also waits for DDL statements on its tables ([`crate::named_tables`]).
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -42,20 +41,20 @@ use cohort_session::{
     Conditions, Job, RowChange, SessionState, StatementContext, TableUse, TransactionState, conditions_before,
 };
 
-/// How a planned statement ended.
+/// The outcome of a planned statement.
 pub(crate) enum Executed {
     Rows(RowCounts),
-    /// SELECT .. INTO.
+    /// SELECT .. INTO variables, with the number of rows.
     Into(u64),
     Changed(DmlOutcome),
-    /// Plan again.
+    /// The plan is stale: the statement must be planned again.
     Stale,
 }
 
-/// A text up to this size is not worth counting.
+/// Maximum size of a text whose memory is not charged.
 const SHORT_TEXT_BYTES: usize = 16 << 10;
 
-/// Parses a text; what it takes is charged until the reservation goes.
+/// Parses a text. Its memory is charged to `syntax`.
 pub(crate) fn parse_charged(
     text: &[u8],
     options: &ParseOptions,
@@ -67,11 +66,11 @@ pub(crate) fn parse_charged(
     cohort_sql::parse_charged(text, options, &mut |bytes| Ok(syntax.resize(bytes as u64)?))
 }
 
-/// A DDL statement can come between planning and locking; not this often.
+/// Maximum number of attempts to plan a statement, as DDL statements may come between planning and locking.
 pub(crate) const PLAN_ATTEMPTS: usize = 20;
 
 impl Session {
-    /// Runs one statement; false when it failed.
+    /// Runs one statement. Returns false if it failed.
     pub(crate) fn run_text(&mut self, text: &[u8], more: bool, sink: &mut dyn ResultSink) -> bool {
         let mut literals = std::mem::take(&mut self.literals);
         let outcome = self.run_one(text, more, &mut literals, sink);
@@ -95,7 +94,8 @@ impl Session {
     ) -> SqlResult<()> {
         self.begin_command();
         let digest = Digest::of(text, &self.state.parse, literals);
-        // A statement of an account that is bound to something is looked at first.
+        // Statements of accounts with resource limits bypass the plan cache, because the limits are checked
+        // first.
         let digest = digest.filter(|_| self.state.restraint.is_none());
         let key = digest.map(|digest| PlanKey { digest, session: self.state.plan_key });
         if let Some(key) = key {
@@ -126,7 +126,7 @@ impl Session {
         outcome
     }
 
-    /// A statement begins with this LIMIT ROWS EXAMINED, or without one.
+    /// Starts the count of examined rows for a statement with or without LIMIT ROWS EXAMINED.
     pub(crate) fn limit_examined(&self, limit: Option<&ast::Expr>, params: &[Value]) {
         let value = match limit {
             None => return self.state.examined.begin(None),
@@ -139,10 +139,11 @@ impl Session {
         self.state.examined.begin(Some(rows));
     }
 
-    /// The statement's clock, which the caller has looked at, and what it may look back at.
+    /// Starts a statement: sets its clock, which the caller has read, and the state of the previous statement
+    /// that it may refer to.
     pub(crate) fn begin_command(&mut self) {
         self.state.reads_whole_table.set(false);
-        // A text that cannot be parsed leaves its error here, too.
+        // The error of a text that cannot be parsed is also kept here.
         self.diagnostics.set_limit(self.state.env.max_error_count);
         self.state.env.now_micros = self.state.clock_override.unwrap_or(self.clock_us as i64);
         self.state.last.warnings = self.diagnostics.total();
@@ -185,7 +186,8 @@ impl Session {
         }
         if commits {
             self.trx.commit_implicitly()?;
-            // BEGIN is the transaction that SET TRANSACTION speaks of; for any other the next one has passed.
+            // SET TRANSACTION applies to the transaction of BEGIN. For any other statement, that transaction
+            // is over.
             if !matches!(statement, Statement::Begin(_)) {
                 self.trx.forget_next_characteristics();
             }
@@ -204,7 +206,7 @@ impl Session {
         }
     }
 
-    /// Notes what the statement does to the transaction, as far as its text shows.
+    /// Records the effects of the statement on the transaction state, as far as its text shows them.
     fn track(&self, statement: &Statement, job: &Job<'_>) {
         let transactions = &self.state.transactions;
         if !self.trx.in_transaction() {
@@ -225,7 +227,7 @@ impl Session {
         if let Some(counter) = counter_of(statement) {
             status.count(counter);
         }
-        // By name they are prepared statements as well.
+        // PREPARE, EXECUTE and DEALLOCATE also count like the protocol's commands for prepared statements.
         match statement {
             Statement::Prepare { .. } => status.count(Counter::ComStmtPrepare),
             Statement::Execute { .. } => status.count(Counter::ComStmtExecute),
@@ -239,7 +241,7 @@ impl Session {
         }
     }
 
-    /// Plans and runs a query or data change; puts the plan into the cache if it may be used again.
+    /// Plans and runs a query or data change. A reusable plan is added to the cache.
     fn run_plannable(
         &mut self,
         statement: &Statement,
@@ -251,7 +253,7 @@ impl Session {
             let Some((plan, version, executed)) = self.plan_and_execute(statement, job, sink)? else {
                 continue;
             };
-            // Others have no use for what is planned around this session's own tables.
+            // Plans that may refer to this session's temporary tables are not cached.
             if let (Some(key), true) = (key, plan.reusable && self.state.temporary.is_empty()) {
                 let syntax = cohort_sql::syntax_bytes(job.text, self.state.parse.mode);
                 self.kept.plans.put(key, version, plan.clone(), plan.memory_bytes(syntax));
@@ -262,7 +264,7 @@ impl Session {
         Err(definition_changed())
     }
 
-    /// As `run_plannable`, for prepared statements: yields the plan when it may be used again, and the
+    /// Like `run_plannable`, but for prepared statements: returns the plan, if it is reusable, and the
     /// catalog's version.
     pub(crate) fn run_and_keep(
         &mut self,
@@ -282,8 +284,8 @@ impl Session {
         Err(definition_changed())
     }
 
-    /// One attempt: the plan, the catalog's version it was made with, and what came of it. None when a DDL
-    /// statement came between planning and locking.
+    /// Plans and runs a statement once. Returns the plan, the version of the catalog that it was made with,
+    /// and the outcome. Returns `None` if a DDL statement came between planning and locking.
     fn plan_and_execute(
         &mut self,
         statement: &Statement,
@@ -312,7 +314,7 @@ impl Session {
         })
     }
 
-    /// Runs a plan of the cache; false when it turned out stale.
+    /// Runs a cached plan. Returns false if it is stale.
     pub(crate) fn run_cached(
         &mut self,
         plan: &CachedPlan,
@@ -322,13 +324,13 @@ impl Session {
         self.state.db.status.count(counter_of_plan(&plan.plan));
         let executed = self.in_statement(job, sink, |ctx, sink| match check_needs(ctx, plan) {
             Ok(()) => run_plan(ctx, plan, sink),
-            // Only the statement's text tells which error it is: it is planned again.
+            // The error depends on the statement's text, so the statement is planned again.
             Err(_) => Ok(Executed::Stale),
         })?;
         Ok(self.report(executed, plan, job, sink))
     }
 
-    /// Runs `run` as one statement of the transaction.
+    /// Calls `run` as one statement of the transaction.
     pub(crate) fn in_statement<T>(
         &mut self,
         job: &Job<'_>,
@@ -384,7 +386,7 @@ impl Session {
         self.trx.statement_end(outcome)
     }
 
-    /// Runs something else than a planned statement as one statement of the transaction.
+    /// Calls `run` as one statement of the transaction, without a sink for rows.
     pub(crate) fn with_context<T>(
         &mut self,
         job: &Job<'_>,
@@ -393,7 +395,7 @@ impl Session {
         self.in_statement(job, &mut Nowhere, |ctx, _| run(ctx))
     }
 
-    /// Tells the client how the statement ended; false when it has to be planned again.
+    /// Reports the outcome of a statement to the client. Returns false if it must be planned again.
     fn report(
         &mut self,
         executed: Executed,
@@ -441,8 +443,8 @@ impl Session {
                 }
                 let is_generated = outcome.generated_id == Some(outcome.insert_id);
                 if outcome.insert_id != 0 && (!is_generated || self.trx.has_passed_counters()) {
-                    // LAST_INSERT_ID(expression) may tell of rows that are not hardened, and so may an id
-                    // behind one that was computed from them (I5).
+                    // The value of LAST_INSERT_ID(expression) may depend on rows that are not durable, and so
+                    // may an id generated after one that was computed from them (I5).
                     self.trx.mark_observed();
                 }
                 let affected = if self.state.info.found_rows { outcome.found } else { outcome.affected };
@@ -454,12 +456,12 @@ impl Session {
         true
     }
 
-    /// Status flags for a result.
+    /// Returns the status flags for a result.
     pub(crate) fn status_for(&self, more: bool) -> StatusFlags {
         statement_status(&self.trx, &self.state, more)
     }
 
-    /// An OK packet.
+    /// Sends an OK packet.
     pub(crate) fn send_ok(
         &self,
         more: bool,
@@ -481,9 +483,9 @@ impl Session {
         });
     }
 
-    /// The end of a result set.
+    /// Sends the end of a result set.
     fn finish_rows(&self, status: StatusFlags, warnings: u16, sink: &mut dyn ResultSink) {
-        // That there are no more rows may be news of what is not hardened (I5).
+        // The end of the rows may depend on changes that are not durable (I5).
         self.trx.mark_observed();
         if self.state.transactions.is_on() {
             self.state.transactions.add(TransactionState::ROWS, self.trx.autocommit());
@@ -501,7 +503,7 @@ impl Session {
         transactions.settle(trx.in_transaction(), has_next, trx.has_locked_tables());
     }
 
-    /// A result set that is computed already.
+    /// Sends a complete result set.
     pub(crate) fn send_rows(
         &mut self,
         more: bool,
@@ -512,7 +514,7 @@ impl Session {
         self.send_rows_and(self.diagnostics.count_for_client(), more, columns, rows, sink);
     }
 
-    /// The same, with a number of warnings to tell.
+    /// Sends a complete result set with the given number of warnings.
     pub(crate) fn send_rows_and(
         &mut self,
         warnings: u16,
@@ -521,7 +523,7 @@ impl Session {
         rows: &[Vec<Value>],
         sink: &mut dyn ResultSink,
     ) {
-        // Whatever they were computed from (I5).
+        // The rows may depend on changes that are not durable (I5).
         self.trx.mark_observed();
         let head = ResultHead { status: self.status_for(more), warnings };
         sink.start(columns, head);
@@ -532,7 +534,7 @@ impl Session {
         self.finish_rows(head.status, warnings, sink);
     }
 
-    /// Plans a statement without running anything: for PREPARE and EXPLAIN.
+    /// Plans a statement without running it, for PREPARE and EXPLAIN.
     pub(crate) fn describe(
         &self,
         statement: &Statement,
@@ -546,7 +548,7 @@ impl Session {
     }
 }
 
-/// What a result tells of the session, and of the statement that it belongs to.
+/// Returns the status flags for a result: the state of the session, and of the result's statement.
 fn statement_status(trx: &SessionTrx, session: &SessionState, more: bool) -> StatusFlags {
     let mut flags = status_of(trx, session);
     if session.reads_whole_table.get() {
@@ -555,7 +557,7 @@ fn statement_status(trx: &SessionTrx, session: &SessionState, more: bool) -> Sta
     if more { flags.with(StatusFlags::MORE_RESULTS) } else { flags }
 }
 
-/// Sends nothing.
+/// A sink that discards results.
 pub(crate) struct Nowhere;
 
 impl ResultSink for Nowhere {
@@ -569,7 +571,7 @@ impl ResultSink for Nowhere {
     }
 }
 
-/// What a plan does with tables.
+/// Returns whether a plan reads or writes tables.
 pub(crate) fn tables_used(plan: &Planned) -> TransactionState {
     let none = TransactionState::default();
     let of_query = |plan: &QueryPlan| match plan.locks() {
@@ -588,7 +590,7 @@ pub(crate) fn tables_used(plan: &Planned) -> TransactionState {
     }
 }
 
-/// Runs a plan that has just been made.
+/// Runs a new plan.
 pub(crate) fn execute(
     ctx: &mut StatementContext<'_>,
     cached: &CachedPlan,
@@ -598,7 +600,7 @@ pub(crate) fn execute(
     run_plan(ctx, cached, sink)
 }
 
-/// Whether the session may do what the plan does.
+/// Checks that the session has the privileges that the plan needs.
 pub(crate) fn check_needs(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
     cached.needs.iter().try_for_each(|need| need.check(ctx.session))
 }
@@ -652,8 +654,9 @@ fn lock_and_run(
     }
 }
 
-/// Locks all that a plan names. The table that is written comes before those that are read: whoever reads a
-/// table and then waits to write it, behind a DDL statement that waits for him, never gets it.
+/// Locks everything that a plan names. The written table is locked before the tables that are only read.
+/// Otherwise there could be a deadlock: the session has a read lock on a table, and its write lock on that
+/// table queues after a DDL statement that waits for the read lock.
 pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
     if lock_views(&cached.views, ctx)? == Freshness::Stale
         || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
@@ -679,7 +682,7 @@ pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> 
             Freshness::Stale => Ok(Freshness::Stale),
         },
         Planned::Joined(plan) => {
-            // What the source reads is locked.
+            // Rows that the source query reads are locked.
             ctx.trx.begin_writing();
             for written in plan.written() {
                 if lock_for_write(written, ctx)? == Freshness::Stale {
@@ -694,7 +697,7 @@ pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> 
     }
 }
 
-/// Error 1100 for a table that the plan uses more often than LOCK TABLES has locked it.
+/// Returns error 1100 if the plan uses a table more often than LOCK TABLES has locked it.
 fn check_uses(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
     let mut uses: Vec<(&Arc<Table>, &str)> = Vec::new();
     match &cached.plan {
@@ -718,12 +721,12 @@ fn check_uses(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> 
     ctx.trx.check_uses(named)
 }
 
-/// Locks what the subqueries of RETURNING read.
+/// Locks the tables that subqueries of RETURNING read.
 fn lock_asked(returning: Option<&Returning>, ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
     returning.and_then(Returning::asked).map_or(Ok(Freshness::Fresh), |asked| lock_tables(asked, ctx))
 }
 
-/// Tells the audit log which tables the plan uses: those that it writes first, as MariaDB orders them.
+/// Reports the tables that the plan uses to the audit log. Written tables come first, as in MariaDB.
 pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
     let Some(tables) = session.audit_tables() else { return };
     match &cached.plan {
@@ -762,7 +765,7 @@ pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
     }
 }
 
-/// SELECT .. INTO @a, @b.
+/// Runs SELECT .. INTO @a, @b.
 fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> SqlResult<Executed> {
     let mut found = Collect { rows_max: Some(2), ..Collect::default() };
     run_query(plan, ctx, limit, &mut found)?;
@@ -783,7 +786,8 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
     Ok(Executed::Into(1))
 }
 
-/// Sends rows to the client; the header goes with the first one, so that an error before it stands alone.
+/// A sink that sends rows to the client. The header is sent with the first row, so that an error before it is
+/// the only response.
 struct ClientSink<'c> {
     sink: &'c mut dyn ResultSink,
     columns: &'c [ColumnMeta],
@@ -801,7 +805,7 @@ impl ClientSink<'_> {
     }
 }
 
-/// Bytes of a text beyond which its copies count.
+/// Minimum size of a text whose copies are charged.
 const LARGE_TEXT_BYTES: usize = 1 << 20;
 
 fn large_bytes(value: &Value) -> usize {

@@ -1,7 +1,8 @@
-//! Constructors of expressions. They check arity, derive the static type and pick how operands compare.
+//! Constructors of expressions. They check arity, derive the static type and choose how operands are
+//! compared.
 //!
-//! All of them take the session's settings: some of them (collation, `div_precision_increment`, `sql_mode`)
-//! become part of the tree. A cached plan is keyed by those.
+//! Some session settings (collation, `div_precision_increment`, `sql_mode`) become part of the tree, so a
+//! cached plan has them in its key.
 
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ pub enum UnaryOp {
     Not,
 }
 
-/// Which side TRIM cuts.
+/// Sides that TRIM removes characters from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TrimSide {
     Both,
@@ -71,7 +72,7 @@ pub enum IntervalOp {
     Sub,
 }
 
-/// The type of a literal.
+/// Returns the type of a literal.
 pub(crate) fn literal_type(value: &Value) -> ExprType {
     let ty = match value {
         Value::Null => return ExprType::null(),
@@ -108,7 +109,7 @@ fn printed_width(v: i64) -> u32 {
     v.to_string().len() as u32
 }
 
-/// Digits a fraction needs.
+/// Returns the number of fraction digits without trailing zeros.
 fn fraction_shown(micros: u32) -> u8 {
     let mut digits = 6;
     let mut rest = micros;
@@ -119,7 +120,7 @@ fn fraction_shown(micros: u32) -> u8 {
     digits
 }
 
-/// Makes a call of a function whose number of arguments is right.
+/// Builds a call of a function. The caller has checked the number of arguments.
 pub(crate) fn call(
     function: &'static Function,
     mut args: Vec<Expr>,
@@ -136,7 +137,8 @@ pub(crate) fn call(
     Ok(Expr::Call(Box::new(Call { function, args, extra, ty })))
 }
 
-/// A function by name (any case). Error 1305 when there is none, 1582 on a wrong number of arguments.
+/// Builds a call of the function with this name (in any case). Error 1305 if there is none, 1582 if the
+/// number of arguments is wrong.
 pub fn build_call(name: &str, args: Vec<Expr>, env: &SessionEnv) -> SqlResult<Expr> {
     let lower = name.to_ascii_lowercase();
     if lower == "add_months"
@@ -165,7 +167,7 @@ fn wrong_count(name: &str) -> SqlError {
     SqlError::new(ErrorCode::WrongParamcountToNativeFct, text)
 }
 
-/// `DECODE_ORACLE(value, search, result, .. [, otherwise])`: a CASE in which NULL is equal to NULL.
+/// Builds `DECODE_ORACLE(value, search, result, .. [, otherwise])`: a CASE in which NULL equals NULL.
 fn decode(args: Vec<Expr>) -> SqlResult<Expr> {
     let mut args = args.into_iter();
     let value = args.next().expect("the first of three");
@@ -182,7 +184,7 @@ fn decode(args: Vec<Expr>) -> SqlResult<Expr> {
     case(None, branches, otherwise)
 }
 
-/// `left op right`.
+/// Builds `left op right`.
 pub fn build_binary(op: BinaryOp, left: Expr, right: Expr, env: &SessionEnv) -> SqlResult<Expr> {
     let has_row = matches!(left, Expr::Row(_)) || matches!(right, Expr::Row(_));
     if has_row && matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor) {
@@ -221,12 +223,13 @@ pub fn build_binary(op: BinaryOp, left: Expr, right: Expr, env: &SessionEnv) -> 
     call(function, vec![left, right], Extra::None, env)
 }
 
-/// Whether it is a UUID or an address: such values are compared, and nothing is computed with them.
+/// Returns whether the expression is a UUID or an address. Such values can be compared, but not used in
+/// arithmetic.
 fn is_fixed(expr: &Expr) -> bool {
     expr.ty_cow().class() == TypeClass::Fixed
 }
 
-/// Error 4078: a UUID or an address beside something else. Texts were made such values before.
+/// Returns error 4078 if a UUID or an address meets another type. Constant texts have been converted before.
 fn check_fixed(operation: &str, left: &Expr, right: &Expr) -> SqlResult<()> {
     let (l, r) = (left.ty_cow(), right.ty_cow());
     let has_other = l.kind != r.kind && !l.null_literal && !r.null_literal;
@@ -236,13 +239,13 @@ fn check_fixed(operation: &str, left: &Expr, right: &Expr) -> SqlResult<()> {
     }
 }
 
-/// Error 4079: a row where a number is wanted.
+/// Returns error 4079 for a row in place of a number.
 fn illegal_row(operation: &str) -> SqlError {
     let text = format!("Illegal parameter data type row for operation '{operation}'");
     SqlError::new(ErrorCode::IllegalParameterDataTypeForOperation, text)
 }
 
-/// Error 4078: a row where a scalar is wanted.
+/// Returns error 4078 for a row in place of a scalar.
 fn illegal_types(operation: &str, left: &Expr, right: &Expr) -> SqlError {
     let name = |e: &Expr| match e {
         Expr::Row(_) => "row",
@@ -256,7 +259,7 @@ fn illegal_types(operation: &str, left: &Expr, right: &Expr) -> SqlError {
     SqlError::new(ErrorCode::IllegalParameterDataTypes2ForOperation, text)
 }
 
-/// `op operand`.
+/// Builds `op operand`.
 pub fn build_unary(op: UnaryOp, operand: Expr, env: &SessionEnv) -> SqlResult<Expr> {
     let function = match op {
         UnaryOp::Not if matches!(operand, Expr::Row(_)) => return Err(wrong_columns(1)),
@@ -282,7 +285,7 @@ pub fn build_unary(op: UnaryOp, operand: Expr, env: &SessionEnv) -> SqlResult<Ex
     call(function, vec![operand], Extra::None, env)
 }
 
-/// How two scalars compare under an operator; error 1267 when their collations do not mix.
+/// Returns how an operator compares two scalars. Error 1267 if their collations do not mix.
 fn how_scalars(operation: &str, left: &Expr, right: &Expr) -> SqlResult<CompareHow> {
     let (l, r) = (left.ty_cow(), right.ty_cow());
     check_fixed(operation, left, right)?;
@@ -296,7 +299,8 @@ fn how_scalars(operation: &str, left: &Expr, right: &Expr) -> SqlResult<CompareH
     Ok(CompareHow::Scalar { collation: joined.collation, class: decimal_column_class(left, right) })
 }
 
-/// A DECIMAL column against a constant text compares exactly: as doubles two of its values might be one.
+/// Returns DECIMAL for a DECIMAL column and a constant text: they compare exactly, because two values of the
+/// column might be the same double.
 fn decimal_column_class(left: &Expr, right: &Expr) -> Option<TypeClass> {
     let column = |e: &Expr| matches!(e, Expr::Column(c) if c.ty.class() == TypeClass::Decimal);
     let text = |e: &Expr| {
@@ -307,7 +311,7 @@ fn decimal_column_class(left: &Expr, right: &Expr) -> Option<TypeClass> {
     applies.then_some(TypeClass::Decimal)
 }
 
-/// How two operands compare: rows element by element.
+/// Returns how two operands are compared: rows element by element.
 fn how_operands(operation: &str, left: &Expr, right: &Expr) -> SqlResult<CompareHow> {
     match (left, right) {
         (Expr::Row(l), Expr::Row(r)) if l.len() == r.len() => {
@@ -321,7 +325,7 @@ fn how_operands(operation: &str, left: &Expr, right: &Expr) -> SqlResult<Compare
     }
 }
 
-/// Two operands made ready for each other: rows element by element.
+/// Prepares two operands for a comparison: rows element by element.
 fn prepared(left: Expr, right: Expr) -> (Expr, Expr) {
     match (left, right) {
         (Expr::Row(l), Expr::Row(r)) if l.len() == r.len() => {
@@ -333,19 +337,19 @@ fn prepared(left: Expr, right: Expr) -> (Expr, Expr) {
     }
 }
 
-/// A comparison; rows compare element by element (error 1241 when their sizes differ).
+/// Builds a comparison. Rows are compared element by element; error 1241 if their sizes differ.
 pub fn compare_exprs(op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
     let (left, right) = prepared(left, right);
     let how = how_operands(op.symbol(), &left, &right)?;
     Ok(Expr::Compare(Box::new(Compare { op, left, right, how })))
 }
 
-/// A comparison whose way of comparing is known.
+/// Builds a comparison of a known kind.
 pub fn compare_as(op: CompareOp, left: Expr, right: Expr, how: CompareHow) -> Expr {
     Expr::Compare(Box::new(Compare { op, left, right, how }))
 }
 
-/// A conjunction; nested ones are flattened, none is TRUE.
+/// Builds a conjunction. Nested ones are flattened; an empty one is TRUE.
 pub fn and(conditions: Vec<Expr>) -> Expr {
     let mut flat = Vec::with_capacity(conditions.len());
     for condition in conditions {
@@ -357,7 +361,7 @@ pub fn and(conditions: Vec<Expr>) -> Expr {
     if flat.is_empty() { Expr::boolean(true) } else { Expr::And(flat) }
 }
 
-/// A disjunction; nested ones are flattened, none is FALSE.
+/// Builds a disjunction. Nested ones are flattened; an empty one is FALSE.
 pub fn or(conditions: Vec<Expr>) -> Expr {
     let mut flat = Vec::with_capacity(conditions.len());
     for condition in conditions {
@@ -369,7 +373,7 @@ pub fn or(conditions: Vec<Expr>) -> Expr {
     if flat.is_empty() { Expr::boolean(false) } else { Expr::Or(flat) }
 }
 
-/// NOT; a negated comparison becomes the opposite one.
+/// Builds NOT. A negated comparison becomes the opposite one.
 pub fn not(operand: Expr) -> Expr {
     match operand {
         Expr::Compare(mut node) if !matches!(node.how, CompareHow::Row(_)) => {
@@ -404,12 +408,12 @@ pub fn not(operand: Expr) -> Expr {
     }
 }
 
-/// `operand IS [NOT] NULL`.
+/// Builds `operand IS [NOT] NULL`.
 pub fn is_null(operand: Expr, negated: bool) -> Expr {
     Expr::IsNull(Box::new(IsNull { operand, negated }))
 }
 
-/// `operand IS [NOT] TRUE | FALSE | UNKNOWN`.
+/// Builds `operand IS [NOT] TRUE | FALSE | UNKNOWN`.
 pub fn is_truth(operand: Expr, truth: Truth, negated: bool) -> Expr {
     let function = match truth {
         Truth::Unknown => return is_null(operand, negated),
@@ -421,7 +425,8 @@ pub fn is_truth(operand: Expr, truth: Truth, negated: bool) -> Expr {
     if negated { not(test) } else { test }
 }
 
-/// The class BETWEEN forces on all three when strings and numbers meet: they compare as doubles.
+/// Returns the class in which BETWEEN compares all three operands, or `None` if each pair is compared by its
+/// own types.
 fn forced_class(parts: &[&Expr]) -> Option<TypeClass> {
     let classes: Vec<TypeClass> =
         parts.iter().filter(|e| !e.ty_cow().null_literal).map(|e| e.ty_cow().class()).collect();
@@ -440,7 +445,7 @@ fn forced_class(parts: &[&Expr]) -> Option<TypeClass> {
     Some(if exact { TypeClass::Decimal } else { TypeClass::Real })
 }
 
-/// `operand [NOT] BETWEEN low AND high`.
+/// Builds `operand [NOT] BETWEEN low AND high`.
 pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult<Expr> {
     if let Some(Expr::Row(items)) = [&operand, &low, &high].into_iter().find(|e| matches!(e, Expr::Row(_))) {
         let _ = items;
@@ -456,8 +461,8 @@ pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult
     let types = [operand.ty(), low.ty(), high.ty()];
     let is_text = |ty: &ExprType| ty.class() == TypeClass::String && !ty.null_literal;
     let class = match forced_class(&[&operand, &low, &high]) {
-        // Two texts make a text of the bounds, which is an exact number only next to a column that a double
-        // does not hold exactly.
+        // If both bounds are texts, they are joined to a text. It is read as an exact number only for a
+        // BIGINT column, whose values a double cannot hold exactly.
         Some(TypeClass::Decimal)
             if is_text(&types[1])
                 && is_text(&types[2])
@@ -471,9 +476,9 @@ pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult
     Ok(Expr::Between(Box::new(Between { operand, low, high, negated, how })))
 }
 
-/// `operand [NOT] IN (list)`.
+/// Builds `operand [NOT] IN (list)`.
 pub fn in_list(mut operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
-    // One of one is an equality.
+    // A list of one item is an equality.
     if list.len() == 1
         && let Some(item) = list.pop()
     {
@@ -502,7 +507,7 @@ pub fn in_list(mut operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResu
     Ok(Expr::In(Box::new(node)))
 }
 
-/// An item of a list made ready for what is looked for in it.
+/// Prepares an item of a list for the comparison with the operand.
 fn prepared_for(operand: &Expr, item: Expr) -> Expr {
     match (operand, item) {
         (Expr::Row(operands), Expr::Row(items)) if operands.len() == items.len() => {
@@ -514,8 +519,8 @@ fn prepared_for(operand: &Expr, item: Expr) -> Expr {
     }
 }
 
-/// How a row compares with those of a list. Strings compare by the collation of the row's own element where
-/// there are several, as in MariaDB: their order is that of none of them.
+/// Returns how a row is compared with the rows of a list. If the list has several rows, strings compare by
+/// the collation of the operand's element, as in MariaDB, not by one joined with the items' collations.
 fn how_row_in(operand: &Expr, list: &[Expr]) -> SqlResult<CompareHow> {
     let hows = list.iter().map(|item| how_operands("in", operand, item)).collect::<SqlResult<Vec<_>>>()?;
     Ok(match <[CompareHow; 1]>::try_from(hows) {
@@ -543,7 +548,7 @@ fn how_of_all(operand: &Expr, hows: &[CompareHow]) -> CompareHow {
 }
 
 impl In {
-    /// Makes the set of a list that is constant.
+    /// Builds the set of a constant list.
     pub(crate) fn find_set(&mut self) {
         match &self.how {
             CompareHow::Scalar { collation, .. } => {
@@ -554,18 +559,18 @@ impl In {
     }
 }
 
-/// The ESCAPE of LIKE.
+/// The ESCAPE clause of LIKE.
 #[derive(Debug)]
 pub enum LikeEscape<'e> {
-    /// None was written.
+    /// No ESCAPE clause.
     Usual,
     /// A literal.
     Text(&'e str),
-    /// A constant that is known when the statement runs.
+    /// An expression that is constant during one execution.
     By(Expr),
 }
 
-/// `operand [NOT] LIKE pattern [ESCAPE escape]`.
+/// Builds `operand [NOT] LIKE pattern [ESCAPE escape]`.
 pub fn like(
     operand: Expr,
     pattern: Expr,
@@ -593,7 +598,7 @@ pub fn like(
     Ok(Expr::Like(Box::new(Like { operand, pattern, escape, escape_by, negated, collation })))
 }
 
-/// The character that a text of ESCAPE means.
+/// Returns the escape character for the text of an ESCAPE clause.
 pub(crate) fn escape_char(text: &str, env: &SessionEnv) -> SqlResult<char> {
     let mut chars = text.chars();
     let first = chars.next();
@@ -601,7 +606,7 @@ pub(crate) fn escape_char(text: &str, env: &SessionEnv) -> SqlResult<char> {
     if chars.next().is_some() || (first.is_none() && keeps_backslash) {
         return Err(wrong_escape());
     }
-    // An empty one is none, as where there is no ESCAPE.
+    // An empty text means the default, as without ESCAPE.
     Ok(first.unwrap_or('\\'))
 }
 
@@ -609,13 +614,13 @@ fn wrong_escape() -> SqlError {
     SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to ESCAPE")
 }
 
-/// `operand [NOT] REGEXP pattern`.
+/// Builds `operand [NOT] REGEXP pattern`.
 pub fn regexp(operand: Expr, pattern: Expr, negated: bool, env: &SessionEnv) -> SqlResult<Expr> {
     let test = call(&regex::REGEXP, vec![operand, pattern], Extra::None, env)?;
     Ok(if negated { not(test) } else { test })
 }
 
-/// `CASE [operand] WHEN .. THEN .. [ELSE ..] END`.
+/// Builds `CASE [operand] WHEN .. THEN .. [ELSE ..] END`.
 pub fn case(operand: Option<Expr>, branches: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> SqlResult<Expr> {
     let results: Vec<&Expr> = branches.iter().map(|(_, then)| then).chain(&otherwise).collect();
     let nullable = otherwise.is_none();
@@ -631,8 +636,8 @@ pub fn case(operand: Option<Expr>, branches: Vec<(Expr, Expr)>, otherwise: Optio
     Ok(Expr::Case(Box::new(Case { operand, branches, otherwise, ty, hows })))
 }
 
-/// The operand of CASE with its branches, and how it compares with each of them. Texts compare by one
-/// collation.
+/// Returns the operand of CASE, its branches, and how the operand is compared with each of them. Texts are
+/// compared by one collation.
 fn compared_branches(
     mut operand: Expr,
     mut branches: Vec<(Expr, Expr)>,
@@ -654,7 +659,7 @@ fn compared_branches(
     Ok((operand, branches, hows))
 }
 
-/// `CAST(operand AS to)`.
+/// Builds `CAST(operand AS to)`.
 pub fn cast(operand: Expr, to: CastType, env: &SessionEnv) -> SqlResult<Expr> {
     if matches!(operand, Expr::Row(_)) {
         return Err(wrong_columns(1));
@@ -683,7 +688,7 @@ pub fn cast(operand: Expr, to: CastType, env: &SessionEnv) -> SqlResult<Expr> {
     Ok(Expr::Cast(Box::new(Cast { operand, to, ty })))
 }
 
-/// `CONVERT(operand USING charset)`.
+/// Builds `CONVERT(operand USING charset)`.
 pub fn convert_using(operand: Expr, collation: Collation, env: &SessionEnv) -> SqlResult<Expr> {
     let mut made = cast(operand, CastType::Char { length: None, collation }, env)?;
     if let Expr::Cast(node) = &mut made {
@@ -692,7 +697,7 @@ pub fn convert_using(operand: Expr, collation: Collation, env: &SessionEnv) -> S
     Ok(made)
 }
 
-/// `operand COLLATE collation`.
+/// Builds `operand COLLATE collation`.
 pub fn collate(operand: Expr, collation: Collation, env: &SessionEnv) -> SqlResult<Expr> {
     if matches!(operand, Expr::Row(_)) {
         return Err(wrong_columns(1));
@@ -717,12 +722,12 @@ pub fn collate(operand: Expr, collation: Collation, env: &SessionEnv) -> SqlResu
     Ok(Expr::Cast(Box::new(Cast { operand, to, ty })))
 }
 
-/// `(a, b, ..)`; one element is that element.
+/// Builds `(a, b, ..)`. A row of one element is that element.
 pub fn row(mut items: Vec<Expr>) -> Expr {
     if items.len() == 1 { items.remove(0) } else { Expr::Row(items) }
 }
 
-/// `operand +/- INTERVAL amount unit`, DATE_ADD, DATE_SUB.
+/// Builds `operand +/- INTERVAL amount unit`, DATE_ADD, DATE_SUB.
 pub fn date_arith(
     operand: Expr,
     op: IntervalOp,
@@ -739,7 +744,7 @@ pub fn date_arith(
     Ok(with_type(made, ty))
 }
 
-/// The call with a type its special syntax decides about.
+/// Replaces the type of a call by the one that its special syntax determines.
 fn with_type(made: Expr, ty: ExprType) -> Expr {
     match made {
         Expr::Call(mut node) => {
@@ -750,30 +755,30 @@ fn with_type(made: Expr, ty: ExprType) -> Expr {
     }
 }
 
-/// `EXTRACT(unit FROM operand)`.
+/// Builds `EXTRACT(unit FROM operand)`.
 pub fn extract(unit: IntervalUnit, operand: Expr, env: &SessionEnv) -> SqlResult<Expr> {
     let ty = date_part::extract_type(unit, &operand);
     let made = call(&date_part::EXTRACT, vec![operand], Extra::Unit(unit), env)?;
     Ok(with_type(made, ty))
 }
 
-/// `TIMESTAMPADD(unit, amount, operand)`.
+/// Builds `TIMESTAMPADD(unit, amount, operand)`.
 pub fn timestamp_add(unit: IntervalUnit, amount: Expr, operand: Expr, env: &SessionEnv) -> SqlResult<Expr> {
     date_arith(operand, IntervalOp::Add, amount, unit, env)
 }
 
-/// `TIMESTAMPDIFF(unit, from, to)`.
+/// Builds `TIMESTAMPDIFF(unit, from, to)`.
 pub fn timestamp_diff(unit: IntervalUnit, from: Expr, to: Expr, env: &SessionEnv) -> SqlResult<Expr> {
     call(&date_calc::TIMESTAMP_DIFF, vec![from, to], Extra::Unit(unit), env)
 }
 
-/// `TRIM([side] [remove] FROM operand)`.
+/// Builds `TRIM([side] [remove] FROM operand)`.
 pub fn trim(side: TrimSide, remove: Option<Expr>, operand: Expr, env: &SessionEnv) -> SqlResult<Expr> {
     let args = std::iter::once(operand).chain(remove).collect();
     call(&text_cut::TRIM, args, Extra::Side(side), env)
 }
 
-/// `CHAR(n, .. USING charset)`; without USING it is a binary string.
+/// Builds `CHAR(n, .. USING charset)`. Without USING the result is a binary string.
 pub fn char_using(args: Vec<Expr>, collation: Option<Collation>, env: &SessionEnv) -> SqlResult<Expr> {
     let Some(collation) = collation else { return call(&text_build::CHAR, args, Extra::None, env) };
     let bytes = args.len() as u32 * 4;
@@ -782,7 +787,7 @@ pub fn char_using(args: Vec<Expr>, collation: Option<Collation>, env: &SessionEn
     Ok(with_type(made, ty))
 }
 
-/// `@name`; `ty` is what the variable holds now (long text when unknown).
+/// Builds `@name`. `ty` is the type of the variable's current value; a long text if unknown.
 pub fn user_variable(name: &str, ty: Option<ExprType>, env: &SessionEnv) -> Expr {
     let ty = ty.map(widest).map(info::implicit);
     let ty =
@@ -790,7 +795,8 @@ pub fn user_variable(name: &str, ty: Option<ExprType>, env: &SessionEnv) -> Expr
     variable(&info::USER_VARIABLE, Extra::Name(name.to_lowercase().into()), ty.with_nullable(true))
 }
 
-/// The type of a variable that holds a value of this type: the next execution finds another value.
+/// Returns the type of a variable whose value has type `ty` now. It is wider, because the next execution may
+/// find another value.
 fn widest(ty: ExprType) -> ExprType {
     match ty.class() {
         TypeClass::Int => ExprType { unsigned: ty.unsigned, ..ExprType::bigint(20) },
@@ -803,7 +809,7 @@ fn variable(function: &'static Function, extra: Extra, ty: ExprType) -> Expr {
     Expr::Call(Box::new(Call { function, args: Vec::new(), extra, ty }))
 }
 
-/// `@name := value`.
+/// Builds `@name := value`.
 pub fn user_variable_assign(name: &str, value: Expr, env: &SessionEnv) -> SqlResult<Expr> {
     let ty = value.ty();
     let ty = if ty.is_temporal() {
@@ -815,7 +821,7 @@ pub fn user_variable_assign(name: &str, value: Expr, env: &SessionEnv) -> SqlRes
     Ok(with_type(made, ty))
 }
 
-/// `@@name`; `current` is its value now, which gives the type.
+/// Builds `@@name`. The type is derived from the current value.
 pub fn system_variable(scope: VariableScope, name: &str, current: &Value, env: &SessionEnv) -> Expr {
     let _ = env;
     let mut ty = literal_type(current);

@@ -1,4 +1,4 @@
-//! What an evaluation may look at and change: the session's settings, hooks to what lives elsewhere,
+//! The environment of an evaluation: the session's settings, hooks into the session and the server, and
 //! warnings.
 
 use std::cell::{Cell, RefCell, RefMut};
@@ -22,16 +22,16 @@ use crate::locale::DateNames;
 /// The session's time zone.
 #[derive(Clone, Debug)]
 pub enum TimeZone {
-    /// The host's.
+    /// The time zone of the host.
     System(jiff::tz::TimeZone),
     /// `+hh:mm`, in seconds east of UTC.
     Offset(i32),
-    /// From the time zone database.
+    /// A zone of the time zone database.
     Named(jiff::tz::TimeZone),
 }
 
 impl TimeZone {
-    /// By the name `SET time_zone` takes: `SYSTEM`, `+02:00`, or a name of the time zone database.
+    /// Parses a value of `SET time_zone`: `SYSTEM`, `+02:00`, or a name of the time zone database.
     pub fn parse(name: &str) -> Option<TimeZone> {
         if name.eq_ignore_ascii_case("SYSTEM") {
             return Some(TimeZone::System(jiff::tz::TimeZone::system()));
@@ -42,7 +42,7 @@ impl TimeZone {
         jiff::tz::TimeZone::get(name).ok().map(TimeZone::Named)
     }
 
-    /// Seconds east of UTC at an instant.
+    /// Returns the offset at an instant, in seconds east of UTC.
     fn offset_seconds(&self, utc_micros: i64) -> i32 {
         match self {
             TimeZone::Offset(seconds) => *seconds,
@@ -55,7 +55,7 @@ impl TimeZone {
     }
 }
 
-/// Seconds of `+hh:mm` from -12:59 to +14:00.
+/// Parses `+hh:mm` to seconds. The range is -12:59 to +14:00.
 fn parse_offset(name: &str) -> Option<i32> {
     let (sign, rest) = match name.as_bytes().first()? {
         b'+' => (1, &name[1..]),
@@ -78,7 +78,7 @@ impl cohort_types::TimeZone for TimeZone {
             return FixedOffset { seconds: *seconds }.to_utc(local);
         }
         let as_utc = local.clock_micros();
-        // The offset before a change is the one of a day earlier, the one after it of a day later.
+        // Around a change of the offset, the old one is found a day earlier, and the new one a day later.
         let day = 86_400_000_000;
         let before = i64::from(self.offset_seconds(as_utc - day)) * 1_000_000;
         let after = i64::from(self.offset_seconds(as_utc + day)) * 1_000_000;
@@ -98,42 +98,42 @@ impl cohort_types::TimeZone for TimeZone {
     }
 }
 
-/// The settings and facts of a session that expressions depend on; fixed while a statement runs.
+/// The settings and state of a session that expressions depend on. They do not change while a statement runs.
 #[derive(Clone, Debug)]
 pub struct SessionEnv {
     pub sql_mode: SqlMode,
     pub time_zone: TimeZone,
     /// NOW() of the statement, microseconds since the epoch.
     pub now_micros: i64,
-    /// Collation of literals and of what session functions return.
+    /// Collation of literals and of the results of session functions.
     pub collation_connection: Collation,
     pub div_precision_increment: u8,
-    /// Bytes.
+    /// In bytes.
     pub group_concat_max_len: u64,
-    /// Bytes; a longer result is NULL with warning 1301.
+    /// In bytes. A longer result becomes NULL with warning 1301.
     pub max_allowed_packet: u64,
     pub default_week_format: u8,
-    /// Warnings of a statement that are kept.
+    /// Maximum number of warnings that are kept for a statement.
     pub max_error_count: usize,
-    /// Names of months and days; English when there are none.
+    /// Names of months and days; English if `None`.
     pub date_names: Option<&'static DateNames>,
     pub connection_id: u64,
     /// `name@host` of the client.
     pub user: String,
     /// `name@host` of the account.
     pub current_user: String,
-    /// SET ROLE.
+    /// The role enabled by SET ROLE.
     pub current_role: Option<String>,
     pub database: Option<String>,
     pub version: String,
-    /// LAST_INSERT_ID() of the statement before.
+    /// LAST_INSERT_ID() of the previous statement.
     pub last_insert_id: u64,
     pub row_count: i64,
     pub found_rows: u64,
 }
 
 impl SessionEnv {
-    /// MariaDB's defaults, at a point in time, in UTC.
+    /// Returns MariaDB's defaults with the given NOW(), in UTC.
     pub fn new(now_micros: i64) -> SessionEnv {
         SessionEnv {
             sql_mode: SqlMode::DEFAULT,
@@ -159,10 +159,10 @@ impl SessionEnv {
     }
 }
 
-/// Which value of a system variable is meant.
+/// Scope of a system variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VariableScope {
-    /// `@@x`: the session's when there is one.
+    /// `@@x`: the session's value if there is one.
     Default,
     /// `@@global.x`.
     Global,
@@ -175,55 +175,57 @@ pub enum VariableScope {
 pub struct SequenceName<'n> {
     pub schema: &'n str,
     pub name: &'n str,
-    /// A view names it, which does not see the session's temporary ones.
+    /// The name is in a view, which does not see the session's temporary sequences.
     pub base_only: bool,
 }
 
-/// What expressions need from the session and the server around them. Every call is made on the thread that
-/// evaluates; the implementor uses interior mutability where state changes.
+/// The callbacks of expressions into the session and the server. All calls are made on the evaluating thread.
+/// Methods take `&self`, so state that changes needs interior mutability.
 pub trait SessionHooks {
-    /// `@name` (any case); `None` when never set.
+    /// Returns `@name` (in any case), or `None` if it was never set.
     fn user_variable(&self, name: &str) -> Option<Value>;
-    /// `@name := value`; fails when the session may not use so much memory.
+    /// Sets `@name`. Fails if the session exceeds its memory limit.
     fn set_user_variable(&self, name: &str, value: Value) -> SqlResult<()>;
-    /// What the statement's memory is charged to; `None` where nobody counts.
+    /// Returns the budget that the statement's memory is charged to; `None` if it is not charged.
     fn memory(&self) -> Option<&Arc<Budget>> {
         None
     }
-    /// `@@name`; error 1193 when unknown.
+    /// Returns `@@name`. Error 1193 if it is unknown.
     fn system_variable(&self, scope: VariableScope, name: &str) -> SqlResult<Value>;
-    /// `LAST_INSERT_ID(n)`.
+    /// LAST_INSERT_ID(n): sets the session's LAST_INSERT_ID().
     fn set_last_insert_id(&self, id: u64);
     /// Returns the number that LAST_INSERT_ID(n) of this statement has set.
     fn last_insert_id_set(&self) -> Option<u64>;
-    /// The clock now, microseconds since the epoch (SYSDATE, UUID).
+    /// Returns the current time in microseconds since the epoch (SYSDATE, UUID).
     fn clock_micros(&self) -> i64;
-    /// Random bits (RAND() without a seed, UUID).
+    /// Returns random bits (RAND() without a seed, UUID).
     fn random(&self) -> u64;
-    /// UUID_SHORT: a number that no session of the server was given before.
+    /// UUID_SHORT: returns a number that is unique in the server.
     fn next_short_uuid(&self) -> u64;
-    /// Fails when the statement was killed or its time is up.
+    /// Fails if the statement was killed or has timed out.
     fn check_interrupt(&self) -> SqlResult<()> {
         Ok(())
     }
-    /// Sleeps; KILL cuts it short with its error.
+    /// Sleeps. KILL interrupts the sleep, and the call fails.
     fn sleep(&self, duration: Duration) -> SqlResult<()>;
-    /// LOAD_FILE: a file of the server of at most so many bytes.
+    /// LOAD_FILE: reads a file of the server, of at most `bytes_max` bytes.
     fn load_file(&self, name: &str, bytes_max: u64) -> SqlResult<LoadedFile> {
         let _ = (name, bytes_max);
         Ok(LoadedFile::Missing)
     }
-    /// BINLOG_GTID_POS: the GTID position at a place of the binary log; None where no event starts.
+    /// BINLOG_GTID_POS: returns the GTID position at an offset of a binlog file, or `None` if no event starts
+    /// there.
     fn gtid_position_at(&self, file: &str, offset: u64) -> SqlResult<Option<String>> {
         let _ = (file, offset);
         Ok(None)
     }
-    /// MASTER_GTID_WAIT: whether the position was reached in time.
+    /// MASTER_GTID_WAIT: returns whether the position was reached before the timeout.
     fn wait_for_gtids(&self, position: &str, timeout: Option<Duration>) -> SqlResult<bool> {
         let _ = (position, timeout);
         Ok(false)
     }
-    /// MASTER_POS_WAIT(): how many transactions were waited for, -1 after the time; None without an applier.
+    /// MASTER_POS_WAIT: returns the number of transactions that were waited for, -1 after the timeout, or
+    /// `None` if there is no applier.
     fn wait_for_file_position(
         &self,
         file: &str,
@@ -234,25 +236,25 @@ pub trait SessionHooks {
         let _ = (file, position, timeout, connection);
         Ok(None)
     }
-    /// MATCH: how many rows the table of a FULLTEXT index has.
+    /// MATCH: returns the number of rows of the table that has the FULLTEXT index.
     fn row_count(&self, source: &WordSource) -> SqlResult<u64> {
         let _ = source;
         Ok(0)
     }
-    /// MATCH: how many entries the index has from one key on, below the other.
+    /// MATCH: returns the number of index entries from key `start` up to, but not including, `end`.
     fn word_row_count(&self, source: &WordSource, start: &[u8], end: Option<&[u8]>) -> SqlResult<u64> {
         let _ = (source, start, end);
         Ok(0)
     }
-    /// NEXTVAL: the next number of a sequence.
+    /// NEXTVAL: returns the next number of a sequence.
     fn next_value(&self, sequence: SequenceName<'_>) -> SqlResult<i64> {
         Err(SqlError::unknown_sequence(sequence.name))
     }
-    /// LASTVAL: the number that the session was given last.
+    /// LASTVAL: returns the last number that NEXTVAL returned to the session.
     fn last_value(&self, sequence: SequenceName<'_>) -> SqlResult<Option<i64>> {
         Err(SqlError::unknown_sequence(sequence.name))
     }
-    /// SETVAL: false when the sequence has gone further.
+    /// SETVAL: returns false if the sequence is already past the value.
     fn set_sequence(
         &self,
         sequence: SequenceName<'_>,
@@ -263,25 +265,25 @@ pub trait SessionHooks {
         let _ = (value, is_used, round);
         Err(SqlError::unknown_sequence(sequence.name))
     }
-    /// GET_LOCK: whether the lock was given in time.
+    /// GET_LOCK: returns whether the lock was acquired before the timeout.
     fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool>;
-    /// RELEASE_LOCK: whether it was this session's; `None` when it is nobody's.
+    /// RELEASE_LOCK: returns whether this session held the lock, or `None` if no session did.
     fn release_lock(&self, name: &str) -> Option<bool>;
-    /// RELEASE_ALL_LOCKS: how many there were.
+    /// RELEASE_ALL_LOCKS: returns the number of released locks.
     fn release_all_locks(&self) -> u64;
-    /// IS_USED_LOCK: the connection that holds it.
+    /// IS_USED_LOCK: returns the connection that holds the lock.
     fn lock_holder(&self, name: &str) -> Option<u64>;
 }
 
-/// Runs the subqueries of a statement, for the expressions that ask for them.
+/// Runs the subqueries of a statement on behalf of its expressions.
 pub trait Subqueries {
-    /// The value of a column of a query around.
+    /// Returns a column of an outer query.
     fn outer(&self, slot: usize) -> SqlResult<Value>;
-    /// The answer to what a subquery is asked.
+    /// Returns the value of a subquery's test.
     fn value(&self, subquery: &Subquery, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value>;
 }
 
-/// The warnings of a statement, bounded as `max_error_count` wants it.
+/// The warnings of a statement, limited by `max_error_count`.
 #[derive(Debug)]
 pub struct Warnings {
     list: Vec<Warning>,
@@ -290,12 +292,12 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Keeps at most `limit` of them, and counts all.
+    /// Creates a list that keeps at most `limit` warnings, and counts all.
     pub fn new(limit: usize) -> Warnings {
         Warnings { list: Vec::new(), total: 0, limit }
     }
 
-    /// Adds one.
+    /// Adds a warning.
     pub fn push(&mut self, warning: Warning) {
         self.total += 1;
         if self.list.len() < self.limit {
@@ -303,12 +305,12 @@ impl Warnings {
         }
     }
 
-    /// Those kept.
+    /// Returns the kept warnings.
     pub fn list(&self) -> &[Warning] {
         &self.list
     }
 
-    /// How many there were.
+    /// Returns the number of all warnings.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -320,10 +322,11 @@ impl Default for Warnings {
     }
 }
 
-/// Steps of an evaluation between two questions to the hooks: some hundred microseconds.
+/// Steps of an evaluation between two checks for an interrupt: some hundred microseconds.
 const STEPS_UNASKED: u32 = 1000;
 
-/// Everything an evaluation sees besides the row. One per statement execution, on one thread.
+/// The context of an evaluation, apart from the row. There is one per execution of a statement, on one
+/// thread.
 pub struct EvalContext<'s> {
     /// The session's settings.
     pub env: &'s SessionEnv,
@@ -333,58 +336,58 @@ pub struct EvalContext<'s> {
     pub params: &'s [Value],
     subqueries: Option<&'s dyn Subqueries>,
     own: EvalState,
-    /// Another context's, of which this one is a view.
+    /// The state of the context that this one is a view of.
     shared: Option<&'s EvalState>,
 }
 
-/// What evaluations of one statement change.
+/// Mutable state of the evaluations of one statement.
 struct EvalState {
     /// Set while a strict statement changes data: a warning becomes the statement's error.
     abort_on_warning: Cell<bool>,
-    /// Set by IGNORE: a subquery of several rows where one is wanted warns, and is NULL.
+    /// Set by IGNORE: a scalar subquery with several rows warns, and is NULL.
     forgives: Cell<bool>,
     warnings: RefCell<Warnings>,
-    /// What the statement keeps.
+    /// Memory charged to the statement.
     memory: RefCell<Option<Reservation>>,
-    /// Of the stack that the statement runs on.
+    /// Limit of the stack that the statement runs on.
     floor: StackFloor,
-    /// Steps until the hooks are asked whether to go on.
+    /// Steps until the next check for an interrupt.
     steps_left: Cell<u32>,
-    /// The row a warning about a column is told of; the first is 1.
+    /// The row number in warnings about a column. The first row is 1.
     row_number: Cell<u64>,
     /// State of RAND(n), by the address of its node.
     random: RefCell<HashMap<usize, (u32, u32)>>,
     searches: RefCell<Vec<KnownSearch>>,
-    /// Constants as comparisons read them: each is read, and warns, once.
+    /// Constants converted for comparisons: each is converted, and warns, once.
     constants: RefCell<Vec<ReadConstant>>,
 }
 
-/// A constant text that was read as a number or a date.
+/// A constant text converted to a number or a date.
 struct ReadConstant {
-    /// The address of its node, and what it is: an address may be used again.
+    /// The address of its node. The text is compared, too, because an address may be reused.
     node: usize,
     text: Value,
     class: TypeClass,
     read: Value,
 }
 
-/// Constants that are read once at most; further ones are read for every row.
+/// Maximum number of constants that are converted only once. Further ones are converted for every row.
 const CONSTANTS_MAX: usize = 64;
 
 impl<'s> EvalContext<'s> {
-    /// A context for one statement.
+    /// Creates the context of one statement.
     pub fn new(env: &'s SessionEnv, hooks: &'s dyn SessionHooks, params: &'s [Value]) -> EvalContext<'s> {
         let memory = hooks.memory().map(|budget| Reservation::new(Arc::clone(budget)));
         let own = EvalState::new(memory, StackFloor::current(), env.max_error_count);
         EvalContext { env, hooks, params, subqueries: None, own, shared: None }
     }
 
-    /// The same context, in which subqueries can be asked for.
+    /// Returns a view of this context that can run subqueries.
     pub fn with_subqueries<'v>(&'v self, subqueries: &'v dyn Subqueries) -> EvalContext<'v> {
         EvalContext { subqueries: Some(subqueries), ..self.view() }
     }
 
-    /// The same context once more.
+    /// Returns a view of this context, which shares its state.
     pub fn view(&self) -> EvalContext<'_> {
         EvalContext {
             env: self.env,
@@ -401,22 +404,22 @@ impl<'s> EvalContext<'s> {
         self.shared.unwrap_or(&self.own)
     }
 
-    /// What runs subqueries: error 1235 where nothing does.
+    /// Returns the runner of subqueries. Error 1235 if there is none.
     pub(crate) fn subqueries(&self) -> SqlResult<&dyn Subqueries> {
         self.subqueries.ok_or_else(|| SqlError::not_supported("subqueries here"))
     }
 
-    /// Whether a warning is the statement's error: set while a strict statement changes data.
+    /// Sets whether a warning becomes the statement's error: while a strict statement changes data.
     pub fn set_abort_on_warning(&self, abort: bool) {
         self.state().abort_on_warning.set(abort);
     }
 
-    /// The statement says IGNORE.
+    /// Sets whether the statement has IGNORE.
     pub fn set_forgiving(&self, forgives: bool) {
         self.state().forgives.set(forgives);
     }
 
-    /// A subquery had more than one row where one is wanted: error 1242, or a warning under IGNORE.
+    /// Reports a scalar subquery with more than one row: error 1242, or a warning under IGNORE.
     pub fn too_many_rows(&self) -> SqlResult<()> {
         let error = SqlError::subquery_returned_rows();
         if !self.state().forgives.get() {
@@ -426,17 +429,17 @@ impl<'s> EvalContext<'s> {
         Ok(())
     }
 
-    /// State of RAND(n), by the address of its node.
+    /// Returns the states of RAND(n), by the address of its node.
     pub(crate) fn random(&self) -> RefMut<'_, HashMap<usize, (u32, u32)>> {
         self.state().random.borrow_mut()
     }
 
-    /// What the MATCHes of the statement ask for.
+    /// Returns the searches of the statement's MATCHes.
     pub(crate) fn searches(&self) -> &RefCell<Vec<KnownSearch>> {
         &self.state().searches
     }
 
-    /// What `read` makes of a constant; it is asked once in the statement.
+    /// Returns the result of `read` for a constant. It is called once per statement.
     pub(crate) fn read_once(
         &self,
         node: usize,
@@ -457,7 +460,7 @@ impl<'s> EvalContext<'s> {
     }
 
     /// Charges memory that the statement keeps until its end, or until [`EvalContext::let_go`]. Errors 1290
-    /// and 1041 when it may not have so much.
+    /// and 1041 if a limit is exceeded.
     #[inline]
     pub fn keep(&self, bytes: usize) -> SqlResult<()> {
         match &mut *self.state().memory.borrow_mut() {
@@ -466,7 +469,7 @@ impl<'s> EvalContext<'s> {
         }
     }
 
-    /// Charges what takes the place of something that was charged.
+    /// Adjusts the charge for an object whose size changed from `before` to `now`.
     #[inline]
     pub fn keep_instead(&self, before: usize, now: usize) -> SqlResult<()> {
         match now.checked_sub(before) {
@@ -479,25 +482,25 @@ impl<'s> EvalContext<'s> {
         }
     }
 
-    /// What the statement keeps; 0 where nobody charges it.
+    /// Returns the bytes charged to the statement; 0 if memory is not charged.
     pub fn kept_bytes(&self) -> usize {
         self.state().memory.borrow().as_ref().map_or(0, |memory| memory.used() as usize)
     }
 
-    /// Gives back what the statement keeps no longer.
+    /// Releases a charge for memory that the statement no longer keeps.
     pub fn let_go(&self, bytes: usize) {
         if let Some(memory) = &mut *self.state().memory.borrow_mut() {
             memory.shrink(bytes as u64);
         }
     }
 
-    /// Error 1436 when the stack has no room for another level of recursion.
+    /// Returns error 1436 if the stack is too small for another level of recursion.
     #[inline]
     pub fn check_stack(&self) -> SqlResult<()> {
         check_floor(self.state().floor)
     }
 
-    /// Notes a warning, or fails with it in a strict data change.
+    /// Adds a warning, or fails with it in a strict data change.
     pub fn warn(&self, code: ErrorCode, message: impl Into<String>) -> SqlResult<()> {
         let error = SqlError::new(code, message);
         if self.state().abort_on_warning.get() {
@@ -507,22 +510,22 @@ impl<'s> EvalContext<'s> {
         Ok(())
     }
 
-    /// Notes something that is never an error.
+    /// Adds a note, which never becomes an error.
     pub fn note(&self, code: ErrorCode, message: impl Into<String>) {
         self.push_warning(Warning { level: Level::Note, error: SqlError::new(code, message) });
     }
 
-    /// The row that warnings name.
+    /// Returns the row number in warnings.
     pub fn row_number(&self) -> u64 {
         self.state().row_number.get().max(1)
     }
 
-    /// Says which row the next warnings are about; the first is 1.
+    /// Sets the row number of the next warnings. The first row is 1.
     pub fn set_row_number(&self, row: u64) {
         self.state().row_number.set(row);
     }
 
-    /// The error about the row at hand, if the statement has come to its rows.
+    /// Adds the current row number to an error, if the statement has started with its rows.
     pub fn at_row(&self, error: SqlError) -> SqlError {
         match self.state().row_number.get() {
             0 => error,
@@ -530,7 +533,7 @@ impl<'s> EvalContext<'s> {
         }
     }
 
-    /// Adds a warning made elsewhere.
+    /// Adds a warning with the current row number.
     pub fn push_warning(&self, warning: Warning) {
         let Warning { level, error } = warning;
         self.state().warnings.borrow_mut().push(Warning { level, error: self.at_row(error) });
@@ -546,18 +549,18 @@ impl<'s> EvalContext<'s> {
         }
     }
 
-    /// NOW() in the session's time zone.
+    /// Returns NOW() in the session's time zone.
     pub(crate) fn now(&self) -> DateTime {
         cohort_types::TimeZone::to_local(&self.env.time_zone, self.env.now_micros)
     }
 
-    /// Takes the warnings noted so far.
+    /// Takes all warnings so far.
     pub fn take_warnings(&self) -> Warnings {
         let none = Warnings::new(self.env.max_error_count);
         self.state().warnings.replace(none)
     }
 
-    /// How many warnings were noted so far.
+    /// Returns the number of warnings so far.
     pub fn warning_count(&self) -> u64 {
         self.state().warnings.borrow().total()
     }
@@ -596,7 +599,7 @@ impl Interrupt for EvalContext<'_> {
     }
 }
 
-/// Leads warnings of conversions into a context.
+/// Adds the warnings of conversions to a context.
 struct Sink<'c, 's> {
     ctx: &'c EvalContext<'s>,
     failed: Option<SqlError>,

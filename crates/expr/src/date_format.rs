@@ -19,17 +19,17 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("get_format", 2, 2, type_get_format, get_format),
 ];
 
-/// A constant format tells the length; otherwise ten characters for each of its own are enough.
+/// Derives the length from a constant format; otherwise ten characters for each character of the format.
 pub(crate) fn type_formatted(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = match &args[1] {
         Expr::Const(c) => c.value.as_bytes().map_or(0, format_length),
         _ => width(&args[1]).saturating_mul(10).min(16_383),
     };
-    // Names of other locales have letters of their own.
+    // Names of other locales are not ASCII.
     Ok(ExprType { decimals: 0, ascii: args.len() < 3, ..ascii_string(env, length) })
 }
 
-/// Most characters a format makes.
+/// Returns the maximum length of the result, in characters.
 fn format_length(format: &[u8]) -> u64 {
     let mut length = 0;
     let mut letters = format.iter();
@@ -61,7 +61,7 @@ fn type_get_format(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 
 fn date_format(a: Args<'_>) -> SqlResult<Value> {
     let value = a.value(0)?;
-    // A TIME has no date.
+    // A TIME has a zero date.
     let fields = match value.as_ref() {
         Value::Time(time) => Fields { time: *time, ..Fields::of(&DateTime::default()) },
         _ => Fields::of(&or_null!(a.datetime(0))),
@@ -70,7 +70,8 @@ fn date_format(a: Args<'_>) -> SqlResult<Value> {
     formatted(&a, &Fields { names, ..fields })
 }
 
-/// The names that the third argument's locale has; those of English with a warning where there is no such.
+/// Returns the names of the locale in the third argument. An unknown locale warns, and English names are
+/// used.
 fn names_of(a: &Args<'_>) -> SqlResult<Option<&'static DateNames>> {
     let locale = a.text(2)?.map_or("NULL".to_owned(), |name| String::from_utf8_lossy(&name).into_owned());
     let names = DateNames::of_locale(&locale);
@@ -97,18 +98,19 @@ fn formatted(a: &Args<'_>, fields: &Fields) -> SqlResult<Value> {
     }
 }
 
-/// A datetime by a format; `None` when the format needs what the date lacks (a day name of a zero date).
+/// Formats a datetime. Returns `None` if the format needs a part that the date lacks (the day name of a zero
+/// date).
 pub(crate) fn format_datetime(moment: &DateTime, format: &[u8]) -> Option<Vec<u8>> {
     Fields::of(moment).write(format)
 }
 
-/// What the letters of a format stand for.
+/// The values for the letters of a format.
 pub(crate) struct Fields {
     pub(crate) moment: DateTime,
     pub(crate) time: Time,
-    /// Whether letters of a date have a meaning.
+    /// Whether the letters of a date are allowed.
     pub(crate) dated: bool,
-    /// Of a locale; English ones when there is none.
+    /// The names of a locale; English if `None`.
     pub(crate) names: Option<&'static DateNames>,
 }
 
@@ -241,12 +243,12 @@ impl Fields {
     }
 }
 
-/// The weekday of a date that may lack its day: day 0 is the day before the first.
+/// Returns the weekday of a date that may lack its day: day 0 is the day before the first.
 fn loose_weekday(date: cohort_types::Date) -> Option<u8> {
     if date.year == 0 && date.month == 0 {
         return None;
     }
-    // Without a month or a day it is that of the day before the first.
+    // Without a day, the weekday is the one before the first day of the month.
     Some(match (date.month, date.day) {
         (_, 1..) => date.weekday(),
         (_, 0) => (cohort_types::Date { day: 1, ..date }.weekday() + 6) % 7,
@@ -272,7 +274,7 @@ fn ordinal_suffix(day: u8) -> &'static str {
     }
 }
 
-/// GET_FORMAT(DATE | TIME | DATETIME | TIMESTAMP, place); the parser gives the first word as text.
+/// GET_FORMAT(DATE | TIME | DATETIME | TIMESTAMP, place); the parser passes the first word as a text.
 fn get_format(a: Args<'_>) -> SqlResult<Value> {
     let kind = or_null!(a.text(0)).to_ascii_uppercase();
     let place = or_null!(a.text(1)).to_ascii_uppercase();

@@ -1,4 +1,4 @@
-//! The current date and time. All but SYSDATE stand still while a statement runs.
+//! The current date and time. All functions but SYSDATE return the time at which the statement started.
 
 use cohort_types::{DateTime, FixedOffset, SqlMode, SqlResult, TimeZone as _, Value};
 
@@ -27,7 +27,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::of_statement("convert_tz", 3, 3, type_convert_tz, convert_tz),
 ];
 
-/// The constant number of fraction digits written in the parentheses.
+/// Returns the constant number of fraction digits in the parentheses.
 pub(crate) fn fraction_digits(arg: Option<&Expr>) -> u8 {
     match arg {
         Some(Expr::Const(c)) => match c.value {
@@ -39,7 +39,7 @@ pub(crate) fn fraction_digits(arg: Option<&Expr>) -> u8 {
     }
 }
 
-/// Error 1426 for more than six fraction digits.
+/// Returns the number of fraction digits. Error 1426 for more than six.
 fn checked_digits(args: &[Expr], name: &str) -> SqlResult<u8> {
     let wanted = match args.first() {
         Some(Expr::Const(c)) => c.value.to_int(&mut cohort_types::NoWarnings).map_or(0, |n| n.wide()),
@@ -72,7 +72,7 @@ fn type_time(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::time(checked_digits(args, "curtime")?).with_nullable(false))
 }
 
-/// Fraction digits a temporal function sees in its argument.
+/// Returns the number of fraction digits of a temporal function's argument.
 pub(crate) fn temporal_decimals(arg: &Expr) -> u8 {
     let ty = arg.ty_cow();
     match (arg, ty.class()) {
@@ -85,7 +85,7 @@ pub(crate) fn temporal_decimals(arg: &Expr) -> u8 {
     }
 }
 
-/// Digits after the last point of a text, at most six.
+/// Returns the number of digits after the last point of a text, at most six.
 fn digits_after_point(text: &[u8]) -> u8 {
     match text.iter().rposition(|b| *b == b'.') {
         None => 0,
@@ -108,7 +108,7 @@ fn type_unix(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     })
 }
 
-/// Fraction digits of a text that is a constant; six when it is no moment.
+/// Returns the number of fraction digits of a constant text; six if it is no datetime.
 fn moment_literal_decimals(value: &Value) -> u8 {
     let parsed = DateTime::parse(value.as_bytes().unwrap_or_default(), cohort_types::SqlMode::NONE);
     if parsed.value.is_some() { parsed.decimals } else { 6 }
@@ -125,7 +125,7 @@ fn type_convert_tz(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::datetime(temporal_decimals(&args[0])))
 }
 
-/// Cut to the digits of the call's type.
+/// Truncates a datetime to the fraction digits of the call's type.
 fn cut(a: &Args<'_>, value: DateTime) -> DateTime {
     value.with_decimals(a.call.ty.decimals, SqlMode::NONE).unwrap_or(value)
 }
@@ -162,7 +162,7 @@ fn utc_time(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Time(cut(&a, utc(&a)).time()))
 }
 
-/// UNIX_TIMESTAMP([datetime]): 0 outside the range of TIMESTAMP.
+/// UNIX_TIMESTAMP([datetime]): NULL outside the range of TIMESTAMP.
 fn unix_timestamp(a: Args<'_>) -> SqlResult<Value> {
     if a.count() == 0 {
         return Ok(Value::Int(a.ctx.env.now_micros.div_euclid(1_000_000)));
@@ -176,7 +176,7 @@ fn unix_timestamp(a: Args<'_>) -> SqlResult<Value> {
     }
     match a.ctx.env.time_zone.to_utc(&local) {
         cohort_types::LocalToUtc::Exact(micros) => seconds(&a, micros),
-        // The clock jumped over it: the moment of the jump.
+        // The clock skipped this time: the result is the moment of the change.
         cohort_types::LocalToUtc::Gap(micros) => {
             seconds(&a, micros.div_euclid(3_600_000_000) * 3_600_000_000)
         }
@@ -185,7 +185,7 @@ fn unix_timestamp(a: Args<'_>) -> SqlResult<Value> {
     }
 }
 
-/// 1970-01-01 00:00 UTC as the session sees it; as a TIMESTAMP it would be the zero value.
+/// Returns 1970-01-01 00:00 UTC in the session's time zone; as a TIMESTAMP it would be the zero value.
 fn epoch(a: &Args<'_>) -> DateTime {
     DateTime { micros: 0, ..a.ctx.env.time_zone.to_local(1) }
 }
@@ -221,7 +221,8 @@ fn from_unixtime(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::DateTime(cut(&a, local)))
 }
 
-/// CONVERT_TZ(datetime, from, to): NULL for unknown zones; outside the range of TIMESTAMP nothing changes.
+/// CONVERT_TZ(datetime, from, to): NULL for unknown zones. A time outside the range of TIMESTAMP is returned
+/// unchanged.
 fn convert_tz(a: Args<'_>) -> SqlResult<Value> {
     let local = or_null!(a.datetime(0));
     let from = or_null!(a.text(1));

@@ -1,4 +1,4 @@
-//! STR_TO_DATE: text to a date or time by a format.
+//! STR_TO_DATE: parses a text to a date or time by a format.
 
 use cohort_types::{Date, DateTime, ErrorCode, SqlMode, SqlResult, Time, Value};
 
@@ -16,7 +16,7 @@ pub(crate) static FUNCTIONS: &[Function] =
 
 const TIME_LETTERS: &[u8] = b"HISThfiklprs";
 
-/// What a format holds: only a date, only a time, or both; `%f` asks for fraction digits.
+/// Derives the type from a constant format: a date, a time, or both. `%f` adds fraction digits.
 fn type_str_to_date(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let format = match &args[1] {
         Expr::Const(c) => match &c.value {
@@ -42,7 +42,7 @@ fn str_to_date(a: Args<'_>) -> SqlResult<Value> {
     let class = a.call.ty.class();
     let found = parse(&text, &format).and_then(|p| p.finish(class, a.ctx.env.sql_mode).map(|v| (v, p.rest)));
     let Some((value, rest)) = found else {
-        // MariaDB shows what fits into a buffer of 128 bytes, to the first NUL.
+        // Like MariaDB, the message shows at most 127 bytes, up to the first NUL.
         let end = text.iter().position(|b| *b == 0).unwrap_or(text.len());
         let shown = convert::start_of_text(&text[..end], 127);
         a.ctx.warn(
@@ -63,7 +63,7 @@ fn str_to_date(a: Args<'_>) -> SqlResult<Value> {
     Ok(value)
 }
 
-/// The fields found so far, and what is left of the text.
+/// The fields found so far, and the rest of the text.
 #[derive(Default)]
 struct Found<'t> {
     rest: &'t [u8],
@@ -75,7 +75,7 @@ struct Found<'t> {
     second: u32,
     micros: u32,
     day_of_year: u32,
-    /// 1 is Monday, 0 not given.
+    /// 1 is Monday; 0 if not given.
     weekday: u32,
     week: Option<WeekNumber>,
     week_year: Option<u32>,
@@ -122,7 +122,7 @@ impl Found<'_> {
         self.rest = self.rest.trim_ascii_start();
     }
 
-    /// A number of at most so many digits.
+    /// Reads a number of at most `digits_max` digits.
     fn number(&mut self, digits_max: usize) -> Option<u32> {
         let count = self.rest.iter().take(digits_max).take_while(|b| b.is_ascii_digit()).count();
         let number = std::str::from_utf8(&self.rest[..count]).ok()?.parse().ok()?;
@@ -190,7 +190,7 @@ impl Found<'_> {
         Some(())
     }
 
-    /// One step of a composed part: a separator, or a letter.
+    /// Reads one step of a composed part: a separator or a letter.
     fn read_step(&mut self, step: u8) -> Option<()> {
         if self.rest.is_empty() {
             return Some(());
@@ -214,7 +214,7 @@ impl Found<'_> {
         Some(())
     }
 
-    /// AM or PM, after an hour of twelve.
+    /// Reads AM or PM. The hour must be of a 12-hour clock.
     fn read_half(&mut self) -> Option<()> {
         if !self.twelve_hours {
             return None;
@@ -229,8 +229,8 @@ impl Found<'_> {
         Some(())
     }
 
-    /// Index of the name that the letters at the start are, or the only one that begins with them; names
-    /// count up to `prefix` letters, 0 for whole.
+    /// Reads a name and returns its index. The text has the whole name, or a prefix that no other name starts
+    /// with. Names are compared by their first `prefix` letters; 0 means all.
     fn name(&mut self, names: &[&str], prefix: usize) -> Option<u32> {
         let len = self.rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
         let (word, rest) = self.rest.split_at(len);
@@ -245,7 +245,7 @@ impl Found<'_> {
         Some(index as u32)
     }
 
-    /// The value the fields make, of a class; `None` when a field is out of range.
+    /// Returns the value of the fields as the given class, or `None` if a field is out of range.
     fn finish(&self, class: TypeClass, mode: SqlMode) -> Option<Value> {
         let mut hour = self.hour;
         if self.twelve_hours {
@@ -284,11 +284,11 @@ impl Found<'_> {
         let date = Date::new(self.year as u16, self.month as u8, self.day as u8);
         let no_zero = mode.has(SqlMode::NO_ZERO_IN_DATE) && (date.month == 0 || date.day == 0)
             || mode.has(SqlMode::NO_ZERO_DATE) && date.is_zero();
-        // A day beyond its month's end passes: MariaDB does not look at the calendar here.
+        // A day after the end of its month is accepted: MariaDB does not check the calendar here.
         (!no_zero).then_some(date)
     }
 
-    /// The weekday of a numbered week.
+    /// Returns the date of the given weekday in a numbered week.
     fn date_of_week(&self, number: WeekNumber) -> Option<Date> {
         if number.strict != self.week_year.is_some() {
             return None;
@@ -298,7 +298,7 @@ impl Found<'_> {
         let start = i64::from(first.day_number());
         let week = i64::from(number.week);
         let weekday = i64::from(self.weekday);
-        // Day of the week of 1 January, counted from the day weeks start with.
+        // `b` is the weekday of 1 January, counted from the first day of a week.
         let days = if number.starts_sunday {
             let b = (i64::from(first.weekday()) + 1) % 7;
             start + if b == 0 { 0 } else { 7 } - b + (week - 1) * 7 + weekday % 7

@@ -1,4 +1,4 @@
-//! The expression tree. Predicates that planners look into are nodes of their own; everything else is a
+//! The expression tree. Predicates that the optimizer inspects have their own nodes; everything else is a
 //! `Call`.
 
 use std::borrow::Cow;
@@ -13,13 +13,13 @@ use crate::table::{Extra, Function};
 /// A bound expression. Every node knows its static type.
 #[derive(Clone, Debug)]
 pub enum Expr {
-    /// A literal, or what folding made of a constant expression.
+    /// A literal, or the result of folding a constant expression.
     Const(Box<Constant>),
     /// The n-th parameter of the statement (a `?`, or a literal lifted out of a cached plan).
     Param(Box<Param>),
-    /// A column of the row the operator feeds.
+    /// A column of the operator's input row.
     Column(Box<Column>),
-    /// `a < b` and its like.
+    /// `a < b` and the other comparisons.
     Compare(Box<Compare>),
     /// `a AND b AND ..`.
     And(Vec<Expr>),
@@ -43,14 +43,13 @@ pub enum Expr {
     Row(Vec<Expr>),
     /// A function or an arithmetic operator.
     Call(Box<Call>),
-    /// A column of a query around: a slot of the frame.
+    /// A column of an outer query: a slot of the frame.
     Outer(Box<Outer>),
     /// A subquery.
     Subquery(Box<Subquery>),
 }
 
-/// A column of a query around the one that the expression stands in. It is the same for all rows of one run
-/// of the inner query.
+/// A column of an outer query. Its value is constant during one run of the inner query.
 #[derive(Clone, Debug)]
 pub struct Outer {
     /// Index into the frame ([`crate::Subqueries::outer`]).
@@ -59,25 +58,25 @@ pub struct Outer {
     pub name: Arc<str>,
 }
 
-/// A subquery as an expression: evaluated when its value is asked for, never before.
+/// A subquery as an expression. It is evaluated only if its value is needed.
 #[derive(Clone, Debug)]
 pub struct Subquery {
     /// Its number in the statement.
     pub id: usize,
     pub test: SubqueryTest,
     pub ty: ExprType,
-    /// Slots of the frame to be filled before it runs, and with what of the row.
+    /// Slots of the frame to fill before it runs, with the expressions for their values.
     pub outer: Vec<(usize, Expr)>,
-    /// It may have other rows each time it runs.
+    /// Its rows may differ each time it runs.
     pub is_volatile: bool,
 }
 
-/// What is asked of a subquery's rows.
+/// The test or value of a subquery.
 #[derive(Clone, Debug)]
 pub enum SubqueryTest {
-    /// The n-th value of its only row; NULL without one. Error 1242 when there are several.
+    /// The n-th value of its only row; NULL if there is none. Error 1242 if there are several.
     Column(usize),
-    /// Whether there is a row.
+    /// EXISTS: whether there is a row.
     Exists,
     /// `operand op ANY|ALL (query)`; IN is `= ANY`, NOT IN `<> ALL`. A row operand is an [`Expr::Row`].
     Quantified { operand: Expr, op: CompareOp, all: bool, how: CompareHow },
@@ -95,7 +94,7 @@ pub struct Constant {
 pub struct Param {
     /// Index into `EvalContext::params`.
     pub index: usize,
-    /// What the planner expects to be bound; the value decides.
+    /// The type that the planner expects. The bound value may have another one.
     pub ty: ExprType,
 }
 
@@ -105,7 +104,7 @@ pub struct Column {
     /// Index into the row.
     pub ordinal: usize,
     pub ty: ExprType,
-    /// As messages show it, for instance `` `db`.`t`.`a` ``.
+    /// The name in messages, for instance `` `db`.`t`.`a` ``.
     pub name: Arc<str>,
 }
 
@@ -123,7 +122,7 @@ pub enum CompareOp {
 }
 
 impl CompareOp {
-    /// The operator with its sides exchanged.
+    /// Returns the operator for exchanged sides.
     pub fn swapped(self) -> CompareOp {
         match self {
             CompareOp::Lt => CompareOp::Gt,
@@ -134,7 +133,7 @@ impl CompareOp {
         }
     }
 
-    /// How it is written.
+    /// Returns the operator in SQL.
     pub fn symbol(self) -> &'static str {
         match self {
             CompareOp::Eq => "=",
@@ -179,7 +178,7 @@ pub struct In {
     pub how: CompareHow,
     /// The list as a set, when it is constant and of one class with the operand.
     pub(crate) set: Option<Arc<InSet>>,
-    /// The same of a list of rows.
+    /// The list of rows as a set, when it is constant.
     pub(crate) rows: Option<Arc<InRows>>,
 }
 
@@ -187,9 +186,9 @@ pub struct In {
 pub struct Like {
     pub operand: Expr,
     pub pattern: Expr,
-    /// The escape character; `None` where `escape_by` says it.
+    /// The escape character; `None` if `escape_by` determines it.
     pub escape: Option<char>,
-    /// What says the escape character when the statement runs, where it is no literal.
+    /// Yields the escape character at run time, if it is not a literal.
     pub escape_by: Option<Expr>,
     pub negated: bool,
     pub collation: Collation,
@@ -203,7 +202,7 @@ pub struct Case {
     pub branches: Vec<(Expr, Expr)>,
     pub otherwise: Option<Expr>,
     pub ty: ExprType,
-    /// How the operand compares with each WHEN.
+    /// How the operand is compared with each WHEN.
     pub hows: Vec<CompareHow>,
 }
 
@@ -219,7 +218,7 @@ pub struct Cast {
 pub enum CastType {
     Signed,
     Unsigned,
-    /// With (m,d) when given.
+    /// `size` is (m,d), if given.
     Double {
         size: Option<(u8, u8)>,
     },
@@ -260,38 +259,38 @@ pub struct Call {
 }
 
 impl Call {
-    /// The function's name in lower case.
+    /// Returns the function's name in lower case.
     pub fn name(&self) -> &'static str {
         self.function.name
     }
 
-    /// Its arguments.
+    /// Returns the arguments.
     pub fn args(&self) -> &[Expr] {
         &self.args
     }
 }
 
-/// Conditions deeper than this count as nullable.
+/// Depth from which on conditions are taken to be nullable.
 const CONDITION_DEPTH: u32 = 8;
 
 impl Expr {
-    /// A literal with the type MariaDB gives literals of its value.
+    /// Returns a literal with the type that MariaDB gives to literals of this value.
     pub fn constant(value: Value) -> Expr {
         let ty = crate::build::literal_type(&value);
         Expr::Const(Box::new(Constant { value, ty }))
     }
 
-    /// A constant of a given type.
+    /// Returns a constant of a given type.
     pub fn typed_constant(value: Value, ty: ExprType) -> Expr {
         Expr::Const(Box::new(Constant { value, ty }))
     }
 
-    /// Whether it is `@name`.
+    /// Returns whether the expression is `@name`.
     pub fn is_user_variable(&self) -> bool {
         matches!(self, Expr::Call(call) if std::ptr::eq(call.function, &crate::info::USER_VARIABLE))
     }
 
-    /// `0x41`, `b'1000001'`: a binary string that counts as a big-endian number in arithmetic.
+    /// Returns the literal `0x41` or `b'1000001'`: a binary string that is a big-endian number in arithmetic.
     pub fn hex_literal(bytes: Vec<u8>) -> Expr {
         let mut ty = ExprType::string(bytes.len() as u32, Collation::BINARY, Coercibility::Coercible);
         ty.flavor = Flavor::Hex;
@@ -301,34 +300,34 @@ impl Expr {
         Expr::typed_constant(Value::binary(bytes), ty)
     }
 
-    /// `x'41'`: a binary string.
+    /// Returns the literal `x'41'`: a binary string.
     pub fn hex_text(bytes: Vec<u8>) -> Expr {
         let Expr::Const(mut node) = Expr::hex_literal(bytes) else { return Expr::null() };
         node.ty.flavor = Flavor::Plain;
         Expr::Const(node)
     }
 
-    /// TRUE or FALSE.
+    /// Returns TRUE or FALSE.
     pub fn boolean(value: bool) -> Expr {
         Expr::typed_constant(Value::Int(i64::from(value)), ExprType::literal_boolean())
     }
 
-    /// NULL.
+    /// Returns NULL.
     pub fn null() -> Expr {
         Expr::constant(Value::Null)
     }
 
-    /// A column of the row.
+    /// Returns a column of the row.
     pub fn column(ordinal: usize, ty: ExprType, name: impl Into<Arc<str>>) -> Expr {
         Expr::Column(Box::new(Column { ordinal, ty, name: name.into() }))
     }
 
-    /// A parameter.
+    /// Returns a parameter.
     pub fn param(index: usize, ty: ExprType) -> Expr {
         Expr::Param(Box::new(Param { index, ty }))
     }
 
-    /// Its static type. A row has the type of its first element.
+    /// Returns the static type. A row has the type of its first element.
     pub fn ty(&self) -> ExprType {
         match self {
             Expr::Const(node) => node.ty.clone(),
@@ -345,7 +344,7 @@ impl Expr {
         }
     }
 
-    /// Whether a condition may be neither true nor false; yes where it is deeper than `depth`.
+    /// Returns whether a condition may be neither true nor false; true if it is deeper than `depth`.
     fn may_be_unknown(&self, depth: u32) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return true };
         let nullable = |e: &Expr| match e {
@@ -376,19 +375,19 @@ impl Expr {
         }
     }
 
-    /// Its type, without a copy where the node keeps one.
+    /// Returns the static type, without a copy if the node has it.
     pub(crate) fn ty_cow(&self) -> Cow<'_, ExprType> {
         self.type_ref().map_or_else(|| Cow::Owned(self.ty()), Cow::Borrowed)
     }
 
-    /// The value of a decimal expression with the digits of its type, rounded.
+    /// Returns a cast that rounds a decimal expression to the decimals of its type.
     pub fn rounded_to_type(self) -> Expr {
         let ty = self.ty();
         let to = CastType::Decimal { precision: Decimal::MAX_PRECISION, decimals: ty.decimals };
         Expr::Cast(Box::new(Cast { operand: self, to, ty }))
     }
 
-    /// Its type without a copy, where the node keeps one.
+    /// Returns the type that the node has, if it has one.
     pub(crate) fn type_ref(&self) -> Option<&ExprType> {
         match self {
             Expr::Const(node) => Some(&node.ty),

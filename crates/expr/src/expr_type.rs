@@ -1,26 +1,26 @@
-//! The static type of an expression: what MariaDB derives before any row is read, and shows as result
+//! The static type of an expression. MariaDB derives it before any row is read, and sends it as result
 //! metadata.
 
 use std::sync::Arc;
 
 use cohort_types::{Charset, Collation, ColumnType, ErrorCode, FixedKind, SqlError, SqlResult, TypeKind};
 
-/// `decimals` from which on the number of fraction digits is open: a DOUBLE prints as many as it needs.
+/// Value of `decimals` for an open number of fraction digits: a DOUBLE prints as many as it needs.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
 
 /// `decimals` of strings in result metadata.
 pub(crate) const STRING_DECIMALS: u8 = 39;
 
-/// Bytes that a function's result is announced with at most.
+/// Maximum length in bytes that metadata gives to a function's result.
 const RESULT_BYTES_MAX: u32 = 1 << 24;
 
-/// How strongly an expression insists on its collation; the lower one wins. The numbers are what
-/// `COERCIBILITY()` answers.
+/// Strength of an expression's collation: in a mix the lower one wins. The numbers are the results of
+/// `COERCIBILITY()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Coercibility {
     /// `COLLATE` was written.
     Explicit = 0,
-    /// Two implicit collations met: good for concatenation, an error in a comparison.
+    /// A mix of two implicit collations: allowed in a concatenation, an error in a comparison.
     NoCollation = 1,
     /// A column.
     Implicit = 2,
@@ -34,7 +34,7 @@ pub enum Coercibility {
     Ignorable = 6,
 }
 
-/// The arithmetic an expression takes part in.
+/// The class of values in which an expression is computed and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeClass {
     /// Integers, BIT, YEAR.
@@ -55,50 +55,50 @@ pub enum TypeClass {
     Fixed,
 }
 
-/// What a value is besides its family.
+/// A property of a type in addition to its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Flavor {
     #[default]
     Plain,
-    /// An integer that is a truth value: JSON shows it as true or false.
+    /// An integer that is a truth value: JSON prints it as true or false.
     Boolean,
-    /// A literal `0x41` or `b'1000001'`: bytes that count as a big-endian number where a number is wanted.
+    /// A literal `0x41` or `b'1000001'`: bytes that are a big-endian number in numeric context.
     Hex,
-    /// A document that is kept as a text of another kind than JSON.
+    /// A JSON document that is stored in a text type other than JSON.
     Json,
-    /// A ZEROFILL column: as text it has zeros in front, up to its declared width.
+    /// A ZEROFILL column: its text has leading zeros, up to the declared width.
     Zerofill(u32),
 }
 
 /// The type of an expression with its attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprType {
-    /// The family.
+    /// The kind of type.
     pub kind: TypeKind,
-    /// The literal NULL: metadata type NULL, and every other type wins over it.
+    /// The literal NULL: its metadata type is NULL, and any other type takes precedence.
     pub null_literal: bool,
-    /// Characters of strings (bytes when binary), display width of the rest.
+    /// Length of strings in characters (in bytes if binary); display width of other types.
     pub length: u32,
-    /// Digits after the point; [`NOT_FIXED_DECIMALS`] when open.
+    /// Number of fraction digits; [`NOT_FIXED_DECIMALS`] if open.
     pub decimals: u8,
-    /// Of integers and decimals.
+    /// UNSIGNED, for integers and decimals.
     pub unsigned: bool,
-    /// Whether NULL may come out.
+    /// Whether the value may be NULL.
     pub nullable: bool,
-    /// Of strings; binary for the rest, as on the wire.
+    /// Collation of strings; binary for other types, as in the protocol.
     pub collation: Collation,
-    /// How strongly `collation` is meant.
+    /// Strength of `collation`.
     pub coercibility: Coercibility,
-    /// Whether only ASCII comes out, so that any character set can hold it.
+    /// Whether the value has ASCII characters only, so that any character set can hold it.
     pub ascii: bool,
     /// Labels of ENUM and SET columns.
     pub members: Arc<[String]>,
-    /// What sets it apart within its family.
+    /// A property in addition to `kind`.
     pub flavor: Flavor,
 }
 
 impl ExprType {
-    /// A numeric type.
+    /// Returns a numeric type.
     pub fn number(kind: TypeKind, length: u32, decimals: u8) -> ExprType {
         ExprType {
             kind,
@@ -115,71 +115,72 @@ impl ExprType {
         }
     }
 
-    /// BIGINT of MariaDB's usual width for computed values.
+    /// Returns BIGINT with the given width.
     pub fn bigint(length: u32) -> ExprType {
         ExprType::number(TypeKind::BigInt, length, 0)
     }
 
-    /// What a comparison yields: INT(1).
+    /// Returns the type of a comparison: INT(1).
     pub fn boolean() -> ExprType {
         ExprType { flavor: Flavor::Boolean, ..ExprType::number(TypeKind::Int, 1, 0) }
     }
 
-    /// What the words TRUE and FALSE are.
+    /// Returns the type of the literals TRUE and FALSE.
     pub fn literal_boolean() -> ExprType {
         ExprType { length: 5, ..ExprType::boolean() }.with_nullable(false)
     }
 
-    /// DOUBLE with an open number of decimals.
+    /// Returns DOUBLE with an open number of decimals.
     pub fn double() -> ExprType {
         ExprType::number(TypeKind::Double, 23, NOT_FIXED_DECIMALS)
     }
 
-    /// DOUBLE that prints with so many decimals.
+    /// Returns DOUBLE with a fixed number of decimals.
     pub fn double_fixed(length: u32, decimals: u8) -> ExprType {
         ExprType::number(TypeKind::Double, length, decimals)
     }
 
-    /// DECIMAL(precision, decimals); `length` becomes the printed width.
+    /// Returns DECIMAL(precision, decimals). Its `length` is the printed width.
     pub fn decimal(precision: u32, decimals: u8, unsigned: bool) -> ExprType {
         let length = decimal_width(precision, decimals, unsigned);
         ExprType { unsigned, ..ExprType::number(TypeKind::Decimal, length, decimals) }
     }
 
-    /// UUID, INET6, INET4.
+    /// Returns UUID, INET6 or INET4.
     pub fn fixed(kind: FixedKind) -> ExprType {
         ExprType::number(kind.type_kind(), kind.text_len(), 0).with_unsigned(true)
     }
 
-    /// Which of UUID, INET6 and INET4 it is.
+    /// Returns whether the type is UUID, INET6 or INET4, and which.
     pub(crate) fn fixed_kind(&self) -> Option<FixedKind> {
         FixedKind::of(self.kind)
     }
 
-    /// DATE.
+    /// Returns DATE.
     pub fn date() -> ExprType {
         ExprType::number(TypeKind::Date, 10, 0)
     }
 
-    /// TIME with fraction digits.
+    /// Returns TIME with fraction digits.
     pub fn time(decimals: u8) -> ExprType {
         let width = if decimals > 0 { 11 + u32::from(decimals) } else { 10 };
         ExprType::number(TypeKind::Time, width, decimals)
     }
 
-    /// DATETIME with fraction digits.
+    /// Returns DATETIME with fraction digits.
     pub fn datetime(decimals: u8) -> ExprType {
         let width = if decimals > 0 { 20 + u32::from(decimals) } else { 19 };
         ExprType::number(TypeKind::DateTime, width, decimals)
     }
 
-    /// A string of at most `length` characters; long ones become TEXT kinds as in result sets.
+    /// Returns a string of at most `length` characters, limited to the length of function results. Long ones
+    /// are TEXT types, as in result sets.
     pub fn string(length: u32, collation: Collation, coercibility: Coercibility) -> ExprType {
         let length = length.min(RESULT_BYTES_MAX / collation.charset().mbmaxlen());
         ExprType::text(length, collation, coercibility)
     }
 
-    /// A text of the same collation and of any length.
+    /// Returns a text of the same collation and of any length.
     pub(crate) fn into_long_text(self) -> ExprType {
         let is_binary = self.collation == Collation::BINARY;
         let kind = if is_binary { TypeKind::LongBlob } else { TypeKind::LongText };
@@ -187,7 +188,7 @@ impl ExprType {
         ExprType { kind, length, decimals: STRING_DECIMALS, ..self }
     }
 
-    /// The same, of any length.
+    /// Returns a string of at most `length` characters, like [`ExprType::string`], but without its limit.
     pub(crate) fn text(length: u32, collation: Collation, coercibility: Coercibility) -> ExprType {
         let mut ty = ExprType::number(TypeKind::VarChar, length, STRING_DECIMALS);
         ty.collation = collation;
@@ -197,7 +198,7 @@ impl ExprType {
         ty
     }
 
-    /// The literal NULL.
+    /// Returns the type of the literal NULL.
     pub fn null() -> ExprType {
         let mut ty = ExprType::number(TypeKind::VarBinary, 0, 0);
         ty.null_literal = true;
@@ -205,7 +206,7 @@ impl ExprType {
         ty
     }
 
-    /// The type of a column.
+    /// Returns the type of a column.
     pub fn of_column(column: &ColumnType, nullable: bool) -> ExprType {
         let is_text = is_string_kind(column.kind);
         let fixed = match column.kind {
@@ -224,7 +225,7 @@ impl ExprType {
             unsigned: column.unsigned || column.kind == TypeKind::Bit,
             nullable,
             collation: if is_text { column.collation } else { Collation::BINARY },
-            // BIT is a binary string where text is wanted.
+            // In text context BIT is a binary string.
             coercibility: if is_text || column.kind == TypeKind::Bit {
                 Coercibility::Implicit
             } else {
@@ -240,7 +241,7 @@ impl ExprType {
         }
     }
 
-    /// The column type that could hold this expression (CREATE TABLE .. SELECT, temporary tables).
+    /// Returns the column type for values of this expression (CREATE TABLE .. SELECT, temporary tables).
     pub fn to_column_type(&self) -> ColumnType {
         let length = match (self.kind, self.flavor) {
             (TypeKind::Decimal, _) => self.precision(),
@@ -265,7 +266,7 @@ impl ExprType {
         }
     }
 
-    /// Which arithmetic it takes part in.
+    /// Returns the class in which values of this type are computed and compared.
     pub fn class(&self) -> TypeClass {
         use TypeKind::*;
         match self.kind {
@@ -280,17 +281,17 @@ impl ExprType {
         }
     }
 
-    /// Whether it is a JSON document.
+    /// Returns whether the values are JSON documents.
     pub fn is_json(&self) -> bool {
         self.kind == TypeKind::Json || self.flavor == Flavor::Json
     }
 
-    /// Whether it is DATE, TIME, DATETIME or TIMESTAMP.
+    /// Returns whether the type is DATE, TIME, DATETIME or TIMESTAMP.
     pub fn is_temporal(&self) -> bool {
         matches!(self.class(), TypeClass::Date | TypeClass::Time | TypeClass::DateTime)
     }
 
-    /// Decimal digits in total when taken as DECIMAL.
+    /// Returns the total number of digits as DECIMAL.
     pub fn precision(&self) -> u32 {
         match self.class() {
             TypeClass::Decimal => {
@@ -303,7 +304,7 @@ impl ExprType {
         }
     }
 
-    /// Digits before the point when taken as DECIMAL.
+    /// Returns the number of digits before the point as DECIMAL.
     pub fn int_digits(&self) -> u32 {
         match self.class() {
             TypeClass::Decimal => self.precision() - u32::from(self.decimals).min(self.precision()),
@@ -311,13 +312,13 @@ impl ExprType {
         }
     }
 
-    /// Characters it may print, as a function that makes text of it counts them.
+    /// Returns the maximum length of its text in characters.
     pub fn char_length(&self) -> u32 {
         self.length
     }
 
-    /// The type of a value that stands for itself, no longer for its column: ENUM and SET are strings then,
-    /// and TIMESTAMP is unsigned.
+    /// Returns the type of the value detached from its column: ENUM and SET become strings, and TIMESTAMP is
+    /// unsigned.
     #[must_use]
     pub fn taken(self) -> ExprType {
         match self.kind {
@@ -327,7 +328,7 @@ impl ExprType {
         }
     }
 
-    /// The same type, nullable or not.
+    /// Sets whether the value may be NULL.
     pub fn with_nullable(mut self, nullable: bool) -> ExprType {
         self.nullable = nullable;
         self
@@ -349,14 +350,14 @@ impl ExprType {
         self
     }
 
-    /// The same type, unsigned.
+    /// Sets whether the type is unsigned.
     pub fn with_unsigned(mut self, unsigned: bool) -> ExprType {
         self.unsigned = unsigned;
         self
     }
 }
 
-/// Printed width of DECIMAL(precision, decimals).
+/// Returns the printed width of DECIMAL(precision, decimals).
 pub(crate) fn decimal_width(precision: u32, decimals: u8, unsigned: bool) -> u32 {
     precision + u32::from(decimals > 0) + u32::from(!unsigned && precision > 0)
 }
@@ -364,7 +365,7 @@ pub(crate) fn decimal_width(precision: u32, decimals: u8, unsigned: bool) -> u32
 fn string_kind(length: u32, collation: Collation) -> TypeKind {
     let binary = collation == Collation::BINARY;
     let pick = |text, blob| if binary { blob } else { text };
-    // A string that no longer fits VARCHAR is sent as the smallest TEXT that holds it.
+    // A string that is too long for VARCHAR is sent as the smallest TEXT that holds it.
     match u64::from(length) * u64::from(collation.charset().mbmaxlen()) {
         0..=65_531 => pick(TypeKind::VarChar, TypeKind::VarBinary),
         65_532..=65_535 => pick(TypeKind::Text, TypeKind::Blob),
@@ -396,7 +397,7 @@ pub(crate) fn is_string_kind(kind: TypeKind) -> bool {
 
 fn column_width(column: &ColumnType) -> u32 {
     let fraction = |base: u32| if column.decimals > 0 { base + 1 + u32::from(column.decimals) } else { base };
-    // The declared width of an integer is for its display; an expression counts on all digits.
+    // The declared width of an integer is for display only; an expression needs all digits.
     let integer = |digits: u32| column.length.max(digits + u32::from(!column.unsigned));
     match column.kind {
         TypeKind::TinyInt => integer(3),
@@ -425,7 +426,7 @@ fn column_width(column: &ColumnType) -> u32 {
     }
 }
 
-/// A collation with its strength, while several are being joined to one.
+/// A collation with its strength, for joining several collations to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Derived {
     pub collation: Collation,
@@ -443,7 +444,8 @@ impl Derived {
         self.collation.charset().is_unicode()
     }
 
-    /// Whether every character of `other` exists in this one's set and this one may be forced on it.
+    /// Returns whether this character set contains all characters of `other`, and `other` may be converted to
+    /// it.
     fn is_superset_of(self, other: Derived) -> bool {
         if self.is_unicode() {
             let (own, its) = (self.collation.charset(), other.collation.charset());
@@ -459,7 +461,7 @@ impl Derived {
     }
 }
 
-/// Joins two collations by MariaDB's coercibility rules; `None` is an illegal mix.
+/// Joins two collations by MariaDB's coercibility rules. Returns `None` for an illegal mix.
 pub(crate) fn join_collations(left: Derived, right: Derived) -> Option<Derived> {
     if left.collation.charset() != right.collation.charset() {
         return join_charsets(left, right);
@@ -508,7 +510,7 @@ fn join_charsets(left: Derived, right: Derived) -> Option<Derived> {
     None
 }
 
-/// Joins the collations of all string arguments; errors 1267, 1270 or 1271 when they do not mix.
+/// Joins the collations of all string arguments. Errors 1267, 1270 and 1271 if they do not mix.
 pub(crate) fn aggregate_collations<'t>(
     operation: &str,
     types: impl IntoIterator<Item = &'t ExprType>,
@@ -529,7 +531,7 @@ pub(crate) fn aggregate_collations<'t>(
     }))
 }
 
-/// The error of collations that do not mix, which names up to three of them.
+/// Returns the error of collations that do not mix. It names up to three of them.
 pub(crate) fn illegal_mix(operation: &str, types: &[&ExprType]) -> SqlError {
     let strength = |ty: &ExprType| match ty.coercibility {
         Coercibility::Explicit => "EXPLICIT",

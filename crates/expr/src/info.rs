@@ -1,4 +1,4 @@
-//! What a session knows of itself, its variables, locks, sleep, unique identifiers.
+//! Functions about the session, variables, user locks, sequences, SLEEP, unique identifiers.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::of_statement("name_const", 2, 2, type_name_const, name_const),
 ];
 
-/// A string the system made: metadata is utf8mb3 in MariaDB.
+/// Returns the type of a string made by the server: utf8mb3, like MariaDB's metadata.
 pub(crate) fn system_string(_: &SessionEnv, length: u64) -> ExprType {
     let derived = Derived {
         collation: Collation::UTF8MB3_GENERAL_CI,
@@ -137,7 +137,7 @@ fn type_name_const(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(implicit(args[1].ty()))
 }
 
-/// A text of this type with the strength of a column's.
+/// Gives a type the collation strength of a column.
 pub(crate) fn implicit(ty: ExprType) -> ExprType {
     match ty.coercibility {
         Coercibility::SystemConstant | Coercibility::Coercible | Coercibility::Explicit => {
@@ -158,7 +158,7 @@ fn user_variable(a: Args<'_>) -> SqlResult<Value> {
     Ok(a.ctx.hooks.user_variable(variable_name(&a)).unwrap_or(Value::Null))
 }
 
-/// A variable keeps numbers as they are and everything else as text.
+/// Assigns a user variable: numbers stay numbers, other values are stored as text.
 fn assign(a: Args<'_>) -> SqlResult<Value> {
     let value = a.expr(0).eval(a.row, a.ctx)?;
     let kept = match value.as_ref() {
@@ -221,7 +221,7 @@ fn connection_id(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::UInt(a.ctx.env.connection_id))
 }
 
-/// LAST_INSERT_ID(n) also sets it.
+/// `LAST_INSERT_ID([n])`: with an argument it also sets the value.
 fn last_insert_id(a: Args<'_>) -> SqlResult<Value> {
     if a.count() == 0 {
         let set = a.ctx.hooks.last_insert_id_set();
@@ -267,7 +267,6 @@ fn sleep(a: Args<'_>) -> SqlResult<Value> {
 /// 100 ns intervals from 1582-10-15 to 1970-01-01.
 const UUID_EPOCH: u64 = 0x01B2_1DD2_1381_4000;
 
-/// A version 1 identifier; the node is random with the multicast bit, as for hosts without a card.
 fn type_guid(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType { kind: TypeKind::Char, ..ascii_string(env, 32) })
 }
@@ -295,6 +294,8 @@ fn random_bytes(a: Args<'_>) -> SqlResult<Value> {
     a.string(bytes)
 }
 
+/// Returns a UUID of version 1. The node is random with the multicast bit set, as for a host without a
+/// network card.
 fn uuid(a: Args<'_>) -> SqlResult<Value> {
     let time = UUID_EPOCH + a.ctx.hooks.clock_micros() as u64 * 10;
     let random = a.ctx.hooks.random();
@@ -313,13 +314,13 @@ fn uuid_short(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::UInt(a.ctx.hooks.next_short_uuid()))
 }
 
-/// The name of a user lock, which has no case; an empty one is none.
+/// Returns the name of a user lock in lower case, or `None` if it is NULL or empty.
 fn lock_metadata(a: &Args<'_>) -> SqlResult<Option<String>> {
     let name = a.text(0)?.map(|t| String::from_utf8_lossy(&t).to_lowercase());
     Ok(name.filter(|name| !name.is_empty()))
 }
 
-/// A year stands for ever.
+/// Maximum timeout: a year.
 const LOCK_SECONDS_MAX: f64 = 31_536_000.0;
 
 fn get_lock(a: Args<'_>) -> SqlResult<Value> {
@@ -358,7 +359,8 @@ fn is_used_lock(a: Args<'_>) -> SqlResult<Value> {
     Ok(a.ctx.hooks.lock_holder(&name).map_or(Value::Null, |id| Value::Int(id as i64)))
 }
 
-/// The first three arguments: schema and name of a sequence, and whether temporary ones are passed by.
+/// Calls `work` with the sequence of the first three arguments: schema, name, and whether temporary sequences
+/// are ignored.
 fn with_sequence<T>(a: &Args<'_>, work: impl FnOnce(SequenceName<'_>) -> SqlResult<T>) -> SqlResult<T> {
     let text = |n: usize| -> SqlResult<String> {
         Ok(a.text(n)?.map_or_else(String::new, |t| String::from_utf8_lossy(&t).into_owned()))
@@ -385,7 +387,7 @@ fn set_value(a: Args<'_>) -> SqlResult<Value> {
     Ok(if is_set { Value::Int(value) } else { Value::Null })
 }
 
-/// NAME_CONST(name, value): the value, under a name.
+/// NAME_CONST(name, value): returns the value. The name is that of the result column.
 fn name_const(a: Args<'_>) -> SqlResult<Value> {
     Ok(a.value(1)?.into_owned())
 }

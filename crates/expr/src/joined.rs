@@ -1,16 +1,15 @@
-//! The type that holds the values of several expressions: the branches of CASE, IF and COALESCE, the sides of
-//! a UNION. First their kinds are joined pair by pair, as MariaDB's table of field types has it, then the
-//! attributes of all.
+//! The common type of several expressions: the branches of CASE, IF and COALESCE, the sides of a UNION. First
+//! their kinds are joined pair by pair, as in MariaDB's table of field types, then the attributes of all.
 //!
 //! | kinds | joined |
 //! |---|---|
-//! | two integers of one sign | the wider one; of two signs DECIMAL |
-//! | FLOAT with TINYINT to MEDIUMINT, YEAR | FLOAT; with wider integers, DECIMAL and DOUBLE it is DOUBLE |
+//! | two integers | the wider one; DECIMAL if one is signed and the other is not |
+//! | FLOAT with TINYINT to MEDIUMINT, YEAR | FLOAT; DOUBLE with wider integers, DECIMAL and DOUBLE |
 //! | YEAR with an integer | that integer |
 //! | two of DATE, TIME, DATETIME, TIMESTAMP | DATETIME |
 //! | BIT with another kind | bytes in a UNION, a number elsewhere |
-//! | a string with anything | a string: CHAR only with CHAR and what is no string |
-//! | ENUM or SET | VARCHAR; beside nothing but NULL itself in a UNION |
+//! | a string with anything | a string: CHAR only with CHAR or a type that is not a string |
+//! | ENUM or SET | VARCHAR; unchanged in a UNION with nothing but NULL |
 
 use cohort_types::{Collation, ErrorCode, FixedKind, NoWarnings, SqlError, SqlResult, Str, TypeKind, Value};
 
@@ -23,14 +22,14 @@ use crate::expr_type::{
 };
 use crate::typing::{byte_width, or_connection, width};
 
-/// What BIT is among other kinds.
+/// The meaning of BIT when it is joined with other kinds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BitAs {
     Number,
     Bytes,
 }
 
-/// The type all branches of IF, CASE, COALESCE and the like are converted to.
+/// Returns the type to which the branches of IF, CASE, COALESCE and similar functions are converted.
 pub(crate) fn joined_type(
     branches: &[&Expr],
     operation: &str,
@@ -39,23 +38,23 @@ pub(crate) fn joined_type(
     join(branches, operation, env, BitAs::Number)
 }
 
-/// The type of a column of UNION, EXCEPT and INTERSECT, and of VALUES.
+/// Returns the type of a column of UNION, EXCEPT, INTERSECT or VALUES.
 pub fn union_type(sides: &[Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     join(&sides.iter().collect::<Vec<&Expr>>(), "UNION", Some(env), BitAs::Bytes)
 }
 
-/// A value of type `from` as one of the joined type `to`.
+/// Converts a value of type `from` to the joined type `to`.
 pub fn to_joined(value: Value, from: &ExprType, to: &ExprType, ctx: &EvalContext<'_>) -> SqlResult<Value> {
     let as_is = from.kind == to.kind && from.decimals == to.decimals && from.collation == to.collation;
     if value.is_null() || (as_is && to.class() != TypeClass::Decimal) {
         return Ok(value);
     }
-    // Among other kinds bits are the digits of their number.
+    // With other kinds, BIT is the decimal digits of its number.
     let value = match value {
         Value::Bit { bits, .. } if to.kind != TypeKind::Bit => Value::UInt(bits),
         other => other,
     };
-    // A float among texts is a double with as many digits as the text has room for.
+    // In a text column, a float is printed as a double with as many digits as the column's width allows.
     if let (TypeClass::String, Value::Float(_) | Value::Double(_)) = (to.class(), &value)
         && from.decimals >= NOT_FIXED_DECIMALS
         && let Some(number) = value.to_f64(&mut NoWarnings)
@@ -63,7 +62,7 @@ pub fn to_joined(value: Value, from: &ExprType, to: &ExprType, ctx: &EvalContext
         let bytes = number_within(number, to.length as usize).into_bytes();
         return Ok(Value::Str(Str { bytes, collation: to.collation }));
     }
-    // The year 0 is `0` among short texts, and `0000` among long ones.
+    // The year 0 is `0` in short texts, and `0000` in TEXT types.
     let plain = ExprType::number(TypeKind::BigInt, 20, 0);
     let from = match from.kind == TypeKind::Year && !to.kind.is_blob() {
         true => &plain,
@@ -78,7 +77,7 @@ pub fn to_joined(value: Value, from: &ExprType, to: &ExprType, ctx: &EvalContext
     })
 }
 
-/// A number in at most so many characters, if digits behind the point can be spared.
+/// Prints a number in at most `width` characters, by rounding fraction digits where that is enough.
 fn number_within(number: f64, width: usize) -> String {
     let text = |number: f64| Value::Double(number).to_text();
     let whole = text(number);
@@ -99,7 +98,7 @@ fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitA
     if types.is_empty() {
         return Ok(ExprType::null());
     }
-    // The literal NULL is signed.
+    // The literal NULL counts as signed.
     if bit == BitAs::Number
         && present.len() < branches.len()
         && types.iter().all(|t| t.unsigned && !matches!(t.kind, TypeKind::Bit | TypeKind::Year))
@@ -109,7 +108,7 @@ fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitA
         return Ok(joined_decimal(&present, &types).with_nullable(nullable));
     }
     let first = &types[0];
-    // Only NULL beside it leaves an ENUM what it is.
+    // An ENUM joined with nothing but NULL stays an ENUM.
     if let (BitAs::Bytes, [one]) = (bit, types.as_slice())
         && matches!(one.kind, TypeKind::Enum | TypeKind::Set)
         && branches.len() > 1
@@ -147,7 +146,7 @@ fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitA
     if kind == TypeKind::Timestamp {
         ty.kind = kind;
     }
-    // A text may turn out to be none.
+    // A text may turn out not to be a UUID or address: it becomes NULL then.
     let is_read = ty.class() == TypeClass::Fixed && types.iter().any(|t| t.class() == TypeClass::String);
     Ok(ty.with_nullable(nullable || is_read))
 }
@@ -165,7 +164,7 @@ fn join_kinds(a: TypeKind, b: TypeKind, bit: BitAs) -> TypeKind {
     if a == b && !matches!(a, Enum | Set) {
         return a;
     }
-    // Text among addresses is read as one.
+    // A text joined with addresses is parsed as an address.
     if let Some(kind) = [a, b].into_iter().find(|kind| FixedKind::of(*kind).is_some()) {
         return kind;
     }
@@ -178,7 +177,7 @@ fn join_kinds(a: TypeKind, b: TypeKind, bit: BitAs) -> TypeKind {
         (Float, other) | (other, Float) if integer_rank(other).is_some_and(|rank| rank < 4) => Float,
         (x, y) if is_string(x) && is_string(y) => join_strings(x, y, bit),
         (Json, _) | (_, Json) => LongText,
-        // CHAR stays what it is beside what is no string.
+        // CHAR joined with a type that is not a string stays CHAR.
         (x, _) | (_, x) if matches!(x, Char | Binary) && (!is_string(a) || !is_string(b)) => x,
         (x, _) | (_, x) if is_string(x) => {
             if is_long(x) {
@@ -219,13 +218,13 @@ fn is_temporal(kind: TypeKind) -> bool {
     kind.is_temporal() && kind != TypeKind::Year
 }
 
-/// TEXT, BLOB and JSON.
+/// Returns whether the kind is a TEXT, a BLOB or JSON.
 fn is_long(kind: TypeKind) -> bool {
     use TypeKind::*;
     is_string(kind) && !matches!(kind, Char | VarChar | Binary | VarBinary | Enum | Set)
 }
 
-/// The TEXT or BLOB that holds so many bytes.
+/// Returns the smallest TEXT or BLOB for a length in bytes.
 fn long_kind(bytes: u64, is_binary: bool) -> TypeKind {
     let (text, blob) = match bytes {
         0..=0xff => (TypeKind::TinyText, TypeKind::TinyBlob),
@@ -244,7 +243,7 @@ fn joined_int(kind: TypeKind, branches: &[&Expr], types: &[ExprType]) -> ExprTyp
     if kind == TypeKind::Year {
         return types[0].clone();
     }
-    // A literal's length counts no sign.
+    // The length of a literal does not include a sign.
     let digits = branches.iter().map(|b| precision_of(b)).max().unwrap_or(1);
     let length =
         types.iter().map(|t| t.length).max().unwrap_or(1).max(digits + u32::from(!types[0].unsigned));
@@ -274,7 +273,7 @@ fn joined_real(kind: TypeKind, types: &[ExprType]) -> ExprType {
     ExprType::number(kind, length.min(255), decimals.min(NOT_FIXED_DECIMALS))
 }
 
-/// The collation of a column of a UNION; error 1271 where the sides have none in common.
+/// Returns the collation of a column of a UNION. Error 1271 if the sides have no common one.
 fn united(types: &[ExprType]) -> SqlResult<Derived> {
     let mixed = || {
         let text = "Illegal mix of collations for operation 'UNION'";
@@ -309,7 +308,7 @@ fn joined_string(
             ascii: true,
         },
     };
-    // Among bytes each character counts with all that it may take.
+    // In a binary string, each character counts with the maximum length of its character set.
     let among_bytes = joined.collation == Collation::BINARY && !is_long(kind);
     let length_of = |branch: &Expr| match among_bytes {
         true => byte_width(branch),

@@ -1,5 +1,5 @@
-//! JSON documents as MariaDB keeps them: text. Numbers and strings stay as they were written; functions that
-//! change or cut documents print them with a space after `:` and `,`.
+//! JSON documents. MariaDB stores them as text: numbers and strings keep their notation. Functions that
+//! change or extract documents print a space after `:` and `,`.
 
 use cohort_types::{ErrorCode, Interrupt, SqlResult};
 
@@ -10,27 +10,27 @@ use crate::args::Args;
 pub(crate) enum Json {
     Null,
     Bool(bool),
-    /// As written.
+    /// In its original notation.
     Number(Vec<u8>),
-    /// As written, without the quotes.
+    /// In its original notation, without the quotes.
     String(Vec<u8>),
     Array(Vec<Json>),
-    /// Keys as written, without the quotes, in order.
+    /// Members in order; keys in their original notation, without the quotes.
     Object(Vec<(Vec<u8>, Json)>),
 }
 
-/// Why a text is no document.
+/// The reason why a text is not a JSON document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JsonError {
     /// The text ended too early.
     Ended,
-    /// At this byte.
+    /// A syntax error at this byte.
     Syntax(usize),
-    /// Deeper than MariaDB allows.
+    /// Nested too deeply; the array or object at this byte exceeds the limit.
     Depth(usize),
 }
 
-/// MariaDB's limit of nesting.
+/// MariaDB's limit of the nesting depth.
 const DEPTH_MAX: usize = 32;
 
 impl Json {
@@ -42,12 +42,12 @@ impl Json {
         if parser.at < text.len() { Err(JsonError::Syntax(parser.at)) } else { Ok(json) }
     }
 
-    /// Appends it with a space after `:` and `,`.
+    /// Appends the text with a space after `:` and `,`.
     pub fn write_loose(&self, out: &mut Vec<u8>) {
         self.write(out, b", ", b": ");
     }
 
-    /// Appends it without spaces.
+    /// Appends the text without spaces.
     pub fn write_compact(&self, out: &mut Vec<u8>) {
         self.write(out, b",", b":");
     }
@@ -83,7 +83,7 @@ impl Json {
         }
     }
 
-    /// Appends it over several lines, `tab` spaces a level. It stops somewhere behind `limit` bytes.
+    /// Appends the text in several lines, indented by `tab` spaces per level. Stops soon after `limit` bytes.
     pub fn write_detailed(&self, level: usize, tab: usize, limit: u64, out: &mut Vec<u8>) {
         if out.len() as u64 > limit {
             return;
@@ -126,12 +126,12 @@ impl Json {
         }
     }
 
-    /// Whether it is neither array nor object.
+    /// Returns whether the value is neither an array nor an object.
     pub fn is_scalar(&self) -> bool {
         !matches!(self, Json::Array(_) | Json::Object(_))
     }
 
-    /// Elements, members, or 1.
+    /// Returns the number of elements or members; 1 for a scalar.
     pub fn len(&self) -> usize {
         match self {
             Json::Array(items) => items.len(),
@@ -140,7 +140,7 @@ impl Json {
         }
     }
 
-    /// Levels of nesting; a scalar is 1.
+    /// Returns the nesting depth; 1 for a scalar.
     pub fn depth(&self) -> usize {
         let below = match self {
             Json::Array(items) => items.iter().map(Json::depth).max(),
@@ -150,8 +150,8 @@ impl Json {
         1 + below.unwrap_or(0)
     }
 
-    /// Whether two documents mean the same: numbers by value, members in any order. Takes up to as many
-    /// steps as the lengths' product.
+    /// Returns whether two documents are equal: numbers by value, members in any order. The number of steps
+    /// is at most the product of the lengths.
     pub fn equals(&self, other: &Json, interrupt: &dyn Interrupt) -> SqlResult<bool> {
         interrupt.step()?;
         Ok(match (self, other) {
@@ -169,7 +169,7 @@ impl Json {
     }
 }
 
-/// Whether a test passes for every item.
+/// Returns whether all items pass a test.
 pub(crate) fn all<T>(
     items: impl IntoIterator<Item = T>,
     mut test: impl FnMut(T) -> SqlResult<bool>,
@@ -182,7 +182,7 @@ pub(crate) fn all<T>(
     Ok(true)
 }
 
-/// Whether a test passes for some item.
+/// Returns whether an item passes a test.
 pub(crate) fn any<T>(
     items: impl IntoIterator<Item = T>,
     mut test: impl FnMut(T) -> SqlResult<bool>,
@@ -190,7 +190,7 @@ pub(crate) fn any<T>(
     Ok(!all(items, |item| Ok(!test(item)?))?)
 }
 
-/// Whether a test passes for a member with the key.
+/// Returns whether a member with the key passes a test.
 pub(crate) fn member(
     members: &[(Vec<u8>, Json)],
     key: &[u8],
@@ -203,7 +203,7 @@ pub(crate) fn member(
     })
 }
 
-/// Where the values of a valid document stand in its text, in the order of their beginnings.
+/// Returns the positions of all values in the text of a valid document, sorted by their start.
 pub(crate) fn spans(text: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut found: Vec<std::ops::Range<usize>> = Vec::new();
     let mut open = Vec::new();
@@ -224,7 +224,7 @@ pub(crate) fn spans(text: &[u8]) -> Vec<std::ops::Range<usize>> {
             b'"' => {
                 at = string_end(text, at);
                 let rest = text[at..].trim_ascii_start();
-                // A key is no value.
+                // This string is a key, not a value.
                 if rest.first() != Some(&b':') {
                     found.push(start..at);
                 }
@@ -240,7 +240,7 @@ pub(crate) fn spans(text: &[u8]) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// Behind the quote that ends a string.
+/// Returns the position after the quote that ends a string.
 fn string_end(text: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(b) = text.get(at) {
@@ -259,7 +259,7 @@ fn quoted(raw: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// A number's value.
+/// Returns the value of a number.
 pub(crate) fn number(raw: &[u8]) -> f64 {
     std::str::from_utf8(raw).ok().and_then(|t| t.parse().ok()).unwrap_or(0.0)
 }
@@ -291,7 +291,7 @@ impl Parser<'_> {
 
     fn value(&mut self, depth: usize) -> Result<Json, JsonError> {
         let first = self.peek()?;
-        // The array or object that is one too many is refused where it begins.
+        // An array or object that is too deep is rejected where it begins.
         if depth + 1 >= DEPTH_MAX && matches!(first, b'{' | b'[') {
             return Err(JsonError::Depth(self.at));
         }
@@ -303,7 +303,7 @@ impl Parser<'_> {
             b'f' => self.word(b"false", Json::Bool(false)),
             b'n' => self.word(b"null", Json::Null),
             b'-' | b'0'..=b'9' => self.number(),
-            // A position is that of the character's last byte.
+            // The position of an error is that of the character's last byte.
             b => {
                 let extra = match b {
                     0xC0..=0xDF => 1,
@@ -351,7 +351,7 @@ impl Parser<'_> {
         }
         if self.text.get(self.at) == Some(&b'.') {
             self.at += 1;
-            // Nothing need follow the point.
+            // Digits after the point are optional.
             if self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
                 self.digits()?;
             }
@@ -391,7 +391,7 @@ impl Parser<'_> {
         Ok(self.text[start..self.at - 1].to_vec())
     }
 
-    /// The bytes of `XXXX`, or of a pair of surrogates, less those of the escape sign.
+    /// Returns the number of bytes of `XXXX`, or of a surrogate pair, after the leading `\u`.
     fn unicode(&self, at: usize) -> Result<usize, JsonError> {
         match self.unit(at).ok_or(JsonError::Syntax(at - 1))? {
             0xd800..=0xdbff if self.text.get(at + 4..at + 6) == Some(b"\\u") => match self.unit(at + 6) {
@@ -452,7 +452,7 @@ impl Parser<'_> {
     }
 }
 
-/// The text a string stands for.
+/// Returns the text of a string, with its escapes replaced.
 pub(crate) fn unescape(raw: &[u8]) -> Vec<u8> {
     if !raw.contains(&b'\\') {
         return raw.to_vec();
@@ -480,7 +480,7 @@ pub(crate) fn unescape(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The character of `XXXX`, or of a surrogate pair; bytes used are returned.
+/// Appends the character of `XXXX` or of a surrogate pair, and returns the number of bytes used.
 fn unescape_unicode(rest: &[u8], out: &mut Vec<u8>) -> usize {
     let unit = |from: usize| {
         let digits = rest.get(from..from + 4)?;
@@ -501,7 +501,7 @@ fn unescape_unicode(rest: &[u8], out: &mut Vec<u8>) -> usize {
     used
 }
 
-/// Argument n as a document; what is none warns and is `None`.
+/// Parses argument n as a document. Returns `None` for NULL, and with a warning if it is not a document.
 pub(crate) fn document(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
     match a.text(n)? {
         Some(text) => parsed(a, n, &text),
@@ -509,7 +509,7 @@ pub(crate) fn document(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
     }
 }
 
-/// The same, given its text.
+/// Parses the text of argument n as a document. Returns `None` with a warning if it is not one.
 pub(crate) fn parsed(a: &Args<'_>, n: usize, text: &[u8]) -> SqlResult<Option<Json>> {
     match Json::parse(text) {
         Ok(json) => Ok(Some(json)),
@@ -521,7 +521,7 @@ pub(crate) fn parsed(a: &Args<'_>, n: usize, text: &[u8]) -> SqlResult<Option<Js
     }
 }
 
-/// A function's name in messages.
+/// Returns a function's name in messages.
 pub(crate) fn shown_name(a: &Args<'_>) -> &'static str {
     match a.call.name() {
         "json_merge" => "json_merge_preserve",
@@ -529,12 +529,12 @@ pub(crate) fn shown_name(a: &Args<'_>) -> &'static str {
     }
 }
 
-/// What is wrong with argument n.
+/// Returns the message for an invalid argument n of a call.
 pub(crate) fn complaint(a: &Args<'_>, n: usize, error: JsonError) -> (ErrorCode, String) {
     complaint_of(shown_name(a), n, error)
 }
 
-/// The same for a function by its name.
+/// Returns the message for an invalid argument n of the function `name`.
 pub(crate) fn complaint_of(name: &str, n: usize, error: JsonError) -> (ErrorCode, String) {
     let argument = n + 1;
     match error {

@@ -1,28 +1,28 @@
 //! Bound expressions over rows of values: MariaDB's operators, functions, coercions and aggregates.
 //!
-//! Nothing here knows tables, names or SQL text. The executor resolves names and builds trees with the
-//! functions of `build`; a tree is immutable, may be shared by sessions, and is evaluated against a row and
+//! This crate does not know tables, names or SQL text. The planner resolves names and builds trees with the
+//! functions of `build`. A tree is immutable and may be shared by sessions. It is evaluated against a row and
 //! an [`EvalContext`].
 //!
 //! | module | concept |
 //! |---|---|
 //! | `expr` | [`Expr`]: the tree and its nodes |
 //! | `expr_type` | [`ExprType`]: static type, collation and coercibility, result metadata |
-//! | `context` | [`SessionEnv`], [`SessionHooks`], [`EvalContext`]: what an evaluation may look at and change |
+//! | `context` | [`SessionEnv`], [`SessionHooks`], [`EvalContext`]: what an evaluation can read and change |
 //! | `build` | constructors that check arity and derive types |
 //! | `table` | the function table: name, arity, typing, evaluation |
 //! | `eval` | evaluation of the nodes; three-valued logic |
-//! | `walk` | visiting, rewriting, constness, folding |
-//! | `display` | an expression as error messages show it |
-//! | `number_of` | operands that count otherwise than their text |
-//! | `convert` | a value as number, text, date; warnings for what is lost |
-//! | `operand` | what comparisons make of their operands first |
+//! | `walk` | tree visitors and rewrites, tests for constness, constant folding |
+//! | `display` | the text of an expression in error messages |
+//! | `number_of` | operands whose number differs from their text |
+//! | `convert` | conversion of a value to a number, text or date, with warnings about what is lost |
+//! | `operand` | preparation of the operands of comparisons |
 //! | `compare` | [`compare`](fn@compare), sort keys, grouping keys |
-//! | `common_class` | values as their result column's type says |
-//! | `joined` | the type that CASE, COALESCE and UNION give to several |
+//! | `common_class` | conversion of values to the type of their result column |
+//! | `joined` | the common type of the branches of CASE, COALESCE and UNION |
 //! | `full_text` | MATCH .. AGAINST |
-//! | `mode_dependence` | what the value of an expression depends on of sql_mode |
-//! | `vectors` | [`VectorProgram`]: expressions over many rows at once |
+//! | `mode_dependence` | the modes of sql_mode on which an expression's value depends |
+//! | `vectors` | [`VectorProgram`]: vectorized expressions |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
 

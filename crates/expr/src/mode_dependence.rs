@@ -1,15 +1,15 @@
-//! Dependence of an expression on sql_mode. As in MariaDB a moment that loses digits depends on it, and
-//! a difference of numbers without sign, whatever is made of them.
+//! Dependence of an expression on sql_mode. As in MariaDB, two operations depend on it, independent of how
+//! their result is used: a datetime or time that loses fraction digits, and a difference of unsigned numbers.
 
 use cohort_types::{ColumnType, TypeKind};
 
 use crate::expr::{CastType, Expr};
 use crate::expr_type::{ExprType, TypeClass};
 
-/// Digits of a second that a moment has at most.
+/// Maximum number of fraction digits of a datetime or time.
 const MOMENT_DIGITS: u8 = 6;
 
-/// The mode that decides what a column has of an expression: none, or its name.
+/// Returns the name of the mode on which the value of the expression in this column depends, if any.
 pub fn mode_dependence(expr: &Expr, column: &ColumnType) -> Option<&'static str> {
     let is_moment = matches!(column.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp);
     if is_moment && expr.ty().decimals.min(MOMENT_DIGITS) > column.decimals {

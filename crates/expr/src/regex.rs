@@ -22,12 +22,12 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("regexp_replace", 3, 3, type_replace, replace),
 ];
 
-/// Whether each row has a pattern of its own, as far as MariaDB knows before it reads them.
+/// Returns whether rows may have different patterns, as MariaDB determines it before it reads them.
 fn varies(pattern: &Expr) -> bool {
     !pattern.columns().is_empty() || pattern.asks_subquery()
 }
 
-/// A pattern that is none is NULL where each row has its own.
+/// Returns whether the result may be NULL. If rows have different patterns, an invalid one gives NULL.
 fn may_be_null(args: &[Expr]) -> bool {
     any_nullable(args) || varies(&args[1])
 }
@@ -85,7 +85,8 @@ fn refused(why: &str) -> SqlError {
     SqlError::new(ErrorCode::Regexp, format!("Regex error '{why}'"))
 }
 
-/// The pattern of a call: error 1139 for one that is none, and nothing where each row has its own.
+/// Returns the compiled pattern of a call. An invalid pattern is error 1139, or `None` if rows have different
+/// patterns.
 fn pattern_of(a: &Args<'_>, pattern: &[u8], collation: Collation) -> SqlResult<Option<Arc<Pattern>>> {
     match compiled(pattern, collation) {
         Err(_) if varies(a.expr(1)) => Ok(None),

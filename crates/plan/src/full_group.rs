@@ -1,5 +1,5 @@
 //! ONLY_FULL_GROUP_BY: restricts what a grouped SELECT may return. As in MariaDB, an item must be in GROUP
-//! BY, or contain no other columns than those that are. Functional dependency on a key does not count.
+//! BY, or refer only to columns that are. Functional dependency on a key does not count.
 
 use cohort_expr::Expr;
 use cohort_types::{SqlError, SqlResult};
@@ -26,7 +26,7 @@ pub(crate) fn check<'e>(
     order: impl Iterator<Item = &'e Expr>,
 ) -> SqlResult<()> {
     let mut look_for = Ungrouped { ctx, scope, keys, found: None };
-    // As in MariaDB, arguments of window functions are not looked at.
+    // As in MariaDB, arguments of window functions are not checked.
     let mut look = |expr: &Expr| {
         if !keys.contains(expr) {
             look_for.see(expr, false);
@@ -46,7 +46,7 @@ pub(crate) fn check<'e>(
     }
 }
 
-/// Looks for the first column of the scope that is none of the keys.
+/// A search for the first column of the scope that is not a key.
 struct Ungrouped<'c> {
     ctx: &'c PlanContext<'c>,
     scope: &'c Scope,
@@ -64,7 +64,8 @@ impl Ungrouped<'_> {
                 Expr::Column(column) => {
                     let is_merged =
                         |scope: &Scope| scope.tables[scope.table_of(column.ordinal)].merged.is_some();
-                    // MariaDB looks into a view or derived table that it merges from a subquery alone.
+                    // MariaDB checks columns of a merged view or derived table only if a subquery refers to
+                    // them.
                     if self.scope.holds(column.ordinal) && (is_in_subquery || !is_merged(self.scope)) {
                         self.found = Some(column.ordinal);
                     }

@@ -92,7 +92,7 @@ pub trait VirtualDefinition: Send + Sync {
     /// Returns the columns in order.
     fn columns(&self) -> &[VirtualColumn];
 
-    /// Whether MariaDB has a view there.
+    /// Returns whether the table is a view in MariaDB.
     fn is_view(&self) -> bool {
         false
     }

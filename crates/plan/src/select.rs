@@ -193,8 +193,8 @@ impl SelectBinder<'_> {
         Ok(())
     }
 
-    /// The name that a view or derived table has for a column, if it becomes a part of this query: as in
-    /// MariaDB it is that one which is shown.
+    /// Returns the name that a merged view or derived table gives to a column. As in MariaDB, this is the
+    /// name of the result column.
     fn merged_name(&self, expr: &Expr) -> Option<String> {
         let Expr::Column(column) = expr else { return None };
         let slot = Some(column.ordinal).filter(|slot| self.scope.holds(*slot))?;

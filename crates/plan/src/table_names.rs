@@ -11,7 +11,7 @@ use cohort_types::{Collation, ColumnType, ErrorCode, Privilege, Privileges, SqlE
 use crate::names::{Names, VirtualDefinition};
 
 /// A session's names, with default values for the settings that determine the types of expressions. Texts
-/// have the collation of the table.
+/// have the table's collation.
 pub struct TableNames<'n> {
     session: &'n dyn Names,
     env: SessionEnv,

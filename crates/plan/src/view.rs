@@ -1,4 +1,4 @@
-//! Views: the query behind a name in FROM.
+//! Views: binds the stored query for a name in FROM.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Changes through views: finds the base table column behind a column, the privileges on the way, and the
-//! WITH CHECK OPTION conditions on the rows.
+//! Changes through views: resolves a column to a base table column, and collects the privileges and the WITH
+//! CHECK OPTION conditions of the views in between.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::block::{From, FromTable, Query, Source};
 use crate::updatable::{Items, can_merge, with_items};
 use crate::view::{bind_view, invalid_view};
 
-/// The base table column behind a column of the statement.
+/// The base table column that a column of the statement resolves to.
 pub(crate) struct Written<'f> {
-    /// The views on the way to it, outermost first.
+    /// The views between the statement and the base table, outermost first.
     levels: Vec<&'f FromTable>,
     pub base: &'f FromTable,
     pub table: Arc<Table>,
@@ -51,7 +51,7 @@ fn find(from: &From, column: usize, padded: bool) -> Option<(&FromTable, bool)> 
     }
 }
 
-/// Returns the base table column behind a column number.
+/// Resolves a column number to a base table column.
 pub(crate) fn written(from: &From, column: usize) -> Result<Written<'_>, Refusal> {
     let (mut from, mut column, mut padded, mut levels) = (from, column, false, Vec::new());
     loop {
@@ -88,12 +88,12 @@ pub(crate) fn base_tables(query: &Query) -> Vec<&FromTable> {
 }
 
 impl Written<'_> {
-    /// Checks the privilege on the column, also for the definers of the views on the way.
+    /// Checks the privilege on the column, also for the definers of the views in between.
     pub(crate) fn use_column(&self, ctx: &PlanContext<'_>, how: Privilege) -> SqlResult<()> {
         self.inside(ctx, |ctx| ctx.names.use_column(&self.table, self.column, how))
     }
 
-    /// Checks the privileges on the table as a whole in the same way.
+    /// Checks the privileges on the table as a whole, also for the definers of the views in between.
     pub(crate) fn want(&self, ctx: &PlanContext<'_>, wanted: Privileges) -> SqlResult<()> {
         let name = &self.table.name;
         self.inside(ctx, |ctx| ctx.names.base_table(&name.schema, &name.table, wanted).map(drop))
@@ -121,8 +121,8 @@ impl Written<'_> {
         self.levels.iter().filter_map(|level| level.view.as_ref())
     }
 
-    /// Returns the CHECK OPTION conditions of the views on the way. CASCADED includes those of all views
-    /// below.
+    /// Returns the CHECK OPTION conditions of the views in between. CASCADED includes those of all underlying
+    /// views.
     pub(crate) fn checks(&self) -> SqlResult<Vec<RowCheck>> {
         let Some(outermost) = self.views().next() else { return Ok(Vec::new()) };
         let (mut items, mut conditions, mut cascaded) = (Items::new(), Vec::new(), false);

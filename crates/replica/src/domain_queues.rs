@@ -1,7 +1,6 @@
-//! Per-domain queues ([`DomainQueues`]): one [`Ring`] per domain, and the progress of all of them in the
-//! relay log.
+//! Per-domain queues: one [`Ring`] per domain, and the progress of all of them in the relay log.
 //!
-//! Domains are ordered independently of each other. Without GTIDs all groups are in one lane, because then
+//! Domains are ordered independently of each other. Without GTIDs all groups are in one queue, because then
 //! the position in the source's log is the only record of what is applied.
 
 use cohort_base::DomainId;
@@ -10,15 +9,15 @@ use crate::place::SourcePlace;
 use crate::progress::{Progress, Reached, Ticket};
 use crate::ring::{After, Next, Ring, Taken};
 
-/// The queues. `G` is a group, `R` the result of applying it.
+/// The queues of all domains. `G` is a group, `R` the result of applying it.
 pub struct DomainQueues<G, R> {
     domain_queues: Vec<DomainQueue<G, R>>,
     progress: Progress,
     /// Position in the source's log before the first group.
     base: SourcePlace,
-    /// Lane where the next search for work begins, so that no lane is always first.
+    /// The queue where the next search for work begins, so that no queue is always first.
     turn: usize,
-    /// Maximum number of workers per lane; `slave_domain_parallel_threads`.
+    /// Maximum number of workers per queue; `slave_domain_parallel_threads`.
     domain_queue_workers_max: usize,
     bytes: usize,
     count: usize,
@@ -31,12 +30,12 @@ struct DomainQueue<G, R> {
     busy: usize,
 }
 
-/// Index of a lane.
+/// Index of a domain queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DomainQueueNo(usize);
 
 impl<G, R> DomainQueues<G, R> {
-    /// Creates an empty set of lanes. `domain_queue_workers_max` 0 means no limit.
+    /// Creates an empty set of queues. `domain_queue_workers_max` 0 means no limit.
     pub fn new(base: SourcePlace, domain_queue_workers_max: usize) -> DomainQueues<G, R> {
         let domain_queue_workers_max =
             if domain_queue_workers_max == 0 { usize::MAX } else { domain_queue_workers_max };
@@ -51,7 +50,7 @@ impl<G, R> DomainQueues<G, R> {
         }
     }
 
-    /// Returns the lane of a domain, and creates it if needed.
+    /// Returns the queue of a domain, and creates it if needed.
     pub fn domain_queue(&mut self, domain: DomainId) -> DomainQueueNo {
         let known = self.domain_queues.iter().position(|domain_queue| domain_queue.domain == domain);
         DomainQueueNo(known.unwrap_or_else(|| {
@@ -60,12 +59,12 @@ impl<G, R> DomainQueues<G, R> {
         }))
     }
 
-    /// Returns the ring of a lane.
+    /// Returns the ring of a queue.
     pub fn ring(&self, domain_queue: DomainQueueNo) -> &Ring<G, R> {
         &self.domain_queues[domain_queue.0].ring
     }
 
-    /// Returns all lanes and their rings.
+    /// Returns all queues and their rings.
     pub fn rings(&self) -> impl Iterator<Item = (DomainQueueNo, &Ring<G, R>)> {
         self.domain_queues.iter().enumerate().map(|(n, domain_queue)| (DomainQueueNo(n), &domain_queue.ring))
     }
@@ -132,7 +131,7 @@ impl<G, R> DomainQueues<G, R> {
         domain_queue.busy -= 1;
     }
 
-    /// Returns the head of a lane, if it is parked. See [`Ring::next_to_order`].
+    /// Returns the head of a queue, if it is parked. See [`Ring::next_to_order`].
     pub fn next_to_order(&mut self, domain_queue: DomainQueueNo) -> Option<Next<G, R>> {
         self.domain_queues[domain_queue.0].ring.next_to_order()
     }
@@ -147,8 +146,8 @@ impl<G, R> DomainQueues<G, R> {
         self.progress.place_with(ticket, own, &self.base)
     }
 
-    /// Removes the head of a lane, which is ordered. Returns the position before which everything is ordered,
-    /// if it has changed.
+    /// Removes the head of a queue, which is ordered. Returns the position before which everything is
+    /// ordered, if it has changed.
     pub fn ordered(
         &mut self,
         domain_queue: DomainQueueNo,

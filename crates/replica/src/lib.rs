@@ -19,7 +19,7 @@
 //! | `job` | a group queued for the worker pool |
 //! | `planner` | dependencies between groups |
 //! | `domain_queues`, `ring` | queues of groups in commit order, one per domain |
-//! | `open_group` | the group that the applier reads at the moment |
+//! | `open_group` | the group that the applier is reading |
 //! | `owners` | domain ownership: which of several sources delivers a domain |
 //! | `budget` | memory limit for all queues together |
 //! | `progress` | relay log position before which all domains are ordered |

@@ -1,4 +1,4 @@
-//! The group that the applier reads at the moment ([`OpenGroup`]).
+//! [`OpenGroup`]: the group that the applier is reading.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +12,7 @@ use crate::progress::Reached;
 /// The group being applied.
 pub struct OpenGroup {
     pub gtid: Option<Gtid>,
-    /// Already applied, so nothing of it is done.
+    /// Already applied, so it is skipped.
     pub is_known: bool,
     /// Skipped by `sql_slave_skip_counter`.
     pub is_skipped: bool,

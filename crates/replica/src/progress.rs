@@ -13,7 +13,7 @@ pub type Ticket = u64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     pub relay: RelayPlace,
-    /// The same position in the source's log.
+    /// This position in the source's log.
     pub source: SourcePlace,
 }
 

@@ -1,6 +1,6 @@
-//! Randomized test of planner, lanes and rings: random groups of several domains, workers of random speed,
-//! rolled back and repeated groups, stops and crashes. The result must always be that of serial apply, each
-//! domain must be applied in the source's order, and nothing may be applied twice.
+//! Randomized test of planner, domain queues and rings: random groups of several domains, workers of random
+//! speed, rolled back and repeated groups, stops and crashes. The result must always equal a serial
+//! application, each domain must be applied in the source's order, and nothing may be applied twice.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -154,7 +154,7 @@ impl Bench {
         }
     }
 
-    /// Queues the next group of the relay log in its lane, unless the position covers it.
+    /// Appends the next group of the relay log to its queue, unless the position covers it.
     fn read_one(&mut self) {
         let group = self.groups[self.read].clone();
         self.read += 1;

@@ -1,5 +1,4 @@
-//! The applier worker pool (`WorkerPool`): workers apply groups in parallel and order them in the source's
-//! order.
+//! The applier worker pool: workers apply groups in parallel and order them in the source's order.
 //!
 //! # Concepts
 //! The SQL thread appends each group to the queue of its domain ([`DomainQueues`]) with its dependencies.
@@ -54,7 +53,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const APPLIER_STACK_BYTES: usize = 8 << 20;
 /// Pause between two checks of a relay log that does not grow.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// Maximum number of groups in a lane, however small they are.
+/// Maximum number of groups in a domain queue, however small they are.
 const SLOTS_MAX: usize = 4096;
 
 const IDLE: &str = "Waiting for work from SQL thread";
@@ -77,7 +76,7 @@ enum Waits {
     Nothing,
     /// All groups are ordered.
     Idle,
-    /// The lane has room for more than a few groups.
+    /// The domain queue has space for more than a few groups.
     Room(DomainQueueNo),
 }
 
@@ -106,9 +105,9 @@ pub struct WorkerPool {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Memory limit for the queued groups of all sources.
     budget: Arc<QueueBudget>,
-    /// Maximum bytes queued in one lane.
+    /// Maximum bytes in one domain queue.
     domain_queue_bytes_max: usize,
-    /// Maximum bytes queued in all lanes of all sources.
+    /// Maximum bytes in all domain queues of all sources.
     all_bytes_max: usize,
 }
 
@@ -238,7 +237,7 @@ impl WorkerPool {
         drop(parked);
     }
 
-    /// Returns the lane of a domain, the number that its next group will get, and the number of its head.
+    /// Returns the queue of a domain, the number that its next group will get, and the number of its head.
     pub fn domain_queue(&self, domain: DomainId) -> (DomainQueueNo, u64, u64) {
         let domain_queues = &mut self.shared.lock().domain_queues;
         let domain_queue = domain_queues.domain_queue(domain);
@@ -501,7 +500,7 @@ impl WorkerPool {
         }
     }
 
-    /// Removes an exclusively applied group from its lane and updates the progress.
+    /// Removes an exclusively applied group from its queue and updates the progress.
     fn ordered_alone(
         &self,
         domain_queue: DomainQueueNo,
@@ -552,7 +551,7 @@ impl WorkerPool {
         }
     }
 
-    /// Orders the head of a lane and the parked groups that follow it.
+    /// Orders the head of a queue and the parked groups that follow it.
     fn order_parked(&self, domain_queue: DomainQueueNo, applier: &mut GroupApplier) {
         let mut newest = None;
         loop {
@@ -648,13 +647,13 @@ const KILLED_QUERY: u16 = 1317;
 /// Memory of the watch over the heads.
 #[derive(Default)]
 pub struct Watch {
-    /// The head of each lane, and the time since which it has been the head.
+    /// The head of each queue, and the time since which it has been the head.
     heads: BTreeMap<DomainQueueNo, (u64, Instant)>,
 }
 
 impl Watch {
-    /// Returns the lanes whose head stands still while later groups hold locks. `heads` yields the lane, the
-    /// number of its head, and whether its later groups hold any locks.
+    /// Returns the queues whose head stands still while later groups hold locks. `heads` yields the queue,
+    /// the number of its head, and whether its later groups hold any locks.
     fn standing(&mut self, heads: impl Iterator<Item = (DomainQueueNo, u64, bool)>) -> Vec<DomainQueueNo> {
         let now = Instant::now();
         let mut standing = Vec::new();

@@ -1,13 +1,13 @@
-//! What a statement is about, by its first words: for those who must know of texts that cannot be read, too.
+//! The kind of a statement by its first words. Works for statements that cannot be parsed, too.
 
 use crate::ParseMode;
 use crate::lexer::{Kind, Lexer};
 
-/// Words between a verb and what it is about: `CREATE OR REPLACE TABLE`.
+/// Words between a verb and the kind of its object: `CREATE OR REPLACE TABLE`.
 const BETWEEN: &[&str] = &["OR", "REPLACE", "TEMPORARY", "UNIQUE"];
 
-/// The first word and the one that says what it is about, in upper case; empty where there is none. Comments
-/// and parentheses before them are passed over, and `SET STATEMENT .. FOR`.
+/// Returns the first word and the kind of the object, in upper case; empty if missing. Skips comments and
+/// parentheses before them, and `SET STATEMENT .. FOR`.
 pub fn first_words(sql: &[u8], mode: ParseMode) -> [String; 2] {
     let mut lexer = Lexer::new(sql, mode);
     let [first, mut second] = verb_and_next(&mut lexer, sql);
@@ -18,7 +18,7 @@ pub fn first_words(sql: &[u8], mode: ParseMode) -> [String; 2] {
     [first, second]
 }
 
-/// Kinds of objects that are stored programs; ALTER and DROP have the same words.
+/// Kinds of objects that are stored programs. ALTER and DROP use the same words.
 const PROGRAMS: &[&str] = &["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE"];
 
 /// Returns whether the statement creates, alters or drops a stored routine, a trigger or an event.
@@ -37,7 +37,7 @@ pub fn defines_program(sql: &[u8], mode: ParseMode) -> bool {
     }
 }
 
-/// Passes `= user@host` and returns the next word.
+/// Skips `= user@host` and returns the next word.
 fn word_after_definer(lexer: &mut Lexer<'_>, sql: &[u8]) -> String {
     lexer.next();
     lexer.next();
@@ -48,7 +48,7 @@ fn word_after_definer(lexer: &mut Lexer<'_>, sql: &[u8]) -> String {
             lexer.next();
         }
         Kind::AtName if token.end - token.start > 1 => {}
-        // The host has quotes.
+        // The host is quoted.
         Kind::AtName | Kind::At => {
             lexer.next();
         }
@@ -57,16 +57,16 @@ fn word_after_definer(lexer: &mut Lexer<'_>, sql: &[u8]) -> String {
     next_word(lexer, sql)
 }
 
-/// Whether the statement changes rows, by the same words.
+/// Returns whether the statement changes rows, by its first word.
 pub fn changes_rows(sql: &[u8], mode: ParseMode) -> bool {
     let [first, _] = first_words(sql, mode);
     ["INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"].contains(&first.as_str())
 }
 
-/// The first two words, of the inner statement of `SET STATEMENT .. FOR`.
+/// Returns the first two words, or those of the inner statement of `SET STATEMENT .. FOR`.
 fn verb_and_next(lexer: &mut Lexer<'_>, sql: &[u8]) -> [String; 2] {
     let words = [opening_word(lexer, sql), next_word(lexer, sql)];
-    // One in the other is refused when it is parsed.
+    // A nested SET STATEMENT is rejected by the parser.
     if words == ["SET", "STATEMENT"] && passes(lexer, sql, b"FOR") {
         return [opening_word(lexer, sql), next_word(lexer, sql)];
     }
@@ -95,7 +95,7 @@ fn upper(kind: Kind, bytes: &[u8]) -> String {
     }
 }
 
-/// Goes behind the next such word; false when there is none.
+/// Skips everything up to and including the next `word`. Returns false if there is none.
 fn passes(lexer: &mut Lexer<'_>, sql: &[u8], word: &[u8]) -> bool {
     loop {
         let token = lexer.next();

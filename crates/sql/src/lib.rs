@@ -1,26 +1,26 @@
 //! The SQL language: text in, statement out.
 //!
-//! The text is bytes in UTF-8 (string literals may hold any bytes). [`next_statement`] cuts a multi-statement
-//! text, [`parse`] reads one statement, [`Digest::of`] finds a repeated statement's cached plan without
-//! parsing.
+//! Texts are UTF-8 bytes (string literals may contain any bytes). [`next_statement`] splits a multi-statement
+//! text, [`parse`] parses one statement, and [`Digest::of`] finds the cached plan of a repeated statement
+//! without parsing it.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `ast` | what a statement says, as plain data |
-//! | `options` | [`ParseOptions`]: the parts of the session that change how a text is read |
+//! | `ast` | statements as plain data |
+//! | `options` | [`ParseOptions`]: the settings of a session that affect parsing |
 //! | `lexer`, `literal` | tokens, literals, comments |
-//! | `client_text` | [`decode_literals`]: statements in character sets that do not leave ASCII alone |
+//! | `client_text` | [`decode_literals`]: statements in character sets that are not supersets of ASCII |
 //! | `parser` | the grammar |
-//! | `digest` | [`Digest`]: a statement without its literals, as a number |
+//! | `digest` | [`Digest`]: a hash of a statement without its literals |
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
 //! | `kind` | [`statement_kind`], [`commits_implicitly`] |
-//! | `first_words` | [`first_words`]: what a text is about, whether it can be read or not |
-//! | `secrets` | [`with_hashed_passwords`]: statements about accounts as they are logged for replicas |
-//! | `secret_text` | [`without_secrets`], [`secret_literals`]: texts as logs and lists show them |
-//! | `unsafe_words` | [`has_unsafe_words`]: what statement-based replication might do otherwise |
-//! | `print` | quoted identifiers and strings, expressions back to text |
-//! | `print_query`, `print_json_table`, `print_window`, `print_type` | queries and their parts back to text |
-//! | `print_text` | names, strings and constants back to text |
+//! | `first_words` | [`first_words`]: the kind of a statement, even if it cannot be parsed |
+//! | `secrets` | [`with_hashed_passwords`]: account statements in the form that is logged for replicas |
+//! | `secret_text` | [`without_secrets`], [`secret_literals`]: password redaction for logs and lists |
+//! | `unsafe_words` | [`has_unsafe_words`]: constructs that are unsafe for statement-based replication |
+//! | `print` | quoted identifiers and strings; expressions as text |
+//! | `print_query`, `print_json_table`, `print_window`, `print_type` | queries and their parts as text |
+//! | `print_text` | names, strings and constants as text |
 
 pub mod ast;
 mod client_text;

@@ -49,7 +49,7 @@ impl Acceptor {
             why: "its first certificate cannot be read".to_owned(),
         })?;
         let key = provider.key_provider.load_private_key(key).map_err(unusable)?;
-        // The library compares keys with certificates of version 3 alone.
+        // rustls compares the key only with version 3 certificates, so it is compared here.
         if key.public_key().is_some_and(|public_key| !fields.is_of(&public_key)) {
             return Err(TlsError::File {
                 name: settings.key.clone(),

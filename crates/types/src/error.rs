@@ -1,10 +1,10 @@
-//! The one table of MariaDB error numbers, SQLSTATEs and texts.
+//! The table of MariaDB's error numbers and SQLSTATEs, and the types for errors and warnings.
 
 use std::fmt;
 
 use crate::error_text::whole_chars;
 
-/// How bad a condition is, as SHOW WARNINGS prints it.
+/// Severity of a condition in SHOW WARNINGS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     Note,
@@ -13,7 +13,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// As SHOW WARNINGS writes it.
+    /// Returns the name in SHOW WARNINGS.
     pub fn name(self) -> &'static str {
         match self {
             Level::Note => "Note",
@@ -23,7 +23,7 @@ impl Level {
     }
 }
 
-/// A condition that SHOW WARNINGS lists.
+/// A condition in the list of SHOW WARNINGS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     pub level: Level,
@@ -38,12 +38,12 @@ macro_rules! errors {
         pub enum ErrorCode { $($name = $number,)* }
 
         impl ErrorCode {
-            /// The number clients see.
+            /// Returns the error number sent to clients.
             pub fn number(self) -> u16 {
                 self as u16
             }
 
-            /// The five characters clients see.
+            /// Returns the SQLSTATE sent to clients.
             pub fn sqlstate(self) -> &'static str {
                 match self { $(ErrorCode::$name => $state,)* }
             }
@@ -488,17 +488,17 @@ errors! {
     SlaveSkipNotInGtid = 1966, "HY000";
 }
 
-/// An error for the client that caused it: number, SQLSTATE and text.
+/// An error of a statement, for its client: number, SQLSTATE and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
     pub code: ErrorCode,
-    /// The text as MariaDB words it.
+    /// MariaDB's text of the error.
     pub message: String,
     row: Row,
     keeps_transaction: bool,
 }
 
-/// The row of a statement that an error is about. Errors are equal whatever rows they are about.
+/// The row number of an error. It does not count when errors are compared.
 #[derive(Clone, Copy, Debug)]
 struct Row(u32);
 
@@ -514,10 +514,10 @@ impl Row {
     const UNKNOWN: Row = Row(u32::MAX);
 }
 
-/// Where conversions leave their warnings. The session's keeps at most `max_error_count` of them and counts
-/// the rest.
+/// A receiver of the warnings of conversions. The session's keeps at most `max_error_count` of them, and
+/// counts the rest.
 pub trait WarningSink {
-    /// Adds one.
+    /// Adds a warning.
     fn warn(&mut self, warning: Warning);
 }
 
@@ -527,7 +527,7 @@ impl WarningSink for Vec<Warning> {
     }
 }
 
-/// Drops every warning.
+/// A sink that drops all warnings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoWarnings;
 
@@ -535,15 +535,15 @@ impl WarningSink for NoWarnings {
     fn warn(&mut self, _: Warning) {}
 }
 
-/// Longest text of an error or a warning: that of MariaDB's `MYSQL_ERRMSG_SIZE`, without its closing zero.
+/// Maximum length of a message in bytes: MariaDB's `MYSQL_ERRMSG_SIZE`, without the terminating zero.
 const MESSAGE_BYTES_MAX: usize = 511;
 
-/// The result of anything a statement does.
+/// The result of an operation of a statement.
 pub type SqlResult<T> = Result<T, SqlError>;
 
 impl SqlError {
-    /// An error with its text written out. What does not fit into a message of MariaDB's is cut off; only the
-    /// note of EXPLAIN EXTENDED tells a whole statement.
+    /// Creates an error with its final text. Text that exceeds MariaDB's message size is cut off, except in
+    /// the note of EXPLAIN EXTENDED, which contains the whole statement.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> SqlError {
         let mut message = message.into();
         if message.len() > MESSAGE_BYTES_MAX && code != ErrorCode::Yes {
@@ -552,7 +552,8 @@ impl SqlError {
         SqlError { code, message, row: Row::UNKNOWN, keeps_transaction: false }
     }
 
-    /// The same about a row of its statement, which counts from 1, unless it is known already; 0: about none.
+    /// Adds the row number of its statement, unless the error already has one. Rows count from 1; 0 is no
+    /// row.
     pub fn at_row(self, row: u64) -> SqlError {
         match self.row() {
             Some(_) => self,
@@ -560,18 +561,18 @@ impl SqlError {
         }
     }
 
-    /// Variant that undoes the statement alone where others of its number undo the transaction: a deadlock
-    /// over locks that outlive transactions.
+    /// Makes the error roll back only its statement, where other errors of the same number roll back the
+    /// transaction: a deadlock over locks that outlive transactions.
     pub fn keeping_transaction(self) -> SqlError {
         SqlError { keeps_transaction: true, ..self }
     }
 
-    /// Whether it undoes the statement alone, whatever its number is.
+    /// Returns whether the error rolls back only its statement, independent of its number.
     pub fn keeps_transaction(&self) -> bool {
         self.keeps_transaction
     }
 
-    /// The row that it is about, if anything is known of that.
+    /// Returns the row number, if it is known.
     pub fn row(&self) -> Option<u64> {
         (self.row.0 != Row::UNKNOWN.0).then_some(self.row.0.into())
     }

@@ -1,12 +1,12 @@
-//! The texts of the common errors, as MariaDB 10.11 words them.
+//! The texts of common errors, as in MariaDB 10.11.
 
 use std::fmt::Display;
 use std::io;
 
 use crate::{ErrorCode, Level, SqlError, Warning};
 
-/// A value as an error text shows it: what is no text, and control characters, as `\xHH`; characters beyond
-/// the Basic Multilingual Plane as `?`.
+/// Formats a value for an error text. Bytes that are not text, and control characters, become `\xHH`;
+/// characters outside the Basic Multilingual Plane become `?`.
 pub fn printable(value: &[u8]) -> String {
     let mut text = String::with_capacity(value.len());
     for chunk in value.utf8_chunks() {
@@ -25,7 +25,7 @@ pub fn printable(value: &[u8]) -> String {
     text
 }
 
-/// At most `bytes` bytes, the last three being dots when something was cut.
+/// Cuts a text to at most `bytes` bytes; a cut text ends in three dots.
 pub fn clip(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_string();
@@ -33,7 +33,7 @@ pub fn clip(text: &str, bytes: usize) -> String {
     format!("{}...", whole_chars(text, bytes.saturating_sub(3)))
 }
 
-/// The characters that are whole in the first bytes of a text.
+/// Returns the longest prefix of whole characters in the first `bytes` bytes of a text.
 pub fn whole_chars(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -42,32 +42,32 @@ pub fn whole_chars(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
-/// A value clipped as most texts clip it.
+/// Formats a value with the length limit of most messages.
 fn clipped(value: &[u8]) -> String {
     printable_clipped(value, 128)
 }
 
-/// A value as an error text shows it, at most `bytes` bytes of it.
+/// Formats a value for an error text, cut to `bytes` bytes.
 fn printable_clipped(value: &[u8], bytes: usize) -> String {
-    // Four bytes become one at least.
+    // At most four bytes of the value become one of the text.
     let read = value.len().min(4 * (bytes + 1));
     clip(&printable(&value[..read]), bytes)
 }
 
 impl Warning {
-    /// A warning.
+    /// Creates a warning.
     pub fn new(error: SqlError) -> Warning {
         Warning { level: Level::Warning, error }
     }
 
-    /// A note.
+    /// Creates a note.
     pub fn note(error: SqlError) -> Warning {
         Warning { level: Level::Note, error }
     }
 }
 
 impl SqlError {
-    /// No table has this name; `information_schema` has an error of its own.
+    /// Returns the error for a table that does not exist. `information_schema` has its own one.
     pub fn no_such_table(db: &str, table: &str) -> SqlError {
         const INFORMATION_SCHEMA: &str = "information_schema";
         match db.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
@@ -76,7 +76,7 @@ impl SqlError {
         }
     }
 
-    /// Whether it may be [`SqlError::no_such_table`]'s.
+    /// Returns whether the error may be from [`SqlError::no_such_table`].
     pub fn is_no_such_table(&self) -> bool {
         matches!(self.code, ErrorCode::NoSuchTable | ErrorCode::UnknownTable)
     }
@@ -106,10 +106,10 @@ texts! {
     incorrect_value_for_column(kind: &str, value: &[u8], db: &str, table: &str, column: &str, row: u64)
         = TruncatedWrongValueForField,
         "Incorrect {kind} value: '{}' for column `{db}`.`{table}`.`{column}` at row {row}", clipped(value);
-    /// The warning of expressions: "Truncated incorrect DOUBLE value: 'x'".
+    /// A warning of expressions: "Truncated incorrect DOUBLE value: 'x'".
     truncated_incorrect(kind: &str, value: &[u8]) = TruncatedWrongValue,
         "Truncated incorrect {kind} value: '{}'", clipped(value);
-    /// The warning of temporal expressions: "Incorrect datetime value: 'x'".
+    /// A warning of temporal expressions: "Incorrect datetime value: 'x'".
     incorrect_value(kind: &str, value: &[u8]) = TruncatedWrongValue,
         "Incorrect {kind} value: '{}'", clipped(value);
     /// "Incorrect uuid value: 'x' for column `d`.`t`.`c` at row 1".
@@ -123,7 +123,7 @@ texts! {
         "Illegal parameter data types {first} and {second} for operation '{operation}'";
     illegal_type(ty: &str, operation: &str) = IllegalParameterDataTypeForOperation,
         "Illegal parameter data type {ty} for operation '{operation}'";
-    /// As an error of CONVERT and the like, number 1525.
+    /// Error 1525 of CONVERT and similar functions.
     wrong_value(kind: &str, value: &[u8]) = WrongValue, "Incorrect {kind} value: '{}'", clipped(value);
     wrong_value_for_function(kind: &str, value: &[u8], function: &str) = WrongValueForType,
         "Incorrect {kind} value: '{}' for function {function}", clipped(value);
@@ -191,10 +191,10 @@ texts! {
     database_exists(db: &str) = DbCreateExists, "Can't create database '{db}'; database exists";
     database_missing(db: &str) = DbDropExists, "Can't drop database '{db}'; database doesn't exist";
     table_missing(db: &str, table: &str) = NoSuchTable, "Table '{db}.{table}' doesn't exist";
-    /// A view, where only a table can stand.
+    /// A view in place of a table.
     not_a_base_table(db: &str, name: &str) = WrongObject, "'{db}.{name}' is not of type 'BASE TABLE'";
     table_exists(table: &str) = TableExists, "Table '{table}' already exists";
-    /// Of DROP TABLE; `tables`: `db.t1,db.t2`.
+    /// The error of DROP TABLE; `tables`: `db.t1,db.t2`.
     unknown_table(tables: &str) = BadTable, "Unknown table '{}'", clip(tables, 100);
     /// "Unknown table 't' in field list".
     unknown_table_in(table: &str, place: &str) = UnknownTable, "Unknown table '{table}' in {place}";
@@ -380,7 +380,7 @@ texts! {
         "String '{}' is too long for {what} (should be no longer than {chars_max})", clip(text, 70);
     user_operation_failed(operation: &str, user: &str) = CannotUser, "Operation {operation} failed for {user}";
     unknown_variable(name: &str) = UnknownSystemVariable, "Unknown system variable '{name}'";
-    /// `value`: NULL is written so.
+    /// `value`: `NULL` for NULL.
     wrong_variable_value(name: &str, value: &str) = WrongValueForVar,
         "Variable '{name}' can't be set to the value of '{}'", clip(value, 200);
     wrong_variable_type(name: &str) = WrongTypeForVar, "Incorrect argument type to variable '{name}'";
@@ -415,7 +415,7 @@ texts! {
 }
 
 impl SqlError {
-    /// A file of rows that do not fit into memory: error 1021 on a full disk, else 1030.
+    /// Returns the error of a temporary file: 1021 if the disk is full, else 1030.
     pub fn temporary_file(error: &io::Error, doing: &str) -> SqlError {
         let errno = error.raw_os_error().unwrap_or(0);
         if error.kind() == io::ErrorKind::StorageFull {

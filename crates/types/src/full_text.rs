@@ -1,15 +1,16 @@
-//! Words of texts, as FULLTEXT indexes hold them and MATCH looks for them: InnoDB's, with its defaults.
+//! Tokens of texts for FULLTEXT indexes and MATCH. The rules and defaults are InnoDB's.
 //!
-//! A word is a run of letters, digits and `_`. Words count in lower case and by the collation of their
-//! column.
+//! A token ("word") is a run of letters, digits and `_`. Words are compared in lower case, by the collation
+//! of their column.
 
 use crate::Collation;
 
-/// `innodb_ft_min_token_size`, `innodb_ft_max_token_size`: characters of a word that is indexed.
+/// Minimum and maximum length of an indexed word in characters: `innodb_ft_min_token_size`,
+/// `innodb_ft_max_token_size`.
 pub const WORD_CHARS_MIN: usize = 3;
 pub const WORD_CHARS_MAX: usize = 84;
 
-/// InnoDB's own stopwords.
+/// InnoDB's default stopwords.
 const STOPWORDS: [&str; 35] = [
     "a", "about", "an", "are", "as", "at", "be", "by", "com", "de", "en", "for", "from", "how", "i", "in",
     "is", "it", "la", "of", "on", "or", "that", "the", "this", "to", "und", "was", "what", "when", "where",
@@ -20,31 +21,31 @@ fn is_letter(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The words of a text one after the other, as they stand there, short and frequent ones too.
+/// Returns all words of a text in order and unchanged, including short words and stopwords.
 pub fn raw_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_letter(c)).filter(|word| !word.is_empty())
 }
 
-/// Whether indexes hold the word.
+/// Returns whether indexes contain the word: it is neither too short nor too long, and not a stopword.
 pub fn is_indexed(word: &str) -> bool {
     let chars = word.chars().take(WORD_CHARS_MAX + 1).count();
     let is_stopword = || STOPWORDS.iter().any(|stopword| word.eq_ignore_ascii_case(stopword));
     (WORD_CHARS_MIN..=WORD_CHARS_MAX).contains(&chars) && !is_stopword()
 }
 
-/// What is compared of a word: equal ones are one word.
+/// Returns the sort key of a word. Words with equal keys are the same word.
 pub fn word_key(word: &str, collation: Collation) -> Vec<u8> {
     let mut key = Vec::with_capacity(2 * word.len() + 4);
     put_word_key(word, collation, &mut key);
     key
 }
 
-/// Appends it.
+/// Appends the sort key of a word.
 pub fn put_word_key(word: &str, collation: Collation, out: &mut Vec<u8>) {
     collation.sort_key(word.to_lowercase().as_bytes(), out);
 }
 
-/// What the keys of all words begin with that begin so.
+/// Returns the common prefix of the keys of all words that start with `prefix`.
 pub fn word_prefix_key(prefix: &str, collation: Collation) -> Vec<u8> {
     let mut key = Vec::new();
     collation.sort_key_open(prefix.to_lowercase().as_bytes(), &mut key);

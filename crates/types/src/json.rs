@@ -1,15 +1,15 @@
-//! Whether a text is JSON, as JSON_VALID decides it: no memory, no recursion, nesting up to 31 levels, and
-//! its leniencies: `1.` is a number, any character may be escaped.
+//! JSON_VALID: checks a text without allocation or recursion. Nesting is limited to 31 levels. MariaDB's
+//! leniencies are kept: `1.` is a number, and any character may be escaped.
 
-/// Deepest nesting.
+/// Maximum nesting depth.
 const DEPTH_MAX: u32 = 31;
 
-/// A text being checked.
+/// A checker with the rest of its text.
 struct Checker<'a> {
     rest: &'a [u8],
 }
 
-/// Whether `text` (UTF-8) is one JSON value.
+/// Returns whether `text` (UTF-8) is one JSON value.
 pub fn is_valid_json(text: &[u8]) -> bool {
     let mut checker = Checker { rest: text };
     checker.document().is_some() && checker.rest.is_empty()
@@ -35,7 +35,7 @@ impl Checker<'_> {
         self.rest = &self.rest[spaces..];
     }
 
-    /// A value with spaces around it. Open brackets are kept as bits: 1 for an object.
+    /// Reads a value with spaces around it. `objects` has a bit for each open bracket: 1 for an object.
     fn document(&mut self) -> Option<()> {
         let (mut depth, mut objects) = (0u32, 0u64);
         loop {
@@ -67,7 +67,7 @@ impl Checker<'_> {
                 depth -= 1;
                 objects >>= 1;
             }
-            // A value has ended: close what ends with it, or go on to the next one.
+            // A value has ended: close the brackets that end here, or continue with the next value.
             loop {
                 self.spaces();
                 if depth == 0 {
@@ -92,7 +92,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `"name" :`
+    /// Reads `"name" :`.
     fn name(&mut self) -> Option<()> {
         self.spaces();
         self.string()?;
@@ -131,7 +131,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `XXXX` of a character, or of a pair of surrogates.
+    /// Reads `XXXX` of a character or of a surrogate pair, after `\u`.
     fn unicode(&mut self) -> Option<()> {
         match self.unit()? {
             0xd800..=0xdbff if self.rest.starts_with(b"\\u") => {

@@ -1,5 +1,5 @@
-//! Column vectors (`Vector`): the values of one column for many stored rows as numbers or byte strings,
-//! without a [`Value`] for each.
+//! Column vectors: the values of one column for many stored rows as numbers or byte strings, without a
+//! [`Value`] for each.
 //!
 //! # Concepts
 //! A [`Vector`] is a vector of the values of one column, or of one expression, for some rows. All elements

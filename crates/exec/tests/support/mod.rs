@@ -21,13 +21,13 @@ use cohort_sql::ast::{self, ColumnDefault, DeclaredKind, KeyKind, Statement};
 use cohort_types::{Collation, ColumnType, SqlError, TypeKind, Value};
 use cohort_vfs::{MemFs, RealClock, SharedClock, SharedFs, World};
 
-/// A server with an empty database `d`, whose clock stands still.
+/// Returns a server with an empty database `d` and a fixed clock.
 #[allow(dead_code, reason = "not every test needs it")]
 pub fn database() -> Arc<Database> {
     database_of(None, VirtualTables::default())
 }
 
-/// The same with the machine's clock and an information_schema.
+/// Returns a server with the real clock and an information_schema.
 #[allow(dead_code, reason = "not every test needs it")]
 pub fn database_in_real_time() -> Arc<Database> {
     database_of(Some(RealClock::shared()), cohort_exec::information_schema())
@@ -108,7 +108,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
     })
 }
 
-/// A session of root in `d`.
+/// Returns a session of root in `d`.
 pub fn session(db: &Arc<Database>, id: u64) -> Session {
     let info = ConnectionInfo {
         id: cohort_base::ConnectionId(id),
@@ -126,12 +126,12 @@ pub fn session(db: &Arc<Database>, id: u64) -> Session {
     Session::new(db.clone(), info, process).expect("d is there")
 }
 
-/// Prints results as the batch client does.
+/// A sink that prints results like the batch client.
 #[derive(Default)]
 pub struct TextSink {
     pub text: String,
     decimals: Vec<u8>,
-    /// Column names, until a row comes: the batch client prints nothing of an empty result.
+    /// Column names until the first row: the batch client prints nothing for an empty result.
     header: Option<String>,
     pub error: Option<SqlError>,
 }
@@ -188,7 +188,7 @@ pub fn run(session: &mut Session, sql: &str) -> String {
     sink.text
 }
 
-/// CREATE TABLE straight into the catalog.
+/// Creates a table directly in the catalog.
 fn create_table(db: &Arc<Database>, sql: &str) {
     let parsed =
         cohort_sql::parse(sql.as_bytes(), &Default::default()).expect("a script's CREATE TABLE parses");

@@ -26,8 +26,7 @@ enum Operand {
     Text(Text),
 }
 
-/// Compiler of vectorized programs (`VectorProgram`). Its context evaluates constants and collects their
-/// warnings.
+/// Compiler of vectorized programs. Its context evaluates constants and collects their warnings.
 pub struct VectorCompiler<'c> {
     types: &'c VectorTypes<'c>,
     ctx: EvalContext<'c>,

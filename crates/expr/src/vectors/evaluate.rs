@@ -22,7 +22,7 @@ impl Numbers<'_> {
 }
 
 impl VectorProgram {
-    /// Runs all steps for `rows` rows with these input vectors (`Vector`).
+    /// Runs all steps for `rows` rows with these input vectors.
     pub fn run(
         &mut self,
         inputs: &[&Vector],

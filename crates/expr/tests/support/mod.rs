@@ -1,4 +1,4 @@
-//! A binder for expressions without tables, and a session whose clock stands still.
+//! A binder for expressions without tables, and a session with a fixed clock.
 #![allow(dead_code)] // Each test file uses its part.
 
 pub mod generate;
@@ -17,13 +17,13 @@ use cohort_types::{
     Value,
 };
 
-/// What `record.sh` sets as the time.
+/// The time that `record.sh` sets.
 pub const NOW_MICROS: i64 = 1_700_000_000_123_456;
 
 /// The session of the tests.
 #[derive(Default)]
 pub struct TestSession {
-    /// The statement was killed.
+    /// Whether the statement was killed.
     pub killed: Cell<bool>,
     variables: RefCell<HashMap<String, Value>>,
 }
@@ -85,7 +85,7 @@ impl SessionHooks for TestSession {
     }
 }
 
-/// The settings the answers were recorded under.
+/// Returns the settings with which the answers were recorded.
 pub fn session_env() -> SessionEnv {
     let mut env = SessionEnv::new(NOW_MICROS);
     env.user = "root@localhost".to_string();
@@ -96,7 +96,7 @@ pub fn session_env() -> SessionEnv {
     env
 }
 
-/// The expression of a text.
+/// Binds the expression in a text.
 pub fn bind(text: &str, env: &SessionEnv) -> SqlResult<Expr> {
     let parsed = parse(format!("DO {text}").as_bytes(), &ParseOptions::default())?;
     match parsed.statement {
@@ -105,7 +105,7 @@ pub fn bind(text: &str, env: &SessionEnv) -> SqlResult<Expr> {
     }
 }
 
-/// The aggregate of a text.
+/// Binds the aggregate in a text.
 pub fn bind_aggregate(text: &str, env: &SessionEnv) -> SqlResult<Option<Aggregate>> {
     let parsed = parse(format!("DO {text}").as_bytes(), &ParseOptions::default())?;
     let ast::Statement::Do(mut items) = parsed.statement else { return Ok(None) };
@@ -241,7 +241,7 @@ fn lower_special(expr: ast::Expr, env: &SessionEnv) -> SqlResult<Expr> {
     }
 }
 
-/// The columns of the table g that aggregates are recorded on, and those of h.
+/// Returns a column of table g, on which aggregates are recorded, or of table h.
 fn column(name: &str) -> SqlResult<Expr> {
     let text = Collation::UTF8MB4_GENERAL_CI;
     let members = ["z", "a", "m"].map(str::to_string).to_vec();
@@ -351,7 +351,7 @@ fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastType> {
     })
 }
 
-/// A row of the table g.
+/// Returns a row of table g.
 pub fn row_of_g(i: i64, u: u64, cents: i128, f: f64, s: &str, t: &str, e: (u16, &str)) -> Vec<Value> {
     let moment = DateTime::parse(t.as_bytes(), SqlMode::NONE).value.expect("a datetime");
     let label = Str { bytes: e.1.into(), collation: Collation::UTF8MB4_GENERAL_CI };
@@ -366,7 +366,7 @@ pub fn row_of_g(i: i64, u: u64, cents: i128, f: f64, s: &str, t: &str, e: (u16, 
     ]
 }
 
-/// Escapes as the client does in batch mode.
+/// Escapes a text like the client in batch mode.
 fn batch(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t").replace('\0', "\\0")
@@ -386,7 +386,7 @@ fn printed(expr: &Expr, value: &Value) -> String {
     batch(&out)
 }
 
-/// Answer and warnings as the golden files write them; `row` is of the table g or h.
+/// Returns the result and warnings in the format of the golden files. `row` is a row of table g or h.
 pub fn answer(text: &str, row: &[Value]) -> String {
     let env = session_env();
     let hooks = TestSession::default();

@@ -515,8 +515,8 @@ impl<'b> Binder<'b> {
         Ok(self.of_definer(name, call))
     }
 
-    /// The value of an argument that the type of a call depends on, where it is known now. The plan serves
-    /// once then.
+    /// Evaluates an argument that determines the type of a call, if its value is known now. The plan is then
+    /// used only once.
     fn known_value(&self, arg: Expr) -> SqlResult<Expr> {
         let mut is_known = arg.is_const_per_execution() && !matches!(arg, Expr::Const(_));
         arg.walk(&mut |node| {

@@ -341,8 +341,8 @@ impl Scope {
         Ok(found.or_else(|| self.row_id(name)))
     }
 
-    /// The column that `_rowid` means: that of the first unique key, if it is one integer. Without a table's
-    /// name only where there is one table.
+    /// Returns the slot of `_rowid`: the column of the table's first unique key, if that key is a single
+    /// integer column. Without a table name, `_rowid` requires that the scope has only one table.
     fn row_id(&self, name: &ast::ColumnRef) -> Option<usize> {
         let is_asked =
             name.name.eq_ignore_ascii_case("_rowid") && (name.table.is_some() || self.tables.len() == 1);

@@ -29,7 +29,7 @@ pub struct CreateRole {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropRole {
     pub if_exists: bool,
-    /// Names alone, and CURRENT_ROLE.
+    /// Names without a host, and CURRENT_ROLE.
     pub roles: Vec<Account>,
 }
 

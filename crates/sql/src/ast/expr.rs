@@ -6,15 +6,15 @@ pub use cohort_types::IntervalUnit;
 
 use super::{DataType, OrderItem, Query};
 
-/// A constant as written.
+/// A constant in its original notation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Literal {
-    /// Int, UInt, Decimal, Double, Str or Null; a temporal literal is a Str with `kind` telling its type.
+    /// Int, UInt, Decimal, Double, Str or Null. A temporal literal is a Str; `kind` has its type.
     pub value: Value,
-    /// What the notation says beyond the value.
+    /// The notation.
     pub kind: LiteralKind,
-    /// The n-th literal token of the statement, as [`crate::Digest`] numbers them: a plan for the digest
-    /// takes the value from there. None: the value is part of the plan.
+    /// The number of the literal token in the statement, as in [`crate::Digest`]: a plan for the digest reads
+    /// its value by this number. `None` if the value is part of the plan.
     pub ordinal: Option<u32>,
 }
 
@@ -23,15 +23,15 @@ pub struct Literal {
 pub enum LiteralKind {
     /// Number, string, NULL.
     Plain,
-    /// A string with its character set before it, or N'..'.
+    /// A string after its character set, or N'..'.
     Introduced,
     /// TRUE or FALSE (value Int 1 or 0).
     Boolean,
-    /// 0x..: a binary string, which counts as a big-endian unsigned integer in numeric context.
+    /// 0x..: a binary string, which is a big-endian unsigned integer in numeric context.
     Hex,
     /// x'..': a binary string in every context.
     HexText,
-    /// b'..' or 0b..: the same in base two.
+    /// b'..' or 0b..: like `Hex`, but in base two.
     Bit,
     /// DATE '..'.
     Date,
@@ -42,7 +42,7 @@ pub enum LiteralKind {
 }
 
 impl Literal {
-    /// A literal that is no parameter of a cached plan.
+    /// Returns a literal that is not a parameter of a cached plan.
     pub fn fixed(value: Value) -> Literal {
         Literal { value, kind: LiteralKind::Plain, ordinal: None }
     }
@@ -56,11 +56,12 @@ pub struct ColumnRef {
     pub name: String,
 }
 
-/// Which copy of a system variable.
+/// Scope of a system variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VariableScope {
-    /// `@@x`. Read: session, else global. Set: session, but of isolation and access mode the next
-    /// transaction's. `SET x` is the session's.
+    /// `@@x`. Reading returns the session value, else the global one. Setting changes the session value; for
+    /// the isolation level and access mode, that of the next transaction. `SET x` always means the session
+    /// value.
     Unspecified,
     /// SESSION or LOCAL.
     Session,
@@ -70,9 +71,9 @@ pub enum VariableScope {
 /// Operators with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
-    /// `-x`; the literal -9223372036854775808 is Negate of a UInt.
+    /// `-x`; the literal -9223372036854775808 is the Negate of a UInt.
     Negate,
-    /// `+x`; the parser does not produce it: as in MariaDB `+x` is x.
+    /// `+x`. The parser does not produce it, because in MariaDB `+x` is x.
     Plus,
     /// NOT x and !x.
     Not,
@@ -110,7 +111,7 @@ pub enum BinaryOp {
     Modulo,
 }
 
-/// What IS asks.
+/// The right side of IS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IsTest {
     Null,
@@ -126,7 +127,7 @@ pub enum Quantifier {
     All,
 }
 
-/// Which ends TRIM cuts.
+/// Sides that TRIM removes characters from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TrimSide {
     Both,
@@ -167,22 +168,22 @@ pub struct Aggregate {
     pub order_by: Vec<OrderItem>,
     /// GROUP_CONCAT only; None is ','.
     pub separator: Option<String>,
-    /// GROUP_CONCAT and JSON_ARRAYAGG only: offset and number of the values taken.
+    /// GROUP_CONCAT and JSON_ARRAYAGG only: offset and number of values.
     pub limit: Option<(Option<u64>, u64)>,
 }
 
 /// A window function with its window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowCall {
-    /// A [`Expr::Function`] or an [`Expr::Aggregate`].
+    /// An [`Expr::Function`] or an [`Expr::Aggregate`].
     pub function: Expr,
     pub over: Over,
 }
 
-/// What stands behind OVER.
+/// The window after OVER.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Over {
-    /// A window of the clause WINDOW.
+    /// A window named in the WINDOW clause.
     Name(String),
     Spec(Box<WindowSpec>),
 }
@@ -190,7 +191,7 @@ pub enum Over {
 /// `([name] [PARTITION BY ..] [ORDER BY ..] [frame])`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WindowSpec {
-    /// The window that this one goes on from.
+    /// The named window that this one extends.
     pub base: Option<String>,
     pub partition_by: Vec<Expr>,
     pub order_by: Vec<OrderItem>,
@@ -267,7 +268,7 @@ pub enum Expr {
         negated: bool,
         query: Box<Query>,
     },
-    /// LIKE; `escape` None is the backslash, with NO_BACKSLASH_ESCAPES, too.
+    /// LIKE; without `escape` the escape character is a backslash, even with NO_BACKSLASH_ESCAPES.
     Like {
         expr: Box<Expr>,
         negated: bool,
@@ -318,23 +319,24 @@ pub enum Expr {
         from: Box<Expr>,
         to: Box<Expr>,
     },
-    /// TRIM([side] [what] FROM x); `what` None is a space.
+    /// TRIM([side] [what] FROM x); without `what` it removes spaces.
     Trim {
         side: TrimSide,
         what: Option<Box<Expr>>,
         expr: Box<Expr>,
     },
-    /// CHAR(n, ... USING charset); charset None is binary.
+    /// A function of a sequence.
     Sequence(Box<super::SequenceCall>),
+    /// CHAR(n, ... USING charset); without `charset` the result is binary.
     CharFunction {
         args: Vec<Expr>,
         charset: Option<String>,
     },
-    /// Any other call. Special syntax is lowered to plain arguments: SUBSTRING(a FROM b FOR c) is
+    /// Any other call. Special syntax is reduced to plain arguments: SUBSTRING(a FROM b FOR c) is
     /// substring(a, b, c); POSITION(a IN b) is locate(a, b); CURRENT_TIMESTAMP, LOCALTIME and NOW are
     /// now([n]); CURRENT_DATE is curdate(); CURRENT_TIME is curtime([n]); CURRENT_USER is current_user(); `a
-    /// || b` under PIPES_AS_CONCAT is concat(a, b); GET_FORMAT(DATE, x) has the word as a text literal. No
-    /// check of name or number of arguments was made.
+    /// || b` under PIPES_AS_CONCAT is concat(a, b); GET_FORMAT(DATE, x) has the word as a text literal. Name
+    /// and number of arguments are not checked yet.
     Function {
         name: String,
         args: Vec<Expr>,
@@ -356,7 +358,7 @@ pub enum Expr {
         query: Box<Query>,
     },
 
-    /// DEFAULT as a value of INSERT or UPDATE (None), or DEFAULT(column).
+    /// DEFAULT as a value of INSERT or UPDATE (`None`), or DEFAULT(column).
     Default(Option<ColumnRef>),
     /// MATCH (columns) AGAINST (text).
     Match {
@@ -368,7 +370,7 @@ pub enum Expr {
     Values(ColumnRef),
 }
 
-/// How AGAINST reads its text.
+/// Search mode of AGAINST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchMode {
     /// IN NATURAL LANGUAGE MODE, which is the default.

@@ -83,7 +83,8 @@ pub enum SetItem {
     },
     /// SET ROLE name. `None` is NONE.
     Role(Option<String>),
-    /// SET DEFAULT ROLE name [FOR account]. `None` is NONE. A name alone or CURRENT_ROLE.
+    /// SET DEFAULT ROLE name [FOR account]. `None` is NONE. The role is a name without a host, or
+    /// CURRENT_ROLE.
     DefaultRole {
         role: Option<super::Account>,
         account: Option<super::Account>,

@@ -118,7 +118,7 @@ impl Parser<'_> {
         Ok(Account::Named { user, host: host.to_ascii_lowercase() })
     }
 
-    /// The same where no role may stand.
+    /// Parses an account where roles are not allowed.
     pub(super) fn user(&mut self) -> SqlResult<Account> {
         if self.is("CURRENT_ROLE") { Err(self.error()) } else { self.account() }
     }
@@ -187,7 +187,7 @@ impl Parser<'_> {
         Ok(Statement::DropRole(DropRole { if_exists, roles: self.list(Self::dropped_role)? }))
     }
 
-    /// Parses a role to drop. PUBLIC is a role that cannot be dropped, NONE is no role.
+    /// Parses a role to drop. PUBLIC is a role that cannot be dropped; NONE is not a role.
     fn dropped_role(&mut self) -> SqlResult<Account> {
         if self.is("CURRENT_ROLE") {
             return self.account();

@@ -1,19 +1,22 @@
 //! The grammar: recursive descent over the token list of one statement.
 //!
-//! Concepts. A [`Parser`] is a cursor over tokens; each grammar rule is a method that either consumes what it
-//! describes or fails at the token where MariaDB's parser would fail, since clients see the text near it. No
-//! rule backtracks over an expression.
+//! # Concepts
+//! A [`Parser`] is a cursor over tokens. Each grammar rule is a method that either consumes its construct or
+//! fails at the token where MariaDB's parser fails, because clients see the text at that token. No rule
+//! backtracks over an expression.
 //!
-//! Bounds. A rule that may come back to itself asks for room on the stack ([`Parser::enter`]). The height of
-//! a tree is counted ([`HEIGHT_MAX`]), because chains such as `a + b + c` are parsed in a loop but copied,
-//! dropped and evaluated by recursion. Chains of AND and OR are built balanced, chains of set operators are
-//! lists, and parentheses leave no trace: all these may be as long as they like. SELECTs nest as deep as in
-//! MariaDB ([`SELECT_DEPTH_MAX`]).
+//! # Bounds
+//! A recursive rule checks the space on the stack ([`Parser::enter`]). The height of a tree is limited, too
+//! ([`HEIGHT_MAX`]): chains such as `a + b + c` are parsed in a loop, but copied, dropped and evaluated by
+//! recursion. Some constructs may have any length: chains of AND and OR are built balanced, chains of set
+//! operators are lists, and parentheses create no nodes. SELECTs may be nested as deeply as in MariaDB
+//! ([`SELECT_DEPTH_MAX`]).
 //!
-//! Literals. Every literal token has an ordinal, the same that [`crate::Digest`] gives it. A literal that
-//! becomes an `Expr::Literal` whose value may change counts as a parameter; when all literals of the
-//! statement do, and nothing set `fixed`, the statement is cacheable. So a rule that consumes a literal in
-//! any other way needs no thought: it makes the statement uncacheable by itself.
+//! # Literals
+//! Each literal token has an ordinal, the same as in [`crate::Digest`]. A literal counts as a parameter if it
+//! becomes an `Expr::Literal` whose value may change. The statement is cacheable if all its literals are
+//! parameters and no rule has set `fixed`. So a rule that consumes a literal in any other way makes the
+//! statement uncacheable without further code.
 //!
 //! | file | rules |
 //! |---|---|
@@ -59,70 +62,70 @@ mod table_ref;
 mod view;
 mod words;
 
-/// Height of an expression tree: what the reserve below a stack's floor can copy and drop.
+/// Maximum height of an expression tree. A tree of this height can be copied and dropped within the reserve
+/// below a stack's floor.
 const HEIGHT_MAX: u32 = 1000;
 
-/// SELECTs within each other.
+/// Maximum nesting depth of SELECTs.
 const SELECT_DEPTH_MAX: u32 = 64;
 
-/// Bytes of the statement that an error shows.
+/// Maximum bytes of the statement in an error message.
 const NEAR_MAX: usize = 80;
 
-/// A statement with what its text tells besides.
+/// A parsed statement with properties of its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
     pub statement: Statement,
-    /// Number of `?` in it.
+    /// Number of `?`.
     pub params: u32,
-    /// Where in the text each of them stands.
+    /// The offset of each `?` in the text.
     pub param_at: Vec<u32>,
-    /// Whether a plan made of it may serve every statement with the same digest: all literals are
-    /// `Expr::Literal` with an ordinal and none decides more than a value. The planner clears it for itself
-    /// when it looked at a literal's value.
+    /// Whether a plan of this statement can be used for every statement with the same digest: all literals
+    /// are an `Expr::Literal` with an ordinal, and none determines more than a value. A plan that depends on
+    /// the value of a literal (a pin) is used only for equal values.
     pub cacheable: bool,
-    /// LIMIT ROWS EXAMINED: a literal or a parameter. It is one of the whole statement, wherever it stands;
-    /// the last counts.
+    /// LIMIT ROWS EXAMINED: a literal or a parameter. It applies to the whole statement, wherever it is
+    /// written; the last one counts.
     pub rows_examined: Option<Expr>,
-    /// Roughly what its tokens and its tree take in memory, with those of a plan.
+    /// Approximate memory of tokens, tree and plan.
     pub memory_bytes: usize,
 }
 
-/// Bytes of a token, of the tree and of the plan for each token of an ordinary statement, and of rows of
-/// values. Measured.
+/// Measured memory of tokens, tree and plan per token, for ordinary statements and for rows of values.
 const BYTES_OF_A_TOKEN: usize = 176;
-/// Variant for a text that is full of short values elsewhere, where lists are sorted and converted, and what
-/// each SELECT takes besides.
+/// Memory per token of a long text with many short values elsewhere, for instance in lists that are sorted
+/// and converted. Each SELECT takes [`BYTES_OF_A_SELECT`] in addition.
 const BYTES_ELSEWHERE: usize = 500;
 const BYTES_OF_A_SELECT: usize = 600;
-/// Up to this length a text is thought to be an ordinary statement.
+/// Maximum length of an ordinary statement.
 const ORDINARY_BYTES: usize = 16 << 10;
-/// Copies of a long literal: in the tree, and in the plan.
+/// Copies of a long literal: one in the tree, and one in the plan.
 const LITERAL_COPIES: usize = 2;
 
 fn memory_bytes(tokens: usize, text_bytes: usize) -> usize {
     tokens * BYTES_OF_A_TOKEN + text_bytes * LITERAL_COPIES
 }
 
-/// Roughly what tree and plan of a text take in memory ([`Parsed::memory_bytes`]).
+/// Returns the approximate memory of a text's tokens, tree and plan ([`Parsed::memory_bytes`]).
 pub fn syntax_bytes(sql: &[u8], mode: ParseMode) -> usize {
     let mut lexer = Lexer::new(sql, mode);
     let tokens = std::iter::from_fn(|| Some(lexer.next()).filter(|token| token.kind != Kind::End));
     memory_bytes(tokens.count(), sql.len())
 }
 
-/// Asks for the memory that a text takes, so much in all.
+/// Requests memory for a text. The argument is the total.
 pub type Charge<'c> = &'c mut dyn FnMut(usize) -> SqlResult<()>;
 
-/// Reads one statement (a `;` at the end is allowed). Errors: 1064 with the text near the fault, 1065 for an
-/// empty text, 1235 for what is MariaDB's language but not there yet.
+/// Parses one statement (a `;` at the end is allowed). Errors: 1064 with the text at the error, 1065 for an
+/// empty text, 1235 for parts of MariaDB's language that are not supported yet.
 pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
     parse_charged(sql, options, &mut |_| Ok(()))
 }
 
-/// Variant that asks for memory before it takes it. A refusal is the error.
+/// Parses one statement and requests its memory in advance. A refusal is returned as the error.
 pub fn parse_charged(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> SqlResult<Parsed> {
     match quick::statement(sql) {
-        // No plan is made of any of them; names of XA branches are literals that are no parameters.
+        // None of them has a plan. Names of XA branches are literals that are not parameters.
         Some(statement) => {
             let cacheable = !matches!(statement, Statement::Xa(_));
             let (param_at, memory_bytes) = (Vec::new(), sql.len());
@@ -132,8 +135,8 @@ pub fn parse_charged(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> 
     }
 }
 
-/// Reads a statement that the server wrote itself, by [`print`](crate::print): no mode of a session, and no
-/// event's, changes how it is read.
+/// Parses a statement that the server has printed itself with [`print`](crate::print). Modes of a session or
+/// an event do not affect it.
 pub fn parse_own(sql: &str) -> SqlResult<Parsed> {
     parse(sql.as_bytes(), &ParseOptions::default())
 }
@@ -164,10 +167,10 @@ fn parse_by_grammar(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> S
     })
 }
 
-/// Finds the end of the first statement of `sql`: its range without the `;`, and where the next one starts.
-/// None when only spaces, comments and `;` are left.
+/// Finds the first statement of `sql`. Returns its range without the `;`, and the position after it. Returns
+/// `None` if only spaces, comments and `;` are left.
 pub fn next_statement(sql: &[u8], mode: ParseMode) -> Option<(Range<usize>, usize)> {
-    // Most packets hold one statement, which begins with a word.
+    // Most packets contain one statement, which begins with a word.
     if sql.first()?.is_ascii_alphabetic() && !sql.contains(&b';') {
         return Some((0..trim_end(sql, 0, sql.len()), sql.len()));
     }
@@ -205,12 +208,12 @@ fn trim_end(sql: &[u8], start: usize, end: usize) -> usize {
     end - sql[start..end].iter().rev().take_while(|b| b.is_ascii_whitespace()).count()
 }
 
-/// A token as the parser keeps it: texts are shorter than 4 GiB.
+/// The parser's compact form of a token: texts are shorter than 4 GiB.
 #[derive(Clone, Copy)]
 struct Packed {
     start: u32,
     end: u32,
-    /// Literal tokens before it.
+    /// Number of literal tokens before it.
     ordinal: u32,
     kind: Kind,
 }
@@ -225,38 +228,38 @@ impl Packed {
 struct Parser<'a> {
     sql: &'a [u8],
     options: &'a ParseOptions,
-    /// Ends with an `End` (and, after an `Invalid`, so does the text).
+    /// The last one is `End`. An `Invalid` is followed by it, too.
     tokens: Vec<Packed>,
     at: usize,
-    /// `?` met.
+    /// Number of `?` so far.
     params: u32,
-    /// Literal tokens in the statement.
+    /// Number of literal tokens in the statement.
     literals: u32,
-    /// Literals that became parameterisable expressions.
+    /// Number of literals that became parameters.
     literal_params: u32,
-    /// Some literal decides more than a value.
+    /// Whether a literal determines more than a value.
     fixed: bool,
     /// LIMIT ROWS EXAMINED.
     rows_examined: Option<Expr>,
     version_comment: bool,
-    /// Whether the names of the columns of the query being read matter to anybody.
+    /// Whether the column names of the current query are used.
     names_matter: bool,
-    /// The part of a set operation that was read last stood in parentheses.
+    /// Whether the last operand of a set operation was in parentheses.
     ends_in_parens: bool,
-    /// INTO of the SELECT being read, when it stands before FROM.
+    /// INTO of the current SELECT, if it precedes FROM.
     into: Vec<String>,
-    /// The FROM behind the INTO that was read last.
+    /// Index of the FROM token after the last INTO.
     behind_into: Option<usize>,
-    /// In ON DUPLICATE KEY UPDATE, where VALUES(a) is the new value of a column.
+    /// Whether the parser is in ON DUPLICATE KEY UPDATE, where VALUES(a) is the new value of a column.
     in_on_duplicate: bool,
-    /// INTO OUTFILE or DUMPFILE of the statement, and whether it stands behind FROM.
+    /// INTO OUTFILE or DUMPFILE of the statement, and whether it follows FROM.
     into_file: Option<(crate::ast::IntoFile, bool)>,
-    /// WAIT n of the statement, NOWAIT as 0.
+    /// WAIT n of the statement; 0 for NOWAIT.
     lock_wait: Option<u64>,
     floor: StackFloor,
-    /// SELECTs around the token.
+    /// Number of SELECTs around the current token.
     select_depth: u32,
-    /// Height of the tallest expression finished in the rule being read.
+    /// Height of the tallest expression completed in the current rule.
     height: u32,
 }
 
@@ -270,7 +273,7 @@ impl<'a> Parser<'a> {
         loop {
             let token = lexer.next();
             if tokens.len() == tokens.capacity() {
-                // Both lists are there while one is copied into the other.
+                // While the vector grows, the old and the new one exist.
                 charge(packed_bytes(tokens.len() * 3))?;
             }
             let (start, end) = (token.start as u32, token.end as u32);
@@ -304,7 +307,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Roughly what tokens, tree and plan take.
+    /// Returns the approximate memory of tokens, tree and plan.
     fn memory_bytes(&self) -> usize {
         let (tokens, bytes) = (self.tokens.len(), self.sql.len());
         let ordinary = memory_bytes(tokens, bytes);
@@ -330,7 +333,7 @@ impl<'a> Parser<'a> {
         tokens * BYTES_ELSEWHERE + selects * BYTES_OF_A_SELECT + bytes * LITERAL_COPIES
     }
 
-    /// Offsets of the question marks.
+    /// Returns the offsets of all `?`.
     fn param_places(&self) -> Vec<u32> {
         let marks = self.tokens.iter().filter(|token| token.kind == Kind::Param);
         marks.map(|token| token.start).collect()
@@ -346,12 +349,12 @@ impl<'a> Parser<'a> {
         self.token().kind
     }
 
-    /// The n-th token.
+    /// Returns the n-th token.
     fn token_at(&self, n: usize) -> Token {
         self.tokens[n].token()
     }
 
-    /// The token `ahead` of the current one; `End` past the end.
+    /// Returns the token `ahead` of the current one; `End` after the last.
     fn peek(&self, ahead: usize) -> Token {
         self.token_at((self.at + ahead).min(self.tokens.len() - 1))
     }
@@ -378,7 +381,7 @@ impl<'a> Parser<'a> {
         if self.kind() == kind { Ok(self.advance()) } else { Err(self.error()) }
     }
 
-    /// Whether the token `ahead` is the word (upper case).
+    /// Returns whether the token `ahead` is the word (given in upper case).
     fn is_word_at(&self, ahead: usize, word: &str) -> bool {
         let token = self.peek(ahead);
         token.kind == Kind::Word && self.bytes(token).eq_ignore_ascii_case(word.as_bytes())
@@ -392,7 +395,7 @@ impl<'a> Parser<'a> {
         words.iter().any(|word| self.is(word))
     }
 
-    /// Whether the next tokens are these words.
+    /// Returns whether the next tokens are these words.
     fn is_all(&self, words: &[&str]) -> bool {
         words.iter().enumerate().all(|(ahead, word)| self.is_word_at(ahead, word))
     }
@@ -436,7 +439,7 @@ impl<'a> Parser<'a> {
         if self.eat_any(words) { Ok(()) } else { Err(self.error()) }
     }
 
-    /// The current word in upper case, consumed. For options that are kept as text.
+    /// Consumes the current word and returns it in upper case, for options that are kept as text.
     fn upper_word(&mut self) -> SqlResult<String> {
         if self.kind() != Kind::Word {
             return Err(self.error());
@@ -445,12 +448,12 @@ impl<'a> Parser<'a> {
         Ok(String::from_utf8_lossy(self.bytes(token)).to_ascii_uppercase())
     }
 
-    /// Whether the statement ends here.
+    /// Returns whether the statement ends here.
     fn at_end(&self) -> bool {
         matches!(self.kind(), Kind::End | Kind::Semicolon)
     }
 
-    /// `item, item, ...`.
+    /// Parses `item, item, ...`.
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> SqlResult<T>) -> SqlResult<Vec<T>> {
         let mut items = vec![item(self)?];
         while self.eat(Kind::Comma) {
@@ -459,7 +462,7 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
-    /// `(item, item, ...)`.
+    /// Parses `(item, item, ...)`.
     fn paren_list<T>(&mut self, item: impl FnMut(&mut Self) -> SqlResult<T>) -> SqlResult<Vec<T>> {
         self.expect(Kind::LeftParen)?;
         let items = self.list(item)?;
@@ -469,7 +472,7 @@ impl<'a> Parser<'a> {
 
     // ---- names and simple literals
 
-    /// Whether a name may start here.
+    /// Returns whether a name may start at the token `ahead`.
     fn is_name_at(&self, ahead: usize) -> bool {
         let token = self.peek(ahead);
         match token.kind {
@@ -482,7 +485,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether a function stands there that is one by its parenthesis alone.
+    /// Returns whether the token is a function name because a parenthesis follows it.
     fn is_bound_call(&self, ahead: usize) -> bool {
         let (token, next) = (self.peek(ahead), self.peek(ahead + 1));
         next.kind == Kind::LeftParen
@@ -495,7 +498,7 @@ impl<'a> Parser<'a> {
         if self.is_name_at(0) { storable(self.any_name()) } else { Err(self.error()) }
     }
 
-    /// A name behind a dot: reserved words too.
+    /// Parses a name after a dot, where reserved words are allowed.
     fn name_after_dot(&mut self) -> SqlResult<String> {
         match self.kind() {
             Kind::Word | Kind::Quoted => storable(self.any_name()),
@@ -516,7 +519,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `name`, `db.name`, or `.name`.
+    /// Parses `name`, `db.name`, or `.name`.
     fn object_name(&mut self) -> SqlResult<ObjectName> {
         if self.eat(Kind::Dot) {
             return table_name(None, self.name_after_dot()?);
@@ -528,18 +531,18 @@ impl<'a> Parser<'a> {
         table_name(None, first)
     }
 
-    /// The name of a database: error 1102 for what is none.
+    /// Parses the name of a database. Error 1102 if it is invalid.
     fn database_name(&mut self) -> SqlResult<String> {
         let name = self.name()?;
         if is_too_long(&name) { Err(SqlError::wrong_database_name(&name)) } else { Ok(name) }
     }
 
-    /// A name or a string, as for character sets and engines.
+    /// Parses a name or a string, for instance of a character set or an engine.
     fn name_or_text(&mut self) -> SqlResult<String> {
         if self.kind() == Kind::Text { self.text() } else { self.name() }
     }
 
-    /// A string literal that is no expression.
+    /// Parses a string literal that is not an expression.
     fn text(&mut self) -> SqlResult<String> {
         Ok(String::from_utf8_lossy(&self.text_bytes()?).into_owned())
     }
@@ -554,7 +557,7 @@ impl<'a> Parser<'a> {
         Ok(bytes)
     }
 
-    /// An unsigned integer literal that is no expression.
+    /// Parses an unsigned integer literal that is not an expression.
     fn number(&mut self) -> SqlResult<u64> {
         let token = self.token();
         let number = match token.kind {
@@ -576,8 +579,7 @@ impl<'a> Parser<'a> {
         u64::from_str_radix(text.trim_end_matches('\'').get(2..)?, 16).ok()
     }
 
-    /// The text between two tokens' positions, as typed: from the token at index `from` to the last consumed
-    /// one.
+    /// Returns the original text from the token at index `from` to the last consumed one.
     fn source_text(&self, from: usize) -> String {
         let start = self.token_at(from).start;
         let end = self.token_at(self.at.max(1) - 1).end;
@@ -586,13 +588,13 @@ impl<'a> Parser<'a> {
 
     // ---- bounds
 
-    /// Runs a rule that may come back to itself.
+    /// Runs a recursive rule. Fails if the stack is too small.
     fn enter<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
         check_floor(self.floor)?;
         rule(self)
     }
 
-    /// Runs the rule of a SELECT's inside.
+    /// Runs the rule for the contents of a SELECT. Fails if SELECTs are nested too deeply.
     fn enter_select<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
         if self.select_depth >= SELECT_DEPTH_MAX {
             let text = "Too high level of nesting for select";
@@ -604,7 +606,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// A tree grew by one.
+    /// Counts one more level of a tree.
     fn grow(&mut self) -> SqlResult<()> {
         self.grow_by(1)
     }
@@ -616,14 +618,15 @@ impl<'a> Parser<'a> {
 
     // ---- errors
 
-    /// 1064 at the current token.
+    /// Returns error 1064 at the current token.
     fn error(&self) -> SqlError {
         self.error_at(self.at)
     }
 
     fn error_at(&self, index: usize) -> SqlError {
         let token = self.token_at(index);
-        // MariaDB's lexer starts its next token right behind a comma, so its message does too.
+        // After a comma, MariaDB's lexer has already started its next token, so its message does not include
+        // the comma.
         let start = if token.kind == Kind::Comma { token.end } else { token.start };
         let near = &self.sql[start..];
         let line = 1 + self.sql[..start].iter().filter(|&&b| b == b'\n').count();
@@ -641,7 +644,7 @@ impl<'a> Parser<'a> {
         )
     }
 
-    /// 1235: the language has it, this server has not.
+    /// Returns error 1235: MariaDB's language has it, this server does not.
     fn unsupported(&self, what: &str) -> SqlError {
         SqlError::not_supported(what)
     }
@@ -650,7 +653,7 @@ impl<'a> Parser<'a> {
 
     fn statement(&mut self) -> SqlResult<Statement> {
         let statement = self.enter(Self::statement_inner)?;
-        // A query inside of another statement has no file.
+        // A query in another statement cannot write to a file.
         if self.into_file.is_some() {
             return Err(self.error());
         }
@@ -705,7 +708,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether a word is a name only in quotes.
+/// Returns whether a word is a name only in quotes.
 pub(crate) fn is_reserved(word: &str) -> bool {
     words::is_reserved(word.as_bytes())
 }
@@ -715,16 +718,16 @@ fn too_deep() -> SqlError {
     SqlError::new(ErrorCode::StackOverrunNeedMore, text)
 }
 
-/// Characters of a name.
+/// Maximum length of a name in characters.
 pub const IDENTIFIER_CHARS_MAX: usize = 64;
 
-/// Whether a name is longer than any can be.
+/// Returns whether a name is too long.
 fn is_too_long(name: &str) -> bool {
     name.chars().count() > IDENTIFIER_CHARS_MAX
 }
 
-/// The name of a table. Errors 1102 and 1103 for what is none; `#mysql50#` is MariaDB's mark of names of
-/// files.
+/// Checks and returns the name of a table. Errors 1102 and 1103 if it is invalid; `#mysql50#` is MariaDB's
+/// prefix of file names.
 fn table_name(db: Option<String>, name: String) -> SqlResult<ObjectName> {
     if let Some(db) = db.as_deref().filter(|db| is_too_long(db)) {
         return Err(SqlError::wrong_database_name(db));
@@ -735,8 +738,8 @@ fn table_name(db: Option<String>, name: String) -> SqlResult<ObjectName> {
     }
 }
 
-/// Names hold characters of the Basic Multilingual Plane only, three bytes each: events of the binary log
-/// give the length of 64 of them in one byte. Error 1300.
+/// Checks that a name has only characters of the Basic Multilingual Plane (error 1300). They take up to three
+/// bytes each, so the length of 64 of them fits the one byte that binlog events have for it.
 fn storable(name: String) -> SqlResult<String> {
     let Some(c) = name.chars().find(|c| *c > '\u{ffff}') else { return Ok(name) };
     let bytes: String = c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\x{byte:02X}")).collect();

@@ -10,7 +10,7 @@ use crate::ast::{
 use crate::lexer::Kind;
 use crate::literal;
 
-/// The part of a query behind its body.
+/// The clauses after the body of a query.
 #[derive(Default)]
 struct Tail {
     order_by: Vec<OrderItem>,
@@ -31,7 +31,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether a query starts at the token `ahead`, be it in parentheses.
+    /// Returns whether a query starts at the token `ahead`, possibly in parentheses.
     pub(super) fn query_follows(&self, ahead: usize) -> bool {
         let mut ahead = ahead;
         while self.peek(ahead).kind == Kind::LeftParen {
@@ -44,7 +44,8 @@ impl Parser<'_> {
         self.is_word_at(ahead, "SELECT") || self.is_word_at(ahead, "WITH") || self.rows_at(ahead)
     }
 
-    /// Whether a table of values starts there; `VALUES(a)` is the function of ON DUPLICATE KEY UPDATE.
+    /// Returns whether a table value constructor starts there; `VALUES(a)` is the function of ON DUPLICATE
+    /// KEY UPDATE.
     fn rows_at(&self, ahead: usize) -> bool {
         if !self.is_word_at(ahead, "VALUES") || self.peek(ahead + 1).kind != Kind::LeftParen {
             return false;
@@ -58,12 +59,12 @@ impl Parser<'_> {
         !is_name || has_more
     }
 
-    /// A query inside an expression: nobody sees its columns' names.
+    /// Parses a query in an expression. Its column names are not used.
     pub(super) fn inner_query(&mut self) -> SqlResult<Query> {
         self.nameless(Self::query)
     }
 
-    /// The rest of a query inside an expression whose first, parenthesised part was read.
+    /// Parses the rest of a query in an expression, after its first, parenthesised part.
     pub(super) fn continue_inner_query(&mut self, first: Query) -> SqlResult<Query> {
         self.nameless(|p| {
             let left = nested(first);
@@ -72,7 +73,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Runs a rule while columns' names do not matter.
+    /// Runs a rule in a context where column names are not used.
     pub(super) fn nameless<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
         let outer = std::mem::replace(&mut self.names_matter, false);
         let result = rule(self);
@@ -80,7 +81,7 @@ impl Parser<'_> {
         result
     }
 
-    /// Runs a rule while columns' names matter (derived tables).
+    /// Runs a rule in a context where column names are used (derived tables).
     pub(super) fn named<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
         let outer = std::mem::replace(&mut self.names_matter, true);
         let result = rule(self);
@@ -88,14 +89,14 @@ impl Parser<'_> {
         result
     }
 
-    /// A whole query.
+    /// Parses a whole query.
     pub(super) fn query(&mut self) -> SqlResult<Query> {
         self.enter(|p| {
             let with = if p.is("WITH") { Some(p.with()?) } else { None };
             let first = p.query_term()?;
             let behind = p.at;
             let body = p.set_operations(first)?;
-            // A whole query in parentheses may be locked.
+            // Lock options may follow a whole query in parentheses.
             p.ends_in_parens &= p.at > behind;
             p.finish_query(with, body)
         })
@@ -106,7 +107,7 @@ impl Parser<'_> {
         let Tail { order_by, limit, locking, into } = self.tail()?;
         let into = if into.is_empty() { outer_into } else { into };
         match body {
-            // `(SELECT ..)` alone, or with a tail that it does not have itself.
+            // `(SELECT ..)` without further clauses.
             QueryBody::Nested(query)
                 if with.is_none()
                     && order_by.is_empty()
@@ -116,7 +117,7 @@ impl Parser<'_> {
             {
                 Ok(in_parens(*query))
             }
-            // The tables of the last SELECT of a set in parentheses are locked.
+            // Lock options of a parenthesised set operation apply to the tables of its last SELECT.
             QueryBody::Nested(mut query)
                 if locking.is_some() && matches!(query.body, QueryBody::SetOperation { .. }) =>
             {
@@ -130,7 +131,7 @@ impl Parser<'_> {
                 Ok(Query { with, body: QueryBody::Nested(query), order_by, limit, locking: None, into })
             }
             QueryBody::SetOperation { first, mut rest } if locking.is_some() => {
-                // The tables of the last SELECT are locked.
+                // Lock options apply to the tables of the last SELECT.
                 if self.ends_in_parens {
                     return Err(SqlError::wrong_usage("lock options", "SELECT in brackets"));
                 }
@@ -168,7 +169,7 @@ impl Parser<'_> {
 
     // ---- bodies
 
-    /// The operators behind `first`, from left to right.
+    /// Parses the set operators after `first`, from left to right.
     pub(super) fn set_operations(&mut self, first: QueryBody) -> SqlResult<QueryBody> {
         let tighter = if self.options.mode.oracle { &[][..] } else { &[SetOperator::Intersect] };
         let operand = |p: &mut Self, op| match op {
@@ -181,7 +182,8 @@ impl Parser<'_> {
         self.chain_of(first, operand, &SetOperator::ALL)
     }
 
-    /// A chain of some operators behind `first`. It is a list, however long and whatever its operators are.
+    /// Parses a chain of the given set operators after `first`. The result is a list of any length, even with
+    /// different operators.
     fn chain_of(
         &mut self,
         first: QueryBody,
@@ -196,7 +198,7 @@ impl Parser<'_> {
             self.advance();
             let all = self.all_or_distinct();
             let body = operand(self, op)?;
-            // Only the end of the last SELECT may say where the row goes.
+            // INTO is allowed only at the end of the last SELECT.
             if let Some(behind) = self.behind_into.filter(|_| !self.into.is_empty()) {
                 return Err(self.error_at(behind));
             }
@@ -341,7 +343,7 @@ impl Parser<'_> {
         Ok(SelectItem::Expr { expr, alias, text })
     }
 
-    /// `t.*`, `db.t.*`.
+    /// Parses `t.*` or `db.t.*`.
     fn table_wildcard(&mut self) -> SqlResult<Option<SelectItem>> {
         let dot_star = |p: &Self, at| p.peek(at).kind == Kind::Dot && p.peek(at + 1).kind == Kind::Star;
         let long = self.peek(1).kind == Kind::Dot && dot_star(self, 3);
@@ -358,7 +360,7 @@ impl Parser<'_> {
         Ok(Some(SelectItem::TableWildcard(name)))
     }
 
-    /// The text from one token to another, as if it had been written without the marks of version comments.
+    /// Returns the text from one token to another, without the marks of version comments.
     fn without_version_comments(&self, first: usize, last: usize) -> String {
         let mut text = Vec::new();
         for n in first..=last {
@@ -372,7 +374,7 @@ impl Parser<'_> {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// The name that a column gets from the text of its expression.
+    /// Returns the column name that is derived from the text of an expression.
     fn item_text(&self, expr: &Expr, from: usize) -> String {
         let (mut first, mut last) = (from, self.at - 1);
         while first < last && matches!(expr, Expr::Literal(_)) {
@@ -409,7 +411,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `AS name`, `name`, `'name'`; none is allowed.
+    /// Parses an optional alias: `AS name`, `name` or `'name'`.
     pub(super) fn alias(&mut self) -> SqlResult<Option<String>> {
         if self.eat_word("AS") {
             return self.name_or_text().map(Some);
@@ -445,7 +447,7 @@ impl Parser<'_> {
         if !self.eat_word("LIMIT") {
             return Ok(None);
         }
-        // Only queries may count the rows that they look at.
+        // ROWS EXAMINED is allowed in queries only.
         if self.is("ROWS") && self.is_word_at(1, "EXAMINED") {
             self.advance();
             return Err(self.error());
@@ -461,7 +463,7 @@ impl Parser<'_> {
         Ok(Some(limit))
     }
 
-    /// LIMIT of a change of rows: their number alone.
+    /// Parses LIMIT of UPDATE or DELETE: only a number of rows.
     pub(super) fn change_limit(&mut self) -> SqlResult<Option<Limit>> {
         if !self.eat_word("LIMIT") {
             return Ok(None);
@@ -473,7 +475,7 @@ impl Parser<'_> {
         Ok(Some(Limit { count: self.limit_value()?, offset: None, with_ties: false }))
     }
 
-    /// LIMIT of a query: of its rows, of the rows that the statement may look at, or both.
+    /// Parses LIMIT of a query: the number of result rows, of examined rows (ROWS EXAMINED), or both.
     fn query_limit(&mut self) -> SqlResult<Option<Limit>> {
         let is_of_examined = self.is("LIMIT") && self.is_word_at(1, "ROWS");
         let limit = match is_of_examined {
@@ -490,7 +492,7 @@ impl Parser<'_> {
         Ok(limit)
     }
 
-    /// `OFFSET m ROWS`, `FETCH FIRST n ROWS ONLY` or `WITH TIES`, or both.
+    /// Parses `OFFSET m ROWS`, `FETCH FIRST n ROWS ONLY` or `WITH TIES`, or both.
     fn fetch(&mut self) -> SqlResult<Limit> {
         let rows = &["ROW", "ROWS"];
         let offset = if self.eat_word("OFFSET") {
@@ -519,7 +521,7 @@ impl Parser<'_> {
         match self.kind() {
             Kind::Param => self.primary_expr(),
             Kind::Integer => match self.primary_expr()? {
-                // More than a number of rows can be.
+                // The number is larger than any number of rows.
                 Expr::Literal(literal) if matches!(literal.value, Value::Decimal(_)) => {
                     Err(self.error_at(at))
                 }
@@ -547,7 +549,7 @@ impl Parser<'_> {
         Ok(Some(Locking { strength, wait }))
     }
 
-    /// NOWAIT, WAIT n, SKIP LOCKED.
+    /// Parses NOWAIT, WAIT n or SKIP LOCKED.
     fn lock_wait(&mut self) -> SqlResult<LockWait> {
         if self.eat_word("NOWAIT") {
             return Ok(LockWait::NoWait);
@@ -564,7 +566,7 @@ impl Parser<'_> {
     fn target_variables(&mut self) -> SqlResult<Vec<String>> {
         self.expect_word("INTO")?;
         if self.is_any(&["OUTFILE", "DUMPFILE"]) {
-            // A subquery has no file, nor has a query that goes on.
+            // A subquery cannot write to a file, and a statement writes to at most one.
             let is_late = self.select_depth == 0;
             if self.select_depth > 1 || !self.names_matter || self.into_file.is_some() {
                 return Err(self.error());
@@ -576,8 +578,8 @@ impl Parser<'_> {
     }
 }
 
-/// A query in parentheses as a body: its own tail makes the parentheses worth keeping, and the types that a
-/// set operation has by itself.
+/// Returns a parenthesised query as a body. The parentheses are kept only if the query has clauses of its
+/// own, or is a set operation, whose column types are derived separately.
 fn nested(query: Query) -> QueryBody {
     let bare = !matches!(query.body, QueryBody::SetOperation { .. })
         && query.with.is_none()
@@ -588,7 +590,7 @@ fn nested(query: Query) -> QueryBody {
     if bare { in_parens(query).body } else { QueryBody::Nested(Box::new(query)) }
 }
 
-/// The query, whose SELECT knows that it stood in parentheses.
+/// Marks the SELECT of a query as parenthesised.
 fn in_parens(mut query: Query) -> Query {
     if let QueryBody::Select(select) = &mut query.body {
         select.in_parens = true;

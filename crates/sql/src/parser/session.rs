@@ -63,7 +63,7 @@ impl Parser<'_> {
         Ok(Statement::Begin(begin))
     }
 
-    /// READ ONLY or READ WRITE.
+    /// Parses READ ONLY or READ WRITE.
     pub(super) fn access_mode(&mut self) -> SqlResult<AccessMode> {
         self.expect_word("READ")?;
         if self.eat_word("ONLY") {
@@ -247,7 +247,7 @@ impl Parser<'_> {
         Ok(Statement::Use(self.database_name()?))
     }
 
-    /// GET [CURRENT] DIAGNOSTICS.
+    /// Parses GET [CURRENT] DIAGNOSTICS.
     pub(super) fn get_diagnostics(&mut self) -> SqlResult<Statement> {
         self.advance();
         self.eat_word("CURRENT");
@@ -283,7 +283,7 @@ impl Parser<'_> {
         Ok(Statement::GetDiagnostics(GetDiagnostics::Condition { number, items }))
     }
 
-    /// `@variable = NAME, ..`.
+    /// Parses `@variable = NAME, ..`.
     fn diagnostics_items<T>(&mut self, named: impl Fn(&str) -> Option<T>) -> SqlResult<Vec<(String, T)>> {
         self.list(|p| {
             if p.is_name_at(0) {

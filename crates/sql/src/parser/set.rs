@@ -168,7 +168,7 @@ impl Parser<'_> {
         Ok(SetItem::Role(Some(self.chosen_role()?)))
     }
 
-    /// A role that a user may have in force: error 1959 for PUBLIC, which always is.
+    /// Parses a role that can be enabled. Error 1959 for PUBLIC, which is always enabled.
     fn chosen_role(&mut self) -> SqlResult<String> {
         if self.is("CURRENT_ROLE") {
             return Err(self.error());

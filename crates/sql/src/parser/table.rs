@@ -1,4 +1,4 @@
-//! CREATE TABLE and its parts, which ALTER TABLE uses too.
+//! CREATE TABLE and its parts, which ALTER TABLE shares.
 
 use cohort_types::{SqlError, SqlResult, TypeKind, Value};
 
@@ -10,25 +10,25 @@ use crate::ast::{
 };
 use crate::lexer::Kind;
 
-/// What stands between the parentheses of CREATE TABLE.
+/// The elements in the parentheses of CREATE TABLE.
 #[derive(Default)]
 pub(super) struct Elements {
     pub columns: Vec<ColumnDef>,
     pub keys: Vec<KeyDef>,
     pub foreign_keys: Vec<ForeignKey>,
     pub checks: Vec<Check>,
-    /// A column is changed: it may not say REFERENCES.
+    /// Whether a column is changed by ALTER TABLE: REFERENCES is not allowed.
     is_change: bool,
 }
 
 impl Elements {
-    /// Of a column that is changed.
+    /// Returns empty elements for a column that ALTER TABLE changes.
     pub(super) fn of_changed_column() -> Elements {
         Elements { is_change: true, ..Elements::default() }
     }
 }
 
-/// Options without effect that MariaDB knows.
+/// Options of MariaDB that have no effect here.
 const OTHER_OPTIONS: &[&str] = &[
     "AVG_ROW_LENGTH",
     "CHECKSUM",
@@ -52,11 +52,11 @@ const OTHER_OPTIONS: &[&str] = &[
     "TRANSACTIONAL",
 ];
 
-/// Options that MariaDB has from InnoDB. They may be quoted, and SHOW CREATE TABLE quotes them.
+/// Options of MariaDB's InnoDB. They may be quoted, and SHOW CREATE TABLE quotes them.
 const ENGINE_OPTIONS: &[&str] = &["PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL"];
 
 impl Parser<'_> {
-    /// Behind CREATE [OR REPLACE] [TEMPORARY] TABLE.
+    /// Parses the rest of CREATE TABLE after [OR REPLACE] [TEMPORARY] TABLE.
     pub(super) fn create_table(&mut self, or_replace: bool, temporary: bool) -> SqlResult<Statement> {
         let mode = self.create_mode(or_replace)?;
         let name = self.object_name()?;
@@ -108,7 +108,7 @@ impl Parser<'_> {
         Ok(Statement::CreateTable(Box::new(table)))
     }
 
-    /// IF NOT EXISTS; it excludes OR REPLACE: error 1221.
+    /// Parses IF NOT EXISTS. Error 1221 if OR REPLACE precedes it.
     pub(super) fn create_mode(&mut self, or_replace: bool) -> SqlResult<CreateMode> {
         let if_not_exists = self.eat_words(&["IF", "NOT", "EXISTS"]);
         if or_replace && if_not_exists {
@@ -193,7 +193,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `(expr)` with the text inside.
+    /// Parses `(expr)`, and returns the text inside the parentheses, too.
     fn parenthesised_text(&mut self) -> SqlResult<(Expr, String)> {
         self.expect(Kind::LeftParen)?;
         let from = self.at;
@@ -211,7 +211,7 @@ impl Parser<'_> {
         Ok(ForeignKey { if_not_exists, ..self.references(constraint.or(name), columns)? })
     }
 
-    /// REFERENCES and what follows. MATCH has no effect.
+    /// Parses REFERENCES and the clauses after it. MATCH has no effect.
     fn references(&mut self, name: Option<String>, columns: Vec<String>) -> SqlResult<ForeignKey> {
         self.expect_word("REFERENCES")?;
         let references = self.object_name()?;
@@ -247,7 +247,7 @@ impl Parser<'_> {
 
     // ---- keys
 
-    /// PRIMARY KEY, UNIQUE, KEY, INDEX, FULLTEXT, SPATIAL with name, parts and options.
+    /// Parses PRIMARY KEY, UNIQUE, KEY, INDEX, FULLTEXT or SPATIAL with name, parts and options.
     fn key_def(&mut self, constraint: Option<String>) -> SqlResult<KeyDef> {
         let kind = match self.upper_word()?.as_str() {
             "PRIMARY" => {
@@ -267,7 +267,7 @@ impl Parser<'_> {
         let mut name = constraint;
         if self.is_name_at(0) && !(self.is("TYPE") && self.peek(1).kind == Kind::Word) {
             let own = self.name()?;
-            // A primary key is PRIMARY whatever it was called.
+            // The name of a primary key is always PRIMARY.
             name = Some(own);
         }
         if kind == KeyKind::Primary {
@@ -326,7 +326,7 @@ impl Parser<'_> {
 
     // ---- columns
 
-    /// A column; its inline keys, references and so on go to `elements`.
+    /// Parses a column. Its inline keys, references and so on are added to `elements`.
     pub(super) fn column_def(&mut self, elements: &mut Elements) -> SqlResult<ColumnDef> {
         let name = self.name()?;
         if is_too_long(&name) {
@@ -356,11 +356,11 @@ impl Parser<'_> {
         Ok(column)
     }
 
-    /// One attribute, if there is one.
+    /// Parses one attribute of a column. Returns false if there is none.
     fn column_attribute(&mut self, column: &mut ColumnDef, elements: &mut Elements) -> SqlResult<bool> {
-        // What is computed has no default and no NULL of its own.
+        // A generated column has no default and no NULL attribute.
         let is_generated = column.generated.is_some();
-        // CHECK is the last of a column's attributes.
+        // CHECK is the last attribute of a column.
         if column.check.is_some() && !self.is("REFERENCES") {
             return Ok(false);
         }
@@ -374,7 +374,7 @@ impl Parser<'_> {
             () if self.eat_word("NULL") => column.nullable = Some(true),
             () if self.eat_word("DEFAULT") => column.default = Some(self.column_default()?),
             () if self.eat_words(&["ON", "UPDATE"]) => column.on_update = Some(self.clock_digits()?),
-            // Only a NULL after it makes the column nullable.
+            // The column is nullable only if NULL follows.
             () if self.eat_word("AUTO_INCREMENT") => {
                 (column.nullable, column.auto_increment) =
                     (column.nullable.filter(|nullable| !nullable), true);
@@ -442,7 +442,7 @@ impl Parser<'_> {
         })
     }
 
-    /// CURRENT_TIMESTAMP[(n)] or a synonym.
+    /// Parses CURRENT_TIMESTAMP[(n)] or a synonym, and returns n.
     fn clock_digits(&mut self) -> SqlResult<u8> {
         let start = self.at;
         match self.primary_expr()? {
@@ -453,7 +453,7 @@ impl Parser<'_> {
 
     // ---- table options
 
-    /// One table option, if there is one.
+    /// Parses one table option. Returns `None` if there is none.
     pub(super) fn table_option(&mut self) -> SqlResult<Option<TableOption>> {
         let start = self.at;
         let default = self.eat_word("DEFAULT");
@@ -506,7 +506,7 @@ impl Parser<'_> {
             () if self.is("UNION") && self.peek(1).kind == Kind::Equal => {
                 return Err(self.unsupported("UNION tables"));
             }
-            // None that is known: error 1911, or a warning.
+            // An unknown option: error 1911, or a warning.
             () if self.is_name_at(0) && !self.is("TYPE") && self.peek(1).kind == Kind::Equal => {
                 let name = self.name()?;
                 self.advance();
@@ -521,7 +521,7 @@ impl Parser<'_> {
         self.is_name_at(0) && is(&self.name_of(self.peek(0)))
     }
 
-    /// A number, string or name as written; none for DEFAULT.
+    /// Parses a number, string or name as text; `None` for DEFAULT.
     fn engine_value(&mut self) -> SqlResult<Option<String>> {
         if self.eat_word("DEFAULT") {
             return Ok(None);
@@ -532,7 +532,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A number, string or word as text.
+    /// Parses a number, string or word as text.
     fn option_value(&mut self) -> SqlResult<String> {
         match self.kind() {
             Kind::Integer => Ok(self.number()?.to_string()),
@@ -542,7 +542,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A list of tables: `a, b.c`.
+    /// Parses a list of tables: `a, b.c`.
     pub(super) fn object_names(&mut self) -> SqlResult<Vec<ObjectName>> {
         self.list(Self::object_name)
     }
@@ -560,7 +560,7 @@ fn inline_key(kind: KeyKind, column: &str) -> KeyDef {
     }
 }
 
-/// The key that a foreign key wants.
+/// Returns the definition of the index that a foreign key requires.
 fn generated_key(key: &ForeignKey) -> KeyDef {
     let part = |column: &String| KeyPart { column: column.clone(), length: None, descending: false };
     KeyDef {
@@ -573,7 +573,7 @@ fn generated_key(key: &ForeignKey) -> KeyDef {
     }
 }
 
-/// The argument of NOW(n).
+/// Returns the argument of NOW(n).
 fn digits(args: &[Expr]) -> u8 {
     match args {
         [Expr::Literal(literal)] => match literal.value {

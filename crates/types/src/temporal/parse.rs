@@ -1,12 +1,13 @@
-//! Lenient text: what MariaDB's str_to_datetime and str_to_time accept.
+//! Lenient parsing of temporal texts, like MariaDB's str_to_datetime and str_to_time.
 //!
-//! A datetime is either all digits (`20260102030405`, the year four digits long when there are 4, 8 or at
-//! least 14) or numbers with any single punctuation between them. Less than year, month and day is nothing.
+//! A datetime has one of two forms: only digits (`20260102030405`; the year has four digits if there are 4,
+//! 8, or at least 14 of them), or numbers separated by single punctuation characters. Year, month and day are
+//! required.
 
 use super::{Date, DateTime, Issues, Parsed, SECOND, Time};
 use crate::SqlMode;
 
-/// Bytes being read.
+/// A reader of bytes.
 struct Scanner<'a> {
     rest: &'a [u8],
 }
@@ -20,7 +21,7 @@ impl Scanner<'_> {
         self.rest.iter().take_while(|b| b.is_ascii_digit()).count()
     }
 
-    /// Up to `len_max` digits; saturates. `None` when there is no digit.
+    /// Reads up to `len_max` digits; saturates. Returns `None` if there is no digit.
     fn number(&mut self, len_max: usize) -> Option<u64> {
         let len = self.digits().min(len_max);
         let (digits, rest) = self.rest.split_at(len);
@@ -36,7 +37,7 @@ impl Scanner<'_> {
         skipped
     }
 
-    /// Microseconds behind a point.
+    /// Reads the microseconds after a point.
     fn fraction(&mut self, mode: SqlMode) -> Fraction {
         let digits = self.digits();
         let kept = digits.min(6);
@@ -53,9 +54,9 @@ impl Scanner<'_> {
 #[derive(Clone, Copy, Default)]
 struct Fraction {
     micros: u32,
-    /// The digits beyond the sixth round it up.
+    /// Whether the digits after the sixth round the value up.
     round_up: bool,
-    /// There were digits other than 0 beyond the sixth.
+    /// Whether a digit after the sixth was not 0.
     cut: bool,
     decimals: u8,
 }
@@ -74,16 +75,16 @@ fn signed(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// What may stand between date and time.
+/// Allowed separators between date and time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Separator {
     /// `T`, spaces, any punctuation.
     Any,
-    /// `T`, spaces: with punctuation the text is a time, not a datetime (`11:11:11.12.12.12`).
+    /// `T`, spaces. With punctuation the text is a time, not a datetime (`11:11:11.12.12.12`).
     NoPunctuation,
 }
 
-/// The fields of a text before they are judged.
+/// The fields of a text before they are validated.
 struct Fields {
     /// Year, month, day, hour, minute, second.
     values: [u64; 6],
@@ -91,11 +92,11 @@ struct Fields {
     two_digit_year: bool,
     fraction: Fraction,
     truncated: bool,
-    /// A `T`, an hour, or at least 12 digits: not a time, not a lone date.
+    /// Whether there is a `T`, an hour, or at least 12 digits: neither a time nor a date alone.
     is_datetime: bool,
 }
 
-/// Reads the fields of a datetime; `None` when the text does not start with a digit, or is a time.
+/// Reads the fields of a datetime. Returns `None` if the text does not start with a digit, or is a time.
 fn fields(s: &mut Scanner<'_>, separator: Separator, mode: SqlMode) -> Option<Fields> {
     if !s.peek()?.is_ascii_digit() {
         return None;
@@ -132,8 +133,8 @@ fn fields(s: &mut Scanner<'_>, separator: Separator, mode: SqlMode) -> Option<Fi
     Some(f)
 }
 
-/// Number of digits, and whether a `T` stood among them, when the text is one number, with perhaps a `T` and
-/// a fraction inside, and no second number is set off from it.
+/// Returns the number of digits, and whether a `T` is among them, if the text is one number. It may contain a
+/// `T` and a fraction, but not a second number after a separator.
 fn compact_digits(text: &[u8]) -> Option<(usize, bool)> {
     let mut s = Scanner { rest: text };
     let mut digits = s.digits();
@@ -157,7 +158,7 @@ fn compact_digits(text: &[u8]) -> Option<(usize, bool)> {
     if s.digits() > 0 { None } else { Some((digits, has_t)) }
 }
 
-/// Numbers with separators between them.
+/// Reads numbers with separators between them.
 fn delimited_fields(s: &mut Scanner<'_>, separator: Separator, f: &mut Fields) -> Option<()> {
     f.two_digit_year = s.digits() == 2;
     for n in 0..6 {
@@ -194,7 +195,7 @@ fn delimited_fields(s: &mut Scanner<'_>, separator: Separator, f: &mut Fields) -
     Some(())
 }
 
-/// Checks a date as a whole; `not_zero`: any field of date or time is not 0.
+/// Checks a whole date. `not_zero`: a field of the date or time is not 0.
 pub(crate) fn check_date(date: Date, not_zero: bool, mode: SqlMode) -> Result<(), Issues> {
     if !not_zero {
         return if mode.has(SqlMode::NO_ZERO_DATE) { Err(Issues::ZERO_DATE) } else { Ok(()) };
@@ -206,7 +207,7 @@ pub(crate) fn check_date(date: Date, not_zero: bool, mode: SqlMode) -> Result<()
     if too_late && !mode.has(SqlMode::ALLOW_INVALID_DATES) { Err(Issues::OUT_OF_RANGE) } else { Ok(()) }
 }
 
-/// Judges fields.
+/// Validates the fields and builds a datetime.
 fn datetime_of(f: Fields, trailing: &[u8], mode: SqlMode) -> Parsed<DateTime> {
     let mut issues = Issues::default();
     if f.truncated || !trim_start(trailing).is_empty() {
@@ -248,7 +249,7 @@ fn datetime_of(f: Fields, trailing: &[u8], mode: SqlMode) -> Parsed<DateTime> {
 }
 
 impl DateTime {
-    /// Lenient text, as MariaDB reads it.
+    /// Parses a text leniently, like MariaDB.
     pub fn parse(text: &[u8], mode: SqlMode) -> Parsed<DateTime> {
         let (negative, rest) = signed(text);
         let mut s = Scanner { rest };
@@ -260,7 +261,7 @@ impl DateTime {
 }
 
 impl Date {
-    /// Lenient text, as MariaDB reads it; a time of day is cut.
+    /// Parses a text leniently, like MariaDB. A time of day is cut off.
     pub fn parse(text: &[u8], mode: SqlMode) -> Parsed<Date> {
         let parsed = DateTime::parse(text, mode);
         parsed.into_date()
@@ -268,11 +269,11 @@ impl Date {
 }
 
 impl Parsed<DateTime> {
-    /// The date alone; a time of day other than midnight is cut.
+    /// Returns the date. A time of day other than midnight counts as cut off.
     pub fn into_date(self) -> Parsed<Date> {
         let cut = self.value.is_some_and(|v| v.micros_of_day() != 0 && !v.date.is_zero());
         let mut date = self.map(|v| v.date);
-        // A fraction that could not be rounded up at the end of the calendar does no harm here.
+        // A fraction that could not be rounded up at the end of the calendar does not matter for the date.
         if date.value.is_some() && date.issues.any(Issues::OUT_OF_RANGE) {
             date.issues = Issues::NOTE;
         }
@@ -284,7 +285,7 @@ impl Parsed<DateTime> {
 }
 
 impl Parsed<DateTime> {
-    /// The time of day alone; the date is cut.
+    /// Returns the time of day. A date counts as cut off.
     pub fn into_time(self) -> Parsed<Time> {
         let cut = self.value.is_some_and(|v| !v.date.is_zero());
         let mut time = self.map(|v| v.time());
@@ -296,7 +297,7 @@ impl Parsed<DateTime> {
 }
 
 impl Time {
-    /// Lenient text: `hh:mm:ss.f`, `D hh:mm:ss`, `hhmmss`, or a datetime, of which the time of day is taken.
+    /// Parses a text leniently: `hh:mm:ss.f`, `D hh:mm:ss`, `hhmmss`, or the time of day of a datetime.
     pub fn parse(text: &[u8], mode: SqlMode) -> Parsed<Time> {
         let (negative, body) = signed(text);
         if body.is_empty() {
@@ -317,21 +318,21 @@ impl Time {
     }
 }
 
-/// Hours of a TIME, and of a text or number read as an interval.
+/// Maximum hours of a TIME, and of a text or number that is an interval.
 const TIME_HOURS_MAX: u64 = 838;
 const INTERVAL_HOURS_MAX: u64 = 87_649_415;
 
-/// What EXTRACT takes apart.
+/// The argument of EXTRACT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// A date, with or without a time of day.
     Moment(DateTime),
-    /// An interval from days to microseconds, which may be longer than a TIME.
+    /// An interval in days to microseconds, which may exceed the range of TIME.
     Interval(Time),
 }
 
 impl Span {
-    /// Lenient text: a datetime, a date with dashes, or `D hh:mm:ss.f`.
+    /// Parses a text leniently: a datetime, a date with dashes, or `D hh:mm:ss.f`.
     pub fn parse(text: &[u8], mode: SqlMode) -> Parsed<Span> {
         let (negative, body) = signed(text);
         let digits = body.iter().take_while(|b| b.is_ascii_digit()).count();
@@ -350,7 +351,7 @@ impl Span {
         time_body(&mut s, negative, mode, INTERVAL_HOURS_MAX).map(Span::Interval)
     }
 
-    /// Lenient text as ADDTIME and TIMEDIFF take it: a datetime with a time of day, else a TIME.
+    /// Parses a text for ADDTIME and TIMEDIFF: a datetime with a time of day, else a TIME.
     pub fn parse_time(text: &[u8], mode: SqlMode) -> Parsed<Span> {
         let mut s = Scanner { rest: trim_start(text) };
         if let Some(f) = fields(&mut s, Separator::NoPunctuation, mode)
@@ -362,7 +363,8 @@ impl Span {
         Time::parse(text, mode).map(Span::Interval)
     }
 
-    /// A number as ADDTIME and TIMEDIFF take it: a date or datetime from eight digits on, else a TIME.
+    /// Converts a number for ADDTIME and TIMEDIFF: a date or datetime if it has eight digits or more, else a
+    /// TIME.
     pub fn time_from_decimal(v: &crate::Decimal, mode: SqlMode) -> Parsed<Span> {
         let (whole, micros) = super::numeric::split(v, mode);
         if whole > 9_999_999 {
@@ -371,7 +373,7 @@ impl Span {
         Time::from_decimal(v, mode).map(Span::Interval)
     }
 
-    /// A number: hhmmss with any number of hours, or from some length on a datetime.
+    /// Converts a number: hhmmss with any number of hours, or a datetime if it is long enough.
     pub fn from_decimal(v: &crate::Decimal, mode: SqlMode) -> Parsed<Span> {
         const LONGEST: i64 = 999_999_995_959;
         let (whole, micros) = super::numeric::split(v, mode);
@@ -392,7 +394,7 @@ impl Span {
     }
 }
 
-/// `D hh:mm:ss.f`, `hh:mm:ss.f` or `hhmmss.f`.
+/// Parses `D hh:mm:ss.f`, `hh:mm:ss.f` or `hhmmss.f`.
 fn time_body(s: &mut Scanner<'_>, negative: bool, mode: SqlMode, hours_max: u64) -> Parsed<Time> {
     let Some(first) = s.number(usize::MAX) else { return Parsed::bad(Issues::TRUNCATED) };
     let spaces = s.skip_spaces();
@@ -457,7 +459,7 @@ fn time_body(s: &mut Scanner<'_>, negative: bool, mode: SqlMode, hours_max: u64)
     Parsed { value: Some(time), issues, has_date: false, has_time: true, decimals: fraction.decimals }
 }
 
-/// `e5`, `E-3`: the text of a double, which is no time.
+/// Returns whether the rest is an exponent (`e5`, `E-3`): the text is a double, not a time.
 fn is_exponent(rest: &[u8]) -> bool {
     match rest {
         [b'e' | b'E', b'-' | b'+', digit, ..] | [b'e' | b'E', digit, ..] => digit.is_ascii_digit(),
