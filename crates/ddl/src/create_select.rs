@@ -113,7 +113,7 @@ pub(super) fn columns(
         let origin = base.and_then(|table| table.columns.iter().find(|c| c.name == meta.org_name));
         let column = match origin {
             Some(origin) => copied(origin, meta, ty),
-            // Rows of an intermediate table already have their defaults.
+            // Columns of a materialized result (set operation, derived table) get an implicit default.
             None => computed(meta, ty, is_set || !meta.table.is_empty())?,
         };
         columns.push(DraftColumn { column, origin: None, is_described: true });
