@@ -345,8 +345,8 @@ fn check_in_place(catalog: &Catalog, table: &Table, key: &ForeignKey, sets_null:
 }
 
 /// Returns whether a cascade could write NULL to a NOT NULL column of the child. As in MariaDB, this is
-/// checked only for keys with ON DELETE RESTRICT, and not when altering in place. For other keys, the change
-/// of the parent row is refused.
+/// checked only for keys with ON DELETE RESTRICT and ON UPDATE CASCADE, and not when altering in place. For
+/// other keys, the change of the parent row is refused.
 fn loses_null(table: &Table, key: &ForeignKey, parent: &Table, theirs: &[usize]) -> bool {
     let loses =
         |(here, there): (&usize, &usize)| !table.columns[*here].nullable && parent.columns[*there].nullable;

@@ -62,8 +62,8 @@ impl Copied {
 }
 
 /// Builds the data that the new description needs. Returns the table to commit and the number of copied rows.
-/// On error, the data it loaded is freed. The caller holds the table's metadata lock exclusively, and does so
-/// again afterwards.
+/// On error, frees the data that it loaded. The metadata lock of the table is exclusive at the call and at
+/// return, but may be downgraded in between.
 pub(super) fn rebuild(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
@@ -238,7 +238,7 @@ fn build_beside_writers(
 }
 
 /// State for a build concurrent with writers. At its start, the last writer has been published and the
-/// metadata lock was exclusive. So the view, and the rows that writers touch from then on, are complete.
+/// metadata lock was exclusive. So the view and the rows that writers touch from then on cover all data.
 struct Beside {
     view: ReadView,
     touched: Arc<TouchedRows>,

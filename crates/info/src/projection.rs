@@ -216,7 +216,8 @@ fn known_schema(ctx: &StatementContext<'_>, db: Option<&str>) -> SqlResult<Strin
     if is_known { Ok(name) } else { Err(SqlError::unknown_database(&name)) }
 }
 
-/// Maximum characters of a table name that includes the prefix for names not encoded in the file name.
+/// Maximum characters of a table name with the prefix `#mysql50#`, which marks a name that is not encoded in
+/// its file name.
 const FILE_NAME_CHARS: u32 = 73;
 
 pub(super) fn tables(

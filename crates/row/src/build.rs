@@ -22,7 +22,7 @@ use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::{Columns, SqlError, SqlResult, Value};
 
-/// Callback with the number of rows done, called now and then, for SHOW PROCESSLIST.
+/// Callback that receives the number of processed rows from time to time, for SHOW PROCESSLIST.
 pub type Progress<'p> = dyn FnMut(u64) + 'p;
 
 /// A conversion of a row of the old table to a row of the new one. `None` leaves the row out.

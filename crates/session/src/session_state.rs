@@ -1,5 +1,5 @@
 //! The part of a session that expressions and planners can read. They change it only through
-//! [`SessionHooks`].
+//! [`SessionHooks`](cohort_expr::SessionHooks).
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -53,7 +53,7 @@ pub struct LastCounts {
     pub in_transaction: bool,
     /// Sequence number for the next transaction's GTID; 0 once a transaction has used it.
     pub gtid_seq_no: u64,
-    /// The AUTO_INCREMENT value set for the next INSERT; 0 once it is used.
+    /// The AUTO_INCREMENT value set for the next INSERT; 0 once an INSERT has used it.
     pub insert_id: u64,
 }
 
@@ -87,8 +87,7 @@ pub struct SessionState {
     pub rows_before: Cell<u64>,
     /// LIMIT ROWS EXAMINED.
     pub examined: RowsExamined,
-    /// The number of result columns that the client was sent, while a prepared statement of the protocol
-    /// runs.
+    /// While a statement prepared over the protocol runs, the number of result columns known to its client.
     pub columns_told: Cell<Option<usize>>,
     /// FOUND_ROWS() of a query that the running statement reads without sending its rows.
     pub rows_found: Cell<Option<u64>>,
@@ -112,7 +111,7 @@ pub struct SessionState {
     pub binlog: RefCell<BinlogSettings>,
     /// Table maps and decoder state collected from BINLOG statements so far.
     pub binlog_applier: RefCell<BinlogStatements>,
-    /// Search positions from which row events find their next rows (`trail`).
+    /// Cached search positions, near which row events look for their next rows.
     pub trail: RefCell<SearchPositions>,
     /// The session's temporary tables.
     pub temporary: Arc<TemporaryTables>,
