@@ -18,8 +18,7 @@
 //! | `dump` | connections of replicas |
 //! | `drain` | output of a large result, sent while the statement runs |
 //! | `pool` | worker threads over epoll; replacement of blocked workers |
-//! | `fiber` | stacks that requests run on, so that a request that waits for a lock does not block its worker
-//! |
+//! | `fiber` | stacks that requests run on: a request that waits for a lock does not block its worker |
 //! | `ready` | ready queue: work for the workers that does not come from epoll |
 //! | `housekeeping` | timeouts, uptime |
 //! | `init_file` | statements that run before clients are admitted |
