@@ -444,7 +444,7 @@ enum Fill {
     Same(usize),
     /// A column of the old table, converted from its old type.
     Converted(usize, Box<ColumnType>),
-    /// The same constant for all rows.
+    /// A constant, equal for all rows.
     Value(Value),
     /// DEFAULT (expression) or GENERATED ALWAYS AS, computed for each row after its other columns.
     Computed(Box<Expr>),
