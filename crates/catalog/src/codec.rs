@@ -13,14 +13,14 @@
 //!           the other bits are its size in bytes, or all ones if it holds strings
 //! foreign   string name | list of u32 column | string schema, string table | list of string column
 //!           | u8 on delete | u8 on update (0 RESTRICT, 1 NO ACTION, 2 CASCADE, 3 SET NULL)
-//! column    string name | type | u8 flags (1 nullable, 2 auto increment, 4 invisible, 8 ON UPDATE, 16
-//! generated,
-//!           32 stored, 64 check) | default | string comment | value in old rows
+//! column    string name | type | u8 flags (1 nullable, 2 auto increment, 4 invisible, 8 ON UPDATE,
+//!           16 generated, 32 stored, 64 check) | default | string comment | value in old rows
 //!           | if generated: string text | if check: string text
-//! type      u8 kind | u32 length | u8 decimals | u8 flags (1 unsigned, 2 zerofill) | u16 collation | list of
-//! strings
+//! type      u8 kind | u32 length | u8 decimals | u8 flags (1 unsigned, 2 zerofill) | u16 collation
+//!           | list of strings
 //! default   u8: 0 none | 1 value | 2 CURRENT_TIMESTAMP | 3 string expression
-//! index     u32 id | string name | u8 kind, beside it 16 USING HASH, 32 USING BTREE, 64 generated, 128 ignored | string comment | list of (u32 column, u32 prefix + 1 or 0)
+//! index     u32 id | string name | u8 kind, plus flags (16 USING HASH, 32 USING BTREE, 64 generated,
+//!           128 ignored) | string comment | list of (u32 column, u32 prefix + 1 or 0)
 //! account   see `account`
 //! value     u8 tag, then the fields in the order of `Value`
 //! ```

@@ -77,7 +77,7 @@ impl CatalogVersions {
         self.states.write().ordered.push_back((seq, newest));
     }
 
-    /// Applies a change during recovery: everything replayed is hardened, and there are no readers.
+    /// Applies a change during recovery, when everything replayed is durable and there are no readers.
     pub fn replay(&self, change: impl FnOnce(&mut Catalog)) {
         change(Arc::make_mut(&mut self.states.write().published));
     }

@@ -10,8 +10,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::work::Changes;
 
-/// The catalog's accounts with the changes of one statement. Statements about accounts are serialized: the
-/// book is opened under the exclusive lock of all accounts, which is held until the changes are published.
+/// The catalog's accounts with the changes of one statement. Statements about accounts are serialized:
+/// opening takes the exclusive lock of all accounts, which is held until the changes are published.
 pub(super) struct AccountChanges {
     pub(super) catalog: Arc<Catalog>,
     /// `None` for a dropped account.
@@ -19,7 +19,7 @@ pub(super) struct AccountChanges {
 }
 
 impl AccountChanges {
-    /// Waits for the lock and opens the book.
+    /// Waits for the lock, then reads the accounts.
     pub(super) fn open(ctx: &mut StatementContext<'_>) -> SqlResult<AccountChanges> {
         super::work::lock_definitions(ctx)?;
         ctx.trx.lock_metadata(&MetadataKey::Accounts, MetadataMode::Exclusive)?;

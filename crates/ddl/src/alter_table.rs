@@ -26,7 +26,7 @@ pub(super) fn create_index(ctx: &mut StatementContext<'_>, create: &CreateIndex)
     self::alter(ctx, &addition)
 }
 
-/// CREATE INDEX as ALTER TABLE; of the table, if it is there.
+/// Converts CREATE INDEX to ALTER TABLE. `table` is the existing table, if there is one.
 pub(super) fn index_addition(create: &CreateIndex, table: Option<&Table>) -> AlterTable {
     let mut actions = Vec::new();
     let name = create.key.name.clone().unwrap_or_default();
@@ -50,7 +50,7 @@ pub(super) fn drop_index(ctx: &mut StatementContext<'_>, drop: &DropIndex) -> Sq
     self::alter(ctx, &index_removal(drop))
 }
 
-/// DROP INDEX as ALTER TABLE.
+/// Converts DROP INDEX to ALTER TABLE.
 pub(super) fn index_removal(drop: &DropIndex) -> AlterTable {
     let action = match drop.name.eq_ignore_ascii_case("PRIMARY") {
         true => AlterAction::DropPrimaryKey { if_exists: drop.if_exists },
@@ -65,15 +65,15 @@ pub(super) fn index_removal(drop: &DropIndex) -> AlterTable {
     }
 }
 
-/// What an ALTER TABLE asks for besides a new description.
+/// The requests of an ALTER TABLE besides a new description.
 #[derive(Default)]
 pub(super) struct Extras {
-    /// ENGINE= or FORCE: the rows are copied whatever changes.
+    /// ENGINE= or FORCE: the rows are copied even if nothing changes.
     pub(super) rebuild: bool,
     pub(super) rename: Option<TableName>,
-    /// Columns that the statement has changed, in lower case: once is enough.
+    /// Columns that the statement has changed, in lower case: each can be changed once.
     changed: Vec<String>,
-    /// CONVERT TO CHARACTER SET: of all columns there are in the end.
+    /// CONVERT TO CHARACTER SET, which applies to all columns of the resulting table.
     convert: Option<Collation>,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     if before.is_sequence() && !alter.actions.iter().all(keeps_columns) {
         return Err(SqlError::sequence_invalid_structure(&before.name.schema, &before.name.table));
     }
-    // All that can be refused is refused before the rows are copied.
+    // Everything that can be refused is refused before the rows are copied.
     let renamed_to = match &extras.rename {
         Some(to) => {
             lock_target(ctx, to)?;
@@ -145,7 +145,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     Ok(copied.outcome(warnings))
 }
 
-/// What the table becomes.
+/// Returns the description of the altered table.
 pub(super) fn described(
     ctx: &mut StatementContext<'_>,
     alter: &AlterTable,
@@ -174,7 +174,8 @@ pub(super) fn described(
     if draft.columns.is_empty() {
         return Err(SqlError::cannot_drop_all_columns());
     }
-    // As in MariaDB, a new name for the table and a switch of its keys describe no column again.
+    // As in MariaDB, renaming the table and enabling or disabling keys do not count as describing columns
+    // again.
     let describes = |action: &AlterAction| {
         !matches!(action, AlterAction::RenameTable(_) | AlterAction::EnableKeys | AlterAction::DisableKeys)
     };
@@ -190,8 +191,8 @@ pub(super) fn described(
     Ok((after, extras))
 }
 
-/// OPTIMIZE TABLE: all rows and keys go into new key spaces; the old ones are freed with what deleted rows
-/// have left in them.
+/// Runs OPTIMIZE TABLE: copies all rows and keys into new indexes. The old ones are freed together with the
+/// space that deleted rows occupied.
 pub fn recreate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<()> {
     if let Some(own) = temporary::named(ctx, name) {
         return temporary::recreate(ctx, &own);
@@ -205,8 +206,8 @@ pub fn recreate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
     commit(ctx, changes.into_part(), LogText::ByCaller)
 }
 
-/// MariaDB drops before it adds or renames, whatever the order they are written in: names of what goes are
-/// those of the table as it was.
+/// Returns whether the action drops something. As in MariaDB, drops run before additions and renames in
+/// whatever order they are written, so their names refer to the table as it was.
 fn is_drop(action: &AlterAction) -> bool {
     use AlterAction as A;
     matches!(
@@ -219,8 +220,8 @@ fn is_drop(action: &AlterAction) -> bool {
     )
 }
 
-/// Gives columns their new names, all at once: two may exchange theirs. Each may be changed once. Returns the
-/// actions that are left; CHANGE finds its column by the new name.
+/// Renames all columns at once, so that two may exchange their names. Each column may be changed once.
+/// Returns the remaining actions; CHANGE finds its column by the new name.
 fn rename_together<'a>(
     ctx: &StatementContext<'_>,
     draft: &mut TableDraft,
@@ -234,7 +235,7 @@ fn rename_together<'a>(
             AlterAction::ChangeColumn { if_exists, old_name, column, .. } => {
                 (old_name, *if_exists, &column.name)
             }
-            // One that the statement adds may be modified, too.
+            // A column that this statement adds may be modified, too.
             AlterAction::ModifyColumn { if_exists, column, .. } if draft.column(&column.name).is_some() => {
                 (&column.name, *if_exists, &column.name)
             }
@@ -248,7 +249,7 @@ fn rename_together<'a>(
             return Err(SqlError::unknown_column(old_name, &draft.name.table));
         }
         renames.push((n, new_name));
-        // As in MariaDB, one that is also moved may get another default.
+        // As in MariaDB, a moved column may also get another default.
         let is_moved = matches!(
             action,
             AlterAction::ChangeColumn { position: ColumnPosition::First | ColumnPosition::After(_), .. }
@@ -267,7 +268,7 @@ fn rename_together<'a>(
     }
     let is_taken = |(n, name): &(usize, &str)| draft.column(name).is_some_and(|taken| taken != *n);
     if renames.iter().any(is_taken) {
-        // No column has the name that was given up while another still has it.
+        // Use temporary names first, so that no old name collides with a new one.
         for (n, _) in &renames {
             let mut names = (0..).map(|number| format!("column {number}"));
             let name = names.find(|name| draft.column(name).is_none()).expect("names without end");
@@ -280,8 +281,8 @@ fn rename_together<'a>(
     Ok(left)
 }
 
-/// Gives keys their new names, by the names that they had: two may exchange theirs. Returns the actions that
-/// are left.
+/// Renames all keys at once, found by their old names, so that two may exchange their names. Returns the
+/// remaining actions.
 fn rename_keys_together<'a>(
     ctx: &StatementContext<'_>,
     before: &Table,
@@ -302,7 +303,7 @@ fn rename_keys_together<'a>(
         }
         match draft.key(old_name).filter(|n| renames.iter().all(|(renamed, _)| renamed != n)) {
             Some(n) => renames.push((n, new_name)),
-            // IF EXISTS asks for the table as it was.
+            // IF EXISTS refers to the table as it was.
             None => {
                 let if_exists = *if_exists && !has_key(before, old_name);
                 missing(ctx, SqlError::unknown_key(old_name, &draft.name.table), if_exists)?;
@@ -339,7 +340,7 @@ fn apply(
         AlterAction::ModifyColumn { if_exists, column, position } => {
             change_column(ctx, draft, (&column.name, *if_exists), column, position)
         }
-        // It has its new name.
+        // The column already has its new name.
         AlterAction::ChangeColumn { if_exists, column, position, .. } => {
             change_column(ctx, draft, (&column.name, *if_exists), column, position)
         }
@@ -361,7 +362,7 @@ fn apply(
             Ok(())
         }
         AlterAction::Option(option) => apply_option(ctx, draft, extras, option),
-        // Of primary keys MariaDB says nothing.
+        // MariaDB adds no note if all keys are primary keys.
         AlterAction::EnableKeys | AlterAction::DisableKeys
             if draft.keys.iter().all(|key| key.kind == IndexKind::Primary) =>
         {
@@ -380,7 +381,7 @@ fn apply(
             extras.rebuild = true;
             Ok(())
         }
-        // Done before (`rename_together`, `rename_keys_together`, `settle_charset`).
+        // Handled before (`rename_together`, `rename_keys_together`, `settle_charset`).
         AlterAction::OrderBy(_)
         | AlterAction::RenameColumn { .. }
         | AlterAction::RenameKey { .. }
@@ -417,7 +418,8 @@ fn apply(
     }
 }
 
-/// The table's character set is what the statement says of it anywhere: columns that it describes take it.
+/// Sets the table's character set from any of the actions, because columns described by the statement inherit
+/// it.
 fn settle_charset(draft: &mut TableDraft, extras: &mut Extras, actions: &[AlterAction]) -> SqlResult<()> {
     let before = draft.collation;
     let mut options = Vec::new();
@@ -439,7 +441,7 @@ fn settle_charset(draft: &mut TableDraft, extras: &mut Extras, actions: &[AlterA
     Ok(())
 }
 
-/// The name of a foreign key is not free within the statement that drops the key.
+/// Rejects the name of a foreign key that the same statement drops.
 fn refuse_old_name(ctx: &StatementContext<'_>, before: &Table, name: &str) -> SqlResult<()> {
     let schema = &before.name.schema;
     match before.foreign_keys.iter().any(|key| same_name(&key.name, name)) {
@@ -463,7 +465,7 @@ fn apply_option(
             extras.rebuild = true;
             Ok(())
         }
-        // `settle_charset`
+        // Handled by `settle_charset`.
         TableOption::Charset(_) | TableOption::Collate(_) => Ok(()),
         other => options::apply(ctx, draft, other),
     }
@@ -482,7 +484,7 @@ fn apply_key(
             if exists && def.generated && def.if_not_exists {
                 return Ok(());
             }
-            // IF NOT EXISTS asks for the table as it was, and for keys that the statement itself adds.
+            // IF NOT EXISTS refers to the table as it was, and to keys that this statement adds.
             let is_known = |name: &&str| {
                 has_key(before, name) || draft.key(name).is_some_and(|n| draft.keys[n].origin.is_none())
             };
@@ -514,7 +516,7 @@ fn apply_key(
                 None => missing(ctx, SqlError::cannot_drop("INDEX", "PRIMARY"), *if_exists)?,
             }
         }
-        // The name is one that the table had, and the key has it still or gets it from another.
+        // The name must have existed before the statement; the key keeps it, or another key gets it.
         AlterAction::SetKeyIgnored { if_exists, name, ignored } => {
             let is_old = has_key(before, name);
             match draft.key(name).filter(|n| is_old && draft.keys[*n].origin.is_some()) {
@@ -536,7 +538,7 @@ fn note(ctx: &StatementContext<'_>, error: &SqlError) {
     ctx.eval.note(error.code, error.message.clone());
 }
 
-/// What is not there: an error, or with IF EXISTS a note.
+/// Reports a missing object: an error, or a note with IF EXISTS.
 fn missing(ctx: &StatementContext<'_>, error: SqlError, if_exists: bool) -> SqlResult<()> {
     if !if_exists {
         return Err(error);
@@ -549,7 +551,7 @@ fn home(draft: &TableDraft) -> ColumnHome<'_> {
     ColumnHome { schema: &draft.name.schema, table: &draft.name.table, collation: draft.collation }
 }
 
-/// Puts a column where it belongs: at `unmoved`, if nothing was written and there is such a place.
+/// Inserts a column at its position. Without a position clause it goes to `unmoved`, or to the end.
 fn place(
     draft: &mut TableDraft,
     column: DraftColumn,
@@ -601,9 +603,9 @@ fn drop_column(
     Ok(())
 }
 
-/// Keys go by the names of their columns: a column that was dropped and comes anew is in the keys that it was
-/// in, by the length that it had there. Without such a one it is in none: a key goes with its last column,
-/// and a unique one that lost some would promise more than before.
+/// Resolves keys whose columns were dropped. If a new column has the same name, it takes the place in the
+/// key, with the old length. Otherwise the part is removed. A key without columns is dropped. A
+/// primary or unique key that would lose only some is an error, because it would be stricter than before.
 fn settle_keys(draft: &mut TableDraft) -> SqlResult<()> {
     let TableDraft { columns, keys, .. } = draft;
     let added = |name: &str| {
@@ -633,7 +635,7 @@ fn settle_keys(draft: &mut TableDraft) -> SqlResult<()> {
     }
 }
 
-/// A foreign key stays with its columns: one that comes in the place of one that was dropped is another.
+/// Rejects a foreign key whose column was dropped and replaced by another column of the same name.
 fn refuse_other_columns(draft: &TableDraft) -> SqlResult<()> {
     for key in draft.foreign_keys.iter().filter(|key| !key.is_new) {
         let is_other = |name: &&String| draft.column(name).is_some_and(|n| draft.columns[n].origin.is_none());
@@ -644,8 +646,9 @@ fn refuse_other_columns(draft: &TableDraft) -> SqlResult<()> {
     Ok(())
 }
 
-/// A CHECK of the table goes with the columns that it reads, if they all go: so does, as in MariaDB, one that
-/// reads none where any column goes. Returns the error, 1054, of one that loses some.
+/// Drops CHECK constraints of the table if all columns that they read are dropped. As in MariaDB, this
+/// includes a CHECK that reads no column, if any column is dropped. Returns error 1054 for a CHECK that loses
+/// only some columns.
 fn drop_checks(before: &Table, draft: &mut TableDraft) -> SqlResult<Option<SqlError>> {
     let is_dropped = |name: &str| draft.column(name).is_none() && before.column(name).is_some();
     let dropped = || before.columns.iter().filter(|column| is_dropped(&column.name));
@@ -720,7 +723,7 @@ fn change_column(
         return Err(SqlError::unsupported_on_generated());
     }
     made.origin = old.origin;
-    // What rows without the column hold stays what they hold.
+    // Rows that do not store the column keep the value that they had.
     made.column.value_in_old_rows = old.column.value_in_old_rows.clone();
     rename_column(draft, n, &def.name)?;
     let ty = &made.column.ty;

@@ -1,8 +1,8 @@
-//! Which ALGORITHM and LOCK clauses an ALTER TABLE may have: errors 1845 and 1846.
+//! The ALGORITHM and LOCK clauses that an ALTER TABLE may have: errors 1845 and 1846.
 //!
-//! They are MariaDB's, also where less is to be done here than there: the statement stands in the binary log
-//! as it was written, and a MariaDB that follows stops at a clause that it refuses. A statement without a
-//! clause is done as cheaply as it can be.
+//! The rules are MariaDB's, even where this server needs less work. The binlog contains the statement as
+//! written, and a MariaDB replica stops at a clause that it refuses. A statement without a clause uses the
+//! cheapest method.
 
 use cohort_catalog::{DefaultValue, IndexColumn, IndexKind, Table};
 use cohort_engine::PageFormat;
@@ -18,7 +18,7 @@ const COPY_LOCKS: &str = "COPY algorithm requires a lock";
 const WORDS_LOCK: &str = "Fulltext index creation requires a lock";
 const VIRTUAL_KEYS: &str = "online rebuild with indexed virtual columns";
 
-/// Refuses an ALGORITHM or a LOCK that there is not.
+/// Rejects an ALGORITHM or LOCK that MariaDB cannot use for this change.
 pub(super) fn check(
     before: &Table,
     after: &Described,
@@ -86,8 +86,8 @@ pub(super) fn check(
     }
 }
 
-/// Whether writers go on while the rows are copied: what a row becomes depends on the row alone, and so does
-/// the key of a row that is changed meanwhile.
+/// Returns whether writers may continue while the rows are copied. This requires that a new row, and the key
+/// of a row changed meanwhile, depend only on the old row.
 pub(super) fn is_copied_online(before: &Table, after: &Described, options: &AlterOptions) -> bool {
     let table = &after.table;
     options.algorithm.as_deref() != Some("COPY")
@@ -99,7 +99,7 @@ pub(super) fn is_copied_online(before: &Table, after: &Described, options: &Alte
         && !counts_anew(before, after)
 }
 
-/// Answers: does MariaDB rebuild the rows in place?
+/// Returns whether MariaDB rebuilds the rows in place.
 pub(super) fn is_rebuilt_in_place(before: &Table, after: &Described, options: &AlterOptions) -> bool {
     options.algorithm.as_deref() != Some("COPY")
         && before.engine == after.table.engine
@@ -111,14 +111,14 @@ fn has_words(table: &Table) -> bool {
     table.indexes.iter().any(|index| index.kind == IndexKind::FullText)
 }
 
-/// Whether a key has a virtual column: MariaDB moves no columns of such a table, and copies it beside readers
-/// alone.
+/// Returns whether a key contains a virtual column. MariaDB moves no columns of such a table, and during a
+/// copy it admits only readers.
 fn has_virtual_keys(table: &Table) -> bool {
     let is_virtual = |part: &IndexColumn| table.columns[part.column].is_virtual();
     table.indexes.iter().any(|index| index.columns.iter().any(is_virtual))
 }
 
-/// Whether rows get another clustered key, or a column that had NULL has it no more.
+/// Returns whether rows get another clustered key, or a nullable column becomes NOT NULL.
 fn keys_rows_anew(before: &Table, after: &Described) -> bool {
     let mut columns = after.table.columns.iter().zip(&after.column_origins);
     let loses_null = columns.any(|(column, origin)| {
@@ -127,7 +127,7 @@ fn keys_rows_anew(before: &Table, after: &Described) -> bool {
     loses_null || !is_same_clustering(before, after)
 }
 
-/// Why MariaDB copies the rows into another table; empty where it does not say.
+/// Returns MariaDB's reason for copying the rows into another table. Empty if it gives none.
 fn only_copied(before: &Table, after: &Described, extent: Extent) -> Option<&'static str> {
     let table = &after.table;
     if after.drops_duplicates(before) {
@@ -154,7 +154,8 @@ fn only_copied(before: &Table, after: &Described, extent: Extent) -> Option<&'st
         .then_some("INPLACE ADD or DROP of virtual columns cannot be combined with other ALTER TABLE actions")
 }
 
-/// Whether virtual columns get other numbers and other columns do more than go.
+/// Returns whether virtual columns change their positions and other columns are added, reordered or, unless
+/// only the description changes, dropped.
 fn moves_virtual(before: &Table, after: &Described, extent: Extent) -> bool {
     let is_virtual = |table: &Table, n: usize| table.columns[n].is_virtual();
     let origins = &after.column_origins;
@@ -168,7 +169,7 @@ fn moves_virtual(before: &Table, after: &Described, extent: Extent) -> bool {
     adds || turns || drops && extent != Extent::Description
 }
 
-/// Whether a key goes.
+/// Returns whether an index is dropped.
 fn drops_index(before: &Table, after: &Described) -> bool {
     (1..before.indexes.len()).any(|old| !after.index_origins.contains(&Some(old)))
 }

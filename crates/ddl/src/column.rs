@@ -14,7 +14,7 @@ use super::work::check_identifier;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_session::{SessionNames, StatementContext};
 
-/// What a column inherits from its table.
+/// The attributes that a column inherits from its table.
 #[derive(Clone, Copy)]
 pub(super) struct ColumnHome<'t> {
     pub(super) schema: &'t str,
@@ -22,7 +22,7 @@ pub(super) struct ColumnHome<'t> {
     pub(super) collation: Collation,
 }
 
-/// Rejects expressions of a definition that no table may have, whether the table can be made or not.
+/// Rejects expressions that no table may contain, even if the table cannot be created for other reasons.
 pub(super) fn check_expressions(ctx: &StatementContext<'_>, def: &ColumnDef) -> SqlResult<()> {
     if let Some(check) = &def.check {
         rules::text_of(ctx, rules::Clause::Check, &def.name, check)?;
@@ -39,7 +39,7 @@ fn generated_text(
     rules::text_of(ctx, clause, name, &generated.expr)
 }
 
-/// The column of a definition.
+/// Builds the column for a definition.
 pub(super) fn draft(
     ctx: &StatementContext<'_>,
     def: &ColumnDef,
@@ -60,12 +60,12 @@ pub(super) fn draft(
     let mut ty = column_type(&def.data_type, name, home.collation)?;
     let check = match &def.check {
         None => None,
-        // How SHOW CREATE TABLE and dumps write a JSON column.
+        // SHOW CREATE TABLE and dumps write a JSON column in this form.
         Some(check) if is_json_check(check, name) && is_json_text(&ty) => {
             ty = ColumnType { kind: TypeKind::Json, ..ty };
             None
         }
-        // JSON is LONGTEXT with a CHECK; one that is written stands instead.
+        // JSON is LONGTEXT with an implicit CHECK. An explicit CHECK replaces it.
         Some(check) => {
             if ty.kind == TypeKind::Json {
                 ty.kind = TypeKind::LongText;
@@ -102,7 +102,7 @@ pub(super) fn draft(
     let default = default_value(ctx, def, &ty, nullable, home)?;
     let on_update = match def.on_update {
         None => OnUpdate::Keep,
-        // The digits are those of the column; fewer may not be written.
+        // The precision, if given, must be at least the column's.
         Some(digits) if takes_now(&ty) && (digits == 0 || digits >= ty.decimals) => {
             OnUpdate::CurrentTimestamp
         }
@@ -126,20 +126,20 @@ pub(super) fn draft(
     Ok(DraftColumn { column, origin: None, is_described: true })
 }
 
-/// Names of columns that InnoDB has for itself.
+/// Column names reserved by InnoDB.
 const RESERVED: [&str; 3] = ["DB_ROW_ID", "DB_TRX_ID", "DB_ROLL_PTR"];
 
-/// YEAR with another width than 4.
+/// Returns whether the type is YEAR with a width other than 4.
 fn ty_has_width(declared: &DataType) -> bool {
     declared.kind == DeclaredKind::Column(TypeKind::Year) && declared.length.is_some_and(|width| width != 4)
 }
 
-/// Whether a string that is too long for its type becomes a text: not in strict mode.
+/// Returns whether a too long string type is converted to a TEXT type, as in non-strict mode.
 fn becomes_text(ctx: &StatementContext<'_>, ty: &ColumnType) -> bool {
     matches!(ty.kind, TypeKind::VarChar | TypeKind::VarBinary) && !ctx.session.env.sql_mode.is_strict()
 }
 
-/// `json_valid(column)`.
+/// Returns whether the expression is `json_valid(column)`.
 fn is_json_check(check: &Expr, column: &str) -> bool {
     let Expr::Function { name, args } = check else { return false };
     let is_column = |arg: &Expr| matches!(arg, Expr::Column(c) if c.name.eq_ignore_ascii_case(column));
@@ -191,7 +191,7 @@ fn default_value(
     default_of(ctx, &def.name, default, ty, nullable, home)
 }
 
-/// The value of a DEFAULT clause, converted to the column's type; error 1067.
+/// Returns the value of a DEFAULT clause, converted to the column's type; error 1067.
 pub(super) fn default_of(
     ctx: &StatementContext<'_>,
     column: &str,
@@ -226,7 +226,7 @@ pub(super) fn default_of(
             Ok(DefaultValue::Value(stored))
         }
         ColumnDefault::Expr { expr, .. } => {
-            // What it yields is checked when it is used.
+            // The result is checked when the default is used.
             let text = rules::text_of(ctx, rules::Clause::Default, column, expr)?;
             let is_plain = matches!(
                 expr,
@@ -237,8 +237,8 @@ pub(super) fn default_of(
     }
 }
 
-/// Error 1067 for a default that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses: of columns that are described
-/// again.
+/// Returns error 1067 for defaults that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses, in columns that are
+/// described again.
 pub(super) fn check_zero_dates<'c>(
     ctx: &StatementContext<'_>,
     mut columns: impl Iterator<Item = &'c Column>,
@@ -251,7 +251,7 @@ pub(super) fn check_zero_dates<'c>(
     columns.find(is_refused).map_or(Ok(()), |column| Err(SqlError::invalid_default(&column.name)))
 }
 
-/// A default as the column keeps it, and notes of what it has lost. Messages name the row.
+/// Converts a default to its stored form, and adds notes about lost precision. Messages name the row.
 pub(super) fn store_default(
     ctx: &StatementContext<'_>,
     column: &str,
@@ -288,7 +288,7 @@ fn constant_expr(ctx: &StatementContext<'_>, expr: &Expr) -> SqlResult<cohort_ex
     Binder::new(&plan, &scope, Clause::Select).expression(expr)
 }
 
-/// The value of an expression without columns.
+/// Evaluates an expression without columns.
 pub(super) fn constant(ctx: &StatementContext<'_>, expr: &Expr) -> SqlResult<Value> {
     if let Expr::Literal(literal) = expr
         && literal.kind == LiteralKind::Plain
@@ -299,7 +299,7 @@ pub(super) fn constant(ctx: &StatementContext<'_>, expr: &Expr) -> SqlResult<Val
     Ok(bound.eval(&[], &ctx.eval)?.into_owned())
 }
 
-/// The value of a column's default when no row is at hand: for rows that are there when a column is added.
+/// Evaluates a column's default without a row: the value of existing rows when a column is added.
 pub(super) fn value_now(
     ctx: &StatementContext<'_>,
     column: &Column,

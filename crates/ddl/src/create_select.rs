@@ -1,11 +1,11 @@
 //! CREATE TABLE ... SELECT.
 //!
-//! The query is bound first: its columns, merged with the definitions that were written, make the table. Then
-//! the rows go into key spaces that nothing refers to yet, as INSERT ... SELECT would put them, in the
-//! transaction that commits the table. So one commit record holds the description, the rows and their events:
-//! the statement happens as a whole or not at all.
+//! The query is bound first. Its columns, merged with the column definitions of the statement, form the
+//! table. Then the rows are written to indexes that nothing refers to yet, as INSERT ... SELECT would write
+//! them, in the transaction that commits the table. So one commit record contains the description, the rows
+//! and their events, and the statement is atomic.
 //!
-//! The binary log gets what MariaDB writes: in one transaction a CREATE TABLE that names all columns, and
+//! The binlog gets the same as from MariaDB: one transaction with a CREATE TABLE that lists all columns, and
 //! row events.
 
 use std::sync::Arc;
@@ -27,13 +27,13 @@ use cohort_plan::{ParamSource, PlanContext};
 use cohort_query::{Freshness, QueryPlan, lock_tables, plan_query_within};
 use cohort_session::{SessionNames, StatementContext, TableUse};
 
-/// A DDL statement can come between planning and locking; not this often.
+/// Maximum attempts to plan: a concurrent DDL statement can run between planning and locking.
 const PLAN_ATTEMPTS: usize = 20;
 
-/// The longest string that becomes a VARCHAR when it was computed.
+/// The longest computed string that becomes a VARCHAR.
 const VARCHAR_CHARS_MAX: u32 = 512;
 
-/// The table under its exclusively locked name; `changes` drops the one that it replaces.
+/// Creates and fills the table, whose name is locked exclusively. `changes` drops the table that it replaces.
 pub(super) fn create(
     ctx: &mut StatementContext<'_>,
     create: &CreateTable,
@@ -48,7 +48,7 @@ pub(super) fn create(
     foreign::admit(ctx, &table, &|_| true, foreign::Verb::Create)?;
     let plan = filling(ctx, &table, count, (query, select))?;
     log_ahead(ctx, LogText::Own(statement(ctx, create, &table)))?;
-    // Long values are written before the table is committed.
+    // Overflow values are written before the table is committed, so the engine needs the page format now.
     page_format::tell_all_of(ctx.db, &table);
     let outcome = plan.run(ctx)?;
     changes.catalog.push(CatalogChange::PutTable(Table::clone(&table)));
@@ -57,7 +57,7 @@ pub(super) fn create(
     Ok(DdlOutcome { affected: outcome.affected, info: outcome.info, dropped_schema: None })
 }
 
-/// The plan that fills the table; the columns of the query, so many, come last.
+/// Plans the statement that fills the table. Its last columns are those of the query.
 pub(super) fn filling(
     ctx: &StatementContext<'_>,
     table: &Arc<Table>,
@@ -97,7 +97,7 @@ pub(super) fn bind(
     Err(cohort_table::definition_changed())
 }
 
-/// The columns that the query gives.
+/// Returns the columns of the query.
 pub(super) fn columns(
     ctx: &StatementContext<'_>,
     select: &CreateSelect,
@@ -113,7 +113,7 @@ pub(super) fn columns(
         let origin = base.and_then(|table| table.columns.iter().find(|c| c.name == meta.org_name));
         let column = match origin {
             Some(origin) => copied(origin, meta, ty),
-            // Rows that were kept in between have defaults of their own.
+            // Columns of a materialized result (set operation, derived table) get an implicit default.
             None => computed(meta, ty, is_set || !meta.table.is_empty())?,
         };
         columns.push(DraftColumn { column, origin: None, is_described: true });
@@ -121,7 +121,7 @@ pub(super) fn columns(
     Ok(columns)
 }
 
-/// A column of a table keeps type, default and comment, but not how it counts or hides.
+/// Copies a column's type, default and comment, but not AUTO_INCREMENT or invisibility.
 fn copied(origin: &Column, meta: &ColumnMeta, ty: &ExprType) -> Column {
     let mut kept = origin.ty.clone();
     if kept.kind == TypeKind::Json {
@@ -149,7 +149,7 @@ fn copied(origin: &Column, meta: &ColumnMeta, ty: &ExprType) -> Column {
 fn computed(meta: &ColumnMeta, ty: &ExprType, is_kept: bool) -> SqlResult<Column> {
     let column_type = match ty.kind {
         _ if ty.null_literal => ColumnType::string(TypeKind::Binary, 0, Collation::BINARY),
-        // A document is as long as a text of its length.
+        // A JSON value becomes a text type of the same length.
         TypeKind::Json => match ExprType::string(ty.length, ty.collation, Coercibility::Implicit) {
             text if text.kind == TypeKind::Json => {
                 ColumnType::string(TypeKind::LongText, u32::MAX, ty.collation)
@@ -159,11 +159,11 @@ fn computed(meta: &ColumnMeta, ty: &ExprType, is_kept: bool) -> SqlResult<Column
         TypeKind::Float | TypeKind::Double if ty.decimals >= NOT_FIXED_DECIMALS => {
             ColumnType::real(ty.kind, None)
         }
-        // A long string that was computed becomes a text.
+        // A long computed string becomes a TEXT type.
         TypeKind::VarChar | TypeKind::VarBinary if !is_kept && ty.length > VARCHAR_CHARS_MAX => {
             ColumnType::text_of_length(ty.length, ty.collation)
         }
-        // What a text may hold at most decides, not what it is announced as.
+        // The type follows from the maximum size in bytes, not from the announced length.
         TypeKind::Text if u64::from(ty.length) * u64::from(ty.collation.charset().mbmaxlen()) > 65_535 => {
             ExprType::string(ty.length, ty.collation, Coercibility::Implicit).to_column_type()
         }
@@ -179,8 +179,8 @@ fn computed(meta: &ColumnMeta, ty: &ExprType, is_kept: bool) -> SqlResult<Column
     Ok(Column::plain(meta.name.clone(), column_type, nullable, default))
 }
 
-/// The statement that makes the table without its rows: engine and character set only as far as they were
-/// written.
+/// Formats the statement that creates the table without its rows. Engine and character set appear only if
+/// they were written.
 pub(super) fn statement(ctx: &StatementContext<'_>, create: &CreateTable, table: &Table) -> String {
     let has = |wanted: fn(&TableOption) -> bool| create.options.iter().any(wanted);
     let engine = has(|option| matches!(option, TableOption::Engine(_)));

@@ -36,14 +36,14 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
             }
         };
     }
-    // A look without the lock first: a statement that only finds out that the table is there need not wait
-    // for its users.
+    // First check without the lock: a statement that only finds that the table exists need not wait for its
+    // users.
     let is_there = schema.tables.contains_key(&name.table);
     if is_there && create.mode == CreateMode::Create {
         return Err(SqlError::table_exists(&name.table));
     }
     let mode = match create.mode {
-        // Under LOCK TABLES it has to be locked for writing, though nothing will be written.
+        // Under LOCK TABLES the table must be locked for writing, although nothing will be written.
         CreateMode::IfNotExists if is_there && !ctx.trx.has_locked_tables() => MetadataMode::SharedRead,
         _ => MetadataMode::Exclusive,
     };
@@ -63,7 +63,8 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
             }
         }
     } else if mode != MetadataMode::Exclusive {
-        // Dropped between the look and the lock: rare enough to ask for another try.
+        // The table was dropped between the check and the lock. This is rare, so the client is asked to
+        // retry.
         return Err(SqlError::new(ErrorCode::LockDeadlock, SqlError::deadlock().message));
     }
     if let Some(select) = &create.query {
@@ -77,7 +78,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
         Some(other) => {
             let table = like(ctx, &name, other)?;
             if temporary::named(ctx, other).is_some() {
-                // Replicas do not have the model.
+                // The table named in LIKE may not exist on replicas, so the full definition is logged.
                 log = LogText::Own(create_select::statement(ctx, create, &table));
             }
             table
@@ -94,7 +95,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
     Ok(DdlOutcome::default())
 }
 
-/// Error 1066: a table is not made like itself.
+/// Returns error 1066 if a table is created LIKE itself.
 pub(super) fn refuse_own_model(
     ctx: &StatementContext<'_>,
     create: &CreateTable,
@@ -111,8 +112,8 @@ pub(super) fn exists_already(ctx: &StatementContext<'_>, name: &TableName) -> Sq
     Ok(DdlOutcome::default())
 }
 
-/// The table that the statement describes; columns that a query gives, `selected`, come last, those that were
-/// written, too, in the way they were written.
+/// Returns the table that the statement describes. Columns of the query (`selected`) come last; a column that
+/// was also written keeps its definition as written.
 pub(super) fn describe(
     ctx: &StatementContext<'_>,
     create: &CreateTable,
@@ -157,7 +158,7 @@ pub(super) fn describe(
     Ok(draft.finish(ctx, id, None)?.table)
 }
 
-/// The description of another table, with ids of its own and nothing of its data.
+/// Returns a copy of another table's description with new ids and without data.
 pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &ObjectName) -> SqlResult<Table> {
     let other_schema = schema_of(ctx, other)?;
     if ctx.db.virtual_tables.find(&other_schema, &other.name).is_some() {
@@ -193,7 +194,7 @@ pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &Obj
     Ok(table)
 }
 
-/// Seconds since 1970 of the statement.
+/// Returns the statement's time in seconds since 1970.
 pub(super) fn created_at(ctx: &StatementContext<'_>) -> u64 {
     (ctx.session.env.now_micros / 1_000_000).max(0) as u64
 }

@@ -1,4 +1,4 @@
-//! SHOW CREATE TABLE and SHOW CREATE DATABASE: the statements that would make what is there.
+//! SHOW CREATE TABLE and SHOW CREATE DATABASE: statements that recreate the object.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use cohort_sql::print::{Style, expr_in, quoted_name, quoted_text};
 use cohort_table::constraint_text_in;
 use cohort_types::{Collation, DateTime, SqlMode, TimeZone, TypeKind, Value};
 
-/// Style of SHOW CREATE by `sql_mode` and `sql_quote_show_create`.
+/// The style of SHOW CREATE, set by `sql_mode` and `sql_quote_show_create`.
 #[derive(Clone, Copy, Debug)]
 pub struct ShowStyle {
     pub style: Style,
@@ -17,13 +17,13 @@ pub struct ShowStyle {
 }
 
 impl ShowStyle {
-    /// As the log and dumps need it.
+    /// The style for the binlog and dumps.
     const FULL: ShowStyle = ShowStyle {
         style: Style { collation: Collation::UTF8MB4_GENERAL_CI, quote: '`', bare: false },
         mode: SqlMode::NONE,
     };
 
-    /// The session's.
+    /// Returns the session's style.
     pub fn of(ctx: &StatementContext<'_>) -> ShowStyle {
         let mode = ctx.session.env.sql_mode;
         let quote = if mode.has(SqlMode::ANSI_QUOTES) { '"' } else { '`' };
@@ -31,7 +31,8 @@ impl ShowStyle {
         ShowStyle { style: Style { quote, bare, ..Style::default() }, mode }
     }
 
-    /// Whether another server is to read it, which knows nothing of MariaDB's own options.
+    /// Returns whether the text is meant for another database product, so that MariaDB's own options are left
+    /// out.
     pub fn is_foreign(&self) -> bool {
         use SqlMode as M;
         [M::ORACLE, M::MSSQL, M::DB2, M::MAXDB, M::ANSI, M::POSTGRESQL]
@@ -43,31 +44,31 @@ impl ShowStyle {
         !self.mode.has(SqlMode::NO_TABLE_OPTIONS) && !self.is_foreign()
     }
 
-    /// Prints a DEFAULT, which keeps the parentheses that it needs.
+    /// Formats a DEFAULT, with the parentheses that it needs.
     fn expression_default(&self, text: &str) -> String {
         match text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
-            // Both belong together: what is no whole expression is not read.
+            // Both parentheses must belong together: otherwise the inner text does not parse.
             Some(inner) if super::rules::parsed(inner).is_ok() => format!("({})", self.expression(inner)),
             _ => self.expression(text),
         }
     }
 
-    /// A kept expression.
+    /// Formats a stored expression.
     fn expression(&self, text: &str) -> String {
         if self.style == Style::default() {
             return text.to_owned();
         }
-        // A text that is not read is shown as it is kept.
+        // Text that does not parse is shown as stored.
         super::rules::parsed(text).map_or_else(|_| text.to_owned(), |expr| expr_in(&expr, self.style))
     }
 }
 
-/// `current_timestamp(3)`.
+/// Formats `current_timestamp(3)`.
 pub fn now_text(digits: u8) -> String {
     if digits == 0 { "current_timestamp()".to_owned() } else { format!("current_timestamp({digits})") }
 }
 
-/// The column with a default as the session has it: a moment is shown in its time zone.
+/// Converts the default of a TIMESTAMP column to the session's time zone.
 pub fn in_zone<'c>(column: &'c Column, zone: &dyn TimeZone) -> Cow<'c, Column> {
     match &column.default {
         DefaultValue::Value(Value::Timestamp(micros)) => {
@@ -78,7 +79,7 @@ pub fn in_zone<'c>(column: &'c Column, zone: &dyn TimeZone) -> Cow<'c, Column> {
     }
 }
 
-/// Checks all columns.
+/// Applies [`in_zone`] to all columns.
 fn all_in_zone<'t>(table: &'t Table, zone: &dyn TimeZone) -> Cow<'t, Table> {
     let is_shifted = |column: &Column| matches!(column.default, DefaultValue::Value(Value::Timestamp(_)));
     if !table.columns.iter().any(is_shifted) {
@@ -88,7 +89,7 @@ fn all_in_zone<'t>(table: &'t Table, zone: &dyn TimeZone) -> Cow<'t, Table> {
     Cow::Owned(Table { columns, ..table.clone() })
 }
 
-/// DEFAULT as SQL text; None when there is none.
+/// Returns the DEFAULT as SQL text, or `None` if there is none.
 pub fn default_text(column: &Column) -> Option<String> {
     Some(match &column.default {
         DefaultValue::None => return None,
@@ -99,8 +100,8 @@ pub fn default_text(column: &Column) -> Option<String> {
     })
 }
 
-/// The default as DESCRIBE shows it: without quotes, but for texts and blobs, whose defaults MariaDB keeps as
-/// expressions.
+/// Returns the default as DESCRIBE shows it: without quotes, except for TEXT and BLOB, whose defaults MariaDB
+/// stores as expressions.
 pub fn bare_default(column: &Column) -> Option<String> {
     match &column.default {
         DefaultValue::Value(Value::Null) => None,
@@ -131,7 +132,7 @@ fn plain(column: &Column, value: &Value) -> String {
     shown(column, value).unwrap_or_else(|text| text)
 }
 
-/// The value's text; bytes that are none, as a constant in hexadecimal, which is the error.
+/// Returns the value's text. Bytes that are not valid text are returned as a hexadecimal constant in `Err`.
 fn shown(column: &Column, value: &Value) -> Result<String, String> {
     let mut text = Vec::new();
     column.ty.write_text(value, &mut text);
@@ -156,7 +157,7 @@ fn literal(column: &Column, value: &Value) -> String {
     if is_number { text } else { quoted_text(&text) }
 }
 
-/// Options in the order in which MariaDB prints them.
+/// Returns the options in the order in which MariaDB prints them.
 pub fn ordered_options(table: &Table) -> impl Iterator<Item = &(String, String)> {
     const ORDER: [&str; 11] = [
         "MIN_ROWS",
@@ -174,7 +175,7 @@ pub fn ordered_options(table: &Table) -> impl Iterator<Item = &(String, String)>
     ORDER.iter().flat_map(|name| table.options.iter().filter(move |(known, _)| known == name))
 }
 
-/// Options of the engine, which keep the spelling that they were given.
+/// Returns the engine's options, in their original spelling.
 pub fn engine_options(table: &Table) -> impl Iterator<Item = &(String, String)> {
     let is_of_engine = |name: &str| {
         ["PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL"].iter().any(|known| known.eq_ignore_ascii_case(name))
@@ -182,14 +183,14 @@ pub fn engine_options(table: &Table) -> impl Iterator<Item = &(String, String)> 
     table.options.iter().filter(move |(name, _)| is_of_engine(name))
 }
 
-/// CREATE TABLE; `next` is the AUTO_INCREMENT counter.
+/// Formats CREATE TABLE. `next` is the AUTO_INCREMENT counter.
 pub fn table(table: &Table, next: Option<u64>, (show, zone): (ShowStyle, &dyn TimeZone)) -> String {
     let table = &*all_in_zone(table, zone);
     let verb = if table.is_temporary() { "CREATE TEMPORARY" } else { "CREATE" };
     table_text((verb, None), table, next, (true, true), show)
 }
 
-/// CREATE SEQUENCE.
+/// Formats CREATE SEQUENCE.
 pub fn sequence(table: &Table, definition: &Definition, show: ShowStyle) -> String {
     let Definition { min, max, start, increment, cache, cycle, .. } = definition;
     let cache = if *cache == 0 { "nocache".to_owned() } else { format!("cache {cache}") };
@@ -208,8 +209,8 @@ pub fn sequence(table: &Table, definition: &Definition, show: ShowStyle) -> Stri
     text
 }
 
-/// CREATE TABLE, or the `verb` written, of a table in a schema, with its engine and its character set if that
-/// is wanted.
+/// Formats CREATE TABLE, or the given `verb`, of a table in a schema, optionally with its engine and
+/// character set.
 pub(crate) fn create_text(
     verb: &str,
     schema: Option<&str>,
@@ -303,7 +304,7 @@ fn column(table: &Table, column: &Column, show: ShowStyle) -> String {
     }
     let valid = format!("json_valid({})", show.style.name(&column.name));
     text += &match &column.check.as_ref().map(|check| show.expression(check)) {
-        // Of a table that an earlier version made.
+        // This combination occurs in tables created by an earlier version.
         Some(check) if ty.kind == TypeKind::Json => format!(" CHECK ({valid} and ({check}))"),
         Some(check) => format!(" CHECK ({check})"),
         None if ty.kind == TypeKind::Json => format!(" CHECK ({valid})"),
@@ -340,7 +341,7 @@ fn key(table: &Table, index: &Index, show: ShowStyle) -> String {
     format!("{head} ({}){using}{comment}{ignored}", parts.join(","))
 }
 
-/// CREATE DATABASE.
+/// Formats CREATE DATABASE.
 pub fn database(schema: &Schema, if_not_exists: &str, show: ShowStyle) -> String {
     let (charset, collation) = (schema.collation.charset().name(), schema.collation.name());
     let mut text = format!(

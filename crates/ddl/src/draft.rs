@@ -1,5 +1,6 @@
-//! A table being described: by CREATE TABLE from nothing, by ALTER TABLE from what is there. Keys name their
-//! columns, so that columns can come, go and move; [`TableDraft::finish`] checks all and numbers them.
+//! A table definition under construction: empty for CREATE TABLE, or copied from the existing table for ALTER
+//! TABLE. Keys refer to columns by name, so that columns can be added, dropped and moved.
+//! [`TableDraft::finish`] checks everything and assigns the numbers.
 
 use std::collections::BTreeSet;
 
@@ -21,29 +22,29 @@ use cohort_session::StatementContext;
 pub(super) const COLUMNS_MAX: usize = 1017;
 const ROW_BYTES_MAX: u64 = 65_535;
 
-/// A column, and which column of the table before it was.
+/// A column, with its position in the previous table, if it existed.
 #[derive(Clone, Debug)]
 pub(super) struct DraftColumn {
     pub(super) column: Column,
     pub(super) origin: Option<usize>,
-    /// The statement describes it: ADD, MODIFY, CHANGE.
+    /// Whether the statement describes it (ADD, MODIFY, CHANGE).
     pub(super) is_described: bool,
 }
 
-/// A key, and which index of the table before it was.
+/// A key, with the index of the previous table that it was, if it existed.
 #[derive(Clone, Debug)]
 pub(super) struct DraftKey {
-    /// None until it is named.
+    /// `None` until the key is named.
     pub(super) name: Option<String>,
     pub(super) kind: IndexKind,
     pub(super) parts: Vec<DraftPart>,
     pub(super) comment: String,
     pub(super) ignored: bool,
     pub(super) using: Option<KeyMethod>,
-    /// A foreign key wants it; another that begins with its columns takes its place.
+    /// Whether the key exists only for a foreign key. Another key that begins with its columns replaces it.
     pub(super) generated: bool,
     pub(super) origin: Option<usize>,
-    /// A column that it had and that was dropped.
+    /// A dropped column that the key contained.
     pub(super) lost: Option<String>,
 }
 
@@ -52,12 +53,12 @@ pub(super) struct DraftPart {
     pub(super) column: String,
     pub(super) prefix: Option<u32>,
     pub(super) descending: bool,
-    /// The column was dropped; one of its name that is added takes its place. The prefix is the length that
-    /// the part had, also where that was all of the column.
+    /// Whether the column was dropped. A new column with the same name takes its place. `prefix` is the
+    /// length of the part, even if that was the whole column.
     pub(super) is_dropped: bool,
 }
 
-/// A table being described.
+/// A table definition under construction.
 #[derive(Clone, Debug)]
 pub(super) struct TableDraft {
     pub(super) name: TableName,
@@ -69,12 +70,12 @@ pub(super) struct TableDraft {
     pub(super) auto_increment_start: u64,
     pub(super) options: Vec<(String, String)>,
     pub(super) created_at: u64,
-    /// A name that is empty is still to be made.
+    /// Constraints with an empty name are named later.
     pub(super) checks: Vec<Check>,
     pub(super) foreign_keys: Vec<DraftForeign>,
 }
 
-/// `innodb_force_primary_key`
+/// Returns an error if `innodb_force_primary_key` requires a key and the table has none.
 pub(super) fn check_has_key(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> {
     let is_asked = ctx.session.vars.globals().flag(VarId::InnodbForcePrimaryKey);
     if !is_asked || !table.engine.eq_ignore_ascii_case("InnoDB") {
@@ -91,23 +92,23 @@ pub(super) fn check_has_key(ctx: &StatementContext<'_>, table: &Table) -> SqlRes
     }
 }
 
-/// The finished description and where its parts come from.
+/// The finished description, with the origins of its columns and indexes.
 pub(super) struct Described {
     pub(super) table: Table,
-    /// By column: the column of the table before.
+    /// For each column, its position in the previous table.
     pub(super) column_origins: Vec<Option<usize>>,
-    /// Columns that the statement itself describes.
+    /// Columns that the statement describes.
     pub(super) described: Vec<usize>,
-    /// By index: the index of the table before. A new hidden row id has none.
+    /// For each index, its position in the previous table. A new hidden row id has none.
     pub(super) index_origins: Vec<Option<usize>>,
-    /// Names of foreign keys that the table before did not have.
+    /// Names of foreign keys that the previous table did not have.
     pub(super) new_foreign_keys: BTreeSet<String>,
-    /// ALTER IGNORE: rows that the new table cannot have are left out, values that it cannot have changed.
+    /// ALTER IGNORE: rows that the new table cannot hold are left out, and invalid values are adjusted.
     pub(super) ignores: bool,
 }
 
 impl Described {
-    /// Whether rows of the table before may have the same unique key.
+    /// Returns whether rows of the previous table may be duplicates in a unique key of the new one.
     pub(super) fn drops_duplicates(&self, before: &Table) -> bool {
         let is_new = |n: usize| match self.table.indexes[n].kind {
             IndexKind::Primary => !is_same_clustering(before, self),
@@ -119,7 +120,7 @@ impl Described {
 }
 
 impl TableDraft {
-    /// A table without columns.
+    /// Creates a table without columns.
     pub(super) fn new(name: TableName, engine: String, collation: Collation, created_at: u64) -> TableDraft {
         TableDraft {
             name,
@@ -136,7 +137,7 @@ impl TableDraft {
         }
     }
 
-    /// A table as it is.
+    /// Creates a draft of an existing table.
     pub(super) fn of(table: &Table) -> TableDraft {
         let columns = table.columns.iter().enumerate().map(|(n, column)| DraftColumn {
             column: column.clone(),
@@ -198,7 +199,7 @@ impl TableDraft {
         Ok(())
     }
 
-    /// CONSTRAINT_1 and so on for those without a name.
+    /// Names the unnamed constraints CONSTRAINT_1 and so on.
     fn name_checks(&mut self) {
         for n in 0..self.checks.len() {
             if self.checks[n].name.is_empty() {
@@ -209,17 +210,17 @@ impl TableDraft {
         }
     }
 
-    /// Where a column stands.
+    /// Returns a column's position.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| same_name(&c.column.name, name))
     }
 
-    /// Where a key stands.
+    /// Returns a key's position.
     pub(super) fn key(&self, name: &str) -> Option<usize> {
         self.keys.iter().position(|k| k.name.as_deref().is_some_and(|n| same_name(n, name)))
     }
 
-    /// Checks everything and makes the table. Indexes that were there keep their ids; `keep` decides which.
+    /// Checks everything and builds the table. Existing indexes keep their ids if `keep` allows it.
     pub(super) fn finish(
         mut self,
         ctx: &StatementContext<'_>,
@@ -261,7 +262,7 @@ impl TableDraft {
         Ok(())
     }
 
-    /// Nobody gives an invisible column its value who does not name it: error 4108.
+    /// Error 4108: an invisible NOT NULL column without a default could never get a value.
     fn check_invisible(&self) -> SqlResult<()> {
         let lacks_default = |c: &&DraftColumn| {
             let DraftColumn { column, is_described, .. } = c;
@@ -368,7 +369,7 @@ impl TableDraft {
             new_foreign_keys,
             ignores: false,
         };
-        // A primary key that is dropped and added again is the one that was there: rows lie by it.
+        // A primary key that is dropped and added unchanged stays the same index: the rows are stored in it.
         if let Some(before) = before.filter(|before| is_same_clustering(before, &described)) {
             described.table.indexes[0].id = before.indexes[0].id;
             described.index_origins[0] = Some(0);
@@ -378,7 +379,7 @@ impl TableDraft {
 }
 
 impl DraftColumn {
-    /// A column that a primary key uses has no NULL, whatever was written of it.
+    /// Makes a column of a primary key NOT NULL, whatever its definition says.
     pub(super) fn make_not_null(&mut self) {
         self.column.nullable = false;
         if self.column.default == DefaultValue::Value(cohort_types::Value::Null) {
@@ -387,7 +388,7 @@ impl DraftColumn {
     }
 }
 
-/// Finds a table's former shape in the new one, for callers that look at both.
+/// Returns whether the rows keep their clustered key.
 pub(super) fn is_same_clustering(before: &Table, after: &Described) -> bool {
     let (old, new) = (before.clustered(), after.table.clustered());
     if old.kind != new.kind || old.columns.len() != new.columns.len() {
@@ -399,7 +400,7 @@ pub(super) fn is_same_clustering(before: &Table, after: &Described) -> bool {
         .all(|(old, new)| after.column_origins[new.column] == Some(old.column) && old.prefix == new.prefix)
 }
 
-/// Whether an index of the table before holds just what the new one needs.
+/// Returns whether an index of the previous table contains exactly what the new index needs.
 pub(super) fn is_same_index(before: &Table, after: &Described, new: usize) -> bool {
     let Some(origin) = after.index_origins[new] else { return false };
     let (old, new) = (&before.indexes[origin], &after.table.indexes[new]);

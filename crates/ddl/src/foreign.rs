@@ -1,9 +1,9 @@
-//! Foreign keys of tables that are made, altered, renamed and dropped.
+//! Foreign keys of tables that are created, altered, renamed or dropped.
 //!
-//! # Who owns what
-//! The child's description holds the constraint; the parent's knows its children by derivation
-//! (`cohort_catalog::ForeignKey`). So a statement commits the descriptions of children only: its own table's,
-//! and, where it renames a parent or a column of one, those of the tables that refer to it.
+//! # Ownership
+//! The child's description contains the constraint. A parent's list of children is derived from it
+//! (`cohort_catalog::ForeignKey`). So a statement commits only the descriptions of children: its own table's,
+//! and, if it renames a parent or one of its columns, those of the tables that refer to it.
 //!
 //! # Locks
 //! | statement | on the table | on its parents | on its children |
@@ -12,21 +12,22 @@
 //! | renames the table or a column of it | `Exclusive` | | `Exclusive` |
 //! | drops, truncates, changes it | `Exclusive` | | |
 //!
-//! A parent is not written while a key is added: each change of its rows that begins later knows of the
-//! child, and each that began before has ended. A key that goes needs no lock of the parent: a statement that
-//! still counts on it looks at the child under its lock and finds it gone. The name of a constraint that is
-//! new, or gets another name or schema with its table, is locked like a table's, so that no two get the same.
+//! While a key is added, the parent cannot be written: row changes that begin later know the child, and those
+//! that began before have ended. Dropping a key needs no lock on the parent: a statement that still relies on
+//! the key checks the child under the child's lock and finds the key dropped. The name of a constraint is
+//! locked like a table name if it is new, or if it changes its name or schema together with its table. So no
+//! two constraints get the same name.
 //!
-//! A statement that waits for a child may find it renamed or gone. So it reads the children's descriptions
-//! only when it has the locks of all children that there are then ([`lock_children`]), and from the catalog
-//! as it is then: what it read before may be what others have changed meanwhile (`commit` refuses to put it
-//! back).
+//! While a statement waits for a child, the child may be renamed or dropped. So the statement first locks all
+//! children that exist at that time ([`lock_children`]), and only then reads their descriptions from the
+//! current catalog. Descriptions that it read earlier may be outdated (`commit` refuses to write them back).
 //!
-//! # What a crash leaves
-//! All descriptions of a statement are in its commit record: the statement happened, or not (I2).
+//! # Crash safety
+//! All descriptions of a statement are in one commit record, so the statement is atomic (I2).
 //!
 //! # Missing
-//! DROP DATABASE is refused as a whole when a table outside refers into it; MariaDB drops the other tables.
+//! DROP DATABASE fails as a whole if a table outside it refers to one of its tables. MariaDB drops the
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,10 +46,10 @@ use cohort_plan::{not_supported, same_name};
 use cohort_session::StatementContext;
 use cohort_table::{Misfit, bare_constraint_text, constraint_text, fit, leading_index};
 
-/// A foreign key as it is being described; its columns by name, so that they can be renamed and move.
+/// A foreign key under construction. Columns are referred to by name, so that they can be renamed and moved.
 #[derive(Clone, Debug)]
 pub(super) struct DraftForeign {
-    /// Empty until it is named.
+    /// Empty until the key is named.
     pub(super) name: String,
     pub(super) columns: Vec<String>,
     pub(super) parent: TableName,
@@ -58,7 +59,7 @@ pub(super) struct DraftForeign {
     pub(super) is_new: bool,
 }
 
-/// A foreign key as it was written; error 1239.
+/// Converts a foreign key from the statement; error 1239.
 pub(super) fn draft(
     ctx: &StatementContext<'_>,
     child: &TableName,
@@ -82,7 +83,7 @@ pub(super) fn draft(
         ReferenceAction::Cascade => ForeignAction::Cascade,
         ReferenceAction::SetNull => ForeignAction::SetNull,
         ReferenceAction::NoAction => ForeignAction::NoAction,
-        // InnoDB knows no SET DEFAULT: it is taken and has no effect.
+        // InnoDB accepts SET DEFAULT and treats it as RESTRICT.
         ReferenceAction::Unspecified | ReferenceAction::Restrict | ReferenceAction::SetDefault => {
             ForeignAction::Restrict
         }
@@ -91,7 +92,7 @@ pub(super) fn draft(
         name: key.name.clone().unwrap_or_default(),
         columns: key.columns.clone(),
         parent: TableName { schema, table: key.references.name.clone() },
-        // Without a list the names are the same.
+        // Without a column list, the parent's columns have the same names.
         parent_columns: match key.referenced_columns.is_empty() {
             true => key.columns.clone(),
             false => key.referenced_columns.clone(),
@@ -102,7 +103,7 @@ pub(super) fn draft(
     })
 }
 
-/// The foreign keys of a table, for changing it.
+/// Returns the foreign keys of a table in draft form, for ALTER TABLE.
 pub(super) fn drafts_of(table: &Table) -> Vec<DraftForeign> {
     let draft = |key: &ForeignKey| DraftForeign {
         name: key.name.clone(),
@@ -116,7 +117,7 @@ pub(super) fn drafts_of(table: &Table) -> Vec<DraftForeign> {
     table.foreign_keys.iter().map(draft).collect()
 }
 
-/// Names those that have no name `t_ibfk_1`, `t_ibfk_2`, ...
+/// Names the unnamed keys `t_ibfk_1`, `t_ibfk_2`, ...
 pub(super) fn name_all(draft: &mut TableDraft) {
     let prefix = format!("{}_ibfk_", draft.name.table);
     let number = |key: &DraftForeign| key.name.strip_prefix(&prefix).and_then(|n| n.parse::<u32>().ok());
@@ -127,8 +128,8 @@ pub(super) fn name_all(draft: &mut TableDraft) {
     }
 }
 
-/// The finished constraints, in the order of their names. A column that is not there was refused before: its
-/// key is not there either.
+/// Returns the finished constraints, ordered by name. A missing column was refused before, so its key is not
+/// in the draft.
 pub(super) fn finished(draft: &TableDraft) -> Vec<ForeignKey> {
     let key = |key: &DraftForeign| ForeignKey {
         name: key.name.clone(),
@@ -143,19 +144,19 @@ pub(super) fn finished(draft: &TableDraft) -> Vec<ForeignKey> {
     keys
 }
 
-/// Whether the session wants foreign keys to be looked after.
+/// Returns whether the session checks foreign keys (`foreign_key_checks`).
 pub(super) fn are_checked(ctx: &StatementContext<'_>) -> bool {
     ctx.session.vars.flag(VarId::ForeignKeyChecks)
 }
 
-/// CREATE or ALTER, as warnings say it.
+/// CREATE or ALTER, for the text of warnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Create,
     Alter,
 }
 
-/// Locks the parents of the keys that `is_new` says are new, and checks these keys: error 1005.
+/// Locks the parents of new keys (those that `is_new` accepts) and checks these keys: error 1005.
 pub(super) fn admit(
     ctx: &mut StatementContext<'_>,
     table: &Table,
@@ -203,8 +204,8 @@ fn fits_children(catalog: &Catalog, table: &Table) -> bool {
     keys.all(|(child, key)| fit(child, key, table).is_ok())
 }
 
-/// Rejects a name for a table that the keys that refer to this name do not fit, whether keys are checked or
-/// not: error 1025.
+/// Rejects a new table name if keys that refer to this name do not fit the table, regardless of
+/// `foreign_key_checks`: error 1025.
 pub(super) fn check_renamed(catalog: &Catalog, before: &TableName, after: &Table) -> SqlResult<()> {
     if fits_children(catalog, after) {
         return Ok(());
@@ -243,7 +244,7 @@ fn check_one(
     verb: Verb,
 ) -> SqlResult<()> {
     let columns: Vec<&str> = key.columns.iter().map(|c| &*table.columns[*c].name).collect();
-    // What was not named is told by its columns.
+    // An unnamed key is identified by its columns.
     let shown = match key.name.starts_with(&format!("{}_ibfk_", table.name.table)) {
         true => format!("({})", columns.join(",")),
         false => quoted_name(&key.name),
@@ -314,7 +315,7 @@ fn check_one(
     }
 }
 
-/// The same where MariaDB alters in place: errors 1822, 1825. A parent that is not there is none of them.
+/// Checks a key as MariaDB does when it alters in place: errors 1822, 1825. A missing parent is not an error.
 fn check_in_place(catalog: &Catalog, table: &Table, key: &ForeignKey, sets_null: bool) -> SqlResult<()> {
     let found = match key.parent == table.name {
         true => Some(table),
@@ -343,8 +344,9 @@ fn check_in_place(catalog: &Catalog, table: &Table, key: &ForeignKey, sets_null:
     }
 }
 
-/// Whether a cascade could give the child a NULL that it cannot have. As MariaDB, which looks at keys with ON
-/// DELETE RESTRICT alone, and not when it alters in place; for others the change of the parent is refused.
+/// Returns whether a cascade could write NULL to a NOT NULL column of the child. As in MariaDB, this is
+/// checked only for keys with ON DELETE RESTRICT and ON UPDATE CASCADE, and not when altering in place. For
+/// other keys, the change of the parent row is refused.
 fn loses_null(table: &Table, key: &ForeignKey, parent: &Table, theirs: &[usize]) -> bool {
     let loses =
         |(here, there): (&usize, &usize)| !table.columns[*here].nullable && parent.columns[*there].nullable;
@@ -352,7 +354,8 @@ fn loses_null(table: &Table, key: &ForeignKey, parent: &Table, theirs: &[usize])
     is_looked_at && key.columns.iter().zip(theirs).any(loses)
 }
 
-/// Errors 1905, 1901: what is computed cannot be set by a cascade, nor be computed from what is.
+/// Rejects keys over generated columns, which a cascade cannot set, and generated columns computed from
+/// columns that a cascade sets: errors 1905, 1901.
 fn refuse_generated(table: &Table) -> SqlResult<()> {
     for key in &table.foreign_keys {
         let clause = match (key.on_delete, key.on_update) {
@@ -394,7 +397,7 @@ fn warn(ctx: &StatementContext<'_>, code: ErrorCode, text: String) {
     ctx.eval.push_warning(Warning::new(SqlError::new(code, text)));
 }
 
-/// Error 1005, with what is wrong as a warning.
+/// Creates error 1005 and adds the reason as a warning.
 fn malformed(ctx: &StatementContext<'_>, table: &Table, why: Option<String>) -> SqlError {
     if let Some(why) = why {
         warn(ctx, ErrorCode::CannotAddForeign, why);
@@ -422,7 +425,7 @@ fn duplicate(ctx: &StatementContext<'_>, table: &Table, key: &ForeignKey) -> Sql
     cannot_create(name, "121 \"Duplicate key on write or update\"")
 }
 
-/// What ALTER TABLE may not take from the table's own foreign keys that stay: errors 1553, 1830, 1832.
+/// Checks that ALTER TABLE keeps what the table's own remaining foreign keys need: errors 1553, 1830, 1832.
 pub(super) fn check_kept(ctx: &StatementContext<'_>, before: &Table, draft: &TableDraft) -> SqlResult<()> {
     let is_checked = are_checked(ctx);
     for key in draft.foreign_keys.iter().filter(|key| !key.is_new) {
@@ -462,7 +465,8 @@ pub(super) fn check_kept(ctx: &StatementContext<'_>, before: &Table, draft: &Tab
     Ok(())
 }
 
-/// Returns whether a column of a foreign key becomes another one: the display width of an integer is nothing.
+/// Returns whether a column of a foreign key changes its type. The display width of an integer does not
+/// count.
 fn changes_key(old: &ColumnType, new: &ColumnType) -> bool {
     match old.kind == new.kind && old.kind.is_integer() {
         true => (old.unsigned, old.zerofill) != (new.unsigned, new.zerofill),
@@ -482,8 +486,8 @@ fn index_needed(index: &str) -> SqlError {
     )
 }
 
-/// What ALTER TABLE may not take from the tables that refer to this one (errors 1025, 1553, 1829, 1833), and
-/// their descriptions with its columns' new names.
+/// Checks that ALTER TABLE keeps what referring tables need (errors 1025, 1553, 1829, 1833). Returns the
+/// descriptions of these tables with the new column names.
 pub(super) fn follow(
     ctx: &mut StatementContext<'_>,
     before: &Table,
@@ -507,7 +511,8 @@ pub(super) fn follow(
         for name in &key.parent_columns {
             let Some(old) = before.column(name) else { continue };
             let Some(new) = after.column_origins.iter().position(|origin| *origin == Some(old)) else {
-                // An index that loses the column is looked at first, but with keys that are not checked.
+                // With `foreign_key_checks`, an index that loses the column is reported in place of the
+                // column.
                 let index = fit(&child, key, before).ok().map(|(_, index)| &before.indexes[index]);
                 return Err(match index.filter(|index| is_checked && index.kind != IndexKind::Primary) {
                     Some(index) => index_needed(&index.name),
@@ -515,7 +520,7 @@ pub(super) fn follow(
                 });
             };
             let (old, new_column) = (&before.columns[old], &after.table.columns[new]);
-            // Whether keys are checked or not.
+            // This is checked regardless of `foreign_key_checks`.
             if changes_key(&old.ty, &new_column.ty) {
                 let of = &child.name;
                 let text = format!(
@@ -554,7 +559,7 @@ pub(super) fn follow(
     Ok(renamed.into_iter().map(CatalogChange::PutTable).collect())
 }
 
-/// Error 1834 for a table whose rows others may refer to: none is left out of its copy.
+/// Returns error 1834 if rows of the table may be referenced: the copy must not leave out any.
 pub(super) fn check_may_lose_rows(ctx: &StatementContext<'_>, before: &Table) -> SqlResult<()> {
     let references = before.references_from(&ctx.db.catalog());
     match references.first().filter(|_| are_checked(ctx)) {
@@ -570,7 +575,7 @@ pub(super) fn check_may_lose_rows(ctx: &StatementContext<'_>, before: &Table) ->
     }
 }
 
-/// Whether columns of foreign keys get other names. `children` are the tables that refer to them.
+/// Returns whether columns of foreign keys are renamed. `children` are the tables that refer to them.
 pub(super) fn renames_keys(before: &Table, after: &Described, children: &[CatalogChange]) -> bool {
     let is_renamed = |old: &usize| {
         let new = after.column_origins.iter().position(|origin| *origin == Some(*old));
@@ -579,7 +584,7 @@ pub(super) fn renames_keys(before: &Table, after: &Described, children: &[Catalo
     !children.is_empty() || before.foreign_keys.iter().any(|key| key.columns.iter().any(is_renamed))
 }
 
-/// Whether a column gets another name.
+/// Returns whether a column is renamed.
 fn renames_columns(before: &Table, after: &Described) -> bool {
     let mut columns = after.column_origins.iter().zip(&after.table.columns);
     columns
@@ -601,7 +606,8 @@ fn column_needed(column: &str, key: &ForeignKey, child: &Table) -> SqlError {
     SqlError::new(ErrorCode::FkColumnCannotDropChild, text)
 }
 
-/// What MariaDB says when a parent would lose its primary key: it has copied the table by then.
+/// Creates MariaDB's error for a parent that would lose its primary key. MariaDB has copied the table by
+/// then.
 fn rename_failed(ctx: &StatementContext<'_>, name: &TableName) -> SqlError {
     let (schema, table, session) = (&name.schema, &name.table, ctx.session.info.id.0);
     let text = format!(
@@ -612,8 +618,8 @@ fn rename_failed(ctx: &StatementContext<'_>, name: &TableName) -> SqlError {
     SqlError::new(ErrorCode::ErrorOnRename, text)
 }
 
-/// Locks the tables that refer to those that are about to be renamed, or whose columns are. At return no
-/// other table refers to them, and none can: they are locked themselves.
+/// Locks the tables that refer to `parents`, which are about to be renamed or to have columns renamed. On
+/// return no other table refers to them, and none can start to, because the parents are locked themselves.
 pub(super) fn lock_children(ctx: &mut StatementContext<'_>, parents: &[&TableName]) -> SqlResult<()> {
     let mut locked = BTreeSet::new();
     loop {
@@ -627,14 +633,14 @@ pub(super) fn lock_children(ctx: &mut StatementContext<'_>, parents: &[&TableNam
         }
         for child in missing {
             lock_child(ctx, &child)?;
-            // It may have got another name while this statement waited.
+            // The child may have been renamed while this statement waited.
             locked.insert(child);
         }
     }
 }
 
-/// A table that has got another name, with the names of its constraints, and the tables that refer to it: the
-/// caller has their locks, and `catalog` is not older.
+/// Returns the changes for a renamed table: its description with the new constraint names, and the tables
+/// that refer to it. The caller holds their locks, and `catalog` was read after these were taken.
 pub(super) fn renamed(catalog: &Catalog, before: &Table, mut after: Table) -> Vec<CatalogChange> {
     let generated = format!("{}_ibfk_", before.name.table);
     for key in &mut after.foreign_keys {
@@ -659,10 +665,10 @@ pub(super) fn renamed(catalog: &Catalog, before: &Table, mut after: Table) -> Ve
     changes
 }
 
-/// Locks the names that foreign keys get with their table's new name or schema. Error 1050, as MariaDB says
-/// it (and 1025 behind it), if two keys of a schema would have the same.
+/// Locks the new names that foreign keys get when their table changes its name or schema. If two keys of a
+/// schema would have the same name, returns error 1050, as in MariaDB (followed by 1025).
 pub(super) fn admit_names(ctx: &mut StatementContext<'_>, changes: &[CatalogChange]) -> SqlResult<()> {
-    // What a table is after all changes.
+    // Descriptions after all changes.
     let mut put: BTreeMap<TableId, &Table> = BTreeMap::new();
     for change in changes {
         if let CatalogChange::PutTable(table) = change {
@@ -698,13 +704,13 @@ pub(super) fn admit_names(ctx: &mut StatementContext<'_>, changes: &[CatalogChan
     Ok(())
 }
 
-/// Constraints have their names in their schema.
+/// Locks a constraint name. Constraint names are unique within a schema.
 fn lock_constraint(ctx: &mut StatementContext<'_>, schema: &str, name: &str) -> SqlResult<()> {
     let name = format!("#foreign key/{}", name.to_lowercase());
     ctx.trx.lock_related(&MetadataKey::Table(schema.into(), name.into()), MetadataMode::Exclusive)
 }
 
-/// Whether a table, which is about to go, is referred to by others than `going`: error 1451.
+/// Returns error 1451 if a table other than `going` refers to one that is about to be dropped.
 pub(super) fn check_droppable(
     ctx: &StatementContext<'_>,
     table: &Table,
@@ -718,7 +724,7 @@ pub(super) fn check_droppable(
     Err(SqlError::new(ErrorCode::RowIsReferenced, text))
 }
 
-/// Whether other tables refer to one that is about to be emptied: error 1701.
+/// Returns error 1701 if another table refers to one that is about to be truncated.
 pub(super) fn check_truncatable(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> {
     if !are_checked(ctx) {
         return Ok(());

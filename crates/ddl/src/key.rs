@@ -13,10 +13,10 @@ use cohort_session::StatementContext;
 const KEYS_MAX: u32 = 64;
 const KEY_PARTS_MAX: u32 = 32;
 const KEY_BYTES_MAX: u64 = 3072;
-/// Bytes of a key part in the row formats COMPACT and REDUNDANT.
+/// Maximum size of a key part in bytes, in the row formats COMPACT and REDUNDANT.
 const SHORT_PART_BYTES_MAX: u64 = 767;
 
-/// A key as it was written.
+/// Converts a key definition.
 pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<DraftKey> {
     let kind = match def.kind {
         KeyKind::Primary => IndexKind::Primary,
@@ -40,7 +40,7 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
     let part = |p: &cohort_sql::ast::KeyPart| DraftPart {
         column: p.column.clone(),
         prefix: p.length,
-        // Hashes have no order.
+        // Hash keys are unordered.
         descending: p.descending && using != Some(KeyMethod::Hash),
         is_dropped: false,
     };
@@ -64,15 +64,15 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
     })
 }
 
-/// Returns the structure that a key asks for. Error 1210 for the one of spatial keys.
+/// Returns the index structure that a key requests. Error 1210 for RTREE, which only spatial keys have.
 fn using(def: &KeyDef) -> SqlResult<Option<KeyMethod>> {
     let Some(method) = &def.options.using else { return Ok(None) };
     let known = [KeyMethod::BTree, KeyMethod::Hash].into_iter().find(|known| known.name() == method);
     known.map(Some).ok_or_else(|| SqlError::wrong_arguments("RTREE INDEX"))
 }
 
-/// Drops the keys that foreign keys want and another key serves as well. Of two such keys that are equal the
-/// later one stays.
+/// Drops keys that exist only for foreign keys if another key serves as well. Of two equal keys of this kind,
+/// the later one is kept.
 pub(super) fn drop_superfluous(keys: &mut Vec<DraftKey>) {
     let serves = |other: &DraftKey, key: &DraftKey| {
         let same = |(a, b): (&DraftPart, &DraftPart)| same_name(&a.column, &b.column) && a.prefix == b.prefix;
@@ -94,7 +94,7 @@ pub(super) fn drop_superfluous(keys: &mut Vec<DraftKey>) {
     }
 }
 
-/// Names the keys that have none after their first column: `a`, `a_2`, ...; errors 1068, 1061, 1069.
+/// Names unnamed keys after their first column: `a`, `a_2`, ...; errors 1068, 1061, 1069.
 pub(super) fn name_keys(keys: &mut [DraftKey]) -> SqlResult<()> {
     if keys.len() as u32 > KEYS_MAX {
         return Err(SqlError::too_many_keys(KEYS_MAX));
@@ -103,7 +103,7 @@ pub(super) fn name_keys(keys: &mut [DraftKey]) -> SqlResult<()> {
         return Err(SqlError::multiple_primary_key());
     }
     for n in 0..keys.len() {
-        // As in MariaDB, a later key may not have the name that one before it was given.
+        // As in MariaDB, a later key must not have a name that an earlier key was given.
         let before = &keys[..n];
         let taken =
             |name: &str| before.iter().any(|k| k.name.as_deref().is_some_and(|other| same_name(other, name)));
@@ -124,7 +124,7 @@ pub(super) fn name_keys(keys: &mut [DraftKey]) -> SqlResult<()> {
     Ok(())
 }
 
-/// Note 1831 of new keys that are the same as one before them.
+/// Adds note 1831 for new keys that duplicate an earlier one.
 fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
     let same_part = |(a, b): (&DraftPart, &DraftPart)| {
         same_name(&a.column, &b.column) && a.prefix == b.prefix && a.descending == b.descending
@@ -148,7 +148,7 @@ fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
     }
 }
 
-/// Checks parts against columns; makes the columns of a primary key NOT NULL.
+/// Checks key parts against the columns, and makes the columns of a primary key NOT NULL.
 pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> SqlResult<()> {
     let part_max = match option_of(&draft.options, "ROW_FORMAT") {
         Some("COMPACT" | "REDUNDANT") => SHORT_PART_BYTES_MAX,
@@ -174,7 +174,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
             part.column = column.column.name.clone();
             part.prefix = checked_prefix(part, &column.column, key.kind)?;
             if part.prefix.is_none() && column.column.ty.kind.is_blob() && key.kind == IndexKind::Secondary {
-                // As many characters as there may be bytes.
+                // The prefix in characters equals the maximum length in bytes.
                 part.prefix = u32::try_from(column.column.ty.byte_len_max()).ok();
             }
             if key.kind == IndexKind::FullText {
@@ -182,7 +182,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
                 if column.column.is_virtual() {
                     return Err(SqlError::unsupported_on_generated());
                 }
-                // MariaDB knows no words in character sets whose letters have two bytes at least.
+                // MariaDB has no FULLTEXT indexes in character sets with at least two bytes per character.
                 let is_wide = ty.collation.charset().mbminlen() > 1;
                 if !ty.kind.is_text() || is_wide || *words.get_or_insert(ty.collation) != ty.collation {
                     let text = format!("Column '{name}' cannot be part of FULLTEXT index");
@@ -216,7 +216,7 @@ fn checked_prefix(part: &DraftPart, column: &Column, kind: IndexKind) -> SqlResu
     let ty = &column.ty;
     let is_string = ty.kind.is_text() || ty.kind.is_binary_string();
     if kind == IndexKind::FullText {
-        // Words are indexed as a whole.
+        // FULLTEXT indexes have no prefixes.
         return Ok(None);
     }
     match part.prefix {
@@ -243,8 +243,8 @@ fn checked_prefix(part: &DraftPart, column: &Column, kind: IndexKind) -> SqlResu
     }
 }
 
-/// How much of a column a key has that has all of it, as a prefix: characters, or bytes where there are none.
-/// None where a prefix says nothing.
+/// Returns the length of a key part over a whole column, as a prefix: in characters, or in bytes for binary
+/// strings. Returns `None` if the type has no prefixes.
 pub(super) fn whole_length(ty: &ColumnType) -> Option<u32> {
     let per_char = match ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set) {
         true => ty.collation.charset().mbmaxlen(),
@@ -262,7 +262,8 @@ fn part_bytes(part: &DraftPart, column: &Column) -> u64 {
     }
 }
 
-/// A key that is too long: a plain one gets prefixes and a note, others are refused with 1071.
+/// Handles a key that is too long: a non-unique key gets prefixes and a note, others are refused with error
+/// 1071.
 fn shorten<'c>(
     ctx: &StatementContext<'_>,
     key: &mut DraftKey,
@@ -279,8 +280,8 @@ fn shorten<'c>(
     Ok(())
 }
 
-/// MariaDB's order: the primary key, unique keys without NULL, other unique keys, the rest; of unique keys
-/// those over whole columns come before those over prefixes.
+/// Sorts keys in MariaDB's order: the primary key, unique keys without NULL, other unique keys, then the
+/// rest. Among unique keys, those over whole columns precede those with prefixes.
 pub(super) fn sort_keys(draft: &mut TableDraft) {
     let columns = &draft.columns;
     let has_null = |key: &DraftKey| {

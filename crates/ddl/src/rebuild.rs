@@ -1,15 +1,15 @@
-//! Makes anew what an ALTER TABLE needs of a table's data; `extent` says what that is.
+//! Builds the indexes, or copies the rows, that an ALTER TABLE requires. `extent` determines which.
 //!
-//! # Others meanwhile
-//! | what is made | others |
+//! # Concurrent access
+//! | what is built | other sessions |
 //! |---|---|
-//! | nothing but the description | wait; it takes no time |
-//! | keys | read and write; they wait at the beginning and at the end, and with `LOCK=SHARED` to write |
-//! | rows, where what a row becomes depends on the row alone (`clauses::is_copied_online`) | as with keys |
+//! | only the description | wait; it takes no time |
+//! | indexes | read and write; they wait at the beginning and at the end, and with `LOCK=SHARED` to write |
+//! | rows, if a new row depends only on the old row (`clauses::is_copied_online`) | as with indexes |
 //! | rows otherwise | read |
 //!
-//! With `LOCK=EXCLUSIVE`, and under the session's own LOCK TABLES, they wait for all of it. At the end the
-//! statement has the name exclusively once more, or fails when `lock_wait_timeout` has passed.
+//! With `LOCK=EXCLUSIVE`, and under the session's own LOCK TABLES, other sessions wait for the whole time. At
+//! the end the statement upgrades its metadata lock to exclusive again, and fails after `lock_wait_timeout`.
 
 use std::sync::Arc;
 
@@ -37,9 +37,9 @@ use cohort_session::{SessionNames, StatementContext};
 use cohort_table::{OpenTable, TouchedRows, largest_counted, positive};
 use cohort_trx::SessionTrx;
 
-/// How an ALTER TABLE is to be done.
+/// The method that an ALTER TABLE requests.
 pub(super) struct Asked<'a> {
-    /// The rows are copied whatever changes.
+    /// Whether the rows are copied even if nothing changes.
     pub(super) forced: bool,
     pub(super) options: &'a AlterOptions,
 }
@@ -47,9 +47,9 @@ pub(super) struct Asked<'a> {
 /// The outcome of a copy of rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Copied {
-    /// Rows that the new table could have, duplicates too.
+    /// Rows accepted by the new table, including duplicates.
     rows: u64,
-    /// Rows that were left out, as their unique keys were those of others.
+    /// Rows left out because their unique keys were taken.
     duplicates: u64,
 }
 
@@ -61,8 +61,9 @@ impl Copied {
     }
 }
 
-/// Makes the data that the new description needs; the table to commit, and which rows were copied. What it
-/// loaded is dropped again on error. The table's name, which is locked exclusively, is so again afterwards.
+/// Builds the data that the new description needs. Returns the table to commit and the number of copied rows.
+/// On error, frees the data that it loaded. The metadata lock of the table is exclusive at the call and at
+/// return, but may be downgraded in between.
 pub(super) fn rebuild(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
@@ -72,7 +73,7 @@ pub(super) fn rebuild(
 ) -> SqlResult<(Table, Copied)> {
     let mut after = after;
     let allowed = Allowed::of(ctx.session.vars.globals());
-    // Whether there is a row is found out by copying it.
+    // The zero date is an error only if there is a row, and only copying finds out.
     let lacks_date = (0..after.table.columns.len()).any(|n| zero_date(ctx, &after, n).is_some());
     let copies = asked.forced
         || asked.options.algorithm.as_deref() == Some("COPY")
@@ -123,8 +124,9 @@ pub(super) fn rebuild(
     }
 }
 
-/// Where the counter of a table goes on whose rows were copied: behind the numbers that it has given, whether
-/// their rows are there or not. AUTO_INCREMENT of the statement decides if it is another one than before.
+/// Returns the AUTO_INCREMENT counter for a table whose rows were copied: it continues after all values
+/// handed out, even if their rows no longer exist. If the statement sets another AUTO_INCREMENT value, that
+/// value is used.
 fn counted(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) -> SqlResult<u64> {
     let start = after.table.auto_increment_start;
     let counts_on = after.table.columns.iter().zip(&after.column_origins).any(|(column, origin)| {
@@ -138,7 +140,7 @@ fn counted(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Describe
     Ok(next.map_or(start, |next| next.max(start)))
 }
 
-/// What columns that were added hold in the rows that are there.
+/// Sets the values that added columns have in existing rows.
 fn fill_old_rows(ctx: &StatementContext<'_>, after: &mut Described) -> SqlResult<()> {
     let name = after.table.name.clone();
     let home = ColumnHome { schema: &name.schema, table: &name.table, collation: after.table.collation };
@@ -150,7 +152,7 @@ fn fill_old_rows(ctx: &StatementContext<'_>, after: &mut Described) -> SqlResult
     Ok(())
 }
 
-/// Gives new key spaces to what is made anew; which indexes those are.
+/// Assigns new ids to the indexes that are built, and returns their positions.
 fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, extent: Extent) -> Vec<usize> {
     let catalog = ctx.db.catalog();
     let is_fresh = |n: usize, after: &Described| match extent {
@@ -169,13 +171,13 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
     fresh
 }
 
-/// Whether a FULLTEXT index is built: nobody tells it what writers change meanwhile.
+/// Returns whether a FULLTEXT index is built. Concurrent writes are not tracked for it, so writers must wait.
 pub(super) fn makes_words(before: &Table, after: &Described) -> bool {
     let mut indexes = after.table.indexes.iter().enumerate();
     indexes.any(|(n, index)| index.kind == IndexKind::FullText && !is_same_index(before, after, n))
 }
 
-/// What others may do with the table while its data is made.
+/// Allowed access of other sessions while the data is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Others {
     Wait,
@@ -188,7 +190,7 @@ fn others(before: &Table, after: &Described, extent: Extent, options: &AlterOpti
     match extent {
         _ if before.is_temporary() || lock == "EXCLUSIVE" => Others::Wait,
         Extent::Description => Others::Wait,
-        // Rows that come meanwhile would have to obey keys that nobody checks yet.
+        // Concurrently written rows would not be checked against the new foreign keys.
         Extent::Keys
             if after.new_foreign_keys.is_empty() && lock != "SHARED" && !makes_words(before, after) =>
         {
@@ -201,7 +203,7 @@ fn others(before: &Table, after: &Described, extent: Extent, options: &AlterOpti
     }
 }
 
-/// Builds indexes, beside others if these need not wait.
+/// Builds indexes, concurrently with other sessions if they need not wait.
 fn build_keys(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
@@ -235,8 +237,8 @@ fn build_beside_writers(
     finish_beside(ctx.trx, before, catch_up)
 }
 
-/// What a build beside writers goes by. Nobody has written the table since the last writer was published, and
-/// its name was locked exclusively: so the view and what writers touch from then on are all there is.
+/// State for a build concurrent with writers. At its start, the last writer has been published and the
+/// metadata lock was exclusive. So the view and the rows that writers touch from then on cover all data.
 struct Beside {
     view: ReadView,
     touched: Arc<TouchedRows>,
@@ -244,10 +246,11 @@ struct Beside {
 }
 
 impl Beside {
-    /// Lets writers in. Whatever becomes of the build, the table is told that nobody asks any more.
+    /// Admits writers. The caller must stop the tracking of touched rows afterwards, whether the build
+    /// succeeds or not.
     fn begin(ctx: &mut StatementContext<'_>, before: &OpenTable) -> SqlResult<Beside> {
         let bytes_max = ctx.session.vars.globals().uint(VarId::InnodbOnlineAlterLogMaxSize);
-        // Under LOCK TABLES that writer may have been this session.
+        // Under LOCK TABLES, the last writer may have been this session.
         ctx.trx.await_own()?;
         let (view, touched) = (ctx.db.commit.read_view(), Arc::new(TouchedRows::new(bytes_max)));
         before.set_touched(Some(touched.clone()));
@@ -256,7 +259,7 @@ impl Beside {
     }
 }
 
-/// Brings what was built up to what writers have changed, and waits until they are gone.
+/// Applies the writers' changes to the new data, and locks out the writers for the last round.
 fn finish_beside(trx: &mut SessionTrx, before: &OpenTable, mut catch_up: CatchUp<'_>) -> SqlResult<()> {
     for _ in 0..ROUNDS_MAX {
         if catch_up.round(trx, false)? < ROWS_FEW {
@@ -268,12 +271,12 @@ fn finish_beside(trx: &mut SessionTrx, before: &OpenTable, mut catch_up: CatchUp
     Ok(())
 }
 
-/// Rounds beside writers that make more work than a round gets done.
+/// Maximum number of catch-up rounds, in case writers are faster than the catch-up.
 const ROUNDS_MAX: usize = 16;
-/// So many rows may be left for the time when everybody waits.
+/// The catch-up locks out other sessions once a round had fewer rows than this.
 const ROWS_FEW: usize = 1000;
 
-/// Lets others use the table, whose name is locked exclusively. What LOCK TABLES has locked stays so.
+/// Downgrades the exclusive metadata lock to admit other sessions. Locks of LOCK TABLES are not downgraded.
 fn let_in(trx: &mut SessionTrx, table: &OpenTable, others: Others) {
     let mode = match others {
         Others::Wait => return,
@@ -283,7 +286,7 @@ fn let_in(trx: &mut SessionTrx, table: &OpenTable, others: Others) {
     trx.weaken_name(&table.table_key, mode);
 }
 
-/// Waits until nobody uses the table any more.
+/// Upgrades the metadata lock to exclusive, waiting until no other session uses the table.
 fn alone_again(trx: &mut SessionTrx, table: &OpenTable, others: Others) -> SqlResult<()> {
     match others {
         Others::Wait => Ok(()),
@@ -309,7 +312,7 @@ fn load_keys(
     Ok(())
 }
 
-/// Copies the rows beside others, if these need not wait.
+/// Copies the rows, concurrently with other sessions if they need not wait.
 fn copy_beside(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
@@ -339,7 +342,7 @@ fn copy_beside_writers(
     copy(ctx, before.table(), after, rule, Some((before, &beside)))
 }
 
-/// Copies the rows; those that writers change meanwhile until nobody writes any more.
+/// Copies the rows. With concurrent writers, also applies their changes until they are locked out.
 fn copy(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
@@ -358,12 +361,12 @@ fn copy(
     let auto = after.table.columns.iter().position(|c| c.auto_increment);
     let fills = fills(ctx, before, after, home)?;
     let mut rules = rules_of(ctx, &after.table)?.of_copies();
-    // As in MariaDB a table that is rebuilt in place keeps rows that break its constraints.
+    // As in MariaDB, rebuilding a table in place keeps rows that violate its constraints.
     if rule == Rule::InPlace || !ctx.session.vars.flag(VarId::CheckConstraintChecks) {
         rules.drop_checks();
     }
     let eval = &ctx.eval;
-    // InnoDB fills a column in place only if it is new.
+    // InnoDB fills an AUTO_INCREMENT column in place only if the column is new.
     let is_new = auto.is_some_and(|auto| after.column_origins[auto].is_none());
     let rule = if is_new { rule } else { Rule::Copy };
     let max = auto.map_or(u64::MAX, |auto| largest_counted(&after.table.columns[auto].ty));
@@ -407,7 +410,7 @@ fn copy(
     }
     if let Some((open, beside)) = writers {
         process.set_state("altering table");
-        // What is converted again is not told again.
+        // Warnings of rows that are converted again are dropped.
         let mut again = |row: &[Value]| converter.convert(row, &store, &mut Vec::new());
         let fresh: Vec<usize> = (0..to.indexes.len()).collect();
         let built = Built { source: before, table: &to, fresh: &fresh, view: &beside.view };
@@ -424,7 +427,7 @@ fn copy(
     Ok(Copied { rows, duplicates })
 }
 
-/// The rows of a replica get values of its own.
+/// A replica computes other values for the rows.
 const UNSAFE: &str = "Unsafe statement written to the binary log using statement format. Statement is unsafe \
      because it uses a system function that may return a different value on the slave";
 
@@ -435,23 +438,23 @@ fn rules_of(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<RowRules> {
     RowRules::of(&plan, &Arc::new(table.clone()))
 }
 
-/// What a column of the new table is made from.
+/// The source of a column's value in the new table.
 enum Fill {
-    /// This column of the old one, as it is.
+    /// A column of the old table, unchanged.
     Same(usize),
-    /// This column of the old one, which is of this type, converted.
+    /// A column of the old table, converted from its old type.
     Converted(usize, Box<ColumnType>),
-    /// One value for all rows.
+    /// A constant, equal for all rows.
     Value(Value),
-    /// DEFAULT (expression) or GENERATED ALWAYS AS, computed for each row when its other columns are there.
+    /// DEFAULT (expression) or GENERATED ALWAYS AS, computed for each row after its other columns.
     Computed(Box<Expr>),
     /// AUTO_INCREMENT.
     Counted,
-    /// A zero date that NO_ZERO_DATE refuses: no row can have the column.
+    /// A zero date that NO_ZERO_DATE refuses. The first row raises the error.
     Refused(SqlError),
 }
 
-/// The error of a date without DEFAULT that is added, where a row would get a zero date.
+/// Returns the error for an added date column without DEFAULT, if rows would get a refused zero date.
 fn zero_date(ctx: &StatementContext<'_>, after: &Described, n: usize) -> Option<SqlError> {
     let column = &after.table.columns[n];
     let is_date = matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime);
@@ -509,18 +512,18 @@ fn fills(
     table.columns.iter().enumerate().map(fill).collect()
 }
 
-/// Makes rows of the new table.
+/// Converts rows of the old table to rows of the new table.
 struct Converter<'c, 's> {
     after: &'c Described,
-    /// By column.
+    /// The source of each column.
     fills: Vec<Fill>,
     rules: RowRules,
     eval: &'c EvalContext<'s>,
     row: u64,
-    /// The values of an AUTO_INCREMENT column that was added.
+    /// Generates values for an AUTO_INCREMENT column.
     counting: Counting,
     auto: Option<usize>,
-    /// Its zeros are no values: the column has not counted before.
+    /// Whether zeros are replaced by generated values, because the column was not AUTO_INCREMENT before.
     counts_zero: bool,
 }
 
@@ -555,7 +558,7 @@ impl Converter<'_, '_> {
             made.push(match (&self.fills[n], value) {
                 (_, Value::Null) => self.null(n, store, warnings)?,
                 (Fill::Same(_), value) => value.clone(),
-                // Text keeps its meaning when the character set changes: values are UTF-8 in memory.
+                // Changing the character set keeps the text: values are UTF-8 in memory.
                 (fill, value) => {
                     let store = StoreContext { column: &column.name, row: self.row, ..*store };
                     let mut value = session_value(value.clone(), store.zone);
@@ -626,7 +629,7 @@ impl Converter<'_, '_> {
         if self.auto == Some(n) {
             return self.count();
         }
-        // A TIMESTAMP that cannot be NULL is the time then.
+        // NULL for a TIMESTAMP NOT NULL column becomes the current time.
         if column.ty.kind == TypeKind::Timestamp {
             let store = StoreContext { column: &column.name, row: self.row, ..*store };
             return column.ty.store(Value::Timestamp(store.now_micros), &store, warnings);
@@ -653,8 +656,8 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// What a column gives to one of another type, where that is not what an assignment of its value gives. With
-/// `strict` a text that is no number is an error.
+/// Converts a value to another column type where the result differs from that of an assignment. With
+/// `strict`, a text that is not a number is an error.
 fn copied(
     value: Value,
     before: &ColumnType,
@@ -682,8 +685,8 @@ fn copied(
     })
 }
 
-/// The number of a text for a column of numbers; None for other columns. That of BIT, too, is its number, not
-/// its bytes.
+/// Converts a text to a number for a numeric column. This includes BIT, whose text is read as a number and
+/// not as bytes. Returns `None` for other columns.
 fn number_of(text: &Value, kind: TypeKind, warnings: &mut Vec<Warning>) -> Option<Value> {
     match kind {
         TypeKind::Decimal => text.to_decimal(warnings).map(Value::Decimal),
@@ -696,8 +699,8 @@ fn number_of(text: &Value, kind: TypeKind, warnings: &mut Vec<Warning>) -> Optio
     }
 }
 
-/// The error of a value that a column has no room for: that of a VARCHAR that comes from a longer one is cut,
-/// not too long.
+/// Returns the error for a value that is too long for a column. From a VARCHAR to a shorter VARCHAR it is
+/// "truncated", not "too long".
 fn cut(error: SqlError, fill: &Fill, after: &ColumnType, store: &StoreContext<'_>) -> SqlError {
     match (error.code, fill) {
         (ErrorCode::DataTooLong, Fill::Converted(_, before))
@@ -710,12 +713,12 @@ fn cut(error: SqlError, fill: &Fill, after: &ColumnType, store: &StoreContext<'_
     }
 }
 
-/// Whether texts of a column have digits that its values do not tell: fractions and leading zeros.
+/// Returns whether the column's text has digits that its values lack: fractions and leading zeros.
 fn shows_more(ty: &ColumnType) -> bool {
     ty.zerofill || matches!(ty.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp)
 }
 
-/// A stored value as an assignment takes it.
+/// Converts a stored value to the form that an assignment takes.
 fn session_value(value: Value, zone: &dyn cohort_types::TimeZone) -> Value {
     match value {
         Value::Timestamp(0) => Value::DateTime(Default::default()),
@@ -729,12 +732,12 @@ fn estimate(ctx: &StatementContext<'_>, table: &Table) -> u64 {
     engine.map_or(0, |e| e.stats(table.clustered().id).entries)
 }
 
-/// Thousandths.
+/// Returns progress in thousandths of a percent.
 fn percent(done: u64, total: u64) -> u32 {
     done.saturating_mul(100_000).checked_div(total).map_or(0, |p| p.min(100_000) as u32)
 }
 
-/// What is stored of a value that is none of the column's type, where the column cannot be NULL.
+/// Replaces NULL by the type's implicit default if the column is NOT NULL.
 fn not_null(column: &Column, stored: Value) -> Value {
     if stored.is_null() && !column.nullable { column.ty.implicit_default() } else { stored }
 }

@@ -107,7 +107,7 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
             failed.push(format!("'{role}'"));
         }
     }
-    // Where a replica runs it there is no current role.
+    // A replica has no current role when it runs the statement.
     let log = match drop.roles.contains(&Name::CurrentRole) {
         true => LogText::Own(format!("DROP ROLE {}", named.join(","))),
         false => LogText::AboutUsers,
@@ -182,7 +182,7 @@ fn leads_to(book: &AccountChanges, from: &str, to: &str) -> bool {
     false
 }
 
-/// The account that gets a role or loses it: error 1959 for CURRENT_ROLE without one.
+/// Returns the account that gains or loses the role: error 1959 for CURRENT_ROLE without an active role.
 fn holder(session: &SessionState, book: &AccountChanges, name: &Name) -> SqlResult<AccountName> {
     match name {
         Name::CurrentRole if session.role.is_none() => Err(SqlError::invalid_role("NONE")),

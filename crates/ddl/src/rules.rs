@@ -1,9 +1,9 @@
-//! Expressions of a table's description: GENERATED ALWAYS AS, CHECK, DEFAULT. They are kept as text in the
-//! form MariaDB prints it, and parsed again for each plan of a statement that writes the table.
+//! Expressions in a table's description: GENERATED ALWAYS AS, CHECK, DEFAULT. They are stored as text in
+//! MariaDB's format, and are parsed again for each plan of a statement that writes the table.
 //!
 //! # Missing
-//! VIRTUAL columns are held in the rows like STORED ones, so those whose value depends on the session or the
-//! time are refused.
+//! VIRTUAL columns are stored in rows like STORED ones, so expressions that depend on the session or the time
+//! are refused for them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use cohort_dml::RowRules;
 use cohort_plan::{Binder, ParamSource, PlanContext, Scope, same_name};
 use cohort_session::{SessionNames, StatementContext};
 
-/// Where an expression stands.
+/// The clause that contains an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clause {
     Check,
@@ -36,8 +36,7 @@ impl Clause {
     }
 }
 
-/// Functions whose value is not one of their arguments alone, which no row can be asked for, and which read
-/// or change more than the row.
+/// Functions that are never allowed: they read or change more than their arguments and the row.
 const IMPOSSIBLE: &[&str] = &[
     "last_insert_id",
     "row_count",
@@ -56,7 +55,7 @@ const IMPOSSIBLE: &[&str] = &[
     "name_const",
 ];
 
-/// The others whose value is not one of their arguments alone.
+/// Functions that do not depend on their arguments alone, and are allowed in some clauses.
 const VOLATILE: &[&str] = &[
     "now",
     "curdate",
@@ -80,8 +79,8 @@ const VOLATILE: &[&str] = &[
     "version",
 ];
 
-/// Functions whose value depends on `lc_time_names`, `default_week_format` or `time_zone`, or which MariaDB
-/// counts among them: its replicas would refuse the statement.
+/// Returns whether a function depends on `lc_time_names`, `default_week_format` or `time_zone`. Functions
+/// that MariaDB treats as such are included, because its replicas would refuse the statement.
 fn depends_on_session(name: &str, args: &[Expr]) -> bool {
     match name {
         "dayname" | "monthname" | "from_unixtime" | "to_char" | "natural_sort_key" => true,
@@ -91,8 +90,8 @@ fn depends_on_session(name: &str, args: &[Expr]) -> bool {
     }
 }
 
-/// Those of them whose value is another for another session: a format may have none of the names of months
-/// and days.
+/// Returns whether the result really differs between sessions. A format may contain no names of months and
+/// days.
 fn differs_by_session(name: &str, args: &[Expr]) -> bool {
     let format = || match args.get(1) {
         Some(Expr::Literal(literal)) => Some(literal.value.to_text()),
@@ -108,14 +107,14 @@ fn differs_by_session(name: &str, args: &[Expr]) -> bool {
     }
 }
 
-/// Whether a format of TO_CHAR has MONTH, MON, DAY or DY.
+/// Returns whether a TO_CHAR format contains MONTH, MON, DAY or DY.
 fn names_moments(format: &str) -> bool {
     let format = format.to_ascii_uppercase();
     ["MON", "DAY", "DY"].iter().any(|name| format.contains(name))
 }
 
-/// The text of an expression of `column` (or of the table, where it has none), as it is kept: errors 1901 and
-/// 1970 for what does not belong there.
+/// Returns the text to store for an expression of `column`, or of the table if `column` is empty. Errors 1901
+/// and 1970 for parts that the clause does not allow.
 pub(super) fn text_of(
     ctx: &StatementContext<'_>,
     clause: Clause,
@@ -136,11 +135,11 @@ pub(super) fn text_of(
         Expr::Sequence(_) if clause != Clause::Default => {
             refused = Some(refusal(&format!("{}()", cohort_sql::print::called(part))));
         }
-        // The text is read with other databases being the current one.
+        // The text is parsed later with another current database.
         Expr::Sequence(call) if call.name.db.is_none() => {
             call.name.db = ctx.session.current_schema.as_deref().map(str::to_owned);
         }
-        // A reader's connection may have another character set.
+        // The text is parsed later under another connection character set.
         Expr::Cast { to, .. }
             if matches!(to.kind, DeclaredKind::Column(TypeKind::Char | TypeKind::VarChar))
                 && to.charset.is_none() =>
@@ -168,12 +167,12 @@ pub(super) fn text_of(
         {
             refused = Some(SqlError::not_allowed_in_clause(&format!("{name}()"), clause.text(), column));
         }
-        // A default is new for every row.
+        // A default is computed for every new row, so it may vary.
         _ if clause == Clause::Default => {}
         Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Assign { .. } => {
             refused = Some(refusal(&cohort_sql::print::expr(part)));
         }
-        // The value of a VIRTUAL column is that of the writer.
+        // The stored value of a VIRTUAL column is the one that the writer computes.
         Expr::Function { name, args }
             if match clause {
                 Clause::Generated { stored: false } => differs_by_session(name, args),
@@ -193,26 +192,26 @@ pub(super) fn text_of(
     });
     match refused {
         Some(error) => Err(error),
-        // Its own strings are read as texts of the default character set.
+        // String literals are parsed later in the default character set.
         None => Ok(cohort_sql::print::expr_in(&expr, Style::of(ctx.session.env.collation_connection))),
     }
 }
 
-/// The expression of a kept text.
+/// Parses a stored text.
 pub(super) fn parsed(text: &str) -> SqlResult<Expr> {
     let statement = cohort_sql::parse_own(&format!("SELECT {text}"))?.statement;
     let unread = || not_supported(&format!("the expression {text}"));
     cohort_plan::convert::only_item(&statement).cloned().ok_or_else(unread)
 }
 
-/// The columns that a text reads.
+/// Returns the columns that a text reads.
 pub(super) fn columns_of(text: &str) -> SqlResult<Vec<String>> {
     let mut columns = Vec::new();
     parsed(text)?.each_column(&mut |column| columns.push(column.name.clone()));
     Ok(columns)
 }
 
-/// The text with a column's new name.
+/// Returns the text with a column renamed.
 pub(super) fn renamed(text: &str, from: &str, to: &str) -> SqlResult<String> {
     let mut expr = parsed(text)?;
     expr.each_column(&mut |column: &mut ast::ColumnRef| {
@@ -223,7 +222,7 @@ pub(super) fn renamed(text: &str, from: &str, to: &str) -> SqlResult<String> {
     Ok(cohort_sql::print::expr(&expr))
 }
 
-/// Whether two texts mean the same of the columns of two descriptions, whatever the columns are called.
+/// Returns whether two texts have the same meaning in two descriptions, regardless of column names.
 pub(super) fn is_same(
     old: &str,
     new: &str,
@@ -239,11 +238,11 @@ pub(super) fn is_same(
         });
         is_known.then(|| cohort_sql::print::expr(&expr))
     };
-    // Two columns may have one name, when one goes and another comes.
+    // Two columns may have the same name if one is dropped and another is added.
     numbered(old, old_column).is_some_and(|text| Some(text) == numbered(new, new_column))
 }
 
-/// Rejects an index over a VIRTUAL column that reads what it may not: error 1901.
+/// Rejects an index over a VIRTUAL column whose expression is not allowed in an index: error 1901.
 fn check_indexed(text: &str, column: &str) -> SqlResult<()> {
     let clause = Clause::Generated { stored: true };
     let mut outcome = Ok(());
@@ -256,8 +255,8 @@ fn check_indexed(text: &str, column: &str) -> SqlResult<()> {
     outcome
 }
 
-/// Whether the expressions of a description can be computed: errors 1054, 4029, those of their types, and
-/// 1901 where what is kept would depend on sql_mode.
+/// Checks the expressions of a description: errors 1054, 4029, type errors, and 1901 if the stored value
+/// would depend on sql_mode.
 pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> {
     let known = |name: &str| table.columns.iter().position(|c| same_name(&c.name, name));
     let is_indexed =

@@ -1,4 +1,4 @@
-//! CREATE and ALTER SEQUENCE: a table of eight columns, and its one row.
+//! CREATE and ALTER SEQUENCE. A sequence is a table with eight columns and one row.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const START: &str = "start value when sequences is created or value if RESTART i
 const CYCLE: &str =
     "0 if no cycles are allowed, 1 if the sequence should begin a new cycle when maximum_value is passed";
 
-/// The columns: name, type, comment.
+/// Returns the columns: name, type, comment.
 fn columns() -> [(&'static str, ColumnType, &'static str); 8] {
     let number = || ColumnType::int(TypeKind::BigInt, Some(21), false);
     [
@@ -34,7 +34,7 @@ fn columns() -> [(&'static str, ColumnType, &'static str); 8] {
     ]
 }
 
-/// The table of a new sequence.
+/// Returns the table for a new sequence.
 pub(super) fn describe(
     ctx: &StatementContext<'_>,
     create: &CreateTable,
@@ -83,8 +83,8 @@ pub(super) fn describe(
     })
 }
 
-/// Writes the row of a new sequence, in the transaction that makes it; error 4085. One that is LIKE another
-/// begins anew.
+/// Writes the row of a new sequence in the transaction that creates it; error 4085. A sequence created LIKE
+/// another starts from its beginning.
 pub(super) fn write_first(
     ctx: &mut StatementContext<'_>,
     create: &CreateTable,
@@ -134,7 +134,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterSequence) -> Sq
     Ok(DdlOutcome::default())
 }
 
-/// The same for a temporary one.
+/// Runs ALTER SEQUENCE on a temporary sequence.
 pub(super) fn alter_own(
     ctx: &mut StatementContext<'_>,
     alter: &AlterSequence,
@@ -146,7 +146,7 @@ pub(super) fn alter_own(
     Ok(DdlOutcome::default())
 }
 
-/// The row as altered. Numbers that are reserved and were not given out are lost.
+/// Writes the altered row. Reserved numbers that were not handed out are lost.
 fn write_altered(ctx: &mut StatementContext<'_>, alter: &AlterSequence, table: &Arc<Table>) -> SqlResult<()> {
     let name = &table.name;
     if !table.is_sequence() {

@@ -1,7 +1,7 @@
-//! DDL on a session's temporary tables: nothing is locked, nothing is logged, and only what MariaDB commits
-//! for is committed before (`cohort_sql::commits_implicitly`).
+//! DDL on a session's temporary tables. It takes no locks and logs nothing. The open transaction is committed
+//! before only where MariaDB does so (`cohort_sql::commits_implicitly`).
 //!
-//! A change of definition copies the rows, as MariaDB does.
+//! Changes of the definition copy the rows, as in MariaDB.
 
 use std::sync::Arc;
 
@@ -22,13 +22,14 @@ use cohort_session::access::drops_own;
 use cohort_session::{Changed, StatementContext};
 use cohort_table::Limits;
 
-/// The temporary table that a name means.
+/// Returns the temporary table that a name refers to.
 pub(super) fn named(ctx: &StatementContext<'_>, name: &ObjectName) -> Option<Arc<Table>> {
     let schema = name.db.as_deref().or(ctx.session.current_schema.as_deref())?;
     ctx.session.temporary.find(schema, &name.name)
 }
 
-/// Runs a statement that concerns temporary tables, with what it says of others; None if it does not.
+/// Runs a statement that concerns temporary tables, including its effect on other tables. Returns `None` if
+/// it concerns none.
 pub(super) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
     let outcome = run_own(ctx, statement)?;
     let is_told = match statement {
@@ -63,7 +64,7 @@ fn run_own(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlR
         Statement::DropIndex(drop) => self::alter(ctx, &index_removal(drop), &named(ctx, &drop.table)?),
         _ => return None,
     };
-    // As after every statement that commits by itself, no transaction is open.
+    // As after every implicitly committing statement, no transaction is open.
     ctx.trx.rollback();
     Some(outcome)
 }
@@ -117,7 +118,7 @@ fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<Ddl
     Ok(outcome)
 }
 
-/// Error 1796.
+/// Returns error 1796 for a table with FULLTEXT indexes.
 fn refuse_words(table: &Table) -> SqlResult<()> {
     match table.indexes.iter().any(|index| index.kind == IndexKind::FullText) {
         true => {
@@ -128,7 +129,7 @@ fn refuse_words(table: &Table) -> SqlResult<()> {
     }
 }
 
-/// The schema that the table says it is in, which need not be there.
+/// Returns the schema in the table's name, which need not exist.
 fn schema(ctx: &StatementContext<'_>, name: &TableName) -> Arc<Schema> {
     let known = ctx.db.catalog().schemas.get(&name.schema).cloned();
     known.unwrap_or_else(|| {
@@ -142,7 +143,7 @@ fn schema(ctx: &StatementContext<'_>, name: &TableName) -> Arc<Schema> {
     })
 }
 
-/// A table of this session: its ids are none of the catalog's.
+/// Gives a table and its indexes ids from the session's range, which are not used in the catalog.
 fn own(ctx: &StatementContext<'_>, mut table: Table) -> Arc<Table> {
     table.id = ctx.session.temporary.table_id();
     for index in &mut table.indexes {
@@ -151,7 +152,7 @@ fn own(ctx: &StatementContext<'_>, mut table: Table) -> Arc<Table> {
     Arc::new(table)
 }
 
-/// CREATE TEMPORARY TABLE .. SELECT. The rows are the table's, whatever becomes of the transaction.
+/// Runs CREATE TEMPORARY TABLE .. SELECT. A rollback of the transaction does not remove the rows.
 fn filled(
     ctx: &mut StatementContext<'_>,
     create: &CreateTable,
@@ -177,7 +178,7 @@ fn filled(
     }
 }
 
-/// DROP TEMPORARY TABLE.
+/// Runs DROP TEMPORARY TABLE.
 fn drop_named(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<DdlOutcome> {
     let names = drop_table::qualified(ctx, &drop.names)?;
     for (n, name) in names.iter().enumerate() {
@@ -207,7 +208,7 @@ fn drop_named(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<Ddl
     Ok(DdlOutcome::default())
 }
 
-/// DROP TABLE: of two tables of a name it drops the temporary one.
+/// Runs DROP TABLE. If a temporary and a permanent table have the same name, it drops the temporary one.
 fn drop_some(ctx: &mut StatementContext<'_>, drop: &DropTable) -> Option<SqlResult<DdlOutcome>> {
     let (own, others): (Vec<_>, Vec<_>) =
         drop.names.iter().cloned().partition(|name| drops_own(ctx.session, drop, name));
@@ -222,7 +223,7 @@ fn drop_some(ctx: &mut StatementContext<'_>, drop: &DropTable) -> Option<SqlResu
     }))
 }
 
-/// RENAME TABLE: names of temporary tables and of others do not get in each other's way.
+/// Runs RENAME TABLE. Names of temporary and permanent tables do not conflict.
 fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Option<SqlResult<DdlOutcome>> {
     let is_own = cohort_session::access::own_renames(ctx.session, &rename.renames);
     let (mut own, mut others) = (Vec::new(), Vec::new());
@@ -255,7 +256,7 @@ fn rename_own(ctx: &mut StatementContext<'_>, pairs: &[(Arc<Table>, &ObjectName)
     Ok(DdlOutcome::default())
 }
 
-/// Error 1050.
+/// Returns error 1050 if the new name is taken.
 fn check_free(ctx: &StatementContext<'_>, table: &Table, to: &TableName) -> SqlResult<()> {
     check_table_name(&to.table)?;
     match ctx.session.temporary.find(&to.schema, &to.table) {
@@ -297,7 +298,7 @@ fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable, before: &Arc<Table>
     Ok(copied.outcome(ctx.eval.warning_count()))
 }
 
-/// OPTIMIZE TABLE.
+/// Runs OPTIMIZE TABLE.
 pub fn recreate(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<()> {
     let force = AlterTable {
         ignore: false,

@@ -233,7 +233,7 @@ fn spell_out_aliases(query: &mut ast::Query) {
     }
 }
 
-/// Rejects names that are written and longer than one can be; texts of items without a name are replaced.
+/// Rejects written names that are too long. Generated names of items without an alias are replaced instead.
 fn check_aliases(query: &ast::Query) -> SqlResult<()> {
     let ast::QueryBody::Select(select) = &query.body else { return Ok(()) };
     let written = select.items.iter().filter_map(|item| match item {
@@ -251,7 +251,7 @@ fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
             check_aliases(&create.query)?;
             let written = items_one_each(&create.query.body, bound.columns.len()).unwrap_or_default();
             let name = |(n, column): (usize, &cohort_protocol::ColumnMeta)| match written.get(n) {
-                // A query shows the name that a merged view has for it.
+                // In a query over a merged view, the column has the name used in the view.
                 Some(ast::SelectItem::Expr { expr: ast::Expr::Column(column), alias: None, .. }) => {
                     column.name.clone()
                 }
@@ -279,7 +279,7 @@ fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
     Ok(names)
 }
 
-/// Returns the items of the first SELECT, if each is a column. After a `*` the item of a column is not known.
+/// Returns the items of the first SELECT, if each is one column. After a `*`, positions are unknown.
 fn items_one_each(mut body: &ast::QueryBody, columns: usize) -> Option<&[ast::SelectItem]> {
     let select = loop {
         body = match body {
@@ -293,7 +293,7 @@ fn items_one_each(mut body: &ast::QueryBody, columns: usize) -> Option<&[ast::Se
     (select.items.len() == columns && select.items.iter().all(is_one)).then_some(&select.items)
 }
 
-/// Names that texts of expressions have given and that another column has, too, become others.
+/// Renames generated column names that another column has, too.
 fn told_apart(body: &ast::QueryBody, mut names: Vec<String>) -> Vec<String> {
     let Some(items) = items_one_each(body, names.len()) else { return names };
     let is_given = |item: &ast::SelectItem| match item {
@@ -319,7 +319,7 @@ fn nameable(name: &str) -> bool {
     !name.is_empty() && !name.ends_with(' ') && name.chars().count() <= NAME_CHARS_MAX
 }
 
-/// Returns a view's column names, which the items of the first SELECT have as aliases.
+/// Returns a view's column names: the aliases of the items of the first SELECT.
 pub(super) fn view_columns(view: &View) -> SqlResult<Vec<String>> {
     let query = cohort_plan::view_query(view)?;
     let mut body = &query.body;

@@ -1,4 +1,4 @@
-//! A value on its way into a column.
+//! Conversion of values for the columns that they are assigned to.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use cohort_types::{
 
 use cohort_plan::Binder;
 
-/// What happens to a value that the column cannot hold.
+/// The treatment of a value that the column cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
     /// The statement fails.
     Error,
-    /// The value is adjusted, with a warning: no strict mode.
+    /// The value is adjusted, with a warning, because the mode is not strict.
     Adjust,
-    /// The same because of IGNORE; NULL for a NOT NULL column too.
+    /// The value is adjusted, with a warning, because of IGNORE. This includes NULL for a NOT NULL column.
     Ignore,
 }
 
-/// What NULL for a NOT NULL column does when values are adjusted: a single row of VALUES still fails.
+/// The treatment of NULL for a NOT NULL column where values are adjusted. A single row of VALUES still fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NullRule {
     /// Error 1048.
@@ -31,28 +31,28 @@ pub(crate) enum NullRule {
     Adjust,
 }
 
-/// The value an INSERT gives to a column that it does not name, and DEFAULT.
+/// The value for DEFAULT, and for a column that an INSERT does not name.
 #[derive(Clone, Debug)]
 pub(crate) enum Default {
-    /// DEFAULT of the column.
+    /// The column's DEFAULT expression.
     Expr(Expr),
-    /// Constant, converted when the table was made.
+    /// A constant, converted when the table was created.
     Value(Value),
-    /// A date that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses: 1978.
+    /// A date that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses: error 1978.
     Refused(Value),
-    /// AUTO_INCREMENT: to be generated.
+    /// AUTO_INCREMENT: the value is generated.
     Generated,
-    /// None was declared: 1364, or the type's implicit default.
+    /// No default was declared: error 1364, or the type's implicit default.
     Missing,
 }
 
 impl Default {
-    /// Whether it reads other columns, whose values must be there first.
+    /// Returns whether the default reads other columns, which must have their values first.
     pub(crate) fn reads_row(&self) -> bool {
         matches!(self, Default::Expr(expr) if !expr.columns().is_empty())
     }
 
-    /// The default of a column.
+    /// Returns the default of a column.
     pub(crate) fn of(binder: &Binder<'_>, table: &Arc<Table>, column: usize) -> SqlResult<Default> {
         let described = &table.columns[column];
         Ok(match &described.default {
@@ -62,7 +62,7 @@ impl Default {
             }
             DefaultValue::Value(value) => Default::Value(value.clone()),
             DefaultValue::None if described.nullable => Default::Value(Value::Null),
-            // An ENUM without DEFAULT has its first member.
+            // An ENUM without DEFAULT defaults to its first member.
             DefaultValue::None if described.ty.kind == TypeKind::Enum => {
                 Default::Value(described.ty.implicit_default())
             }
@@ -72,7 +72,7 @@ impl Default {
     }
 }
 
-/// Collects what conversions warn about in the statement's list.
+/// Adds the warnings of conversions to the statement's list.
 pub(crate) struct StatementWarnings<'c, 's>(pub(crate) &'c EvalContext<'s>);
 
 impl WarningSink for StatementWarnings<'_, '_> {
@@ -81,7 +81,7 @@ impl WarningSink for StatementWarnings<'_, '_> {
     }
 }
 
-/// Assigns values to columns of one table.
+/// Converts values for the columns of one table.
 #[derive(Clone, Copy)]
 pub(crate) struct Assigner<'t> {
     pub(crate) table: &'t Table,
@@ -90,7 +90,7 @@ pub(crate) struct Assigner<'t> {
 }
 
 impl Assigner<'_> {
-    /// The strictness of a statement in this session.
+    /// Returns the strictness of a statement in this session.
     pub(crate) fn strictness(ctx: &EvalContext<'_>, ignore: bool) -> Strictness {
         match ctx.env.sql_mode.is_strict() {
             _ if ignore => Strictness::Ignore,
@@ -99,7 +99,7 @@ impl Assigner<'_> {
         }
     }
 
-    /// Converts `value` for the column; `row` counts from 1.
+    /// Converts `value` for the column. `row` counts from 1.
     pub(crate) fn store(
         &self,
         ctx: &EvalContext<'_>,
@@ -125,7 +125,7 @@ impl Assigner<'_> {
         if stored.is_null() && FixedKind::of(described.ty.kind).is_some() && !described.nullable {
             return Ok(described.ty.implicit_default());
         }
-        // EMPTY_STRING_IS_NULL and the like.
+        // A conversion can yield NULL, for example with EMPTY_STRING_IS_NULL.
         if stored.is_null() { self.store_null(ctx, column) } else { Ok(stored) }
     }
 
@@ -134,7 +134,7 @@ impl Assigner<'_> {
         if described.nullable {
             return Ok(Value::Null);
         }
-        // Whatever the mode: a TIMESTAMP that cannot be NULL is the time then.
+        // In every mode, NULL for a TIMESTAMP NOT NULL column stands for the current time.
         if described.ty.kind == TypeKind::Timestamp {
             return self.store(ctx, column, Value::Timestamp(ctx.env.now_micros), 1);
         }
@@ -151,8 +151,8 @@ impl Assigner<'_> {
         Ok(described.ty.implicit_default())
     }
 
-    /// The value of DEFAULT for a column of a row that is there: nothing is generated, and a date that is
-    /// rejected is an incorrect value, error 1292.
+    /// Returns the value of DEFAULT for a column of an existing row. No value is generated, and a refused
+    /// date is an incorrect value, error 1292.
     pub(crate) fn default_in_change(
         &self,
         ctx: &EvalContext<'_>,
@@ -180,7 +180,7 @@ impl Assigner<'_> {
         }
     }
 
-    /// A refused date as errors show it. A TIMESTAMP is refused as zero alone.
+    /// Formats a refused date for errors. For a TIMESTAMP, only the zero date is refused.
     fn shown(&self, column: usize, value: &Value) -> String {
         let mut shown = Vec::new();
         let zero = Value::DateTime(DateTime::default());
@@ -189,8 +189,8 @@ impl Assigner<'_> {
         String::from_utf8_lossy(&shown).into_owned()
     }
 
-    /// The value of DEFAULT for the column; NULL stands for a value to be generated. `values` are what is
-    /// known of the row, which an expression may read.
+    /// Returns the value of DEFAULT for the column; NULL stands for a value to generate. `values` are the
+    /// row's known values, which an expression may read.
     pub(crate) fn default(
         &self,
         ctx: &EvalContext<'_>,

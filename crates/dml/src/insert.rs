@@ -1,9 +1,9 @@
-//! Runs INSERT and REPLACE.
+//! Execution of INSERT and REPLACE.
 //!
-//! A row is built in the table's order: first the defaults of the columns that are not named, then the values
-//! from left to right, each of which may read the columns already there (`INSERT INTO t (a, b) VALUES (1, a +
-//! 1)`). Then its AUTO_INCREMENT value is generated, and the writer takes it or names the row that is in its
-//! way.
+//! A row is built in column order: first the defaults of the columns that are not named, then the values from
+//! left to right. Each value may read the columns set before it (`INSERT INTO t (a, b) VALUES (1, a + 1)`).
+//! Then the AUTO_INCREMENT value is generated. The writer stores the row, or returns the row that conflicts
+//! with it.
 
 use crate::asked::{Answers, RowAssignment};
 use crate::assign::{Assigner, Default, NullRule, Strictness};
@@ -19,51 +19,52 @@ use cohort_session::StatementContext;
 use cohort_table::{Reserved, UsedUp, positive};
 use cohort_types::{ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
 
-/// Values that a statement takes at once when it does not know how many rows come.
+/// Maximum number of AUTO_INCREMENT values reserved at once when the number of rows is unknown.
 const RESERVE_MAX: u64 = 1 << 16;
 
-/// Counts as MariaDB keeps them.
+/// Row counts, as MariaDB defines them.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) records: u64,
-    /// Rows written; of ON DUPLICATE KEY UPDATE also the rows changed.
+    /// Rows written, including those changed by ON DUPLICATE KEY UPDATE.
     pub(super) copied: u64,
-    /// Rows that REPLACE removed or overwrote.
+    /// Rows that REPLACE deleted or overwrote.
     pub(super) deleted: u64,
     /// Rows that ON DUPLICATE KEY UPDATE changed.
     updated: u64,
-    /// Rows that it found, changed or not.
+    /// Rows that ON DUPLICATE KEY UPDATE found, changed or not.
     touched: u64,
 }
 
-/// One execution.
+/// One execution of an INSERT or REPLACE.
 pub(super) struct Insert<'p> {
     plan: &'p InsertPlan,
     pub(super) assigner: Assigner<'p>,
     writer: TableWriter,
     pub(super) counts: Counts,
-    /// Rows of the same bulk execution that were inserted before.
+    /// Rows inserted by earlier parts of the same bulk execution.
     rows_before: u64,
     pub(super) row: Vec<Value>,
-    /// Existing row, and the same behind it the new one, for ON DUPLICATE KEY UPDATE.
+    /// The existing row followed by the new row, for ON DUPLICATE KEY UPDATE.
     existing: Vec<Value>,
-    /// What the SELECT gives for ON DUPLICATE KEY UPDATE only.
+    /// Columns of the SELECT that only ON DUPLICATE KEY UPDATE reads.
     source: Vec<Value>,
-    /// What the subqueries of ON DUPLICATE KEY UPDATE have answered.
+    /// Cached results of the subqueries in ON DUPLICATE KEY UPDATE.
     answers: Answers,
     reserved: Reserved,
     reserve_next: u64,
-    /// The first generated value of a row that was written.
+    /// The first generated value among the rows written.
     generated_id: Option<u64>,
     /// The AUTO_INCREMENT value of the last row written.
     last_id: u64,
-    /// Rows of RETURNING.
+    /// Result rows of RETURNING.
     returned: Vec<Vec<Value>>,
     fixed: FixedAnswers,
 }
 
 impl InsertPlan {
-    /// Runs the statement. Its transaction's statement has begun, its names are locked.
+    /// Runs the statement. The caller has begun the statement in the transaction and taken the metadata
+    /// locks.
     pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
         ctx.annotate();
         let strictness = Assigner::strictness(&ctx.eval, self.ignore);
@@ -82,7 +83,7 @@ impl InsertPlan {
 }
 
 impl<'p> Insert<'p> {
-    /// No row yet. The table's name is locked.
+    /// Prepares the execution without writing a row. The caller holds the table's metadata lock.
     pub(super) fn begin(
         plan: &'p InsertPlan,
         ctx: &mut StatementContext<'_>,
@@ -113,7 +114,8 @@ impl<'p> Insert<'p> {
         })
     }
 
-    /// Asks for as many generated values as it has had so far: a long statement asks seldom.
+    /// Doubles the AUTO_INCREMENT reservation each time, up to `RESERVE_MAX`, so that long statements reserve
+    /// rarely.
     pub(super) fn reserve_more(&mut self) {
         if self.reserved.left == 0 {
             self.reserve_next = (self.reserve_next * 2).min(RESERVE_MAX);
@@ -128,7 +130,7 @@ impl Insert<'_> {
         match &plan.rows {
             Rows::Values(rows) => {
                 for (n, cells) in rows.iter().enumerate() {
-                    // No more than can still be needed, for rows that come with values of their own.
+                    // Reserve at most one value for each remaining row; rows may have values of their own.
                     self.reserve_next = (rows.len() - n) as u64;
                     self.build(ctx, cells)?;
                     self.put(ctx)?;
@@ -147,8 +149,8 @@ impl Insert<'_> {
         }
     }
 
-    /// Columns that get no value and have no default: error or warning 1364, once whatever rows come. Those
-    /// that ON DUPLICATE KEY UPDATE assigns count as given, as in MariaDB.
+    /// Reports columns that get no value and have no default: error or warning 1364, once for all rows. As in
+    /// MariaDB, columns assigned by ON DUPLICATE KEY UPDATE count as given.
     fn check_unnamed(&self, ctx: &StatementContext<'_>) -> SqlResult<()> {
         let plan = self.plan;
         let is_assigned = |column: usize| match &plan.on_duplicate {
@@ -199,7 +201,7 @@ impl Insert<'_> {
         self.late_defaults(ctx)
     }
 
-    /// Defaults of columns that the statement does not name and that read others.
+    /// Sets the defaults that read other columns, for columns that the statement does not name.
     fn late_defaults(&mut self, ctx: &StatementContext<'_>) -> SqlResult<()> {
         for &column in &self.plan.unnamed {
             let default = &self.plan.defaults[column];
@@ -229,7 +231,7 @@ impl Insert<'_> {
         self.late_defaults(ctx)
     }
 
-    /// Of the row at hand, as conditions tell it.
+    /// Returns the number of the current row, for conditions.
     pub(super) fn number(&self) -> u64 {
         self.rows_before + self.counts.records
     }
@@ -239,7 +241,7 @@ impl Insert<'_> {
         self.counts.records += 1;
         ctx.eval.set_row_number(self.number());
         self.row.clear();
-        // What an expression sees of a column that has no value yet: its default, or that of its type.
+        // A column without a value yet reads as its default, or as its type's implicit default.
         self.row.extend(self.plan.defaults.iter().zip(&self.plan.table.columns).map(|(default, column)| {
             match default {
                 Default::Value(value) => value.clone(),
@@ -249,7 +251,7 @@ impl Insert<'_> {
         }));
         for &column in &self.plan.unnamed {
             let default = &self.plan.defaults[column];
-            // One that is missing was told before the first row.
+            // A missing default was reported before the first row.
             if !default.reads_row() && !matches!(default, Default::Missing) {
                 let number = self.number();
                 self.row[column] = self.assigner.default(&ctx.eval, column, default, &[], number)?;
@@ -258,7 +260,8 @@ impl Insert<'_> {
         Ok(())
     }
 
-    /// Converts a value for its column; NULL stays for an AUTO_INCREMENT column, to be generated.
+    /// Converts a value for its column. For an AUTO_INCREMENT column, NULL is kept: the value is generated
+    /// later.
     pub(super) fn store(
         &self,
         ctx: &EvalContext<'_>,
@@ -272,7 +275,7 @@ impl Insert<'_> {
         self.assigner.store(ctx, column, value, number)
     }
 
-    /// Checks CHECK OPTION. As in MariaDB an AUTO_INCREMENT column that is to be generated is 0 there.
+    /// Checks CHECK OPTION. As in MariaDB, an AUTO_INCREMENT column without a value yet counts as 0.
     fn passes_view(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<bool> {
         let plan = self.plan;
         let generated =
@@ -288,7 +291,7 @@ impl Insert<'_> {
         passes
     }
 
-    /// Writes the row that was built.
+    /// Writes the current row.
     pub(super) fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         let plan = self.plan;
         if !plan.checks.is_empty() && !self.passes_view(ctx)? {
@@ -305,7 +308,7 @@ impl Insert<'_> {
         };
         let number = self.number();
         plan.rules.generate(&ctx.eval, &self.assigner, &mut self.row, number)?;
-        // A single row of VALUES fails, also with IGNORE.
+        // A single row of VALUES fails even with IGNORE.
         let strictness = match self.assigner.null {
             NullRule::Error => Strictness::Error,
             NullRule::Adjust => self.assigner.strictness,
@@ -363,7 +366,7 @@ impl Insert<'_> {
         }
         if let Some((column, _)) = self.writer.table().auto_column {
             self.last_id = positive(&self.row[column]).unwrap_or(0);
-            // A value of the statement's own at or beyond those reserved: generated ones come behind it.
+            // An explicit value is at or above the reserved range: later generated values must follow it.
             if generated.is_none() && self.last_id >= self.reserved.next {
                 self.reserved.left = 0;
             }
@@ -413,7 +416,7 @@ impl Insert<'_> {
         Ok(value)
     }
 
-    /// A row that was not written after all does not use up the value generated for it: the next one gets it.
+    /// Returns the value generated for a row that was not written, so that the next row gets it.
     fn give_back(&mut self, ctx: &StatementContext<'_>, value: u64) {
         if self.reserved.next == value.saturating_add(ctx.trx.series().increment.max(1)) {
             self.reserved.next = value;
@@ -429,7 +432,7 @@ impl Insert<'_> {
         SqlError::new(ErrorCode::AutoincRange, format!("Out of range value for column '{name}' at row {row}"))
     }
 
-    /// A duplicate of a plain INSERT: 1062, or with IGNORE a warning and no row.
+    /// Reports a duplicate of a plain INSERT: error 1062. With IGNORE, adds a warning and skips the row.
     fn refuse(&mut self, ctx: &mut StatementContext<'_>, duplicate: &Duplicate) -> SqlResult<bool> {
         let error =
             self.writer.table().duplicate_error(duplicate.index, &self.row, &ctx.session.env.time_zone);
@@ -440,12 +443,12 @@ impl Insert<'_> {
         Ok(false)
     }
 
-    /// Removes the row in the way, or overwrites it when no other can be in the way; then true.
+    /// Deletes the conflicting row. If no other row can conflict, overwrites it instead and returns `true`.
     fn replace(&mut self, ctx: &mut StatementContext<'_>, duplicate: &Duplicate) -> SqlResult<bool> {
         if !self.writer.fetch(ctx.trx, &duplicate.key, &mut self.existing)? {
             return Ok(false);
         }
-        // A row that others refer to goes and comes: they are asked, or follow.
+        // A row of a referenced table is always deleted and inserted, so that foreign key actions run.
         let is_referenced = !self.plan.table.referenced_by.is_empty();
         if !is_referenced && self.writer.table().is_last_unique(duplicate.index) {
             if self.existing == self.row {
@@ -462,7 +465,7 @@ impl Insert<'_> {
         Ok(false)
     }
 
-    /// Updates the row in the way: whether it changed, or None if it was gone.
+    /// Updates the conflicting row. Returns whether the row changed, or `None` if it no longer exists.
     fn update(
         &mut self,
         ctx: &mut StatementContext<'_>,
@@ -545,7 +548,7 @@ impl Insert<'_> {
         };
         DmlOutcome {
             affected: copied + deleted + updated,
-            // A found row that did not change counts once.
+            // A row that was found but did not change counts once.
             found: copied + deleted + updated + (touched - updated),
             insert_id: self.generated_id.or(ctx.session.next_insert_id.get()).unwrap_or(self.last_id),
             generated_id: self.generated_id,

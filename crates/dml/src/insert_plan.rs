@@ -249,7 +249,7 @@ impl InsertPlan {
         &self.table
     }
 
-    /// Returns the subqueries of ON DUPLICATE KEY UPDATE and RETURNING, whose tables the statement must lock,
+    /// Returns the subqueries of ON DUPLICATE KEY UPDATE and RETURNING. The statement must lock their tables,
     /// too.
     pub fn asked(&self) -> impl Iterator<Item = &QueryPlan> {
         let assignments = match &self.on_duplicate {
@@ -260,7 +260,7 @@ impl InsertPlan {
         assignments.iter().filter_map(RowAssignment::query).chain(returned)
     }
 
-    /// Returns the SELECT, whose tables the statement must lock, too.
+    /// Returns the SELECT. The statement must lock its tables, too.
     pub fn query(&self) -> Option<&QueryPlan> {
         match &self.rows {
             Rows::Query(plan) => Some(plan),
@@ -269,7 +269,7 @@ impl InsertPlan {
     }
 }
 
-/// Returns the privileges that the statement wants on the table as a whole.
+/// Returns the required privileges on the table as a whole.
 fn wanted(insert: &ast::Insert) -> Privileges {
     let wanted = Privileges::from(Privilege::Insert);
     match (insert.replace, insert.on_duplicate.is_empty()) {

@@ -1,4 +1,4 @@
-//! What every row of a table obeys: generated columns have their values, CHECK constraints hold.
+//! Rules for every row of a table: the values of generated columns, and CHECK constraints.
 
 use std::sync::Arc;
 
@@ -13,24 +13,25 @@ use crate::assign::{Assigner, Strictness};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, TableNames, convert, not_supported};
 use cohort_session::StatementContext;
 
-/// The expressions of a table, bound to its rows.
+/// The generated columns and CHECK constraints of a table, bound to its rows.
 #[derive(Debug, Default)]
 pub struct RowRules {
-    /// In the order of the columns: an expression reads only columns before its own, and plain ones.
+    /// Generated columns in column order: an expression reads only earlier generated columns, and plain
+    /// columns.
     generated: Vec<(usize, Expr)>,
-    /// VIRTUAL columns that nothing of the table reads: MariaDB does not compute them when it writes a row,
-    /// so nothing of them is an error then.
+    /// VIRTUAL columns that nothing in the table reads. MariaDB does not compute them when it writes a row,
+    /// so their errors are ignored.
     unread: Vec<usize>,
     checks: Vec<Check>,
 }
 
 #[derive(Debug)]
 struct Check {
-    /// As error 4025 shows it.
+    /// The name that error 4025 shows.
     name: String,
     expr: Expr,
-    /// The CHECK that JSON NOT NULL stands for: whatever is converted for the column is valid, so that only
-    /// the empty text is looked at, which it has where it has no default.
+    /// The column, if this is the implicit CHECK of a JSON NOT NULL column. Converted values are always
+    /// valid, so only the empty text is checked: the value of a column without a default.
     json: Option<usize>,
 }
 
@@ -41,7 +42,7 @@ impl Check {
 }
 
 impl RowRules {
-    /// The rules of a table.
+    /// Binds the rules of a table.
     pub fn of(ctx: &PlanContext<'_>, table: &Arc<Table>) -> SqlResult<RowRules> {
         let may_be_empty = |c: &Column| c.ty.kind == TypeKind::Json && !c.nullable;
         let has_rule = |c: &Column| c.generated.is_some() || c.check.is_some() || may_be_empty(c);
@@ -53,7 +54,7 @@ impl RowRules {
         let scope = Scope::of_expressions(Arc::clone(table), 0);
         let binder = Binder::new(&fixed, &scope, Clause::Values);
         let bind = |text: &str| {
-            // As in MariaDB, texts have the character set of the table.
+            // As in MariaDB, string literals have the table's character set.
             let options = ParseOptions { collation: table.collation, ..ParseOptions::default() };
             let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &options)?;
             let expr = convert::only_item(&parsed.statement);
@@ -93,18 +94,19 @@ impl RowRules {
         generated.filter(|n| !is_kept(n) && !is_read(n)).collect()
     }
 
-    /// Without those of JSON columns: rows that are copied keep the empty text that the column began with.
+    /// Drops the implicit checks of JSON columns: copied rows keep the empty text that the column got when it
+    /// was added.
     pub fn of_copies(mut self) -> RowRules {
         self.checks.retain(|check| check.json.is_none());
         self
     }
 
-    /// Without any constraint.
+    /// Drops all CHECK constraints.
     pub fn drop_checks(&mut self) {
         self.checks.clear();
     }
 
-    /// Gives the generated columns of a row their values.
+    /// Computes the generated columns of a row.
     pub(crate) fn generate(
         &self,
         ctx: &EvalContext<'_>,
@@ -115,7 +117,7 @@ impl RowRules {
         self.generate_those(ctx, assigner, row, number, |_| true)
     }
 
-    /// The same for some of them.
+    /// Computes some of the generated columns of a row.
     pub(crate) fn generate_those(
         &self,
         ctx: &EvalContext<'_>,
@@ -138,7 +140,8 @@ impl RowRules {
         Ok(())
     }
 
-    /// Whether a row may be written: error 4025, or with IGNORE a warning and no.
+    /// Returns whether a row may be written. A violation is error 4025; with IGNORE it adds a warning and
+    /// returns `false`.
     pub(crate) fn admits(
         &self,
         ctx: &StatementContext<'_>,
@@ -156,7 +159,7 @@ impl RowRules {
         Ok(false)
     }
 
-    /// The constraint that a row breaks, as error 4025. One that is NULL holds.
+    /// Returns error 4025 if a row violates a constraint. A constraint that evaluates to NULL is satisfied.
     pub fn check(
         &self,
         ctx: &EvalContext<'_>,
@@ -172,28 +175,29 @@ impl RowRules {
         Ok(Ok(()))
     }
 
-    /// Whether a column is generated.
+    /// Returns whether a column is generated.
     pub(crate) fn generates(&self, column: usize) -> bool {
         self.generated.iter().any(|(n, _)| *n == column)
     }
 
-    /// Whether nothing of a row's column is an error when the row is written.
+    /// Returns whether errors of the column are ignored when a row is written.
     pub fn is_unread(&self, column: usize) -> bool {
         self.unread.contains(&column)
     }
 
-    /// The generated columns with their expressions.
+    /// Returns the generated columns with their expressions.
     pub fn into_generated(self) -> Vec<(usize, Expr)> {
         self.generated
     }
 
-    /// The generated columns.
+    /// Returns the generated columns.
     pub(crate) fn generated(&self) -> impl Iterator<Item = usize> {
         self.generated.iter().map(|(n, _)| *n)
     }
 }
 
-/// Whether a foreign key refuses a row: nothing of it was written, and IGNORE goes on with a warning.
+/// Returns whether IGNORE skips a row that a foreign key refused. Nothing of the row was written; a warning
+/// is added.
 pub(crate) fn leaves_row<T>(ctx: &StatementContext<'_>, outcome: &SqlResult<T>) -> bool {
     let Err(error) = outcome else { return false };
     let is_refused = is_foreign(error);
@@ -203,13 +207,13 @@ pub(crate) fn leaves_row<T>(ctx: &StatementContext<'_>, outcome: &SqlResult<T>) 
     is_refused
 }
 
-/// Whether a foreign key refuses a row: errors 1451 and 1452.
+/// Returns whether a foreign key refused a row: errors 1451 and 1452.
 pub(crate) fn is_foreign(error: &SqlError) -> bool {
     matches!(error.code, ErrorCode::RowIsReferenced | ErrorCode::NoReferencedRow)
 }
 
-/// A statement names a value for a generated column: error 1906, a warning where the mode is not strict.
-/// NULL is taken for DEFAULT.
+/// Reports a value given for a generated column: error 1906, or a warning if the mode is not strict. NULL
+/// counts as DEFAULT.
 pub(crate) fn refuse_generated(
     ctx: &EvalContext<'_>,
     assigner: &Assigner<'_>,

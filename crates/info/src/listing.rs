@@ -1,4 +1,4 @@
-//! A computed result with its columns, filtered by LIKE or WHERE.
+//! Computed results with their columns, filtered by LIKE or WHERE.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ struct Column {
     name: String,
     ty: ColumnType,
     nullable: bool,
-    /// The table of information_schema that shows the same, and its column.
+    /// The information_schema table that contains the same column, and the column's name there.
     from: Option<(&'static str, &'static str)>,
 }
 
-/// A result set that is computed already.
+/// A computed result set.
 #[derive(Default)]
 pub struct Listing {
     columns: Vec<Column>,
@@ -27,7 +27,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Text columns that are never NULL, with their length.
+    /// Creates a listing with text columns that are never NULL, given with their lengths.
     pub(super) fn new(columns: &[(&str, u32)]) -> Listing {
         let mut listing = Listing::default();
         for (name, length) in columns {
@@ -42,15 +42,15 @@ impl Listing {
         self
     }
 
-    /// The column added last is one of a table of information_schema.
+    /// Marks the column added last as a column of an information_schema table.
     pub(super) fn of(&mut self, table: &'static str, column: &'static str) -> &mut Listing {
         let last = self.columns.last_mut().expect("a column was added");
         last.from = Some((table, column));
         self
     }
 
-    /// All columns are those of another table of information_schema, where they have the same names; the
-    /// first may be longer.
+    /// Marks all columns as those of an information_schema table with the same names. The first may be
+    /// longer.
     pub(super) fn found_in(&mut self, table: &'static str, name_chars: u32) {
         self.columns[0].ty.length = name_chars;
         self.columns.iter_mut().filter_map(|c| c.from.as_mut()).for_each(|from| from.0 = table);
@@ -70,7 +70,7 @@ impl Listing {
         self.column(name, ColumnType::int(TypeKind::BigInt, Some(digits), false), false)
     }
 
-    /// An unsigned INT that is never NULL.
+    /// Adds an unsigned INT column that is never NULL.
     pub(super) fn unsigned(&mut self, name: impl Into<String>, digits: u32) -> &mut Listing {
         self.column(name, ColumnType::int(TypeKind::Int, Some(digits), true), false)
     }
@@ -81,7 +81,7 @@ impl Listing {
         self.rows.push(row.into());
     }
 
-    /// Result metadata.
+    /// Returns the result metadata.
     pub fn meta(&self) -> Vec<ColumnMeta> {
         let meta = |column: &Column| {
             let mut meta = ColumnMeta::typed(&column.name, &column.ty.meta());
@@ -95,7 +95,7 @@ impl Listing {
                     meta.org_name = name.to_owned();
                     cohort_plan::meta::virtual_column(&mut meta);
                 }
-                // Made for the statement: an expression, not a column.
+                // A column computed by the statement is an expression, not a table column.
                 None if meta.collation == Collation::BINARY => {
                     meta.flags = meta.flags.with(ColumnFlags::BINARY);
                 }
@@ -113,8 +113,8 @@ impl Listing {
         self.columns.iter().map(meta).collect()
     }
 
-    /// Keeps the rows whose name in column `like` a LIKE accepts, or a WHERE. Names have their case, but for
-    /// that of information_schema.
+    /// Keeps the rows that a LIKE accepts by the name in column `like`, or that a WHERE accepts. Names are
+    /// case-sensitive, except `information_schema`.
     pub(super) fn filter_names(
         &mut self,
         ctx: &StatementContext<'_>,
@@ -133,7 +133,7 @@ impl Listing {
         Ok(())
     }
 
-    /// Keeps the rows that a LIKE accepts in column `like`, or a WHERE.
+    /// Keeps the rows that a LIKE accepts by column `like`, or that a WHERE accepts.
     pub(super) fn filter(
         &mut self,
         ctx: &StatementContext<'_>,
@@ -163,7 +163,7 @@ impl Listing {
             invisible: false,
         };
         let table = ScopeTable {
-            // Only the columns below count; any computed table stands for where they come from.
+            // Only the columns below matter; any virtual table can stand for their origin.
             relation: Relation::Virtual(schema_table::table("SCHEMATA").clone()),
             schema: Some(Arc::from("information_schema")),
             name: Arc::from("SHOW"),
@@ -188,7 +188,7 @@ impl Listing {
         Ok(())
     }
 
-    /// LIMIT.
+    /// Applies LIMIT.
     pub(super) fn cut(&mut self, offset: usize, count: usize) {
         self.rows.drain(..offset.min(self.rows.len()));
         self.rows.truncate(count);

@@ -1,4 +1,4 @@
-//! SHOW statements whose rows are those of a table of information_schema, under other names.
+//! SHOW statements that return columns of an information_schema table under other names.
 
 use cohort_catalog::Table;
 use cohort_ddl::create_text::{bare_default, in_zone};
@@ -14,7 +14,7 @@ use cohort_plan::not_supported;
 use cohort_session::access::sees_table;
 use cohort_session::{StatementContext, VirtualTable, WantedNames};
 
-/// Columns of the SHOW and of the table.
+/// Column names of the SHOW, with those of the table.
 type Names = &'static [(&'static str, &'static str)];
 
 const TABLE_STATUS: Names = &[
@@ -157,7 +157,7 @@ const ROUTINES: Names = &[
     ("Database Collation", "DATABASE_COLLATION"),
 ];
 
-/// The columns of a SHOW, filled from the rows that `wanted` accepts.
+/// Fills the columns of a SHOW from the rows that `wanted` accepts.
 fn project(
     ctx: &mut StatementContext<'_>,
     from: &SchemaTable,
@@ -182,7 +182,7 @@ fn is_text(value: &Value, text: &str) -> bool {
     value.as_bytes() == Some(text.as_bytes())
 }
 
-/// `Tables_in_test (t%)`.
+/// Formats a column title such as `Tables_in_test (t%)`.
 fn titled(title: &str, filter: Option<&ShowFilter>) -> String {
     match filter {
         Some(ShowFilter::Like(pattern)) => format!("{title} ({pattern})"),
@@ -201,12 +201,12 @@ pub(super) fn databases(ctx: &mut StatementContext<'_>, filter: Option<&ShowFilt
             true
         })?;
     sorted(&mut listing);
-    // WHERE names the column without the pattern that is not there.
+    // A WHERE refers to the column without a pattern in its title.
     listing.filter_names(ctx, filter, 0)?;
     Ok(listing)
 }
 
-/// The schema of a SHOW, which must be there: error 1049.
+/// Returns the schema of a SHOW, which must exist: error 1049.
 fn known_schema(ctx: &StatementContext<'_>, db: Option<&str>) -> SqlResult<String> {
     let name = schema_of(ctx, db)?;
     if let Some(spelled) = ctx.db.virtual_tables.virtual_schema(&name) {
@@ -216,7 +216,8 @@ fn known_schema(ctx: &StatementContext<'_>, db: Option<&str>) -> SqlResult<Strin
     if is_known { Ok(name) } else { Err(SqlError::unknown_database(&name)) }
 }
 
-/// Characters of a table's name with the mark of a name that is not encoded in its file's name.
+/// Maximum characters of a table name with the prefix `#mysql50#`, which marks a name that is not encoded in
+/// its file name.
 const FILE_NAME_CHARS: u32 = 73;
 
 pub(super) fn tables(
@@ -277,7 +278,7 @@ pub(super) fn open_tables(
     Ok(listing)
 }
 
-/// Schema and name of a table that a SHOW is about; error 1146.
+/// Returns schema and name of the table of a SHOW; error 1146.
 fn known_table(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<(String, String)> {
     let schema = schema_of(ctx, name.db.as_deref())?;
     if let Some(found) = ctx.db.virtual_tables.find(&schema, &name.name) {
@@ -321,7 +322,7 @@ pub(super) fn columns(
 }
 
 fn unquote_defaults(ctx: &StatementContext<'_>, base: &Table, listing: &mut Listing, at: usize) {
-    // Columns that the account may not know of have no row.
+    // Columns that the account may not see have no row.
     for row in &mut listing.rows {
         let shown = base.columns.iter().find(|column| is_text(&row[0], &column.name));
         let shown = shown.map(|column| in_zone(column, &ctx.session.env.time_zone));
@@ -343,7 +344,7 @@ pub(super) fn index(
     Ok(listing)
 }
 
-/// The others.
+/// Runs the SHOW statements that need only a projection.
 pub(super) fn simple(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
     let (from, names, filter) = match show {
         Show::Engines => ("ENGINES", ENGINES, None),

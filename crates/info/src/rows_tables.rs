@@ -1,4 +1,4 @@
-//! Rows of information_schema about databases and tables.
+//! Rows of information_schema tables about databases and tables.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) fn number(n: impl TryInto<u64>) -> Value {
     Value::UInt(n.try_into().unwrap_or(u64::MAX))
 }
 
-/// A signed number, for columns that are.
+/// Returns a signed number, for signed columns.
 pub(super) fn integer(n: impl TryInto<i64>) -> Value {
     Value::Int(n.try_into().unwrap_or(i64::MAX))
 }
@@ -31,7 +31,7 @@ fn yes_no(yes: bool) -> Value {
     text(if yes { "YES" } else { "NO" })
 }
 
-/// Schemas that the session may see.
+/// Returns the schemas that the session may see.
 fn visible(ctx: &StatementContext<'_>) -> Vec<Arc<Schema>> {
     let (catalog, access) = (ctx.db.catalog(), ctx.session.access());
     catalog.schemas.values().filter(|s| sees_schema(&access, &s.name)).cloned().collect()
@@ -198,12 +198,12 @@ fn created_at(ctx: &StatementContext<'_>, seconds: u64) -> Value {
     Value::DateTime(cohort_types::TimeZone::to_local(&ctx.session.env.time_zone, micros))
 }
 
-/// What the account may do with a column, of what can be granted on columns.
+/// Returns the account's privileges on a column, of those that can be granted on columns.
 fn columns_held(access: &Access, table: &Table, n: usize) -> Privileges {
     access.on_column(&table.name, &table.columns[n].name).within(Privileges::OF_COLUMN)
 }
 
-/// Those that the account may do something with.
+/// Returns the rows of COLUMNS for columns on which the account has a privilege.
 pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let access = ctx.session.access();
     let mut rows = Vec::new();
@@ -251,7 +251,7 @@ fn type_cells(ty: &ColumnType) -> [(&'static str, Value); 9] {
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => number(ty.decimals),
         _ => Value::Null,
     };
-    // Of a text as many as fit into its bytes, if each took as few as it can.
+    // For TEXT: the number of characters that fit if each uses the minimum number of bytes.
     let chars = if ty.kind.is_blob() { chars / u64::from(ty.collation.charset().mbminlen()) } else { chars };
     let if_length = |n: u64| if has_length { number(n) } else { Value::Null };
     let if_text = |name: &str| if is_text { text(name) } else { Value::Null };
@@ -355,12 +355,12 @@ fn column_row(
     row
 }
 
-/// `PRI`, `UNI`, `MUL` or nothing.
+/// Returns `PRI`, `UNI`, `MUL` or an empty string.
 fn column_key(table: &Table, n: usize) -> &'static str {
     let has_primary = table.clustered().kind == IndexKind::Primary;
     let is_not_null =
         |i: &Index| i.columns.iter().all(|p| !table.columns[p.column].nullable && p.prefix.is_none());
-    // Without a primary key the first unique one without NULL is shown as if it were.
+    // Without a primary key, the first NOT NULL unique key is shown as PRI.
     let stand_in = table.indexes.iter().position(|i| i.kind == IndexKind::Unique && is_not_null(i));
     let mut found = "";
     for (at, index) in table.indexes.iter().enumerate() {
@@ -438,13 +438,13 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
     Ok(rows)
 }
 
-/// Whether the account holds something on each of the index's columns.
+/// Returns whether the account has a privilege on each column of the index.
 fn sees_index(access: &Access, table: &Table, index: &Index) -> bool {
     let mut columns = index.columns.iter().map(|part| &table.columns[part.column].name);
     table.is_temporary() || columns.all(|column| !access.on_column(&table.name, column).is_empty())
 }
 
-/// Whether the account holds something on the table as a whole, and not on some of its columns alone.
+/// Returns whether the account has a privilege on the table as a whole, not only on columns.
 fn holds_on_whole(access: &Access, table: &Table) -> bool {
     let counts = Privileges::OF_TABLE.without(Privilege::GrantOption.into());
     table.is_temporary() || access.on_table(&table.name.schema, &table.name.table).meets(counts)
@@ -477,7 +477,7 @@ pub(super) fn key_column_usage(
                 ]));
             }
         }
-        // They name columns of another table, too.
+        // Foreign keys also reveal columns of another table.
         if holds_on_whole(&access, &table) {
             rows.extend(foreign::key_columns(out, &table));
         }
@@ -494,7 +494,7 @@ pub(super) fn table_constraints(
     let access = ctx.session.access();
     for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
-        // Whoever may only read a table is not told.
+        // Accounts that may only read the table do not see its constraints.
         if !table.is_temporary() && !does_more_than_read(&access, &table.name) {
             continue;
         }
@@ -531,7 +531,7 @@ pub(super) fn does_more_than_read(access: &Access, table: &TableName) -> bool {
     !held.without(Privilege::Select.into()).is_empty()
 }
 
-/// Name, level and clause of each CHECK of a table.
+/// Returns name, level and clause of each CHECK of a table.
 fn checks(table: &Table) -> impl Iterator<Item = (&str, &'static str, String)> {
     let of_column = |column: &Column| {
         let json = (column.ty.kind == TypeKind::Json).then(|| format!("json_valid(`{}`)", column.name));
@@ -551,7 +551,7 @@ pub(super) fn check_constraints(
 ) -> Rows {
     let mut rows = Vec::new();
     let access = ctx.session.access();
-    // A condition may be about any of the columns.
+    // A CHECK may reveal any of the columns.
     for table in visible_tables(ctx, wanted).into_iter().filter(|table| holds_on_whole(&access, table)) {
         ctx.check_interrupt()?;
         for (name, level, clause) in checks(&table) {
@@ -568,7 +568,7 @@ pub(super) fn check_constraints(
     Ok(rows)
 }
 
-/// A row per table, as for tables that have no partitions.
+/// Returns one row per table, as for tables without partitions.
 pub(super) fn partitions(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let row = |table: Arc<Table>| {
         out.row([

@@ -1,6 +1,6 @@
-//! `mysql.user`: the accounts as MariaDB's view of that name shows them, for tools that ask who there is. It
-//! is made from the catalog and cannot be changed; lists of tables leave it out, so that a dump of all
-//! databases does not carry it to where it is something else.
+//! `mysql.user`: the accounts as shown by MariaDB's view of that name, for tools that list them. The table is
+//! computed from the catalog and is read-only. Lists of tables leave it out, so that a dump of all databases
+//! does not carry it to a server where it is something else.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use cohort_catalog::{Account, TlsRequirement};
 use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 use cohort_types::{Collation, ColumnType, Decimal, Privilege, SqlResult, TypeKind, Value};
 
-/// Columns that are Y or N, and what GRANT calls them.
+/// The columns with Y or N, and the privileges that they show.
 pub(super) const PRIVILEGES: [(&str, Privilege); 30] = [
     ("Select_priv", Privilege::Select),
     ("Insert_priv", Privilege::Insert),
@@ -42,12 +42,12 @@ pub(super) const PRIVILEGES: [(&str, Privilege); 30] = [
     ("Delete_history_priv", Privilege::DeleteHistory),
 ];
 
-/// What a column of these tables is called by GRANT; None: it is about something else.
+/// Returns the privilege that a column shows, or `None` for other columns.
 pub fn privilege_of_column(column: &str) -> Option<Privilege> {
     PRIVILEGES.iter().find(|(known, _)| known.eq_ignore_ascii_case(column)).map(|(_, privilege)| *privilege)
 }
 
-/// The table.
+/// The virtual table `mysql.user`.
 struct UserTable {
     columns: Vec<VirtualColumn>,
 }

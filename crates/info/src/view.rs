@@ -1,4 +1,4 @@
-//! Views: SHOW CREATE VIEW, their rows in information_schema, their columns.
+//! SHOW CREATE VIEW, and rows of information_schema about views and their columns.
 
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Table, View};
 use cohort_ddl::create_text::ShowStyle;
@@ -13,7 +13,7 @@ use super::listing::Listing;
 use super::rows_tables::text;
 use super::schema_table::SchemaTable;
 
-/// SHOW CREATE VIEW.
+/// Runs SHOW CREATE VIEW.
 pub(super) fn create(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) -> SqlResult<Listing> {
     if let Err(error) = as_table(ctx, view) {
         ctx.eval.push_warning(cohort_types::Warning { level: cohort_types::Level::Warning, error });
@@ -49,7 +49,7 @@ pub(super) fn create(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) ->
     Ok(listing)
 }
 
-/// The views that the account sees.
+/// Returns the views that the account may see.
 fn visible(ctx: &StatementContext<'_>, access: &Access, wanted: &WantedNames) -> Vec<std::sync::Arc<View>> {
     let catalog = ctx.db.catalog();
     let schemas = catalog.schemas.values().filter(|schema| wanted.has_schema(&schema.name));
@@ -58,7 +58,8 @@ fn visible(ctx: &StatementContext<'_>, access: &Access, wanted: &WantedNames) ->
     named.filter(|view| sees_table(access, &view.name.schema, &view.name.table)).cloned().collect()
 }
 
-/// Rows of VIEWS. The text of a view is shown to those who hold SHOW VIEW on it, and to its definer.
+/// Returns the rows of VIEWS. The text of a view is shown to accounts with SHOW VIEW on it, and to its
+/// definer.
 pub fn rows(
     out: &SchemaTable,
     wanted: &WantedNames,
@@ -85,7 +86,7 @@ pub fn rows(
     Ok(visible(ctx, &access, wanted).iter().map(row).collect())
 }
 
-/// Rows of TABLES.
+/// Returns the rows of TABLES for views.
 pub(super) fn table_rows(
     out: &SchemaTable,
     wanted: &WantedNames,
@@ -104,8 +105,7 @@ pub(super) fn table_rows(
     visible(ctx, &ctx.session.access(), wanted).iter().map(row).collect()
 }
 
-/// The views as if they were tables, for what is said of their columns. One that is invalid has none, and a
-/// warning says so.
+/// Returns the views as tables, for their columns. An invalid view has no columns, and a warning is added.
 pub(super) fn as_tables(ctx: &StatementContext<'_>, wanted: &WantedNames) -> SqlResult<Vec<Table>> {
     let mut tables = Vec::new();
     for view in visible(ctx, &ctx.session.access(), wanted) {
@@ -120,7 +120,7 @@ pub(super) fn as_tables(ctx: &StatementContext<'_>, wanted: &WantedNames) -> Sql
     Ok(tables)
 }
 
-/// Name and columns of a view; error 1356.
+/// Returns name and columns of a view; error 1356.
 pub(super) fn as_table(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) -> SqlResult<Table> {
     let catalog = ctx.db.catalog();
     let names = SessionNames::of_server(&catalog, ctx.session);
@@ -181,7 +181,7 @@ fn column(bound: &Query, n: usize) -> Column {
     Column::plain(name, column_type, ty.nullable, default)
 }
 
-/// What a column that is no base table's has when nothing is said.
+/// Returns the default of a column that is not a base table's column and has no default of its own.
 fn zero(ty: &ExprType) -> DefaultValue {
     let column = ty.to_column_type();
     let text = match column.kind {

@@ -22,7 +22,7 @@ use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::{Columns, SqlError, SqlResult, Value};
 
-/// Callback with the number of rows done, called now and then, for SHOW PROCESSLIST.
+/// Callback that receives the number of processed rows from time to time, for SHOW PROCESSLIST.
 pub type Progress<'p> = dyn FnMut(u64) + 'p;
 
 /// A conversion of a row of the old table to a row of the new one. `None` leaves the row out.
@@ -127,8 +127,9 @@ pub fn copy_rows(
     Ok(dropped)
 }
 
-/// Adds a row to the clustered and to the unique indexes, unless one of them has its key. All of them load
-/// their runs together: a key is in the run at hand or in one that can be read.
+/// Adds a row to the clustered index and the unique indexes, unless one of them already contains its key. All
+/// of these indexes load their runs together, so a key is either in the current run or in one that can be
+/// read.
 fn add_distinct(
     runs: &mut [Runs<'_>],
     trx: &mut SessionTrx,
@@ -214,7 +215,7 @@ struct Runs<'t> {
     bytes: usize,
     is_sorting: bool,
     loaded: usize,
-    /// The keys of the run, where rows with the same key are left out.
+    /// Keys of the current run, if rows with duplicate keys are left out.
     keys: HashSet<Vec<u8>>,
 }
 
@@ -234,7 +235,7 @@ impl<'t> Runs<'t> {
         }
     }
 
-    /// Runs whose entries are compared with each other before they are added.
+    /// Creates a loader for an index whose entries are checked for duplicates before they are added.
     fn of_distinct(table: &'t OpenTable, index: usize) -> Runs<'t> {
         Runs { is_sorting: true, ..Runs::new(table, index, ReadAt::Latest) }
     }

@@ -1,39 +1,39 @@
-//! The server around the executor: connections, workers, options, files of the data directory.
+//! The server that runs the executor: connections, worker threads, options, and the data directory.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `backend` | [`Backend`], [`Session`]: the seam between connections and whatever runs statements |
-//! | `sql_backend` | [`SqlBackend`]: the executor behind that seam |
-//! | `accounts`, `catalog_accounts` | [`Accounts`]: who may log in |
-//! | `server` | [`Server`]: a running server, a value |
+//! | `backend` | [`Backend`], [`Session`]: interface between connections and the executor |
+//! | `sql_backend` | [`SqlBackend`]: the implementation of that interface |
+//! | `accounts`, `catalog_accounts` | [`Accounts`]: accounts that can log in |
+//! | `server` | [`Server`]: a running server; a value, not a global |
 //! | `listen` | accepts connections |
-//! | `half_open` | which connection ends when too many have not logged in |
-//! | `connection` | one connection: who owns it, input, output, held replies |
-//! | `ownership` | the small state machine that says which thread may touch a connection |
-//! | `wire` | its bytes: a socket, and TLS over it |
+//! | `half_open` | choice of the connection to close when too many have not logged in |
+//! | `connection` | one connection: ownership, input, output, replies that wait for durability |
+//! | `ownership` | state machine that decides which thread may use a connection |
+//! | `wire` | socket of a connection, with optional TLS |
 //! | `login` | the handshake |
-//! | `tls` | [`Tls`]: the context that connections are encrypted with |
-//! | `commands` | commands to calls of the session |
-//! | `cursor` | rows of a prepared query that are kept and fetched |
-//! | `dump` | connections that became replicas |
+//! | `tls` | [`Tls`]: the TLS context of client connections |
+//! | `commands` | maps protocol commands to calls of the session |
+//! | `cursor` | cursors: stored rows of a prepared query, fetched in parts |
+//! | `dump` | connections of replicas |
 //! | `drain` | output of a large result, sent while the statement runs |
-//! | `pool` | workers over epoll; replacement of those that block |
-//! | `fiber` | stacks that requests run on, so that a request that waits for a lock leaves its worker |
-//! | `ready` | work for workers beside the events of epoll |
+//! | `pool` | worker threads over epoll; replacement of blocked workers |
+//! | `fiber` | stacks that requests run on: a request that waits for a lock does not block its worker |
+//! | `ready` | ready queue: work for the workers that does not come from epoll |
 //! | `housekeeping` | timeouts, uptime |
-//! | `init_file` | statements that run before clients do |
-//! | `storage` | opens catalog, engine, locks and commit path |
-//! | `datadir` | whose the data directory is |
+//! | `init_file` | statements that run before clients are admitted |
+//! | `storage` | opens catalog, engines, locks and commit path |
+//! | `datadir` | recognises and locks the data directory |
 //! | `signals`, `machine`, `systemd` | the process, the machine, the service manager |
-//! | `control_group` | the memory that the process's control group may use |
-//! | `descriptors` | how descriptors are shared out |
+//! | `control_group` | memory limit of the process's control group |
+//! | `descriptors` | distribution of file descriptors |
 //! | `metrics` | the HTTP endpoint: Prometheus, and a page with live charts |
-//! | `flush_watch` | the warning of slow flushes |
-//! | `sync` | what the model checks put their own types in place of |
-//! | `epoll` | epoll, eventfd and poll |
+//! | `flush_watch` | warnings about slow flushes |
+//! | `sync` | synchronization types, which the model checks replace |
+//! | `epoll` | wrappers of epoll, eventfd and poll |
 //! | `semi_sync` | settings and status of semi-synchronous commits |
 //! | `error_log` | the error log |
-//! | `audit_log`, `audit_file`, `syslog` | where the audit log goes |
+//! | `audit_log`, `audit_file`, `syslog` | destinations of the audit log |
 //! | `statement_log` | files of the general and the slow query log |
 
 mod accounts;

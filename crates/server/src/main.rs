@@ -1,4 +1,5 @@
-//! `cohortd`: options, data directory, sockets, signals; then the server until it is told to stop.
+//! `cohortd`: reads options, opens the data directory and sockets, and runs the server until a signal or
+//! SHUTDOWN stops it.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -25,21 +26,21 @@ use cohort_vfs::{SharedClock, World};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Asks the kernel for huge pages: queries of many rows wait for the tables of pages else. An idle server
-/// has 14 MiB more for it (docs/lab/measurements.txt). The environment variable `_RJEM_MALLOC_CONF` overrides
-/// it.
+/// Requests huge pages from the kernel: queries over many rows would otherwise spend time on page table
+/// walks. An idle server uses 14 MiB more memory with them (docs/lab/measurements.txt). The environment
+/// variable `_RJEM_MALLOC_CONF` overrides this setting.
 // SAFETY: jemalloc reads its configuration, a C string, through the pointer of this name.
 #[unsafe(export_name = "_rjem_malloc_conf")]
 static MALLOC_CONF: &[u8; 11] = b"thp:always\0";
 
-/// The build of this program. `./x` names the revision; another way of building leaves it out.
+/// The build of this program. `./x` sets the revision; other builds have none.
 const BUILD: Build = Build {
     version: env!("CARGO_PKG_VERSION"),
     revision: option_env!("COHORT_REVISION"),
     features: if cfg!(feature = "rocksdb") { &["rocksdb"] } else { &[] },
 };
 
-/// How long statements may go on after a stop was asked for, and once more after they were killed.
+/// Time for statements to end after a stop was requested, and again after they were killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The reason is in the error log.
+/// A failed start or stop. The reason is already in the error log.
 struct Failed;
 
 fn run(options: &Options) -> Result<(), Failed> {
@@ -79,7 +80,8 @@ fn run(options: &Options) -> Result<(), Failed> {
     };
     if let Some(user) = &options.user {
         if options.initialize {
-            // The parent directory may belong to root: the directory is made first and given to the user.
+            // The parent directory may belong to root, so the directory is created first and then given to
+            // the user.
             let path = PathBuf::from(text(&globals, VarId::Datadir));
             machine::make_directory_of(&path, user)
                 .map_err(|e| refuse(&format!("{}: {e}", path.display())))?;
@@ -96,7 +98,7 @@ fn run(options: &Options) -> Result<(), Failed> {
         Err(_) => None,
     };
 
-    // Nothing is changed before everything that can be refused was looked at.
+    // Nothing is changed until everything that can be refused has been checked.
     let path = PathBuf::from(text(&globals, VarId::Datadir));
     if options.initialize || options.convert_log_layout {
         stderr.install();
@@ -161,7 +163,7 @@ fn run(options: &Options) -> Result<(), Failed> {
     serve(&world, &globals, &storage_options, &datadir, sockets, &log, &signals)
 }
 
-/// Creates a data directory, and runs the statements of `init_file` in it.
+/// Creates a data directory and runs the statements of `init_file` in it.
 fn initialize(
     path: &Path,
     world: &World,
@@ -178,7 +180,7 @@ fn initialize(
     };
     let datadir = datadir::inspect(path).and_then(|found| found.take()).map_err(|e| e.to_string())?;
     put_facts(globals, options, &datadir);
-    // Nothing of it is for replicas.
+    // Nothing of this is replicated.
     let storage_options = StorageOptions { log_bin: None, failpoint: None, layout: None };
     let storage = storage::open(datadir.path(), world, globals, &storage_options, log);
     let storage = storage.map_err(|e| e.to_string())?;
@@ -199,7 +201,7 @@ fn initialize(
     Ok(())
 }
 
-/// Reads the statements of `init_file`, if there is one.
+/// Reads the statements of `init_file`, if it is set.
 fn read_init_file(globals: &Globals, folder: &Path) -> Result<Option<(PathBuf, Vec<u8>)>, String> {
     let name = text(globals, VarId::InitFile);
     if name.is_empty() {
@@ -211,14 +213,14 @@ fn read_init_file(globals: &Globals, folder: &Path) -> Result<Option<(PathBuf, V
     Ok(Some((file, statements)))
 }
 
-/// Signals mean different things while the server starts and while it runs.
+/// Signal handling, which differs between the start and the running server.
 struct Signals(Arc<OnceLock<Running>>);
 
-/// What signals act on.
+/// The parts of the running server that signals act on.
 struct Running {
     stop: Box<dyn Fn() + Send + Sync>,
     commit: Arc<Coordinator>,
-    /// Not kept alive by signals: the server drops it when it stops.
+    /// Weak: signals must not keep the backend alive after the server has dropped it at its stop.
     backend: Weak<SqlBackend>,
 }
 
@@ -242,7 +244,7 @@ impl Signals {
     }
 }
 
-/// Tells how long the parts of the start took.
+/// Durations of the phases of the start, for the error log.
 struct Phases {
     clock: SharedClock,
     began_ns: u64,
@@ -256,7 +258,7 @@ impl Phases {
         Phases { clock, began_ns: now_ns, last_ns: now_ns, told: String::new() }
     }
 
-    /// What was done since the last call is over.
+    /// Ends the phase that began at the previous call.
     fn end(&mut self, name: &str) {
         let now_ns = self.clock.monotonic_ns();
         let separator = if self.told.is_empty() { "" } else { ", " };
@@ -269,11 +271,11 @@ impl Phases {
     }
 }
 
-/// All that listens, and what it speaks.
+/// All listening sockets, with the protocol of each.
 struct Sockets {
     clients: Endpoints,
     metrics: Option<MetricsListeners>,
-    /// What clients' connections are encrypted with.
+    /// TLS context of client connections.
     tls: Option<Arc<Tls>>,
 }
 
@@ -347,7 +349,7 @@ fn serve(
     backend.on_shutdown(Box::new(request_stop.clone()));
     let has_pid_file = match write_pid_file(globals) {
         Ok(()) => true,
-        // A server on a full disk is there for reading, and for the purge that makes room.
+        // On a full disk the server must start, for reading and for the purge that frees space.
         Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
             log.warning(format_args!("There is no pid file: {error}"));
             false
@@ -409,7 +411,7 @@ fn serve(
     drop(backend);
     let closed = commit.close();
     if has_pid_file {
-        // It may have been removed by hand.
+        // The file may have been removed by hand.
         let _ = std::fs::remove_file(text(globals, VarId::PidFile));
     }
     match closed {
@@ -425,12 +427,12 @@ fn text(globals: &Globals, id: VarId) -> String {
     globals.text(id).as_deref().unwrap_or("").to_owned()
 }
 
-/// A worker that leads a flush leaves one to serve.
+/// Minimum number of workers: one can serve clients while another leads a flush.
 const WORKERS_MIN: usize = 2;
 
 fn worker_limits(globals: &Globals) -> WorkerLimits {
     let active = match globals.uint(VarId::ThreadPoolSize) as usize {
-        // Housekeeping adds one while flushes take long.
+        // Housekeeping adds a worker while flushes take long.
         0 => machine::cores().max(WORKERS_MIN),
         given => given,
     };
@@ -442,7 +444,7 @@ fn worker_limits(globals: &Globals) -> WorkerLimits {
     }
 }
 
-/// Opens all sockets, or none.
+/// Opens all sockets, or none on error.
 fn bind(globals: &Globals, datadir: &Path) -> Result<Endpoints, String> {
     let mut endpoints = Endpoints::new();
     let backlog = globals.uint(VarId::BackLog) as i32;
@@ -455,7 +457,7 @@ fn bind(globals: &Globals, datadir: &Path) -> Result<Endpoints, String> {
         };
         for address in addresses.split(',').map(str::trim) {
             let bound = match endpoints.bind_tcp(address, port, backlog) {
-                // A machine without IPv6.
+                // This machine has no IPv6.
                 Err(_) if address == "::" && given.is_none() => endpoints.bind_tcp("0.0.0.0", port, backlog),
                 other => other,
             };
@@ -476,7 +478,7 @@ fn bind(globals: &Globals, datadir: &Path) -> Result<Endpoints, String> {
     let socket = text(globals, VarId::Socket);
     if !socket.is_empty() {
         let path = datadir.join(&socket);
-        // A socket inside a data directory that is not there yet would have to make it.
+        // If the data directory does not exist yet, binding a socket inside it would have to create it.
         if path.parent().is_some_and(Path::exists) {
             endpoints.bind_unix(&path, backlog).map_err(|e| {
                 format!(
@@ -496,7 +498,7 @@ fn bind(globals: &Globals, datadir: &Path) -> Result<Endpoints, String> {
     Ok(endpoints)
 }
 
-/// The socket of the metrics endpoint, unless it is off.
+/// Opens the socket of the metrics endpoint, unless it is off.
 fn bind_metrics(globals: &Globals) -> Result<Option<MetricsListeners>, String> {
     let port = globals.uint(VarId::MetricsPort) as u16;
     if port == 0 {
@@ -548,7 +550,7 @@ fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
     globals.put(VarId::ThreadPoolSize, &VarValue::UInt(worker_limits(globals).active as u64));
 }
 
-/// Raises the limit of open files, and lowers `max_connections` to what it allows.
+/// Raises the limit of open files, and reduces `max_connections` to what the limit allows.
 fn bound_by_descriptors(globals: &Globals, log: &ErrorLog) {
     let (wanted, connections) = (globals.uint(VarId::OpenFilesLimit), globals.uint(VarId::MaxConnections));
     let files = machine::open_files(wanted);
@@ -584,10 +586,10 @@ fn warn_of_risks(globals: &Globals, log: &ErrorLog) {
     }
 }
 
-/// Removes old binary log files while the server runs.
+/// Starts the thread that removes expired binlog files.
 fn expire_binlog(backend: &SqlBackend, log: &ErrorLog) {
     let (expiry, own_log) = (backend.binlog_expiry(), log.clone());
-    // Ends with the process.
+    // The thread ends with the process.
     let started = std::thread::Builder::new().name("expire".into()).spawn(move || expiry.run(&own_log));
     if let Err(error) = started {
         log.warning(format_args!("Old binary log files stay: {error}"));

@@ -1,5 +1,5 @@
-//! `gtid_ignore_duplicates`: a replica that gets the same transactions from two sources applies each of them
-//! once, and goes on with one source while the other is away.
+//! `gtid_ignore_duplicates`: a replica that receives the same transactions from two sources applies each of
+//! them once, and continues with one source while the other is down.
 
 mod support;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use support::{Cohort, Ends, Maria, wait_until};
 
-/// What a connection of this name is to do.
+/// Returns the statements that configure and start a connection with this name.
 fn follow(name: &str, port: u16) -> String {
     format!(
         "CHANGE MASTER '{name}' TO master_host='127.0.0.1', master_port={port}, master_user='root', \
@@ -21,10 +21,10 @@ fn follow(name: &str, port: u16) -> String {
 
 const LOGS: [&str; 2] = ["--log-slave-updates", "--log-bin=binlog"];
 
-/// Rows without a key: one that is applied twice is there twice.
+/// The table has no key, so a row that is applied twice appears twice.
 const DIGEST: &str = "SELECT COUNT(*), COUNT(DISTINCT n), SUM(n), SUM(LENGTH(b)) FROM test.t";
 
-/// A source, one that has its transactions as a Cohort and one as a MariaDB, and a replica of both.
+/// A source, a Cohort and a MariaDB that replicate from it (`left`, `right`), and a replica of both.
 struct Diamond {
     top: Maria,
     left: Cohort,
@@ -57,7 +57,7 @@ impl Diamond {
     }
 }
 
-/// Small rows, now and then a large transaction or a definition.
+/// Writes small rows, and occasionally a large transaction or a DDL statement.
 fn write_until(client: &mut mysql::Conn, stops: &AtomicBool) -> u32 {
     let mut n = 0;
     while !stops.load(Ordering::Relaxed) {
@@ -81,7 +81,7 @@ fn what_two_sources_deliver_is_applied_once_and_one_of_them_is_enough() {
         let written = std::thread::scope(|scope| {
             let _ends = Ends(&stops);
             let writer = scope.spawn(|| write_until(&mut client, &stops));
-            // Either source dies at any moment, and comes back.
+            // Kill and restart each of the two sources.
             for _ in 0..2 {
                 std::thread::sleep(Duration::from_millis(700));
                 diamond.left.kill();
@@ -104,11 +104,11 @@ fn what_two_sources_deliver_is_applied_once_and_one_of_them_is_enough() {
         });
         assert!(written > 100, "{written}");
         diamond.assert_alike(threads);
-        // The replica, too.
+        // Kill and restart the replica, too.
         diamond.bottom.kill_and_restart();
         diamond.top.sql("INSERT INTO test.t (n) VALUES (-1)");
         diamond.assert_alike(threads);
-        // A source that is stopped holds up nobody.
+        // A stopped connection does not block the other one.
         diamond.bottom.sql("STOP SLAVE 'left'");
         diamond.top.sql("INSERT INTO test.t (n) VALUES (-2)");
         diamond.bottom.wait_for(&diamond.top.gtid_end());
@@ -117,7 +117,7 @@ fn what_two_sources_deliver_is_applied_once_and_one_of_them_is_enough() {
     }
 }
 
-/// A way to a source that is cut for good after so many bytes of its answers.
+/// Starts a proxy to a source that disconnects for good after forwarding this many bytes.
 fn cut_after(source: u16, bytes: u64) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
@@ -127,7 +127,7 @@ fn cut_after(source: u16, bytes: u64) -> u16 {
         let server = TcpStream::connect(("127.0.0.1", source)).expect("a source");
         let asked = (client.try_clone().expect("a socket"), server.try_clone().expect("a socket"));
         std::thread::spawn(move || std::io::copy(&mut &asked.0, &mut &asked.1));
-        // The client may go first.
+        // The client may disconnect first.
         let _ = std::io::copy(&mut (&server).take(bytes), &mut &client);
         for side in [&client, &server] {
             let _ = side.shutdown(Shutdown::Both);
@@ -157,7 +157,7 @@ fn a_source_that_dies_in_a_large_transaction_does_not_keep_another_one_waiting()
         bottom.sql(&follow("right", right.port));
         bottom.wait_for(&top.gtid_end());
         assert_eq!(bottom.sql(DIGEST), top.sql(DIGEST), "{threads}");
-        // It is back, and has nothing new.
+        // The left source is available again, and has nothing new.
         bottom.sql(&format!("STOP SLAVE 'left'; {}", follow("left", top.port)));
         top.sql(&format!("INSERT INTO test.t (n) VALUES ({})", 100 + threads.len() + bottom.port as usize));
         bottom.sql("STOP SLAVE 'right'");
@@ -168,7 +168,7 @@ fn a_source_that_dies_in_a_large_transaction_does_not_keep_another_one_waiting()
 
 #[test]
 fn of_a_domain_the_number_alone_says_what_is_a_duplicate() {
-    // Two sources that know nothing of each other, and replicas of both.
+    // Two unrelated sources, and replicas of both.
     let (one, two) = (Maria::source(&["--server-id=21"]), Maria::source(&["--server-id=22"]));
     let cohort = Cohort::new(&["--log-slave-updates", "--server-id=7", "--gtid-ignore-duplicates=1"]);
     let maria = Maria::new(&[LOGS[0], LOGS[1], "--server-id=9", "--gtid-ignore-duplicates=1"]);
@@ -186,7 +186,7 @@ fn of_a_domain_the_number_alone_says_what_is_a_duplicate() {
     two.sql("CREATE TABLE test.t (a INT PRIMARY KEY); INSERT INTO test.t VALUES (21)");
     two.sql("INSERT INTO test.t VALUES (22); INSERT INTO test.t VALUES (23)");
     two.sql("INSERT INTO test.t VALUES (25); INSERT INTO test.t VALUES (26)");
-    // Both are asked for all that they have; one of them is applied first.
+    // Everything is requested from both sources; one of them is applied first.
     let two_alone = follow("two", two.port).replace("START SLAVE 'two'", "START SLAVE 'two' IO_THREAD");
     on_both(&two_alone);
     for server in [&cohort as &dyn Replica, &maria] {
@@ -194,14 +194,14 @@ fn of_a_domain_the_number_alone_says_what_is_a_duplicate() {
     }
     on_both(&follow("one", one.port));
     compare("the first source", "0-21-4");
-    // Its first four numbers are there already, whatever they say.
+    // Sequence numbers up to 4 are skipped as duplicates, whatever the transactions contain.
     on_both("START SLAVE 'two' SQL_THREAD");
     compare("the second source", "0-22-6");
-    // A number of before, and the next one.
+    // A sequence number that is already applied, and the next one.
     one.sql("INSERT INTO test.t VALUES (15); INSERT INTO test.t VALUES (16)");
     one.sql("INSERT INTO test.t VALUES (17)");
     compare("the first source again", "0-21-7");
-    // It is read when a thread starts.
+    // The variable cannot change while threads run, because it is read when a thread starts.
     for server in [&cohort as &dyn Replica, &maria] {
         let text = server.refusal("SET GLOBAL gtid_ignore_duplicates = 0");
         assert!(text.contains("ERROR 1198") && text.contains("you have a running slave 'one'"), "{text}");
@@ -209,7 +209,7 @@ fn of_a_domain_the_number_alone_says_what_is_a_duplicate() {
     on_both("STOP ALL SLAVES; SET GLOBAL gtid_ignore_duplicates = 0");
 }
 
-/// What is asked of both servers.
+/// Operations that the test needs on both servers.
 trait Replica {
     fn refusal(&self, sql: &str) -> String;
     fn status(&self) -> String;

@@ -1,5 +1,5 @@
-//! Follows docs/moving.md, docs/backup.md and docs/tutorial.md line by line; the first while applications
-//! write.
+//! Follows docs/moving.md, docs/backup.md and docs/tutorial.md line by line, the first with concurrent writes
+//! from applications.
 
 mod support;
 
@@ -80,7 +80,7 @@ fn a_server_moves_to_cohort_and_back_by_the_page() {
                 if command.contains("read_only = 1") {
                     std::thread::sleep(Duration::from_millis(500));
                     ask(command);
-                    // The write is refused. The applications switch to the other server when that has
+                    // The write is refused. The applications switch to the other server once it has received
                     // everything.
                     writer.join().expect("no panic");
                     writer = std::thread::spawn(|| ());
@@ -183,13 +183,13 @@ fn a_server_is_backed_up_and_restored_by_the_page() {
     assert_eq!(grants(&new), grants(&server));
 }
 
-/// Kills the server of the tutorial, whose process number is in its data directory.
+/// Kills the server of the tutorial, whose process id is in its data directory.
 struct Stopped<'f>(&'f std::path::Path);
 
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
         let line = "test ! -e data/cohort.lock || kill -9 $(cat data/cohort.lock)";
-        // It has ended when the page was right.
+        // If the page is correct, the server has already ended.
         let _ = Command::new("sh").args(["-c", line]).current_dir(self.0).output();
     }
 }
@@ -208,7 +208,7 @@ fn a_first_server_is_run_by_the_page() {
         commands += 1;
         if who == "$" {
             let command = command.replace("PORT", &port.to_string());
-            // A server must not keep the output of the shell open.
+            // The server would keep the shell's output open.
             let none = std::process::Stdio::null;
             let ended = Command::new("timeout")
                 .args(["60", "sh", "-c", &command])

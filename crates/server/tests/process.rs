@@ -68,8 +68,8 @@ fn what_cannot_start_says_why_and_touches_nothing() {
     );
 }
 
-/// A start that has to fail: options, exit code, and the parts of the message that say what is wrong and what
-/// to do. `DIR` stands for a scratch directory with a data directory `data`; `PORT` for a port that is taken.
+/// Starts that must fail: options, exit code, and the parts of the message that explain the mistake and its
+/// fix. `DIR` stands for a scratch directory with a data directory `data`; `PORT` for a port in use.
 const MISTAKES: &[(&str, i32, &[&str])] = &[
     // The data directory.
     (
@@ -153,7 +153,7 @@ const MISTAKES: &[(&str, i32, &[&str])] = &[
     ("serve", 1, &["Too many arguments"]),
 ];
 
-/// A certificate of version 1, as `openssl x509 -req` makes it, and the key of another one.
+/// A version 1 certificate, as `openssl x509 -req` creates it, and the key of another certificate.
 const VERSION_1: &str = "-----BEGIN CERTIFICATE-----
 MIIBFTCBvQIUN5DRpYpZunVgFXKYogr49Ce9klMwCgYIKoZIzj0EAwIwDTELMAkG
 A1UEAwwCdjEwIBcNMjYxMTI4MDkxNjI0WhgPMjEyNjExMDQwOTE2MjRaMA0xCzAJ
@@ -170,7 +170,7 @@ iuoHxSlhu7FrF8cFAoyRQvSgHZUglkmQIPfSa3vEiRNtLq599ju9M+cn
 -----END PRIVATE KEY-----
 ";
 
-/// Option files that are wrong, with the exit code and the parts of the message.
+/// Invalid option files, with the exit code and parts of the message.
 const WRONG_FILES: &[(&str, i32, &[&str])] = &[
     ("port = 3307\n", 1, &["option without preceding group", "FILE at line: 1"]),
     ("[cohortd\nport = 3307\n", 1, &["Wrong group definition", "FILE at line 1"]),
@@ -231,7 +231,7 @@ fn a_mistake_is_answered_by_what_is_wrong_and_what_to_do() {
             arguments.push("--bind-address=127.0.0.1".to_owned());
         }
         if options == "--port" {
-            // Its value is missing only at the end.
+            // A missing value is an error only at the end of the arguments.
             arguments.rotate_left(1);
         }
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -249,7 +249,7 @@ fn a_mistake_is_answered_by_what_is_wrong_and_what_to_do() {
     drop(used);
 }
 
-/// `init_file` runs at a start and at the end of `--initialize`.
+/// `init_file` runs at each start and at the end of `--initialize`.
 #[test]
 fn statements_of_a_file_run_before_clients_do() {
     let scratch = tempfile::tempdir().expect("made");
@@ -266,7 +266,7 @@ fn statements_of_a_file_run_before_clients_do() {
     std::fs::write(&file, text).expect("written");
     let (code, said) = refused(&["--initialize", &option, &datadir]);
     assert_eq!(code, 0, "{said}");
-    // Each start runs it, up to its first error, and serves.
+    // Each start runs the file up to its first error, and then serves clients.
     std::fs::write(
         &file,
         "INSERT INTO shop.t SELECT COUNT(*) FROM shop.t; INSERT INTO missing VALUES (1); DELETE FROM shop.t",
@@ -478,7 +478,7 @@ fn statements_with_parameters_of_every_type_come_back() {
     assert_eq!(text, b"gr\xfcn");
 }
 
-/// Found by reading: SIGUSR1 and SIGUSR2 ended the server without a message.
+/// Regression test: SIGUSR1 and SIGUSR2 ended the server without a message.
 #[test]
 fn signals_without_a_meaning_are_told_and_end_nothing() {
     let scratch = tempfile::tempdir().expect("made");
@@ -529,7 +529,7 @@ fn the_service_manager_and_the_log_are_told_how_the_start_goes() {
     assert!(at(" s: storage ") < at("ready for connections"), "{said}");
 }
 
-/// Found by reading: all users of the host could read the data.
+/// Regression test: all users of the host could read the data.
 #[test]
 fn files_are_for_the_servers_user_and_group_alone() {
     let scratch = tempfile::tempdir().expect("made");
@@ -552,7 +552,7 @@ fn files_are_for_the_servers_user_and_group_alone() {
     assert!(seen > 3);
 }
 
-/// Found by reading: only SIGHUP reopened a moved error log.
+/// Regression test: only SIGHUP reopened a moved error log.
 #[test]
 fn flush_logs_follows_an_error_log_that_was_moved() {
     let scratch = tempfile::tempdir().expect("made");
@@ -595,11 +595,11 @@ fn statements_are_logged_to_files_that_are_made_anew_when_they_were_moved() {
     assert!(slow.contains("SELECT SLEEP(0.3);\n") && !slow.contains("early"), "{slow}");
 }
 
-/// Sources of the table of recovery.
+/// Source files with the recovery table.
 const RECOVERY: [&str; 2] =
     [include_str!("../../commit/src/recovery.rs"), include_str!("../../commit/src/separate_recovery.rs")];
 
-/// Rows of the recovery table that are refusals, by their name, with how they arise.
+/// Returns the rows of the recovery table that are refusals, with their names and causes.
 fn refusals() -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for line in RECOVERY.iter().flat_map(|source| source.lines()) {

@@ -4,41 +4,43 @@ use cohort_expr::Warnings;
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{ErrorCode, Level, SqlError, Warning};
 
-/// The conditions of the last statement that read a table or had any; SHOW WARNINGS itself leaves them.
+/// The conditions of the last statement that read a table or raised any. SHOW WARNINGS itself does not clear
+/// them.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Warning>,
     total: u64,
     errors: u64,
-    /// They are those of an earlier statement: the first condition of this one clears them.
+    /// Whether the conditions are from an earlier statement. The first condition of this statement clears
+    /// them.
     are_old: bool,
-    /// So many are those of an earlier statement, which this one adds to.
+    /// Number of conditions from an earlier statement, to which this statement adds.
     kept: u64,
-    /// `max_error_count`: further ones are only counted.
+    /// `max_error_count`. Further conditions are only counted.
     limit: usize,
-    /// Statements add to what those before them had, as parts of a bulk execution do.
+    /// Whether statements add to earlier conditions, as the parts of a bulk execution do.
     accumulates: bool,
-    /// What ROW_NUMBER is of conditions of this statement that know of no row.
+    /// ROW_NUMBER for conditions of this statement that have no row of their own.
     row: u64,
 }
 
 impl Diagnostics {
-    /// How many a statement keeps from now on.
+    /// Sets the maximum number of conditions kept from now on.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    /// From now on each statement adds its conditions to those that there are; or no longer.
+    /// Sets whether each statement adds to the existing conditions.
     pub fn accumulate(&mut self, accumulates: bool) {
         self.accumulates = accumulates;
     }
 
-    /// The row that conditions of the statement are about which know of none.
+    /// Sets the row number for conditions that have no row of their own.
     pub fn set_row(&mut self, row: u64) {
         self.row = row;
     }
 
-    /// A statement begins that reads a table, or changes something.
+    /// Begins a statement that reads a table or changes something.
     pub fn clear(&mut self) {
         self.row = 1;
         if self.accumulates {
@@ -51,7 +53,7 @@ impl Diagnostics {
         }
     }
 
-    /// Any other statement begins: the conditions stay until it has its own.
+    /// Begins any other statement. The conditions stay until it raises its own.
     pub fn begin(&mut self) {
         self.row = 1;
         if self.accumulates {
@@ -60,12 +62,12 @@ impl Diagnostics {
         self.are_old = true;
     }
 
-    /// A statement begins that shows them, or adds to them.
+    /// Begins a statement that shows the conditions or adds to them.
     pub fn keep(&mut self) {
         (self.are_old, self.kept) = (false, self.total);
     }
 
-    /// The statement has read a table, or has a condition of its own.
+    /// Clears old conditions, once the statement reads a table or raises a condition.
     #[inline]
     pub fn drop_old(&mut self) {
         if self.are_old {
@@ -75,7 +77,7 @@ impl Diagnostics {
         }
     }
 
-    /// Takes the warnings of a statement.
+    /// Adds the warnings of a statement.
     pub fn add_all(&mut self, warnings: &Warnings) {
         self.drop_old();
         let free = self.limit.saturating_sub(self.list.len());
@@ -85,7 +87,7 @@ impl Diagnostics {
         self.errors += warnings.list().iter().filter(|w| w.level == Level::Error).count() as u64;
     }
 
-    /// Adds one.
+    /// Adds one condition.
     pub fn push(&mut self, warning: Warning) {
         self.drop_old();
         self.total += 1;
@@ -95,7 +97,7 @@ impl Diagnostics {
         }
     }
 
-    /// What the plan was warned of, before it ran.
+    /// Inserts the warnings of planning, which precede those of execution.
     pub fn put_first(&mut self, warnings: &[Warning]) {
         if warnings.is_empty() {
             return;
@@ -109,9 +111,9 @@ impl Diagnostics {
         self.list.truncate(self.limit);
     }
 
-    /// The statement failed. What is said of a table that could not be made, of the mode that an
-    /// expression depends on, of further columns without a value, and of rows that were not looked at, comes
-    /// after the error.
+    /// Adds the error of a failed statement. Some conditions are listed after the error: those about a table
+    /// that could not be created, about the SQL mode that an expression depends on, about further columns
+    /// without a value, and about rows that were not examined.
     pub fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
         self.drop_old();
@@ -131,22 +133,22 @@ impl Diagnostics {
         self.list.truncate(self.limit);
     }
 
-    /// What SHOW WARNINGS lists.
+    /// Returns the conditions for SHOW WARNINGS.
     pub fn list(&self) -> &[Warning] {
         &self.list
     }
 
-    /// `@@warning_count`: also those beyond `max_error_count`.
+    /// Returns `@@warning_count`, which includes conditions beyond `max_error_count`.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// `@@error_count`.
+    /// Returns `@@error_count`.
     pub fn errors(&self) -> u64 {
         self.errors
     }
 
-    /// As result packets tell it.
+    /// Returns the warning count for result packets.
     #[inline]
     pub fn count_for_client(&self) -> u16 {
         if self.are_old {
@@ -160,7 +162,7 @@ fn located(warning: Warning, row: u64) -> Warning {
     Warning { error: warning.error.at_row(row), ..warning }
 }
 
-/// What ROW_NUMBER is of conditions of a statement that know of no row: 0 once it has to do with tables.
+/// Returns ROW_NUMBER for conditions without a row of their own: 0 if the statement concerns tables.
 pub fn row_of_rest(statement: &Statement) -> u64 {
     use ast::{InsertSource, QueryBody};
     let is_without_table = match statement {
@@ -172,7 +174,7 @@ pub fn row_of_rest(statement: &Statement) -> u64 {
     u64::from(is_without_table)
 }
 
-/// Error 1064.
+/// Creates error 1064.
 pub fn syntax_error(near: &str) -> SqlError {
     let text = format!(
         "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for \
@@ -181,11 +183,11 @@ pub fn syntax_error(near: &str) -> SqlError {
     SqlError::new(ErrorCode::Parse, text)
 }
 
-/// What becomes of the conditions of the statement before.
+/// The treatment of the previous statement's conditions.
 pub enum Conditions {
-    /// This statement shows them.
+    /// Kept: this statement shows them.
     Kept,
-    /// They stay until there are new ones; a query clears them once its plan reads a table.
+    /// Kept until a new condition. A query clears them once its plan reads a table.
     Old,
     Cleared,
 }

@@ -1,4 +1,4 @@
-//! What expressions ask of their session.
+//! [`SessionHooks`] of a session: the callbacks of expressions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -161,7 +161,8 @@ impl SessionHooks for SessionState {
 }
 
 impl SessionState {
-    /// Waits within a statement, until its time is up or KILL comes.
+    /// Sleeps within a statement until the duration or the statement's time limit ends, or the session is
+    /// killed.
     pub(crate) fn pause(&self, duration: Duration) -> SqlResult<()> {
         let left = self.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
         let left = left.map(Duration::from_nanos).filter(|left| *left < duration);

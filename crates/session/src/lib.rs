@@ -1,35 +1,35 @@
-//! What a statement runs in: the database that all sessions share, the state of one session, the context of a
-//! running statement; and whatever of them every kind of statement asks: who may do what, who did what,
-//! names, statistics, sequences.
+//! The environment that statements run in: the database that all sessions share, the state of one session,
+//! and the context of a running statement. In addition, the services that every kind of statement needs:
+//! privileges, auditing, names, statistics, sequences.
 //!
-//! Nothing here knows a kind of statement. What runs them lies above, and keeps what it wants for all
-//! sessions behind [`StatementCaches`].
+//! This crate depends on no kind of statement. The crates that run statements are built on it, and keep their
+//! server-wide caches in [`StatementCaches`].
 //!
 //! | module | concept |
 //! |---|---|
 //! | `database` | [`Database`]: all that sessions share; a value, not a global |
 //! | `process_list` | [`ProcessList`]: the connections, for SHOW PROCESSLIST and KILL |
-//! | `connection` | [`ConnectionInfo`]: who is connected, and how |
+//! | `connection` | [`ConnectionInfo`]: the client's identity and how it is connected |
 //! | `session_state` | [`SessionState`]: a session as expressions and planners see it |
-//! | `hooks`, `full_text` | what expressions ask of their session; how frequent words are |
-//! | `statement` | [`Job`], [`StatementContext`]: a statement to run; what the code of a running one sees |
-//! | `access/` | who may do what |
-//! | `account_usage`, `restraint` | what accounts are bound to beyond their privileges; how sessions obey it |
-//! | `audit/` | [`Audit`]: the log of who did what |
-//! | `statement_log`, `general_log` | the general and the slow log; entries of the first |
-//! | `annotation` | texts of statements with their values |
+//! | `hooks`, `full_text` | session callbacks of expressions; term frequencies |
+//! | `statement` | [`Job`], [`StatementContext`]: a statement to run; the context of a running one |
+//! | `access/` | privileges |
+//! | `account_usage`, `restraint` | resource limits of accounts; how sessions enforce them |
+//! | `audit/` | [`Audit`]: the audit log |
+//! | `statement_log`, `general_log` | the general and the slow query log; entries of the general log |
+//! | `annotation` | statement texts with their parameter values |
 //! | `diagnostics` | conditions of the last statement |
 //! | `profiles` | SHOW PROFILES |
-//! | `transaction_track` | what clients are told of their transactions |
-//! | `names` | [`SessionNames`]: what binding asks of this session |
-//! | `statistics`, `samples` | what the planner knows of tables and indexes, and has seen of them |
+//! | `transaction_track` | transaction state reported to clients |
+//! | `names` | [`SessionNames`]: name resolution in this session, for binding |
+//! | `statistics`, `samples` | planner statistics of tables and indexes; the samples that they come from |
 //! | `sequence/` | sequences and their numbers |
 //! | `user_locks`, `user_lock_holders` | GET_LOCK |
 //! | `virtual_table` | [`VirtualTable`]: tables that the server computes |
 //! | `server_files`, `files` | [`ServerFiles`]: files of the machine; which of them statements may use |
-//! | `replication`, `gtid_position` | [`ReplicaControl`]: what statements ask of the replica side; waits for positions |
+//! | `replication`, `gtid_position` | [`ReplicaControl`]: control of the replica side; waits for positions |
 //! | `settings` | system variables as SQL sees them |
-//! | `ids`, `word_check` | numbers of new tables and key spaces; what passwords must not be |
+//! | `ids`, `word_check` | ids of new tables and indexes; password restrictions |
 
 pub mod access;
 mod account_usage;

@@ -1,4 +1,4 @@
-//! [`IndexSamples`]: what was seen of indexes and of tables' rows, for the planner's estimates.
+//! [`IndexSamples`]: samples of indexes and of table rows, for the planner's estimates.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,20 +8,21 @@ use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
 use cohort_table::OpenIndex;
 use parking_lot::Mutex;
 
-/// Keys that the engine is asked for.
+/// Number of separator keys requested from the engine.
 const KEYS: usize = 128;
-/// Places in the index where neighbours are compared, and entries read at each.
+/// Positions in an index at which neighbouring entries are compared, and the entries read at each.
 const PLACES: usize = 32;
 const ENTRIES_OF_A_PLACE: usize = 32;
-/// Entries of an index that is read as a whole.
+/// Largest number of entries for which an index is read completely.
 const SMALL: usize = PLACES * ENTRIES_OF_A_PLACE;
-/// Samples that are kept; then all are forgotten.
+/// Maximum number of samples. When it is reached, all are dropped.
 const SAMPLES_MAX: usize = 10_000;
 
-/// Rows of a table of which conditions are asked, and how many follow one another.
+/// Rows of a table sample, against which conditions are evaluated, and the number of adjacent rows at each
+/// position.
 const ROWS: usize = 512;
 const ROWS_OF_A_PLACE: usize = 4;
-/// Bytes of such rows at most, and tables of which they are kept.
+/// Maximum size of a row sample in bytes, and the number of tables that samples are kept of.
 const ROW_BYTES_MAX: usize = 256 << 10;
 const ROW_SAMPLES_MAX: usize = 256;
 
@@ -58,9 +59,9 @@ impl IndexSamples {
     }
 }
 
-/// Rows of a table, as they are stored.
+/// A sample of a table's stored rows.
 pub(crate) struct RowSample {
-    /// Rows that the table had then.
+    /// Rows in the table when the sample was taken.
     pub(crate) entries: u64,
     pub(crate) rows: Batch,
 }
@@ -85,13 +86,13 @@ impl RowSample {
     }
 }
 
-/// What was seen of an index.
+/// A sample of an index.
 pub(crate) struct Sample {
-    /// Entries it had then.
+    /// Entries in the index when the sample was taken.
     pub(crate) entries: u64,
-    /// Keys that divide it into parts of about one size, in order.
+    /// Separator keys, in order, which divide the index into ranges of about the same size.
     keys: Vec<Vec<u8>>,
-    /// Rows with the same first key parts, for one part and for more.
+    /// Average rows that share the first key part, the first two, and so on.
     pub(crate) rows_per_key: Vec<f64>,
 }
 
@@ -132,40 +133,40 @@ impl Sample {
         Some(Sample { entries, keys, rows_per_key })
     }
 
-    /// The share of the index that lies in a range.
+    /// Returns the estimated share of the index that lies in a range.
     pub(crate) fn share(&self, range: &KeyRange) -> f64 {
         let is_in = |key: &&Vec<u8>| {
             range.start.as_ref().is_none_or(|start| *key >= start)
                 && range.end.as_ref().is_none_or(|end| *key < end)
         };
         let found = self.keys.iter().filter(is_in).count() as f64;
-        // Between two of the keys: some part of their distance.
+        // A range between two separators still covers part of their distance.
         found.max(0.3) / self.keys.len() as f64
     }
 }
 
-/// Whether a sample of a table with so many entries holds when it has so many.
+/// Returns whether a sample taken at `then` entries is still valid at `now` entries.
 pub(crate) fn holds_for(then: u64, now: u64) -> bool {
     then.abs_diff(now) <= 100.max(then.max(now) / 3)
 }
 
-/// Whether an index with this number of entries is read as a whole.
+/// Returns whether an index with this number of entries is read completely.
 pub(crate) fn is_small(entries: u64) -> bool {
     entries <= SMALL as u64
 }
 
-/// Neighbours that were compared, and the keys that divide the index.
+/// Differences counted between neighbouring entries and between separator keys.
 #[derive(Clone, Default)]
 struct Neighbours {
     pairs: u64,
     different: u64,
-    /// Keys that differ from the one before, which stands far away.
+    /// Separator keys that differ from the preceding separator.
     changes: u64,
 }
 
 impl Neighbours {
-    /// Long runs are seen by keys that stand far apart: at least one begins between two that differ. Short
-    /// ones are seen by neighbours.
+    /// Estimates the rows per key. Long runs of equal keys show in the separators: at least one run begins
+    /// between two that differ. Short runs show in neighbouring entries.
     fn rows_per_key(&self, entries: u64) -> f64 {
         let entries = entries.max(1) as f64;
         let runs = entries * self.different as f64 / self.pairs.max(1) as f64;
@@ -173,7 +174,7 @@ impl Neighbours {
     }
 }
 
-/// How many of the first key parts two keys share.
+/// Returns the number of leading key parts that two keys share.
 fn shared_parts(index: &OpenIndex, a: &[u8], b: &[u8]) -> usize {
     let (mut left, mut right) = (a, b);
     for (n, (_, part)) in index.parts.iter().enumerate() {

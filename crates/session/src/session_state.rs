@@ -1,4 +1,5 @@
-//! What of a session expressions and planners read, and what they change through [`SessionHooks`].
+//! The part of a session that expressions and planners can read. They change it only through
+//! [`SessionHooks`](cohort_expr::SessionHooks).
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -36,133 +37,135 @@ use crate::settings::to_value;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
 use crate::user_locks::UserLocks;
 
-/// Character sets that the session's variables name.
+/// Character sets named by the session's variables.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedCharsets {
-    /// None: a name that is none.
+    /// `None` if the variable names no character set.
     pub client: Option<Charset>,
     pub server: Collation,
 }
 
-/// Facts that variables tell about the statement before.
+/// Facts about the previous statement, which variables show.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastCounts {
     pub warnings: u64,
     pub errors: u64,
     pub in_transaction: bool,
-    /// For the next transaction; 0 once one has taken it.
+    /// Sequence number for the next transaction's GTID; 0 once a transaction has used it.
     pub gtid_seq_no: u64,
-    /// The AUTO_INCREMENT value that the next INSERT was given, and 0 once it is used.
+    /// The AUTO_INCREMENT value set for the next INSERT; 0 once an INSERT has used it.
     pub insert_id: u64,
 }
 
-/// The part of a session that a running statement sees and does not change, but through the cells.
+/// The part of a session that a running statement can read. It changes only the fields in cells.
 pub struct SessionState {
     pub db: Arc<Database>,
     pub info: ConnectionInfo,
     pub vars: SessionVars,
-    /// What the account is bound to; most are bound to nothing.
+    /// Resource limits of the account; most accounts have none.
     pub restraint: Option<AccountLimits>,
-    /// SET ROLE.
+    /// The active role (SET ROLE).
     pub role: Option<String>,
-    /// Settings and facts that expressions depend on; fixed while a statement runs.
+    /// Settings and facts that expressions depend on. They do not change while a statement runs.
     pub env: SessionEnv,
-    /// How statements are read.
+    /// Parser options.
     pub parse: ParseOptions,
     pub current_schema: Option<Arc<str>>,
-    /// By name in lower case.
+    /// User variables by lower-case name.
     pub user_variables: RefCell<HashMap<String, Value>>,
-    /// What they take.
+    /// Memory of the user variables.
     pub user_variable_memory: RefCell<Reservation>,
-    /// What the session keeps is charged to it.
+    /// Memory budget of the session.
     pub memory: Arc<Budget>,
-    /// The collation that the client's character set was last named with; query events carry it.
+    /// The collation with which the client's character set was last named. Query events carry it.
     pub client_collation: Collation,
-    /// Character sets by their names, as of this version of the variables.
+    /// Cached character sets, with the version of the variables that they were computed from.
     named_charsets: Cell<(u64, Option<NamedCharsets>)>,
     /// LAST_INSERT_ID(n) of the running statement.
     pub next_insert_id: Cell<Option<u64>>,
-    /// Rows that earlier parts of a bulk execution have inserted: those of this one are numbered behind them.
+    /// Rows inserted by earlier parts of a bulk execution. Row numbers of this part continue after them.
     pub rows_before: Cell<u64>,
     /// LIMIT ROWS EXAMINED.
     pub examined: RowsExamined,
-    /// While a prepared statement of the protocol runs: how many result columns its client knows of.
+    /// While a statement prepared over the protocol runs, the number of result columns known to its client.
     pub columns_told: Cell<Option<usize>>,
-    /// FOUND_ROWS() of the query of the running statement, if that reads one without sending its rows.
+    /// FOUND_ROWS() of a query that the running statement reads without sending its rows.
     pub rows_found: Cell<Option<u64>>,
-    /// A table of the running statement is read as a whole: the client is told.
+    /// Whether the running statement scans a whole table, which the client is notified of.
     pub reads_whole_table: Cell<bool>,
-    /// What the running statement does is measured.
+    /// Operator statistics of the running statement, if they are collected.
     measures: RefCell<Option<Arc<Measures>>>,
-    /// Warnings that planning found.
+    /// Warnings found during planning.
     pub planning_warnings: RefCell<Vec<Warning>>,
-    /// Hash of all that plans depend on besides the catalog.
+    /// Hash of everything that plans depend on besides the catalog.
     pub plan_key: u64,
     /// SET timestamp, in microseconds.
     pub clock_override: Option<i64>,
     pub last: LastCounts,
-    /// What the account held when it was last asked.
+    /// Cached privileges of the account.
     pub access: RefCell<Option<Arc<Access>>>,
     pub kill: KillFlag,
-    /// What NEXTVAL has given to the session, by sequence.
+    /// The last NEXTVAL result in the session, by sequence.
     pub(crate) last_values: RefCell<HashMap<TableId, i64>>,
-    /// How the session logs what it does outside of its transaction.
+    /// Binlog settings for what the session logs outside its transaction.
     pub binlog: RefCell<BinlogSettings>,
-    /// What BINLOG statements have told so far.
+    /// Table maps and decoder state collected from BINLOG statements so far.
     pub binlog_applier: RefCell<BinlogStatements>,
-    /// Where row events found their rows last.
+    /// Cached search positions, near which row events look for their next rows.
     pub trail: RefCell<SearchPositions>,
-    /// The session's own tables.
+    /// The session's temporary tables.
     pub temporary: Arc<TemporaryTables>,
-    /// What the client is told with the next OK packet.
+    /// Changes to report to the client in the next OK packet.
     pub(crate) changes: RefCell<Vec<Changed>>,
-    /// What it is told of transactions.
+    /// Transaction state changes to report to the client.
     pub transactions: TransactionTracker,
-    /// When the running statement's time is up, by `Clock::monotonic_ns`.
+    /// Deadline of the running statement, by `Clock::monotonic_ns`.
     pub deadline_ns: Cell<Option<u64>>,
-    /// What the commit path remembers of this connection.
+    /// Commit history of this connection, for the group-commit policy.
     pub group_commit: Arc<ClientCommits>,
     /// The number of the running statement in the audit log.
     pub(crate) audit_statement: Cell<u64>,
-    /// The current database when it began.
+    /// The current database when that statement began.
     pub(crate) audit_schema: RefCell<Option<Arc<str>>>,
-    /// It is told there whoever the user is.
+    /// Whether the running statement is audited regardless of the user.
     pub audit_always: Cell<bool>,
-    /// Of SHOW PROFILES.
+    /// Profiles for SHOW PROFILES.
     pub profiles: RefCell<Profiles>,
-    /// Of GET_LOCK.
+    /// Locks taken with GET_LOCK.
     pub user_locks: UserLocks,
-    /// The session in the wait-for graph.
+    /// The session's node in the wait-for graph.
     pub(crate) party: Arc<Party>,
-    /// The session applies what another server has done: nobody's privileges count.
+    /// Whether the session applies another server's changes. Privileges are not checked then.
     pub is_applier: bool,
-    /// What the next RAND() without a seed begins with: a source's seeds.
+    /// Seed for the next RAND() without one: the seed that a source logged.
     pub next_random: Cell<Option<u64>>,
-    /// What the next LOAD DATA of an applier loads, whatever file it names.
+    /// Contents for an applier's next LOAD DATA, used instead of the file that it names.
     pub received_file: Cell<Option<Vec<Vec<u8>>>>,
 }
 
-/// What a session keeps from one BINLOG statement to the next.
+/// State that a session keeps between BINLOG statements.
 #[derive(Debug, Default)]
 pub struct BinlogStatements {
     pub decoder: StatementDecoder,
-    /// Until the statement of the source ends.
+    /// Kept until the source's statement ends.
     pub maps: Vec<Arc<TableMap>>,
 }
 
-/// What a statement changed of its session.
+/// A change that a statement made to its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// The current database.
     Schema,
-    /// The current database is gone: no change of state for `session_track_state_change`, as in MariaDB.
+    /// The current database was dropped. Not a state change for `session_track_state_change`, as in MariaDB.
     SchemaDropped,
     Variable(VarId),
-    /// What no client is told in detail: user variables, statements with names, temporary tables, the role.
+    /// A change reported to clients only as a state change: user variables, prepared statements by name,
+    /// temporary tables, the role.
     Other,
 }
 
-/// Error 1231 for a client's character set in which statements cannot come: in units of several bytes.
+/// Returns error 1231 if statements cannot be sent in the character set, because its characters have at least
+/// two bytes.
 pub fn check_client_charset(collation: Collation) -> SqlResult<()> {
     let charset = collation.charset();
     match charset.mbminlen() > 1 {
@@ -172,19 +175,19 @@ pub fn check_client_charset(collation: Collation) -> SqlResult<()> {
 }
 
 impl SessionState {
-    /// Where what the running statement does is measured, if it is.
+    /// Returns the running statement's operator statistics, if they are collected.
     #[inline]
     pub fn measures(&self) -> Option<Arc<Measures>> {
         self.measures.borrow().clone()
     }
 
-    /// Has the statements that follow measured, or not; yields what was there.
+    /// Turns operator statistics on or off for the following statements. Returns the previous ones.
     #[inline]
     pub fn measure(&self, measures: Option<Arc<Measures>>) -> Option<Arc<Measures>> {
         self.measures.replace(measures)
     }
 
-    /// Whether a role is there and was granted to the account.
+    /// Returns whether the role exists and was granted to the account.
     pub(crate) fn may_use_role(&self, role: &str) -> bool {
         let catalog = self.db.catalog();
         let is_there = catalog.accounts.contains_key(&(role.to_owned(), String::new()));
@@ -192,11 +195,11 @@ impl SessionState {
         is_there && account.is_some_and(|account| account.roles.contains_key(role))
     }
 
-    /// Whether errors may tell that a role is there: to an account that may read the table of accounts, and
-    /// to one that has it by another role.
+    /// Returns whether error messages may reveal that the role exists. They may to an account that can read
+    /// the table of accounts, and to one that has the role through another role.
     pub fn knows_role(&self, role: &str) -> bool {
         let catalog = self.db.catalog();
-        // Everybody has what is granted to PUBLIC; nobody sets it.
+        // Every account has what is granted to PUBLIC, but PUBLIC cannot be set as a role.
         if role.eq_ignore_ascii_case(PUBLIC)
             || !catalog.accounts.contains_key(&(role.to_owned(), String::new()))
         {
@@ -208,7 +211,7 @@ impl SessionState {
             || own.any(|own| roles_of(&catalog, Some(own)).iter().any(|known| known.name.0 == role))
     }
 
-    /// The account in whose name the session commits.
+    /// Returns the identity under which the session commits.
     pub fn writer(&self) -> Writer {
         match self.is_applier {
             true => Writer::Server,
@@ -216,7 +219,7 @@ impl SessionState {
         }
     }
 
-    /// SET ROLE; error 1959.
+    /// Runs SET ROLE. Returns error 1959 if the account may not use the role.
     pub fn set_role(&mut self, role: Option<&str>) -> SqlResult<()> {
         if let Some(role) = role.filter(|role| !self.may_use_role(role)) {
             let (user, host) = self.who_is_denied();
@@ -231,7 +234,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// What the limits of the account make of the session's variables.
+    /// Sets the session variables that the account's limits determine.
     pub fn apply_limits(&mut self) {
         let account = self.db.catalog().accounts.get(&self.info.account).cloned();
         let Some(account) = account.filter(|_| !self.is_applier) else { return };
@@ -246,21 +249,21 @@ impl SessionState {
         }
     }
 
-    /// Notes what the client may want to be told.
+    /// Records a change to report to the client.
     pub fn note_change(&self, change: Changed) {
         let mut changes = self.changes.borrow_mut();
-        // Statements that fail tell nothing, and must not pile up.
+        // A failed statement reports nothing, so entries must not accumulate.
         changes.retain(|known| *known != change);
         changes.push(change);
     }
 
-    /// Whether there may be something to tell.
+    /// Returns whether there may be a change to report.
     #[inline]
     pub fn has_news(&self) -> bool {
         self.transactions.is_on() || !self.changes.borrow().is_empty()
     }
 
-    /// Tells what has changed since the last OK packet, as far as `session_track_*` want it.
+    /// Reports the changes since the last OK packet, as selected by `session_track_*`.
     pub fn tell_changes(&self, sink: &mut dyn ResultSink) {
         let changes = self.changes.take();
         let is_state = changes.iter().any(|change| *change != Changed::SchemaDropped);
@@ -301,7 +304,7 @@ impl SessionState {
         })
     }
 
-    /// The state of a new session.
+    /// Creates the state of a new session.
     pub fn new(
         db: Arc<Database>,
         info: ConnectionInfo,
@@ -365,7 +368,7 @@ impl SessionState {
         state
     }
 
-    /// What the client's statements are in, when that is not UTF-8.
+    /// Returns the character set of the client's statements, if it is not UTF-8.
     fn client_charset(&self) -> Charset {
         let VarValue::Text(name) = self.vars.value(VarId::CharacterSetClient) else {
             return Charset::Utf8mb4;
@@ -374,8 +377,9 @@ impl SessionState {
         charset.filter(|charset| !charset.is_as_in_memory()).unwrap_or(Charset::Utf8mb4)
     }
 
-    /// A statement's text as UTF-8. One that is no text of the client's character set stays as it is: what is
-    /// wrong with it is found where it is used. Error 1300 if a lexer would misread it.
+    /// Returns a statement's text as UTF-8. Text that is not valid in the client's character set is returned
+    /// unchanged, and the error is raised where the text is used. Returns error 1300 if the lexer would
+    /// misread it.
     pub fn decoded<'t>(&self, text: &'t [u8]) -> SqlResult<Cow<'t, [u8]>> {
         let charset = self.parse.client;
         if charset == Charset::Utf8mb4 || (charset == Charset::Latin1 && text.is_ascii()) {
@@ -398,8 +402,8 @@ impl SessionState {
         })
     }
 
-    /// What is named by `character_set_client` and `collation_server`. Every query event tells of them, and
-    /// names are long to look for.
+    /// Returns the character sets named by `character_set_client` and `collation_server`. The result is
+    /// cached: every query event carries them, and looking up names is slow.
     pub fn named_charsets(&self) -> NamedCharsets {
         let version = self.vars.version();
         match self.named_charsets.get() {
@@ -415,12 +419,12 @@ impl SessionState {
             server: Collation::by_name(&word(VarId::CollationServer))
                 .unwrap_or(Collation::UTF8MB4_GENERAL_CI),
         };
-        // Variables that nobody has changed yet are of no version.
+        // Variables that were never changed have no version, so their result is not cached.
         self.named_charsets.set((version, (version > 0).then_some(named)));
         named
     }
 
-    /// The character set that the client named in the handshake.
+    /// Adopts the character set that the client named in the handshake.
     fn adopt_client_charset(&mut self) {
         let Some(collation) = Collation::from_id(self.info.collation.0) else { return };
         let charset = VarValue::text(collation.charset().name());
@@ -431,8 +435,8 @@ impl SessionState {
         self.client_collation = collation;
     }
 
-    /// The collation that strings are announced with: the one the client named its character set with.
-    /// `None`: character_set_results is NULL, strings are sent as they are.
+    /// Returns the collation that strings are announced with: the one with which the client named its
+    /// character set. Returns `None` if character_set_results is NULL; strings are then sent unconverted.
     pub fn results_collation(&self) -> Option<Collation> {
         let VarValue::Text(name) = self.vars.value(VarId::CharacterSetResults) else { return None };
         let charset = Charset::by_name(&name)?;
@@ -440,7 +444,7 @@ impl SessionState {
         Some(if named.charset() == charset { named } else { charset.default_collation() })
     }
 
-    /// After variables or the current database changed: what is derived from them.
+    /// Recomputes derived state after variables or the current database changed.
     pub fn refresh(&mut self) {
         let vars = &self.vars;
         let mode = SqlMode(vars.uint(VarId::SqlMode));
@@ -472,7 +476,7 @@ impl SessionState {
     }
 
     fn hash_for_plans(&self, zone: Option<&str>) -> u64 {
-        // One process, one seed: the hash never leaves memory.
+        // Fixed seeds are fine: the hash never leaves memory.
         let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
         let env = &self.env;
         (self.current_schema.as_deref(), self.parse, env.sql_mode.0, env.collation_connection)
@@ -485,20 +489,20 @@ impl SessionState {
         hasher.finish()
     }
 
-    /// The type of a user variable's value; None when it was never set.
+    /// Returns the type of a user variable's value, or `None` if the variable was never set.
     pub fn user_variable_type(&self, name: &str) -> Option<ExprType> {
         let variables = self.user_variables.borrow();
         let value = variables.get(&name.to_lowercase())?;
         Some(Expr::constant(value.clone()).ty())
     }
 
-    /// A warning found while planning; it is the statement's.
+    /// Adds a warning found during planning to the statement.
     pub fn warn_planning(&self, code: ErrorCode, text: String) {
         let warning = Warning { level: Level::Warning, error: SqlError::new(code, text) };
         self.planning_warnings.borrow_mut().push(warning);
     }
 
-    /// Values that are computed when they are read.
+    /// Returns the value of a variable that is computed when it is read.
     pub fn computed(&self, id: VarId) -> Option<Value> {
         Some(match id {
             VarId::LastInsertId | VarId::Identity => Value::UInt(self.env.last_insert_id),

@@ -1,18 +1,18 @@
-//! What the planner knows of tables: how many rows, how many of them share a key, how many lie in a span.
+//! Planner statistics of tables: row counts, rows per key, rows in a span.
 //!
 //! # Samples
-//! An index is sampled when a plan first asks: the engine names keys that stand about as far apart, and from
-//! each a few entries are read. How often neighbours differ in their first key parts says how many rows share
-//! a key; how many of the keys named lie between two bounds says how many rows do. A sample serves all
-//! sessions until the table has grown or shrunk by a third.
+//! An index is sampled when a plan first needs it. The engine returns separator keys at about equal
+//! distances, and a few entries are read at each. The share of neighbours that differ in their first key
+//! parts gives the rows per key; the number of separators between two bounds gives the rows in a range. All
+//! sessions use a sample until the table has grown or shrunk by a third.
 //!
 //! # Conditions
-//! What share of a table's rows passes a condition is found by asking it of some hundred rows, which stand at
-//! the keys that the engine names. So any condition has an estimate, and several conditions have one that
-//! knows how they go together. A plan that is used again with other values keeps the choice of the first
-//! ones.
+//! To estimate the share of rows that pass a condition, the condition is evaluated on some hundred rows, read
+//! at the separator keys. So every condition has an estimate, and the estimate for several conditions
+//! accounts for their correlation. A plan that is reused with other values keeps the choice made for the
+//! first values.
 //!
-//! Samples are of what is newest, committed or not: nothing but the choice of a plan comes of them.
+//! Samples read the newest entries, committed or not. They affect only the choice of a plan.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use cohort_types::{SqlResult, TypeKind, Value};
 use crate::samples::{RowSample, Sample, holds_for, is_small};
 use crate::session_state::SessionState;
 
-/// What the planner of one statement knows.
+/// Statistics for the planner of one statement.
 pub struct PlanStatistics<'p> {
     session: &'p SessionState,
     ctx: &'p PlanContext<'p>,
@@ -58,7 +58,7 @@ impl<'p> PlanStatistics<'p> {
         Some(sample)
     }
 
-    /// Whether the value is known now.
+    /// Returns whether the value is known during planning.
     fn is_known(&self, expr: &Expr) -> bool {
         let mut known = expr.is_const_per_execution();
         expr.walk(&mut |node| {
@@ -90,7 +90,7 @@ impl Statistics for PlanStatistics<'_> {
     fn rows_in(&self, table: &Arc<Table>, access: &Access) -> Option<f64> {
         let Spans::List(spans) = &access.spans else { return None };
         let is_known = |span: &Span| span.exprs().all(|expr| self.is_known(expr));
-        // Rows of single keys are known on average, and that serves all values, but NULL.
+        // Single keys have an average number of rows, which is good enough for all values except NULL.
         let is_usual = |span: &Span| span.is_of_keys() && span.null_safe == 0;
         if spans.iter().all(is_usual) || !spans.iter().all(is_known) {
             return None;
@@ -124,14 +124,14 @@ impl Statistics for PlanStatistics<'_> {
         let open = self.session.db.open_table(table).ok()?;
         let condition = condition.clone().map_columns(&mut |column| column - first);
         let columns = Columns::Some(condition.columns().into());
-        // Its warnings are told when the statement runs.
+        // Warnings are dropped here; they are reported when the statement runs.
         let eval = EvalContext::new(&self.session.env, self.session, self.ctx.params);
         let (mut row, mut passed) = (Vec::new(), 0);
         for (_, value) in sample.rows.iter() {
             open.decode(value, &columns, &mut row).ok()?;
             passed += u64::from(condition.passes(&row, &eval).ok()?);
         }
-        // None of those seen: less than one of them, on average.
+        // If no sampled row passes, assume less than one.
         Some((passed as f64).max(0.3) / sample.rows.len() as f64)
     }
 
@@ -152,14 +152,14 @@ fn entries_of(session: &SessionState, table: &Table) -> u64 {
     engine_of(session, table).map_or(1000, |engine| engine.stats(table.clustered().id).entries)
 }
 
-/// The kept sample of an index if it holds, else a new one.
+/// Returns the cached sample of an index if `holds` accepts it, else takes a new one.
 fn index_sample(
     session: &SessionState,
     table: &Arc<Table>,
     index: usize,
     holds: &dyn Fn(&Sample) -> bool,
 ) -> Option<Arc<Sample>> {
-    // A session's own tables are small, and change all the time.
+    // Temporary tables are small and change all the time, so they are not sampled.
     if table.is_temporary() {
         return None;
     }
@@ -175,8 +175,8 @@ fn index_sample(
     Some(sample)
 }
 
-/// The cardinality that SHOW INDEX has for the first parts of an index. InnoDB computes it from half of the
-/// rows that share a key, in whole numbers.
+/// Returns the cardinality that SHOW INDEX reports for the first parts of an index. InnoDB computes it from
+/// half of the rows that share a key, in whole numbers.
 pub fn cardinality(session: &SessionState, table: &Arc<Table>, index: usize, parts: usize) -> u64 {
     let entries = entries_of(session, table);
     let is_current = |sample: &Sample| match is_small(entries) {
@@ -188,8 +188,8 @@ pub fn cardinality(session: &SessionState, table: &Arc<Table>, index: usize, par
     entries / ((rows_per_key.unwrap_or(1.0) as u64) / 2).max(1)
 }
 
-/// Whether a table has a row where an access that reads no other table looks; None: that cannot be told. The
-/// newest row counts, of whichever transaction.
+/// Returns whether an access that reads no other table finds a row, or `None` if that is not known. The
+/// newest rows count, of all transactions.
 pub fn has_row(
     session: &SessionState,
     params: &[Value],
@@ -219,7 +219,7 @@ pub fn has_row(
     Some(!batch.is_empty())
 }
 
-/// Whether a text is looked for that is longer than any that the column holds.
+/// Returns whether the searched text is longer than the column allows.
 fn asks_for_what_is_too_long(table: &Table, access: &Access, eval: &EvalContext<'_>) -> bool {
     let Spans::List(spans) = &access.spans else { return false };
     let parts = table.indexes[access.index].columns.iter();

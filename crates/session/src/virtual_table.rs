@@ -1,4 +1,5 @@
-//! Tables that the server computes: information_schema, the logs and accounts of the schema mysql.
+//! Virtual tables: tables that the server computes, such as information_schema and the logs and accounts in
+//! the schema mysql.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -12,14 +13,14 @@ use cohort_types::{Collation, SqlResult, Value};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
-/// A table whose rows are made when it is read.
+/// A table whose rows are computed when it is read.
 pub trait VirtualTable: VirtualDefinition {
-    /// Whether lists of tables name it.
+    /// Returns whether lists of tables include it.
     fn is_listed(&self) -> bool {
         true
     }
 
-    /// SHOW CREATE TABLE.
+    /// Returns the text of SHOW CREATE TABLE.
     fn create_text(&self) -> String {
         let column = |column: &VirtualColumn| {
             let null = if column.nullable { "" } else { " NOT NULL" };
@@ -37,33 +38,34 @@ pub trait VirtualTable: VirtualDefinition {
         )
     }
 
-    /// All rows, a value per column; what the session may not see is left out, and what is not wanted may be.
+    /// Returns the rows, with a value for each column. Rows that the session may not see are left out. Rows
+    /// that are not wanted may be left out.
     fn rows(&self, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
 
-    /// Where the columns of schemas and tables stand by whose names rows are looked up.
+    /// Returns the positions of the columns with schema and table names, by which rows are looked up.
     fn names_at(&self) -> [Option<usize>; 2] {
         let place = |name: &str| self.columns().iter().position(|column| column.name == name);
         [place("TABLE_SCHEMA").or_else(|| place("SCHEMA_NAME")), place("TABLE_NAME")]
     }
 }
 
-/// What the condition says of TABLE_SCHEMA and TABLE_NAME: with ten thousand tables it matters that rows of
-/// the others are not made.
+/// The schema and table names to which a condition restricts TABLE_SCHEMA and TABLE_NAME. With ten thousand
+/// tables it matters that the other rows are not computed.
 #[derive(Clone, Debug, Default)]
 pub struct WantedNames {
     schema: Option<Vec<u8>>,
     table: Option<Vec<u8>>,
-    /// A temporary table of this name stands for the one that it hides.
+    /// A temporary table of this name replaces the table that it hides.
     with_temporary: bool,
 }
 
 impl WantedNames {
-    /// Of one table that SHOW is about.
+    /// Selects the one table that a SHOW statement names.
     pub fn shown(schema: &str, table: &str) -> WantedNames {
         WantedNames { with_temporary: true, ..WantedNames::of(schema, Some(table)) }
     }
 
-    /// The temporary table that is wanted in place of others.
+    /// Returns the temporary table that is wanted in place of others.
     pub fn temporary(&self, session: &SessionState) -> Option<Arc<Table>> {
         let (Some(schema), Some(table), true) = (&self.schema, &self.table, self.with_temporary) else {
             return None;
@@ -71,12 +73,12 @@ impl WantedNames {
         session.temporary.find(std::str::from_utf8(schema).ok()?, std::str::from_utf8(table).ok()?)
     }
 
-    /// Of one schema, and maybe of one table.
+    /// Selects one schema, optionally one table in it.
     pub fn of(schema: &str, table: Option<&str>) -> WantedNames {
         WantedNames { schema: Some(schema.into()), table: table.map(Into::into), with_temporary: false }
     }
 
-    /// What a condition asks of the columns at `names_at`.
+    /// Extracts the names that a condition requires of the columns at `names_at`.
     pub fn asked(
         names_at: [Option<usize>; 2],
         condition: &Option<Expr>,
@@ -109,13 +111,13 @@ impl WantedNames {
         is_wanted(&self.schema, name, name)
     }
 
-    /// Whether a stored table has the name.
+    /// Returns whether the name matches, for stored tables.
     pub fn has_table(&self, name: &str) -> bool {
         self.table.as_ref().is_none_or(|wanted| wanted == name.as_bytes())
     }
 
-    /// Drops the rows of other schemas and tables. A name that is looked up is the name as it is spelled,
-    /// whatever the column's collation says.
+    /// Removes the rows of other schemas and tables. Names are compared as they are spelled, regardless of
+    /// the column's collation.
     pub fn retain(&self, names_at: [Option<usize>; 2], rows: &mut Vec<Vec<Value>>) {
         let name_in = |row: &[Value], at: usize| match &row[at] {
             Value::Str(name) => std::str::from_utf8(&name.bytes).ok().map(str::to_owned),
@@ -132,10 +134,11 @@ impl WantedNames {
     }
 }
 
-/// The collation of the columns.
+/// The collation of the name columns.
 const NAMES: Collation = Collation::UTF8MB3_GENERAL_CI;
 
-/// Whether a name, or one within a schema, is the wanted one. Those of information_schema have no case.
+/// Returns whether a name, in the given schema, is the wanted one. Names in information_schema are
+/// case-insensitive.
 fn is_wanted(wanted: &Option<Vec<u8>>, schema: &str, name: &str) -> bool {
     wanted.as_ref().is_none_or(|wanted| match schema.eq_ignore_ascii_case("information_schema") {
         true => NAMES.compare(wanted, name.as_bytes()) == Ordering::Equal,
@@ -143,7 +146,7 @@ fn is_wanted(wanted: &Option<Vec<u8>>, schema: &str, name: &str) -> bool {
     })
 }
 
-/// `column = text` in the columns' own collation: the column's slot, and the text.
+/// Returns the column's slot and the text of a condition `column = text` in the column's own collation.
 fn equal_text(condition: &Expr, ctx: &EvalContext<'_>) -> SqlResult<Option<(usize, Vec<u8>)>> {
     let Expr::Compare(compare) = condition else { return Ok(None) };
     let own = matches!(&compare.how, CompareHow::Scalar { collation, class: None } if *collation == NAMES);
@@ -175,31 +178,31 @@ pub struct VirtualTables {
 }
 
 impl VirtualTables {
-    /// These tables.
+    /// Creates the list from these tables.
     pub fn new(tables: Vec<Arc<dyn VirtualTable>>) -> VirtualTables {
         VirtualTables { tables }
     }
 
-    /// A table by name, in any case.
+    /// Finds a table by name, ignoring case.
     pub fn find(&self, schema: &str, name: &str) -> Option<&Arc<dyn VirtualTable>> {
         self.tables
             .iter()
             .find(|t| t.schema().eq_ignore_ascii_case(schema) && t.name().eq_ignore_ascii_case(name))
     }
 
-    /// Whether a schema consists of virtual tables alone.
+    /// Returns whether a schema consists only of virtual tables.
     pub fn has_schema(&self, schema: &str) -> bool {
         self.virtual_schema(schema).is_some()
     }
 
-    /// The name of a schema that consists of virtual tables alone, as it is spelled.
+    /// Returns the canonical spelling of a schema that consists only of virtual tables.
     pub fn virtual_schema(&self, schema: &str) -> Option<&'static str> {
         ["information_schema", "performance_schema"]
             .into_iter()
             .find(|name| schema.eq_ignore_ascii_case(name))
     }
 
-    /// All of them.
+    /// Returns all virtual tables.
     pub fn all(&self) -> &[Arc<dyn VirtualTable>] {
         &self.tables
     }

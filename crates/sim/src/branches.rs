@@ -222,7 +222,7 @@ impl Branches {
         goes_on
     }
 
-    /// Like [`Branches::run`], with a replica that confirms each half once the next one is hardened. The last
+    /// Like [`Branches::run`], with a replica that confirms each half once the next one is durable. The last
     /// half stays unconfirmed.
     pub fn run_with(&mut self, world: &World, halves: u64, replica: &Replica) {
         while self.next < halves {

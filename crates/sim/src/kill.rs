@@ -55,7 +55,7 @@ pub enum End {
     Failpoint(String),
 }
 
-/// What the clients know, over all rounds.
+/// The clients' records over all rounds.
 #[derive(Debug, Default)]
 pub struct Books {
     /// Number of the next transfer of each client. All smaller ones were acknowledged, or found after a

@@ -37,7 +37,7 @@ impl Replica {
         self.transactions.load(Ordering::SeqCst)
     }
 
-    /// Confirms everything hardened.
+    /// Confirms everything durable.
     pub fn confirm(&self, world: &World) {
         let (end, transactions) = *self.hardened.lock();
         *self.confirmed.lock() = end;
@@ -71,7 +71,7 @@ impl ReplicaGate for Replica {
 }
 
 impl Bank {
-    /// Runs the script with a replica that confirms each group once the next one is hardened. The last group
+    /// Runs the script with a replica that confirms each group once the next one is durable. The last group
     /// stays unconfirmed.
     pub fn run_with(&mut self, world: &World, script: Script, replica: &Replica) {
         let mut waiting: Vec<(u64, CommitSeq)> = Vec::new();

@@ -42,7 +42,7 @@ pub struct Setup {
     pub right_engine: u8,
     /// Base name of the binlog; `None` means `skip-log-bin`.
     pub binlog: Option<&'static str>,
-    /// What to do with unreleased transactions: `init_rpl_role=SLAVE` truncates them.
+    /// The treatment of unreleased transactions: `init_rpl_role=SLAVE` truncates them.
     pub unreleased: Unreleased,
     /// One shared log, or one per engine.
     pub layout: LogLayout,

@@ -12,7 +12,7 @@ use cohort_vfs::{Fault, FaultFs, MemFs};
 
 const SCRIPT: Script = Script { seed: 1, transfers: 24, resets: true, logged: Logged::All };
 
-/// What happened to the server.
+/// The state of the server after an I/O error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// The run ended before the operation that was to fail.

@@ -1,4 +1,4 @@
-//! A storage in memory, and short constructors of plan parts.
+//! An in-memory storage, and short constructors for plan nodes.
 
 #![allow(dead_code)]
 
@@ -215,7 +215,7 @@ impl Storage for Memory {
         let left = self.take_matches(cursor, scan, rows, eval)?;
         let at = match n {
             Some(n) => left.iter().position(|(of, _)| n == *of),
-            // In any order: the last one first.
+            // Matches may come in any order: return the last one first, to test this.
             None => left.len().checked_sub(1),
         };
         let found = at.map(|at| left.remove(at));
@@ -270,7 +270,7 @@ impl Storage for Memory {
     }
 }
 
-/// A session without a server.
+/// A session that needs no server.
 #[derive(Default)]
 pub struct Session {
     pub budget: Option<Arc<Budget>>,
@@ -343,7 +343,7 @@ impl SessionHooks for Session {
     }
 }
 
-/// Returns a plan without subqueries and common tables.
+/// Returns a plan without subqueries and common table expressions.
 pub fn plan(root: Node, width: usize) -> Plan {
     Plan { root, width, subqueries: Vec::new(), common: Vec::new(), frame: 0, given: Vec::new() }
 }
@@ -485,7 +485,7 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
     let index = |column: usize| Index {
         id: IndexId(column as u32),
         name: format!("i{column}"),
-        // A key may have several rows.
+        // The index is not unique.
         kind: IndexKind::Secondary,
         columns: vec![IndexColumn { column, prefix: None, descending: false }],
         comment: String::new(),

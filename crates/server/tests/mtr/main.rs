@@ -1,16 +1,17 @@
-//! Tests of MariaDB's own suites, run by its client `mariadb-test` against this server: the answers of
-//! each are those that MariaDB's result file has, byte for byte but for the names of engines.
+//! Runs tests of MariaDB's own suites with its client `mariadb-test` against this server. The results must
+//! equal MariaDB's result files byte for byte, except for engine names.
 //!
-//! `passing.txt` names the tests that must pass; it only grows. With `COHORT_LONG_TESTS` each test of the
-//! suites `main`, `engines/funcs`, `funcs_1` and `roles` is tried, a table of the reasons for failing is
-//! printed, and a test that passes without being listed fails the run.
+//! `passing.txt` lists the tests that must pass; it only grows. With `COHORT_LONG_TESTS`, every test of the
+//! suites `main`, `engines/funcs`, `funcs_1` and `roles` runs, a table of failure reasons is printed, and a
+//! test that passes without being listed fails the run.
 //!
-//! A test of another suite than `main` is named with it: `roles.admin`.
+//! A test of another suite than `main` is named with its suite: `roles.admin`.
 //!
-//! `COHORT_MTR=one,two` runs others instead, and `COHORT_MTR_LIST=FILE` those of a file, a name a line; their
-//! failures and the table are printed, and the names of those that passed are written to `FILE.passed`.
+//! `COHORT_MTR=one,two` runs the named tests instead, and `COHORT_MTR_LIST=FILE` those listed in a file, one
+//! per line. Their failures and the table are printed, and the names of the passed tests are written to
+//! `FILE.passed`.
 //!
-//! Some servers run beside each other, each with tests of its own.
+//! Several servers run concurrently, each with its own tests.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -27,10 +28,10 @@ use suite::{Outcome, Suite};
 /// Tests that must pass.
 const PASSING: &str = include_str!("passing.txt");
 
-/// After so many tests the server is a new one, so that what one leaves behind disturbs few others.
+/// Number of tests after which the server is replaced, so that leftovers of one test affect few others.
 const TESTS_PER_SERVER: usize = 40;
 
-/// Servers at a time: some tests do nothing but wait.
+/// Number of concurrent servers. Some tests only wait.
 const SERVERS: usize = 3;
 
 fn names(list: &str) -> Vec<String> {
@@ -38,12 +39,12 @@ fn names(list: &str) -> Vec<String> {
     lines.filter(|name| !name.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// What became of some tests.
+/// Results of several tests.
 #[derive(Default)]
 struct Results {
     passed: Vec<String>,
     failed: Vec<(String, String)>,
-    /// Those of the failed ones whose lines are the right ones, in another order.
+    /// Number of failed tests that have the right lines in another order.
     unordered: usize,
 }
 
@@ -66,7 +67,7 @@ fn run(names: &[String]) -> Results {
     results
 }
 
-/// Runs the tests that nobody else has begun.
+/// Runs tests that no other thread has taken.
 fn run_some(names: &[String], next: &AtomicUsize, results: &Mutex<Results>) {
     let mut suite = Suite::new();
     let mut run = 0;
@@ -74,7 +75,7 @@ fn run_some(names: &[String], next: &AtomicUsize, results: &Mutex<Results>) {
         if run == TESTS_PER_SERVER {
             (suite, run) = (Suite::new(), 0);
         }
-        // With the options that it asks for; where those are not there, as others.
+        // Use the options that the test requires. If the server refuses them, run it like other tests.
         let own = Suite::for_test(name).and_then(Result::ok).map(|mut suite| suite.run(name));
         let outcome = match own {
             Some(Outcome::Passed) => Outcome::Passed,
@@ -97,7 +98,7 @@ fn run_some(names: &[String], next: &AtomicUsize, results: &Mutex<Results>) {
         };
         results.failed.push((name.clone(), why));
         drop(results);
-        // It may have ended before it cleaned up.
+        // The test may have ended before its cleanup.
         (suite, run) = (Suite::new(), 0);
     }
 }

@@ -1,13 +1,13 @@
-//! Why tests fail, and how many for each reason.
+//! Reasons why tests fail, with the number of tests for each.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Reasons with the names of the tests.
+/// Reasons with the names of the failed tests.
 pub struct Reasons(BTreeMap<String, Vec<String>>);
 
 impl Reasons {
-    /// Of failed tests, by name, with what was said of them.
+    /// Groups failed tests, given by name and message.
     pub fn of(failed: &[(String, String)]) -> Reasons {
         let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, why) in failed {
@@ -30,8 +30,8 @@ impl fmt::Display for Reasons {
     }
 }
 
-/// The reason within what the client said: an error's number and text, the errors where two did not agree, or
-/// that answers differ.
+/// Extracts the reason from the client's message: the number and text of an error, both errors if two differ,
+/// or that results differ.
 fn reason(why: &str) -> String {
     let cut = |text: &str| text.chars().take(110).collect::<String>();
     if let Some(at) = why.find("failed with wrong errno ") {
@@ -51,7 +51,7 @@ fn reason(why: &str) -> String {
     cut(why.lines().last().unwrap_or_default().trim())
 }
 
-/// The reason within two answers: an error that only one of them has, or that they differ.
+/// Extracts the reason from two results: an error that only one of them has, or that they differ.
 fn answers(why: &str) -> String {
     let mut halves = why.split("    MariaDB\n");
     let error = |half: Option<&str>| {

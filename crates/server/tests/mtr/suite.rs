@@ -1,4 +1,4 @@
-//! The suite's files and a server to run them against.
+//! The files of the test suite, and a server to run the tests against.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,11 @@ use tempfile::TempDir;
 
 use crate::support::Cohort;
 
-/// Where Debian's package mariadb-test puts the suite.
+/// Directory where Debian's package mariadb-test installs the suite.
 const INSTALLED: &str = "/usr/share/mysql/mysql-test";
 
-/// Includes that ask for engines and builds: what the tests then use is there, or they fail by themselves.
+/// Includes that require certain engines and builds. They are emptied: what a test needs exists, or the test
+/// fails by itself.
 const ASKED: &[&str] = &[
     "have_innodb.inc",
     "have_sequence.inc",
@@ -28,19 +29,19 @@ const ASKED: &[&str] = &[
     "default_charset.inc",
 ];
 
-/// The account that MariaDB's installation makes for its view of the accounts: tests list it.
+/// Creates the account that MariaDB's installation makes for its view of the accounts. Tests list it.
 const MADE: &[&str] = &[
     "CREATE USER `mariadb.sys`@localhost ACCOUNT LOCK PASSWORD EXPIRE",
     "GRANT SELECT, DELETE ON mysql.global_priv TO `mariadb.sys`@localhost",
 ];
 
-/// A test that takes longer has failed.
+/// Timeout of a test, after which it has failed.
 const SECONDS_MAX: u64 = 120;
 
-/// What is before the names of tests of the suites that are tried as a whole; nothing is `main`.
+/// Name prefixes of the suites that are tried as a whole. The empty prefix is `main`.
 const SUITES: &[&str] = &["", "engines/funcs.", "funcs_1.", "roles."];
 
-/// The names of all their tests that are installed.
+/// Returns the names of all installed tests of these suites.
 pub fn all_tests() -> Vec<String> {
     let of_suite = |prefix: &&str| {
         let folder = Files::of(prefix).test.parent().expect("a folder of the suite").to_owned();
@@ -56,14 +57,14 @@ pub fn all_tests() -> Vec<String> {
     names
 }
 
-/// Whether there is a test of this name.
+/// Returns whether a test with this name exists.
 pub fn is_there(name: &str) -> bool {
     Files::of(name).test.is_file()
 }
 
-/// Where the files of a test are: `name` is one of the suite `main`, `suite.name` one of another.
+/// The files of a test. `name` is a test of the suite `main`, `suite.name` one of another suite.
 struct Files {
-    /// The folder of the suite.
+    /// The directory of the suite.
     suite: PathBuf,
     test: PathBuf,
     result: PathBuf,
@@ -77,7 +78,7 @@ impl Files {
             Some((suite, name)) => (installed.join("suite").join(suite), name),
             None => (installed.join("main"), name),
         };
-        // Some keep tests and results apart.
+        // Some suites keep tests and results in separate directories.
         let folder = |apart: &str| Some(suite.join(apart)).filter(|folder| folder.is_dir());
         let tests = folder("t").unwrap_or_else(|| suite.clone());
         let results = folder("r").unwrap_or_else(|| suite.clone());
@@ -90,16 +91,16 @@ impl Files {
     }
 }
 
-/// How a test ended.
+/// The outcome of a test.
 pub enum Outcome {
     Passed,
-    /// The lines that differ only stand elsewhere, or tell of plans.
+    /// The lines differ only in their order, or in query plans.
     Unordered(String),
-    /// What the client said of it, or the first lines that differ.
+    /// The client's message, or the first lines that differ.
     Failed(String),
 }
 
-/// A server and the files of the suite, as the tests look for them.
+/// A server, and the suite's files in the layout that the tests expect.
 pub struct Suite {
     server: Cohort,
     folder: TempDir,
@@ -110,7 +111,8 @@ impl Suite {
         Suite::with(&[]).unwrap_or_else(|said| panic!("{said}"))
     }
 
-    /// One for a test alone whose file of options asks for a server of its own. None: it has no such file.
+    /// Starts a separate server for a test whose option file requires one. Returns `None` if there is no such
+    /// file.
     pub fn for_test(name: &str) -> Option<Result<Suite, String>> {
         let files = Files::of(name).options;
         let texts: Vec<Vec<u8>> = files.iter().filter_map(|file| std::fs::read(file).ok()).collect();
@@ -119,11 +121,11 @@ impl Suite {
         (!texts.is_empty()).then(|| Suite::with(&options))
     }
 
-    /// A server with these options; what it said if it did not take them.
+    /// Starts a server with these options. Returns its message if it refuses them.
     fn with(options: &[String]) -> Result<Suite, String> {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
-        // The suite's tests look for the server's files below `var`.
+        // The tests look for the server's files in `var`.
         for name in ["var", "var/tmp", "var/run", "var/log", "var/mysqld.1", "include", "main"] {
             std::fs::create_dir(at(name)).expect("made");
         }
@@ -146,7 +148,7 @@ impl Suite {
         }
         for name in ASKED {
             let include = at("include").join(name);
-            // Some are of other versions of the suite.
+            // Some includes do not exist in this version of the suite.
             let _ = std::fs::remove_file(&include);
             std::fs::write(include, "# asked for nothing\n").expect("written");
         }
@@ -155,14 +157,14 @@ impl Suite {
             std::os::unix::fs::symlink(entry.path(), copy).expect("linked");
         }
         let server = server(&folder, options)?;
-        // A server that lets no one in is one that a test has asked for.
+        // The login fails only if a test's options require that.
         if let Ok(mut client) = mysql::Conn::new(server.options()) {
             MADE.iter().for_each(|statement| client.query_drop(statement).unwrap_or_default());
         }
         Ok(Suite { server, folder })
     }
 
-    /// Runs a test in a fresh database.
+    /// Runs a test in a new database.
     pub fn run(&mut self, name: &str) -> Outcome {
         let files = Files::of(name);
         let (test, result) = (self.copied(&files.test), self.copied(&files.result));
@@ -184,7 +186,7 @@ impl Suite {
                 break Some(status);
             }
             if Instant::now() > end {
-                // It fails only if it has ended meanwhile.
+                // Both calls fail only if the process has already ended.
                 let _ = child.kill();
                 let _ = child.wait();
                 break None;
@@ -202,16 +204,16 @@ impl Suite {
         let mut client = mysql::Conn::new(self.server.options())?;
         client.query_drop("DROP DATABASE IF EXISTS test")?;
         client.query_drop("CREATE DATABASE test CHARACTER SET latin1 COLLATE latin1_swedish_ci")?;
-        // Tests put files beside the tables that a MariaDB has there.
+        // Tests put files into the directory in which MariaDB has its tables.
         std::fs::create_dir_all(self.server.datadir.join("test"))?;
         Ok(())
     }
 
-    /// A copy of a file of the suite that expects no warnings.
+    /// Returns a copy of a suite file without the expected warnings.
     fn copied(&self, file: &Path) -> Option<PathBuf> {
         let bytes = std::fs::read(file).ok()?;
         let copy = self.folder.path().join("main").join(file.file_name()?);
-        // It is the link to the installed one.
+        // Remove the link to the installed file.
         let _ = std::fs::remove_file(&copy);
         std::fs::write(&copy, without_suppressions(&bytes)).expect("written");
         Some(copy)
@@ -275,7 +277,7 @@ impl Suite {
     }
 }
 
-/// The names of the includes, and what stands in those that expect warnings without that.
+/// Returns the names of the includes, and for those that expect warnings their changed contents.
 fn includes() -> &'static [(OsString, Option<Vec<u8>>)] {
     static ALL: OnceLock<Vec<(OsString, Option<Vec<u8>>)>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -289,7 +291,7 @@ fn includes() -> &'static [(OsString, Option<Vec<u8>>)] {
     })
 }
 
-/// What the suite's own harness starts every server with, of what matters to tests.
+/// Options of the suite's own harness that affect test results.
 const OPTIONS: &[&str] = &[
     "--log-bin-trust-function-creators=1",
     "--local-infile",
@@ -311,7 +313,7 @@ fn server(folder: &TempDir, options: &[String]) -> Result<Cohort, String> {
             .replace("$MYSQLTEST_VARDIR", &place("var"))
             .replace("$MYSQL_TMP_DIR", &place("var/tmp"))
     };
-    // Without names the client's own account, that of localhost, would not match its address.
+    // With --skip-name-resolve, the client's account at localhost would not match its address.
     let options = options.iter().filter(|option| !option.replace('_', "-").contains("skip-name-resolve"));
     let own: Vec<String> = options.map(with_places).map(first_charset).collect();
     let all: Vec<&str> = OPTIONS.iter().copied().chain(own.iter().map(String::as_str)).collect();
@@ -319,7 +321,7 @@ fn server(folder: &TempDir, options: &[String]) -> Result<Cohort, String> {
         .map_err(|refusal| format!("no server with its options: {refusal:?}"))
 }
 
-/// Of character sets with commas between them a server takes the first that it has.
+/// Keeps the first of several character sets separated by commas, as MariaDB does.
 fn first_charset(option: String) -> String {
     match option.split_once(',') {
         Some((first, _)) if option.starts_with("--character-set-server=") => first.to_owned(),
@@ -327,7 +329,7 @@ fn first_charset(option: String) -> String {
     }
 }
 
-/// The words of a file of options, without their quotation marks.
+/// Splits an option file into words, and removes quotation marks.
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for c in text.chars() {
@@ -350,7 +352,7 @@ fn has_suppressions(bytes: &[u8]) -> bool {
     bytes.to_ascii_lowercase().windows(SUPPRESSION.len()).any(|part| part == SUPPRESSION)
 }
 
-/// The text without the calls that tell the suite's own harness which warnings to expect.
+/// Removes the calls that announce expected warnings to the suite's own harness.
 fn without_suppressions(bytes: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(bytes.len());
     let mut is_call = false;
@@ -364,7 +366,7 @@ fn without_suppressions(bytes: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Whether the answers are those of the result file.
+/// Compares the results with the result file.
 fn compared(answers: &Path, result: &Path) -> Outcome {
     let (ours, theirs) = (same_engine(answers), same_engine(result));
     if ours == theirs {
@@ -382,7 +384,7 @@ fn compared(answers: &Path, result: &Path) -> Outcome {
     }
 }
 
-/// The lines sorted, without the rows of EXPLAIN.
+/// Sorts the lines and removes rows of EXPLAIN.
 fn without_order(mut lines: Vec<String>) -> Vec<String> {
     const KINDS: &[&str] =
         &["SIMPLE", "PRIMARY", "SUBQUERY", "DERIVED", "UNION", "MATERIALIZED", "UNION RESULT"];
@@ -391,9 +393,9 @@ fn without_order(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// The lines of a file, without what follows from there being one engine here whatever a table asks for: its
-/// name, and the notes that tell of it and of what it lacks; and without the notes of settings that have no
-/// effect.
+/// Returns the lines of a file without known differences. All tables have the same engine here, so engine
+/// names, and the notes about engines and their missing features, are removed. So are notes about variables
+/// without effect.
 fn same_engine(file: &Path) -> Vec<String> {
     let bytes = std::fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -406,7 +408,7 @@ fn same_engine(file: &Path) -> Vec<String> {
     let mut source = text.lines().peekable();
     while let Some(line) = source.next() {
         if is_note(line) {
-            // The heading goes with the last of them.
+            // The heading is removed together with its last note.
             let goes_on = source.peek().is_some_and(|next| {
                 ["Note\t", "Warning\t", "Error\t"].iter().any(|level| next.starts_with(level))
             });
@@ -420,7 +422,7 @@ fn same_engine(file: &Path) -> Vec<String> {
     lines
 }
 
-/// The line with one name for every engine.
+/// Replaces every engine name by the same one.
 fn engine_named(line: &str) -> String {
     const ENGINES: &[&str] = &["InnoDB", "MyISAM", "Aria", "MEMORY", "REFERENCE", "ROCKSDB"];
     match ENGINES.iter().find(|engine| line.contains(&format!("ENGINE={engine} "))) {
@@ -429,7 +431,7 @@ fn engine_named(line: &str) -> String {
     }
 }
 
-/// What the client says of a failure: its first lines.
+/// Returns the first lines of the client's failure message.
 fn first_lines(said: &Path) -> String {
     let bytes = std::fs::read(said).unwrap_or_default();
     String::from_utf8_lossy(&bytes).lines().take(25).collect::<Vec<_>>().join("\n    ")

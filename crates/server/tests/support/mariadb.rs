@@ -152,7 +152,7 @@ impl Maria {
         self.sql("SELECT @@gtid_binlog_pos")
     }
 
-    /// Runs a dump.
+    /// Runs a dump with MariaDB's client.
     pub fn feed(&self, sql: &[u8]) {
         let mut child = Command::new("mariadb")
             .args(["--no-defaults", "--user=root", &self.address()])

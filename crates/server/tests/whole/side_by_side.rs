@@ -1,16 +1,16 @@
-//! The same statements on Cohort and on MariaDB, by text and as prepared statements: the answers are the
-//! same.
+//! Runs the same statements on Cohort and on MariaDB, as text and as prepared statements, and compares the
+//! results.
 //!
-//! What is compared: names, rows, counts, errors, warnings; types and the rest of the metadata are compared
-//! by `crates/server/tests/metadata`. A line `-- differs: why` before a statement of a script says that its
-//! answer is known to be another one.
+//! Names, rows, counts, errors and warnings are compared. Types and the rest of the metadata are compared by
+//! `crates/server/tests/metadata`. A line `-- differs: why` before a statement of a script marks a known
+//! difference.
 
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Conn, QueryResult, Row};
 
 use crate::support::{Cohort, Maria, shown};
 
-/// What a client is told.
+/// The result of a statement as seen by a client.
 #[derive(Clone, Debug, PartialEq)]
 struct Answer {
     lines: Vec<String>,
@@ -35,8 +35,8 @@ fn answer_of<P: Protocol>(result: mysql::Result<QueryResult<'_, '_, '_, P>>) -> 
                 for row in rows {
                     lines.push(match row {
                         Ok(row) => row.unwrap().iter().map(cell).collect::<Vec<_>>().join("\t"),
-                        // MariaDB has sent columns and rows before it met the error; ours come after the last
-                        // row is known.
+                        // MariaDB has sent columns and rows before it reached the error. Cohort sends them
+                        // only after the last row is known.
                         Err(mysql::Error::MySqlError(error)) => return error_answer(&error),
                         Err(other) => format!("the connection failed: {other}"),
                     });
@@ -48,7 +48,7 @@ fn answer_of<P: Protocol>(result: mysql::Result<QueryResult<'_, '_, '_, P>>) -> 
     Answer { lines }
 }
 
-/// A value, whatever number type carries it.
+/// Formats a value independently of its number type.
 fn cell(value: &mysql::Value) -> String {
     match value {
         mysql::Value::Int(n) => n.to_string(),
@@ -78,7 +78,7 @@ fn prepared(client: &mut Conn, sql: &str) -> Answer {
     normal(answer_of(client.exec_iter(sql, ())))
 }
 
-/// Statements and whether they are known to differ.
+/// Splits a script into statements, each with whether it is known to differ.
 fn marked(script: &str) -> Vec<(&str, bool)> {
     let mut out = Vec::new();
     let mut differs = false;
@@ -97,8 +97,8 @@ fn compare(script: &str) {
     compare_with_files(script, &[]);
 }
 
-/// The same with a folder for files, which scripts call FILES, and in it these; what the servers leave there
-/// is compared, too.
+/// Compares with a directory of files, which the script calls FILES. It initially contains `given`; the files
+/// that the servers leave there are compared, too.
 fn compare_with_files(script: &str, given: &[(&str, &[u8])]) {
     let folder = tempfile::tempdir().expect("a folder");
     let files = ["ours", "theirs"].map(|name| folder.path().join(name));
@@ -136,7 +136,7 @@ fn compare_with_files(script: &str, given: &[(&str, &[u8])]) {
             };
             let (mut here, mut there) = (only(&ours, &theirs), only(&theirs, &ours));
             if here.is_empty() && there.is_empty() {
-                // The same lines in another order, or some more often.
+                // The lines differ only in their order or number, so show all of them.
                 (here, there) = (ours.lines.join("\n    "), theirs.lines.join("\n    "));
             }
             differing.push(format!("{kind}: {sql:.200}\n  Cohort only:{here}\n  MariaDB only:{there}"));
@@ -150,7 +150,7 @@ fn compare_with_files(script: &str, given: &[(&str, &[u8])]) {
     assert!(differing.is_empty(), "{} answers differ:\n{}", differing.len(), differing.join("\n"));
 }
 
-/// The files of a folder in the order of their names.
+/// Returns the files of a directory in name order.
 fn contents(folder: &std::path::Path) -> Vec<(String, String)> {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("listed").path());
     let mut files: Vec<(String, String)> = entries

@@ -1,5 +1,5 @@
-//! The gate before a statement runs. Every match here names every statement: a new one does not compile
-//! before somebody has decided what it needs.
+//! The privilege check before a statement runs. Every match here lists every statement, so a new one does not
+//! compile until its privileges are decided.
 
 use cohort_catalog::PUBLIC;
 use cohort_sql::ast::{
@@ -14,16 +14,16 @@ use crate::access::check::{
 };
 use crate::session_state::SessionState;
 
-/// The schema of the accounts: a session that may write there may change accounts.
+/// The schema of the account tables. A session that may write there may change accounts.
 const ACCOUNTS: &str = "mysql";
 
-/// Either of two.
+/// Returns the set of two privileges, of which either is enough.
 const fn or(a: P, b: P) -> Privileges {
     Privileges::of(&[a, b])
 }
 
-/// Checks what a statement needs before it runs: errors 1227, 1044, 1142. Queries and changes of rows are
-/// checked where their names are resolved.
+/// Checks the privileges a statement needs before it runs: errors 1227, 1044, 1142. Queries and row changes
+/// are checked where their names are resolved.
 pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResult<()> {
     let gate = Gate { session };
     match statement {
@@ -35,13 +35,13 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
         | Statement::QueryIntoFile(_)
         | Statement::LoadData(_)
         | Statement::Explain { .. } => Ok(()),
-        // What they run comes here, too.
+        // The statements that they run are checked here as well.
         Statement::SetStatement { .. }
         | Statement::WithLockWait { .. }
         | Statement::Prepare { .. }
         | Statement::Execute { .. }
         | Statement::ExecuteImmediate { .. } => Ok(()),
-        // Each assignment, the schema, the target.
+        // Checked later: each assignment, the schema, the target session.
         Statement::Set(_) | Statement::Use(_) | Statement::Kill(_) | Statement::GetDiagnostics(_) => Ok(()),
         Statement::Begin(_)
         | Statement::Commit(_)
@@ -119,7 +119,7 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
         Statement::AlterUser(_) | Statement::RenameUser(_) => gate.accounts(P::Update.into()),
         Statement::DropUser { .. } => gate.accounts(P::Delete.into()),
         Statement::Revoke(Revoke { level, .. }) if level.is_everywhere() => gate.accounts(P::Update.into()),
-        // Nobody gives what he does not have: that depends on the privileges named.
+        // An account can grant only what it has. The check depends on the privileges named.
         Statement::Grant(_) | Statement::Revoke(_) => Ok(()),
     }
 }
@@ -140,7 +140,7 @@ impl Gate<'_> {
         check_schema(self.session, all, name)
     }
 
-    /// Without a current database the statement says so itself.
+    /// Returns the schema of a name. Without a current database, the statement itself reports the error.
     fn schema_of<'n>(&'n self, name: &'n ObjectName) -> Option<&'n str> {
         name.db.as_deref().or(self.session.current_schema.as_deref())
     }
@@ -152,7 +152,7 @@ impl Gate<'_> {
         self.shared(all, name)
     }
 
-    /// What all sessions see under the name, whatever temporary table hides it.
+    /// Checks the table that all sessions see under the name, even if a temporary table hides it.
     fn shared(&self, all: impl Into<Privileges>, name: &ObjectName) -> SqlResult<()> {
         self.schema_of(name).map_or(Ok(()), |schema| check_table(self.session, all, schema, &name.name))
     }
@@ -165,7 +165,7 @@ impl Gate<'_> {
         self.schema_of(name).map_or(Ok(()), check)
     }
 
-    /// SELECT, or anything granted on the table itself or a column of it.
+    /// Checks for SELECT, or any grant on the table itself or one of its columns.
     fn described(&self, name: &ObjectName) -> SqlResult<()> {
         let has_grant = |schema| self.session.access().granted_on_table(schema, &name.name).is_some();
         if self.schema_of(name).is_some_and(has_grant) {
@@ -179,7 +179,7 @@ impl Gate<'_> {
         self.table(P::Select, name)
     }
 
-    /// CREATE USER, or the right to write the table of accounts in this way.
+    /// Checks for CREATE USER, or the privilege to write the account table in this way.
     fn accounts(&self, writes: Privileges) -> SqlResult<()> {
         if self.session.access().on_schema(ACCOUNTS).covers(writes) {
             return Ok(());
@@ -203,9 +203,9 @@ impl Gate<'_> {
         create.like.iter().try_for_each(|other| self.table(P::Select, other))
     }
 
-    /// What may be referred to: a table whose rows the account may read or change, as a whole. Something
-    /// held on columns is not enough: keys tell of all rows, and hold them fast. The name is in the schema of
-    /// the table that refers, unless it says another.
+    /// Checks that a foreign key may refer to a table: the account must be able to read or change rows of the
+    /// whole table. Column privileges are not enough, because a key reveals and locks all rows. Without a
+    /// schema, the name is in the schema of the referring table.
     fn references(&self, key: &ForeignKey, child: &ObjectName) -> SqlResult<()> {
         let of = &key.references;
         let Some(schema) = of.db.as_deref().or_else(|| self.schema_of(child)) else { return Ok(()) };
@@ -273,7 +273,7 @@ impl Gate<'_> {
                 Some(schema) if self.session.access().on_schema(schema).has(P::LockTables) => Ok(()),
                 _ => check_global(self.session, or(P::Reload, P::LockTables)),
             },
-            // Depends on the table that is locked.
+            // Depends on the locked table.
             Backup::Unlock => Ok(()),
         }
     }
@@ -309,7 +309,7 @@ impl Gate<'_> {
                 db.as_deref().or(current).map_or(Ok(()), |schema| self.schema(P::Event, schema))
             }
             Show::Columns { table, .. } | Show::Index { table, .. } => self.described(table),
-            // It shows every column.
+            // The output shows every column.
             Show::CreateTable(name) | Show::CreateView(name) | Show::CreateSequence(name) => {
                 let Some(schema) = self.schema_of(name) else { return Ok(()) };
                 if !matches!(show, Show::CreateView(_)) && is_temporary(session, name) {
@@ -323,7 +323,7 @@ impl Gate<'_> {
                 }
                 check_any_on_whole(session, "SHOW", schema, &name.name)
             }
-            // Unlike other errors about databases this one names where the client is.
+            // In contrast to other errors about databases, this one contains the client's host.
             Show::CreateDatabase { name, .. } => may_enter(session, name).map_err(|_| {
                 let (user, host) = session.who_is_denied();
                 SqlError::database_access_denied(user, host, name)
@@ -334,13 +334,13 @@ impl Gate<'_> {
             Show::BinlogEvents { .. } => check_global(session, P::BinlogMonitor),
             Show::SlaveStatus { .. } => check_global(session, or(P::Super, P::SlaveMonitor)),
             Show::RelaylogEvents { .. } => check_global(session, P::SlaveMonitor),
-            // Of its own account anybody may ask: looked at when the connection is found.
+            // Every session may show its own account; this is checked when the connection is found.
             Show::Explain { .. } => Ok(()),
             Show::SlaveHosts => check_global(session, P::ReplicationMasterAdmin),
         }
     }
 
-    /// One's own account and the role in force, or the right to read the table of accounts.
+    /// Allows the session's own account and its active role. Others require SELECT on the account table.
     fn show_account(&self, account: Option<&Account>) -> SqlResult<()> {
         let own = &self.session.info.account;
         match account {
@@ -354,8 +354,8 @@ impl Gate<'_> {
     }
 }
 
-/// Which pairs of RENAME TABLE mean temporary tables of the session: the first of each name. What a later
-/// pair finds under the name is what all see.
+/// Returns which pairs of RENAME TABLE refer to temporary tables of the session: the first pair for each
+/// name. A later pair with the same name refers to the table that all sessions see.
 pub fn own_renames(session: &SessionState, pairs: &[(ObjectName, ObjectName)]) -> Vec<bool> {
     let mut taken = std::collections::BTreeSet::new();
     let mut is_own = |name: &ObjectName| {
@@ -366,8 +366,7 @@ pub fn own_renames(session: &SessionState, pairs: &[(ObjectName, ObjectName)]) -
     pairs.iter().map(|(from, _)| is_own(from)).collect()
 }
 
-/// Whether the name is that of one of the session's temporary tables: its maker may do anything with
-/// it.
+/// Returns whether the name is one of the session's temporary tables. The session may do anything with those.
 fn is_temporary(session: &SessionState, name: &ObjectName) -> bool {
     if session.temporary.is_empty() {
         return false;
@@ -376,16 +375,16 @@ fn is_temporary(session: &SessionState, name: &ObjectName) -> bool {
     schema.is_some_and(|schema| session.temporary.find(schema, &name.name).is_some())
 }
 
-/// Whether a name of DROP TABLE or DROP SEQUENCE means one of the session's temporary tables: DROP SEQUENCE
-/// passes over those that are none.
+/// Returns whether a name in DROP TABLE or DROP SEQUENCE means one of the session's temporary tables. DROP
+/// SEQUENCE skips temporary tables that are not sequences.
 pub fn drops_own(session: &SessionState, drop: &DropTable, name: &ObjectName) -> bool {
     let schema = name.db.as_deref().or(session.current_schema.as_deref());
     let found = schema.and_then(|schema| session.temporary.find(schema, &name.name));
     found.is_some_and(|table| !drop.view && (!drop.sequence || table.is_sequence()))
 }
 
-/// Whether a statement that is no plain change of rows concerns the session's temporary tables alone: neither
-/// `read_only` nor a read-only transaction refuses it.
+/// Returns whether a statement other than a row change affects only temporary tables of the session. Neither
+/// `read_only` nor a read-only transaction refuses such a statement.
 pub fn is_about_temporary(session: &SessionState, statement: &Statement) -> bool {
     let own = |name: &ObjectName| is_temporary(session, name);
     match statement {
@@ -404,8 +403,8 @@ pub fn is_about_temporary(session: &SessionState, statement: &Statement) -> bool
     }
 }
 
-/// Whether `read_only` refuses a statement that is no plain change of rows: those are checked with their
-/// tables.
+/// Returns whether `read_only` refuses a statement other than a row change. Row changes are checked with
+/// their tables.
 pub fn counts_as_write(statement: &Statement) -> bool {
     match statement {
         Statement::Binlog(_) => true,
@@ -419,11 +418,11 @@ pub fn counts_as_write(statement: &Statement) -> bool {
     }
 }
 
-/// Whether a read-only transaction, or a session whose transactions are, refuses the statement: error 1792.
-/// Changes of rows are checked with their tables.
+/// Returns whether a read-only transaction, or a session with read-only transactions, refuses the statement:
+/// error 1792. Row changes are checked with their tables.
 pub fn refused_in_read_only_transaction(session: &SessionState, statement: &Statement) -> bool {
     match statement {
-        // The others commit before they begin.
+        // Other statements of this kind commit before they begin.
         Statement::CreateTable(create) if create.temporary => true,
         Statement::DropTable(drop) if drop.temporary => true,
         own if is_about_temporary(session, own) => false,
@@ -435,7 +434,7 @@ pub fn refused_in_read_only_transaction(session: &SessionState, statement: &Stat
     }
 }
 
-/// Databases, tables, indexes, accounts.
+/// Returns whether the statement changes databases, tables, indexes or accounts.
 fn changes_definitions(statement: &Statement) -> bool {
     match statement {
         Statement::CreateDatabase(_)
