@@ -20,7 +20,7 @@
 //! type      u8 kind | u32 length | u8 decimals | u8 flags (1 unsigned, 2 zerofill) | u16 collation | list of
 //! strings
 //! default   u8: 0 none | 1 value | 2 CURRENT_TIMESTAMP | 3 string expression
-//! index     u32 id | string name | u8 kind, beside it 16 USING HASH, 32 USING BTREE, 64 generated, 128 ignored | string comment | list of (u32 column, u32 prefix + 1 or 0)
+//! index     u32 id | string name | u8 kind, plus 16 USING HASH, 32 USING BTREE, 64 generated, 128 ignored | string comment | list of (u32 column, u32 prefix + 1 or 0)
 //! account   see `account`
 //! value     u8 tag, then the fields in the order of `Value`
 //! ```
