@@ -49,7 +49,7 @@ cohort-bench instructions [WORKLOAD...] [--cohortd=PATH,PATH...] [--limit=PERCEN
                                                    one build or of some compared with the first
 cohort-bench sql [--benchmark=NAME] [--scale=F] [--rows=N] [--queries=LIST] [--repeats=N]
                  [--cohortd=PATH] [--dir=PATH]     TPC-H (tpch, the default) or the Star Schema Benchmark (ssb),
-                                                   and single operators, beside MariaDB
+                                                   and single operators, compared with MariaDB
 cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=PATH,PATH...]
                      [--dir=PATH]
                                                    the B+tree engine where short loads do not look; parts:
@@ -58,7 +58,7 @@ cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes
-  --servers=LIST        cohort,mariadb; postgres where the SQL is the same; options behind colons make a further
+  --servers=LIST        cohort,mariadb; postgres where the SQL is the same; options after colons make a further
                         contestant of a server: cohort,cohort:early_lock_release=off,mariadb
   --seconds=N           length of each measurement (5; goals 3; quick 2)
   --warm=N              seconds of load before it (2; goals 1; quick 0.5)
@@ -66,14 +66,14 @@ Options of run:
   --clients=LIST        instead of those of the table
   --disk=LIST           real, ssd (flushes of 1.4 ms), ssds (the same, with a disk for the binary log), hdd (33 ms),
                         or microseconds per flush
-  --idle=N              connections beside the clients that do nothing (0)
+  --idle=N              idle connections in addition to the clients (0)
   --large=MIB           size of the large transaction of table 'large' (256; quick 64)
   --protocol=NAME       prepared (default) or text
   --tables=N --rows=N   size of the data set (4 tables of 25000 rows)
   --threads=N           threads that drive the clients (1)
   --tcp                 clients use TCP on the loopback interface, not a Unix socket
   --dir=PATH            where the servers' throw-away folders go (below /var/tmp)
-  --cohortd=PATH        the server program, if not beside this one
+  --cohortd=PATH        the server program, if not in the folder of this one
   --json=FILE           keep the results
   --markdown=FILE       write the tables there, not to the terminal
   --html=FILE           write a page with tables and charts

@@ -39,28 +39,28 @@ impl Counter {
     /// Starts counting. `dir` is the directory passed to [`wrap`].
     pub fn new(pid: u32, dir: &Path) -> Result<Counter, String> {
         let counter = Counter { pid, dir: dir.to_owned(), dumps: 0 };
-        counter.tell("instrumentation on")?;
+        counter.send("instrumentation on")?;
         Ok(counter)
     }
 
     /// Resets the counts.
     pub fn zero(&self) -> Result<(), String> {
-        self.tell("zero")
+        self.send("zero")
     }
 
     /// Returns the instructions since the last `zero`, and the files with the counts per function.
     pub fn count(&mut self) -> Result<(u64, Vec<PathBuf>), String> {
-        self.tell("dump")?;
+        self.send("dump")?;
         self.dumps += 1;
-        let told = |error: io::Error| format!("{}: {error}", self.dir.display());
+        let failed = |error: io::Error| format!("{}: {error}", self.dir.display());
         let prefix = format!("{DUMP}.{}-", self.dumps);
         let (mut count, mut files) = (0, Vec::new());
-        for entry in fs::read_dir(&self.dir).map_err(told)? {
-            let entry = entry.map_err(told)?;
+        for entry in fs::read_dir(&self.dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
             if !entry.file_name().to_string_lossy().starts_with(&prefix) {
                 continue;
             }
-            let text = fs::read_to_string(entry.path()).map_err(told)?;
+            let text = fs::read_to_string(entry.path()).map_err(failed)?;
             if let Some(total) = total_of(&text).filter(|_| text.contains(WORKER)) {
                 count += total;
                 files.push(entry.path());
@@ -72,7 +72,7 @@ impl Counter {
         }
     }
 
-    fn tell(&self, what: &str) -> Result<(), String> {
+    fn send(&self, what: &str) -> Result<(), String> {
         let mut command = Command::new(VGDB);
         command.arg(format!("--pid={}", self.pid)).args(what.split(' '));
         let output = command.output().map_err(|error| format!("{VGDB}: {error}; install valgrind"))?;

@@ -318,7 +318,7 @@ impl Driven {
         let mut rest = whole;
         let reply = self.replies.take(&mut rest);
         if reply.is_some() && !rest.is_empty() {
-            return Err("unexpected answer: bytes behind the reply".to_owned());
+            return Err("unexpected answer: bytes after the reply".to_owned());
         }
         let rest = rest.to_vec();
         self.input = kept;

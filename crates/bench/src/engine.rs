@@ -162,11 +162,16 @@ impl Loaded<'_> {
     }
 
     fn lasting(&self, server: &Server, measure: Duration) -> Result<Rate, String> {
-        self.beside(server, measure, || {})
+        self.measure_with(server, measure, || {})
     }
 
     /// Measures, and calls `begin` when the measurement begins.
-    fn beside(&self, server: &Server, measure: Duration, mut begin: impl FnMut()) -> Result<Rate, String> {
+    fn measure_with(
+        &self,
+        server: &Server,
+        measure: Duration,
+        mut begin: impl FnMut(),
+    ) -> Result<Rate, String> {
         let workload = workload::find(self.workload).expect("parts name workloads that exist");
         let load = Load {
             address: server.address.clone(),
@@ -336,12 +341,12 @@ fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     let found = rates(&mut servers, &load)?;
     let mut out = format!(
         "### update_index, 64 clients, a read view open for {} s and more\n\n\
-         | server | /s alone | /s beside | ratio | p99 ms alone | p99 ms beside | ratio | server us alone | \
-         server us beside |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+         | server | /s alone | /s with view | ratio | p99 ms alone | p99 ms with view | ratio | server us alone | \
+         server us with view |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         asked.hold.as_secs()
     );
     for ((pair, rates), (viewer, before)) in servers.chunks_mut(2).zip(found.chunks(2)).zip(&mut viewers) {
-        let [alone, beside] = [rates[0], rates[1]];
+        let [alone, with_view] = [rates[0], rates[1]];
         pair[1].resume();
         let after = viewer.query(SUM).map_err(|error| pair[1].complaint(&error.to_string()))?;
         if after != *before {
@@ -351,13 +356,13 @@ fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
             "| {} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} | {:.2} | {:.1} | {:.1} |\n",
             pair[0].label,
             alone.per_second,
-            beside.per_second,
-            beside.per_second / alone.per_second,
+            with_view.per_second,
+            with_view.per_second / alone.per_second,
             alone.p99_ms,
-            beside.p99_ms,
-            beside.p99_ms / alone.p99_ms,
+            with_view.p99_ms,
+            with_view.p99_ms / alone.p99_ms,
             alone.processor_us,
-            beside.processor_us
+            with_view.processor_us
         ));
     }
     Ok(out)
@@ -386,20 +391,20 @@ fn commit(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         std::thread::sleep(CALM);
         let alone = load.on(server)?;
         let (address, mut copying) = (server.address.clone(), None);
-        let beside_copy = load.beside(server, asked.measure, || {
+        let during_copy = load.measure_with(server, asked.measure, || {
             let address = address.clone();
             copying = Some(std::thread::spawn(move || Large::copy_rows(&address)));
         })?;
         let copied = copying.expect("the measurement began").join().expect("it does not panic");
-        let beside = commit_large(server, copied.map_err(text)?, |large| {
-            load.beside(server, asked.measure, || large.commit())
+        let during_commit = commit_large(server, copied.map_err(text)?, |large| {
+            load.measure_with(server, asked.measure, || large.commit())
         })?;
-        Ok((alone, beside_copy, beside))
+        Ok((alone, during_copy, during_commit))
     })?;
     let mut out = format!(
         "### insert, {CLIENTS} clients, while a transaction copies a million rows, and while it commits\n\n\
-         | server | /s alone | beside the copying | beside the commit | p99 ms alone | beside the copying | \
-         ratio | beside the commit | ratio | the commit took s | order stage held at most us |\n\
+         | server | /s alone | during the copying | during the commit | p99 ms alone | during the copying | \
+         ratio | during the commit | ratio | the commit took s | order stage held at most us |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|\n"
     );
     for ((server, found), held) in servers.iter().zip(&found).zip(held) {
@@ -425,21 +430,21 @@ fn commit(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     Ok(out)
 }
 
-/// Copies a million rows in a transaction and commits it, at the latest after `beside` has returned. Returns
-/// the result of `beside` and the duration of the commit in seconds.
+/// Copies a million rows in a transaction and commits it, at the latest after `during` has returned. Returns
+/// the result of `during` and the duration of the commit in seconds.
 fn commit_copy<T>(
     server: &Server,
-    beside: impl FnOnce(&mut Large) -> Result<T, String>,
+    during: impl FnOnce(&mut Large) -> Result<T, String>,
 ) -> Result<(T, f64), String> {
-    commit_large(server, Large::copy_rows(&server.address).map_err(text)?, beside)
+    commit_large(server, Large::copy_rows(&server.address).map_err(text)?, during)
 }
 
 fn commit_large<T>(
     server: &Server,
     mut large: Large,
-    beside: impl FnOnce(&mut Large) -> Result<T, String>,
+    during: impl FnOnce(&mut Large) -> Result<T, String>,
 ) -> Result<(T, f64), String> {
-    let done = beside(&mut large)?;
+    let done = during(&mut large)?;
     large.commit();
     let took = large.finish().expect("it commits").map_err(text)?;
     let mut connection = Connection::open(&server.address, SCHEMA).map_err(text)?;

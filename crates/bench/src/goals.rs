@@ -197,11 +197,11 @@ fn against_itself(of: &Figures<'_>, all: &mut Vec<Goal>) {
     });
     let what = "contended transactions, 512 clients, early release on by off";
     all.push(goal(what, Bound::AtLeast(5.0), released.to_vec()));
-    let idle = by(rate(&format!("update_index beside {IDLE} idle"), 64), rate("update_index", 64));
-    let what = "update_index, 64 clients beside 5,000 idle ones, by 64 alone";
+    let idle = by(rate(&format!("update_index with {IDLE} idle"), 64), rate("update_index", 64));
+    let what = "update_index, 64 clients with 5,000 idle ones, by 64 alone";
     all.push(goal(what, Bound::AtLeast(0.9), single(idle)));
     let p99 = |workload: &str| of.cohort(workload, 16, real, |s| Some(s.p99_us));
-    let rise = by(p99(&format!("slap beside {LARGE_MIB} MiB")), p99("slap"));
+    let rise = by(p99(&format!("slap with {LARGE_MIB} MiB")), p99("slap"));
     let what = "p99 of small inserts while 1 GiB commits, by p99 without";
     all.push(goal(what, Bound::AtMost(2.0), single(rise)));
     let pipeline = of.results.pipeline.iter().filter(|of| of.disk == Disk::FAST.name());
@@ -227,7 +227,7 @@ fn replicas(of: &Figures<'_>, all: &mut Vec<Goal>) {
         all.push(goal(what, bound, vec![(String::new(), figure)]));
     };
     add(
-        "update_index, 64 clients beside one replica, by without",
+        "update_index, 64 clients with one replica, by without",
         Bound::AtLeast(0.95),
         cohort.map(|one| one.kept),
     );
@@ -284,7 +284,11 @@ fn appliers(of: &Figures<'_>, all: &mut Vec<Goal>) {
     all.push(goal(what, Bound::AtLeast(0.5), slow.to_vec()));
     let live = of.results.replica.live.as_ref();
     let lag = live.map(|live| live.lag_s_max as f64);
-    all.push(goal("a replica beside its source under load, most lag in s", Bound::AtMost(1.0), single(lag)));
+    all.push(goal(
+        "a replica on the machine of its source, under load, most lag in s",
+        Bound::AtMost(1.0),
+        single(lag),
+    ));
     let drained = live.map(|live| live.drained_s);
     all.push(goal("the same, s from the load's end to no lag", Bound::AtMost(1.0), single(drained)));
     let more = live.map(|live| live.large_bytes_more as f64 / 1_048_576.0);

@@ -125,11 +125,11 @@ fn count_on(
     dumps: &Path,
     lines: &mut [Line],
 ) -> Result<(), String> {
-    let told = |error: connection::ConnectionError| error.to_string();
-    let mut connection = tables::create_schema(&server.address).map_err(told)?;
-    tables::prepare(&mut connection, Schema::Sbtest, asked.scale).map_err(told)?;
+    let error_text = |error: connection::ConnectionError| error.to_string();
+    let mut connection = tables::create_schema(&server.address).map_err(error_text)?;
+    tables::prepare(&mut connection, Schema::Sbtest, asked.scale).map_err(error_text)?;
     if lines.iter().any(|line| line.workload.is_none()) {
-        tpcc::load(&mut connection, WAREHOUSES).map_err(told)?;
+        tpcc::load(&mut connection, WAREHOUSES).map_err(error_text)?;
     }
     drop(connection);
     let mut counter = Counter::new(server.pid(), dumps)?;
@@ -168,17 +168,17 @@ enum Load {
 
 impl Load {
     fn open(server: &Server, line: &Line, scale: Scale) -> Result<Load, String> {
-        let told = |error: connection::ConnectionError| error.to_string();
+        let error_text = |error: connection::ConnectionError| error.to_string();
         let Some(workload) = line.workload else {
             let terminal = Terminal::open(&server.address, tables::SCHEMA, 1, WAREHOUSES);
-            return Ok(Load::TpcC(terminal.map_err(told)?));
+            return Ok(Load::TpcC(terminal.map_err(error_text)?));
         };
         let plan = Plan::new_as(workload, scale, line.protocol, Dialect::MySql);
-        let mut connection = Connection::open(&server.address, tables::SCHEMA).map_err(told)?;
+        let mut connection = Connection::open(&server.address, tables::SCHEMA).map_err(error_text)?;
         let mut numbers = Vec::new();
         if plan.protocol == Protocol::Prepared {
             for sql in workload.statements(scale, Dialect::MySql) {
-                numbers.push(connection.prepare(&sql).map_err(told)?);
+                numbers.push(connection.prepare(&sql).map_err(error_text)?);
             }
         }
         // Each load deletes rows of its own: the seed depends on the protocol.

@@ -138,10 +138,10 @@ impl Case {
             Link::Tls => name.push_str(", TLS"),
         }
         if let Some(mib) = self.large_mib {
-            name.push_str(&format!(" beside {mib} MiB"));
+            name.push_str(&format!(" with {mib} MiB"));
         }
         if self.idle > 0 {
-            name.push_str(&format!(" beside {} idle", self.idle));
+            name.push_str(&format!(" with {} idle", self.idle));
         }
         name
     }
@@ -247,7 +247,7 @@ const BLOCKS: &[Block] = &[
     },
     Block {
         table: "xa",
-        about: "XA transactions of one row, prepared and committed: two flushes, shared with everybody else's",
+        about: "XA transactions of one row, prepared and committed: two flushes, shared with other transactions",
         workloads: &["xa_branch"],
         disks: &[Disk::REAL, Disk::SSD],
         clients: &[1, 16, 64],
@@ -256,7 +256,7 @@ const BLOCKS: &[Block] = &[
     },
     Block {
         table: LAYOUTS,
-        about: "inserts with one log and with separate ones, beside InnoDB's and MyRocks's: what a commit syncs",
+        about: "inserts with one log and with separate ones, compared with InnoDB's and MyRocks's: what a commit syncs",
         workloads: &["slap"],
         disks: &[Disk::REAL, Disk::SSD, Disk::SSDS, Disk::HDD],
         clients: &[1, 8, 64, 256],
@@ -434,7 +434,7 @@ pub fn listing() -> String {
     for (name, about) in [
         (AGED, "sysbench's default keys on fresh tables, and on others after half a minute of writes"),
         (LARGE, "small inserts while a large transaction commits"),
-        (IDLE, "updates beside 5,000 connections that do nothing"),
+        (IDLE, "updates with 5,000 idle connections"),
         (TLS, "point selects and updates over TCP, with TLS and without"),
         (PIPELINE, "the commit pipeline without SQL, 1 to 512 threads, flushes of 120 us"),
         (RECOVERY, "how fast Cohort reads its log after a crash"),
@@ -493,9 +493,9 @@ mod tests {
             asked(&["large", "idle", "B"], &overrides).cases.iter().map(Case::name).collect();
         let expected = [
             "slap",
-            "slap beside 5 MiB",
+            "slap with 5 MiB",
             "update_index",
-            "update_index beside 5000 idle",
+            "update_index with 5000 idle",
             "contended",
             "contended",
             "contended, early release off",
@@ -518,7 +518,7 @@ mod tests {
         let overrides =
             Overrides { clients: Some(vec![16]), disks: Some(vec![Disk::SSD]), large_mib: Some(1) };
         let titles: Vec<String> = asked(&["large", "A"], &overrides).cases.iter().map(Case::name).collect();
-        assert_eq!(titles, ["slap", "slap beside 1 MiB", "slap, adaptive grouping off"]);
+        assert_eq!(titles, ["slap", "slap with 1 MiB", "slap, adaptive grouping off"]);
     }
 
     #[test]

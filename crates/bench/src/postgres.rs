@@ -138,16 +138,16 @@ pub fn text_row(tag: u8, body: &[u8]) -> Option<Vec<Option<String>>> {
     let (count, mut rest) = body.split_at_checked(2).filter(|_| tag == DATA_ROW)?;
     let mut row = Vec::new();
     for _ in 0..u16::from_be_bytes(count.try_into().expect("two bytes")) {
-        let (length, behind) = rest.split_at_checked(4)?;
+        let (length, after) = rest.split_at_checked(4)?;
         let length = i32::from_be_bytes(length.try_into().expect("four bytes"));
         let Ok(length) = usize::try_from(length) else {
             row.push(None);
-            rest = behind;
+            rest = after;
             continue;
         };
-        let (text, behind) = behind.split_at_checked(length)?;
+        let (text, after) = after.split_at_checked(length)?;
         row.push(Some(String::from_utf8_lossy(text).into_owned()));
-        rest = behind;
+        rest = after;
     }
     Some(row)
 }

@@ -211,8 +211,8 @@ const GTID_IO_POS: usize = 43;
 
 fn trouble(connection: &mut Connection, what: &str) -> String {
     let rows = connection.query("SHOW SLAVE STATUS").unwrap_or_default();
-    let told: Vec<String> = rows.into_iter().flatten().flatten().filter(|cell| cell.len() > 30).collect();
-    format!("{what}: {}", told.join("; "))
+    let details: Vec<String> = rows.into_iter().flatten().flatten().filter(|cell| cell.len() > 30).collect();
+    format!("{what}: {}", details.join("; "))
 }
 
 /// Waits until a position is applied.
@@ -337,8 +337,8 @@ fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
         let mut lag_s_max = 0;
         let per_second = load(&source, "update_index", LIVE_CLIENTS, run, |moment| {
             if let Moment::Tick(_) = moment {
-                let behind = status(&mut connection, SECONDS_BEHIND).unwrap_or_default();
-                lag_s_max = lag_s_max.max(behind.parse().unwrap_or(0));
+                let seconds = status(&mut connection, SECONDS_BEHIND).unwrap_or_default();
+                lag_s_max = lag_s_max.max(seconds.parse().unwrap_or(0));
             }
         })?;
         let began = Instant::now();

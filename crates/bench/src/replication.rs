@@ -235,8 +235,8 @@ fn attach(source: &Server, replica: &Server, run: &Run) -> Result<Connection, St
         std::thread::sleep(Duration::from_millis(50));
     }
     let rows = on_replica.query("SHOW SLAVE STATUS").map_err(text)?;
-    let told: Vec<String> = rows.into_iter().flatten().flatten().filter(|cell| cell.len() > 30).collect();
-    Err(format!("does not follow: {}", told.join("; ")))
+    let details: Vec<String> = rows.into_iter().flatten().flatten().filter(|cell| cell.len() > 30).collect();
+    Err(format!("does not follow: {}", details.join("; ")))
 }
 
 fn status(connection: &mut Connection, name: &str) -> Result<String, ConnectionError> {

@@ -362,7 +362,7 @@ fn replication(results: &Results) -> Table {
     let head = [
         "source",
         "update_index/s",
-        "beside one dump/s",
+        "with one dump/s",
         "small events/s per core",
         "large events, MiB/s",
         "KiB per dump",
@@ -407,7 +407,7 @@ fn replica_live(of: &ReplicaLive) -> Table {
         "received, MiB/s",
     ];
     Table {
-        title: "Cohort behind Cohort, under load and with one large transaction".to_owned(),
+        title: "Cohort as a replica of Cohort, under load and with one large transaction".to_owned(),
         head: head.map(str::to_owned).to_vec(),
         rows: vec![vec![
             format!("{:.0}", of.per_second),
@@ -529,11 +529,11 @@ mod tests {
 
     #[test]
     fn the_place_of_results_in_a_page_is_filled_again_and_again() {
-        let page = format!("# Title\n{RESULTS_BEGIN}old\n{RESULTS_END}behind\n");
+        let page = format!("# Title\n{RESULTS_BEGIN}old\n{RESULTS_END}after\n");
         let results = results(&[("mariadb", &[100.0])]);
         let text = markdown(&results);
         let filled = into_page(&page, &text).expect("has a place");
-        assert!(filled.starts_with("# Title\n") && filled.ends_with("behind\n") && !filled.contains("old"));
+        assert!(filled.starts_with("# Title\n") && filled.ends_with("after\n") && !filled.contains("old"));
         assert_eq!(into_page(&filled, &text), Some(filled));
         assert_eq!(into_page("# Title\n", &text), None);
     }
@@ -542,7 +542,7 @@ mod tests {
     fn stages_are_shares_of_their_sum_and_servers_that_do_not_tell_have_no_line() {
         let mut results = results(&[("cohort", &[1.0]), ("mariadb", &[1.0])]);
         results.cases[0].samples[0][0].stages_us = vec![("flush".into(), 30.0), ("queue".into(), 10.0)];
-        let table = stages(&results).expect("told");
+        let table = stages(&results).expect("a table");
         assert_eq!(table.rows.len(), 1);
         let column = |name: &str| table.head.iter().position(|h| h == name).expect("a stage");
         assert_eq!(table.rows[0][column("us in all")], "40.0");

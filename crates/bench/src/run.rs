@@ -62,7 +62,7 @@ struct Folder(PathBuf);
 impl Drop for Folder {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("{} is left behind: {error}", self.0.display());
+            eprintln!("{} could not be removed: {error}", self.0.display());
         }
     }
 }

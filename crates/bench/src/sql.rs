@@ -166,11 +166,11 @@ fn operators(rows: u32) -> Vec<Case> {
 fn fill(server: &Server, asked: &SqlRun) -> Result<(), String> {
     eprintln!("{}: filling", server.label);
     let mut connection = tables::create_schema(&server.address).map_err(|error| error.to_string())?;
-    let mut tell = |sql: &str| -> Result<(), String> {
+    let mut execute = |sql: &str| -> Result<(), String> {
         connection.query(sql).map(drop).map_err(|error| format!("{error}: {:.80}", sql))
     };
     for table in asked.benchmark.tables() {
-        tell(&format!("CREATE TABLE {} ({})", table.name, table.columns))?;
+        execute(&format!("CREATE TABLE {} ({})", table.name, table.columns))?;
     }
     // The rows of several tables alternate, so each table has its own growing INSERT.
     let mut open: Vec<(&'static str, String)> = Vec::new();
@@ -188,33 +188,33 @@ fn fill(server: &Server, asked: &SqlRun) -> Result<(), String> {
             false => sql.push_str(&format!(",({})", row.values)),
         }
         if sql.len() > INSERT_BYTES {
-            tell(&std::mem::take(sql))?;
+            execute(&std::mem::take(sql))?;
         }
         Ok::<(), String>(())
     })?;
     for (_, sql) in open.iter().filter(|(_, sql)| !sql.is_empty()) {
-        tell(sql)?;
+        execute(sql)?;
     }
     for table in asked.benchmark.tables() {
         for index in table.indexes {
             let (name, columns) = index.split_once('(').expect("a name and its columns");
-            tell(&format!("CREATE INDEX {name} ON {}({columns}", table.name))?;
+            execute(&format!("CREATE INDEX {name} ON {}({columns}", table.name))?;
         }
-        tell(&format!("ANALYZE TABLE {}", table.name))?;
+        execute(&format!("ANALYZE TABLE {}", table.name))?;
     }
     if asked.rows > 0 {
         for (table, factor) in [("wide_a", 7_919), ("wide_b", 104_729)] {
-            tell(&format!(
+            execute(&format!(
                 "CREATE TABLE {table} (id INT NOT NULL PRIMARY KEY, j INT NOT NULL, g INT NOT NULL, \
                  v INT NOT NULL, pad CHAR(40) NOT NULL)"
             ))?;
             let rows = asked.rows;
             // The factors are coprime to the number of rows, so j is a permutation.
-            tell(&format!(
+            execute(&format!(
                 "INSERT INTO {table} SELECT seq, seq * {factor} % {rows}, seq * {factor} % 100000, \
-                 seq * 31 % 65521, 'filler of a row that nobody asks for' FROM seq_1_to_{rows}"
+                 seq * 31 % 65521, 'filler of a row that is not selected' FROM seq_1_to_{rows}"
             ))?;
-            tell(&format!("ANALYZE TABLE {table}"))?;
+            execute(&format!("ANALYZE TABLE {table}"))?;
         }
     }
     Ok(())
@@ -253,13 +253,13 @@ fn measure(cases: &[Case], repeats: usize, servers: &mut Both) -> Result<Vec<Lin
 
 fn ask(server: &mut Server, case: &Case, n: usize) -> Result<(Rows, Duration), String> {
     let answer = || -> Result<(Rows, Duration), String> {
-        let told = |error: crate::connection::ConnectionError| format!("{}: {error}", case.name);
-        let mut connection = Connection::open(&server.address, SCHEMA).map_err(told)?;
+        let error_text = |error: crate::connection::ConnectionError| format!("{}: {error}", case.name);
+        let mut connection = Connection::open(&server.address, SCHEMA).map_err(error_text)?;
         if !case.settings[n].is_empty() {
-            connection.query(case.settings[n]).map_err(told)?;
+            connection.query(case.settings[n]).map_err(error_text)?;
         }
         let began = Instant::now();
-        let rows = connection.query(&case.sql).map_err(told)?;
+        let rows = connection.query(&case.sql).map_err(error_text)?;
         Ok((rows, began.elapsed()))
     };
     let answer = answer();
@@ -301,8 +301,8 @@ mod tests {
     fn the_first_difference_is_told() {
         let row = |text: &str| vec![Some(text.to_owned())];
         assert_eq!(difference(&vec![row("a")], &vec![row("a")]), None);
-        let told = difference(&vec![row("a"), row("b")], &vec![row("a"), row("c")]);
-        assert!(told.expect("they differ").starts_with("row 2: "));
+        let found = difference(&vec![row("a"), row("b")], &vec![row("a"), row("c")]);
+        assert!(found.expect("they differ").starts_with("row 2: "));
         assert_eq!(difference(&Vec::new(), &vec![row("a")]).as_deref(), Some("0 rows, MariaDB 1"));
     }
 

@@ -227,7 +227,7 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "read_write",
-        about: "what write_only does behind ten point and four range selects (sysbench oltp_read_write)",
+        about: "what write_only does after ten point and four range selects (sysbench oltp_read_write)",
         schema: Schema::Sbtest,
         text_only: false,
         steps: &[

@@ -189,7 +189,7 @@ impl EventReader {
             return Ok(None);
         }
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
-        let room = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
+        let room = Arc::get_mut(&mut bytes).expect("no other thread has it yet");
         let got = self.file.read_at(room, self.offset);
         let got = got.map_err(|e| BinlogError::io("read", &self.path, e))?;
         Ok((got == len).then_some(bytes))

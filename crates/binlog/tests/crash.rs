@@ -227,13 +227,13 @@ fn a_lost_index_or_file_and_a_foreign_line_are_refused() {
     assert!(log.model.len() > 2);
     let spill = spill_dir(&fs).expect("opens");
     for number in [1, log.checkpoint.0.file] {
-        let aside = path(number).with_extension("aside");
-        fs.rename(&path(number), &aside).expect("moves");
+        let moved = path(number).with_extension("moved");
+        fs.rename(&path(number), &moved).expect("moves");
         let Err(Stop::Binlog(BinlogError::FileMissing { path: missing })) = recover(&fs, &log, &spill) else {
             panic!("file {number} is not missed")
         };
         assert_eq!(missing, path(number));
-        fs.rename(&aside, &path(number)).expect("moves");
+        fs.rename(&moved, &path(number)).expect("moves");
     }
     recover(&fs, &log, &spill).expect("recovers");
     fs.remove(&support::name().index_path()).expect("removes");

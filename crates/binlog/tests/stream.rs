@@ -456,7 +456,7 @@ fn rotation_checksum_change_and_stop() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(created, [1, 0, 0], "only the first file after a start tells its time");
+    assert_eq!(created, [1, 0, 0], "only the first file after a start has the time of the start");
     assert_eq!(stream.gtid_state().position_text(), format!("0-7-{}", next - 1));
 }
 

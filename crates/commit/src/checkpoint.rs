@@ -376,9 +376,9 @@ fn tell_needed_from(coordinator: &Coordinator, synced: BinlogPos) -> Result<(), 
     if !is_news || coordinator.is_closing() || synced.file == 0 {
         return Ok(());
     }
-    let told =
+    let logged =
         coordinator.change_stream(|stream, out, now_s| stream.tell_needed_from(synced.file, now_s, out));
-    told.map_err(|_| CheckpointError::Stopped)
+    logged.map_err(|_| CheckpointError::Stopped)
 }
 
 /// Removes the spill files that no recovery can need any more (I7).

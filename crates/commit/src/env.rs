@@ -502,7 +502,7 @@ impl CommitEnv for ServerEnv {
         self.time_gate(boundary, group.len());
     }
 
-    fn told(&self, transactions: usize, ns: u64) {
+    fn notified(&self, transactions: usize, ns: u64) {
         self.metrics.record(Step::Acknowledge, ns, transactions as u64);
     }
 

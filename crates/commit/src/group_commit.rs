@@ -156,7 +156,7 @@ struct Alarm {
     is_called: bool,
     /// The `open_until` for which it last returned from [`GroupCommitPolicy::wait_due`]; that group is not
     /// reported again immediately.
-    told: u64,
+    reported: u64,
 }
 
 #[derive(Default)]
@@ -417,8 +417,8 @@ impl GroupCommitPolicy {
                 return true;
             }
             let is_over = open_until > DUE && open_until <= now_ns;
-            if is_over && alarm.told != open_until {
-                alarm.told = open_until;
+            if is_over && alarm.reported != open_until {
+                alarm.reported = open_until;
                 return true;
             }
             let look_ns = match open_until {
@@ -437,7 +437,7 @@ impl GroupCommitPolicy {
                 self.ring.wait(&mut alarm);
             } else {
                 self.ring.wait_for(&mut alarm, Duration::from_nanos(look_ns - now_ns));
-                alarm.told = NONE;
+                alarm.reported = NONE;
             }
         }
     }

@@ -57,10 +57,10 @@
 //! - **Group snapshot** ([`CommitEnv::GroupSnapshot`]): the state right after the group's last transaction,
 //!   with its read view. It is taken under `order` while the queue is empty, and published once the group is
 //!   durable (I5).
-//! - **Publish queue** (`behind`): durable groups that are not yet published and acknowledged, oldest first.
-//!   A [`Gate`] that the environment keeps shut (semi-synchronous replication) holds them there, unpublished
-//!   or unacknowledged, while later groups continue to become durable. The thread that opens the gate calls
-//!   [`Pipeline::gate_opened`].
+//! - **Publish queue** (`publish_queue`): durable groups that are not yet published and acknowledged, oldest
+//!   first. A [`Gate`] that the environment keeps shut (semi-synchronous replication) holds them there,
+//!   unpublished or unacknowledged, while later groups continue to become durable. The thread that opens the
+//!   gate calls [`Pipeline::gate_opened`].
 //! - **Exclusive commit** ([`Pipeline::order_exclusive`]): for a transaction that is too large for the order
 //!   stage. Its engines have staged its writes. It is ordered and made durable with the order stage held, and
 //!   only then do the engines ingest the staged writes. It keeps its locks until then.
@@ -73,8 +73,8 @@
 //! - I1: `arrivals` assigns CommitSeqs without gaps. The holder of `order` drains the arrivals in that order.
 //!   A leader takes everything that is ordered. Leaders exclude each other from taking a group to syncing it
 //!   (asserted in `take_group`), and a leader locks `decider` before it unlocks `leader`. So groups are
-//!   decided, and appended to `behind`, in the order in which they were taken. `behind` loses groups only at
-//!   its front.
+//!   decided, and appended to `publish_queue`, in the order in which they were taken. `publish_queue` loses
+//!   groups only at its front.
 //! - I4: no client gets its reply before `acknowledged` has reached its transaction. `acknowledged` only
 //!   grows, and covers only durable groups.
 //! - I5: a group's snapshot is published after the group is durable.
@@ -92,9 +92,9 @@
 //!   timer thread.
 //!
 //! # Lock order
-//! `leader` > `decider` > `order` > `arrivals`; `decider` > `behind`; `waiting` is taken with none of them
-//! held. `order` and `arrivals` are held for microseconds and never over I/O, except by [`Pipeline::hold`]
-//! and [`Pipeline::order_exclusive`], which flush the ordered transactions.
+//! `leader` > `decider` > `order` > `arrivals`; `decider` > `publish_queue`; `waiting` is taken with none of
+//! them held. `order` and `arrivals` are held for microseconds and never over I/O, except by
+//! [`Pipeline::hold`] and [`Pipeline::order_exclusive`], which flush the ordered transactions.
 //!
 //! # On failure
 //! See I6. A group that overlaps a failed one is not decided: its leader finds the pipeline stopped once it
@@ -177,7 +177,7 @@ pub struct Pipeline<E: CommitEnv> {
     /// The lock of the decision stage.
     decider: Mutex<()>,
     /// The lock of the publish stage.
-    behind: Mutex<PublishQueue<E>>,
+    publish_queue: Mutex<PublishQueue<E>>,
     waiting: Mutex<Waiting>,
     progress: Condvar,
     sleepers: AtomicUsize,
@@ -187,7 +187,7 @@ pub struct Pipeline<E: CommitEnv> {
     ordered: AtomicU64,
     /// Last CommitSeq taken by a leader; written under `leader` and `order`.
     taken: AtomicU64,
-    /// Last CommitSeq whose client may get its reply; written under `behind`.
+    /// Last CommitSeq whose client may get its reply; written under `publish_queue`.
     acknowledged: AtomicU64,
     stopped: AtomicBool,
     /// Threads do not wait at gates any more, because the server is stopping.
@@ -216,7 +216,7 @@ impl<E: CommitEnv> Pipeline<E> {
             order: Mutex::new(Vec::new()),
             leader: Mutex::new(Leader { spare: Vec::new() }),
             decider: Mutex::new(()),
-            behind: Mutex::new(PublishQueue { hardened: VecDeque::new(), published: VecDeque::new() }),
+            publish_queue: Mutex::new(PublishQueue { hardened: VecDeque::new(), published: VecDeque::new() }),
             waiting: Mutex::new(Waiting { parked: Vec::new() }),
             progress: Condvar::new(),
             sleepers: AtomicUsize::new(0),
@@ -599,7 +599,7 @@ impl<E: CommitEnv> Pipeline<E> {
         let trxs: Vec<Hardened<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
         let last = trxs.last().expect("a group is not empty").seq();
         self.env.hardened(&trxs, flush.written, &mut boundary);
-        self.behind.lock().hardened.push_back(HardenedGroup { last, trxs, boundary });
+        self.publish_queue.lock().hardened.push_back(HardenedGroup { last, trxs, boundary });
         group
     }
 
@@ -607,12 +607,12 @@ impl<E: CommitEnv> Pipeline<E> {
     /// may get their replies.
     fn publish_ready(&self) -> Vec<Hardened<E::Trx>> {
         let mut done = Vec::new();
-        let mut behind = self.behind.lock();
-        let behind = &mut *behind;
-        while let Some(group) = self.pop_released(Gate::Publish, &mut behind.hardened) {
-            behind.published.push_back(self.publish(group));
+        let mut queue = self.publish_queue.lock();
+        let queue = &mut *queue;
+        while let Some(group) = self.pop_released(Gate::Publish, &mut queue.hardened) {
+            queue.published.push_back(self.publish(group));
         }
-        while let Some(mut group) = self.pop_released(Gate::Acknowledge, &mut behind.published) {
+        while let Some(mut group) = self.pop_released(Gate::Acknowledge, &mut queue.published) {
             self.env.released(&group.trxs, &mut group.boundary);
             self.acknowledged.store(group.last.0, Ordering::SeqCst);
             match done.is_empty() {
@@ -666,7 +666,7 @@ impl<E: CommitEnv> Pipeline<E> {
         for wake in due {
             wake.acknowledged();
         }
-        self.env.told(done.len(), self.env.now_ns().saturating_sub(began_ns));
+        self.env.notified(done.len(), self.env.now_ns().saturating_sub(began_ns));
         drop(done);
         self.env.reached(Point::After(Stage::Acknowledge));
         guard.disarm();

@@ -116,6 +116,6 @@ mod tests {
     fn waits_for_clients_that_return_soon_and_not_for_those_that_think() {
         let wait = returns(50_000).wait_ns(100_000_010_000, 8).expect("pays");
         assert!((40_000..200_000).contains(&wait), "{wait}");
-        assert_eq!(returns(1_390_000).wait_ns(100_000_010_000, 64), None, "nobody is caught cheaply");
+        assert_eq!(returns(1_390_000).wait_ns(100_000_010_000, 64), None, "no client is caught cheaply");
     }
 }

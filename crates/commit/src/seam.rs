@@ -88,7 +88,7 @@ pub trait CommitEnv: Send + Sync {
     }
 
     /// Records how long it took to notify the clients of this number of transactions.
-    fn told(&self, transactions: usize, ns: u64) {
+    fn notified(&self, transactions: usize, ns: u64) {
         let _ = (transactions, ns);
     }
 

@@ -67,7 +67,7 @@ const FORGOTTEN_US: u64 = 60_000_000;
 /// Minimum time between two searches for such branches.
 const LOOK_US: u64 = 1_000_000;
 /// Maximum number of branches, the oldest, that one search reports individually; the others are summed up.
-const TOLD_EACH: usize = 4;
+const REPORTED_EACH: usize = 4;
 
 /// Resources of a prepared branch.
 pub struct XaHeld {
@@ -107,7 +107,7 @@ pub struct XaListed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Session,
-    Nobody,
+    Detached,
     /// A session is ending it.
     Ending,
 }
@@ -117,7 +117,7 @@ impl XaTaker {
     fn place(self) -> Place {
         match self {
             XaTaker::Owner => Place::Session,
-            XaTaker::Other => Place::Nobody,
+            XaTaker::Other => Place::Detached,
         }
     }
 }
@@ -234,7 +234,7 @@ impl XaBranches {
         let mut state = State { version: 1, ..State::default() };
         let (file, bodies) = XaFile::open(fs, dir, state.version)?;
         for body in bodies {
-            state.insert(body, CommitSeq(0), Place::Nobody);
+            state.insert(body, CommitSeq(0), Place::Detached);
         }
         Ok(XaBranches { state: Mutex::new(state), file: Arc::new(file) })
     }
@@ -296,7 +296,7 @@ impl XaBranches {
     pub fn detach(&self, xid: &XaXid) {
         let mut state = self.state.lock();
         let Some(prepared) = state.prepared(xid).filter(|it| it.place == Place::Session) else { return };
-        prepared.place = Place::Nobody;
+        prepared.place = Place::Detached;
         if let Some(held) = &mut prepared.held {
             // The locks leave the session's node of the wait-for graph, which later waits of that node must
             // not include.
@@ -408,13 +408,13 @@ impl XaBranches {
             state.branches.values_mut().filter_map(|branch| Forgotten::of(branch, now_us)).collect();
         drop(state);
         found.sort_by_key(|it| std::cmp::Reverse(it.age_us));
-        let others = found.split_off(found.len().min(TOLD_EACH));
+        let others = found.split_off(found.len().min(REPORTED_EACH));
         let mut sentences: Vec<String> = found.iter().map(Forgotten::sentence).collect();
         if !others.is_empty() {
             let (locks, bytes) =
                 others.iter().fold((0, 0), |(locks, bytes), it| (locks + it.locks, bytes + it.bytes));
             sentences.push(format!(
-                "{} more XA transactions have been prepared for {} s and longer and nobody has ended them: they keep {locks} \
+                "{} more XA transactions have been prepared for {} s and longer and no session has ended them: they keep {locks} \
                  row locks, the definitions of their tables and {bytes} bytes; XA RECOVER lists them",
                 others.len(),
                 others.last().map_or(0, |it| it.age_us / 1_000_000),
@@ -450,7 +450,7 @@ impl Forgotten {
 
     fn sentence(&self) -> String {
         format!(
-            "XA transaction {} has been prepared for {} s and nobody has ended it: it keeps {} row locks, the definitions of \
+            "XA transaction {} has been prepared for {} s and no session has ended it: it keeps {} row locks, the definitions of \
              its tables and {} bytes; XA COMMIT or XA ROLLBACK ends it",
             self.xid.to_sql(),
             self.age_us / 1_000_000,
@@ -510,7 +510,7 @@ impl Participant for XaBranches {
             })?;
             state.version += 1;
             match change {
-                XaChange::Prepared(body) => state.insert(body, CommitSeq(0), Place::Nobody),
+                XaChange::Prepared(body) => state.insert(body, CommitSeq(0), Place::Detached),
                 XaChange::Ended(xid) => state.remove(&xid),
             }
         }

@@ -190,7 +190,7 @@ impl XaBodyBuilder {
 
     /// Adds a row lock.
     pub fn row(&mut self, index: IndexId, key: &[u8], mode: RowMode) {
-        self.rows_left = self.rows_left.checked_sub(1).expect("their number was told");
+        self.rows_left = self.rows_left.checked_sub(1).expect("the number of row locks was given");
         self.bytes.put_u8(mode as u8);
         self.bytes.put_u32(index.0);
         self.bytes.put_lenenc_bytes(key);
@@ -198,7 +198,7 @@ impl XaBodyBuilder {
 
     /// Returns the offset of the writes, after all rows were added.
     fn writes_at(&mut self) -> usize {
-        assert_eq!(self.rows_left, 0, "their number was told");
+        assert_eq!(self.rows_left, 0, "the number of row locks was given");
         *self.writes_at.get_or_insert(self.bytes.len())
     }
 

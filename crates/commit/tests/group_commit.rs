@@ -40,7 +40,7 @@ fn an_open_group_is_due_when_all_are_there_or_nobody_came_in_time() {
     group_commit.closed();
     assert!(group_commit.opens(&|| opened + 10_000, &|| 1, &|| false), "the next one");
     assert!(!group_commit.is_open(&|| opened + 1_400_000), "its time is up");
-    assert!(!group_commit.opens(&|| opened + 1_400_000, &|| 1, &|| false), "nobody came");
+    assert!(!group_commit.opens(&|| opened + 1_400_000, &|| 1, &|| false), "no client came");
 }
 
 #[test]

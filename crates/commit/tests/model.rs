@@ -149,15 +149,15 @@ impl CommitEnv for Env {
 /// A parked client. It waits without a timeout.
 #[derive(Default)]
 struct Client {
-    is_told: Mutex<bool>,
-    told: Condvar,
+    is_acknowledged: Mutex<bool>,
+    changed: Condvar,
     id: Option<ConnectionId>,
 }
 
 impl Wake for Client {
     fn acknowledged(self: Arc<Self>) {
-        *self.is_told.lock() = true;
-        self.told.notify_all();
+        *self.is_acknowledged.lock() = true;
+        self.changed.notify_all();
     }
 
     fn replies_to(&self) -> Option<ConnectionId> {
@@ -167,9 +167,9 @@ impl Wake for Client {
 
 impl Client {
     fn wait(&self) {
-        let mut is_told = self.is_told.lock();
-        while !*is_told {
-            self.told.wait(&mut is_told);
+        let mut is_acknowledged = self.is_acknowledged.lock();
+        while !*is_acknowledged {
+            self.changed.wait(&mut is_acknowledged);
         }
     }
 }
@@ -194,9 +194,12 @@ fn pipeline_of(group_commit: GroupCommitOptions, gate: u64, overlaps: bool) -> C
     Arc::new(Pipeline::new(env, CommitSeq(0), group_commit))
 }
 
-fn check_told(pipeline: &Checked, seq: CommitSeq) {
-    assert!(pipeline.env().published.load(Ordering::SeqCst) >= seq.0, "I4: published before it is told");
-    assert!(*pipeline.env().hardened.lock() >= seq.0, "I4: hardened before it is told");
+fn check_acknowledged(pipeline: &Checked, seq: CommitSeq) {
+    assert!(
+        pipeline.env().published.load(Ordering::SeqCst) >= seq.0,
+        "I4: published before it is acknowledged"
+    );
+    assert!(*pipeline.env().hardened.lock() >= seq.0, "I4: hardened before it is acknowledged");
 }
 
 /// Handles a reply as a connection does: parks it and leads, or sends it at once and does not lead.
@@ -206,7 +209,7 @@ fn answer(pipeline: &Checked, seq: CommitSeq) {
         pipeline.lead();
         client.wait();
     }
-    check_told(pipeline, seq);
+    check_acknowledged(pipeline, seq);
 }
 
 fn commit(pipeline: &Checked) {
@@ -352,7 +355,7 @@ fn what_workers_leave_is_led_in_time() {
             pipeline.lead_later();
             client.wait();
         }
-        check_told(pipeline, seq);
+        check_acknowledged(pipeline, seq);
     };
     let hold = |pipeline: &Checked| assert!(pipeline.hold(|_| ()).is_ok());
     check(4_000, move || {
@@ -428,7 +431,7 @@ fn whoever_gives_up_waiting_is_told() {
         if !pipeline.acknowledge_early(seq, KILLED) {
             open(&pipeline);
         }
-        killed.join().expect("the killed client is told");
+        killed.join().expect("the killed client is notified");
         open(&pipeline);
         other.join().expect("no panic");
     });

@@ -38,7 +38,7 @@ struct Counters {
     panics_at: Option<Point>,
     /// Last CommitSeq for which each of the two gates is open.
     held_unpublished: AtomicU64,
-    held_untold: AtomicU64,
+    held_unacknowledged: AtomicU64,
 }
 
 impl CommitEnv for Counters {
@@ -107,7 +107,7 @@ impl CommitEnv for Counters {
     fn holds(&self, gate: Gate, boundary: &CommitSeq) -> bool {
         match gate {
             Gate::Publish => boundary.0 > self.held_unpublished.load(Ordering::SeqCst),
-            Gate::Acknowledge => boundary.0 > self.held_untold.load(Ordering::SeqCst),
+            Gate::Acknowledge => boundary.0 > self.held_unacknowledged.load(Ordering::SeqCst),
         }
     }
 
@@ -132,8 +132,8 @@ impl CommitEnv for Counters {
 }
 
 fn pipeline(flush: Duration, group_commit: GroupCommitOptions) -> Arc<Pipeline<Counters>> {
-    let (held_unpublished, held_untold) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
-    let counters = Counters { flush, held_unpublished, held_untold, ..Counters::default() };
+    let (held_unpublished, held_unacknowledged) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
+    let counters = Counters { flush, held_unpublished, held_unacknowledged, ..Counters::default() };
     Arc::new(Pipeline::new(counters, CommitSeq(0), group_commit))
 }
 
@@ -144,15 +144,15 @@ fn overlapping(flush: Duration, fail_decision: u64) -> Arc<Pipeline<Counters>> {
         overlaps: true,
         fail_decision: AtomicU64::new(fail_decision),
         held_unpublished: open(),
-        held_untold: open(),
+        held_unacknowledged: open(),
         ..Counters::default()
     };
     Arc::new(Pipeline::new(counters, CommitSeq(0), GroupCommitOptions::default()))
 }
 
-struct Told(AtomicU64);
+struct Notified(AtomicU64);
 
-impl Wake for Told {
+impl Wake for Notified {
     fn acknowledged(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -163,11 +163,11 @@ fn a_lone_transaction_is_flushed_by_its_own_worker() {
     let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
     let seq = pipeline.order(Pipeline::<Counters>::prepared(7));
     assert_eq!((seq, pipeline.acknowledged()), (CommitSeq(1), CommitSeq(0)), "ordering does not flush (I4)");
-    let told = Arc::new(Told(AtomicU64::new(0)));
-    assert!(pipeline.when_acknowledged(seq, told.clone()));
+    let notified = Arc::new(Notified(AtomicU64::new(0)));
+    assert!(pipeline.when_acknowledged(seq, notified.clone()));
     pipeline.lead();
-    assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (seq, 1));
-    assert!(!pipeline.when_acknowledged(seq, told.clone()), "already published: nothing is told later");
+    assert_eq!((pipeline.acknowledged(), notified.0.load(Ordering::SeqCst)), (seq, 1));
+    assert!(!pipeline.when_acknowledged(seq, notified.clone()), "already published: no notification follows");
     assert_eq!(*pipeline.env().groups.lock(), [1]);
 }
 
@@ -210,7 +210,7 @@ fn who_finds_the_order_stage_taken_goes_on_and_is_ordered_by_its_holder() {
         pipeline.await_ordered(second);
         assert!(pipeline.ordered() >= second);
     });
-    assert_eq!(pipeline.acknowledged(), CommitSeq(2), "nobody was left behind");
+    assert_eq!(pipeline.acknowledged(), CommitSeq(2), "no transaction was forgotten");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn who_is_asked_for_sees_the_state_right_before_its_place() {
 #[test]
 fn parked_sessions_are_told_exactly_once_under_load() {
     let pipeline = pipeline(Duration::from_micros(30), GroupCommitOptions::default());
-    let told = Arc::new(Told(AtomicU64::new(0)));
+    let notified = Arc::new(Notified(AtomicU64::new(0)));
     let parked = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -287,7 +287,7 @@ fn parked_sessions_are_told_exactly_once_under_load() {
                 for n in 0..2000 {
                     let seq = pipeline.order(Pipeline::<Counters>::prepared(n));
                     parked.fetch_add(
-                        u64::from(pipeline.when_acknowledged(seq, told.clone())),
+                        u64::from(pipeline.when_acknowledged(seq, notified.clone())),
                         Ordering::SeqCst,
                     );
                     pipeline.lead();
@@ -295,8 +295,8 @@ fn parked_sessions_are_told_exactly_once_under_load() {
             });
         }
     });
-    assert_eq!(pipeline.acknowledged(), CommitSeq(8000), "nobody was left behind");
-    assert_eq!(told.0.load(Ordering::SeqCst), parked.load(Ordering::SeqCst));
+    assert_eq!(pipeline.acknowledged(), CommitSeq(8000), "no transaction was forgotten");
+    assert_eq!(notified.0.load(Ordering::SeqCst), parked.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -305,14 +305,14 @@ fn a_failed_flush_stops_everything_and_tells_nobody_ok() {
     let first = pipeline.order(Pipeline::<Counters>::prepared(1));
     pipeline.wait_acknowledged(first).expect("running");
     pipeline.env().fail.store(true, Ordering::SeqCst);
-    let told = Arc::new(Told(AtomicU64::new(0)));
+    let notified = Arc::new(Notified(AtomicU64::new(0)));
     let seq = pipeline.order(Pipeline::<Counters>::prepared(2));
-    assert!(pipeline.when_acknowledged(seq, told.clone()));
+    assert!(pipeline.when_acknowledged(seq, notified.clone()));
     pipeline.lead();
     assert_eq!(pipeline.wait_acknowledged(seq), Err(Stopped));
     assert_eq!(pipeline.hold(|_| ()), Err(Stopped));
     assert_eq!(pipeline.acknowledged(), first);
-    assert_eq!((told.0.load(Ordering::SeqCst), pipeline.env().stops.load(Ordering::SeqCst)), (0, 1));
+    assert_eq!((notified.0.load(Ordering::SeqCst), pipeline.env().stops.load(Ordering::SeqCst)), (0, 1));
 }
 
 #[test]
@@ -359,22 +359,22 @@ fn groups_that_overlap_keep_one_order_and_lose_nobody() {
 #[test]
 fn what_overlaps_a_failed_group_is_not_decided() {
     let pipeline = overlapping(Duration::from_millis(20), 1);
-    let told = Arc::new(Told(AtomicU64::new(0)));
+    let notified = Arc::new(Notified(AtomicU64::new(0)));
     std::thread::scope(|scope| {
         let first = pipeline.order(Pipeline::<Counters>::prepared(1));
-        assert!(pipeline.when_acknowledged(first, told.clone()));
+        assert!(pipeline.when_acknowledged(first, notified.clone()));
         scope.spawn(|| pipeline.lead());
         while !pipeline.env().deciding.load(Ordering::SeqCst) {
             std::thread::yield_now();
         }
         let second = pipeline.order(Pipeline::<Counters>::prepared(2));
-        pipeline.when_acknowledged(second, told.clone());
+        pipeline.when_acknowledged(second, notified.clone());
         pipeline.lead();
         assert_eq!(pipeline.wait_acknowledged(second), Err(Stopped));
     });
     let env = pipeline.env();
     assert_eq!((env.hardened.load(Ordering::SeqCst), env.stops.load(Ordering::SeqCst)), (0, 1));
-    assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (CommitSeq(0), 0));
+    assert_eq!((pipeline.acknowledged(), notified.0.load(Ordering::SeqCst)), (CommitSeq(0), 0));
 }
 
 #[test]
@@ -400,20 +400,20 @@ fn a_shut_gate_holds_groups_in_order_while_others_harden() {
     for gate in [Gate::Publish, Gate::Acknowledge] {
         let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
         let env = pipeline.env();
-        let mark = if gate == Gate::Publish { &env.held_unpublished } else { &env.held_untold };
+        let mark = if gate == Gate::Publish { &env.held_unpublished } else { &env.held_unacknowledged };
         mark.store(0, Ordering::SeqCst);
-        let told = Arc::new(Told(AtomicU64::new(0)));
+        let notified = Arc::new(Notified(AtomicU64::new(0)));
         for n in 1..=3 {
             let seq = pipeline.order(Pipeline::<Counters>::prepared(n));
-            assert!(pipeline.when_acknowledged(seq, told.clone()));
+            assert!(pipeline.when_acknowledged(seq, notified.clone()));
             pipeline.lead();
         }
         assert_eq!(env.hardened.load(Ordering::SeqCst), 3, "later groups are hardened all the same");
         assert_eq!(env.published.load(Ordering::SeqCst), if gate == Gate::Publish { 0 } else { 3 });
-        assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (CommitSeq(0), 0));
+        assert_eq!((pipeline.acknowledged(), notified.0.load(Ordering::SeqCst)), (CommitSeq(0), 0));
         mark.store(2, Ordering::SeqCst);
         pipeline.gate_opened();
-        assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (CommitSeq(2), 2));
+        assert_eq!((pipeline.acknowledged(), notified.0.load(Ordering::SeqCst)), (CommitSeq(2), 2));
         pipeline
             .hold(|last| assert_eq!(last, CommitSeq(3)))
             .expect("a checkpoint does not wait for replicas");
@@ -423,14 +423,14 @@ fn a_shut_gate_holds_groups_in_order_while_others_harden() {
             pipeline.gate_opened();
             assert_eq!(waiter.join().expect("no panic"), Ok(()));
         });
-        assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (CommitSeq(3), 3));
+        assert_eq!((pipeline.acknowledged(), notified.0.load(Ordering::SeqCst)), (CommitSeq(3), 3));
     }
 }
 
 #[test]
 fn whoever_orders_anothers_transaction_leads() {
     let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
-    let told = Arc::new(Told(AtomicU64::new(0)));
+    let notified = Arc::new(Notified(AtomicU64::new(0)));
     std::thread::scope(|scope| {
         let held = pipeline.env().first_batch.lock();
         // The caller does not lead: its own transaction was acknowledged meanwhile, so its reply is simply
@@ -441,13 +441,13 @@ fn whoever_orders_anothers_transaction_leads() {
         }
         // Finds the order stage taken, then an empty queue, and parks.
         let second = pipeline.order(Pipeline::<Counters>::prepared(2));
-        assert!(pipeline.when_acknowledged(second, told.clone()));
+        assert!(pipeline.when_acknowledged(second, notified.clone()));
         pipeline.lead();
-        assert_eq!(told.0.load(Ordering::SeqCst), 0);
+        assert_eq!(notified.0.load(Ordering::SeqCst), 0);
         drop(held);
         first.join().expect("no panic");
     });
-    assert_eq!(told.0.load(Ordering::SeqCst), 1, "the second client waits for nobody else's commit");
+    assert_eq!(notified.0.load(Ordering::SeqCst), 1, "the second client waits for no other client's commit");
 }
 
 /// The calls that take a transaction from its CommitSeq to its acknowledgement.
@@ -460,11 +460,11 @@ fn panic_on_the_way(way: &str, point: &str) -> ! {
     let counters = Counters {
         panics_at: Point::parse(point),
         held_unpublished: AtomicU64::new(u64::MAX),
-        held_untold: open,
+        held_unacknowledged: open,
         ..Counters::default()
     };
     let pipeline = Pipeline::new(counters, CommitSeq(0), GroupCommitOptions::default());
-    let told = Arc::new(Told(AtomicU64::new(0)));
+    let notified = Arc::new(Notified(AtomicU64::new(0)));
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let trx = Pipeline::<Counters>::prepared(1);
         let seq = match way {
@@ -472,7 +472,7 @@ fn panic_on_the_way(way: &str, point: &str) -> ! {
             "order_if" => pipeline.order_if(trx, |_, _| Ok::<(), ()>(())).expect("not refused"),
             _ => pipeline.order(trx),
         };
-        pipeline.when_acknowledged(seq, told.clone());
+        pipeline.when_acknowledged(seq, notified.clone());
         if way == "hold" {
             pipeline
                 .hold(|_| assert_ne!(point, "work", "the panic that was asked for"))
@@ -481,13 +481,13 @@ fn panic_on_the_way(way: &str, point: &str) -> ! {
         pipeline.lead();
     }));
     let was_hardened = pipeline.env().hardened.load(Ordering::SeqCst) >= 1;
-    pipeline.when_acknowledged(CommitSeq(1), told.clone());
+    pipeline.when_acknowledged(CommitSeq(1), notified.clone());
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         pipeline.order(Pipeline::<Counters>::prepared(2));
         pipeline.lead();
     }));
-    let is_told = told.0.load(Ordering::SeqCst) > 0 || pipeline.acknowledged() >= CommitSeq(1);
-    std::process::exit(if is_told && !was_hardened { 3 } else { 4 });
+    let is_notified = notified.0.load(Ordering::SeqCst) > 0 || pipeline.acknowledged() >= CommitSeq(1);
+    std::process::exit(if is_notified && !was_hardened { 3 } else { 4 });
 }
 
 #[test]

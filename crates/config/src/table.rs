@@ -144,7 +144,7 @@ const TLS_VERSIONS_DEFAULT: u64 = 1 << 2 | 1 << 3;
 const ALTER: &[&str] = &["DEFAULT", "COPY", "INPLACE", "NOCOPY", "INSTANT"];
 
 const INNODB: &str =
-    "a mechanism of InnoDB's that the B+tree engine does not have, or does not need to be told";
+    "a mechanism of InnoDB's that the B+tree engine does not have, or that needs no setting here";
 const NOT_DONE: &str = "of InnoDB; this server does not do it";
 const MYISAM: &str = "there are no MyISAM or Aria tables here";
 const QUERY_CACHE: &str = "there is no query cache here";
@@ -198,7 +198,7 @@ with_inert_settings! { settings! {
     InnodbLogFileBuffering = Setting::global("innodb_log_file_buffering", flag(false))
         .doc("Whether the log is written through the operating system's page cache, or past it where the file system allows. A change counts for segments that are made ready from then on.");
     SlowFlushWarningMs = Setting::global("slow_flush_warning_ms", num(1000, 0, YEAR * 1000))
-        .doc("A flush of the log that takes longer is counted in Cohort_slow_flushes and told in the error log, every ten seconds at most. 0: never.").unit("milliseconds");
+        .doc("A flush of the log that takes longer is counted in Cohort_slow_flushes and reported in the error log, every ten seconds at most. 0: never.").unit("milliseconds");
     BinlogCommitWaitCount = Setting::global("binlog_commit_wait_count", num(0, 0, u64::MAX)).admin(Privilege::BinlogAdmin)
         .doc("A flush waits until this many transactions are in its group, or binlog_commit_wait_usec have passed. 0: no wait.");
     BinlogCommitWaitUsec = Setting::global("binlog_commit_wait_usec", num(100_000, 0, u64::MAX)).admin(Privilege::BinlogAdmin)
@@ -234,7 +234,7 @@ with_inert_settings! { settings! {
     BinlogAlterTwoPhase = Setting::both("binlog_alter_two_phase", flag(false)).no_effect("ALTER TABLE is logged in one event").doc("Log ALTER TABLE in two events.");
     MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).admin(Privilege::ReplicationMasterAdmin).doc("Check checksums when events are read for a replica.").no_effect("checksums are always checked");
     BinlogVerifyMibPerS = Setting::global("binlog_verify_mib_per_s", num(16, 0, 1 << 20)).read_only()
-        .doc("How fast older binary log files are read and their checksums verified, once after each start, in the background; damage is told in the error log. 0: not at all.").unit("MiB per second");
+        .doc("How fast older binary log files are read and their checksums verified, once after each start, in the background; damage is reported in the error log. 0: not at all.").unit("MiB per second");
     BinlogDoDb = Setting::global("binlog_do_db", text("")).read_only().hidden().doc("Log only what happens in this database; may be given several times.");
     BinlogIgnoreDb = Setting::global("binlog_ignore_db", text("")).read_only().hidden().doc("Do not log what happens in this database; may be given several times.");
     SqlLogBin = Setting::both("sql_log_bin", flag(true)).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).no_option().doc("Off: the session's changes are not written to the binary log.");
@@ -291,7 +291,7 @@ with_inert_settings! { settings! {
     InnodbAutoincLockMode = Setting::inert("innodb_autoinc_lock_mode", num(1, 0, 2), "numbers are handed out without a table lock").read_only().doc("How AUTO_INCREMENT values are locked.");
     InnodbRollbackOnTimeout = Setting::inert("innodb_rollback_on_timeout", flag(false), "a lock wait timeout rolls back the statement").read_only().doc("A lock wait timeout rolls back the transaction.");
     InnodbForcePrimaryKey = Setting::global("innodb_force_primary_key", flag(false)).doc("CREATE and ALTER TABLE need a primary key, or a unique one without NULL.");
-    InnodbPrintAllDeadlocks = Setting::global("innodb_print_all_deadlocks", flag(false)).doc("What SHOW ENGINE INNODB STATUS tells of the last deadlock goes to the error log, for each one.");
+    InnodbPrintAllDeadlocks = Setting::global("innodb_print_all_deadlocks", flag(false)).doc("What SHOW ENGINE INNODB STATUS shows of the last deadlock goes to the error log, for each one.");
     InnodbSnapshotIsolation = Setting::both("innodb_snapshot_isolation", flag(false)).doc("Locking reads and writes of a row that was changed since the transaction's read view fail with error 1020.");
     InnodbStrictMode = Setting::both("innodb_strict_mode", flag(true)).doc("Options of a table that do not go together are an error, not a warning.");
     InnodbCompressionAlgorithm = Setting::global("innodb_compression_algorithm", word(1, &["none", "zlib"])).doc("How pages of tables with PAGE_COMPRESSED are compressed from now on.");
@@ -304,7 +304,7 @@ with_inert_settings! { settings! {
     InnodbBufferPoolDumpPct = Setting::global("innodb_buffer_pool_dump_pct", num(25, 1, 100)).doc("Share of the pages in memory that is written down, those that were used lately first.").unit("percent");
     InnodbBufferPoolFilename = Setting::global("innodb_buffer_pool_filename", text("ib_buffer_pool")).read_only().doc("File of the list of pages, in the data directory. Its form is not MariaDB's: a list of the other server is passed over.");
     InnodbBufferPoolLoadAbort = Setting::global("innodb_buffer_pool_load_abort", flag(false)).doc("ON: the reading of listed pages ends. It reads as OFF afterwards.");
-    InnodbBufferPoolLoadAtStartup = Setting::global("innodb_buffer_pool_load_at_startup", flag(true)).read_only().doc("A start reads the listed pages, beside service.");
+    InnodbBufferPoolLoadAtStartup = Setting::global("innodb_buffer_pool_load_at_startup", flag(true)).read_only().doc("A start reads the listed pages while clients are served.");
     InnodbBufferPoolLoadNow = Setting::global("innodb_buffer_pool_load_now", flag(false)).doc("ON: the listed pages are read now. It reads as OFF afterwards.");
     InnodbRollbackSegments = Setting::global("innodb_rollback_segments", num(8, 1, 128)).doc("Rollback segments that new transactions use.");
     InnodbUndoLogs = Setting::global("innodb_undo_logs", num(8, 1, 128)).doc("Old name of innodb_rollback_segments.").alias(VarId::InnodbRollbackSegments);
@@ -340,7 +340,7 @@ with_inert_settings! { settings! {
     MyisamSortBufferSize = Setting::inert("myisam_sort_buffer_size", num(134_216_704, 4096, u64::MAX), MYISAM).doc("Buffer of MyISAM index creation.").unit("bytes");
     MyisamRecoverOptions = Setting::inert("myisam_recover_options", text("BACKUP,QUICK"), MYISAM).read_only().doc("Repair of MyISAM tables.");
     AriaPagecacheBufferSize = Setting::inert("aria_pagecache_buffer_size", num(128 << 20, 0, u64::MAX), MYISAM).read_only().doc("Aria's page cache.").unit("bytes");
-    ConcurrentInsert = Setting::inert("concurrent_insert", word(1, &["NEVER", "AUTO", "ALWAYS"]), MYISAM).doc("MyISAM inserts beside reads.");
+    ConcurrentInsert = Setting::inert("concurrent_insert", word(1, &["NEVER", "AUTO", "ALWAYS"]), MYISAM).doc("MyISAM inserts during reads.");
     DelayKeyWrite = Setting::inert("delay_key_write", word(0, &["ON", "OFF", "ALL"]), MYISAM).doc("MyISAM index writes.");
     BulkInsertBufferSize = Setting::both("bulk_insert_buffer_size", num(8 << 20, 0, u64::MAX)).no_effect(MYISAM).doc("Buffer of MyISAM bulk inserts.").unit("bytes");
     ForeignKeyChecks = Setting::both("foreign_key_checks", flag(true)).no_option().doc("Check foreign keys.");
@@ -351,7 +351,7 @@ with_inert_settings! { settings! {
     TxIsolation = Setting::both("tx_isolation", word(2, ISOLATION)).no_option().alias(VarId::TransactionIsolation).doc("Old name of transaction_isolation.");
     TransactionReadOnly = Setting::both("transaction_read_only", flag(false)).doc("New transactions may not write.");
     TxReadOnly = Setting::both("tx_read_only", flag(false)).no_option().alias(VarId::TransactionReadOnly).doc("Old name of transaction_read_only.");
-    CompletionType = Setting::both("completion_type", word(0, &["NO_CHAIN", "CHAIN", "RELEASE"])).doc("What COMMIT and ROLLBACK do beside.");
+    CompletionType = Setting::both("completion_type", word(0, &["NO_CHAIN", "CHAIN", "RELEASE"])).doc("What COMMIT and ROLLBACK do in addition.");
     Autocommit = Setting::both("autocommit", flag(true)).doc("Each statement is a transaction.");
     InTransaction = Setting::session("in_transaction", num(0, 0, 1)).read_only().computed().doc("Whether the session is in a transaction.");
     TransactionAllocBlockSize = Setting::both("transaction_alloc_block_size", num(8192, 1024, 128 << 20)).no_effect(BUFFERS).doc("Memory unit of a transaction.").unit("bytes");
@@ -393,7 +393,7 @@ with_inert_settings! { settings! {
     MaxSortLength = Setting::both("max_sort_length", num(1024, 64, 8 << 20)).no_effect("whole values are compared").doc("Bytes of a value that ORDER BY compares.").unit("bytes");
     MaxRecursiveIterations = Setting::both("max_recursive_iterations", num(1000, 0, U32)).doc("Steps of a recursive CTE.");
     MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).no_effect("there are no stored procedures").doc("Depth of stored procedure calls.");
-    MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).session_read_only().doc("Connections of one account; administrators have no limit. 0: nobody has.");
+    MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).session_read_only().doc("Connections of one account; administrators have no limit. 0: no account has one.");
     MaxPreparedStmtCount = Setting::global("max_prepared_stmt_count", num(16_382, 0, U32)).doc("Prepared statements of all sessions.");
     MaxDigestLength = Setting::global("max_digest_length", num(1024, 0, 1 << 20)).read_only().no_effect("digests are hashes").doc("Longest digest.").unit("bytes");
     ExplicitDefaultsForTimestamp = Setting::both("explicit_defaults_for_timestamp", flag(true)).doc("TIMESTAMP columns are like others; off gives them MariaDB's old implicit defaults.").no_effect("as with ON");
@@ -419,12 +419,12 @@ with_inert_settings! { settings! {
     DateFormat = Setting::fact("date_format", text("%Y-%m-%d")).doc("Unused, as in MariaDB.");
     TimeFormat = Setting::fact("time_format", text("%H:%i:%s")).doc("Unused, as in MariaDB.");
     EventScheduler = Setting::inert("event_scheduler", word(2, &["OFF", "ON", "DISABLED"]), "there are no events").doc("Run events.");
-    InnodbInstantAlterColumnAllowed = Setting::global("innodb_instant_alter_column_allowed", word(2, &["never", "add_last", "add_drop_reorder"])).doc("Which changes of columns leave the rows as they are: none, new columns behind the others, or new columns anywhere, dropped ones and another order.");
+    InnodbInstantAlterColumnAllowed = Setting::global("innodb_instant_alter_column_allowed", word(2, &["never", "add_last", "add_drop_reorder"])).doc("Which changes of columns leave the rows as they are: none, new columns after the others, or new columns anywhere, dropped ones and another order.");
     InnodbOnlineAlterLogMaxSize = Setting::global("innodb_online_alter_log_max_size", num(134217728, 65536, 18446744073709551615)).doc("What an index build keeps of the rows that others change meanwhile; with more of them it fails.");
     AlterAlgorithm = Setting::both("alter_algorithm", word(0, ALTER)).no_effect("the cheapest way is taken").doc("How ALTER TABLE works.");
     OldAlterTable = Setting::both("old_alter_table", word(0, ALTER)).no_effect("the cheapest way is taken").alias(VarId::AlterAlgorithm).doc("Old name of alter_algorithm.");
-    Profiling = Setting::both("profiling", flag(false)).no_option().doc("SHOW PROFILES tells how long statements took.");
-    ProfilingHistorySize = Setting::both("profiling_history_size", num(15, 0, 100)).doc("Statements that SHOW PROFILES tells of.");
+    Profiling = Setting::both("profiling", flag(false)).no_option().doc("SHOW PROFILES shows how long statements took.");
+    ProfilingHistorySize = Setting::both("profiling_history_size", num(15, 0, 100)).doc("Number of statements that SHOW PROFILES shows.");
     OptimizerSwitch = Setting::both("optimizer_switch", text("index_merge=off,index_condition_pushdown=on,mrr=off,derived_merge=on,semijoin=on,join_cache_hashed=on")).no_effect(OPTIMIZER).doc("Strategies of the optimizer.");
     OptimizerSearchDepth = Setting::both("optimizer_search_depth", num(62, 0, 62)).no_effect(OPTIMIZER).doc("Tables whose order is searched at once.");
     OptimizerPruneLevel = Setting::both("optimizer_prune_level", num(2, 0, 2)).no_effect(OPTIMIZER).doc("Leave out unlikely plans.");
@@ -458,7 +458,7 @@ with_inert_settings! { settings! {
     LongQueryTime = Setting::both("long_query_time", real(10.0, 0.0, YEAR as f64)).doc("What counts as slow.").unit("seconds");
     LogQueriesNotUsingIndexes = Setting::both("log_queries_not_using_indexes", flag(false)).doc("Log statements that read a whole table as slow.");
     LogSlowVerbosity = Setting::both("log_slow_verbosity", set(0, &["innodb", "query_plan", "explain", "engine", "warnings", "full"])).doc("What a slow statement's entry holds besides: QUERY_PLAN, EXPLAIN (with measured rows, as ANALYZE has them), WARNINGS; FULL is all of them. INNODB and ENGINE add nothing.");
-    LogSlowMaxWarnings = Setting::both("log_slow_max_warnings", num(10, 0, 1000)).doc("Warnings of a statement that its entry in the slow query log tells, with log_slow_verbosity=warnings.");
+    LogSlowMaxWarnings = Setting::both("log_slow_max_warnings", num(10, 0, 1000)).doc("Warnings of a statement that its entry in the slow query log contains, with log_slow_verbosity=warnings.");
     GeneralLog = Setting::global("general_log", flag(false)).doc("Log all statements, and who connects.");
     GeneralLogFile = Setting::global("general_log_file", path("")).doc("File of all statements, in the data directory unless it has a path. Empty: the host's name and .log.");
     LogOutput = Setting::global("log_output", set(2, &["NONE", "FILE", "TABLE"])).doc("Where the slow and the general log go. The tables mysql.slow_log and mysql.general_log hold the newest entries in memory, some megabytes of each; NONE switches both off.");
@@ -471,7 +471,7 @@ with_inert_settings! { settings! {
     MetricsPort = Setting::global("metrics_port", num(0, 0, 65_535)).read_only()
         .doc("TCP port of the HTTP endpoint: /metrics in Prometheus' text format, and a page that shows it as live charts. 0: off.");
     MetricsBindAddress = Setting::global("metrics_bind_address", text("127.0.0.1")).read_only()
-        .doc("Address or host name that the HTTP endpoint listens on. Whoever can connect to it reads all counters; there is no password.");
+        .doc("Address or host name that the HTTP endpoint listens on. Any client that can connect to it can read all counters; there is no password.");
     Socket = Setting::global("socket", path("/run/mysqld/mysqld.sock")).read_only().doc("Unix socket; relative to the data directory.");
     SkipNetworking = Setting::global("skip_networking", flag(false)).read_only().doc("Listen on the Unix socket only.");
     SkipNameResolve = Setting::global("skip_name_resolve", flag(false)).read_only().doc("On: accounts match addresses alone, and 127.0.0.1 is not localhost. Off: a loopback address is localhost; other names are never looked up.");
@@ -514,16 +514,16 @@ with_inert_settings! { settings! {
     Ssl = Setting::global("ssl", flag(true)).read_only().hidden().doc("Offer TLS.");
     SslCa = Setting::global("ssl_ca", path("")).read_only().doc("PEM file of authorities; a client may show a certificate that comes from one of them.");
     SslCapath = Setting::global("ssl_capath", path("")).read_only().doc("Directory of such files.");
-    SslCert = Setting::global("ssl_cert", path("")).read_only().doc("PEM file of the server's certificate, and of those that lead to its authority. Without it the server makes one itself. FLUSH SSL reads all files anew.");
+    SslCert = Setting::global("ssl_cert", path("")).read_only().doc("PEM file of the server's certificate, and of those that lead to its authority. Without it the server makes one itself. FLUSH SSL reads all files again.");
     SslKey = Setting::global("ssl_key", path("")).read_only().doc("PEM file of the certificate's key, not encrypted; one file may hold both.");
     SslCrl = Setting::global("ssl_crl", path("")).read_only().doc("PEM file of clients' certificates that were revoked. With it, a list of every authority must be there.");
     SslCrlpath = Setting::global("ssl_crlpath", path("")).read_only().doc("Directory of such files.");
     SslCipher = Setting::global("ssl_cipher", text("")).read_only().doc("Cipher suites by OpenSSL's names, with colons between them; empty: all there are.");
     TlsVersion = Setting::global("tls_version", set(TLS_VERSIONS_DEFAULT, TLS_VERSIONS)).read_only().doc("TLS versions to offer; 1.0 and 1.1 are not there.");
-    SessionTrackSchema = Setting::both("session_track_schema", flag(true)).doc("Tell clients the current database.");
-    SessionTrackStateChange = Setting::both("session_track_state_change", flag(false)).doc("Tell clients that the session changed.");
-    SessionTrackSystemVariables = Setting::both("session_track_system_variables", text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone")).doc("Tell clients these variables when they are set. `*`: all.");
-    SessionTrackTransactionInfo = Setting::both("session_track_transaction_info", word(0, &["OFF", "STATE", "CHARACTERISTICS"])).doc("Tell clients the transaction's state.");
+    SessionTrackSchema = Setting::both("session_track_schema", flag(true)).doc("Report the current database to clients.");
+    SessionTrackStateChange = Setting::both("session_track_state_change", flag(false)).doc("Report changes of the session to clients.");
+    SessionTrackSystemVariables = Setting::both("session_track_system_variables", text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone")).doc("Report these variables to clients when they are set. `*`: all.");
+    SessionTrackTransactionInfo = Setting::both("session_track_transaction_info", word(0, &["OFF", "STATE", "CHARACTERISTICS"])).doc("Report the transaction's state to clients.");
     ExternalUser = Setting::session("external_user", NULL_TEXT).read_only().doc("User of an external authentication.");
     ProxyUser = Setting::session("proxy_user", NULL_TEXT).read_only().doc("User of a proxy.");
 
@@ -534,9 +534,9 @@ with_inert_settings! { settings! {
     ServerAuditExclUsers = Setting::global("server_audit_excl_users", text("")).doc("Users whose statements are not written down.");
     ServerAuditOutputType = Setting::global("server_audit_output_type", word(1, &["syslog", "file"])).doc("Where to: a file, or the system's log at /dev/log.");
     ServerAuditFilePath = Setting::global("server_audit_file_path", text("server_audit.log")).doc("The file, from the data directory on; in a directory of that name it is server_audit.log.");
-    ServerAuditFileRotateSize = Setting::global("server_audit_file_rotate_size", num(1_000_000, 100, i64::MAX as u64)).doc("A file of this size is put aside and another one begun.").unit("bytes");
-    ServerAuditFileRotations = Setting::global("server_audit_file_rotations", num(9, 0, 999)).doc("Files put aside that are kept; 0: the file grows without end.");
-    ServerAuditFileRotateNow = Setting::global("server_audit_file_rotate_now", flag(false)).doc("ON: the file is put aside now. It reads as OFF afterwards.");
+    ServerAuditFileRotateSize = Setting::global("server_audit_file_rotate_size", num(1_000_000, 100, i64::MAX as u64)).doc("A file of this size is rotated and another one begun.").unit("bytes");
+    ServerAuditFileRotations = Setting::global("server_audit_file_rotations", num(9, 0, 999)).doc("Rotated files that are kept; 0: the file grows without end.");
+    ServerAuditFileRotateNow = Setting::global("server_audit_file_rotate_now", flag(false)).doc("ON: the file is rotated now. It reads as OFF afterwards.");
     ServerAuditQueryLogLimit = Setting::global("server_audit_query_log_limit", num(1024, 0, i32::MAX as u64)).doc("Longest text of a statement; 0: no limit.").unit("bytes");
     ServerAuditMode = Setting::global("server_audit_mode", num(0, 0, 1)).doc("How statements are numbered.").no_effect("the log numbers statements itself in both modes");
     ServerAuditSyslogFacility = Setting::global("server_audit_syslog_facility", word(0, &["LOG_USER", "LOG_MAIL", "LOG_DAEMON", "LOG_AUTH", "LOG_SYSLOG", "LOG_LPR", "LOG_NEWS", "LOG_UUCP", "LOG_CRON", "LOG_AUTHPRIV", "LOG_FTP", "LOG_LOCAL0", "LOG_LOCAL1", "LOG_LOCAL2", "LOG_LOCAL3", "LOG_LOCAL4", "LOG_LOCAL5", "LOG_LOCAL6", "LOG_LOCAL7"])).doc("Facility of lines in the system's log.");

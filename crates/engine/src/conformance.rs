@@ -32,10 +32,7 @@ pub fn run(make: &dyn Fn() -> Box<dyn Harness>) {
         ("bulk load and drop", bulk_load_and_drop),
         ("batches of several transactions apply in order", batches_apply_in_order),
         ("what is dropped after prepare leaves nothing", dropped_after_prepare),
-        (
-            "what is ordered behind a checkpoint's begin is in the next one",
-            ordered_behind_a_checkpoints_begin,
-        ),
+        ("what is ordered after a checkpoint's begin is in the next one", ordered_behind_a_checkpoints_begin),
     ];
     for (name, check) in checks {
         eprintln!("conformance: {name}");
@@ -82,7 +79,7 @@ fn get(trx: &dyn EngineTrx, at: ReadAt<'_>, key: &str) -> Option<String> {
         let is_there = trx.get_with_hint(at, A, key.as_bytes(), &mut again, &mut near).expect("reads");
         assert_eq!((is_there, &again), (found, &value), "a reader that keeps its place");
         let there = found.then(|| (key.as_bytes().to_vec(), value.clone()));
-        let keys = [b"~ nobody puts this".as_slice(), key.as_bytes()];
+        let keys = [b"~ is never put".as_slice(), key.as_bytes()];
         assert_eq!(get_many(trx, at, &keys, &mut near), Vec::from_iter(there), "{key}");
     }
     found.then(|| String::from_utf8(value).expect("text"))

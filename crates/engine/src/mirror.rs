@@ -29,7 +29,7 @@ pub struct Mirror {
 impl Mirror {
     /// Creates a mirror of two engines with different participant numbers.
     pub fn new(first: Arc<dyn Engine>, second: Arc<dyn Engine>) -> Mirror {
-        assert_ne!(first.id(), second.id(), "read views tell engines apart by number");
+        assert_ne!(first.id(), second.id(), "read views distinguish engines by number");
         Mirror { first, second }
     }
 }

@@ -33,7 +33,7 @@ impl MemoryRedo {
     }
 
     /// Creates files that are used only for redo larger than `inline_bytes_max`.
-    pub fn behind(inline_bytes_max: usize) -> MemoryRedo {
+    pub fn larger_than(inline_bytes_max: usize) -> MemoryRedo {
         MemoryRedo { inline_bytes_max, ..MemoryRedo::default() }
     }
 

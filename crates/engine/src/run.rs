@@ -111,8 +111,8 @@ impl Run {
 
     /// Returns the position of the first write whose key is not less than `key`.
     pub(crate) fn seek(&self, key: &[u8]) -> Place {
-        let behind = self.chunks.partition_point(|chunk| chunk.get(0).0 <= key);
-        let Some(chunk) = behind.checked_sub(1) else { return Place::default() };
+        let next = self.chunks.partition_point(|chunk| chunk.get(0).0 <= key);
+        let Some(chunk) = next.checked_sub(1) else { return Place::default() };
         let of_chunk = &self.chunks[chunk];
         let (mut low, mut high) = (0, of_chunk.starts.len());
         while low < high {
@@ -123,7 +123,7 @@ impl Run {
             }
         }
         match low == of_chunk.starts.len() {
-            true => Place { chunk: behind, record: 0 },
+            true => Place { chunk: next, record: 0 },
             false => Place { chunk, record: low },
         }
     }

@@ -342,8 +342,8 @@ impl WriteSet {
                         base.advance();
                     }
                     if passed == PASSED_MAX {
-                        let behind = direction == Direction::Forward;
-                        return stops(&[key, if behind { &[0][..] } else { &[] }].concat(), batch);
+                        let is_forward = direction == Direction::Forward;
+                        return stops(&[key, if is_forward { &[0][..] } else { &[] }].concat(), batch);
                     }
                 }
                 (_, Some((key, value))) => {

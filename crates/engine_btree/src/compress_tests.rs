@@ -40,7 +40,7 @@ fn the_form_on_disk_is_read() {
     trailing.push(0);
     let crc = crc32c::crc32c(&trailing[4..]);
     trailing[..4].copy_from_slice(&crc.to_le_bytes());
-    assert!(compression.plain(trailing).is_none(), "bytes behind the end");
+    assert!(compression.plain(trailing).is_none(), "bytes after the end");
 }
 
 #[test]

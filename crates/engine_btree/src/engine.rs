@@ -153,7 +153,7 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
     let run = move || {
         // If this thread died silently, old versions would accumulate until memory is exhausted.
         let guard = AbortOnUnwind::during("purge");
-        let mut told = String::new();
+        let mut logged = String::new();
         while !inner.is_closed() {
             let (done, trouble) = match inner.purge() {
                 Ok(Purged { transactions, swept, spilled }) => (transactions + swept, spilled.err()),
@@ -165,7 +165,7 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
                 }
             };
             let trouble = trouble.map_or_else(String::new, |error| error.to_string());
-            if !trouble.is_empty() && trouble != told {
+            if !trouble.is_empty() && trouble != logged {
                 log::error!("purge of old row versions fails and is tried again: {trouble}");
             }
             let pause = match done {
@@ -177,7 +177,7 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
             if !pause.is_zero() {
                 std::thread::park_timeout(pause);
             }
-            told = trouble;
+            logged = trouble;
         }
         guard.disarm();
     };

@@ -144,7 +144,7 @@ struct TreeChange<'c> {
 
 impl TreeChange<'_> {
     /// Returns root and number of entries of the tree after the change. `former` is the tree before it.
-    fn behind(&self, former: Option<&TreeMap>) -> Option<(PageId, u64)> {
+    fn after(&self, former: Option<&TreeMap>) -> Option<(PageId, u64)> {
         let former = former.filter(|_| !self.is_dropped);
         let root = self.root.or(former.map(|tree| tree.root))?;
         let before = |id: &PageId| former.and_then(|tree| tree.pages.get(id));
@@ -211,7 +211,7 @@ impl<'c> Sorted<'c> {
     fn tree(&self, map: &PageMap, index: IndexId) -> Option<(PageId, u64)> {
         let former = map.trees.get(&index);
         match self.trees.get(&index) {
-            Some(change) => change.behind(former),
+            Some(change) => change.after(former),
             None => former.map(|tree| (tree.root, tree.entries)),
         }
     }
@@ -475,7 +475,7 @@ impl PageMap {
         }
         for (index, id, place) in change.written {
             fresh.extend_from_slice(&place.values);
-            let tree = self.trees.get_mut(&index).expect("every tree's root is told");
+            let tree = self.trees.get_mut(&index).expect("every tree has a root");
             let more = more.entry(index).or_default();
             *more += more_entries(tree.pages.get(&id), Some(&place));
             outdated.extend(tree.pages.insert(id, place));
@@ -595,10 +595,10 @@ mod tests {
                     assert_eq!(entries.sum::<u64>(), tree.entries, "seed {seed}, {index:?}");
                 }
                 // The number of entries of a single page is kept in memory only.
-                let mut told = map.clone();
-                let places = told.trees.values_mut().flat_map(|tree| tree.pages.values_mut());
+                let mut expected = map.clone();
+                let places = expected.trees.values_mut().flat_map(|tree| tree.pages.values_mut());
                 places.for_each(|place| place.entries = None);
-                assert_eq!(read, told, "seed {seed}");
+                assert_eq!(read, expected, "seed {seed}");
             }
             assert!(levels.len() < 12, "{} levels", levels.len());
         }

@@ -197,9 +197,9 @@ impl Inner {
                         Pushed::Full => return Ok(LeafScan::Over),
                         Pushed::Old if self.versions.spilled_reads() < reads_max => {}
                         Pushed::Old | Pushed::Unexpanded => {
-                            let mut behind = page.key(n);
-                            behind.push(0);
-                            return Ok(LeafScan::UpTo(behind));
+                            let mut up_to = page.key(n);
+                            up_to.push(0);
+                            return Ok(LeafScan::UpTo(up_to));
                         }
                         Pushed::Present => {}
                     }

@@ -105,11 +105,11 @@ impl Space {
                 (at, len) = (before, before_len + len);
             }
         }
-        if let Some((behind, behind_len)) = self.free.range(at..).next().map(|(a, l)| (*a, *l)) {
-            assert!(at + len <= behind, "{extent:?} is freed once");
-            if at + len == behind {
-                self.take_run(behind, behind_len);
-                len += behind_len;
+        if let Some((next, next_len)) = self.free.range(at..).next().map(|(a, l)| (*a, *l)) {
+            assert!(at + len <= next, "{extent:?} is freed once");
+            if at + len == next {
+                self.take_run(next, next_len);
+                len += next_len;
             }
         }
         if at + len == self.end {

@@ -235,7 +235,7 @@ fn a_hot_row_has_the_versions_that_views_in_use_need() {
         }
         let records = versions.purgeable(versions.views.oldest(), usize::MAX);
         assert_eq!(records.len(), versions.history_len());
-        assert!(records.len() < 100, "what nobody refers to was dropped: {}", records.len());
+        assert!(records.len() < 100, "what no view refers to was dropped: {}", records.len());
         versions.forget(&records);
         drop(records);
         assert_eq!((versions.undo_bytes(), versions.spilled_bytes()), (0, 0));
@@ -254,7 +254,7 @@ fn links_of_versions_that_have_ended_are_left_alone() {
         .map(|seq| {
             let version = write_over(&versions, newest, seq);
             newest = Some(version);
-            versions.find(version.trx).expect("behind the view")
+            versions.find(version.trx).expect("after the view")
         })
         .collect();
     let mut dropped = Vec::new();

@@ -127,7 +127,7 @@ impl Look<'_> {
                 return Ok(None);
             }
             if high.as_deref().is_some_and(|high| high <= key) {
-                self.problem(of_child, "does not cover the keys behind the page before it");
+                self.problem(of_child, "does not cover the keys after those of the page before it");
                 return Ok(None);
             }
             if !self.tree.pages.lock().contains(&child) {

@@ -55,7 +55,7 @@ impl Run {
 
     fn status(&self, name: &str) -> u64 {
         let status = self.engine.status();
-        status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is told")).1
+        status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is reported")).1
     }
 
     fn used_blocks(&self) -> u64 {

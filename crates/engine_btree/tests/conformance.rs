@@ -204,7 +204,7 @@ fn redo_in_a_file_is_that_of_a_record() {
         let mut redo = Vec::new();
         trx.prepare_into(files, &mut redo).map(|()| redo)
     };
-    let files = MemoryRedo::behind(1000);
+    let files = MemoryRedo::larger_than(1000);
 
     let small = prepared(&mut of(3), &files).expect("prepares");
     assert!(small.len() == 1 && small[0].file().is_none() && !small[0].bytes.is_empty());
@@ -213,11 +213,11 @@ fn redo_in_a_file_is_that_of_a_record() {
     let inline = of(30_000).prepare().expect("prepares");
     let bytes = inline.bytes.clone();
     drop(inline);
-    let aside = prepared(&mut of(30_000), &files).expect("prepares");
-    let [aside] = &aside[..] else { panic!("{} files", aside.len()) };
-    assert!(aside.bytes.is_empty() && aside.file().is_some_and(|file| file.bytes == bytes.len() as u64));
+    let spilled = prepared(&mut of(30_000), &files).expect("prepares");
+    let [spilled] = &spilled[..] else { panic!("{} files", spilled.len()) };
+    assert!(spilled.bytes.is_empty() && spilled.file().is_some_and(|file| file.bytes == bytes.len() as u64));
     assert!(files.bytes() == bytes, "the same bytes in either place");
-    engine.commit_ordered(CommitSeq(1), &[aside]);
+    engine.commit_ordered(CommitSeq(1), &[spilled]);
     assert_eq!(engine.unflushed_bytes(), bytes.len() as u64);
 
     // A full disk: no write of the transaction may become visible.

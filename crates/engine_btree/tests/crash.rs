@@ -296,10 +296,10 @@ fn step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), 
     let task = engine.begin_checkpoint(Lsn(lsn))?;
     model.checkpoint_tried = lsn;
     // Other transactions continue while it runs. Their LSNs are after the checkpoint's.
-    let beside = (0..rng.below(5)).try_for_each(|_| small_step(engine, rng, model));
+    let concurrent = (0..rng.below(5)).try_for_each(|_| small_step(engine, rng, model));
     task.finish()?;
     model.checkpoint_done = lsn;
-    beside
+    concurrent
 }
 
 /// A start and a replay count each entry once, even if it was undecided or deleted at the checkpoint.
@@ -335,7 +335,7 @@ fn check(fs: &SharedFs, pages: Pages, model: &Model, what: &str) {
     for index in [TABLE, SELDOM] {
         assert!(rows(&engine, index) == model.rows(index, all), "{what}: replayed rows of {index}");
     }
-    assert!(model.is_loaded(&rows(&engine, LOADED), all), "{what}: replayed rows behind a load");
+    assert!(model.is_loaded(&rows(&engine, LOADED), all), "{what}: replayed rows after a load");
     check_counts(&engine, what);
     // The engine can continue from there.
     let lsn = Lsn(model.log.len() as u64);

@@ -110,7 +110,7 @@ fn a_flipped_bit_is_noticed_where_it_is_read() {
 
 fn flip_bits(form: PageFormat) {
     let (memory, truth, lsn) = file(form);
-    let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("told");
+    let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("known");
     let superblocks = (0..52).chain(4096..4096 + 52);
     let elsewhere = (8192..len).step_by(53);
     let mut noticed = 0;
@@ -144,7 +144,7 @@ fn a_superblock_that_rots_is_mended_from_the_other() {
 #[test]
 fn a_file_that_was_cut_is_refused() {
     let (memory, truth, lsn) = file(PageFormat::Plain);
-    let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("told");
+    let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("known");
     let mut noticed = 0;
     for at in (0..len).step_by(1777) {
         let damaged = memory.kill_clone();
@@ -164,7 +164,7 @@ fn pages_that_change_places_are_noticed() {
 
 fn swap_blocks(form: PageFormat) {
     let (memory, truth, lsn) = file(form);
-    let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("told");
+    let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("known");
     for at in (8192..len - 8192).step_by(8192) {
         let damaged = memory.kill_clone();
         let file = damaged.open(Path::new(FILE), OpenMode::Write).expect("opens");

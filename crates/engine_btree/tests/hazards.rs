@@ -101,7 +101,7 @@ impl Run {
 
     fn status(&self, name: &str) -> u64 {
         let status = self.engine.status();
-        status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is told")).1
+        status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is reported")).1
     }
 
     /// Returns the number of blocks of the data file that are in use.
@@ -395,7 +395,7 @@ fn undo_beyond_its_bound_is_read_from_its_file() {
     run.checkpoint();
     drop(view);
     run.purge();
-    assert!(undo.len().expect("in memory") <= 8192, "nobody needs the old versions any more");
+    assert!(undo.len().expect("in memory") <= 8192, "no view needs the old versions any more");
     let expected: Rows = (0..2000).map(|n| (key(n), vec![3; 200])).collect();
     assert_eq!(rows(&run.engine, TABLE), expected);
     // After a crash none of this exists.
@@ -516,7 +516,7 @@ fn a_full_undo_file_holds_up_no_purge() {
         assert!(some > 0, "{passed} of 5000 transactions passed");
         passed += some;
     }
-    assert!(run.engine.purge().is_err(), "it is told that old versions stay in memory");
+    assert!(run.engine.purge().is_err(), "it reports that old versions stay in memory");
     faulty.set(Fault::None);
     assert_eq!(run.engine.purge().expect("there is room again"), 0);
     assert!(fs.exists(Path::new("/btree/btree.undo")));
@@ -559,7 +559,7 @@ impl RedoWriter for ReadingFiles {
                 batch.cut(&mut range, direction);
                 batch.clear();
             }
-            done.send(()).expect("somebody listens");
+            done.send(()).expect("the receiver exists");
         });
         let waited = is_done.recv_timeout(std::time::Duration::from_secs(30));
         waited.expect("no leaf is latched while redo is written");
@@ -628,9 +628,9 @@ fn damaged_undo_that_purge_needs_ends_the_process() {
     let mut command = std::process::Command::new(std::env::current_exe().expect("this test"));
     let run = command.args(["--exact", NAME, "--nocapture"]).env("COHORT_LOSE_UNDO", "1").output();
     let run = run.expect("starts");
-    let told = String::from_utf8_lossy(&run.stderr);
-    assert_eq!(run.status.signal(), Some(6), "{:?}: {told}", run.status);
-    assert!(told.contains("[ERROR] purge cannot go on") && told.contains("btree.undo"), "{told}");
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.signal(), Some(6), "{:?}: {stderr}", run.status);
+    assert!(stderr.contains("[ERROR] purge cannot go on") && stderr.contains("btree.undo"), "{stderr}");
 }
 
 /// Loads the list and waits for the result.
@@ -793,11 +793,11 @@ fn later_parts_write_over_earlier_ones() {
                 );
                 assert!(there.is_none_or(|there| *there == value), "{what}: {n}");
             }
-            assert!(rows_at(&run.engine, ReadAt::Latest, TABLE) == before, "{what}: nobody else's");
+            assert!(rows_at(&run.engine, ReadAt::Latest, TABLE) == before, "{what}: the others'");
         }
         if is_committed {
             let redo = files.prepare(&mut *trx).expect("prepares");
-            assert!(rows_at(&run.engine, ReadAt::Latest, TABLE) == before, "{what}: still nobody else's");
+            assert!(rows_at(&run.engine, ReadAt::Latest, TABLE) == before, "{what}: still the others'");
             run.order(&redo);
         }
         drop(trx);

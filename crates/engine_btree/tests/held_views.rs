@@ -96,7 +96,7 @@ impl Run {
 
     fn status(&self, name: &str) -> u64 {
         let status = self.engine.status();
-        status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is told")).1
+        status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is reported")).1
     }
 
     /// Purges everything after all views were dropped, and checks the result.
@@ -206,7 +206,7 @@ fn what_is_undecided_holds_nothing_back() {
         run.put(0..10, round);
         run.purge();
         let records = run.status("Innodb_history_list_length");
-        assert!(records <= 6 + 2 * 10 + 1, "{records} records behind a view in round {round}");
+        assert!(records <= 6 + 2 * 10 + 1, "{records} records after a view in round {round}");
     }
     run.look(&held);
     // Half of them are decided while the view is open.

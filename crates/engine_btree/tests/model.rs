@@ -256,7 +256,7 @@ impl World {
         assert_eq!(rows(&self.engine, ReadAt::Latest, Direction::Forward), expected, "the rows in the end");
         assert_eq!(self.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
         let history = self.engine.status().into_iter().find(|(name, _)| name == "Innodb_history_list_length");
-        assert_eq!(history.expect("is told").1, 0, "purge has passed everything");
+        assert_eq!(history.expect("is reported").1, 0, "purge has passed everything");
     }
 }
 

@@ -258,7 +258,7 @@ impl Run {
         self.end_checkpoint();
         while self.engine.purge().expect("purges") > 0 {}
         let history = self.engine.status().into_iter().find(|(name, _)| name == "Innodb_history_list_length");
-        assert_eq!(history.expect("is told").1, 0);
+        assert_eq!(history.expect("is reported").1, 0);
         assert_eq!(self.engine.stats(TABLE).entries, self.rows.len() as u64, "no deleted entry is left");
         assert_eq!(scan(&self.engine, ReadAt::Latest, Direction::Forward), self.rows);
         assert_eq!(self.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());

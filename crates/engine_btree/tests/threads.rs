@@ -109,7 +109,7 @@ fn write(engine: &BtreeEngine, order: &Order, writer: u64) {
         let has_parts = rng.below(4) == 0;
         if has_parts {
             // Later writes replace those of a part.
-            trx.put(TABLE, &key(from), b"nobody sees it").expect("puts");
+            trx.put(TABLE, &key(from), b"never visible").expect("puts");
             trx.delete(TABLE, &key(to)).expect("deletes");
             trx.install_part(&files).expect("installs");
         }
@@ -178,7 +178,7 @@ fn views_are_whole_while_everything_goes_on() {
         is_over.store(true, Ordering::Relaxed);
         results.into_iter().for_each(|result| result.expect("a writer"));
     });
-    assert!(looks.load(Ordering::Relaxed) > 4, "readers looked beside the writers");
+    assert!(looks.load(Ordering::Relaxed) > 4, "readers looked while the writers ran");
     let last = sum(&engine, ReadAt::Latest, Direction::Forward);
     assert_eq!(last.1, total);
     order.checkpoint(&engine);
@@ -247,7 +247,7 @@ fn queues_stay_whole_and_small_while_their_pages_come_and_go() {
             while !is_over.load(Ordering::Relaxed) {
                 order.checkpoint(engine);
                 let problems = engine.verify(QUEUE, &mut || true).expect("reads");
-                assert!(problems.is_empty(), "CHECK TABLE beside writers: {problems:?}");
+                assert!(problems.is_empty(), "CHECK TABLE during writes: {problems:?}");
             }
         });
         let writers: Vec<_> =
@@ -256,7 +256,7 @@ fn queues_stay_whole_and_small_while_their_pages_come_and_go() {
         is_over.store(true, Ordering::Relaxed);
         results.into_iter().for_each(|result| result.expect("a writer"));
     });
-    assert!(looks.load(Ordering::Relaxed) > 4, "readers looked beside the writers");
+    assert!(looks.load(Ordering::Relaxed) > 4, "readers looked while the writers ran");
     while engine.purge().expect("purges") > 0 {}
     assert!(engine.stats(QUEUE).bytes < 120 * 16384, "{} bytes", engine.stats(QUEUE).bytes);
     order.checkpoint(&engine);
@@ -285,7 +285,7 @@ fn on_thread() -> Option<Arc<dyn WaitSlot>> {
 
 fn status(engine: &BtreeEngine, name: &str) -> u64 {
     let status = engine.status();
-    status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is told")).1
+    status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is reported")).1
 }
 
 /// Returns an engine that reads every missing page by a reader thread, with a table of some 700 leaves.

@@ -65,7 +65,7 @@ fn an_engine_that_has_lost_files_is_durable_up_to_an_earlier_place() {
     }
     drop(engine);
     let whole = std::fs::read(manifest(dir.path())).expect("reads");
-    let mut behind = 0;
+    let mut older = 0;
     for cut in (1..=whole.len()).step_by(3) {
         let copy = tempfile::tempdir().expect("temporary directory");
         for entry in std::fs::read_dir(dir.path()).expect("lists") {
@@ -78,8 +78,8 @@ fn an_engine_that_has_lost_files_is_durable_up_to_an_earlier_place() {
         file.set_len(whole.len().saturating_sub(cut) as u64).expect("cuts");
         if let Ok(engine) = open(copy.path()) {
             assert!(engine.durable_lsn() < Lsn(5 * 4096) || has(&engine, &[5]), "{cut} bytes");
-            behind += u32::from(engine.durable_lsn() < Lsn(5 * 4096));
+            older += u32::from(engine.durable_lsn() < Lsn(5 * 4096));
         }
     }
-    assert!(behind > 0, "some cuts are not RocksDB's to find");
+    assert!(older > 0, "some cuts are not RocksDB's to find");
 }

@@ -70,7 +70,7 @@ fn ranges(table: &std::sync::Arc<LockTable>) {
     for (index, what) in [(84, "a range in its shard"), (20, "a range in its key space")] {
         let scan = RangeScan::new(IndexId(index), Towards::Up, Uncommitted::Block);
         table.watch(&mut reader, &scan, LockSpan { start: vec![255], end: None });
-        table.advance(&mut reader, &scan, StepTo::End, LONG, &kill).expect("nobody is there");
+        table.advance(&mut reader, &scan, StepTo::End, LONG, &kill).expect("there is no other owner");
         insert(what);
     }
     let scan = RangeScan::new(IndexId(30), Towards::Up, Uncommitted::Block);
@@ -78,7 +78,7 @@ fn ranges(table: &std::sync::Arc<LockTable>) {
     let start = Instant::now();
     for n in 0..count {
         let key = n.to_be_bytes();
-        table.advance(&mut reader, &scan, StepTo::Entry(&key), LONG, &kill).expect("nobody is there");
+        table.advance(&mut reader, &scan, StepTo::Entry(&key), LONG, &kill).expect("there is no other owner");
     }
     println!("an entry that a scan passes: {} ns", start.elapsed().as_nanos() as u64 / count);
 }

@@ -63,8 +63,8 @@ impl Intervals {
         let Some((start, Some(_))) = self.ends.range::<[u8], _>(at_most).next_back() else { return };
         let start = start.clone();
         let end = self.ends.remove(&start).flatten().expect("it has just been found");
-        let behind = (Bound::Excluded(&*start), Bound::Unbounded);
-        let next = self.ends.range::<[u8], _>(behind).next().map(|(start, _)| start.clone());
+        let after = (Bound::Excluded(&*start), Bound::Unbounded);
+        let next = self.ends.range::<[u8], _>(after).next().map(|(start, _)| start.clone());
         self.growing = Some(Growing { start, end, next });
     }
 
@@ -171,7 +171,7 @@ mod tests {
     fn a_span_that_grows_is_what_it_would_be_as_a_whole() {
         let keys: Vec<Vec<u8>> =
             vec![vec![], vec![1], vec![1, 0], vec![1, 0, 0], vec![1, 1], vec![2], vec![3]];
-        let behind = |key: &[u8]| [key, &[0]].concat();
+        let after = |key: &[u8]| [key, &[0]].concat();
         let mut grown = 0;
         for first in &keys {
             for other in 0..keys.len() * keys.len() {
@@ -186,11 +186,11 @@ mod tests {
                 for key in keys.iter().filter(|key| *key >= first) {
                     match stepped.grow(&from, key) {
                         true => grown += 1,
-                        false => stepped.add_growing(LockSpan { start: from, end: Some(behind(key)) }),
+                        false => stepped.add_growing(LockSpan { start: from, end: Some(after(key)) }),
                     }
-                    from = behind(key);
+                    from = after(key);
                     whole.add(LockSpan { start: first.clone(), end: Some(from.clone()) });
-                    for key in keys.iter().flat_map(|key| [key.clone(), behind(key)]) {
+                    for key in keys.iter().flat_map(|key| [key.clone(), after(key)]) {
                         assert_eq!(
                             stepped.contains(&key),
                             whole.contains(&key),

@@ -292,8 +292,8 @@ fn a_wait_ends_at_its_limit() {
     let stats = table.stats();
     assert_eq!((stats.timeouts, stats.row_waits, stats.row_waits_current), (6, 3, 0));
     table.release_all(&mut a);
-    row(&table, &mut b, "k", RowMode::Exclusive, WaitLimit::NoWait).expect("no waiter was left behind");
-    meta(&table, &mut b, "t", MetadataMode::Exclusive, WaitLimit::NoWait).expect("no waiter was left behind");
+    row(&table, &mut b, "k", RowMode::Exclusive, WaitLimit::NoWait).expect("no waiter was left");
+    meta(&table, &mut b, "t", MetadataMode::Exclusive, WaitLimit::NoWait).expect("no waiter was left");
 }
 
 #[test]

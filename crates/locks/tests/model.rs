@@ -213,7 +213,7 @@ fn every_cycle_is_broken_and_only_cycles_are() {
         };
         in_threads(&world, vec![both(1, 0), both(2, 1), both(3, 0)]);
         let deadlocks = world.table.stats().deadlocks;
-        assert!(deadlocks <= 2, "the last one meets nobody: {deadlocks}");
+        assert!(deadlocks <= 2, "the last one meets no other: {deadlocks}");
     });
 }
 
@@ -319,7 +319,7 @@ fn a_killed_waiter_leaves_nobody_behind() {
         let other = |trx: u64, mode: RowMode| -> Box<dyn FnOnce(&World) + Send> {
             Box::new(move |world| {
                 let mut owner = world.owner(trx);
-                drop(world.lock(&mut owner, 0, mode).expect("nobody kills it"));
+                drop(world.lock(&mut owner, 0, mode).expect("it is not killed"));
             })
         };
         let killer: Box<dyn FnOnce(&World) + Send> = Box::new(move |_| kill.kill(KillLevel::Query));
@@ -347,7 +347,7 @@ fn kill_ends_a_wait() {
         // It may queue after the waiter, and is then granted when that one gives up.
         let reader: Box<dyn FnOnce(&World) + Send> = Box::new(|world| {
             let mut owner = world.owner(3);
-            drop(world.lock(&mut owner, 0, RowMode::Shared).expect("nobody kills it"));
+            drop(world.lock(&mut owner, 0, RowMode::Shared).expect("it is not killed"));
         });
         // The holder stays until they are finished.
         in_threads(&world, vec![waiter, killer, reader]);

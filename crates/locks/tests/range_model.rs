@@ -188,7 +188,7 @@ fn in_threads(world: &Arc<World>, work: Vec<Work>) {
     for thread in threads {
         thread.join().expect("no panic");
     }
-    assert_eq!(world.table.stats().range_holders, 0, "no range is left behind");
+    assert_eq!(world.table.stats().range_holders, 0, "no range is left");
     assert_eq!(world.table.stats().row_waits_current, 0);
 }
 

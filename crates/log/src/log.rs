@@ -272,7 +272,7 @@ impl Log {
     pub fn checkpoint(&self, from: Lsn, payload: &[u8]) -> Result<(), LogError> {
         let shared = &*self.shared;
         let hardened = self.hardened();
-        assert!(from <= hardened, "recovery cannot start behind what is hardened");
+        assert!(from <= hardened, "recovery cannot start after the hardened part");
         let (bytes, bytes_max) = (payload.len() as u64, control::PAYLOAD_BYTES_MAX);
         if bytes > bytes_max {
             return Err(LogError::RecordTooLarge { bytes, bytes_max });
@@ -298,7 +298,7 @@ impl Log {
         self.stop_worker();
         self.flush()?;
         let hardened = self.hardened().0;
-        assert_eq!(hardened, self.appended().0, "nobody appends to a log that is being closed");
+        assert_eq!(hardened, self.appended().0, "no thread appends to a log that is being closed");
         let mut control = shared.control.lock();
         let updated = control.update(|state| {
             state.hardened = hardened;

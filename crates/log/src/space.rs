@@ -39,7 +39,7 @@ pub(crate) struct Space {
     /// Notifies threads in `reserve`: a segment is ready, or could not be created.
     made: Condvar,
     /// The background thread was notified and has not checked yet.
-    told: AtomicBool,
+    is_notified: AtomicBool,
     pub created: AtomicU64,
     pub recycled: AtomicU64,
     pub waits: AtomicU64,
@@ -65,7 +65,7 @@ impl Space {
             worker: Mutex::default(),
             work: Condvar::new(),
             made: Condvar::new(),
-            told: AtomicBool::new(false),
+            is_notified: AtomicBool::new(false),
             created: AtomicU64::new(0),
             recycled: AtomicU64::new(0),
             waits: AtomicU64::new(0),
@@ -94,7 +94,7 @@ impl Space {
     }
 
     fn kick(&self) {
-        if !self.told.swap(true, Ordering::AcqRel) {
+        if !self.is_notified.swap(true, Ordering::AcqRel) {
             self.worker.lock().kicked = true;
             self.work.notify_one();
         }
@@ -215,7 +215,7 @@ impl Shared {
 pub(crate) fn preallocate(shared: &Arc<Shared>) {
     let space = &shared.space;
     loop {
-        space.told.store(false, Ordering::Release);
+        space.is_notified.store(false, Ordering::Release);
         while space.has_work(shared.wanted_end()) {
             let made = shared.make_segment();
             let mut worker = space.worker.lock();

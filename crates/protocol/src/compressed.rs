@@ -89,12 +89,12 @@ impl Decompressor {
             if input.waiting() + length.max(plain) > bytes_max {
                 return Err(PacketError::TooLarge);
             }
-            let Some((payload, behind)) = more.split_at_checked(length) else { break };
+            let Some((payload, after)) = more.split_at_checked(length) else { break };
             match plain {
                 0 => input.extend(payload),
                 _ => input.extend(&inflate(payload, plain)?),
             }
-            (rest, last) = (behind, Some(sequence));
+            (rest, last) = (after, Some(sequence));
         }
         let taken = self.bytes.len() - rest.len();
         self.bytes.drain(..taken);

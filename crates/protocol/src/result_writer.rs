@@ -144,7 +144,7 @@ impl<'a> ResultWriter<'a> {
     }
 
     /// Writes the reply to COM_STMT_EXECUTE when a cursor was opened: columns without rows. The final status
-    /// tells the client to fetch the rows.
+    /// makes the client fetch the rows.
     pub fn cursor(&mut self, columns: &[ColumnMeta], status: StatusFlags, warnings: u16) {
         self.definitions(columns);
         self.finish(status.with(StatusFlags::CURSOR_EXISTS), warnings);

@@ -135,7 +135,7 @@ impl SqlThread {
             sql.processes.clear();
         }
         connection.relay.wake();
-        connection.tell();
+        connection.notify();
     }
 
     fn follow(&self) -> Result<(), ThreadError> {
@@ -338,7 +338,7 @@ impl Follower<'_> {
             // More has arrived, or a commit waits for a semi-synchronous replica.
             return LOOK_AT_WORKER_POOL;
         }
-        connection.tell();
+        connection.notify();
         LOOK_AGAIN
     }
 

@@ -201,7 +201,7 @@ impl Replicas {
             log.warning(
                 name,
                 format_args!(
-                    "Relay log file '{}' is cut at offset {} of {}: it {}. Nothing behind it was acknowledged",
+                    "Relay log file '{}' is cut at offset {} of {}: it {}. Nothing after it was acknowledged",
                     torn.path.display(),
                     torn.whole,
                     torn.length,

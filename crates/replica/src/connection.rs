@@ -327,7 +327,7 @@ impl Connection {
     }
 
     /// Notifies the threads that wait for a change.
-    pub fn tell(&self) {
+    pub fn notify(&self) {
         *self.changed_lock.lock() += 1;
         self.changed.notify_all();
     }

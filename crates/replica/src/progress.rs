@@ -41,8 +41,8 @@ impl Progress {
         if ticket > self.first {
             return self.reached.as_ref().map_or(base, |reached| &reached.source).clone();
         }
-        let behind = self.done.iter().skip(1).map_while(Option::as_ref).last();
-        behind.map_or(own, |reached| &reached.source).clone()
+        let last = self.done.iter().skip(1).map_while(Option::as_ref).last();
+        last.map_or(own, |reached| &reached.source).clone()
     }
 
     /// Marks a group as done. Returns the position before which everything is done, if it has changed.

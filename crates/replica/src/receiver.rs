@@ -124,7 +124,7 @@ impl Receiver {
         process.set_closer(None);
         self.db.processes.remove(self.id);
         self.connection.is_semi_sync.store(false, Ordering::Release);
-        self.connection.tell();
+        self.connection.notify();
     }
 
     /// Connects, and reconnects after each loss.

@@ -826,7 +826,7 @@ mod tests {
                         }
                         writer.sync()?;
                         promised = writer.place();
-                        // Marks may lag behind acknowledgements.
+                        // Marks may be older than acknowledgements.
                         if n % 2 == 1 {
                             log.mark(promised, true).map_err(io_error("mark", log.marks_path()))?;
                         }

@@ -46,7 +46,7 @@ use crate::until::number_of;
 pub struct ReplicaLog(pub Arc<dyn Fn(Level, &fmt::Arguments<'_>) + Send + Sync>);
 
 impl ReplicaLog {
-    fn tell(&self, level: Level, name: &str, text: fmt::Arguments<'_>) {
+    fn log(&self, level: Level, name: &str, text: fmt::Arguments<'_>) {
         match name {
             "" => (self.0)(level, &text),
             name => (self.0)(level, &format_args!("Master '{name}': {text}")),
@@ -55,17 +55,17 @@ impl ReplicaLog {
 
     /// Logs an error that needs attention.
     pub fn error(&self, name: &str, text: fmt::Arguments<'_>) {
-        self.tell(Level::Error, name, text);
+        self.log(Level::Error, name, text);
     }
 
     /// Logs a problem that may resolve itself.
     pub fn warning(&self, name: &str, text: fmt::Arguments<'_>) {
-        self.tell(Level::Warning, name, text);
+        self.log(Level::Warning, name, text);
     }
 
     /// Logs an event.
     pub fn note(&self, name: &str, text: fmt::Arguments<'_>) {
-        self.tell(Level::Note, name, text);
+        self.log(Level::Note, name, text);
     }
 }
 
@@ -354,7 +354,7 @@ impl Replicas {
                 sql.is_running = false;
                 sql.processes.clear();
                 drop(sql);
-                own.tell();
+                own.notify();
             }
         };
         let spawned = Builder::new().name("slave-sql".to_owned()).stack_size(APPLIER_STACK_BYTES).spawn(run);
@@ -386,7 +386,7 @@ impl Replicas {
                 io.running = IoRunning::No;
                 io.socket = None;
                 drop(io);
-                own.tell();
+                own.notify();
             }
         };
         let spawned = Builder::new().name("slave-io".to_owned()).stack_size(RECEIVER_STACK_BYTES).spawn(run);

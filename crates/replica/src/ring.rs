@@ -170,8 +170,8 @@ impl<G, R> Ring<G, R> {
         if self.applied == before {
             return false;
         }
-        let behind = self.slots.iter().skip((self.applied + 1 - self.first) as usize).take(LOOK_AHEAD);
-        let mut waiting = behind.filter(|slot| matches!(slot.state, State::Waiting));
+        let upcoming = self.slots.iter().skip((self.applied + 1 - self.first) as usize).take(LOOK_AHEAD);
+        let mut waiting = upcoming.filter(|slot| matches!(slot.state, State::Waiting));
         waiting.next().is_some_and(|slot| self.may_start(slot))
     }
 
@@ -336,8 +336,10 @@ mod tests {
     #[test]
     fn a_slot_begins_when_those_before_it_are_applied_and_not_when_they_are_ordered() {
         let mut ring: Ring<u64, ()> = Ring::new();
-        let behind = |applied| After { ordered: 0, applied };
-        for (number, after) in [(1, behind(0)), (2, behind(0)), (3, behind(2)), (4, behind(2))] {
+        let after_applied = |applied| After { ordered: 0, applied };
+        for (number, after) in
+            [(1, after_applied(0)), (2, after_applied(0)), (3, after_applied(2)), (4, after_applied(2))]
+        {
             ring.push(number, number, after, 1);
         }
         let taken = |ring: &mut Ring<u64, ()>| ring.take(0).map(|taken| taken.number);

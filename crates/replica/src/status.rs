@@ -37,7 +37,7 @@ impl Replicas {
         let published = self.db().commit.read_view().seq();
         let mut sql = connection.sql.lock();
         let shown = sql.shown.at(published).clone();
-        let behind = match (io_running, sql.is_running, sql.timestamp) {
+        let seconds_behind = match (io_running, sql.is_running, sql.timestamp) {
             (IoRunning::Yes, true, Some(timestamp)) => {
                 Value::Int(now_s.saturating_sub(connection.here(timestamp)) as i64)
             }
@@ -98,7 +98,7 @@ impl Replicas {
             Value::text(&tls.cert),
             Value::text(&tls.cipher),
             Value::text(&tls.key),
-            behind,
+            seconds_behind,
             yes(tls.verifies_name),
             number(io_error.number.into()),
             Value::text(&io_error.text),
@@ -201,14 +201,14 @@ impl StatusSource for ReplicaStatus {
         let now_s = replicas.db().clock.wall_us() / 1_000_000;
         let applied = replicas.applied();
         let (mut running, mut is_default_running, mut heartbeats) = (0, false, 0);
-        let (mut behind_s, mut behind, mut relay_bytes, mut is_semi_sync) = (0, 0, 0, false);
+        let (mut behind_s, mut behind_transactions, mut relay_bytes, mut is_semi_sync) = (0, 0, 0, false);
         for connection in &all {
             let io = connection.io.lock();
             let is_receiving = io.running == IoRunning::Yes;
             heartbeats += io.heartbeats;
             for received in io.gtids.position() {
                 let here = applied.iter().find(|gtid| gtid.domain == received.domain);
-                behind += received.seq_no.saturating_sub(here.map_or(0, |gtid| gtid.seq_no));
+                behind_transactions += received.seq_no.saturating_sub(here.map_or(0, |gtid| gtid.seq_no));
             }
             drop(io);
             let sql = connection.sql.lock();
@@ -253,7 +253,7 @@ impl StatusSource for ReplicaStatus {
             ("Cohort_replica_received_bytes", sum(|counts| &counts.received_bytes)),
             ("Cohort_replica_relay_log_bytes", relay_bytes),
             ("Cohort_replica_behind_seconds", behind_s),
-            ("Cohort_replica_behind_transactions", behind),
+            ("Cohort_replica_behind_transactions", behind_transactions),
         ] {
             put(name, value.to_string());
         }

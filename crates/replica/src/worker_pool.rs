@@ -522,9 +522,9 @@ impl WorkerPool {
             self.budget.give(before - shared.domain_queues.bytes());
             let kind = applier.kind();
             let ordered = done.map(|done| ((kind.0 || done.is_ddl, kind.1), done.seq));
-            self.told(&taken.group, ordered, &reached, moved);
+            self.record_end(&taken.group, ordered, &reached, moved);
             self.show_queue(&shared.domain_queues);
-            self.tell_waiting(shared);
+            self.wake_waiting(shared);
         }
         self.work.notify_all();
     }
@@ -581,9 +581,9 @@ impl WorkerPool {
                         let before = shared.domain_queues.bytes();
                         let moved = shared.domain_queues.ordered(domain_queue, next.ticket, end.clone());
                         self.budget.give(before - shared.domain_queues.bytes());
-                        self.told(job, Some((next.result.kind, done.seq)), &end, moved);
+                        self.record_end(job, Some((next.result.kind, done.seq)), &end, moved);
                         self.show_queue(&shared.domain_queues);
-                        self.tell_waiting(shared);
+                        self.wake_waiting(shared);
                         shared.domain_queues.has_startable()
                     };
                     if has_work {
@@ -603,7 +603,7 @@ impl WorkerPool {
     }
 
     /// Wakes the SQL thread if its wait condition holds.
-    fn tell_waiting(&self, shared: &Shared) {
+    fn wake_waiting(&self, shared: &Shared) {
         let is_there = match shared.waits {
             Waits::Nothing => false,
             Waits::Idle => shared.domain_queues.is_empty(),
@@ -621,7 +621,7 @@ impl WorkerPool {
 
     /// Records that a group is ordered (`ordered` has its kind and its place in this server's commit order)
     /// or dropped. `moved` is the position before which everything is ordered, if it has changed.
-    fn told(
+    fn record_end(
         &self,
         job: &Job,
         ordered: Option<((bool, bool), CommitSeq)>,

@@ -16,7 +16,7 @@ fn check(left: MemFs, threads: u64, published: usize, states: &[String], what: &
     let done = replica.applied();
     assert!(done >= published, "{what}: {published} published, {done} applied");
     assert_eq!(groups(&replica.server, &disk), done, "{what}: the binary log");
-    assert_eq!(dump(&mut replica.server), states[done], "{what}: not as behind group {done}");
+    assert_eq!(dump(&mut replica.server), states[done], "{what}: not as after group {done}");
     assert_eq!(replica.run(SCRIPT.len(), || false), SCRIPT.len(), "{what}");
     assert_eq!(dump(&mut replica.server), states[SCRIPT.len()], "{what}: another end");
     assert_eq!(groups(&replica.server, &disk), SCRIPT.len(), "{what}: the binary log in the end");

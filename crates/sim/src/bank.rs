@@ -158,7 +158,7 @@ impl Bank {
             world
                 .locks
                 .lock_row(&mut locks, BALANCES, &key, RowMode::Exclusive, wait, &KillFlag::default())
-                .expect("early release: nobody holds it");
+                .expect("early release: no owner holds it");
         }
         change(&mut trx, transfer.from, -transfer.amount);
         change(&mut trx, transfer.to, transfer.amount);
@@ -170,7 +170,7 @@ impl Bank {
             redo.push((engine.id(), side.prepare().expect("in memory")));
         }
         let binlog = match script.logged.has(transfer.n) {
-            true => Some(told(world, &transfer)?),
+            true => Some(binlog_part(world, &transfer)?),
             false => None,
         };
         let permit = world.permit(&mut locks);
@@ -182,7 +182,7 @@ impl Bank {
 }
 
 /// Builds the binlog part of a transfer. Returns `None` if it could not be spilled.
-fn told(world: &World, transfer: &Transfer) -> Option<BinlogPart> {
+fn binlog_part(world: &World, transfer: &Transfer) -> Option<BinlogPart> {
     let options = CacheOptions { memory_bytes_max: CACHE_BYTES, ..CacheOptions::default() };
     let mut cache = TrxCache::new(options, Some(world.coordinator.spill_dir().clone()));
     cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
@@ -216,24 +216,24 @@ pub(crate) fn done(engine: &dyn Engine) -> Vec<u64> {
 }
 
 /// Returns the transfers in binlog order. Verifies every checksum and position of every file.
-fn told_by_binlog(world: &World, disk: &Disk) -> Result<Vec<Transfer>, Violation> {
+fn transfers_in_binlog(world: &World, disk: &Disk) -> Result<Vec<Transfer>, Violation> {
     let broken = |e: &dyn std::fmt::Display| Violation(format!("the binlog does not read: {e}"));
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     if world.coordinator.binlog_status().is_none() {
-        return Ok(told);
+        return Ok(found);
     }
     for path in world.binlog_files().map_err(|e| broken(&e))? {
         let mut reader = EventReader::open(disk, &path).map_err(|e| broken(&e))?;
         while let Some(raw) = reader.next_event().map_err(|e| broken(&e))? {
             if let Event::Query(query) = reader.decode(&raw).map_err(|e| broken(&e))? {
                 let text = String::from_utf8_lossy(&query.sql).into_owned();
-                told.push(
+                found.push(
                     Transfer::parse(&text).ok_or_else(|| Violation(format!("unknown event: {text:.40}")))?,
                 );
             }
         }
     }
-    Ok(told)
+    Ok(found)
 }
 
 /// Checks all guarantees after a recovery. `bank` has the transfers acknowledged before the crash.
@@ -241,29 +241,27 @@ pub fn check(world: &World, disk: &Disk, bank: &Bank, script: Script) -> Result<
     let Script { seed, logged: which, .. } = script;
     let (left, right) = (done(&*world.engines[0]), done(&*world.engines[1]));
     ensure(left == right, || format!("I2: the engines disagree: {left:?} and {right:?}"))?;
-    let told = told_by_binlog(world, disk)?;
-    let numbers: Vec<u64> = told.iter().map(|t| t.n).collect();
+    let in_binlog = transfers_in_binlog(world, disk)?;
+    let numbers: Vec<u64> = in_binlog.iter().map(|t| t.n).collect();
     let logged_from =
         |from: u64| left.iter().copied().filter(|n| *n >= from && which.has(*n)).collect::<Vec<_>>();
-    let is_told = [bank.reset, bank.reset_tried].into_iter().any(|from| numbers == logged_from(from));
-    ensure(is_told, || {
+    let agrees = [bank.reset, bank.reset_tried].into_iter().any(|from| numbers == logged_from(from));
+    ensure(agrees, || {
         let Bank { reset, reset_tried, .. } = bank;
-        format!(
-            "I2: the binlog tells {numbers:?}, the engines did {left:?}, resets at {reset}, {reset_tried}"
-        )
+        format!("I2: the binlog has {numbers:?}, the engines did {left:?}, resets at {reset}, {reset_tried}")
     })?;
     for (at, n) in left.iter().enumerate() {
         ensure(*n == at as u64, || format!("I1: transfer {n} stands at place {at}"))?;
     }
-    for transfer in &told {
+    for transfer in &in_binlog {
         ensure(*transfer == Transfer::draw(seed, transfer.n), || {
             format!("transfer {} was altered", transfer.n)
         })?;
     }
-    let logged = told.len() as u64;
+    let logged = in_binlog.len() as u64;
     let expected = if logged > 0 { format!("0-1-{logged}") } else { String::new() };
     let gtids = world.coordinator.binlog_status().map_or(String::new(), |(_, gtids)| gtids.to_string());
-    ensure(gtids == expected, || format!("the GTIDs are at {gtids} behind {logged} transactions"))?;
+    ensure(gtids == expected, || format!("the GTIDs are at {gtids} after {logged} transactions"))?;
     let done: Vec<Transfer> = left.iter().map(|n| Transfer::draw(seed, *n)).collect();
     for n in &bank.acknowledged {
         ensure(left.contains(n), || format!("I4: transfer {n} was acknowledged and is lost"))?;

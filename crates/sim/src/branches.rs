@@ -119,7 +119,7 @@ fn number(body: &XaBody) -> u64 {
     u64::from_be_bytes(body.head().xid.gtrid.as_slice().try_into().expect("eight bytes"))
 }
 
-fn told(world: &World, half: Half, kind: GroupKind, of: XaXid) -> Option<BinlogPart> {
+fn binlog_part(world: &World, half: Half, kind: GroupKind, of: XaXid) -> Option<BinlogPart> {
     let options = CacheOptions { memory_bytes_max: 400, ..CacheOptions::default() };
     let mut cache = TrxCache::new(options, Some(world.coordinator.spill_dir().clone()));
     cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
@@ -146,7 +146,7 @@ fn prepare(world: &World, n: u64) -> Option<CommitSeq> {
         });
         assert!(shown.is_continue());
     }
-    let binlog = Some(told(world, Half::Prepare(n), GroupKind::XaPrepare, xid(n))?);
+    let binlog = Some(binlog_part(world, Half::Prepare(n), GroupKind::XaPrepare, xid(n))?);
     let redo = vec![(XA, builder.redo())];
     let mut locks = world.locks.owner(TrxId(1000 + n));
     let permit = world.permit(&mut locks);
@@ -175,7 +175,7 @@ fn end(world: &World, n: u64) -> Option<CommitSeq> {
             redo.push((engine.id(), trx.prepare().ok()?));
         }
     }
-    let binlog = Some(told(world, Half::End(n), GroupKind::XaEnd, xid(n))?);
+    let binlog = Some(binlog_part(world, Half::End(n), GroupKind::XaEnd, xid(n))?);
     let mut locks = taken.held.locks;
     let permit = world.permit(&mut locks);
     let request = CommitRequest { redo, binlog, locks, permit, client: None };
@@ -271,11 +271,11 @@ fn halves_of_binlog(world: &World, disk: &Disk) -> Result<Vec<String>, Violation
 
 /// Checks after a recovery that binlog, engines and prepared branches agree. Returns the number of halves.
 pub fn check_branches(world: &World, disk: &Disk) -> Result<u64, Violation> {
-    let told = halves_of_binlog(world, disk)?;
-    let halves = told.len() as u64;
+    let logged = halves_of_binlog(world, disk)?;
+    let halves = logged.len() as u64;
     let expected: Vec<String> = (0..halves).map(|place| Half::at(place).text()).collect();
-    if told != expected {
-        return Err(Violation(format!("I1: the binlog tells {told:?}")));
+    if logged != expected {
+        return Err(Violation(format!("I1: the binlog has {logged:?}")));
     }
     let state = State::after(halves);
     let listed = world.coordinator.xa().list();

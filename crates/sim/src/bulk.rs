@@ -34,7 +34,7 @@ const DROP: &str = "DROP INDEX by_v ON bulk.t";
 
 /// Reply to a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Reply {
     Done,
     /// A lock was not granted.
     Refused,
@@ -46,7 +46,7 @@ enum Told {
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     rows: u64,
-    told: Told,
+    reply: Reply,
 }
 
 /// Batches by number, of one writer or of all.
@@ -70,14 +70,14 @@ pub struct BulkOutcome {
     pub index_changes: usize,
 }
 
-fn told(result: mysql::Result<()>, sql: &str) -> Result<Told, Violation> {
+fn reply_of(result: mysql::Result<()>, sql: &str) -> Result<Reply, Violation> {
     match result {
-        Ok(()) => Ok(Told::Done),
-        Err(Error::MySqlError(e)) if [1205, 1213].contains(&e.code) => Ok(Told::Refused),
+        Ok(()) => Ok(Reply::Done),
+        Err(Error::MySqlError(e)) if [1205, 1213].contains(&e.code) => Ok(Reply::Refused),
         // Another session reached the failpoint, and this reply arrived before the abort.
-        Err(Error::MySqlError(e)) if e.code == 1053 => Ok(Told::Nothing),
+        Err(Error::MySqlError(e)) if e.code == 1053 => Ok(Reply::Nothing),
         Err(Error::MySqlError(e)) => Err(violation(format!("{sql:.80}: {e}"))),
-        Err(_) => Ok(Told::Nothing),
+        Err(_) => Ok(Reply::Nothing),
     }
 }
 
@@ -125,7 +125,7 @@ impl Target {
         let _server = self.start(None)?;
         let check = self.check_bulk(&batches, index, &first_file);
         check.map_err(|v| violation(format!("bulk, after {end:?}, seed {seed}: {}", v.0)))?;
-        let acknowledged = batches.values().filter(|batch| batch.told == Told::Done).count();
+        let acknowledged = batches.values().filter(|batch| batch.reply == Reply::Done).count();
         Ok(BulkOutcome { batches: acknowledged, index_changes: index.acknowledged })
     }
 
@@ -156,9 +156,9 @@ impl Target {
                     (0..rows).map(|n| format!("({number},{n},{},'{n}')", n % 97)).collect();
                 (rows, format!("INSERT INTO bulk.t VALUES {}", values.join(",")))
             };
-            let told = told(c.query_drop(&sql), &sql)?;
-            batches.insert(number, Batch { rows, told });
-            if told == Told::Nothing {
+            let reply = reply_of(c.query_drop(&sql), &sql)?;
+            batches.insert(number, Batch { rows, reply });
+            if reply == Reply::Nothing {
                 break;
             }
         }
@@ -173,10 +173,10 @@ impl Target {
         books.was_there = is_there;
         while !is_over.load(Ordering::Relaxed) {
             let sql = if books.was_there == books.acknowledged.is_multiple_of(2) { DROP } else { CREATE };
-            match told(c.query_drop(sql), sql)? {
-                Told::Done => books.acknowledged += 1,
-                Told::Refused => {}
-                Told::Nothing => {
+            match reply_of(c.query_drop(sql), sql)? {
+                Reply::Done => books.acknowledged += 1,
+                Reply::Refused => {}
+                Reply::Nothing => {
                     books.has_one_in_flight = true;
                     break;
                 }
@@ -198,21 +198,21 @@ impl Target {
             return Err(violation(format!("I4: the index is there: {is_there}, after {index:?}")));
         }
         check_entries(&mut c)?;
-        let told = told_since(&self.datadir, first_file)?;
+        let logged = changes_in_binlog(&self.datadir, first_file)?;
         let rows = found.into_iter().map(|(batch, rows, _)| (batch, rows)).collect();
-        if told.rows != rows {
-            return Err(violation(format!("I2: the binlog tells {:?}, the table has {rows:?}", told.rows)));
+        if logged.rows != rows {
+            return Err(violation(format!("I2: the binlog has {:?}, the table has {rows:?}", logged.rows)));
         }
         let happened = index.acknowledged + usize::from(is_there != before);
-        if told.index_changes != happened {
-            let told = told.index_changes;
+        if logged.index_changes != happened {
+            let logged = logged.index_changes;
             return Err(violation(format!(
-                "I2: the binlog tells {told} changes of the index, {happened} happened"
+                "I2: the binlog has {logged} changes of the index, {happened} happened"
             )));
         }
-        let beside = self.datadir.join("rocksdb/bulk_load");
-        if beside.exists() && beside.read_dir().is_ok_and(|mut files| files.next().is_some()) {
-            return Err(violation(format!("files are left in {}", beside.display())));
+        let load_dir = self.datadir.join("rocksdb/bulk_load");
+        if load_dir.exists() && load_dir.read_dir().is_ok_and(|mut files| files.next().is_some()) {
+            return Err(violation(format!("files are left in {}", load_dir.display())));
         }
         // Remains of an unfinished index must not prevent the next CREATE INDEX.
         let first = if is_there { [DROP, CREATE, DROP] } else { [CREATE, DROP, CREATE] };
@@ -235,18 +235,18 @@ fn check_batches(batches: &Batches, found: &[(u64, u64, u64)]) -> Result<(), Vio
     if let Some(stranger) = found.keys().find(|batch| !batches.contains_key(batch)) {
         return Err(violation(format!("batch {stranger} was never sent")));
     }
-    for (number, Batch { rows, told }) in batches {
+    for (number, Batch { rows, reply }) in batches {
         let there = found.get(number).copied().unwrap_or((0, 0));
         let (all, none) = ((*rows, rows * (rows - 1) / 2), (0, 0));
-        let is_fine = match told {
-            Told::Done => there == all,
-            Told::Refused => there == none,
-            Told::Nothing => there == all || there == none,
+        let is_fine = match reply {
+            Reply::Done => there == all,
+            Reply::Refused => there == none,
+            Reply::Nothing => there == all || there == none,
         };
         if !is_fine {
             let (count, _) = there;
             return Err(violation(format!(
-                "I4: batch {number} of {rows} rows, {told:?}: {count} rows are there"
+                "I4: batch {number} of {rows} rows, {reply:?}: {count} rows are there"
             )));
         }
     }
@@ -265,17 +265,17 @@ fn check_entries(c: &mut Conn) -> Result<(), Violation> {
 
 /// Contents of the binlog files.
 #[derive(Debug, Default)]
-struct ToldByBinlog {
+struct LoggedChanges {
     /// Number of rows of each batch.
     rows: BTreeMap<u64, u64>,
     index_changes: usize,
 }
 
 /// Reads the binlog from a file on, with `mariadb-binlog`.
-fn told_since(datadir: &Path, first_file: &str) -> Result<ToldByBinlog, Violation> {
+fn changes_in_binlog(datadir: &Path, first_file: &str) -> Result<LoggedChanges, Violation> {
     let index = std::fs::read_to_string(datadir.join("binlog.index"))
         .map_err(|e| violation(format!("no binlog index: {e}")))?;
-    let mut told = ToldByBinlog::default();
+    let mut logged = LoggedChanges::default();
     for name in index.lines().skip_while(|line| !line.ends_with(first_file)) {
         let mut reader = Command::new("mariadb-binlog")
             .args(["--no-defaults", "--verify-binlog-checksum", "--base64-output=decode-rows", "-v"])
@@ -286,18 +286,18 @@ fn told_since(datadir: &Path, first_file: &str) -> Result<ToldByBinlog, Violatio
         let mut lines =
             BufReader::new(reader.stdout.take().expect("piped")).split(b'\n').map_while(Result::ok);
         while let Some(line) = lines.next() {
-            told.index_changes += usize::from(line == CREATE.as_bytes() || line == DROP.as_bytes());
+            logged.index_changes += usize::from(line == CREATE.as_bytes() || line == DROP.as_bytes());
             if line == b"### INSERT INTO `bulk`.`t`" {
                 let batch = lines.by_ref().find_map(|line| {
                     String::from_utf8_lossy(line.strip_prefix(b"###   @1=")?).split(' ').next()?.parse().ok()
                 });
                 let batch = batch.ok_or_else(|| violation("a row of the binlog does not parse"))?;
-                *told.rows.entry(batch).or_default() += 1;
+                *logged.rows.entry(batch).or_default() += 1;
             }
         }
         if !reader.wait().is_ok_and(|status| status.success()) {
             return Err(violation(format!("mariadb-binlog refuses {name}")));
         }
     }
-    Ok(told)
+    Ok(logged)
 }

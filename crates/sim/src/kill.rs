@@ -287,9 +287,9 @@ impl Target {
             }
         }
         let rows: BTreeSet<(u64, u64)> = journal.iter().map(|(client, n, ..)| (*client, *n)).collect();
-        let told = told_by_binlog(&self.datadir)?;
-        if told != rows {
-            let differing: Vec<_> = told.symmetric_difference(&rows).take(5).collect();
+        let logged = rows_in_binlog(&self.datadir)?;
+        if logged != rows {
+            let differing: Vec<_> = logged.symmetric_difference(&rows).take(5).collect();
             return Err(violation(format!("I2: binlog and table differ, first in {differing:?}")));
         }
         Ok(())
@@ -352,10 +352,10 @@ fn check_balances(journal: &[(u64, u64, u64, u64, i64)], balances: &[(u64, i64)]
 }
 
 /// Returns the journal rows that `mariadb-binlog` finds in the binlog files. It verifies every checksum.
-fn told_by_binlog(datadir: &Path) -> Result<BTreeSet<(u64, u64)>, Violation> {
+fn rows_in_binlog(datadir: &Path) -> Result<BTreeSet<(u64, u64)>, Violation> {
     let index = std::fs::read_to_string(datadir.join("binlog.index"))
         .map_err(|e| violation(format!("no binlog index: {e}")))?;
-    let mut told = BTreeSet::new();
+    let mut logged = BTreeSet::new();
     for name in index.lines() {
         let output = Command::new("mariadb-binlog")
             .args(["--no-defaults", "--verify-binlog-checksum", "--base64-output=decode-rows", "-v"])
@@ -366,12 +366,12 @@ fn told_by_binlog(datadir: &Path) -> Result<BTreeSet<(u64, u64)>, Violation> {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
             return Err(violation(format!("mariadb-binlog refuses {name}: {text}")));
         }
-        read_rows(&String::from_utf8_lossy(&output.stdout), &mut told)?;
+        read_rows(&String::from_utf8_lossy(&output.stdout), &mut logged)?;
     }
-    Ok(told)
+    Ok(logged)
 }
 
-fn read_rows(text: &str, told: &mut BTreeSet<(u64, u64)>) -> Result<(), Violation> {
+fn read_rows(text: &str, logged: &mut BTreeSet<(u64, u64)>) -> Result<(), Violation> {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if line != "### INSERT INTO `bank`.`journal`" {
@@ -385,7 +385,7 @@ fn read_rows(text: &str, told: &mut BTreeSet<(u64, u64)>) -> Result<(), Violatio
         let (Some(client), Some(n)) = (client, n) else {
             return Err(violation("a journal row of the binlog does not parse"));
         };
-        if !told.insert((client, n)) {
+        if !logged.insert((client, n)) {
             return Err(violation(format!("I2: transfer {n} of client {client} is in the binlog twice")));
         }
     }

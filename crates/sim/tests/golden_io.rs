@@ -44,7 +44,7 @@ fn trace_of(setup: Setup, name: &str) {
     bank.run(&world, script(1));
     trace.note("# a group of two: one write, one sync; then a rotation, in the log only");
     bank.run(&world, script(3));
-    trace.note("# the binlog files catch up: buffered writes behind the log");
+    trace.note("# the binlog files catch up: buffered writes after the log");
     world.binlog_files().expect("written");
     trace.note("# a group of four, then a checkpoint");
     bank.run(&world, script(7));

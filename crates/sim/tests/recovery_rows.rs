@@ -206,7 +206,7 @@ fn who_reads_the_binlog_keeps_it_from_being_reset() {
     let world = World::open(&disk(&memory)).expect("opens");
     let pins = world.coordinator.with_written_files(|files| files.pins().clone()).expect("on");
     let reader = pins.pin(1, "replica 7").expect("open");
-    let refused = world.coordinator.reset_binlog(NonZeroU32::MIN).expect_err("somebody reads");
+    let refused = world.coordinator.reset_binlog(NonZeroU32::MIN).expect_err("a replica reads");
     assert!(refused.to_string().contains("replica 7"), "{refused}");
     drop(reader);
     world.coordinator.reset_binlog(NonZeroU32::MIN).expect("resets");

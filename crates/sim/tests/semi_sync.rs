@@ -17,8 +17,8 @@ fn disk(memory: &MemFs) -> Disk {
 
 /// Checks that binlog and engines agree. Returns the number of transfers.
 fn survivors(world: &World, disk: &Disk, bank: &Bank) -> u64 {
-    let told = Bank { acknowledged: Vec::new(), ..bank.clone() };
-    check(world, disk, &told, SCRIPT).expect("binlog and engines agree");
+    let without_replies = Bank { acknowledged: Vec::new(), ..bank.clone() };
+    check(world, disk, &without_replies, SCRIPT).expect("binlog and engines agree");
     world.transfers_done()
 }
 
@@ -61,7 +61,7 @@ fn what_was_released_when_the_replica_was_given_up_is_never_cut() {
     bank.run(&world, Script { transfers: SCRIPT.transfers + 3, ..SCRIPT });
     let left = memory.kill_clone();
     let world = World::open_as(&disk(&left), CUT).expect("recovers");
-    assert_eq!(world.coordinator.recovered().cut, 0, "clients were told (I4)");
+    assert_eq!(world.coordinator.recovered().cut, 0, "clients had their replies (I4)");
     check(&world, &disk(&left), &bank, SCRIPT).expect("all there");
     assert_eq!(world.transfers_done(), bank.next);
 }

@@ -246,7 +246,7 @@ fn a_directory_keeps_its_layout_until_it_is_converted() {
         disk(&memory).create_dir_all(&left).expect("made");
         drop(disk(&memory).open(&left.join("log.control"), OpenMode::CreateNew).expect("made"));
         let done = convert(&machine(&memory), datadir, &logs, &durable, other).expect("converted");
-        assert!(disk(&memory).list(&left).expect("a directory").is_empty(), "nobody would name it");
+        assert!(disk(&memory).list(&left).expect("a directory").is_empty(), "no engine uses it");
         assert_eq!(done, Converted::Done);
         let again = convert(&machine(&memory), datadir, &logs, &durable, other).expect("looked at");
         assert_eq!(again, Converted::Nothing);

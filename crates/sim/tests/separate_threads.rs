@@ -28,7 +28,7 @@ fn disk(memory: &MemFs) -> Disk {
     Arc::new(memory.clone())
 }
 
-fn told(world: &World, n: u64) -> BinlogPart {
+fn binlog_part(world: &World, n: u64) -> BinlogPart {
     let mut cache = TrxCache::new(CacheOptions::default(), Some(world.coordinator.spill_dir().clone()));
     cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
     let event = QueryEvent::new(1, &StatusVars::default(), b"d", format!("insert {n}").as_bytes());
@@ -44,7 +44,7 @@ fn commit(world: &World, n: u64) -> bool {
         trx.put(SPACE, &n.to_be_bytes(), b"v").expect("in memory");
         redo.push((engine.id(), trx.prepare().expect("in memory")));
     }
-    let binlog = (!n.is_multiple_of(5)).then(|| told(world, n));
+    let binlog = (!n.is_multiple_of(5)).then(|| binlog_part(world, n));
     let mut locks = world.locks.owner(TrxId(n));
     let permit = world.permit(&mut locks);
     let request = CommitRequest { redo, binlog, locks, permit, client: None };
@@ -282,7 +282,7 @@ fn without_space_for_the_binlog_nobody_else_is_held_up() {
         out_of_space();
         let refused = coordinator.rotate_binlog();
         assert!(matches!(refused, Err(CommitError::DiskFull(_))), "{refused:?}");
-        assert!(coordinator.acknowledged() < coordinator.placed(), "somebody waits");
+        assert!(coordinator.acknowledged() < coordinator.placed(), "a commit waits");
         let purged = coordinator.purge_binlog(PurgeRule::Before(4)).expect("a purge makes space");
         assert_eq!(purged.files, [1, 2, 3]);
         memory.set_capacity_bytes(u64::MAX);
@@ -291,7 +291,7 @@ fn without_space_for_the_binlog_nobody_else_is_held_up() {
         }
         coordinator.rotate_binlog().expect("there is space again");
         out_of_space();
-        assert!(!world.is_stopped.load(SeqCst), "whoever has a place waits");
+        assert!(!world.is_stopped.load(SeqCst), "each commit that has a CommitSeq waits");
         coordinator.leave_gates();
         writer.join().expect("no panic");
         assert!(world.is_stopped.load(SeqCst), "a stop does not wait for space");

@@ -110,7 +110,7 @@ fn spill_files_go_when_their_transaction_is_done() {
     assert_eq!(files(), 2, "one after the other is no reason to checkpoint after each");
     world.clock.advance(Duration::from_millis(1100));
     world.coordinator.tick();
-    assert_eq!(files(), 0, "nobody has to commit another");
+    assert_eq!(files(), 0, "no further commit is needed");
 }
 
 #[test]

@@ -98,8 +98,8 @@ impl AutoIncrement {
     pub fn pass(&self, value: u64, series: Series) -> bool {
         let mut state = self.state.lock();
         let next = state.next.unwrap_or(1);
-        let behind = series.at_or_above(value.saturating_add(1)).unwrap_or(u64::MAX);
-        state.next = Some(next.max(behind));
+        let following = series.at_or_above(value.saturating_add(1)).unwrap_or(u64::MAX);
+        state.next = Some(next.max(following));
         value >= next
     }
 
@@ -120,10 +120,10 @@ impl AutoIncrement {
 
     /// Loads the counter unless another session has: it continues at `start`, after the stored value and
     /// after the last row.
-    pub fn load(&self, stored: u64, start: u64, behind: u64) {
+    pub fn load(&self, stored: u64, start: u64, after_last_row: u64) {
         let mut state = self.state.lock();
         if state.next.is_none() {
-            state.next = Some(stored.max(start).max(behind));
+            state.next = Some(stored.max(start).max(after_last_row));
             state.persisted = stored;
         }
     }

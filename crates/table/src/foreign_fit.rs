@@ -30,12 +30,12 @@ enum Parts {
 /// key.
 fn begins_with(table: &Table, index: usize, columns: &[usize], parts: Parts) -> bool {
     let index = &table.indexes[index];
-    let behind: &[IndexColumn] = match index.kind {
+    let suffix: &[IndexColumn] = match index.kind {
         IndexKind::FullText => return false,
         IndexKind::Secondary => &table.clustered().columns,
         _ => &[],
     };
-    let held = || index.columns.iter().chain(behind);
+    let held = || index.columns.iter().chain(suffix);
     held().count() >= columns.len()
         && held()
             .zip(columns)

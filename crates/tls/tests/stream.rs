@@ -82,7 +82,7 @@ fn agreed(acceptor: &Arc<Acceptor>, piece: usize) -> ((TlsStream, End), (TlsStre
         for (stream, end) in [(&mut server, &mut right), (&mut client, &mut left)] {
             match stream.read(end, &mut buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                other => panic!("nobody has sent anything: {other:?}"),
+                other => panic!("the peer has sent nothing: {other:?}"),
             }
         }
     }

@@ -99,8 +99,8 @@ impl SessionTrx {
         let engine = self.engine(table.engine);
         engine.get(ReadAt::Latest, AUTO_INCREMENT_SPACE, &key, &mut stored).map_err(engine_error)?;
         let stored = stored.try_into().map_or(0, u64::from_le_bytes);
-        let behind = self.behind_last_row(table)?;
-        table.auto_increment.load(stored, table.table().auto_increment_start, behind);
+        let after_last_row = self.after_last_row(table)?;
+        table.auto_increment.load(stored, table.table().auto_increment_start, after_last_row);
         Ok(())
     }
 
@@ -122,14 +122,14 @@ impl SessionTrx {
     /// at `start`, or after the last row. Writes the removal of a stored counter, which might be larger.
     pub fn restart_auto_increment(&mut self, table: &Arc<Table>, start: u64) -> SqlResult<()> {
         let open = self.open_table(table)?;
-        let behind = self.behind_last_row(&open)?;
+        let after_last_row = self.after_last_row(&open)?;
         self.forget_auto_increment(table)?;
-        open.auto_increment.restart(start.max(behind));
+        open.auto_increment.restart(start.max(after_last_row));
         Ok(())
     }
 
     /// Returns the value after the one of the last row in the column's index; 1 without rows.
-    fn behind_last_row(&mut self, table: &OpenTable) -> SqlResult<u64> {
+    fn after_last_row(&mut self, table: &OpenTable) -> SqlResult<u64> {
         let Some((_, index)) = table.auto_column else { return Ok(1) };
         let Some(last) = self.last_key(table, table.indexes[index].id)? else { return Ok(1) };
         let part = &table.indexes[index].parts[0].1;

@@ -163,7 +163,7 @@ mod tests {
         }
         assert_eq!(fs.ops() - before, 8 + 2, "two of eight quarters fill a step");
         file.write_at_once(&vec![2; 2 * STEP_BYTES as usize], 0).expect("written");
-        assert_eq!(fs.ops() - before, 8 + 2 + 1, "nobody waits for what is written at once");
+        assert_eq!(fs.ops() - before, 8 + 2 + 1, "a write at once waits for no step");
         file.write_at(&vec![3; 2 * STEP_BYTES as usize + 1], 0).expect("written");
         assert_eq!(fs.ops() - before, 8 + 2 + 1 + 3 + 2, "a long write is sent in steps");
         let mut read = vec![0; 2 * STEP_BYTES as usize + 1];

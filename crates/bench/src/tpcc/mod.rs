@@ -52,7 +52,7 @@ pub fn run(
     warm: Duration,
     measure: Duration,
 ) -> Result<Outcome, String> {
-    let told = |error: ConnectionError| error.to_string();
+    let error_text = |error: ConnectionError| error.to_string();
     let open = |n| Terminal::open(address, SCHEMA, u64::from(n) + 1, warehouses);
     let terminals: Result<Vec<Terminal>, _> = (0..terminals).map(open).collect();
     let phase = Cell::new(Phase::Warm);
@@ -74,7 +74,7 @@ pub fn run(
         _ => {}
     };
     let start = |terminal| until_stopped(terminal, &phase);
-    let tallies = line::drive(terminals.map_err(told)?, start, look).map_err(told)?;
+    let tallies = line::drive(terminals.map_err(error_text)?, start, look).map_err(error_text)?;
     for tally in tallies {
         outcome.transactions += tally.transactions;
         outcome.new_orders += tally.new_orders;
@@ -144,7 +144,7 @@ const CONDITIONS: &[(&str, &str)] = &[
          HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*)",
     ),
     (
-        "orders have the lines that they tell",
+        "orders have as many lines as o_ol_cnt",
         "SELECT a.o_w_id, a.o_d_id FROM \
          (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) n FROM orders GROUP BY o_w_id, o_d_id) a JOIN \
          (SELECT ol_w_id, ol_d_id, COUNT(*) n FROM order_line GROUP BY ol_w_id, ol_d_id) b \

@@ -35,7 +35,7 @@ fn logged(redo: &Redo) -> Redo {
 }
 
 fn held() -> XaHeld {
-    let locks = LockTable::new(1, || unreachable!("nobody waits"));
+    let locks = LockTable::new(1, || unreachable!("no owner waits"));
     XaHeld { locks: locks.owner(TrxId(1)), memory: Reservation::new(Budget::of_server()) }
 }
 
@@ -65,7 +65,7 @@ fn a_branch_is_ended_by_its_session_or_by_others_when_that_is_gone() {
     assert!(branches.take(&xid("a"), XaTaker::Other).is_none(), "its session lives");
     branches.detach(&xid("a"));
     assert!(branches.take(&xid("a"), XaTaker::Owner).is_none());
-    let taken = branches.take(&xid("a"), XaTaker::Other).expect("nobody has it");
+    let taken = branches.take(&xid("a"), XaTaker::Other).expect("no session has it");
     assert!(branches.take(&xid("a"), XaTaker::Other).is_none(), "it is about to end");
     branches.give_back(&xid("a"), taken.held, XaTaker::Other);
     assert!(branches.take(&xid("a"), XaTaker::Other).is_some());
@@ -143,7 +143,7 @@ fn a_branch_is_written_once() {
     assert_eq!((found, again.durable_lsn()), (vec!["large".to_owned(), "small".to_owned()], Lsn(5)));
     let adopted: Result<usize, Infallible> = again.adopt(|_| Ok(held()));
     assert_eq!(adopted, Ok(2));
-    let taken = again.take(&xid("large"), XaTaker::Other).expect("nobody has it");
+    let taken = again.take(&xid("large"), XaTaker::Other).expect("no session has it");
     assert_eq!((taken.body.bytes().len() > 100_000, taken.body.writes()), (true, 1));
     again.commit_ordered(CommitSeq(9), &[&end_redo(&xid("large"))]);
     again.begin_checkpoint(Lsn(9)).and_then(CheckpointTask::finish).expect("written");
@@ -193,8 +193,8 @@ fn a_forgotten_branch_is_told_about_and_more_rarely_as_it_ages() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let branches = open(&fs);
     branches.commit_ordered(CommitSeq(1), &[&prepare("a")]);
-    let told = |minutes: u64| branches.forgotten(minutes * 60_000_000 + 2).len();
-    assert_eq!([0, 1, 1, 2, 3, 4, 100, 101].map(told), [0, 1, 0, 1, 0, 1, 1, 0]);
+    let warned = |minutes: u64| branches.forgotten(minutes * 60_000_000 + 2).len();
+    assert_eq!([0, 1, 1, 2, 3, 4, 100, 101].map(warned), [0, 1, 0, 1, 0, 1, 1, 0]);
     let sentence = branches.forgotten(1000 * 60_000_000 + 2).remove(0);
     assert!(sentence.contains("XA transaction X'61',X'',1") && sentence.contains("60000 s"), "{sentence}");
 }
@@ -205,8 +205,8 @@ fn many_forgotten_branches_are_told_about_in_few_lines() {
     let branches = open(&fs);
     let redo: Vec<Redo> = (0..1000).map(|n| prepare(&n.to_string())).collect();
     branches.commit_ordered(CommitSeq(1), &redo.iter().collect::<Vec<_>>());
-    let told = branches.forgotten(60_000_001);
-    assert_eq!(told.len(), TOLD_EACH + 1, "{told:?}");
-    assert!(told.last().is_some_and(|it| it.starts_with("996 more XA transactions")), "{told:?}");
+    let warnings = branches.forgotten(60_000_001);
+    assert_eq!(warnings.len(), REPORTED_EACH + 1, "{warnings:?}");
+    assert!(warnings.last().is_some_and(|it| it.starts_with("996 more XA transactions")), "{warnings:?}");
     assert!(branches.forgotten(119_000_000).is_empty());
 }

@@ -140,13 +140,13 @@ fn ascending_writes_take_little_more_than_their_bytes() {
     }
     assert!(set.memory_bytes() < set.size_bytes() + 100_000 * 14, "{}", set.memory_bytes());
     assert!(set.undo.len() < MAP_ONLY_MAX + 2, "appended writes share their undo");
-    let behind = set.savepoint();
+    let later = set.savepoint();
     let bytes = set.size_bytes();
     let mut key = Vec::new();
     full_key(IndexId(17), &50_000_u32.to_be_bytes(), &mut key);
     set.write(&key, None);
     assert_eq!(set.get(&key), Some(None));
-    set.rollback_to(behind);
+    set.rollback_to(later);
     assert_eq!((set.get(&key), set.size_bytes()), (Some(Some(&[7; 80][..])), bytes));
 }
 

@@ -128,7 +128,7 @@ impl Replica {
         while started.is_ok() && self.published() < wanted && !has_failed() {
             if Instant::now() > end {
                 let status = self.replicas.status(&SourceName::All);
-                panic!("it stands still behind group {}: {status:?}", self.applied());
+                panic!("it does not continue after group {}: {status:?}", self.applied());
             }
             std::thread::sleep(Duration::from_millis(1));
         }

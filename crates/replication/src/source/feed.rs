@@ -10,7 +10,7 @@
 //!
 //! - Runs follow each other without gap or repetition, whether from memory or from files: the position alone
 //!   determines what comes next.
-//! - From a file, the feed reads only what the writer behind the log has written there, so it never returns
+//! - From a file, the feed reads only what the binlog file writer has written there, so it never returns
 //!   events before they are hardened (I3).
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use cohort_vfs::{OpenMode, SharedFile};
 
 /// Size of file reads; a larger event is read in one piece.
 const READ_BYTES: usize = 256 << 10;
-/// Pause if the files lag behind and writing them does not help (disk full).
+/// Pause if the files lag and writing them does not help (disk full).
 const STUCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Result of a step.

@@ -19,8 +19,8 @@ struct Arguments {
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("cohortd")));
-    let mut found = Arguments { minutes: 1, seed: 1, port: 33_900, server: beside.unwrap_or_default() };
+    let sibling = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("cohortd")));
+    let mut found = Arguments { minutes: 1, seed: 1, port: 33_900, server: sibling.unwrap_or_default() };
     let mut rest = std::env::args().skip(1);
     while let Some(name) = rest.next() {
         let value = rest.next().ok_or(format!("{name} needs a value"))?;
