@@ -246,7 +246,7 @@ struct Parser<'a> {
     /// INTO of the SELECT being read, when it stands before FROM.
     into: Vec<String>,
     /// The FROM behind the INTO that was read last.
-    behind_into: Option<usize>,
+    from_after_into: Option<usize>,
     /// In ON DUPLICATE KEY UPDATE, where VALUES(a) is the new value of a column.
     in_on_duplicate: bool,
     /// INTO OUTFILE or DUMPFILE of the statement, and whether it stands behind FROM.
@@ -294,7 +294,7 @@ impl<'a> Parser<'a> {
             names_matter: true,
             ends_in_parens: false,
             into: Vec::new(),
-            behind_into: None,
+            from_after_into: None,
             in_on_duplicate: false,
             into_file: None,
             lock_wait: None,
