@@ -165,7 +165,7 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
         };
     }
     let ids: Vec<_> = fresh.iter().map(|&n| after.table.indexes[n].id).collect();
-    page_format::tell(ctx.db, &after.table, &ids);
+    page_format::pass_to_engine(ctx.db, &after.table, &ids);
     fresh
 }
 
@@ -227,37 +227,37 @@ fn build_beside_writers(
     table: &Arc<Table>,
     fresh: &[usize],
 ) -> SqlResult<()> {
-    let beside = Beside::begin(ctx, before)?;
-    load_keys(ctx, before.table(), table, fresh, ReadAt::View(&beside.view))?;
+    let concurrent = Concurrent::begin(ctx, before)?;
+    load_keys(ctx, before.table(), table, fresh, ReadAt::View(&concurrent.view))?;
     ctx.process.set_state("altering table");
-    let built = Built { source: before.table(), table, fresh, view: &beside.view };
-    let catch_up = CatchUp::new(ctx.trx, &built, None, &beside.touched, beside.bytes_max)?;
-    finish_beside(ctx.trx, before, catch_up)
+    let built = Built { source: before.table(), table, fresh, view: &concurrent.view };
+    let catch_up = CatchUp::new(ctx.trx, &built, None, &concurrent.touched, concurrent.bytes_max)?;
+    finish_concurrent(ctx.trx, before, catch_up)
 }
 
 /// What a build beside writers goes by. Nobody has written the table since the last writer was published, and
 /// its name was locked exclusively: so the view and what writers touch from then on are all there is.
-struct Beside {
+struct Concurrent {
     view: ReadView,
     touched: Arc<TouchedRows>,
     bytes_max: u64,
 }
 
-impl Beside {
+impl Concurrent {
     /// Lets writers in. Whatever becomes of the build, the table is told that nobody asks any more.
-    fn begin(ctx: &mut StatementContext<'_>, before: &OpenTable) -> SqlResult<Beside> {
+    fn begin(ctx: &mut StatementContext<'_>, before: &OpenTable) -> SqlResult<Concurrent> {
         let bytes_max = ctx.session.vars.globals().uint(VarId::InnodbOnlineAlterLogMaxSize);
         // Under LOCK TABLES that writer may have been this session.
         ctx.trx.await_own()?;
         let (view, touched) = (ctx.db.commit.read_view(), Arc::new(TouchedRows::new(bytes_max)));
         before.set_touched(Some(touched.clone()));
         let_in(ctx.trx, before, Others::Write);
-        Ok(Beside { view, touched, bytes_max })
+        Ok(Concurrent { view, touched, bytes_max })
     }
 }
 
 /// Brings what was built up to what writers have changed, and waits until they are gone.
-fn finish_beside(trx: &mut SessionTrx, before: &OpenTable, mut catch_up: CatchUp<'_>) -> SqlResult<()> {
+fn finish_concurrent(trx: &mut SessionTrx, before: &OpenTable, mut catch_up: CatchUp<'_>) -> SqlResult<()> {
     for _ in 0..ROUNDS_MAX {
         if catch_up.round(trx, false)? < ROWS_FEW {
             break;
@@ -335,8 +335,8 @@ fn copy_beside_writers(
     after: &Described,
     rule: Rule,
 ) -> SqlResult<Copied> {
-    let beside = Beside::begin(ctx, before)?;
-    copy(ctx, before.table(), after, rule, Some((before, &beside)))
+    let concurrent = Concurrent::begin(ctx, before)?;
+    copy(ctx, before.table(), after, rule, Some((before, &concurrent)))
 }
 
 /// Copies the rows; those that writers change meanwhile until nobody writes any more.
@@ -345,7 +345,7 @@ fn copy(
     before: &Arc<Table>,
     after: &Described,
     rule: Rule,
-    writers: Option<(&OpenTable, &Beside)>,
+    writers: Option<(&OpenTable, &Concurrent)>,
 ) -> SqlResult<Copied> {
     ctx.process.set_state("copy to tmp table");
     let total = estimate(ctx, before) * after.table.indexes.len() as u64;
@@ -393,7 +393,7 @@ fn copy(
         ctx.uses_zone.set(true);
     }
     let to = Arc::new(to);
-    let at = writers.map_or(ReadAt::Latest, |(_, beside)| ReadAt::View(&beside.view));
+    let at = writers.map_or(ReadAt::Latest, |(_, concurrent)| ReadAt::View(&concurrent.view));
     let mut convert = |row: &[Value]| {
         let row = converter.convert(row, &store, &mut warnings)?;
         rows += u64::from(row.is_some());
@@ -405,14 +405,15 @@ fn copy(
     if duplicates > 0 {
         foreign::check_may_lose_rows(ctx, before)?;
     }
-    if let Some((open, beside)) = writers {
+    if let Some((open, concurrent)) = writers {
         process.set_state("altering table");
         // What is converted again is not told again.
         let mut again = |row: &[Value]| converter.convert(row, &store, &mut Vec::new());
         let fresh: Vec<usize> = (0..to.indexes.len()).collect();
-        let built = Built { source: before, table: &to, fresh: &fresh, view: &beside.view };
-        let catch_up = CatchUp::new(ctx.trx, &built, Some(&mut again), &beside.touched, beside.bytes_max)?;
-        finish_beside(ctx.trx, open, catch_up)?;
+        let built = Built { source: before, table: &to, fresh: &fresh, view: &concurrent.view };
+        let catch_up =
+            CatchUp::new(ctx.trx, &built, Some(&mut again), &concurrent.touched, concurrent.bytes_max)?;
+        finish_concurrent(ctx.trx, open, catch_up)?;
     }
     for warning in warnings {
         ctx.eval.push_warning(warning);
@@ -670,12 +671,15 @@ fn copied(
             Value::Str(Str { bytes: text, collation: after.collation })
         }
         Value::Str(_) => {
-            let mut told = Vec::new();
-            let number = number_of(&value, after.kind, &mut told);
-            if strict && let Some(n) = told.iter().position(|warning| warning.level == Level::Warning) {
-                return Err(told.swap_remove(n).error);
+            let mut conversion_warnings = Vec::new();
+            let number = number_of(&value, after.kind, &mut conversion_warnings);
+            if strict
+                && let Some(n) =
+                    conversion_warnings.iter().position(|warning| warning.level == Level::Warning)
+            {
+                return Err(conversion_warnings.swap_remove(n).error);
             }
-            warnings.append(&mut told);
+            warnings.append(&mut conversion_warnings);
             number.unwrap_or(value)
         }
         value => value,

@@ -87,7 +87,7 @@ pub struct SessionState {
     /// LIMIT ROWS EXAMINED.
     pub examined: RowsExamined,
     /// While a prepared statement of the protocol runs: how many result columns its client knows of.
-    pub columns_told: Cell<Option<usize>>,
+    pub columns_sent: Cell<Option<usize>>,
     /// FOUND_ROWS() of the query of the running statement, if that reads one without sending its rows.
     pub rows_found: Cell<Option<u64>>,
     /// A table of the running statement is read as a whole: the client is told.
@@ -340,7 +340,7 @@ impl SessionState {
             next_insert_id: Cell::new(None),
             rows_before: Cell::new(0),
             examined: RowsExamined::default(),
-            columns_told: Cell::new(None),
+            columns_sent: Cell::new(None),
             rows_found: Cell::new(None),
             reads_whole_table: Cell::new(false),
             measures: RefCell::default(),
