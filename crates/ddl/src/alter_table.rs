@@ -13,7 +13,9 @@ use super::convert::convert;
 use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::{Asked, rebuild};
-use super::work::{Changes, LogText, check_identifier, check_key_name, commit, free, lock_table, tell_table};
+use super::work::{
+    Changes, LogText, check_identifier, check_key_name, commit, free, lock_table, report_table,
+};
 use super::{DdlOutcome, column, foreign, foreign_rows, key, options, page_format, rules, temporary};
 use cohort_plan::charset;
 use cohort_plan::same_name;
@@ -85,7 +87,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
         }
         other => other?,
     };
-    tell_table(ctx, TableUse::Alter, &before);
+    report_table(ctx, TableUse::Alter, &before);
     let only_renames = alter.actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_)));
     if only_renames
         && !alter.actions.is_empty()

@@ -19,7 +19,7 @@ use cohort_types::{Collation, ColumnType, SqlError, SqlResult, TypeKind, Value};
 use super::DdlOutcome;
 use super::create_table::describe;
 use super::draft::DraftColumn;
-use super::work::{Changes, LogText, check_identifier, commit_rows, log_ahead, tell_table};
+use super::work::{Changes, LogText, check_identifier, commit_rows, log_ahead, report_table};
 use super::{foreign, page_format};
 use crate::create_text::create_text;
 use cohort_dml::InsertPlan;
@@ -49,11 +49,11 @@ pub(super) fn create(
     let plan = filling(ctx, &table, count, (query, select))?;
     log_ahead(ctx, LogText::Own(statement(ctx, create, &table)))?;
     // Overflow values are written before the table is committed, so the engine needs the page format now.
-    page_format::tell_all_of(ctx.db, &table);
+    page_format::pass_all_to_engine(ctx.db, &table);
     let outcome = plan.run(ctx)?;
     changes.catalog.push(CatalogChange::PutTable(Table::clone(&table)));
     commit_rows(ctx, changes)?;
-    tell_table(ctx, TableUse::Write, &table);
+    report_table(ctx, TableUse::Write, &table);
     Ok(DdlOutcome { affected: outcome.affected, info: outcome.info, dropped_schema: None })
 }
 
@@ -89,7 +89,7 @@ pub(super) fn bind(
         }
         if lock_tables(&query, ctx)? == Freshness::Fresh {
             if let Some(tables) = ctx.session.audit_tables() {
-                query.tell_tables(&tables);
+                query.report_tables(&tables);
             }
             return Ok(query);
         }

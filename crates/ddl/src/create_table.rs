@@ -139,12 +139,12 @@ pub(super) fn describe(
     for def in &create.columns {
         draft.columns.push(column::draft(ctx, def, home)?);
     }
-    let mut behind = Vec::with_capacity(selected.len());
+    let mut from_query = Vec::with_capacity(selected.len());
     for column in selected {
         let written = draft.column(&column.column.name);
-        behind.push(written.map_or(column, |n| draft.columns.remove(n)));
+        from_query.push(written.map_or(column, |n| draft.columns.remove(n)));
     }
-    draft.columns.extend(behind);
+    draft.columns.extend(from_query);
     for def in &create.keys {
         draft.keys.push(key::draft(ctx, def)?);
     }

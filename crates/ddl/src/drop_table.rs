@@ -16,7 +16,7 @@ use super::foreign;
 use super::view;
 use super::work::{
     Changes, LogText, catalog, check_table_name, commit, enter_schema, lock_schema, lock_table,
-    lock_table_name, refuse_virtual, schema_of, tell_table,
+    lock_table_name, refuse_virtual, report_table, schema_of,
 };
 
 pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<DdlOutcome> {
@@ -123,7 +123,7 @@ pub(super) fn truncate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> Sql
         return Err(SqlError::not_for_sequences(&table.name.schema, &table.name.table));
     }
     foreign::check_truncatable(ctx, &table)?;
-    tell_table(ctx, TableUse::Write, &table);
+    report_table(ctx, TableUse::Write, &table);
     let catalog = catalog(ctx);
     let mut changes = Changes::default();
     changes.free(&table.engine, table.indexes.iter().map(|i| i.id));

@@ -156,8 +156,8 @@ fn refused(ctx: &StatementContext<'_>, draft: &TableDraft, verb: Verb, option: &
     if verb == Verb::Alter {
         return SqlError::illegal_create_option(&draft.engine, option);
     }
-    let behind = SqlError::storage_error(140, "Wrong create options", &draft.engine);
-    ctx.eval.push_warning(Warning::new(behind));
+    let cause = SqlError::storage_error(140, "Wrong create options", &draft.engine);
+    ctx.eval.push_warning(Warning::new(cause));
     SqlError::wrong_create_options(&draft.name.schema, &draft.name.table)
 }
 
@@ -187,7 +187,7 @@ pub(super) fn needs_copy(before: &Table, after: &Table) -> bool {
 }
 
 /// Passes the page format of these indexes to the table's engine.
-pub(super) fn tell(db: &Database, table: &Table, indexes: &[IndexId]) {
+pub(super) fn pass_to_engine(db: &Database, table: &Table, indexes: &[IndexId]) {
     let engine = db.engine_named(&table.engine);
     if let Some(engine) = engine.filter(|_| !table.is_temporary()) {
         engine.set_page_format(indexes, table.page_format());
@@ -195,9 +195,9 @@ pub(super) fn tell(db: &Database, table: &Table, indexes: &[IndexId]) {
 }
 
 /// Passes the page format of all indexes of the table to its engine.
-pub(super) fn tell_all_of(db: &Database, table: &Table) {
+pub(super) fn pass_all_to_engine(db: &Database, table: &Table) {
     let indexes: Vec<IndexId> = table.indexes.iter().map(|index| index.id).collect();
-    tell(db, table, &indexes);
+    pass_to_engine(db, table, &indexes);
 }
 
 /// Passes the page formats of all tables to the engines. Called once when the server starts, before the first
@@ -205,7 +205,7 @@ pub(super) fn tell_all_of(db: &Database, table: &Table) {
 pub fn set_page_formats(db: &Database) {
     for table in db.catalog().schemas.values().flat_map(|schema| schema.tables.values()) {
         if table.page_format() != PageFormat::Plain {
-            tell_all_of(db, table);
+            pass_all_to_engine(db, table);
         }
     }
 }

@@ -167,7 +167,7 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
         };
     }
     let ids: Vec<_> = fresh.iter().map(|&n| after.table.indexes[n].id).collect();
-    page_format::tell(ctx.db, &after.table, &ids);
+    page_format::pass_to_engine(ctx.db, &after.table, &ids);
     fresh
 }
 
@@ -229,38 +229,38 @@ fn build_beside_writers(
     table: &Arc<Table>,
     fresh: &[usize],
 ) -> SqlResult<()> {
-    let beside = Beside::begin(ctx, before)?;
-    load_keys(ctx, before.table(), table, fresh, ReadAt::View(&beside.view))?;
+    let concurrent = Concurrent::begin(ctx, before)?;
+    load_keys(ctx, before.table(), table, fresh, ReadAt::View(&concurrent.view))?;
     ctx.process.set_state("altering table");
-    let built = Built { source: before.table(), table, fresh, view: &beside.view };
-    let catch_up = CatchUp::new(ctx.trx, &built, None, &beside.touched, beside.bytes_max)?;
-    finish_beside(ctx.trx, before, catch_up)
+    let built = Built { source: before.table(), table, fresh, view: &concurrent.view };
+    let catch_up = CatchUp::new(ctx.trx, &built, None, &concurrent.touched, concurrent.bytes_max)?;
+    finish_concurrent(ctx.trx, before, catch_up)
 }
 
 /// State for a build concurrent with writers. At its start, the last writer has been published and the
 /// metadata lock was exclusive. So the view and the rows that writers touch from then on cover all data.
-struct Beside {
+struct Concurrent {
     view: ReadView,
     touched: Arc<TouchedRows>,
     bytes_max: u64,
 }
 
-impl Beside {
+impl Concurrent {
     /// Admits writers. The caller must stop the tracking of touched rows afterwards, whether the build
     /// succeeds or not.
-    fn begin(ctx: &mut StatementContext<'_>, before: &OpenTable) -> SqlResult<Beside> {
+    fn begin(ctx: &mut StatementContext<'_>, before: &OpenTable) -> SqlResult<Concurrent> {
         let bytes_max = ctx.session.vars.globals().uint(VarId::InnodbOnlineAlterLogMaxSize);
         // Under LOCK TABLES, the last writer may have been this session.
         ctx.trx.await_own()?;
         let (view, touched) = (ctx.db.commit.read_view(), Arc::new(TouchedRows::new(bytes_max)));
         before.set_touched(Some(touched.clone()));
         let_in(ctx.trx, before, Others::Write);
-        Ok(Beside { view, touched, bytes_max })
+        Ok(Concurrent { view, touched, bytes_max })
     }
 }
 
 /// Applies the writers' changes to the new data, and locks out the writers for the last round.
-fn finish_beside(trx: &mut SessionTrx, before: &OpenTable, mut catch_up: CatchUp<'_>) -> SqlResult<()> {
+fn finish_concurrent(trx: &mut SessionTrx, before: &OpenTable, mut catch_up: CatchUp<'_>) -> SqlResult<()> {
     for _ in 0..ROUNDS_MAX {
         if catch_up.round(trx, false)? < ROWS_FEW {
             break;
@@ -338,8 +338,8 @@ fn copy_beside_writers(
     after: &Described,
     rule: Rule,
 ) -> SqlResult<Copied> {
-    let beside = Beside::begin(ctx, before)?;
-    copy(ctx, before.table(), after, rule, Some((before, &beside)))
+    let concurrent = Concurrent::begin(ctx, before)?;
+    copy(ctx, before.table(), after, rule, Some((before, &concurrent)))
 }
 
 /// Copies the rows. With concurrent writers, also applies their changes until they are locked out.
@@ -348,7 +348,7 @@ fn copy(
     before: &Arc<Table>,
     after: &Described,
     rule: Rule,
-    writers: Option<(&OpenTable, &Beside)>,
+    writers: Option<(&OpenTable, &Concurrent)>,
 ) -> SqlResult<Copied> {
     ctx.process.set_state("copy to tmp table");
     let total = estimate(ctx, before) * after.table.indexes.len() as u64;
@@ -396,7 +396,7 @@ fn copy(
         ctx.uses_zone.set(true);
     }
     let to = Arc::new(to);
-    let at = writers.map_or(ReadAt::Latest, |(_, beside)| ReadAt::View(&beside.view));
+    let at = writers.map_or(ReadAt::Latest, |(_, concurrent)| ReadAt::View(&concurrent.view));
     let mut convert = |row: &[Value]| {
         let row = converter.convert(row, &store, &mut warnings)?;
         rows += u64::from(row.is_some());
@@ -408,14 +408,15 @@ fn copy(
     if duplicates > 0 {
         foreign::check_may_lose_rows(ctx, before)?;
     }
-    if let Some((open, beside)) = writers {
+    if let Some((open, concurrent)) = writers {
         process.set_state("altering table");
         // Warnings of rows that are converted again are dropped.
         let mut again = |row: &[Value]| converter.convert(row, &store, &mut Vec::new());
         let fresh: Vec<usize> = (0..to.indexes.len()).collect();
-        let built = Built { source: before, table: &to, fresh: &fresh, view: &beside.view };
-        let catch_up = CatchUp::new(ctx.trx, &built, Some(&mut again), &beside.touched, beside.bytes_max)?;
-        finish_beside(ctx.trx, open, catch_up)?;
+        let built = Built { source: before, table: &to, fresh: &fresh, view: &concurrent.view };
+        let catch_up =
+            CatchUp::new(ctx.trx, &built, Some(&mut again), &concurrent.touched, concurrent.bytes_max)?;
+        finish_concurrent(ctx.trx, open, catch_up)?;
     }
     for warning in warnings {
         ctx.eval.push_warning(warning);
@@ -673,12 +674,15 @@ fn copied(
             Value::Str(Str { bytes: text, collation: after.collation })
         }
         Value::Str(_) => {
-            let mut told = Vec::new();
-            let number = number_of(&value, after.kind, &mut told);
-            if strict && let Some(n) = told.iter().position(|warning| warning.level == Level::Warning) {
-                return Err(told.swap_remove(n).error);
+            let mut conversion_warnings = Vec::new();
+            let number = number_of(&value, after.kind, &mut conversion_warnings);
+            if strict
+                && let Some(n) =
+                    conversion_warnings.iter().position(|warning| warning.level == Level::Warning)
+            {
+                return Err(conversion_warnings.swap_remove(n).error);
             }
-            warnings.append(&mut told);
+            warnings.append(&mut conversion_warnings);
             number.unwrap_or(value)
         }
         value => value,

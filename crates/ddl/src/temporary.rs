@@ -168,8 +168,9 @@ fn filled(
     match plan.run(ctx) {
         Ok(outcome) => {
             ctx.trx.keep_temporary_rows();
-            let told = DdlOutcome { affected: outcome.affected, info: outcome.info, dropped_schema: None };
-            Ok((table, told))
+            let ddl_outcome =
+                DdlOutcome { affected: outcome.affected, info: outcome.info, dropped_schema: None };
+            Ok((table, ddl_outcome))
         }
         Err(error) => {
             ctx.session.temporary.free(table.indexes.iter().map(|index| index.id));

@@ -26,7 +26,7 @@ use super::create_table::created_at;
 use super::drop_table::{lock_all, qualified};
 use super::work::{
     Changes, LogText, catalog, check_identifier, check_table_name, commit, enter_schema, lock_table_name,
-    schema_of, tell_table,
+    report_table, schema_of,
 };
 
 /// Maximum length of a column name.
@@ -103,7 +103,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
     if ctx.session.audit_tables().is_some() {
         for (schema, table, _) in named_tables(&view)? {
             let read = catalog.table(&schema, &table);
-            read.into_iter().for_each(|table| tell_table(ctx, TableUse::Read, table));
+            read.into_iter().for_each(|table| report_table(ctx, TableUse::Read, table));
         }
     }
     commit(ctx, Changes::one(CatalogChange::PutView(view)).with_xid(), log)?;

@@ -134,7 +134,7 @@ fn commit_with(
         return Err(error);
     }
     let Changes { mut catalog, freed, closed, loaded, has_xid, failed, is_part } = changes;
-    let told = ctx.session.audit_tables().map(|_| (ctx.db.catalog(), catalog.clone()));
+    let audited = ctx.session.audit_tables().map(|_| (ctx.db.catalog(), catalog.clone()));
     let is_put = |change: &CatalogChange| match change {
         CatalogChange::PutTable(table) => Some(table.clone()),
         _ => None,
@@ -161,7 +161,7 @@ fn commit_with(
         ctx.trx.commit_ddl(DdlCommit { redo, event, event_flags, has_rows, failed: failed_with, is_part });
     // Once ordered, the commit stands, even if a later step fails.
     let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
-    tables.iter().for_each(|table| page_format::tell_all_of(ctx.db, table));
+    tables.iter().for_each(|table| page_format::pass_all_to_engine(ctx.db, table));
     wait(ctx, seq)?;
     if ctx.trx.has_locked_tables() {
         let drops = catalog.iter().any(|change| matches!(change, CatalogChange::DropTable(_)));
@@ -171,7 +171,7 @@ fn commit_with(
         };
         ctx.trx.forget_gone_tables(is_there, drops)?;
     }
-    if let (Some(tables), Some((before, changes))) = (ctx.session.audit_tables(), &told) {
+    if let (Some(tables), Some((before, changes))) = (ctx.session.audit_tables(), &audited) {
         changed_tables(&tables, before, changes);
     }
     closed.iter().for_each(|id| ctx.db.tables.forget(*id));
@@ -200,9 +200,9 @@ fn check_locked(ctx: &StatementContext<'_>, tables: &[Table]) -> SqlResult<()> {
 }
 
 /// Reports a table that exists before and after the statement to the audit log.
-pub(super) fn tell_table(ctx: &StatementContext<'_>, of: TableUse, table: &Table) {
+pub(super) fn report_table(ctx: &StatementContext<'_>, of: TableUse, table: &Table) {
     if let Some(tables) = ctx.session.audit_tables() {
-        tables.tell_of(of, table);
+        tables.report_use(of, table);
     }
 }
 

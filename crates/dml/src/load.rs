@@ -203,8 +203,11 @@ fn bind(ctx: &mut StatementContext<'_>, load: &LoadData, job: &Job<'_>) -> SqlRe
         let mut asked = plan.assignments.iter().filter_map(RowAssignment::query);
         if asked.try_fold(Freshness::Fresh, |all, query| locked(ctx, all, query))? == Freshness::Fresh {
             if let Some(tables) = ctx.session.audit_tables() {
-                tables.tell_of(TableUse::Write, table);
-                plan.assignments.iter().filter_map(RowAssignment::query).for_each(|q| q.tell_tables(&tables));
+                tables.report_use(TableUse::Write, table);
+                plan.assignments
+                    .iter()
+                    .filter_map(RowAssignment::query)
+                    .for_each(|q| q.report_tables(&tables));
             }
             return Ok(plan);
         }

@@ -546,14 +546,14 @@ impl Applier {
         let sql = &event.query.sql;
         let bad = || SqlError::new(ErrorCode::UnknownError, "A LOAD DATA event does not decode");
         let before = sql.get(..event.name_start as usize).ok_or_else(bad)?;
-        let behind = sql.get(event.name_end as usize..).ok_or_else(bad)?;
+        let after = sql.get(event.name_end as usize..).ok_or_else(bad)?;
         let blocks = self.files.remove(&event.file_id).ok_or_else(bad)?;
         let name: &[u8] = match event.duplicates {
             1 => b" INFILE 'source' IGNORE INTO ",
             2 => b" INFILE 'source' REPLACE INTO ",
             _ => b" INFILE 'source' INTO ",
         };
-        let query = QueryEvent { sql: [before, name, behind].concat(), ..event.query.clone() };
+        let query = QueryEvent { sql: [before, name, after].concat(), ..event.query.clone() };
         self.session.state.received_file.set(Some(blocks));
         let outcome = self.statement(&query, db, timestamp, false);
         self.session.state.received_file.set(None);

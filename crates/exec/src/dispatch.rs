@@ -417,11 +417,11 @@ impl Session {
                 (env.found_rows, env.row_count) = (counts.found, -1);
                 self.work.rows_sent = counts.sent;
                 let columns = plan.columns().len();
-                let is_news = self.state.columns_told.get().is_some_and(|told| told != columns);
+                let is_news = self.state.columns_sent.get().is_some_and(|sent| sent != columns);
                 let mut status = self.status_for(job.more);
                 if is_news {
                     status = status.with(StatusFlags::METADATA_CHANGED);
-                    self.state.columns_told.set(Some(columns));
+                    self.state.columns_sent.set(Some(columns));
                 }
                 self.finish_rows(status, self.diagnostics.count_for_client(), sink);
             }
@@ -632,7 +632,7 @@ fn lock_and_run(
     if ctx.trx.has_locked_tables() {
         check_uses(ctx, cached)?;
     }
-    tell_tables(ctx.session, cached);
+    report_tables(ctx.session, cached);
     ctx.session.rows_found.set(None);
     match &cached.plan {
         Planned::Query(plan) => {
@@ -727,17 +727,17 @@ fn lock_asked(returning: Option<&Returning>, ctx: &mut StatementContext<'_>) -> 
 }
 
 /// Reports the tables that the plan uses to the audit log. Written tables come first, as in MariaDB.
-pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
+pub(crate) fn report_tables(session: &SessionState, cached: &CachedPlan) {
     let Some(tables) = session.audit_tables() else { return };
     match &cached.plan {
-        Planned::Query(plan) => plan.tell_tables(&tables),
+        Planned::Query(plan) => plan.report_tables(&tables),
         Planned::Insert(plan) => {
             match (plan.replaces(), plan.updates()) {
                 (true, _) => tables.changed(plan.table(), RowChange::Delete),
                 (_, true) => tables.changed(plan.table(), RowChange::Update),
-                _ => tables.tell_of(TableUse::Write, plan.table()),
+                _ => tables.report_use(TableUse::Write, plan.table()),
             }
-            plan.query().into_iter().chain(plan.asked()).for_each(|query| query.tell_tables(&tables));
+            plan.query().into_iter().chain(plan.asked()).for_each(|query| query.report_tables(&tables));
         }
         Planned::Update(plan) => tables.changed(plan.table(), RowChange::Update),
         Planned::Delete(plan) => {
@@ -746,22 +746,22 @@ pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
                 .as_ref()
                 .and_then(Returning::asked)
                 .into_iter()
-                .for_each(|q| q.tell_tables(&tables));
+                .for_each(|q| q.report_tables(&tables));
         }
         Planned::Joined(plan) => {
-            plan.returning().and_then(Returning::asked).into_iter().for_each(|q| q.tell_tables(&tables));
+            plan.returning().and_then(Returning::asked).into_iter().for_each(|q| q.report_tables(&tables));
             let written: Vec<_> = plan.written().map(|(table, alias)| (table.id, alias)).collect();
             let how = if plan.is_update() { RowChange::Update } else { RowChange::Delete };
             plan.written().for_each(|(table, _)| tables.changed(table, how));
             for (table, alias) in plan.source().tables() {
                 if !written.iter().any(|(id, name)| *id == table.id && *name == alias) {
-                    tables.tell_of(TableUse::Read, table);
+                    tables.report_use(TableUse::Read, table);
                 }
             }
         }
     }
     for (table, is_written) in &cached.sequences {
-        tables.tell_of(if *is_written { TableUse::Write } else { TableUse::Read }, table);
+        tables.report_use(if *is_written { TableUse::Write } else { TableUse::Read }, table);
     }
 }
 

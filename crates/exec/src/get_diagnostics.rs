@@ -36,7 +36,7 @@ impl Session {
                     return Ok(());
                 };
                 for (variable, item) in items {
-                    self.state.set_user_variable(variable, told(&condition, *item))?;
+                    self.state.set_user_variable(variable, item_value(&condition, *item))?;
                 }
             }
         }
@@ -44,7 +44,7 @@ impl Session {
     }
 }
 
-fn told(condition: &Warning, item: ConditionInfo) -> Value {
+fn item_value(condition: &Warning, item: ConditionInfo) -> Value {
     let text = |text: &str| {
         Value::Str(Str { bytes: text.as_bytes().to_vec(), collation: Collation::UTF8MB3_GENERAL_CI })
     };

@@ -42,7 +42,7 @@ struct Place {
 enum At {
     Key(Vec<u8>),
     /// After the last row.
-    Behind,
+    After,
     Before,
 }
 
@@ -147,7 +147,7 @@ impl Session {
                 return Err(unknown(alias));
             }
             if let Some(tables) = ctx.session.audit_tables() {
-                tables.tell_of(TableUse::Read, &table);
+                tables.report_use(TableUse::Read, &table);
             }
             let (range, reverse) = range(ctx, job, &table, index.unwrap_or(0), read, &place)?;
             let spans = KeySpans { index: index.unwrap_or(0), reverse, spans: range.into_iter().collect() };
@@ -157,7 +157,7 @@ impl Session {
         let at = match found.last {
             Some(key) if found.rows.len() == count => At::Key(key),
             _ if reverse => At::Before,
-            _ => At::Behind,
+            _ => At::After,
         };
         if let Some(open) = self.handlers.get_mut(&key) {
             open.place = Some(Place { index, at });
@@ -208,20 +208,20 @@ fn range(
     let part = |start, end| Some(KeySpan::Range(KeyRange { start, end }));
     Ok(match (&read.to, place) {
         (HandlerTo::First, _) | (HandlerTo::Next, None | Some(At::Before)) => (all(), false),
-        (HandlerTo::Last, _) | (HandlerTo::Prev, None | Some(At::Behind)) => (all(), true),
+        (HandlerTo::Last, _) | (HandlerTo::Prev, None | Some(At::After)) => (all(), true),
         (HandlerTo::Next, Some(At::Key(key))) => (part(Some(successor(key)), None), false),
         (HandlerTo::Prev, Some(At::Key(key))) => (part(None, Some(key.clone())), true),
-        (HandlerTo::Next, Some(At::Behind)) => (None, false),
+        (HandlerTo::Next, Some(At::After)) => (None, false),
         (HandlerTo::Prev, Some(At::Before)) => (None, true),
         (HandlerTo::Key(comparison, values), _) => {
             let prefix = key_prefix(ctx, job, table, index, values)?;
-            let behind = prefix_end(&prefix);
+            let end = prefix_end(&prefix);
             match comparison {
-                KeyComparison::Equal => (part(Some(prefix), behind), false),
+                KeyComparison::Equal => (part(Some(prefix), end), false),
                 KeyComparison::AtLeast => (part(Some(prefix), None), false),
-                KeyComparison::Above if behind.is_none() => (None, false),
-                KeyComparison::Above => (part(behind, None), false),
-                KeyComparison::AtMost => (part(None, behind), true),
+                KeyComparison::Above if end.is_none() => (None, false),
+                KeyComparison::Above => (part(end, None), false),
+                KeyComparison::AtMost => (part(None, end), true),
                 KeyComparison::Below => (part(None, Some(prefix)), true),
             }
         }

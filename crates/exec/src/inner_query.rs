@@ -8,7 +8,7 @@ use cohort_table::definition_changed;
 use cohort_types::{SqlResult, Value};
 
 use crate::cached_plan::{Planned, make_inner_plan};
-use crate::dispatch::{PLAN_ATTEMPTS, check_needs, lock_plan, tables_used, tell_tables};
+use crate::dispatch::{PLAN_ATTEMPTS, check_needs, lock_plan, report_tables, tables_used};
 use crate::session::Session;
 
 impl Session {
@@ -42,7 +42,7 @@ impl Session {
                 if lock_names(ctx, |ctx| lock_plan(ctx, &made))? == Freshness::Stale {
                     return Ok(None);
                 }
-                tell_tables(ctx.session, &made);
+                report_tables(ctx.session, &made);
                 let mut found = Collect { rows_max, ..Collect::default() };
                 run_query(plan, ctx, u64::MAX, &mut found)?;
                 Ok(Some(found.rows))

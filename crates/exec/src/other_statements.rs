@@ -246,7 +246,7 @@ impl Session {
         let catalog = self.state.db.catalog();
         for ((schema, name), lock) in self.trx.locked_tables_with_locks() {
             let of = if lock == TableLock::Write { TableUse::Write } else { TableUse::Read };
-            catalog.table(schema, name).into_iter().for_each(|table| tables.tell_of(of, table));
+            catalog.table(schema, name).into_iter().for_each(|table| tables.report_use(of, table));
         }
     }
 
@@ -503,7 +503,7 @@ impl Session {
     ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
         plan.check_told(&self.state)?;
-        crate::dispatch::tell_tables(&self.state, &plan);
+        crate::dispatch::report_tables(&self.state, &plan);
         Ok(self.explanation(format, &plan, params))
     }
 

@@ -94,7 +94,7 @@ fn bind(ctx: &mut StatementContext<'_>, statement: &QueryIntoFile, job: &Job<'_>
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
         if lock_names(ctx, |ctx| lock_tables(&query, ctx))? == Freshness::Fresh {
             if let Some(tables) = ctx.session.audit_tables() {
-                query.tell_tables(&tables);
+                query.report_tables(&tables);
             }
             return Ok(query);
         }

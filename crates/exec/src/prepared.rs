@@ -51,7 +51,7 @@ struct Prepared {
     /// Statement to run instead: the original with DEFAULT in place of some parameters.
     variant: Option<Arc<Statement>>,
     /// Number of result columns last sent to the client.
-    columns_told: usize,
+    columns_sent: usize,
     plan: Option<KeptPlan>,
     /// Current database at PREPARE; the statement always runs in it.
     schema: Option<Arc<str>>,
@@ -163,10 +163,10 @@ impl Session {
         if columns.len() > usize::from(u16::MAX) {
             return Err(SqlError::too_many_columns());
         }
-        let columns_told = columns.len();
+        let columns_sent = columns.len();
         let schema = self.state.current_schema.clone();
         let prepared =
-            Prepared { of, variant: None, columns_told, plan: None, schema, _counted: Some(counted) };
+            Prepared { of, variant: None, columns_sent, plan: None, schema, _counted: Some(counted) };
         Ok((prepared, columns))
     }
 
@@ -243,7 +243,7 @@ impl Session {
         };
         let of = Arc::clone(&prepared.of);
         let (text, param_at) = (&*of.text, &*of.parsed.param_at);
-        self.state.columns_told.set(Some(prepared.columns_told));
+        self.state.columns_sent.set(Some(prepared.columns_sent));
         self.begin_process(Command::Execute, text);
         let watch = self.watch_execute(text, (param_at, params));
         self.begin_command();
@@ -254,10 +254,10 @@ impl Session {
         }
         self.profiled(watch, text);
         self.watched(watch, text, (param_at, params));
-        if let (Some(told), Some(prepared)) =
-            (self.state.columns_told.take(), self.prepared.by_id.get_mut(&id))
+        if let (Some(columns), Some(prepared)) =
+            (self.state.columns_sent.take(), self.prepared.by_id.get_mut(&id))
         {
-            prepared.columns_told = told;
+            prepared.columns_sent = columns;
         }
         self.end_process();
     }
@@ -601,7 +601,7 @@ impl Prepared {
         Ok(Prepared {
             of: Arc::clone(&self.of),
             variant: Some(Arc::new(unfilled.fill(&self.of.parsed.statement)?)),
-            columns_told: self.columns_told,
+            columns_sent: self.columns_sent,
             plan: None,
             schema: self.schema.clone(),
             _counted: None,

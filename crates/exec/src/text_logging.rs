@@ -180,18 +180,18 @@ fn what_is_said(ctx: &StatementContext<'_>, table: &Table) -> Says {
 fn said_by(text: &[u8], is_view: &dyn Fn(&str) -> bool) -> Says {
     let mut rest = text;
     let mut says = if text.is_empty() { Says::TooLittle } else { Says::All };
-    while let Some((&first, behind)) = rest.split_first() {
+    while let Some((&first, tail)) = rest.split_first() {
         let after = match first {
-            b'\'' => behind_quoted(behind, first),
-            b'"' | b'`' => behind_quoted(behind, first).filter(|after| {
+            b'\'' => after_quoted(tail, first),
+            b'"' | b'`' => after_quoted(tail, first).filter(|after| {
                 // A quoted text may be a name, depending on the SQL mode.
-                let name = &behind[..behind.len() - after.len() - 1];
+                let name = &tail[..tail.len() - after.len() - 1];
                 let name = String::from_utf8_lossy(name).to_ascii_uppercase();
                 !TELLING.contains(&name.as_str()) && !is_view(&name)
             }),
             b'@' | b'#' => None,
-            b'-' if behind.first() == Some(&b'-') => None,
-            b'/' if behind.first() == Some(&b'*') => behind_comment(&behind[1..]),
+            b'-' if tail.first() == Some(&b'-') => None,
+            b'/' if tail.first() == Some(&b'*') => after_comment(&tail[1..]),
             _ if is_letter(first) => {
                 let end = rest.iter().position(|byte| !is_letter(*byte)).unwrap_or(rest.len());
                 let (word, after) = rest.split_at(end);
@@ -200,7 +200,7 @@ fn said_by(text: &[u8], is_view: &dyn Fn(&str) -> bool) -> Says {
                 }
                 is_allowed(word, after, is_view).then_some(after)
             }
-            _ => Some(behind),
+            _ => Some(tail),
         };
         let Some(after) = after else { return Says::TooLittle };
         rest = after;
@@ -222,7 +222,7 @@ fn is_allowed(word: &[u8], after: &[u8], is_view: &dyn Fn(&str) -> bool) -> bool
 }
 
 /// Returns the text after the closing quote.
-fn behind_quoted(text: &[u8], quote: u8) -> Option<&[u8]> {
+fn after_quoted(text: &[u8], quote: u8) -> Option<&[u8]> {
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         match byte {
@@ -235,7 +235,7 @@ fn behind_quoted(text: &[u8], quote: u8) -> Option<&[u8]> {
 }
 
 /// Returns the text after a comment, `None` if the comment may be executable.
-fn behind_comment(text: &[u8]) -> Option<&[u8]> {
+fn after_comment(text: &[u8]) -> Option<&[u8]> {
     if text.starts_with(b"!") || text.starts_with(b"M!") {
         return None;
     }

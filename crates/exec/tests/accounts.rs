@@ -52,7 +52,8 @@ fn a_session_that_changes_its_user_keeps_no_right_of_the_former_one() {
     root.ok("CREATE TABLE other (id INT PRIMARY KEY)");
     root.ok("GRANT SELECT ON test.other TO u@localhost");
     client.session.change_user(into_test).expect("something of the database may be seen");
-    let refusal = client.session.field_list("t", "").expect_err("the columns are not for everybody");
+    let refusal =
+        client.session.field_list("t", "").expect_err("a user without a privilege does not see the columns");
     assert_eq!(refusal.code.number(), 1142);
 }
 
@@ -217,7 +218,7 @@ fn a_view_names_its_definer_as_the_current_user() {
         "CREATE DEFINER=r VIEW of_role AS SELECT CURRENT_USER() u, CURRENT_ROLE() r, USER() c",
         "CREATE SQL SECURITY INVOKER VIEW of_reader AS SELECT CURRENT_USER() u, CURRENT_ROLE() r, USER() c",
         "CREATE DEFINER=d@localhost VIEW around AS SELECT x.u, y.u w FROM of_reader x, of_role y",
-        "CREATE DEFINER=d@localhost SQL SECURITY INVOKER VIEW beside AS SELECT x.u, CURRENT_USER() w FROM of_user x",
+        "CREATE DEFINER=d@localhost SQL SECURITY INVOKER VIEW of_invoker AS SELECT x.u, CURRENT_USER() w FROM of_user x",
     ] {
         root.ok(sql);
     }
@@ -236,7 +237,7 @@ fn a_view_names_its_definer_as_the_current_user() {
             ("of_role", format!("u | r | c\n@ | r | {name}\n")),
             ("of_reader", format!("u | r | c\n{name} | {role} | {name}\n")),
             ("around", "u | w\nd@localhost | @\n".to_owned()),
-            ("beside", format!("u | w\nd@localhost | {name}\n")),
+            ("of_invoker", format!("u | w\nd@localhost | {name}\n")),
         ] {
             assert_eq!(client.run(&format!("SELECT * FROM test.{view}")), expected, "{view}");
         }
@@ -329,7 +330,7 @@ fn connections_of_a_user_are_killed_by_name() {
     refused(&mut two, "KILL USER v", "1095");
     refused(&mut two, "KILL QUERY USER root@localhost", "1095");
     root.ok("KILL USER u@elsewhere");
-    root.ok("KILL USER nobody");
+    root.ok("KILL USER missing");
     assert!(!one.session.is_killed() && !two.session.is_killed());
     refused(&mut two, "KILL USER u@localhost", "1927");
     assert!(one.session.is_killed() && two.session.is_killed() && !other.session.is_killed());
@@ -634,7 +635,7 @@ fn rights_that_were_missed_are_asked_for() {
         "SHOW COLUMNS FROM test.secret",
         "SHOW INDEX FROM test.secret",
         "SHOW GRANTS FOR other@localhost",
-        "SHOW GRANTS FOR nobody@localhost",
+        "SHOW GRANTS FOR missing@localhost",
         "SHOW MASTER STATUS",
     ] {
         let info = user.session.prepare(sql.as_bytes()).expect("it is refused when it runs");

@@ -18,9 +18,9 @@ fn two_sessions() -> (Server, Client, Client) {
 }
 
 #[track_caller]
-fn refused(client: &mut Client, statement: &str, told: &str) {
+fn refused(client: &mut Client, statement: &str, error: &str) {
     let answer = client.run(statement);
-    assert!(answer.starts_with("ERROR ") && answer.contains(told), "{statement}: {answer}");
+    assert!(answer.starts_with("ERROR ") && answer.contains(error), "{statement}: {answer}");
 }
 
 #[test]
@@ -43,10 +43,10 @@ fn stages_come_in_their_order() {
     for (n, stage) in stages.iter().enumerate() {
         a.ok(&format!("BACKUP STAGE {stage}"));
         for before in &stages[..=n] {
-            let told = format!(
+            let error = format!(
                 "4147 (HY000): Backup stage '{before}' is same or before current backup stage '{stage}'"
             );
-            refused(&mut a, &format!("BACKUP STAGE {before}"), &told);
+            refused(&mut a, &format!("BACKUP STAGE {before}"), &error);
         }
     }
     a.ok("BACKUP STAGE END");

@@ -742,7 +742,7 @@ fn ten_thousand_domains_take_part_in_file_changes_and_starts() {
         client.ok("INSERT INTO t VALUES (2)");
     }
     let files = server.binlog();
-    assert!(files.len() > 14, "a file change behind each");
+    assert!(files.len() > 14, "a file change after each");
     let newest = files.last().expect("there is one").clone();
     drop((client, server));
     drop(Server::open(&disk).expect("starts"));

@@ -265,9 +265,9 @@ fn a_parent_that_waits_for_a_changed_child_keeps_the_change() {
             watcher.ok("CREATE TABLE c (id INT PRIMARY KEY)");
             continue;
         };
-        for (asked, told) in [(columns(name), its_columns), (parent_of(name), its_parent)] {
+        for (asked, expected) in [(columns(name), its_columns), (parent_of(name), its_parent)] {
             let answer = watcher.run(&asked);
-            assert_eq!(answer.lines().nth(1), Some(told), "{child}, {parent}: {answer}");
+            assert_eq!(answer.lines().nth(1), Some(expected), "{child}, {parent}: {answer}");
         }
         assert_eq!(
             watcher.run(&format!("SELECT COUNT(*) FROM {name}")),

@@ -138,7 +138,7 @@ fn a_row_may_have_defaults_and_columns_that_stay() {
     let sums = "SELECT COUNT(*), SUM(a), SUM(b), SUM(c), SUM(d), SUM(e) FROM w";
     assert_eq!(run(&mut session, sums).lines().last(), Some("64\t32\t64\t96\t128\t160"));
     let before = "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'";
-    assert!(run(&mut session, before).contains('0'), "nothing is left behind");
+    assert!(run(&mut session, before).contains('0'), "no prepared statement is left");
     // The SQL equivalents.
     run(&mut session, "PREPARE s FROM 'UPDATE t SET v = ? WHERE id = 3'");
     run(&mut session, "SET @n = 33");
@@ -159,18 +159,18 @@ fn the_conditions_of_all_rows_are_told() {
     run(&mut session, "SET sql_mode = ''");
     let rows = || vec![row(&[1000, 1]), row(&[2, 2]), row(&[3000, 3])];
     assert_eq!(bulk(&mut session, "INSERT INTO t VALUES (?, ?)", rows()), "");
-    let told = run(&mut session, "SHOW WARNINGS");
-    let lines: Vec<&str> = told.lines().filter(|line| line.contains("1264")).collect();
-    assert_eq!(lines.len(), 2, "{told}");
-    assert!(lines[0].ends_with("at row 1") && lines[1].ends_with("at row 3"), "{told}");
+    let warnings = run(&mut session, "SHOW WARNINGS");
+    let lines: Vec<&str> = warnings.lines().filter(|line| line.contains("1264")).collect();
+    assert_eq!(lines.len(), 2, "{warnings}");
+    assert!(lines[0].ends_with("at row 1") && lines[1].ends_with("at row 3"), "{warnings}");
     run(&mut session, "GET DIAGNOSTICS CONDITION 2 @n = ROW_NUMBER");
     assert_eq!(run(&mut session, "SELECT @n").lines().last(), Some("3"));
     // Each row of parameters inserts two rows.
     let twice = vec![row(&[1, 1]), row(&[2000, 1])];
     assert_eq!(bulk(&mut session, "INSERT INTO t VALUES (?, ?), (9000, 1)", twice), "");
-    let told = run(&mut session, "SHOW WARNINGS");
-    for (at, line) in [2, 3, 4].iter().zip(told.lines().filter(|line| line.contains("1264"))) {
-        assert!(line.ends_with(&format!("at row {at}")), "{told}");
+    let warnings = run(&mut session, "SHOW WARNINGS");
+    for (at, line) in [2, 3, 4].iter().zip(warnings.lines().filter(|line| line.contains("1264"))) {
+        assert!(line.ends_with(&format!("at row {at}")), "{warnings}");
     }
     // Five rows, then one.
     assert_eq!(bulk(&mut session, "UPDATE t SET id = ? WHERE v = ?", rows()), "");

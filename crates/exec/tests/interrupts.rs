@@ -92,7 +92,7 @@ fn session() -> Session {
 
 /// Runs the statements and calls `before` ahead of each. Returns their results.
 fn answers(prepare: &str, mut before: impl FnMut(&Session)) -> Vec<String> {
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let mut session = session();
     assert_eq!(run(&mut session, prepare), "");
     before(&session);
@@ -102,7 +102,7 @@ fn answers(prepare: &str, mut before: impl FnMut(&Session)) -> Vec<String> {
             for statement in ENDLESS {
                 let answer = run(&mut session, statement);
                 assert_eq!(run(&mut session, "select 'alive'"), "alive\nalive\n");
-                if tell.send(answer).is_err() {
+                if sender.send(answer).is_err() {
                     return;
                 }
             }
@@ -110,7 +110,9 @@ fn answers(prepare: &str, mut before: impl FnMut(&Session)) -> Vec<String> {
         .expect("a thread");
     let mut answers = Vec::new();
     for statement in ENDLESS {
-        answers.push(told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("goes on for ever: {statement}")));
+        answers.push(
+            receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("goes on for ever: {statement}")),
+        );
     }
     answers
 }

@@ -200,7 +200,7 @@ fn sessions_share_what_they_prepare_and_it_counts_once() {
     run(&mut first, "create table later (a int)");
     run(&mut first, "execute s using 7");
     others.iter_mut().for_each(|other| drop(run(other, "execute s using 8")));
-    assert_eq!(used() - before, with_plan, "a plan that nobody can use goes");
+    assert_eq!(used() - before, with_plan, "an unusable plan is freed");
     drop(first);
     assert_eq!(used() - before, with_plan, "others still have it");
     assert!(run(&mut others[0], "execute s using 9").ends_with("10\n"));

@@ -242,15 +242,12 @@ impl cohort_session::ServerFiles for OnlyHardened {
 
 impl io::Write for OnlyHardened {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        assert!(self.db.commit.acknowledged() >= self.from, "a file tells of what is hardened only (I5)");
+        assert!(self.db.commit.acknowledged() >= self.from, "a file contains only what is hardened (I5)");
         self.written.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {
-        assert!(
-            self.db.commit.acknowledged() >= self.from,
-            "rows that are missing tell of commits, too (I5)"
-        );
+        assert!(self.db.commit.acknowledged() >= self.from, "missing rows reveal commits, too (I5)");
         Ok(())
     }
 }

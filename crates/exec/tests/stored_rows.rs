@@ -169,7 +169,7 @@ struct Asked {
 
 /// A result.
 #[derive(Default)]
-struct Told {
+struct Outcome {
     bytes: Vec<u8>,
     /// Number of rows in stored format.
     stored: usize,
@@ -177,7 +177,7 @@ struct Told {
     counts: String,
 }
 
-fn told(client: &mut Client, asked: Asked, run: impl FnOnce(&mut Session, &mut Wire<'_>)) -> Told {
+fn outcome_of(client: &mut Client, asked: Asked, run: impl FnOnce(&mut Session, &mut Wire<'_>)) -> Outcome {
     let encoding = ResultEncoding { capabilities: Capabilities::DEPRECATE_EOF, results: asked.results };
     let (mut out, mut kept) = (Vec::new(), Kept::default());
     let writer = ResultWriter::new(&mut out, 1, encoding, asked.format, &mut kept);
@@ -189,18 +189,18 @@ fn told(client: &mut Client, asked: Asked, run: impl FnOnce(&mut Session, &mut W
     let mut counts = client.run("SELECT FOUND_ROWS()");
     counts +=
         &client.run("SHOW STATUS WHERE variable_name LIKE 'Sort%' OR variable_name LIKE 'Handler_read%'");
-    Told { bytes: kept.0, stored, counts }
+    Outcome { bytes: kept.0, stored, counts }
 }
 
-fn answer(client: &mut Client, sql: &str, asked: Asked) -> Told {
+fn answer(client: &mut Client, sql: &str, asked: Asked) -> Outcome {
     if asked.format == RowFormat::Text {
-        return told(client, asked, |session, wire| session.query(sql.as_bytes(), wire));
+        return outcome_of(client, asked, |session, wire| session.query(sql.as_bytes(), wire));
     }
     let id = match client.session.prepare(sql.as_bytes()) {
         Ok(prepared) => prepared.id,
-        Err(error) => return Told { counts: error.to_string(), ..Told::default() },
+        Err(error) => return Outcome { counts: error.to_string(), ..Outcome::default() },
     };
-    let answer = told(client, asked, |session, wire| session.execute(id, &[], wire));
+    let answer = outcome_of(client, asked, |session, wire| session.execute(id, &[], wire));
     client.session.close_statement(id);
     answer
 }

@@ -305,10 +305,10 @@ fn what_cannot_be_planned_waits_for_definitions() {
         assert!(!waiting.is_finished(), "{statement}");
         a.ok(change);
         a.ok("UNLOCK TABLES");
-        let told = waiting.join().expect("no panic");
+        let reply = waiting.join().expect("no panic");
         assert!(
-            told.starts_with(answer) && (!answer.is_empty() || !told.contains("ERROR")),
-            "{statement}: {told}"
+            reply.starts_with(answer) && (!answer.is_empty() || !reply.contains("ERROR")),
+            "{statement}: {reply}"
         );
     }
     // The lock timeout of one second limits this wait, too.

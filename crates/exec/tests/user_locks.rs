@@ -47,8 +47,8 @@ fn bad_names_and_times_are_null() {
     for expression in ["GET_LOCK('', 1)", "GET_LOCK(NULL, 1)", "IS_FREE_LOCK('')", "RELEASE_LOCK(NULL)"] {
         answers(&mut a, expression, "NULL");
     }
-    let told = "NULL\n- Warning | 1411 | Incorrect timeout value: '-1' for function get_lock";
-    answers(&mut a, "GET_LOCK('x', -1)", told);
+    let expected = "NULL\n- Warning | 1411 | Incorrect timeout value: '-1' for function get_lock";
+    answers(&mut a, "GET_LOCK('x', -1)", expected);
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn routines_that_are_not_there_cannot_be_granted() {
     root.ok("GRANT ALL ON test.* TO u@localhost");
     let missing = "ERROR 1305 (42000): FUNCTION or PROCEDURE p does not exist\n";
     assert_eq!(root.run("GRANT EXECUTE ON PROCEDURE test.p TO u@localhost"), missing);
-    assert_eq!(root.run("GRANT ALL ON FUNCTION p TO nobody"), missing);
+    assert_eq!(root.run("GRANT ALL ON FUNCTION p TO missing"), missing);
     assert!(root.run("GRANT SELECT ON PROCEDURE test.p TO u@localhost").starts_with("ERROR 1144"));
     assert_eq!(
         root.run("REVOKE EXECUTE ON PROCEDURE test.p FROM u@localhost"),
@@ -293,7 +293,7 @@ fn rows_of_accounts_can_be_changed() {
         ("DELETE FROM mysql.proxies_priv WHERE User='a'", "OK 1\n"),
         ("DELETE FROM mysql.user WHERE User='made'", "OK 1\n"),
         ("DELETE FROM mysql.user WHERE User='r'", "OK 1\n"),
-        ("DELETE FROM mysql.global_priv WHERE User='nobody'", "OK\n"),
+        ("DELETE FROM mysql.global_priv WHERE User='missing'", "OK\n"),
     ] {
         assert_eq!(root.run(statement), changed, "{statement}");
     }

@@ -116,14 +116,14 @@ fn the_binary_log_names_definer_and_algorithm() {
             }
         }
     }
-    let told = "ALGORITHM=UNDEFINED DEFINER=`root`@`localhost` SQL SECURITY DEFINER VIEW";
+    let clauses = "ALGORITHM=UNDEFINED DEFINER=`root`@`localhost` SQL SECURITY DEFINER VIEW";
     assert_eq!(
         texts[1..],
         [
             format!(
-                "CREATE OR REPLACE {told} `v`(`x`, `y`) AS select a, 1 from t where a > 2 with check option"
+                "CREATE OR REPLACE {clauses} `v`(`x`, `y`) AS select a, 1 from t where a > 2 with check option"
             ),
-            format!("ALTER {told} `v` AS select 2"),
+            format!("ALTER {clauses} `v` AS select 2"),
             "drop view v".to_owned(),
         ]
     );

@@ -318,8 +318,8 @@ fn squeezed(text: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8
     let mut coded = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (bytes, behind) = rest.split_at(Collation::UTF8MB4_BIN.prefix_len(rest, 1));
-        rest = behind;
+        let (bytes, after) = rest.split_at(Collation::UTF8MB4_BIN.prefix_len(rest, 1));
+        rest = after;
         if to.encode(bytes, &mut coded) == 0 {
             out.extend_from_slice(bytes);
             continue;

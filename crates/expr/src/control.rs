@@ -219,14 +219,14 @@ fn nullif(a: Args<'_>) -> SqlResult<Value> {
     let value = a.value(0)?;
     let other = right.compared_value(a.value(1)?, left, &how);
     let compared = left.compared_value(Cow::Borrowed(value.as_ref()), right, &how);
-    let (compared, other) = (beside(compared, collation), beside(other, collation));
+    let (compared, other) = (in_own_bytes(compared, collation), in_own_bytes(other, collation));
     let exprs = [Some(left), Some(right)];
     let equal = compare_operands(&compared, &other, &how, exprs, a.ctx)? == Some(Ordering::Equal);
     Ok(if equal { Value::Null } else { value.into_owned() })
 }
 
 /// Converts a text that is compared with bytes to the bytes of its character set.
-fn beside(value: Cow<'_, Value>, collation: Collation) -> Cow<'_, Value> {
+fn in_own_bytes(value: Cow<'_, Value>, collation: Collation) -> Cow<'_, Value> {
     match value.as_ref() {
         Value::Str(text) if collation == Collation::BINARY && !text.collation.charset().is_as_in_memory() => {
             Cow::Owned(Value::binary(encode(Cow::Borrowed(&text.bytes), text.collation).into_owned()))

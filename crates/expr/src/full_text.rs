@@ -404,9 +404,9 @@ impl Search {
     fn natural(&mut self, text: &str, interrupt: &dyn Interrupt) -> SqlResult<Vec<(Operator, Node)>> {
         let (mut nodes, mut asked, mut rest) = (Vec::new(), HashSet::new(), text);
         loop {
-            let phrase = rest.split_once('"').and_then(|(before, behind)| {
-                let (phrase, behind) = behind.split_once('"')?;
-                Some((before, phrase, behind))
+            let phrase = rest.split_once('"').and_then(|(before, after)| {
+                let (phrase, after) = after.split_once('"')?;
+                Some((before, phrase, after))
             });
             let words = phrase.map_or(rest, |(before, ..)| before);
             for word in raw_words(words) {
@@ -416,9 +416,9 @@ impl Search {
                     nodes.push((Operator::None, Node::Word(Some(term))));
                 }
             }
-            let Some((_, phrase, behind)) = phrase else { return Ok(nodes) };
+            let Some((_, phrase, after)) = phrase else { return Ok(nodes) };
             nodes.push((Operator::None, self.phrase(phrase, None, interrupt)?));
-            rest = behind;
+            rest = after;
         }
     }
 

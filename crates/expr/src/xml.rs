@@ -43,8 +43,8 @@ impl Document<'_> {
     /// Returns the descendants of a node.
     pub fn inside(&self, node: usize) -> std::ops::Range<usize> {
         let level = self.nodes[node].level;
-        let behind = self.nodes[node + 1..].iter().position(|other| other.level <= level);
-        node + 1..behind.map_or(self.nodes.len(), |count| node + 1 + count)
+        let descendants = self.nodes[node + 1..].iter().position(|other| other.level <= level);
+        node + 1..descendants.map_or(self.nodes.len(), |count| node + 1 + count)
     }
 }
 

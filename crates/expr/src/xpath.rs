@@ -226,14 +226,14 @@ impl<'t> Parser<'t> {
             None => (Token::End, 0),
             Some(byte) if is_word_start(byte) => {
                 let length = rest.iter().position(|byte| !is_in_word(*byte)).unwrap_or(rest.len());
-                let behind = &self.text[skipped(self.start + length)..];
+                let following = &self.text[skipped(self.start + length)..];
                 let word = std::str::from_utf8(&rest[..length]).unwrap_or("");
                 let token = match () {
-                    () if behind.starts_with(b"(") && FUNCTIONS.iter().any(|known| known.0 == word) => {
+                    () if following.starts_with(b"(") && FUNCTIONS.iter().any(|known| known.0 == word) => {
                         Token::Function
                     }
-                    () if behind.starts_with(b"(") && NODE_TYPES.contains(&word) => Token::NodeType,
-                    () if behind.starts_with(b"::") && AXES.iter().any(|known| known.0 == word) => {
+                    () if following.starts_with(b"(") && NODE_TYPES.contains(&word) => Token::NodeType,
+                    () if following.starts_with(b"::") && AXES.iter().any(|known| known.0 == word) => {
                         Token::Axis
                     }
                     () => Token::Word,

@@ -158,7 +158,7 @@ fn locked(
     }
     ctx.trx.lock_table(&table, MetadataMode::SharedRead)?;
     if let Some(tables) = ctx.session.audit_tables() {
-        tables.tell_of(TableUse::Read, &table);
+        tables.report_use(TableUse::Read, &table);
     }
     Ok(found(ctx))
 }

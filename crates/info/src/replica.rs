@@ -82,7 +82,7 @@ const BEFORE: [(&str, Shown); 2] =
     [("Connection_name", Shown::Text(64)), ("Slave_SQL_State", Shown::Text(30))];
 
 /// Trailing columns of SHOW ALL SLAVES STATUS.
-const BEHIND: [(&str, Shown); 6] = [
+const AFTER: [(&str, Shown); 6] = [
     ("Retried_transactions", Shown::Int(10)),
     ("Max_relay_log_size", Shown::BigInt(10)),
     ("Executed_log_entries", Shown::Int(10)),
@@ -94,8 +94,8 @@ const BEHIND: [(&str, Shown); 6] = [
 /// Runs SHOW SLAVE STATUS and SHOW ALL SLAVES STATUS.
 pub(super) fn status(ctx: &StatementContext<'_>, all: bool, connection: Option<&str>) -> SqlResult<Listing> {
     let mut listing = Listing::default();
-    let (before, behind): (&[_], &[_]) = if all { (&BEFORE, &BEHIND) } else { (&[], &[]) };
-    for &(name, shown) in before.iter().chain(&STATUS).chain(behind) {
+    let (before, after): (&[_], &[_]) = if all { (&BEFORE, &AFTER) } else { (&[], &[]) };
+    for &(name, shown) in before.iter().chain(&STATUS).chain(after) {
         let (kind, digits) = match shown {
             Shown::Text(length) => {
                 listing.text(name, length);

@@ -280,7 +280,7 @@ pub(super) fn transactions_text(db: &Database, out: &mut String) {
         if let Some(wait) = waits.get(&trx.trx) {
             let blockers: Vec<String> = wait.blockers.iter().map(|(trx, _)| trx.0.to_string()).collect();
             let ms = wait.waited.as_millis();
-            let _ = writeln!(out, "LOCK WAIT for {ms} ms, behind {}", blockers.join(", "));
+            let _ = writeln!(out, "LOCK WAIT for {ms} ms, blocked by {}", blockers.join(", "));
         }
         let _ = writeln!(out, "{} row lock(s), {} row(s) changed", trx.rows_locked, trx.rows_changed);
         let query = query_text(&process).unwrap_or_default();

@@ -95,11 +95,11 @@ impl<'q> JoinGroup<'q> {
         };
         while let Some(n) = self.outers.iter().position(|outer| refused(outer, &self.conditions)) {
             // Sides computed from its rows must come after it.
-            let behind = self.outers.split_off(n + 1);
+            let later = self.outers.split_off(n + 1);
             let outer = self.outers.pop().expect("it was found");
             let before = self.conditions.len();
             self.add(outer.from, is_lateral);
-            self.outers.extend(behind);
+            self.outers.extend(later);
             self.conditions.extend(outer.on);
             let is_required = |column| self.tables.iter().any(|table| is_required_in(table, column));
             let now = self.conditions.drain(before..).collect::<Vec<_>>().into_iter();

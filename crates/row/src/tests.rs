@@ -134,7 +134,7 @@ fn a_deadlock_rolls_its_victim_back_whole() {
         trx.begin(BeginOptions::default()).map(|()| trx)
     };
     let (mut a, mut b) = (begin().expect("begins"), begin().expect("begins"));
-    set(&mut a, 1, 10).and_then(|_| set(&mut b, 2, 10)).expect("nobody else has them");
+    set(&mut a, 1, 10).and_then(|_| set(&mut b, 2, 10)).expect("no other transaction holds them");
     let outcomes = thread::scope(|scope| {
         let a = scope.spawn(|| {
             let outcome = set(&mut a, 2, 20);
@@ -343,16 +343,19 @@ fn whoever_waits_for_a_view_leaves_its_worker_and_heeds_kill() {
     second.begin(BeginOptions::default()).expect("begins");
     change(&mut second, point(1), |_| true, |_| Some(row(1, 6, 0))).expect("follows it");
     let clear = kill.clone();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let reader = thread::spawn(move || {
         let killed = rows(&mut second, 0, SNAPSHOT).expect_err("the view is held back");
-        tell.send(killed.code).expect("somebody listens");
+        sender.send(killed.code).expect("the receiver exists");
         clear.clear_query();
         rows(&mut second, 0, SNAPSHOT).expect("reads")
     });
-    assert!(told.recv_timeout(Duration::from_millis(50)).is_err(), "the view must show what it has changed");
+    assert!(
+        receiver.recv_timeout(Duration::from_millis(50)).is_err(),
+        "the view must show what it has changed"
+    );
     kill.kill(cohort_locks::KillLevel::Query);
-    let code = told.recv_timeout(Duration::from_secs(60)).expect("KILL ends the wait");
+    let code = receiver.recv_timeout(Duration::from_secs(60)).expect("KILL ends the wait");
     assert_eq!(code, ErrorCode::QueryInterrupted);
     gate.0.store(false, Ordering::SeqCst);
     db.commit.gate_opened();

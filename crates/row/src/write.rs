@@ -199,7 +199,7 @@ impl TableWriter {
         }
         let row = ChangedRow { key, before: row, after: None, follows: None };
         let outcome = self.change(trx, row, None).map_err(|why| why.error(&self.table, row, trx))?;
-        debug_assert!(outcome.is_ok(), "a row that goes has nobody's key");
+        debug_assert!(outcome.is_ok(), "a deleted row duplicates no key");
         Ok(())
     }
 
@@ -608,7 +608,7 @@ impl Buffers {
             }
             lock = trx.lock_row(id, key, RowMode::Exclusive, WaitPolicy::Wait)?;
         }
-        debug_assert!(is_put, "nobody inserts a key that ranges do not see");
+        debug_assert!(is_put, "a key is inserted only if locking scans see it");
         let taken = is_taken(trx)?;
         if taken && self.duplicate_lock == DuplicateLock::Shared {
             trx.weaken_new(id, key, lock);

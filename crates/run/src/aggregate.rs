@@ -28,7 +28,7 @@ use crate::runtime::{Held, Run};
 use crate::sort::{Order, Sorter};
 use crate::spill::SpillFile;
 use crate::storage::{Event, Kept};
-use crate::vector_groups::{ASIDE, VectorGroups, may_have_vectors};
+use crate::vector_groups::{SPILLED, VectorGroups, may_have_vectors};
 use crate::vectors::Vectors;
 
 /// Number of rows in the first piece.
@@ -177,7 +177,7 @@ struct Groups<'p> {
     piece_rows: usize,
     memory: Option<usize>,
     /// Spilled rows of groups that did not fit.
-    aside: Option<Partitions>,
+    spilled: Option<Partitions>,
     pending: Vec<Partition>,
     level: u32,
     /// The group to return next.
@@ -199,7 +199,7 @@ impl<'p> Groups<'p> {
             gathered: 0,
             piece_rows: PIECE_ROWS_FIRST,
             memory: None,
-            aside: None,
+            spilled: None,
             pending: Vec::new(),
             level: 0,
             next: 0,
@@ -212,7 +212,7 @@ impl<'p> Groups<'p> {
 
     fn clear(&mut self, run: Run<'_, '_>) {
         self.clear_table(run);
-        self.aside = None;
+        self.spilled = None;
         self.pending.clear();
         self.level = 0;
         self.memory = None;
@@ -359,7 +359,7 @@ impl<'p> Groups<'p> {
             self.states.extend(aggregates.iter().map(|aggregate| aggregate.new_state()));
         }
         let mut row = Vec::new();
-        for (n, group) in by_vectors.groups().iter().enumerate().filter(|(_, group)| **group != ASIDE) {
+        for (n, group) in by_vectors.groups().iter().enumerate().filter(|(_, group)| **group != SPILLED) {
             row.clear();
             row.extend(vectors.row(n));
             let first = *group as usize * aggregates.len();
@@ -387,11 +387,11 @@ impl<'p> Groups<'p> {
             return Ok(0);
         }
         by_vectors.make_keys(vectors, &self.table);
-        let (mut bytes, mut last) = (0, ASIDE);
+        let (mut bytes, mut last) = (0, SPILLED);
         let mut row = Vec::new();
         for n in 0..vectors.rows {
             // Rows often arrive grouped by key.
-            if last != ASIDE && by_vectors.is_like_before(n) {
+            if last != SPILLED && by_vectors.is_like_before(n) {
                 by_vectors.push(last);
                 continue;
             }
@@ -409,7 +409,7 @@ impl<'p> Groups<'p> {
                     self.start(run, &hashed, key, &row)?
                 }
             };
-            last = group.map_or(ASIDE, |group| group as u32);
+            last = group.map_or(SPILLED, |group| group as u32);
             bytes += by_vectors.learn(last);
         }
         Ok(bytes)
@@ -447,8 +447,8 @@ impl<'p> Groups<'p> {
         row: &[Value],
     ) -> SqlResult<Option<usize>> {
         let memory = *self.memory.get_or_insert_with(|| run.storage().operator_memory(Kept::Table));
-        if let Some(aside) = &mut self.aside {
-            aside.push(run, hashed.hash, row)?;
+        if let Some(spilled) = &mut self.spilled {
+            spilled.push(run, hashed.hash, row)?;
             return Ok(None);
         }
         for expr in self.node.keys.iter().map(|key| &key.0).chain(&self.node.first) {
@@ -460,7 +460,7 @@ impl<'p> Groups<'p> {
             if self.level == 0 {
                 run.storage().note(Event::TableOnDisk);
             }
-            self.aside = Some(Partitions::new(SpillFile::create(run)?, self.level));
+            self.spilled = Some(Partitions::new(SpillFile::create(run)?, self.level));
         }
         Ok(Some(self.table.insert(hashed, key)))
     }
@@ -488,8 +488,8 @@ impl<'p> Groups<'p> {
 
     /// Ends the input.
     fn finish(&mut self) -> SqlResult<()> {
-        if let Some(aside) = self.aside.take() {
-            self.pending.extend(aside.finish()?);
+        if let Some(spilled) = self.spilled.take() {
+            self.pending.extend(spilled.finish()?);
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ pub(crate) struct SetChainOperator<'p> {
     keys: KeyBatch,
     held: Held,
     memory: usize,
-    aside: Option<Partitions>,
+    spilled: Option<Partitions>,
     pending: Vec<Partition>,
     level: u32,
     phase: Phase,
@@ -78,7 +78,7 @@ impl<'p> SetChainOperator<'p> {
             keys: KeyBatch::default(),
             held: Held::default(),
             memory: 0,
-            aside: None,
+            spilled: None,
             pending: Vec::new(),
             level: 0,
             phase: Phase::Unread,
@@ -87,7 +87,7 @@ impl<'p> SetChainOperator<'p> {
 
     fn clear(&mut self, run: Run<'_, 'p>) {
         self.clear_table(run);
-        self.aside = None;
+        self.spilled = None;
         self.pending.clear();
         self.level = 0;
         self.phase = Phase::Unread;
@@ -113,11 +113,11 @@ impl<'p> SetChainOperator<'p> {
         let Step { op, all, .. } = self.steps[step as usize];
         let (hashed, key) = self.keys.key(n);
         let width = self.chain.collations.len();
-        let number = match (self.table.find(&hashed, key), &mut self.aside) {
+        let number = match (self.table.find(&hashed, key), &mut self.spilled) {
             (Some(number), _) => number,
-            (None, Some(aside)) => {
+            (None, Some(spilled)) => {
                 let numbered = row[..width].iter().cloned().chain([Value::UInt(u64::from(step))]);
-                return aside.push(run, hashed.hash, &numbered.collect::<Vec<Value>>());
+                return spilled.push(run, hashed.hash, &numbered.collect::<Vec<Value>>());
             }
             (None, None) if op != SetOperator::Union => return Ok(()),
             (None, None) => {
@@ -130,7 +130,7 @@ impl<'p> SetChainOperator<'p> {
                     if self.level == 0 {
                         run.storage().note(Event::TableOnDisk);
                     }
-                    self.aside = Some(Partitions::new(SpillFile::create(run)?, self.level));
+                    self.spilled = Some(Partitions::new(SpillFile::create(run)?, self.level));
                 }
                 number
             }
@@ -196,8 +196,8 @@ impl<'p> SetChainOperator<'p> {
 
     /// Continues with the spilled keys. Returns false if there are none.
     fn read_partition(&mut self, run: Run<'_, 'p>) -> SqlResult<bool> {
-        if let Some(aside) = self.aside.take() {
-            self.pending.extend(aside.finish()?);
+        if let Some(spilled) = self.spilled.take() {
+            self.pending.extend(spilled.finish()?);
         }
         self.clear_table(run);
         let Some(partition) = self.pending.pop() else { return Ok(false) };
@@ -210,7 +210,7 @@ impl<'p> SetChainOperator<'p> {
                 let row = rows.row_mut(n);
                 let own = match row.last() {
                     Some(Value::UInt(step)) => *step as u32,
-                    _ => unreachable!("rows put aside end with their step"),
+                    _ => unreachable!("spilled rows end with their step"),
                 };
                 if let Some(before) = step.filter(|step| *step != own) {
                     self.take(run, &mut alike, before)?;

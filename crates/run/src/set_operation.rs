@@ -32,7 +32,7 @@ pub(crate) struct SetOperator<'p> {
     keys: KeyBatch,
     held: Held,
     memory: usize,
-    aside: Option<Aside>,
+    spilled: Option<Spilled>,
     pending: Vec<(Partition, Partition)>,
     level: u32,
     source: Source,
@@ -40,7 +40,7 @@ pub(crate) struct SetOperator<'p> {
 }
 
 /// Spilled rows of both sides.
-struct Aside {
+struct Spilled {
     left: Partitions,
     right: Partitions,
 }
@@ -72,7 +72,7 @@ impl<'p> SetOperator<'p> {
             keys: KeyBatch::default(),
             held: Held::default(),
             memory: 0,
-            aside: None,
+            spilled: None,
             pending: Vec::new(),
             level: 0,
             source: Source::Unread,
@@ -82,7 +82,7 @@ impl<'p> SetOperator<'p> {
 
     fn clear(&mut self, run: Run<'_, 'p>) {
         self.clear_table(run);
-        self.aside = None;
+        self.spilled = None;
         self.pending.clear();
         self.level = 0;
         self.source = Source::Unread;
@@ -101,7 +101,7 @@ impl<'p> SetOperator<'p> {
 
     /// Adds the key of the n-th row. Returns false if its rows must be spilled.
     fn add_key(&mut self, run: Run<'_, 'p>, n: usize, count: u64) -> SqlResult<bool> {
-        if self.aside.is_some() {
+        if self.spilled.is_some() {
             return Ok(false);
         }
         let (hashed, key) = self.keys.key(n);
@@ -114,7 +114,7 @@ impl<'p> SetOperator<'p> {
             }
             let file = SpillFile::create(run)?;
             let right = Partitions::new(file.clone(), self.level);
-            self.aside = Some(Aside { left: Partitions::new(file, self.level), right });
+            self.spilled = Some(Spilled { left: Partitions::new(file, self.level), right });
         }
         Ok(true)
     }
@@ -127,8 +127,8 @@ impl<'p> SetOperator<'p> {
                 Some(number) => self.counts[number] += u64::from(self.all),
                 None if self.add_key(run, n, 1)? => {}
                 None => {
-                    if let Some(aside) = &mut self.aside {
-                        aside.right.push(run, hashed.hash, row)?;
+                    if let Some(spilled) = &mut self.spilled {
+                        spilled.right.push(run, hashed.hash, row)?;
                     }
                 }
             }
@@ -148,9 +148,9 @@ impl<'p> SetOperator<'p> {
                 }
                 if self.all { matched == self.wants_common } else { matched && self.wants_common }
             }
-            None => match &mut self.aside {
-                Some(aside) => {
-                    aside.left.push(run, hashed.hash, self.rows.row(n))?;
+            None => match &mut self.spilled {
+                Some(spilled) => {
+                    spilled.left.push(run, hashed.hash, self.rows.row(n))?;
                     false
                 }
                 // A returned key is recorded, so that it is not returned again.
@@ -175,8 +175,8 @@ impl<'p> SetOperator<'p> {
             if more {
                 return Ok(true);
             }
-            if let Some(aside) = self.aside.take() {
-                self.pending.extend(aside.left.finish()?.into_iter().zip(aside.right.finish()?));
+            if let Some(spilled) = self.spilled.take() {
+                self.pending.extend(spilled.left.finish()?.into_iter().zip(spilled.right.finish()?));
             }
             self.clear_table(run);
             let Some((left, right)) = self.pending.pop() else {

@@ -104,11 +104,11 @@ pub(crate) struct ChainReader {
 impl ChainReader {
     /// Positions the reader at a row.
     pub fn seek(&mut self, file: &SpillFile, chain: &Chain, row: u64) -> SqlResult<()> {
-        let behind = chain.blocks.partition_point(|block| block.first_row <= row);
-        let (block, first) = if row >= chain.tail_first || behind == 0 {
+        let end = chain.blocks.partition_point(|block| block.first_row <= row);
+        let (block, first) = if row >= chain.tail_first || end == 0 {
             (chain.blocks.len(), chain.tail_first)
         } else {
-            (behind - 1, chain.blocks[behind - 1].first_row)
+            (end - 1, chain.blocks[end - 1].first_row)
         };
         self.next_block = block;
         self.buffer.clear();
@@ -276,8 +276,8 @@ fn decode(rest: &mut &[u8]) -> Option<Value> {
         4 => Value::Double(f64::from_le_bytes(take(rest)?)),
         5 => {
             let [precision, scale] = take(rest)?;
-            let (packed, behind) = rest.split_at_checked(Decimal::packed_len(precision, scale))?;
-            *rest = behind;
+            let (packed, after) = rest.split_at_checked(Decimal::packed_len(precision, scale))?;
+            *rest = after;
             Value::Decimal(Decimal::read_packed(precision, scale, packed)?)
         }
         6 => Value::Str(take_text(rest)?),
@@ -304,8 +304,8 @@ fn decode(rest: &mut &[u8]) -> Option<Value> {
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (taken, behind) = rest.split_first_chunk()?;
-    *rest = behind;
+    let (taken, after) = rest.split_first_chunk()?;
+    *rest = after;
     Some(*taken)
 }
 
@@ -324,14 +324,14 @@ fn take_number(rest: &mut &[u8]) -> Option<u64> {
 fn take_text(rest: &mut &[u8]) -> Option<Str> {
     let collation = Collation(take_number(rest)? as u16);
     let length = take_number(rest)? as usize;
-    let (bytes, behind) = rest.split_at_checked(length)?;
-    *rest = behind;
+    let (bytes, after) = rest.split_at_checked(length)?;
+    *rest = after;
     Some(Str { bytes: bytes.to_vec(), collation })
 }
 
 fn take_fixed(kind: FixedKind, rest: &mut &[u8]) -> Option<Value> {
-    let (bytes, behind) = rest.split_at_checked(kind.byte_len())?;
-    *rest = behind;
+    let (bytes, after) = rest.split_at_checked(kind.byte_len())?;
+    *rest = after;
     kind.of_bytes(bytes).map(Value::Fixed)
 }
 

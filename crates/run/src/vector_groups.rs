@@ -21,7 +21,7 @@ use crate::key_table::{Hashed, KeyBatch, KeyTable};
 use crate::vectors::Vectors;
 
 /// Group number of a row that was spilled, so has no group in memory.
-pub(crate) const ASIDE: u32 = u32::MAX;
+pub(crate) const SPILLED: u32 = u32::MAX;
 
 /// Accumulator of one aggregate in one group.
 #[derive(Clone, Copy, Debug, Default)]
@@ -222,7 +222,7 @@ impl VectorGroups {
     pub fn learn(&mut self, group: u32) -> usize {
         let (hashed, key) = self.batch.key(self.groups.len());
         let mut bytes = 0;
-        if self.has_own_keys && group != ASIDE {
+        if self.has_own_keys && group != SPILLED {
             bytes = KeyTable::bytes_for(key) + size_of::<u32>();
             self.raw.insert(&hashed, key);
             self.groups_of_raw.push(group);
@@ -269,7 +269,7 @@ impl VectorGroups {
         if let Err(overflow) = self.program.run(&inputs, vectors.rows, eval)? {
             return Ok(Err(overflow));
         }
-        if self.keys.is_empty() && self.groups.first().is_some_and(|group| *group != ASIDE) {
+        if self.keys.is_empty() && self.groups.first().is_some_and(|group| *group != SPILLED) {
             for (measure, cell) in self.measures.iter_mut().zip(&mut self.cells) {
                 match measure {
                     Measure::Distinct { column, seen } => {
@@ -285,7 +285,7 @@ impl VectorGroups {
         }
         for (n, measure) in self.measures.iter_mut().enumerate() {
             let cells = &mut self.cells;
-            let groups = self.groups.iter().enumerate().filter(|(_, group)| **group != ASIDE);
+            let groups = self.groups.iter().enumerate().filter(|(_, group)| **group != SPILLED);
             let groups = groups.map(|(row, group)| (row, *group as usize * width + n));
             match measure {
                 Measure::Rows => groups.for_each(|(_, at)| cells[at].count += 1),

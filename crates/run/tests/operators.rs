@@ -81,7 +81,7 @@ fn a_locking_read_below_a_limit_locks_one_row_at_a_time() {
     };
     let one = plan(limit(Node::Join(Box::new(join)), None, Some(1), false), 5);
     let rows = rows_of(&one, &mut storage);
-    assert_eq!(shown_all(&rows), ["0 0 Int(0) 0 0"], "the key comes behind the columns");
+    assert_eq!(shown_all(&rows), ["0 0 Int(0) 0 0"], "the key comes after the columns");
     assert_eq!(storage.reads, 2, "one row of each table");
 }
 

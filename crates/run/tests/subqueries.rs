@@ -67,7 +67,7 @@ fn an_uncorrelated_subquery_runs_once_and_only_when_asked() {
     let mut none = storage();
     none.tables.insert("t".to_string(), Vec::new());
     assert!(rows_of(&root, &mut none).is_empty());
-    assert_eq!(none.opened, 1, "nobody asked");
+    assert_eq!(none.opened, 1, "the subquery is not evaluated");
 }
 
 #[test]

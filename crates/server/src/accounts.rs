@@ -72,11 +72,11 @@ impl Account {
 }
 
 /// Hash of an unknown password.
-pub(crate) const NOBODYS_HASH: &str = "*0123456789ABCDEF0123456789ABCDEF01234567";
+pub(crate) const DECOY_HASH: &str = "*0123456789ABCDEF0123456789ABCDEF01234567";
 
 /// Returns the decoy that is used if there is no account to imitate.
-fn nobody() -> Account {
-    let password = NativePassword::parse(NOBODYS_HASH).expect("a hash");
+fn decoy() -> Account {
+    let password = NativePassword::parse(DECOY_HASH).expect("a hash");
     Account::new("", "", Method::Password(password))
 }
 
@@ -111,7 +111,7 @@ impl Accounts for BootstrapAccounts {
                 let method = Method::Password(NativePassword::Empty);
                 Found::Account(Account { is_super: true, ..Account::new("root", "localhost", method) })
             }
-            _ => Found::Decoy(nobody()),
+            _ => Found::Decoy(decoy()),
         }
     }
 }

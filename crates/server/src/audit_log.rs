@@ -135,13 +135,13 @@ impl AuditLog {
                 }
             }
             ServerAuditInclUsers | ServerAuditExclUsers => {
-                let mut told = Vec::new();
+                let mut reported = Vec::new();
                 if let Some((list, users, warnings)) = cohort_exec::adjusted_audit_users(&self.globals, id) {
                     self.globals.put(list, &VarValue::text(&users));
-                    told = warnings;
+                    reported = warnings;
                 }
                 self.audit.set_rules(&self.globals);
-                return told;
+                return reported;
             }
             ServerAuditEvents | ServerAuditQueryLogLimit => self.audit.set_rules(&self.globals),
             _ => {}

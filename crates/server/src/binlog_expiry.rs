@@ -26,7 +26,7 @@ pub struct BinlogExpiry {
     /// File and generation of variables at the last check.
     seen: (u32, u64),
     rounds_idle: u32,
-    told: Option<String>,
+    logged: Option<String>,
 }
 
 /// Result of a round, for the error log.
@@ -47,7 +47,7 @@ impl BinlogExpiry {
             clock: Arc::clone(clock),
             seen: (0, 0),
             rounds_idle: 0,
-            told: None,
+            logged: None,
         }
     }
 
@@ -91,9 +91,9 @@ impl BinlogExpiry {
         let text = held_back.map(|held| {
             format!("Binary log files from '{}' on are not purged: {} needs them", held.file, held.by)
         });
-        if text != self.told {
+        if text != self.logged {
             round.warning.clone_from(&text);
-            self.told = text;
+            self.logged = text;
         }
         Some(round)
     }

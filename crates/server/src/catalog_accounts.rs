@@ -11,7 +11,7 @@ use cohort_exec::AccountUsages;
 use cohort_protocol::{ED25519, Ed25519Key, NATIVE_PASSWORD, NativePassword};
 use cohort_types::Privilege;
 
-use crate::accounts::{Account, Accounts, Found, Method, NOBODYS_HASH};
+use crate::accounts::{Account, Accounts, DECOY_HASH, Found, Method};
 
 /// Looks up accounts in the published catalog: a change that a crash could undo neither admits nor excludes a
 /// user.
@@ -45,7 +45,7 @@ impl Accounts for CatalogAccounts {
         let best = fitting.max_by(|a, b| precedence(&a.name).cmp(&precedence(&b.name)));
         // Always computed, so that timing does not reveal which accounts exist.
         let decoy = std::hint::black_box(decoy(&catalog, user));
-        let account = self.for_login(best.map(|best| &**best).or(decoy).unwrap_or(&NOBODY));
+        let account = self.for_login(best.map(|best| &**best).or(decoy).unwrap_or(&DECOY));
         match best {
             Some(_) => Found::Account(account),
             None => Found::Decoy(Account {
@@ -64,9 +64,9 @@ impl Accounts for CatalogAccounts {
 }
 
 /// An account with an unknown password.
-static NOBODY: LazyLock<cohort_catalog::Account> = LazyLock::new(|| {
+static DECOY: LazyLock<cohort_catalog::Account> = LazyLock::new(|| {
     let mut account = cohort_catalog::Account::new((String::new(), String::new()));
-    account.methods = vec![AuthMethod::password(NOBODYS_HASH.to_owned())];
+    account.methods = vec![AuthMethod::password(DECOY_HASH.to_owned())];
     account
 });
 
@@ -170,9 +170,9 @@ fn host_matches(pattern: &str, host: &str) -> bool {
             }
             Some(c) if *c == b'_' || c.eq_ignore_ascii_case(&host[h]) => (p, h) = (p + 1, h + 1),
             _ => {
-                let Some((behind, reach)) = last else { return false };
-                (p, h) = (behind, reach + 1);
-                last = Some((behind, reach + 1));
+                let Some((after_any, reach)) = last else { return false };
+                (p, h) = (after_any, reach + 1);
+                last = Some((after_any, reach + 1));
             }
         }
     }

@@ -79,7 +79,7 @@ fn serve(connection: &Arc<Connection>) {
             // Without the listener the end of the connection would not be noticed.
             Err(_) => DumpEnd::Gone,
         };
-        tell(&mut last, connection, &request, session.status(), end);
+        report_end(&mut last, connection, &request, session.status(), end);
         // Ends the listener.
         connection.disconnect();
     });
@@ -89,7 +89,7 @@ fn serve(connection: &Arc<Connection>) {
 }
 
 /// Logs the reason for the end of a dump and sends the last packet.
-fn tell(
+fn report_end(
     out: &mut Vec<u8>,
     connection: &Connection,
     request: &DumpRequest,

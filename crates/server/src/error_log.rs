@@ -69,8 +69,8 @@ impl ErrorLog {
         let now_us = self.0.clock.monotonic_ns() / 1000;
         let verdict = self.0.repeated.lock().ask((level, server_id), now_us);
         match verdict {
-            Verdict::Tell { left_out: 0 } => self.write(level, text),
-            Verdict::Tell { left_out } => {
+            Verdict::Log { left_out: 0 } => self.write(level, text),
+            Verdict::Log { left_out } => {
                 self.write(level, format_args!("{text} ({left_out} such lines before were left out)"));
             }
             Verdict::LeaveOut => {}

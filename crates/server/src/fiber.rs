@@ -463,11 +463,11 @@ mod tests {
     #[test]
     fn a_stack_has_what_was_asked_for_above_its_floor() {
         let (fibers, _) = fibers();
-        let (tell, told) = std::sync::mpsc::channel();
-        let job = Box::new(move || tell.send(StackFloor::current().left()).expect("somebody listens"));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let job = Box::new(move || sender.send(StackFloor::current().left()).expect("the receiver exists"));
         let outside = StackFloor::current();
         fibers.work(Work::Begin(job));
-        let left = told.recv().expect("the job ran");
+        let left = receiver.recv().expect("the job ran");
         assert!((48 << 10..=80 << 10).contains(&left), "{left} of 65536 bytes");
         assert_eq!(StackFloor::current(), outside);
     }

@@ -70,10 +70,10 @@ struct Seen {
 /// State of the reporting.
 #[derive(Default)]
 struct Watch {
-    told: u64,
+    logged: u64,
     longest_ns: u64,
     /// Time of the last line; `None` if there was none.
-    told_ns: Option<u64>,
+    logged_ns: Option<u64>,
 }
 
 impl Watch {
@@ -81,8 +81,9 @@ impl Watch {
     fn look(&mut self, seen: &Seen) -> Option<String> {
         self.longest_ns = self.longest_ns.max(seen.longest_ns);
         let is_hanging = seen.running_ns >= seen.threshold_ns;
-        let new = seen.slow - self.told;
-        let is_quiet = self.told_ns.is_some_and(|told_ns| seen.now_ns < told_ns.saturating_add(QUIET_NS));
+        let new = seen.slow - self.logged;
+        let is_quiet =
+            self.logged_ns.is_some_and(|logged_ns| seen.now_ns < logged_ns.saturating_add(QUIET_NS));
         if new == 0 {
             // Flushes that were long but not slow are not reported later.
             self.longest_ns = 0;
@@ -104,7 +105,7 @@ impl Watch {
                 seen.threshold_ns / 1_000_000
             ),
         };
-        *self = Watch { told: seen.slow, longest_ns: 0, told_ns: Some(seen.now_ns) };
+        *self = Watch { logged: seen.slow, longest_ns: 0, logged_ns: Some(seen.now_ns) };
         Some(line)
     }
 }
@@ -129,7 +130,7 @@ mod tests {
     fn slow_flushes_are_told_together_and_not_too_often() {
         let mut watch = Watch::default();
         assert_eq!(watch.look(&seen(0, 0, 900, 0)), None, "long, not slow");
-        let line = watch.look(&seen(500, 1, 1500, 0)).expect("told at once");
+        let line = watch.look(&seen(500, 1, 1500, 0)).expect("logged at once");
         assert!(line.starts_with("1 slow flush of the log") && line.contains("1.500 s"), "{line}");
         assert_eq!(watch.look(&seen(1000, 3, 2500, 0)), None, "quiet");
         assert_eq!(watch.look(&seen(9000, 3, 10, 0)), None, "still quiet");
@@ -142,7 +143,7 @@ mod tests {
     fn a_flush_that_hangs_is_told_while_it_hangs() {
         let mut watch = Watch::default();
         assert_eq!(watch.look(&seen(0, 0, 0, 999)), None);
-        let line = watch.look(&seen(500, 0, 0, 1499)).expect("told");
+        let line = watch.look(&seen(500, 0, 0, 1499)).expect("logged");
         assert!(line.contains("has been running for 1.5 s"), "{line}");
         assert_eq!(watch.look(&seen(1000, 0, 0, 1999)), None, "quiet");
         assert!(watch.look(&seen(11_000, 0, 0, 12_000)).is_some());

@@ -231,7 +231,7 @@ impl Signals {
         signals::listen(move |signal| match (signal, own.get()) {
             (Signal::Stop, Some(running)) => (running.stop)(),
             (Signal::Stop, None) => {
-                log.note(format_args!("Stopped while starting; the next start begins anew"));
+                log.note(format_args!("Stopped while starting; the next start begins from the beginning"));
                 machine::end_process(0);
             }
             (Signal::Flush, Some(running)) => flush_logs(&log, running),
@@ -249,20 +249,20 @@ struct Phases {
     clock: SharedClock,
     began_ns: u64,
     last_ns: u64,
-    told: String,
+    durations: String,
 }
 
 impl Phases {
     fn begin(clock: SharedClock) -> Phases {
         let now_ns = clock.monotonic_ns();
-        Phases { clock, began_ns: now_ns, last_ns: now_ns, told: String::new() }
+        Phases { clock, began_ns: now_ns, last_ns: now_ns, durations: String::new() }
     }
 
     /// Ends the phase that began at the previous call.
     fn end(&mut self, name: &str) {
         let now_ns = self.clock.monotonic_ns();
-        let separator = if self.told.is_empty() { "" } else { ", " };
-        self.told += &format!("{separator}{name} {:.3} s", (now_ns - self.last_ns) as f64 / 1e9);
+        let separator = if self.durations.is_empty() { "" } else { ", " };
+        self.durations += &format!("{separator}{name} {:.3} s", (now_ns - self.last_ns) as f64 / 1e9);
         self.last_ns = now_ns;
     }
 
@@ -322,8 +322,10 @@ fn serve(
     });
     match backend.drop_orphans() {
         Ok(0) => {}
-        Ok(orphans) => log.note(format_args!("{orphans} key spaces that a crash had left behind were freed")),
-        Err(error) => return Err(refuse(&format!("Can't free what a crash left behind: {error}"))),
+        Ok(orphans) => log.note(format_args!("{orphans} key spaces that a crash had left over were freed")),
+        Err(error) => {
+            return Err(refuse(&format!("Can't free the key spaces that a crash left over: {error}")));
+        }
     }
     phases.end("catalog");
     let mut server = Server::start(ServerOptions {
@@ -379,7 +381,7 @@ fn serve(
     drop(busy);
     notifier.ready();
     phases.end("services");
-    log.note(format_args!("The start took {:.3} s: {}", phases.seconds(), phases.told));
+    log.note(format_args!("The start took {:.3} s: {}", phases.seconds(), phases.durations));
     log.note(format_args!(
         "ready for connections.\nVersion: '{VERSION}'  socket: '{}'  port: {}  Cohort",
         text(globals, VarId::Socket),
@@ -598,7 +600,7 @@ fn expire_binlog(backend: &SqlBackend, log: &ErrorLog) {
 
 fn reopen(log: &ErrorLog) {
     if let Err(error) = log.reopen() {
-        log.error(format_args!("Can't open the error log anew: {error}"));
+        log.error(format_args!("Can't reopen the error log: {error}"));
     }
 }
 

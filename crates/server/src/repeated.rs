@@ -28,7 +28,7 @@ struct Window {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Log the line; `left_out` lines of its cause were omitted before it.
-    Tell { left_out: u64 },
+    Log { left_out: u64 },
     /// Omit the line.
     LeaveOut,
 }
@@ -46,7 +46,7 @@ impl Repeated {
             *window = Window { began_us: now_us, lines: 0 };
         }
         window.lines += 1;
-        if window.lines > LINES_MAX { Verdict::LeaveOut } else { Verdict::Tell { left_out } }
+        if window.lines > LINES_MAX { Verdict::LeaveOut } else { Verdict::Log { left_out } }
     }
 }
 
@@ -57,16 +57,16 @@ mod tests {
     #[test]
     fn a_thousand_lines_a_second_are_four_a_minute_and_a_count() {
         let mut repeated = Repeated::default();
-        let mut told = Vec::new();
+        let mut logged = Vec::new();
         for n in 0..121_000 {
-            if let Verdict::Tell { left_out } = repeated.ask(("Note", 7), n * 1000) {
-                told.push((n / 1000, left_out));
+            if let Verdict::Log { left_out } = repeated.ask(("Note", 7), n * 1000) {
+                logged.push((n / 1000, left_out));
             }
         }
         let expected = [0, 60, 120].map(|second| [second; 4]).concat();
-        assert_eq!(told.iter().map(|(second, _)| *second).collect::<Vec<_>>(), expected);
-        assert_eq!(told.iter().map(|(_, left_out)| left_out).sum::<u64>(), 2 * (60_000 - 4));
-        assert_eq!(repeated.ask(("Note", 8), 0), Verdict::Tell { left_out: 0 }, "another cause");
+        assert_eq!(logged.iter().map(|(second, _)| *second).collect::<Vec<_>>(), expected);
+        assert_eq!(logged.iter().map(|(_, left_out)| left_out).sum::<u64>(), 2 * (60_000 - 4));
+        assert_eq!(repeated.ask(("Note", 8), 0), Verdict::Log { left_out: 0 }, "another cause");
         for cause in 0..5000 {
             repeated.ask(("Note", cause), 0);
         }

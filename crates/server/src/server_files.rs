@@ -78,14 +78,14 @@ fn is_of_server(globals: &Globals, datadir: &Path, path: &Path, settings: &[VarI
 
 /// Returns whether a path is `named`, with or without a suffix.
 fn is_of(path: &Path, named: &Path) -> bool {
-    let behind = path.as_os_str().as_encoded_bytes().strip_prefix(named.as_os_str().as_encoded_bytes());
-    behind.is_some_and(|behind| matches!(behind.first(), None | Some(b'.' | b'-')))
+    let suffix = path.as_os_str().as_encoded_bytes().strip_prefix(named.as_os_str().as_encoded_bytes());
+    suffix.is_some_and(|suffix| matches!(suffix.first(), None | Some(b'.' | b'-')))
 }
 
 /// Returns whether a file or folder of the data directory belongs to the server by its name.
 fn is_own_name(name: &str) -> bool {
     let begins = |own: &&str| {
-        name.strip_prefix(*own).is_some_and(|behind| behind.is_empty() || behind.starts_with(['.', '-']))
+        name.strip_prefix(*own).is_some_and(|suffix| suffix.is_empty() || suffix.starts_with(['.', '-']))
     };
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_number = ending.len() >= LOG_DIGITS && ending.bytes().all(|byte| byte.is_ascii_digit());

@@ -167,7 +167,7 @@ impl SqlBackend {
         next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
     ) -> Result<Arc<Replicas>, String> {
         let log = log.clone();
-        let tell = move |level: Level, text: &std::fmt::Arguments<'_>| match level {
+        let write_line = move |level: Level, text: &std::fmt::Arguments<'_>| match level {
             Level::Error => log.error(*text),
             Level::Warning => log.warning(*text),
             Level::Note => log.note(*text),
@@ -177,7 +177,7 @@ impl SqlBackend {
             state: Arc::clone(&self.state),
             fs: world.fs.clone(),
             datadir: datadir.to_owned(),
-            log: ReplicaLog(Arc::new(tell)),
+            log: ReplicaLog(Arc::new(write_line)),
             next_id,
         })?;
         self.db.status.register(Box::new(ReplicaStatus(Arc::clone(&replicas))));
@@ -652,8 +652,8 @@ impl ServerCallbacks for Facts {
     fn global_changed(&self, id: VarId) -> SqlResult<Vec<SqlError>> {
         match id.canonical() {
             id if id.setting().name.starts_with("server_audit_") => {
-                let told = self.audit.configure(id).into_iter();
-                return Ok(told.map(|text| SqlError::new(ErrorCode::OfPlugin, text)).collect());
+                let warnings = self.audit.configure(id).into_iter();
+                return Ok(warnings.map(|text| SqlError::new(ErrorCode::OfPlugin, text)).collect());
             }
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
                 self.commit.group_commit().set_options(storage::group_commit_options(&self.globals));

@@ -109,7 +109,7 @@ fn tell_recovery(commit: &Coordinator, log: &ErrorLog) {
     if let Some((file, offset)) = &recovered.mended_copy {
         log.warning(format_args!(
             "{}: one of its two copies, at offset {offset}, was damaged, or torn by a crash; the other one is whole, and the damaged one was \
-             written anew from it. Nothing is lost; if the server had been stopped cleanly, the disk deserves a look",
+             rewritten from it. Nothing is lost; if the server had been stopped cleanly, the disk deserves a look",
             file.display()
         ));
     }

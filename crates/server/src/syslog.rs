@@ -87,9 +87,9 @@ mod tests {
             String::from_utf8_lossy(&bytes[..n]).into_owned()
         };
         let mut syslog = Syslog { path: path.clone(), ..Syslog::new(11, 4, "ident", "info") };
-        assert!(syslog.send(0, b"lost").is_err(), "nobody listens");
+        assert!(syslog.send(0, b"lost").is_err(), "the socket does not exist");
         let system = UnixDatagram::bind(&path).expect("a socket");
-        syslog.send(0, b"host,user,,1,2,QUERY,,'x',0").expect("somebody listens");
+        syslog.send(0, b"host,user,,1,2,QUERY,,'x',0").expect("the socket exists");
         let text = receive(&system);
         assert!(text.starts_with("<132>Jan  1 ") || text.starts_with("<132>Dec 31 "), "{text}");
         assert!(text.ends_with(" ident: info host,user,,1,2,QUERY,,'x',0"), "{text}");
@@ -98,7 +98,7 @@ mod tests {
         std::fs::remove_file(&path).expect("is there");
         assert!(syslog.send(0, b"lost").is_err());
         let system = UnixDatagram::bind(&path).expect("a socket");
-        syslog.send(0, b"again").expect("somebody listens");
+        syslog.send(0, b"again").expect("the socket exists");
         assert!(receive(&system).ends_with("info again"));
         // The receiver does not read: the sender does not block.
         assert!((0..100_000).any(|_| syslog.send(0, b"x").is_err()));

@@ -29,12 +29,12 @@ impl Notifier {
 
     /// Reports that the server accepts connections.
     pub fn ready(&self) {
-        self.tell("READY=1\nSTATUS=Taking your SQL requests now...");
+        self.send("READY=1\nSTATUS=Taking your SQL requests now...");
     }
 
     /// Reports that the server stops.
     pub fn stopping(&self) {
-        self.tell("STOPPING=1\nSTATUS=Shutting down");
+        self.send("STOPPING=1\nSTATUS=Shutting down");
     }
 
     /// Starts to extend systemd's timeout for a long operation, until the returned guard is dropped.
@@ -44,7 +44,7 @@ impl Notifier {
             let own = self.clone();
             Builder::new().name("notify".into()).spawn(move || {
                 loop {
-                    own.tell(&format!("EXTEND_TIMEOUT_USEC={}\nSTATUS={status}", EXTENSION.as_micros()));
+                    own.send(&format!("EXTEND_TIMEOUT_USEC={}\nSTATUS={status}", EXTENSION.as_micros()));
                     match ended.recv_timeout(EXTEND_EVERY) {
                         Err(RecvTimeoutError::Timeout) => {}
                         Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
@@ -55,7 +55,7 @@ impl Notifier {
         Ok(Busy { _end: end })
     }
 
-    fn tell(&self, message: &str) {
+    fn send(&self, message: &str) {
         let Some(address) = &self.0 else { return };
         // A service manager that does not listen must not keep the server from serving.
         let _ = UnixDatagram::unbound()

@@ -81,13 +81,13 @@ pub struct WarmStatus(pub Arc<WarmRestart>);
 impl StatusSource for WarmStatus {
     fn status(&self, out: &mut Vec<(String, String)>) {
         let Some(warmth) = self.0.engines.iter().find_map(|engine| engine.warmth()) else { return };
-        out.push(("Innodb_buffer_pool_dump_status".to_owned(), told(&warmth.dump, "dump")));
-        out.push(("Innodb_buffer_pool_load_status".to_owned(), told(&warmth.load, "load")));
+        out.push(("Innodb_buffer_pool_dump_status".to_owned(), status_text(&warmth.dump, "dump")));
+        out.push(("Innodb_buffer_pool_load_status".to_owned(), status_text(&warmth.load, "load")));
     }
 }
 
 /// Returns a status text in MariaDB's form; empty if the operation was never started.
-fn told(state: &WarmState, noun: &str) -> String {
+fn status_text(state: &WarmState, noun: &str) -> String {
     let at = |at_us: u64| {
         let parts = local_time(at_us);
         format!(

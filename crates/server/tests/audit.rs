@@ -214,7 +214,7 @@ fn kinds_and_users_are_chosen_as_with_the_plugin() {
         SET GLOBAL server_audit_incl_users = 'root'
         SHOW WARNINGS
         SELECT 13
-        SET GLOBAL server_audit_incl_users = 'nobody'
+        SET GLOBAL server_audit_incl_users = 'missing'
         SELECT 14
         SET GLOBAL server_audit_incl_users = ''
         SELECT 15
@@ -242,7 +242,7 @@ fn who_comes_fails_and_goes_is_told() {
     };
     drop(login("guest", "guest", "information_schema").expect("in"));
     assert_eq!(error_code(login("guest", "wrong", "information_schema")), 1045);
-    assert_eq!(error_code(login("nobody\nx", "x", "information_schema")), 1045);
+    assert_eq!(error_code(login("missing\nx", "x", "information_schema")), 1045);
     assert_eq!(error_code(login("root", "", "nosuch")), 1049);
     let mut other = login("guest", "guest", "information_schema").expect("in");
     other
@@ -254,7 +254,7 @@ fn who_comes_fails_and_goes_is_told() {
         )
         .expect("in");
     drop(other);
-    let told =
+    let is_logged =
         |wanted: &str| fs::read_to_string(&log).expect("a log").lines().any(|line| line.ends_with(wanted));
     for wanted in [
         ",CONNECT,information_schema,,0",
@@ -264,10 +264,10 @@ fn who_comes_fails_and_goes_is_told() {
         ",DISCONNECT,mysql,,0",
         ",DISCONNECT,information_schema,,0",
     ] {
-        wait_until(wanted, || told(wanted));
+        wait_until(wanted, || is_logged(wanted));
     }
     let text = fs::read_to_string(&log).expect("a log");
-    assert!(text.contains(",nobody?x,localhost,"), "{text}");
+    assert!(text.contains(",missing?x,localhost,"), "{text}");
     assert!(!text.contains("QUERY") && text.lines().all(|line| line.split(',').count() == 10), "{text}");
     // Each connection that has ended has one line for its start and one for its end.
     let mut of: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
@@ -385,6 +385,6 @@ fn on_a_full_disk_lines_are_lost_and_counted_and_no_client_waits() {
     let text = String::from_utf8_lossy(&text).into_owned();
     assert!(text.contains("'SELECT \\'afterwards\\'',0"), "{text}");
     assert!(text.lines().all(|line| line.starts_with("20") && line.ends_with(",0")), "no line is torn");
-    let told = server.log().matches("Events are lost").count();
-    assert!((1..5).contains(&told), "told once, not once a line: {told}");
+    let logged = server.log().matches("Events are lost").count();
+    assert!((1..5).contains(&logged), "logged once, not once a line: {logged}");
 }

@@ -46,9 +46,9 @@ fn a_driver_queries_prepares_and_changes_user() {
 fn strangers_and_bad_names_are_refused() {
     let server = TestServer::start(Duration::ZERO);
     let text = |options: mysql::OptsBuilder| mysql::Conn::new(options).expect_err("refused").to_string();
-    let refused = text(server.options().user(Some("nobody")).pass(Some("x")));
+    let refused = text(server.options().user(Some("missing")).pass(Some("x")));
     assert!(
-        refused.contains("1045") && refused.contains("'nobody'@'localhost' (using password: YES)"),
+        refused.contains("1045") && refused.contains("'missing'@'localhost' (using password: YES)"),
         "{refused}"
     );
     assert!(text(server.options().pass(Some("wrong"))).contains("(using password: YES)"));
@@ -126,7 +126,7 @@ fn held_replies_leave_when_they_are_published_and_share_flushes() {
     clients.into_iter().for_each(|client| client.join().expect("no panic"));
     let flushes = server.stub.flushes.load(Ordering::Relaxed);
     assert!((20..400).contains(&flushes), "640 commits took {flushes} flushes");
-    assert!(server.workers.total() <= 4, "nobody waits on a thread");
+    assert!(server.workers.total() <= 4, "no client waits on a thread");
 }
 
 /// I4: an OK was sent with the rows of the command's next statement, because there were many of them.
@@ -414,7 +414,7 @@ fn half_open_logins_of_one_address_keep_out_no_other() {
     let silent: Vec<TcpStream> = (0..400).map(|_| connect_from("127.0.0.2", &server)).collect();
     wait_until("they have ended each other", || server.status.get(Counter::AbortedConnects) >= 200);
     slow.stream.write_all(&login_packet()).expect("sent");
-    assert_eq!(slow.payload()[0], 0, "it is let in, although nobody has waited for longer");
+    assert_eq!(slow.payload()[0], 0, "it is let in, although no other client has waited for longer");
     drop(silent);
 }
 
@@ -467,7 +467,7 @@ fn a_failed_login_writes_one_short_line() {
     let name = format!("{}\nnext line", "x".repeat(100_000));
     assert!(mysql::Conn::new(server.options().user(Some(name))).is_err());
     assert!(mysql::Conn::new(server.options().user(Some("a\nb"))).is_err());
-    wait_until("both are told", || server.said().lines().count() == 2);
+    wait_until("both are logged", || server.said().lines().count() == 2);
     let said = server.said();
     assert!(said.lines().all(|line| line.contains("Access denied") && line.len() < 400), "{said}");
     assert!(said.contains("'a?b'"), "{said}");
@@ -481,7 +481,7 @@ fn a_port_that_is_taken_but_not_open_refuses() {
     let path = scratch.path().join("socket");
     endpoints.bind_unix(&path, 10).expect("a socket");
     let refused = std::io::ErrorKind::ConnectionRefused;
-    assert_eq!(TcpStream::connect(address).expect_err("nobody listens").kind(), refused);
+    assert_eq!(TcpStream::connect(address).expect_err("the endpoint is closed").kind(), refused);
     let unix = std::os::unix::net::UnixStream::connect(&path);
-    assert_eq!(unix.expect_err("nobody listens").kind(), refused);
+    assert_eq!(unix.expect_err("the endpoint is closed").kind(), refused);
 }

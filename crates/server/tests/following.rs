@@ -218,7 +218,7 @@ fn a_replica_stops_where_rows_differ_and_goes_on_when_it_is_cured() {
         source.sql("UPDATE test.t SET a = 20 WHERE id = 2; INSERT INTO test.t VALUES (4, 4)");
         let text = wait_for_error(&replica, "1032");
         assert!(text.starts_with("Could not execute Update_rows_v1 event on table test.t; Can't find record in 't', Error_code: 1032; handler error HA_ERR_KEY_NOT_FOUND; the event's master log binlog.000001, end_log_pos "), "{text}");
-        assert_eq!(replica.sql("SELECT @@gtid_slave_pos"), before, "nothing behind it is applied");
+        assert_eq!(replica.sql("SELECT @@gtid_slave_pos"), before, "nothing after it is applied");
         assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t WHERE id = 4"), "0");
         replica.sql("SET sql_log_bin = 0; INSERT INTO test.t VALUES (2, 2); START SLAVE");
         replica.wait_for(&end());
@@ -290,7 +290,7 @@ fn appliers_stop_at_once_whatever_they_wait_for_and_local_sessions_do_not_hang_t
         source.sql("UPDATE sb.sbtest1 SET k = k + 1 WHERE id = 1");
         source.sql("UPDATE sb.sbtest1 SET k = k + 1 WHERE id = 2");
         std::thread::sleep(Duration::from_millis(100));
-        holder.query_drop("UPDATE sb.sbtest1 SET k = k WHERE id = 2").expect("the group behind gives way");
+        holder.query_drop("UPDATE sb.sbtest1 SET k = k WHERE id = 2").expect("the next group gives way");
         if round % 2 == 0 {
             let began = std::time::Instant::now();
             replica.sql("STOP SLAVE");

@@ -319,7 +319,7 @@ fn what_a_source_does_not_have_stops_the_receiver_with_mariadbs_error() {
     by_file("binlog.000001", 4);
     check("a file that is gone", "1236");
     by_file("binlog.000002", 1 << 20);
-    check("behind the end", "1236");
+    check("after the end", "1236");
     // A GTID that the source never had.
     pair.on_both(
         "CHANGE MASTER TO master_use_gtid=slave_pos; SET GLOBAL gtid_slave_pos = '0-2-1000'; START SLAVE",
@@ -387,7 +387,7 @@ fn tables_of_the_performance_schema_say_what_mariadbs_say() {
         pair.on_both(
             "CHANGE MASTER TO master_connect_retry=3, master_delay=1, master_heartbeat_period=2.5, \
              do_domain_ids=(0,1), ignore_server_ids=(77,88), master_use_gtid=current_pos; \
-             CHANGE MASTER 'other' TO master_host='somewhere', master_user='somebody', master_port=1, \
+             CHANGE MASTER 'other' TO master_host='somewhere', master_user='someone', master_port=1, \
              master_password='secret', master_use_gtid=no, master_ssl=1, master_ssl_ca='/tmp/ca', \
              master_ssl_verify_server_cert=1, master_ssl_cert='/tmp/cert', master_ssl_key='/tmp/key', \
              master_ssl_crl='/tmp/crl', master_ssl_cipher='AES'",
@@ -446,9 +446,9 @@ fn what_is_refused_is_what_mariadb_refuses() {
         "CHANGE MASTER TO master_delay=1",
         "RESET SLAVE",
         "RESET SLAVE ALL",
-        "SHOW RELAYLOG 'nobody' EVENTS",
+        "SHOW RELAYLOG 'missing' EVENTS",
         "SHOW RELAYLOG EVENTS IN 'nothing'",
-        "START SLAVE 'nobody'",
+        "START SLAVE 'missing'",
     ]);
     pair.on_both("STOP SLAVE");
     compare(&[

@@ -99,7 +99,7 @@ fn fail_over(source: &mut dyn Server, dies_under_load: bool) {
         wait_for(other, &end_of(source));
     }
     let stops = AtomicBool::new(false);
-    let told = std::thread::scope(|scope| {
+    let acknowledged = std::thread::scope(|scope| {
         let (mut client, stops) = (source.connect(), &stops);
         let _ends = Ends(stops);
         let writer = scope.spawn(move || write_rows(&mut client, stops));
@@ -109,16 +109,16 @@ fn fail_over(source: &mut dyn Server, dies_under_load: bool) {
         std::thread::sleep(Duration::from_millis(500));
         if !dies_under_load {
             stops.store(true, Ordering::Relaxed);
-            let told = writer.join().expect("no panic");
+            let acknowledged = writer.join().expect("no panic");
             source.kill_it();
-            return told;
+            return acknowledged;
         }
         source.kill_it();
         writer.join().expect("no panic")
     });
     promote(&heir);
     let here: u64 = heir.sql("SELECT MAX(n) FROM shop.orders").parse().expect("rows");
-    assert!(here >= told && told > 0, "{told} were acknowledged, {here} are there");
+    assert!(here >= acknowledged && acknowledged > 0, "{acknowledged} were acknowledged, {here} are there");
     others.iter().for_each(|other| point_to(*other, &heir, ""));
     heir.sql("CREATE TABLE shop.later (a INT PRIMARY KEY); INSERT INTO shop.later VALUES (1), (2), (3)");
     // The old source returns: its unacknowledged transactions are gone, and what it wrote counts as applied.
@@ -153,16 +153,16 @@ fn fail_over(source: &mut dyn Server, dies_under_load: bool) {
 
 /// Writes until the source dies or `stops` is set. Returns the number of acknowledged rows.
 fn write_rows(client: &mut mysql::Conn, stops: &AtomicBool) -> u64 {
-    let mut told = 0;
+    let mut acknowledged = 0;
     while !stops.load(Ordering::Relaxed) {
-        let n = told + 1;
+        let n = acknowledged + 1;
         let row = format!("INSERT INTO shop.orders (n, b) VALUES ({n}, REPEAT('x', {}))", n % 500);
         if client.query_drop(row).is_err() {
             break;
         }
-        told = n;
+        acknowledged = n;
     }
-    told
+    acknowledged
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_replica_takes_a_place_in_a_ring_of_two_domains() {
 /// Writes rows until `stops` is set, across crashes of the server. Returns the rows that the server
 /// acknowledged.
 fn write_own_rows(server: &std::sync::Mutex<Cohort>, table: &str, stops: &AtomicBool) -> Vec<u64> {
-    let mut told = Vec::new();
+    let mut acknowledged = Vec::new();
     let connect = || mysql::Conn::new(server.lock().expect("no panic").options()).ok();
     let mut client = None;
     for n in 0.. {
@@ -270,13 +270,13 @@ fn write_own_rows(server: &std::sync::Mutex<Cohort>, table: &str, stops: &Atomic
         client = client.or_else(connect);
         let row = format!("INSERT INTO test.{table} VALUES ({n})");
         if client.as_mut().is_some_and(|open: &mut mysql::Conn| open.query_drop(row).is_ok()) {
-            told.push(n);
+            acknowledged.push(n);
         } else {
             client = None;
             std::thread::sleep(Duration::from_millis(20));
         }
     }
-    told
+    acknowledged
 }
 
 /// Runs two servers that replicate each other, each writing in its own domain. Both are killed in turn while
@@ -294,7 +294,7 @@ fn ring_survives_deaths(threads: &str) {
     wait_for(&one, &end_of(&two));
     let stops = AtomicBool::new(false);
     let (one, two) = (std::sync::Mutex::new(one), std::sync::Mutex::new(two));
-    let told = std::thread::scope(|scope| {
+    let acknowledged = std::thread::scope(|scope| {
         let _ends = Ends(&stops);
         let first = scope.spawn(|| write_own_rows(&one, "one", &stops));
         let second = scope.spawn(|| write_own_rows(&two, "two", &stops));
@@ -319,14 +319,18 @@ fn ring_survives_deaths(threads: &str) {
     let (one, two) = (one.into_inner().expect("no panic"), two.into_inner().expect("no panic"));
     wait_for(&one, &end_of(&two));
     wait_for(&two, &end_of(&one));
-    for (table, told) in ["one", "two"].into_iter().zip(told) {
+    for (table, acknowledged) in ["one", "two"].into_iter().zip(acknowledged) {
         let list = format!("SELECT n FROM test.{table} ORDER BY n");
         let there = one.sql(&list);
         assert_eq!(there, two.sql(&list), "{table}, {threads}");
         let there: Vec<u64> = there.lines().map(|n| n.parse().expect("a number")).collect();
         assert!(there.windows(2).all(|pair| pair[0] < pair[1]), "{table}, {threads}: a row is there twice");
         let is_there = |n: &u64| there.binary_search(n).is_ok();
-        assert!(told.iter().all(is_there) && told.len() > 20, "{table}, {threads}: {} rows", told.len());
+        assert!(
+            acknowledged.iter().all(is_there) && acknowledged.len() > 20,
+            "{table}, {threads}: {} rows",
+            acknowledged.len()
+        );
     }
     assert_eq!(end_of(&one), end_of(&two));
     for server in [&one, &two] {
@@ -356,7 +360,7 @@ fn middle_takes_over(last: &dyn Server) {
     first.sql("SET GLOBAL rpl_semi_sync_master_enabled = 1");
     wait_for(last, &end_of(&first));
     let stops = AtomicBool::new(false);
-    let told = std::thread::scope(|scope| {
+    let acknowledged = std::thread::scope(|scope| {
         let (mut client, stops) = (first.client(), &stops);
         let _ends = Ends(stops);
         let writer = scope.spawn(move || write_rows(&mut client, stops));
@@ -366,7 +370,7 @@ fn middle_takes_over(last: &dyn Server) {
     });
     promote(&middle);
     let here: u64 = middle.sql("SELECT MAX(n) FROM shop.orders").parse().expect("rows");
-    assert!(here >= told && told > 0, "{told} were acknowledged, {here} are there");
+    assert!(here >= acknowledged && acknowledged > 0, "{acknowledged} were acknowledged, {here} are there");
     middle.sql("CREATE TABLE shop.later (a INT PRIMARY KEY); INSERT INTO shop.later VALUES (1), (2), (3)");
     first.restart();
     point_to(&first, last, ", master_demote_to_slave=1");

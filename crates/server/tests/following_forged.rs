@@ -154,12 +154,12 @@ fn forge(mut server: TcpStream, mut client: TcpStream, forgery: Forgery, at: &At
         }
         let event = &payload[1..];
         transactions += usize::from(event[4] == GTID);
-        let behind = std::mem::take(&mut late);
+        let delayed = std::mem::take(&mut late);
         let events = match transactions == at.load(Ordering::Relaxed) && event[4] == forgery.kind() {
             true => forgery.of(event, &mut late),
             false => vec![event.to_vec()],
         };
-        for event in events.iter().chain(&behind) {
+        for event in events.iter().chain(&delayed) {
             send(&mut client, number, &[&[0], event.as_slice()].concat())?;
         }
     }

@@ -95,8 +95,8 @@ fn ages_are_distinct_by_the_clock_of_the_source() {
     let mut holder = replica.client();
     holder.query_drop("LOCK TABLES test.t READ").expect("locked");
     source.sql("INSERT INTO test.t VALUES (1)");
-    let behind = || replica.replica_field("Seconds_Behind_Master").parse::<u64>().unwrap_or(0);
-    wait_until("the clocks are taken for equal", || (1000..1100).contains(&behind()));
+    let lag = || replica.replica_field("Seconds_Behind_Master").parse::<u64>().unwrap_or(0);
+    wait_until("the clocks are taken for equal", || (1000..1100).contains(&lag()));
     drop(holder);
     replica.wait_for(&source.gtid_end());
     // A delayed transaction is due according to that clock.
@@ -126,7 +126,7 @@ fn both_stop_at_gtids(source: &dyn Fn(&str) -> String, port: u16) {
         replica.wait_for(&source("SELECT @@gtid_binlog_pos"));
         replica.sql(&format!("STOP SLAVE; SET GLOBAL slave_parallel_mode = '{mode}'"));
         let base: Vec<String> = source("SELECT @@gtid_binlog_pos").split(',').map(str::to_owned).collect();
-        let behind = |domain: usize, more: u64| {
+        let gtid_after = |domain: usize, more: u64| {
             let found = base.iter().find(|gtid| gtid.starts_with(&format!("{domain}-")));
             let number =
                 found.map_or(0, |gtid| gtid.rsplit('-').next().expect("a number").parse().expect("one"));
@@ -152,11 +152,11 @@ fn both_stop_at_gtids(source: &dyn Fn(&str) -> String, port: u16) {
         };
         // Domains that the position does not name stop at once.
         stops("", "");
-        stops(&behind(0, 3), "3");
-        let two = format!("{},{}", behind(0, 5), behind(1, 2));
+        stops(&gtid_after(0, 3), "3");
+        let two = format!("{},{}", gtid_after(0, 5), gtid_after(1, 2));
         stops(&two, "5,2");
         stops(&two, "5,2");
-        stops(&format!("{},{}", behind(1, 6), behind(2, 1)), "5,6,1");
+        stops(&format!("{},{}", gtid_after(1, 6), gtid_after(2, 1)), "5,6,1");
         replica.sql("START SLAVE");
         replica.wait_for(&source("SELECT @@gtid_binlog_pos"));
         assert_eq!(rows(), "10,10,10", "{mode}");

@@ -170,7 +170,7 @@ fn a_source_that_does_not_encrypt_is_not_followed_where_that_was_asked_for() {
         "{change}, master_port={}, master_ssl=1, master_ssl_ca='/ca.pem', master_ssl_verify_server_cert=1; START SLAVE",
         source.port
     ));
-    wait_until("it is told", || replica.replica_status().contains("Last_IO_Errno: 2026"));
+    wait_until("it is reported", || replica.replica_status().contains("Last_IO_Errno: 2026"));
     let status = replica.replica_status();
     let lines = ["Master_SSL_Allowed: Yes", "Master_SSL_CA_File: /ca.pem", "Slave_IO_Running: Connecting"];
     for line in lines {

@@ -33,7 +33,7 @@ const LENGTHS: usize = 57;
 
 impl Lie {
     /// Modifies a packet of the source, the first one or a later one.
-    fn told(self, payload: &[u8], is_first: bool) -> Vec<u8> {
+    fn modified(self, payload: &[u8], is_first: bool) -> Vec<u8> {
         if is_first {
             let Lie::Greeting(version) = self else { return payload.to_vec() };
             let end = payload.iter().position(|byte| *byte == 0).expect("the version ends");
@@ -75,13 +75,13 @@ fn packet(from: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
     Some((head[3], payload))
 }
 
-fn tell(mut server: TcpStream, mut client: TcpStream, lie: Lie) -> Option<()> {
+fn forward(mut server: TcpStream, mut client: TcpStream, lie: Lie) -> Option<()> {
     let mut is_first = true;
     loop {
         let (number, payload) = packet(&mut server)?;
-        let told = lie.told(&payload, std::mem::take(&mut is_first));
-        let length = (told.len() as u32).to_le_bytes();
-        client.write_all(&[&length[..3], &[number], &told].concat()).ok()?;
+        let modified = lie.modified(&payload, std::mem::take(&mut is_first));
+        let length = (modified.len() as u32).to_le_bytes();
+        client.write_all(&[&length[..3], &[number], &modified].concat()).ok()?;
     }
 }
 
@@ -102,7 +102,7 @@ fn liar(source: u16, lie: Lie) -> u16 {
             });
             std::thread::spawn(move || {
                 let end = client.try_clone().expect("a socket");
-                let _ = tell(server, client, lie);
+                let _ = forward(server, client, lie);
                 let _ = end.shutdown(Shutdown::Both);
             });
         }

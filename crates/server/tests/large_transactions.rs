@@ -74,8 +74,8 @@ fn a_binary_log_file_that_is_told_of_is_whole() {
     let large = 2 * ROWS * ROW_BYTES as u64;
     insert(&mut client, 1).expect("commits");
     insert(&mut client, 1 + ROWS).expect("commits");
-    let told = client.query_first("SHOW MASTER STATUS").expect("answers");
-    let (name, position, _, _): (String, u64, String, String) = told.expect("one row");
+    let status = client.query_first("SHOW MASTER STATUS").expect("answers");
+    let (name, position, _, _): (String, u64, String, String) = status.expect("one row");
     assert!(position > large, "two large transactions");
     assert!(file_bytes(&name) >= position, "{} of {position} bytes", file_bytes(&name));
     insert(&mut client, 1 + 2 * ROWS).expect("commits");

@@ -419,7 +419,7 @@ fn wrong_answers_of_every_kind_open_nothing() {
     server.sql("CREATE USER signing IDENTIFIED VIA ed25519 USING PASSWORD('secret')");
     server.sql("CREATE USER either IDENTIFIED VIA unix_socket OR mysql_native_password USING PASSWORD('a') OR ed25519 USING \
          PASSWORD('b')");
-    server.sql("CREATE USER nobody IDENTIFIED VIA ed25519 USING 'invalid'");
+    server.sql("CREATE USER invalid IDENTIFIED VIA ed25519 USING 'invalid'");
     let long = [b'x'; 300];
     let plugins: [&[u8]; 7] = [
         b"mysql_native_password",
@@ -430,7 +430,7 @@ fn wrong_answers_of_every_kind_open_nothing() {
         b"",
         &long,
     ];
-    for user in ["native", "signing", "either", "nobody", "stranger", "root", ""] {
+    for user in ["native", "signing", "either", "invalid", "stranger", "root", ""] {
         for plugin in plugins {
             for bytes in [0, 1, 19, 20, 21, 32, 63, 64, 65, 250] {
                 // From other hosts root has no account; from this host it has no password.
@@ -524,10 +524,11 @@ fn handshake_responses_of_every_length_open_nothing() {
             ];
             attack(&[&head(all)[..], user, &[0], &fields.concat()].concat());
         }
-        for told in [lenenc(n), vec![0xfb], vec![0xff], vec![0xfe, 255, 255, 255, 255, 255, 255, 255, 255]] {
-            attack(&[&head(all)[..], b"fuzz\0", &told].concat());
-            attack(&[&head(all)[..], b"fuzz\0", &[20], &[7; 20], b"test\0", plugin, &told].concat());
-            attack(&[&head(CAPABILITIES)[..], b"fuzz\0", &told, &[7; 20]].concat());
+        for length in [lenenc(n), vec![0xfb], vec![0xff], vec![0xfe, 255, 255, 255, 255, 255, 255, 255, 255]]
+        {
+            attack(&[&head(all)[..], b"fuzz\0", &length].concat());
+            attack(&[&head(all)[..], b"fuzz\0", &[20], &[7; 20], b"test\0", plugin, &length].concat());
+            attack(&[&head(CAPABILITIES)[..], b"fuzz\0", &length, &[7; 20]].concat());
         }
     }
     // A complete response, truncated at every byte, and with each capability bit inverted.
@@ -634,7 +635,7 @@ fn refusals_take_as_long_whether_the_account_is_there_or_not() {
     };
     let [present, missing] = &mut times;
     println!("present {:?}, missing {:?}, longer in {share:.3} of pairs", median(present), median(missing));
-    assert!((0.3..0.7).contains(&share), "an account's refusal is told by its time: {share:.3}");
+    assert!((0.3..0.7).contains(&share), "the duration of a refusal reveals an account: {share:.3}");
 }
 
 /// Returns the server's requests to a client without a password: the plugins it asks for, and the error.
@@ -670,10 +671,10 @@ fn what_a_client_is_asked_does_not_tell_who_is_there() {
     assert_eq!(of_somebody, ["1045", "client_ed25519 1045", "1698"]);
     let new_internal: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
     for kind in &of_somebody {
-        assert!(new_internal.contains(kind), "only somebody is told {kind}: {new_internal:?}");
+        assert!(new_internal.contains(kind), "only existing accounts get {kind}: {new_internal:?}");
     }
     let once_more: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
-    assert_eq!(new_internal, once_more, "somebody is told the same each time");
+    assert_eq!(new_internal, once_more, "the replies are the same each time");
     // Creating an account changes the replies for few missing names, and likewise for existing ones.
     server.sql("CREATE USER one_more IDENTIFIED BY 'secret'");
     let after: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
@@ -797,9 +798,9 @@ fn whatever_others_hold_somebody_logs_in() {
             });
             waiters.push(waiting);
             for (user, schema) in [("guest", None), ("guest", Some("open")), ("root", Some("open"))] {
-                let mut somebody = Conn::new(options().user(Some(user)).db_name(schema))
-                    .unwrap_or_else(|error| panic!("{user} behind {hold}: {error}"));
-                let rows: Vec<u8> = somebody.query("SELECT 1").expect("asked");
+                let mut other = Conn::new(options().user(Some(user)).db_name(schema))
+                    .unwrap_or_else(|error| panic!("{user} during {hold}: {error}"));
+                let rows: Vec<u8> = other.query("SELECT 1").expect("asked");
                 assert_eq!(rows, [1]);
             }
             holder.query_drop(release).expect("released");

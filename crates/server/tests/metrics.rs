@@ -280,7 +280,7 @@ const STATUS: &[(&str, &str, &str)] = &[
     ("Cohort_replica_busy_workers", "workers", "that apply a transaction now"),
     ("Cohort_replica_received_bytes", "bytes", "received from sources"),
     ("Cohort_replica_relay_log_bytes", "bytes", "of relay log on the disk"),
-    ("Cohort_replica_behind_seconds", "seconds", "by which the slowest connection is behind its source"),
+    ("Cohort_replica_behind_seconds", "seconds", "by which the slowest connection lags its source"),
     ("Cohort_replica_behind_transactions", "transactions", "that were received and are not applied"),
     ("Cohort_*_count", "entries", "of the step"),
     ("Cohort_*_us_total", "microseconds", "of all entries"),

@@ -125,11 +125,7 @@ const MISTAKES: &[(&str, i32, &[&str])] = &[
         &["cracklib_password_check_dictionary, 'DIR/no'"],
     ),
     // The user.
-    (
-        "--datadir=DIR/data --user=nobody-of-that-name",
-        1,
-        &["no user 'nobody-of-that-name'", "useradd", "--user"],
-    ),
+    ("--datadir=DIR/data --user=no-such-user", 1, &["no user 'no-such-user'", "useradd", "--user"]),
     // TLS.
     ("--datadir=DIR/data --ssl-cert=DIR/no.pem --ssl-key=DIR/no.pem", 1, &["SSL error", "DIR/no.pem"]),
     ("--datadir=DIR/data --ssl-key=DIR/file.pem", 1, &["SSL error", "DIR/file.pem", "no certificate in it"]),
@@ -323,7 +319,7 @@ fn pages_in_memory_outlive_a_clean_stop() {
     let scratch = tempfile::tempdir().expect("made");
     let status = |client: &mut Conn, name: &str| -> String {
         let row: Option<(String, String)> =
-            client.query_first(format!("SHOW STATUS LIKE '{name}'")).expect("told");
+            client.query_first(format!("SHOW STATUS LIKE '{name}'")).expect("answered");
         row.expect("there is such a counter").1
     };
     let mut running = Cohort::start(scratch.path(), "data", &[]);
@@ -334,7 +330,7 @@ fn pages_in_memory_outlive_a_clean_stop() {
         .query_drop("INSERT INTO test.t SELECT seq, REPEAT('x', 900) FROM test.seq_1_to_2000")
         .expect("written");
     client.query_drop("SET GLOBAL innodb_buffer_pool_dump_now = ON").expect("an order");
-    let flag: Option<u32> = client.query_first("SELECT @@innodb_buffer_pool_dump_now").expect("told");
+    let flag: Option<u32> = client.query_first("SELECT @@innodb_buffer_pool_dump_now").expect("answered");
     assert_eq!(flag, Some(0));
     let dumped = status(&mut client, "Innodb_buffer_pool_dump_status");
     assert!(dumped.starts_with("Buffer pool(s) dump completed at "), "{dumped}");
@@ -364,14 +360,14 @@ fn pages_in_memory_outlive_a_clean_stop() {
     std::fs::write(running.datadir.join("ib_buffer_pool"), "of another server\n1,2\n").expect("written");
     let mut running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();
-    let told = loop {
-        let told = status(&mut client, "Innodb_buffer_pool_load_status");
-        if !told.is_empty() && !told.starts_with("Loaded") {
-            break told;
+    let reported = loop {
+        let reported = status(&mut client, "Innodb_buffer_pool_load_status");
+        if !reported.is_empty() && !reported.starts_with("Loaded") {
+            break reported;
         }
-        assert!(Instant::now() < end, "{told}");
+        assert!(Instant::now() < end, "{reported}");
     };
-    assert!(told.contains("damaged"), "{told}");
+    assert!(reported.contains("damaged"), "{reported}");
     let found: Option<u32> = client.query_first("SELECT COUNT(*) FROM test.t").expect("read");
     assert_eq!(found, Some(2000));
     running.signal("-TERM");
@@ -414,7 +410,7 @@ fn kill_ends_statements_that_wait_and_connections_that_sleep() {
     let begun = Instant::now();
     assert!(sleeper.query_drop("SELECT 1").is_err());
     assert!(begun.elapsed() < Duration::from_secs(5));
-    let error = holder.query_drop("KILL 999999").expect_err("nobody").to_string();
+    let error = holder.query_drop("KILL 999999").expect_err("there is no such session").to_string();
     assert!(error.contains("1094"), "{error}");
     holder.query_drop("COMMIT").expect("committed");
 }
@@ -485,7 +481,7 @@ fn signals_without_a_meaning_are_told_and_end_nothing() {
     let running = Cohort::start(scratch.path(), "data", &[]);
     for signal in ["USR1", "USR2"] {
         running.signal(&format!("-{signal}"));
-        wait_until("it is told", || running.log().contains(&format!("SIG{signal} was received")));
+        wait_until("it is logged", || running.log().contains(&format!("SIG{signal} was received")));
     }
     drop(running.client());
 }
@@ -562,7 +558,7 @@ fn flush_logs_follows_an_error_log_that_was_moved() {
     for (n, statement) in ["FLUSH LOGS", "FLUSH ERROR LOGS"].into_iter().enumerate() {
         std::fs::rename(&log, &moved).expect("moved");
         client.query_drop(statement).expect("flushed");
-        let name = format!("nobody{n}");
+        let name = format!("missing{n}");
         assert!(Conn::new(running.options().user(Some(name.clone()))).is_err());
         wait_until(statement, || std::fs::read_to_string(&log).is_ok_and(|said| said.contains(&name)));
     }

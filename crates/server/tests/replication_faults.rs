@@ -41,7 +41,7 @@ fn on_a_full_disk_reads_and_dumps_go_on_and_later_everything() {
         assert!(is_refused(&mut client, "CREATE TABLE shop.other (id INT PRIMARY KEY)"));
         let count = client.query_first::<i32, _>("SELECT COUNT(*) FROM shop.t").expect("reads go on");
         assert_eq!(count, Some(rows));
-        let logs: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("told what to purge");
+        let logs: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("answered");
         assert!(logs.iter().any(|(name, bytes)| name == "binlog.000001" && *bytes > 50_000), "{logs:?}");
         // Acknowledged rows arrive, also at a replica that connects now, and at one that reads from the
         // start.
@@ -108,7 +108,7 @@ impl Comparison<'_> {
     fn check(&self) {
         let path = self.cohort.datadir.join(&self.file);
         let size = self.start as usize + self.events.len();
-        wait_until("the file is written behind the stream", || {
+        wait_until("the file is written after the stream", || {
             std::fs::metadata(&path).is_ok_and(|file| file.len() >= size as u64)
         });
         let file = std::fs::read(&path).expect("it is there");
@@ -210,7 +210,7 @@ fn a_connection_may_be_cut_at_every_byte_of_a_semi_synchronous_answer() {
             writer.query_drop(format!("INSERT INTO shop.t VALUES ({cut})")).expect("committed");
         });
         let (file, end) = read_until_asked(&mut replica);
-        assert!(!commit.is_finished(), "nobody has answered");
+        assert!(!commit.is_finished(), "no replica has answered");
         answer = acknowledgement(&file, end);
         replica.send_bytes(&answer[..cut]);
         let is_whole = cut == answer.len();
@@ -271,7 +271,7 @@ fn kill_ends_the_wait_for_a_replica() {
         answer.expect("it is committed");
         let seen: Option<usize> = client.query_first("SELECT COUNT(*) FROM shop.t").expect("it goes on");
         assert_eq!(seen, Some(2 * round + if point == "AFTER_SYNC" { 1 } else { 2 }));
-        assert!(!second_run.is_finished(), "nobody has killed the other");
+        assert!(!second_run.is_finished(), "the other was not killed");
         cohort.sql(&format!("KILL {second}"));
         let (_, mut client) = second_run.join().expect("no panic");
         wait_until("its connection goes on", || client.ping().is_err());
@@ -348,10 +348,10 @@ fn kill_counts_for_the_killed_client_alone() {
     assert_eq!(unanswered(), (0, "2".into()), "an idle client waits for nothing");
     for _ in 0..2 {
         cohort.sql(&format!("KILL QUERY {writer}"));
-        assert_eq!(unanswered(), (1, "1".into()), "one is told");
+        assert_eq!(unanswered(), (1, "1".into()), "one reply is sent");
     }
     writer_run.join().expect("no panic").0.expect("it is committed");
-    assert!(!other_run.is_finished(), "nobody has killed it");
+    assert!(!other_run.is_finished(), "it was not killed");
     cohort.sql("SET GLOBAL rpl_semi_sync_master_enabled = 0");
     other_run.join().expect("no panic").0.expect("it is committed");
     assert_eq!(unanswered(), (2, "0".into()));
@@ -415,7 +415,7 @@ fn a_source_whose_clients_wait_for_a_replica_stops_when_it_is_told_to() {
         .collect();
     cohort.stop();
     for client in clients {
-        assert!(client.join().expect("no panic").is_err(), "nobody is told OK without a replica");
+        assert!(client.join().expect("no panic").is_err(), "no client gets OK without a replica");
     }
     cohort.restart();
     assert_eq!(cohort.sql("SELECT COUNT(*) FROM shop.t; SELECT COUNT(*) FROM shop.u"), "1\n0");
@@ -430,14 +430,14 @@ fn a_number_used_twice_moves_the_dump_and_nobody_loses_anything() {
     replica.follow(cohort.port);
     let mut twin = DumpClient::start(cohort.port, replica.server_id, Wish::Asynchronous, "binlog.000001", 4);
     // The replica is notified that it has been replaced, reconnects, and replaces the other one.
-    let told = loop {
+    let error_packet = loop {
         match twin.next() {
             Sent::Event { .. } => {}
             Sent::End(error) => break error,
-            Sent::Gone => panic!("it is told why"),
+            Sent::Gone => panic!("the connection ended without an error"),
         }
     };
-    let (code, text) = told.expect("an error");
+    let (code, text) = error_packet.expect("an error");
     assert!(code == 4052 && text.contains("A slave with the same server_uuid/server_id"), "{code} {text}");
     cohort.sql("INSERT INTO shop.t VALUES (1)");
     assert_equal(&cohort, &replica);
@@ -466,7 +466,7 @@ fn a_replica_that_stands_still_is_cut_after_net_write_timeout_and_comes_back() {
     let is_dumping = || cohort.sql("SHOW PROCESSLIST").contains("Binlog Dump");
     wait_until("it is not cut", || !is_dumping());
     assert!(started.elapsed() >= TIMEOUT, "cut after {:?}", started.elapsed());
-    cohort.sql("INSERT INTO shop.t (v) VALUES ('behind')");
+    cohort.sql("INSERT INTO shop.t (v) VALUES ('later')");
     replica.signal("-CONT");
     assert_equal(&cohort, &replica);
 }

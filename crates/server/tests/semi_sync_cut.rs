@@ -41,11 +41,11 @@ fn killed_while_waiting(scratch: &Path) {
         assert!(Instant::now() < end, "three transactions are hardened: {:?}", state(&server));
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert_eq!(state(&server).0, [1], "nobody reads what no replica has (AFTER_SYNC)");
+    assert_eq!(state(&server).0, [1], "no session reads what no replica has (AFTER_SYNC)");
     server.signal("-KILL");
     server.exit_code();
     for writer in writers {
-        assert!(writer.join().expect("no panic").is_err(), "nobody was told OK");
+        assert!(writer.join().expect("no panic").is_err(), "no client got OK");
     }
 }
 
@@ -81,13 +81,13 @@ fn what_a_killed_client_was_told_is_not_cut() {
         let wait_point = format!("--rpl-semi-sync-master-wait-point={point}");
         let options = [WAITS[0], &wait_point, WAITS[2], WAITS[3], WAITS[4]];
         let mut server = Cohort::start(scratch.path(), "data", &options);
-        let mut told = Vec::new();
+        let mut inserts = Vec::new();
         for id in [10, 11] {
             let mut client = server.client();
             let connection = client.connection_id();
             let insert =
                 std::thread::spawn(move || client.query_drop(format!("INSERT INTO test.t VALUES ({id})")));
-            told.push((connection, insert));
+            inserts.push((connection, insert));
             let waits = format!("SELECT STATE FROM information_schema.PROCESSLIST WHERE ID = {connection}");
             let mut watcher = server.client();
             wait_until("it does not wait", || {
@@ -95,13 +95,13 @@ fn what_a_killed_client_was_told_is_not_cut() {
                 state.is_some_and(|state| state.contains("semi-sync"))
             });
         }
-        let (last, last_insert) = told.pop().expect("two");
+        let (last, last_insert) = inserts.pop().expect("two");
         server.client().query_drop(format!("KILL QUERY {last}")).expect("killed");
-        last_insert.join().expect("no panic").expect("told OK");
+        last_insert.join().expect("no panic").expect("gets OK");
         // With AFTER_COMMIT the other commit keeps waiting.
         server.signal("-KILL");
         server.exit_code();
-        let (_, first_insert) = told.pop().expect("one");
+        let (_, first_insert) = inserts.pop().expect("one");
         assert_eq!(first_insert.join().expect("no panic").is_ok(), point == "AFTER_SYNC");
         let server = Cohort::start(scratch.path(), "data", &[WAITS[4], "--init-rpl-role=SLAVE"]);
         assert_eq!(state(&server).0, [1, 10, 11], "{point}");

@@ -464,12 +464,12 @@ fn clients_are_told_of_their_transactions() {
         response.extend_from_slice(b"root\0\0mysql_native_password\0");
         send(client, 1, &response);
         assert_eq!(receive(client)[0], 0, "let in");
-        assert!(!told(client, "create database if not exists tracked").starts_with("ERROR"));
-        assert!(!told(client, "use tracked").starts_with("ERROR"));
+        assert!(!state_after(client, "create database if not exists tracked").starts_with("ERROR"));
+        assert!(!state_after(client, "use tracked").starts_with("ERROR"));
     });
     for sql in TRACKED.lines().chain(TRACKED_STATE.lines()) {
         let [ours, theirs] = &mut clients;
-        assert_eq!(told(ours, sql), told(theirs, sql), "{sql}");
+        assert_eq!(state_after(ours, sql), state_after(theirs, sql), "{sql}");
     }
 }
 
@@ -478,7 +478,7 @@ impl Stream for TcpStream {}
 impl Stream for UnixStream {}
 
 /// Returns the session state at the end of a statement: autocommit and transaction, and the changes.
-fn told(client: &mut (impl Read + Write), sql: &str) -> String {
+fn state_after(client: &mut (impl Read + Write), sql: &str) -> String {
     send(client, 0, &[b"\x03", sql.as_bytes()].concat());
     let first = receive(client);
     let end = match first[0] {

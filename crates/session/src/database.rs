@@ -228,9 +228,8 @@ impl Database {
     pub fn reopen_error_log(&self) -> SqlResult<()> {
         let files = self.log_files.read();
         let reopened = files.as_ref().map_or(Ok(()), |files| files.reopen_errors());
-        reopened.map_err(|e| {
-            SqlError::new(ErrorCode::UnknownError, format!("Can't open the error log anew: {e}"))
-        })
+        reopened
+            .map_err(|e| SqlError::new(ErrorCode::UnknownError, format!("Can't reopen the error log: {e}")))
     }
 
     /// Creates an anonymous file in `tmpdir`, which is freed when it is dropped; error 1.

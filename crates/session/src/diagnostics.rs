@@ -117,7 +117,7 @@ impl Diagnostics {
     pub fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
         self.drop_old();
-        let is_behind = |said: &Warning| match error.code {
+        let is_after = |said: &Warning| match error.code {
             E::CantCreateTable => {
                 matches!(said.error.code, E::CannotAddForeignKey | E::DupKey | E::GetErrno)
             }
@@ -126,10 +126,10 @@ impl Diagnostics {
             E::NoDefaultForField => said.level == Level::Error && said.error.code == error.code,
             _ => false,
         };
-        let before = self.list.iter().rposition(|said| !is_behind(said)).map_or(0, |last| last + 1);
-        let behind = self.list.split_off(before);
+        let before = self.list.iter().rposition(|said| !is_after(said)).map_or(0, |last| last + 1);
+        let after = self.list.split_off(before);
         self.push(Warning { level: Level::Error, error: error.clone() });
-        self.list.extend(behind);
+        self.list.extend(after);
         self.list.truncate(self.limit);
     }
 

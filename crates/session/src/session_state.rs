@@ -88,7 +88,7 @@ pub struct SessionState {
     /// LIMIT ROWS EXAMINED.
     pub examined: RowsExamined,
     /// While a statement prepared over the protocol runs, the number of result columns known to its client.
-    pub columns_told: Cell<Option<usize>>,
+    pub columns_sent: Cell<Option<usize>>,
     /// FOUND_ROWS() of a query that the running statement reads without sending its rows.
     pub rows_found: Cell<Option<u64>>,
     /// Whether the running statement scans a whole table, which the client is notified of.
@@ -343,7 +343,7 @@ impl SessionState {
             next_insert_id: Cell::new(None),
             rows_before: Cell::new(0),
             examined: RowsExamined::default(),
-            columns_told: Cell::new(None),
+            columns_sent: Cell::new(None),
             rows_found: Cell::new(None),
             reads_whole_table: Cell::new(false),
             measures: RefCell::default(),

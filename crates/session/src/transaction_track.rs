@@ -83,10 +83,10 @@ pub struct TransactionNews {
 pub struct TransactionTracker {
     wanted: Cell<TrackTransaction>,
     now: Cell<TransactionState>,
-    told: Cell<TransactionState>,
+    sent: Cell<TransactionState>,
     /// Send the state even if it has not changed.
-    tells_state: Cell<bool>,
-    tells_characteristics: Cell<bool>,
+    sends_state: Cell<bool>,
+    sends_characteristics: Cell<bool>,
     /// Characteristics of the current or the next transaction.
     isolation: RefCell<Option<ast::IsolationLevel>>,
     access: Cell<Option<AccessMode>>,
@@ -105,11 +105,11 @@ impl TransactionTracker {
             if !self.is_on() {
                 // What happened while tracking was off is unknown.
                 self.now.set(TransactionState::default());
-                self.told.set(TransactionState::default());
-                self.tells_state.set(true);
+                self.sent.set(TransactionState::default());
+                self.sends_state.set(true);
             }
             if wanted == TrackTransaction::Characteristics {
-                self.tells_characteristics.set(true);
+                self.sends_characteristics.set(true);
             }
         }
         self.wanted.set(wanted);
@@ -120,7 +120,7 @@ impl TransactionTracker {
         let snapshot = if has_snapshot { TransactionState::SNAPSHOT } else { TransactionState::default() };
         self.now.set(TransactionState::EXPLICIT.with(snapshot));
         self.access.set(access.or(self.access.get()));
-        self.tells_characteristics.set(true);
+        self.sends_characteristics.set(true);
     }
 
     /// Starts a transaction with the same characteristics, for AND CHAIN.
@@ -135,7 +135,7 @@ impl TransactionTracker {
             *self.isolation.borrow_mut() = isolation;
         }
         self.access.set(access.or(self.access.get()));
-        self.tells_characteristics.set(true);
+        self.sends_characteristics.set(true);
     }
 
     /// Records an action of a statement. Outside of a transaction it is ignored, unless autocommit is off:
@@ -167,13 +167,13 @@ impl TransactionTracker {
     pub fn end(&self, has_next: bool) {
         let now = self.now.get();
         if now.has_any(TransactionState::EXPLICIT) {
-            self.tells_characteristics.set(true);
+            self.sends_characteristics.set(true);
         }
         self.now.set(TransactionState(now.0 & TransactionState::LOCKED_TABLES.0));
         if !has_next {
             let (isolation, access) = (self.isolation.take(), self.access.take());
             if isolation.is_some() || access.is_some() {
-                self.tells_characteristics.set(true);
+                self.sends_characteristics.set(true);
             }
         }
     }
@@ -181,8 +181,8 @@ impl TransactionTracker {
     /// Takes the changes since the last call.
     pub(crate) fn take_news(&self) -> TransactionNews {
         let now = self.now.get();
-        let is_new = self.tells_state.take() || self.told.replace(now) != now;
-        let characteristics = self.tells_characteristics.take();
+        let is_new = self.sends_state.take() || self.sent.replace(now) != now;
+        let characteristics = self.sends_characteristics.take();
         let wants_both = self.wanted.get() == TrackTransaction::Characteristics;
         TransactionNews {
             state: is_new.then(|| now.text()),

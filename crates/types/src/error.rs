@@ -596,6 +596,6 @@ mod tests {
         let long = "é".repeat(300);
         assert_eq!(text(ErrorCode::DataOutOfRange, &long), "é".repeat(255));
         assert_eq!(text(ErrorCode::DataOutOfRange, &long[..510]), long[..510]);
-        assert_eq!(text(ErrorCode::Yes, &long), long, "the statement that EXPLAIN EXTENDED tells");
+        assert_eq!(text(ErrorCode::Yes, &long), long, "the statement that EXPLAIN EXTENDED returns");
     }
 }

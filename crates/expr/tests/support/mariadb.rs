@@ -103,12 +103,12 @@ fn written(printed: &str) -> String {
             let text = text.split_once(": ").map_or("", |(_, text)| text);
             return format!("ERROR {code}: {text}");
         }
-        let told = ["Warning", "Note", "Error"].iter().find_map(|level| {
+        let warning = ["Warning", "Note", "Error"].iter().find_map(|level| {
             let rest = line.strip_prefix(level)?.strip_prefix(" (Code ")?;
             let (code, text) = rest.split_once("): ")?;
             Some(format!("{}{code} {text}", &level[..1]))
         });
-        match told {
+        match warning {
             Some(warning) => warnings.push(warning),
             None => value = line,
         }

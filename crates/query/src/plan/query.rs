@@ -159,7 +159,7 @@ impl QueryPlan {
     }
 
     /// Reports the tables that it reads, and their lock mode, to the audit log.
-    pub fn tell_tables(&self, told: &AuditTables<'_>) {
-        told.query(self.locks(), self.tables().iter().map(|(table, _)| &***table));
+    pub fn report_tables(&self, audit: &AuditTables<'_>) {
+        audit.query(self.locks(), self.tables().iter().map(|(table, _)| &***table));
     }
 }

@@ -97,7 +97,7 @@ impl TableCursor {
 
     /// Moves out the batch, all entries of which were returned.
     pub fn take_stored(&mut self) -> StoredBatch {
-        debug_assert_eq!(self.batch_at, self.batch.len(), "entries that nobody has seen would be lost");
+        debug_assert_eq!(self.batch_at, self.batch.len(), "entries that were not returned would be lost");
         self.batch_at = 0;
         self.batch_order.clear();
         StoredBatch(std::mem::take(&mut self.batch))

@@ -156,7 +156,7 @@ impl Table {
 
     /// Returns the next row with the same key.
     #[inline]
-    fn behind(&self, row: u32) -> u32 {
+    fn next_match(&self, row: u32) -> u32 {
         self.next.get(row as usize).copied().unwrap_or(NONE)
     }
 
@@ -263,14 +263,14 @@ impl<'p> Hash<'p> {
         run: Run<'_, 'p>,
         rows: &Vectors,
         side: impl Fn(&Key<'p>) -> &'p Expr + Copy,
-        aside: &mut Partitions,
+        spilled: &mut Partitions,
     ) -> SqlResult<()> {
         let mut row = Vec::new();
         for n in 0..rows.rows {
             row.clear();
             row.extend(rows.row(n));
             make_key(&self.keys, side, &row, run, &mut self.key)?;
-            aside.push(run, self.table.keys.hash(&self.key).hash, &row)?;
+            spilled.push(run, self.table.keys.hash(&self.key).hash, &row)?;
         }
         Ok(())
     }
@@ -280,7 +280,7 @@ impl<'p> Hash<'p> {
         self.table.clear(run);
         self.table.memory = run.storage().operator_memory(Kept::Joined);
         self.right.open(run)?;
-        let mut aside: Option<Partitions> = None;
+        let mut spilled: Option<Partitions> = None;
         let mut batch = Batch::new();
         while self.right.refill_all(run, &mut batch)? {
             let mut from = 0;
@@ -291,19 +291,19 @@ impl<'p> Hash<'p> {
                         continue;
                     }
                     let (hashed, key) = self.batch.key(n);
-                    if let Some(aside) = &mut aside {
-                        aside.push(run, hashed.hash, batch.row(from + n))?;
+                    if let Some(spilled) = &mut spilled {
+                        spilled.push(run, hashed.hash, batch.row(from + n))?;
                         continue;
                     }
                     self.table.add(run, &hashed, key, batch.row_mut(from + n))?;
                     if self.table.is_full() {
-                        aside = Some(self.put_aside(run, 0)?);
+                        spilled = Some(self.spill_table(run, 0)?);
                     }
                 }
                 from += self.without_key.len();
             }
         }
-        match aside {
+        match spilled {
             None => self.built = Built::Whole,
             Some(right) => {
                 self.built = Built::Parted;
@@ -352,15 +352,15 @@ impl<'p> Hash<'p> {
     }
 
     /// Spills the table's rows to partitions.
-    fn put_aside(&mut self, run: Run<'_, 'p>, level: u32) -> SqlResult<Partitions> {
+    fn spill_table(&mut self, run: Run<'_, 'p>, level: u32) -> SqlResult<Partitions> {
         let file = SpillFile::create(run)?;
-        let mut aside = Partitions::new(file, level);
+        let mut spilled = Partitions::new(file, level);
         for row in self.table.rows.iter() {
             make_key(&self.keys, |key| key.right, row, run, &mut self.key)?;
-            aside.push(run, self.table.keys.hash(&self.key).hash, row)?;
+            spilled.push(run, self.table.keys.hash(&self.key).hash, row)?;
         }
         self.table.clear(run);
-        Ok(aside)
+        Ok(spilled)
     }
 
     /// Spills the left rows to partitions, starting with the current one.
@@ -397,21 +397,23 @@ impl<'p> Hash<'p> {
                     let hashed = self.table.keys.hash(&self.key);
                     self.table.add(run, &hashed, &self.key, batch.row_mut(n))?;
                     if self.table.is_full() && level < DEEPEST && self.table.keys.len() > 1 {
-                        let mut aside = self.put_aside(run, level)?;
+                        let mut spilled = self.spill_table(run, level)?;
                         for row in (n + 1..batch.len()).map(|n| batch.row(n)) {
-                            self.part_again(run, row, false, &mut aside)?;
+                            self.part_again(run, row, false, &mut spilled)?;
                         }
                         while reader.refill(run, &mut batch, run.state.batch_rows)? {
-                            batch.iter().try_for_each(|row| self.part_again(run, row, false, &mut aside))?;
+                            batch
+                                .iter()
+                                .try_for_each(|row| self.part_again(run, row, false, &mut spilled))?;
                         }
-                        let mut left_aside = Partitions::new(aside.file.clone(), level);
+                        let mut left_spilled = Partitions::new(spilled.file.clone(), level);
                         let mut reader = PartitionReader::new(left);
                         while reader.refill(run, &mut batch, run.state.batch_rows)? {
                             batch
                                 .iter()
-                                .try_for_each(|row| self.part_again(run, row, true, &mut left_aside))?;
+                                .try_for_each(|row| self.part_again(run, row, true, &mut left_spilled))?;
                         }
-                        self.pending.extend(left_aside.finish()?.into_iter().zip(aside.finish()?));
+                        self.pending.extend(left_spilled.finish()?.into_iter().zip(spilled.finish()?));
                         continue 'pairs;
                     }
                 }
@@ -427,11 +429,11 @@ impl<'p> Hash<'p> {
         run: Run<'_, 'p>,
         row: &[Value],
         is_left: bool,
-        aside: &mut Partitions,
+        spilled: &mut Partitions,
     ) -> SqlResult<()> {
         let side = |key: &Key<'p>| if is_left { key.left } else { key.right };
         make_key(&self.keys, side, row, run, &mut self.key)?;
-        aside.push(run, self.table.keys.hash(&self.key).hash, row)
+        spilled.push(run, self.table.keys.hash(&self.key).hash, row)
     }
 
     /// Advances to the next left row and finds its matches. Returns false at the end.
@@ -528,7 +530,7 @@ impl<'p> Operator<'p> for Hash<'p> {
                 continue;
             }
             run.eval.step()?;
-            let next = self.table.behind(row);
+            let next = self.table.next_match(row);
             self.left.begin(out);
             if self.left.on.is_some() || matches!(self.left.kind, JoinKind::Inner | JoinKind::Left) {
                 out.open_row().extend_from_slice(self.table.rows.row(row as usize));

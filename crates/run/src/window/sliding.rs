@@ -127,8 +127,8 @@ impl<'p> Sliding<'p> {
         }
         for n in (1..self.front.len()).rev() {
             run.eval.step()?;
-            let (before, behind) = self.front.split_at_mut(n);
-            self.aggregate.merge(&mut before[n - 1], &behind[0], run.eval)?;
+            let (before, rest) = self.front.split_at_mut(n);
+            self.aggregate.merge(&mut before[n - 1], &rest[0], run.eval)?;
         }
         self.front.reverse();
         self.back_rows = end..end;

@@ -193,7 +193,7 @@ impl Storage for Memory {
         let mut row = Vec::new();
         while vectors.rows < 7 && self.next(cursor, scan, &mut row, eval)? {
             let yielded: Vec<Value> = scan.columns.iter().map(|n| row[*n].clone()).collect();
-            assert!(vectors.push_row(&yielded), "values of the types told");
+            assert!(vectors.push_row(&yielded), "values of the declared types");
         }
         Ok(vectors.rows > 0)
     }
@@ -237,7 +237,7 @@ impl Storage for Memory {
         let left = self.take_matches(cursor, scan, rows, eval)?;
         for (n, row) in left.split_off(left.len().saturating_sub(5)) {
             of.push(n as u32);
-            assert!(vectors.push_row(&row), "values of the types told");
+            assert!(vectors.push_row(&row), "values of the declared types");
         }
         Ok(vectors.rows > 0)
     }

@@ -244,7 +244,7 @@ fn play(server: &Cohort, level: &Level, has_kills: bool, round: u64) {
         workers.into_iter().flat_map(|worker| worker.join().expect("no panic")).collect()
     });
     let took = began.elapsed();
-    assert_eq!(run.timeouts.into_inner(), 0, "{what}: somebody waited for nobody");
+    assert_eq!(run.timeouts.into_inner(), 0, "{what}: a session waited for no other");
     let rows: Vec<(Key, String)> = server.in_test().query("SELECT id, v FROM l").expect("reads");
     let last: BTreeMap<Key, Vec<Value>> = rows.iter().map(|(key, v)| (*key, list(v))).collect();
     let count = |outcome| history.iter().filter(|trx| trx.outcome == outcome).count();

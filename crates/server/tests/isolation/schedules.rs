@@ -104,13 +104,13 @@ struct Player {
     options: OptsBuilder,
     monitor: Conn,
     sessions: BTreeMap<char, Session>,
-    told: Vec<String>,
+    recorded: Vec<String>,
 }
 
 impl Player {
     fn new(options: OptsBuilder) -> Player {
         let monitor = Conn::new(options.clone()).expect("a connection");
-        Player { options, monitor, sessions: BTreeMap::new(), told: Vec::new() }
+        Player { options, monitor, sessions: BTreeMap::new(), recorded: Vec::new() }
     }
 
     fn is_in_lock_wait(&mut self, id: u32) -> bool {
@@ -132,7 +132,7 @@ impl Player {
             if self.is_in_lock_wait(id) {
                 return None;
             }
-            assert!(Instant::now() < end, "{name} neither answers nor waits: {:?}", self.told);
+            assert!(Instant::now() < end, "{name} neither answers nor waits: {:?}", self.recorded);
         }
     }
 
@@ -142,7 +142,7 @@ impl Player {
         for name in waiting {
             if let Some(answer) = self.answer_of(name) {
                 self.sessions.get_mut(&name).expect("it waits").waits = false;
-                self.told.push(format!("{name} goes on: {answer}"));
+                self.recorded.push(format!("{name} goes on: {answer}"));
             }
         }
     }
@@ -151,7 +151,7 @@ impl Player {
         let options = &self.options;
         let session = self.sessions.entry(step.session).or_insert_with(|| Session::new(options.clone()));
         if session.waits {
-            self.told.push(format!("{} still waits at {}", step.session, step.statement));
+            self.recorded.push(format!("{} still waits at {}", step.session, step.statement));
             return true;
         }
         session.statements.send(step.statement.to_owned()).expect("it lives");
@@ -159,7 +159,7 @@ impl Player {
         let waits = answer.is_none();
         self.sessions.get_mut(&step.session).expect("made above").waits = waits;
         let what = answer.unwrap_or_else(|| "waits".to_owned());
-        self.told.push(format!("{}: {} => {what}", step.session, step.statement));
+        self.recorded.push(format!("{}: {} => {what}", step.session, step.statement));
         self.look_at_waiting();
         waits
     }
@@ -183,15 +183,15 @@ fn play(options: OptsBuilder, schedule: &Schedule) -> (Vec<String>, bool) {
     let mut waits = false;
     for step in &schedule.steps {
         waits = player.play(step);
-        let is_stuck = player.told.last().is_some_and(|told| told.contains(" still waits at "));
+        let is_stuck = player.recorded.last().is_some_and(|recorded| recorded.contains(" still waits at "));
         if step.only_here.is_some() {
-            player.told.pop();
+            player.recorded.pop();
         }
         if is_stuck || step.only_here.is_some() {
             break;
         }
     }
-    (player.told, waits)
+    (player.recorded, waits)
 }
 
 #[test]

@@ -200,12 +200,12 @@ fn kill_everybody_at_every_step(databases: [Database; 2]) {
     for kind in ["start", "end", "prepare", "commit"] {
         for (when, branch) in [("before", "A"), ("before", "B"), ("after", "A"), ("after", "B")] {
             let step = format!("{when} {kind} {branch}");
-            assert!(shop.seen.contains(&step), "nobody was killed {step}: {:?}", shop.seen);
+            assert!(shop.seen.contains(&step), "no process was killed {step}: {:?}", shop.seen);
         }
     }
     let before = shop.committed.len();
     shop.run(Victim::First, STEPS + 1, 3);
-    assert_eq!(shop.committed.len(), before + 3, "with nobody killed all goes well");
+    assert_eq!(shop.committed.len(), before + 3, "without a kill all succeed");
     shop.check("at the end");
 }
 

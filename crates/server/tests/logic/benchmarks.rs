@@ -35,12 +35,12 @@ impl Filler<'_> {
         }
         if sql.len() > INSERT_BYTES {
             let sql = std::mem::take(sql);
-            self.tell(&sql)?;
+            self.run_on_all(&sql)?;
         }
         Ok(())
     }
 
-    fn tell(&mut self, sql: &str) -> Result<(), String> {
+    fn run_on_all(&mut self, sql: &str) -> Result<(), String> {
         self.clients
             .iter_mut()
             .try_for_each(|client| client.query_drop(sql))
@@ -49,7 +49,7 @@ impl Filler<'_> {
 
     fn finish(mut self) -> Result<(), String> {
         for (_, sql) in std::mem::take(&mut self.open).iter().filter(|(_, sql)| !sql.is_empty()) {
-            self.tell(sql)?;
+            self.run_on_all(sql)?;
         }
         Ok(())
     }
@@ -70,15 +70,15 @@ fn compare(
 ) {
     let (server, mariadb) = (Cohort::new(&[]), Maria::new(&[]));
     let mut clients = [server.client(), mariadb.client()];
-    let tell = |clients: &mut [Conn; 2], sql: &str| {
+    let run_on_all = |clients: &mut [Conn; 2], sql: &str| {
         for client in clients {
             client.query_drop(sql).unwrap_or_else(|error| panic!("{sql:.200}: {error}"));
         }
     };
-    tell(&mut clients, "CREATE DATABASE benchmark CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
-    tell(&mut clients, "USE benchmark");
+    run_on_all(&mut clients, "CREATE DATABASE benchmark CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
+    run_on_all(&mut clients, "USE benchmark");
     for table in tables {
-        tell(&mut clients, &format!("CREATE TABLE {} ({})", table.name, table.columns));
+        run_on_all(&mut clients, &format!("CREATE TABLE {} ({})", table.name, table.columns));
     }
     let mut filler = Filler { clients: &mut clients, open: Vec::new() };
     fill(&mut filler).and_then(|()| filler.finish()).expect("the rows are taken");
@@ -87,9 +87,9 @@ fn compare(
             for table in tables {
                 for index in table.indexes {
                     let (name, columns) = index.split_once('(').expect("a name and its columns");
-                    tell(&mut clients, &format!("CREATE INDEX {name} ON {} ({columns}", table.name));
+                    run_on_all(&mut clients, &format!("CREATE INDEX {name} ON {} ({columns}", table.name));
                 }
-                tell(&mut clients, &format!("ANALYZE TABLE {}", table.name));
+                run_on_all(&mut clients, &format!("ANALYZE TABLE {}", table.name));
             }
         }
         let mut found = 0;

@@ -89,7 +89,7 @@ fn wrong_answers_are_told() {
     let mut asked = Asked { client: &mut client, names: &["mysql", "cohort"] };
     let mut wrong = |text: &str| asked.run(&script::parsed(text).expect("a script")).wrong;
     assert!(wrong("query I\nSELECT 1\n----\n1\n").is_empty());
-    for (text, told) in [
+    for (text, expected) in [
         ("query I\nSELECT 1\n----\n2\n", "line 1: SELECT 1\n  expected\n    2\n  given\n    1"),
         ("query I\nSELECT 1\n----\n1\n1\n", "expected\n    1\n    1"),
         ("query II\nSELECT 1\n----\n1\n", "1 columns instead of 2"),
@@ -108,7 +108,7 @@ fn wrong_answers_are_told() {
     ] {
         let wrong = wrong(text);
         assert_eq!(wrong.len(), 1, "{text}: {wrong:?}");
-        assert!(wrong[0].contains(told), "{text}: {wrong:?}");
+        assert!(wrong[0].contains(expected), "{text}: {wrong:?}");
     }
     // Skipped records, and those after `halt`, are not run.
     assert!(

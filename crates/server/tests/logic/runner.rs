@@ -46,10 +46,10 @@ impl Asked<'_> {
             let copy = &mut recorded[at];
             match (&mut copy.kind, answer) {
                 (Kind::Query(query), Ok(given)) => query.expected = given.lines.clone(),
-                (Kind::Statement(Outcome::Fails(code)), Err((told, _))) => {
-                    *code = Some(*told);
+                (Kind::Statement(Outcome::Fails(code)), Err((error_code, _))) => {
+                    *code = Some(*error_code);
                     let line = copy.head.iter_mut().find(|line| line.starts_with("statement"));
-                    *line.expect("its first line") = format!("statement error {told}");
+                    *line.expect("its first line") = format!("statement error {error_code}");
                 }
                 _ => {
                     if let Some(wrong) = judged(record, answer) {
@@ -146,16 +146,18 @@ impl Asked<'_> {
 
 /// Returns the reason why a result is wrong.
 fn judged(record: &Record, answer: &Result<Given, (u16, String)>) -> Option<String> {
-    let told = |lines: &[String]| lines.iter().map(|line| format!("\n    {line}")).collect::<String>();
+    let indented = |lines: &[String]| lines.iter().map(|line| format!("\n    {line}")).collect::<String>();
     match (&record.kind, answer) {
         (Kind::Statement(Outcome::Succeeds), Ok(_)) => None,
-        (Kind::Statement(Outcome::Fails(code)), Err((told, _))) if code.is_none_or(|code| code == *told) => {
+        (Kind::Statement(Outcome::Fails(code)), Err((error_code, _)))
+            if code.is_none_or(|code| code == *error_code) =>
+        {
             None
         }
         (Kind::Statement(Outcome::Fails(_)), Ok(_)) => Some("  it succeeds".to_owned()),
         (Kind::Query(query), Ok(given)) if query.expected == given.lines => None,
         (Kind::Query(query), Ok(given)) => {
-            Some(format!("  expected{}\n  given{}", told(&query.expected), told(&given.lines)))
+            Some(format!("  expected{}\n  given{}", indented(&query.expected), indented(&given.lines)))
         }
         (_, Err((code, message))) => Some(format!("  error {code}: {message}")),
         (Kind::Text | Kind::Halt | Kind::HashThreshold(_), Ok(_)) => unreachable!("it asks nothing"),

@@ -86,7 +86,7 @@ pub fn parsed(text: &str) -> Result<Vec<Record>, String> {
         } {
             list.push(words.get(1).ok_or(format!("line {}: which server?", at + 1))?.to_string());
             at += 1;
-            words = words_of(lines.get(at).ok_or(format!("line {at}: there is no record behind it"))?);
+            words = words_of(lines.get(at).ok_or(format!("line {at}: there is no record after it"))?);
         }
         let kind = kind_of(&words).ok_or_else(|| format!("line {}: `{}` is no record", at + 1, lines[at]))?;
         at += 1;

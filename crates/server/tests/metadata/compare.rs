@@ -210,10 +210,10 @@ impl Differences {
     pub fn check(&self, name: &str, known: &str, sees_all: bool) {
         println!("{name}: {} comparisons, {} classes differ", self.compared, self.classes.len());
         if let Ok(file) = std::env::var("COHORT_METADATA_CLASSES") {
-            let told = |(class, examples): (&String, &Vec<_>)| {
+            let examples_text = |(class, examples): (&String, &Vec<_>)| {
                 examples.iter().map(|example| example_text(class, example)).collect::<String>()
             };
-            let list: String = self.classes.iter().map(told).collect();
+            let list: String = self.classes.iter().map(examples_text).collect();
             std::fs::write(format!("{file}.{name}"), list).expect("written");
         }
         let listed: Vec<&str> =

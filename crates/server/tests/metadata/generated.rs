@@ -44,9 +44,9 @@ fn one(pair: &mut Pair, template: &str, expression: &str, differences: &mut Diff
 
 fn around(pair: &mut Pair, expression: &str, rng: &dyn Rng, differences: &mut Differences) {
     let (name, statement) = AROUND[(rng.next_u64() % AROUND.len() as u64) as usize];
-    let mut aside = Differences::default();
+    let mut discarded = Differences::default();
     let plain = format!("SELECT {expression} AS x FROM ty");
-    if pair.compare(&plain, "", &mut aside) && aside.count() == 0 {
+    if pair.compare(&plain, "", &mut discarded) && discarded.count() == 0 {
         pair.compare(&statement.replace("$e", expression), name, differences);
     }
 }

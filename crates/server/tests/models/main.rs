@@ -43,7 +43,7 @@ use std::time::Duration;
 use shuttle::rand::Rng;
 
 use crate::ownership::{Events, Ownership};
-use crate::poller::{Poller, Told};
+use crate::poller::{PollEvent, Poller};
 use crate::pool::{WorkerLimits, Workers};
 use crate::ready::{Bell as _, Heard, Next, Ready};
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -92,17 +92,17 @@ fn a_burst_of_work_wakes_a_worker_for_each() {
             let (begun, ended) = (Arc::clone(&begun), Arc::clone(&ended));
             move || {
                 loop {
-                    let more = |told| match told {
-                        Told::Connection(_) => ready.push_within([()].into_iter()),
-                        Told::Bell => ready.bell().ring(),
-                        Told::Stop => {}
+                    let more = |event| match event {
+                        PollEvent::Connection(_) => ready.push_within([()].into_iter()),
+                        PollEvent::Bell => ready.bell().ring(),
+                        PollEvent::Stop => {}
                     };
                     let wait = |is_alone: bool| match poller.wait(is_alone.then_some(more)) {
-                        Told::Bell => Heard::Bell,
+                        PollEvent::Bell => Heard::Bell,
                         other => Heard::Other(other),
                     };
                     match ready.next(|| true, wait) {
-                        Next::Work(()) | Next::Event(Told::Connection(_)) => {
+                        Next::Work(()) | Next::Event(PollEvent::Connection(_)) => {
                             begun.add();
                             begun.wait_for(WORK + 2);
                             ended.add();
@@ -119,8 +119,8 @@ fn a_burst_of_work_wakes_a_worker_for_each() {
         let (own_ready, own_poller) = (Arc::clone(&ready), Arc::clone(&poller));
         let other = thread::spawn(move || {
             own_ready.push(());
-            own_poller.tell(Told::Connection(0));
-            own_poller.tell(Told::Connection(1));
+            own_poller.report(PollEvent::Connection(0));
+            own_poller.report(PollEvent::Connection(1));
         });
         (1..WORK).for_each(|_| ready.push(()));
         ended.wait_for(WORK + 2);
@@ -288,7 +288,7 @@ fn connections_are_served() {
                 thread::spawn(move || {
                     for round in 1..=ROUNDS {
                         model.connections[client].input.fetch_add(1, Ordering::SeqCst);
-                        model.poller.tell(Told::Connection(client));
+                        model.poller.report(PollEvent::Connection(client));
                         model.answered.wait_for(CLIENTS * round);
                     }
                 })
@@ -347,20 +347,20 @@ impl Model {
     /// Corresponds to `Shared::work` of the server.
     fn work(&self) {
         while !self.stopping.load(Ordering::SeqCst) {
-            let more = |told| match told {
-                Told::Connection(client) if self.connections[client].owner.take() => {
+            let more = |event| match event {
+                PollEvent::Connection(client) if self.connections[client].owner.take() => {
                     self.ready.push_within([client].into_iter());
                 }
-                Told::Bell => self.ready.bell().ring(),
-                Told::Connection(_) | Told::Stop => {}
+                PollEvent::Bell => self.ready.bell().ring(),
+                PollEvent::Connection(_) | PollEvent::Stop => {}
             };
             let wait = |is_alone: bool| match self.poller.wait(is_alone.then_some(more)) {
-                Told::Bell => Heard::Bell,
+                PollEvent::Bell => Heard::Bell,
                 other => Heard::Other(other),
             };
             let client = match self.ready.next(|| self.workers.stay(|| ()), wait) {
                 Next::Work(client) => client,
-                Next::Event(Told::Connection(client)) if self.connections[client].owner.take() => client,
+                Next::Event(PollEvent::Connection(client)) if self.connections[client].owner.take() => client,
                 Next::Event(_) | Next::Nothing => continue,
                 Next::Leave => return,
             };

@@ -8,7 +8,7 @@ use crate::ready::Bell;
 use crate::sync::{Condvar, Mutex};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum PollEvent {
     Bell,
     Connection(usize),
     /// Level-triggered: reported repeatedly.
@@ -23,13 +23,13 @@ pub(crate) struct Poller {
 
 #[derive(Default)]
 struct State {
-    events: VecDeque<Told>,
+    events: VecDeque<PollEvent>,
     is_stopping: bool,
 }
 
 impl Poller {
     /// Reports an event of a descriptor.
-    pub fn tell(&self, event: Told) {
+    pub fn report(&self, event: PollEvent) {
         let mut state = self.state.lock();
         if !state.events.contains(&event) {
             state.events.push_back(event);
@@ -38,7 +38,7 @@ impl Poller {
     }
 
     /// Blocks until there is an event, and takes it. If `more` is given, passes it all other pending events.
-    pub fn wait(&self, mut more: Option<impl FnMut(Told)>) -> Told {
+    pub fn wait(&self, mut more: Option<impl FnMut(PollEvent)>) -> PollEvent {
         let mut state = self.state.lock();
         loop {
             if let Some(event) = state.events.pop_front() {
@@ -54,7 +54,7 @@ impl Poller {
                 return event;
             }
             if state.is_stopping {
-                return Told::Stop;
+                return PollEvent::Stop;
             }
             self.waiters.wait(&mut state);
         }
@@ -71,6 +71,6 @@ pub(crate) struct BellOf(pub Arc<Poller>);
 
 impl Bell for BellOf {
     fn ring(&self) {
-        self.0.tell(Told::Bell);
+        self.0.report(PollEvent::Bell);
     }
 }

@@ -14,7 +14,7 @@ use crate::{Tally, check};
 fn an_event_is_remembered_until_the_owner_hears_of_it() {
     check(1, || {
         let owner = Ownership::new();
-        assert!(!owner.take(), "somebody owns it");
+        assert!(!owner.take(), "it has an owner");
         assert_eq!(owner.release(), Events::Missed);
         assert_eq!(owner.release(), Events::None);
         assert!(owner.take());
@@ -42,7 +42,7 @@ fn the_bell_goes_from_worker_to_worker() {
     check(1, || {
         let ready: Ready<u32, Strokes> = Ready::new(Strokes::default());
         ready.push(0);
-        assert_eq!(ready.bell().0.get(), 0, "nobody rests");
+        assert_eq!(ready.bell().0.get(), 0, "no worker is idle");
         assert_eq!(ready.next(|| panic!("there is work"), |_| Heard::Other(())), Next::Work(0));
         // Two workers are idle. Both pushes signal the wakeup event once; the worker that handles it signals
         // it for the other.
@@ -101,7 +101,7 @@ fn blocked_workers_are_replaced_up_to_the_bound() {
         assert!(!workers.top_up(), "the bound is reached");
         gate.add();
         workers.stop();
-        assert_eq!((workers.total(), workers.active()), (0, 0), "everybody is off the books");
+        assert_eq!((workers.total(), workers.active()), (0, 0), "no worker is counted");
     });
 }
 
@@ -135,6 +135,6 @@ fn one_more_worker_comes_and_goes() {
         }
         end.add();
         workers.stop();
-        assert_eq!((workers.total(), workers.active()), (0, 0), "everybody is off the books");
+        assert_eq!((workers.total(), workers.active()), (0, 0), "no worker is counted");
     });
 }

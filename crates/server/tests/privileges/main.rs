@@ -27,13 +27,22 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("GRANT SUPER ON d.", "who has SUPER and may not grant it is refused with MariaDB's number for *.*"),
     ("HELP", "there is no help"),
     ("HANDLER t READ", "columns that may not be read are not read by HANDLER either"),
-    ("SELECT NEXTVAL(d.missing)", "who may not use a sequence is not told whether it is there"),
+    (
+        "SELECT NEXTVAL(d.missing)",
+        "a user without a privilege on a sequence does not learn whether it exists",
+    ),
     ("SELECT table_name, constraint_name", "what is granted on a table alone counts, too"),
     ("SELECT x.a FROM d.t x JOIN d.t y USING (b)", "columns that a join compares count as read"),
     ("SELECT x.a FROM d.t x NATURAL JOIN", "columns that a join compares count as read"),
-    ("SELECT missing FROM d.t", "who may use other columns is told that there is no such one"),
-    ("UPDATE d.t SET missing = 1", "who may use other columns is told that there is no such one"),
-    ("UPDATE d.t x JOIN d.u y", "what may only be read is told by column"),
+    (
+        "SELECT missing FROM d.t",
+        "a user with privileges on other columns learns that the column does not exist",
+    ),
+    (
+        "UPDATE d.t SET missing = 1",
+        "a user with privileges on other columns learns that the column does not exist",
+    ),
+    ("UPDATE d.t x JOIN d.u y", "the error for a table that may only be read names the column"),
     ("UPDATE d.v SET b = b + 1", "columns of a view that a change reads count as read"),
 ];
 

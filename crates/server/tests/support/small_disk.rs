@@ -57,7 +57,7 @@ impl SmallDisk {
 
     /// Fills the remaining space with a file that is not the server's.
     pub fn fill(&self) {
-        let file = self.path().join("somebody.else");
+        let file = self.path().join("other.file");
         let filled = Command::new("dd")
             .args(["if=/dev/zero", &format!("of={}", file.display()), "bs=64k"])
             .stderr(Stdio::null())
@@ -66,7 +66,7 @@ impl SmallDisk {
     }
 
     pub fn make_room(&self) {
-        std::fs::remove_file(self.path().join("somebody.else")).expect("it is there");
+        std::fs::remove_file(self.path().join("other.file")).expect("it is there");
     }
 }
 

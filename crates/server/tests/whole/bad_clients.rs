@@ -146,7 +146,7 @@ fn clients_that_vanish_in_a_statement_or_a_commit_leave_nothing_half_done() {
     assert_eq!(rows(&mut client, "SELECT * FROM t WHERE half % 3 <> 0"), "");
     client.query_drop("UPDATE t SET half = half + 1000").expect("no lock was left");
     server.kill_and_restart();
-    assert_eq!(rows(&mut server.in_test(), count), kept, "whoever was committed stays");
+    assert_eq!(rows(&mut server.in_test(), count), kept, "committed rows stay");
 }
 
 #[test]

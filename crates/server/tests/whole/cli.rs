@@ -168,7 +168,7 @@ fn tools_look_at_all_databases_and_backups_take_all() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Cohort::start(folder.path(), "data", &[]);
     crate::script::run_all(&mut server.client(), include_str!("scripts/types.sql"));
-    for (program, arguments, told) in [
+    for (program, arguments, expected) in [
         (
             "mariadb-dump",
             "--all-databases --single-transaction --routines --events --triggers",
@@ -183,7 +183,7 @@ fn tools_look_at_all_databases_and_backups_take_all() {
     ] {
         let arguments: Vec<&str> = arguments.split(' ').collect();
         let (is_fine, said) = server.tool(program, &arguments);
-        assert!(is_fine && said.contains(told), "{program} {arguments:?}: {said:.2000}");
+        assert!(is_fine && said.contains(expected), "{program} {arguments:?}: {said:.2000}");
         assert!(!said.contains("rror:"), "{program} {arguments:?}: {said:.2000}");
     }
 }

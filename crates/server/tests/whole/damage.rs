@@ -138,8 +138,8 @@ fn the_control_file_is_mended_from_either_of_its_copies_and_refused_without_one(
         let mut server = Cohort::start(folder.path(), "flipped", &[]);
         assert_eq!(rows(&mut server.in_test(), CONTENT), content);
         let said = server.log();
-        let told = format!("log/log.control: one of its two copies, at offset {copy}, was damaged");
-        assert!(said.contains("[Warning]") && said.contains(&told), "{said}");
+        let expected = format!("log/log.control: one of its two copies, at offset {copy}, was damaged");
+        assert!(said.contains("[Warning]") && said.contains(&expected), "{said}");
         server.kill_and_restart();
         assert_eq!(server.log().matches("one of its two copies").count(), 1, "it was mended");
         drop(server);
@@ -159,7 +159,7 @@ fn a_damaged_older_binary_log_file_is_told_soon_after_the_start() {
     Cohort::start(folder.path(), "data", &[]).stop();
     flip(&folder.path().join("data/binlog.000001"), 3000);
     let server = Cohort::start(folder.path(), "data", &[]);
-    wait_until("the damage is told", || server.log().contains(": 1 damaged"));
+    wait_until("the damage is logged", || server.log().contains(": 1 damaged"));
     let said = server.log();
     let line = said.lines().find(|line| line.contains("[ERROR]")).unwrap_or_default();
     let has_all = ["binlog.000001' is damaged at offset", "Restore"].iter().all(|text| line.contains(text));
@@ -167,7 +167,7 @@ fn a_damaged_older_binary_log_file_is_told_soon_after_the_start() {
     let mut client = server.in_test();
     assert_eq!(rows(&mut client, CONTENT), content);
     let refused = client.query_drop("SHOW BINLOG EVENTS IN 'binlog.000001'");
-    assert_eq!(error_code(refused), 1220, "whoever reads it is refused");
+    assert_eq!(error_code(refused), 1220, "a reader is refused");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_disk_that_somebody_else_fills_while_everything_is_tried() {
             "CREATE INDEX by_c ON t (c)".to_owned(),
             "TRUNCATE TABLE t".to_owned(),
             "DROP TABLE t".to_owned(),
-            "CREATE USER somebody".to_owned(),
+            "CREATE USER someone".to_owned(),
             "PURGE BINARY LOGS BEFORE NOW()".to_owned(),
         ];
         // The server checks the space ten times a second.
@@ -112,9 +112,9 @@ fn a_disk_that_somebody_else_fills_while_everything_is_tried() {
         until_accepted(&mut client, "PURGE BINARY LOGS BEFORE NOW()");
     }
     let expected = rows(&mut client, "SELECT COUNT(*), SUM(v), MAX(id) FROM t");
-    let told = rows(&mut client, "CHECKSUM TABLE t");
+    let checksum = rows(&mut client, "CHECKSUM TABLE t");
     server.kill_and_restart();
     assert_eq!(rows(&mut server.in_test(), "SELECT COUNT(*), SUM(v), MAX(id) FROM t"), expected);
-    assert_eq!(rows(&mut server.in_test(), "CHECKSUM TABLE t"), told);
+    assert_eq!(rows(&mut server.in_test(), "CHECKSUM TABLE t"), checksum);
     assert!(server.datadir.join("binlog.index").exists());
 }

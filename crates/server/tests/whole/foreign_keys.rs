@@ -129,9 +129,9 @@ fn random_changes_end_as_in_mariadb() {
             let statement = script.change();
             let (here, there) = (outcome(&mut ours, &statement), outcome(&mut theirs, &statement));
             said.push(statement);
-            let told = || format!("seed {seed}:\n{}", said.join(";\n"));
-            assert_eq!(here, there, "{}", told());
-            assert_eq!(contents(&mut ours), contents(&mut theirs), "{}", told());
+            let script_text = || format!("seed {seed}:\n{}", said.join(";\n"));
+            assert_eq!(here, there, "{}", script_text());
+            assert_eq!(contents(&mut ours), contents(&mut theirs), "{}", script_text());
         }
         for client in [&mut ours, &mut theirs] {
             client.query_drop("ROLLBACK").expect("ended");

@@ -105,7 +105,7 @@ fn writers_go_on_while_indexes_are_built() {
             let began = Instant::now();
             let options = if round % 2 == 0 { ", ALGORITHM=INPLACE, LOCK=NONE" } else { "" };
             let keys = format!("ALTER TABLE t ADD KEY v (v), ADD UNIQUE KEY u (u){options}");
-            client.query_drop(keys).expect("built beside writers");
+            client.query_drop(keys).expect("built concurrently with writers");
             slowest = slowest.max(began.elapsed());
             dropped.join().expect("no panic");
             meanwhile += done.load(Ordering::Relaxed) - before;
@@ -117,7 +117,7 @@ fn writers_go_on_while_indexes_are_built() {
             client.query_drop("ALTER TABLE t DROP KEY v, DROP KEY u, LOCK=NONE").expect("dropped");
         }
     });
-    assert!(meanwhile > 100, "{meanwhile} transactions beside builds of at most {slowest:?}");
+    assert!(meanwhile > 100, "{meanwhile} transactions during builds of at most {slowest:?}");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_build_keeps_no_more_of_what_others_change_than_it_may() {
     });
     let mut client = server.in_test();
     assert_eq!(rows(&mut client, "SHOW KEYS FROM t WHERE key_name = 'v'"), "");
-    client.query_drop("ALTER TABLE t ADD KEY v (v)").expect("nobody writes any more");
+    client.query_drop("ALTER TABLE t ADD KEY v (v)").expect("there are no writers any more");
 }
 
 /// Rows by `id`: the expected contents of rows that only one writer changes.
@@ -307,7 +307,7 @@ fn writers_go_on_while_rows_are_copied() {
     assert!(wrong.is_empty(), "rows {wrong:?}");
     let checked: Vec<(String, String, String, String)> = client.query("CHECK TABLE t").expect("checked");
     assert!(checked.iter().all(|line| line.3 == "OK"), "{checked:?}");
-    assert!(meanwhile.iter().all(|count| *count > 5), "{meanwhile:?} transactions beside the copies");
+    assert!(meanwhile.iter().all(|count| *count > 5), "{meanwhile:?} transactions during the copies");
 }
 
 /// The copy is discarded, and the table stays as it was.

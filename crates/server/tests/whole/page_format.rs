@@ -13,7 +13,7 @@ const CONTENT: &str = "SELECT COUNT(*), SUM(id), SUM(LENGTH(v)), SUM(CRC32(v)), 
 fn status(client: &mut Conn, name: &str) -> u64 {
     let row: Option<(String, u64)> =
         client.query_first(format!("SHOW GLOBAL STATUS LIKE '{name}'")).expect("shown");
-    row.expect("it is told").1
+    row.expect("it is shown").1
 }
 
 /// Returns the number of used blocks of the data file.

@@ -81,7 +81,7 @@ fn isolation_levels_show_what_they_may() {
     all(&mut reader, &["SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "BEGIN"]);
     assert_eq!(seen(&mut reader), "11");
     all(&mut writer, &["BEGIN", "UPDATE t SET v = 15 WHERE id = 1"]);
-    assert_eq!(seen(&mut reader), "11", "nobody sees what is not committed");
+    assert_eq!(seen(&mut reader), "11", "no session sees what is not committed");
     run(&mut writer, "COMMIT");
     assert_eq!(seen(&mut reader), "15", "READ COMMITTED sees each commit");
     run(&mut reader, "COMMIT");

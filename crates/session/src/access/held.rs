@@ -173,9 +173,9 @@ fn covers(pattern: &str, other: &str) -> bool {
             (Some(Piece::AnyOne), Piece::Is(_) | Piece::AnyOne) => (p, o) = (p + 1, o + 1),
             (Some(Piece::Is(c)), Piece::Is(d)) if *c == d => (p, o) = (p + 1, o + 1),
             _ => {
-                let Some((behind, reach)) = last else { return false };
-                (p, o) = (behind, reach + 1);
-                last = Some((behind, reach + 1));
+                let Some((after_any, reach)) = last else { return false };
+                (p, o) = (after_any, reach + 1);
+                last = Some((after_any, reach + 1));
             }
         }
     }

@@ -116,11 +116,11 @@ pub fn adjusted_users(globals: &Globals, set: VarId) -> Option<(VarId, String, V
     if gone.is_empty() {
         return None;
     }
-    let told = |name: &String| match set {
+    let warning = |name: &String| match set {
         VarId::ServerAuditInclUsers => format!("User '{name}' was removed from the server_audit_excl_users."),
         _ => format!("User '{name}' is in the server_audit_incl_users, so wasn't added."),
     };
-    Some((VarId::ServerAuditExclUsers, kept.join(","), gone.iter().map(told).collect()))
+    Some((VarId::ServerAuditExclUsers, kept.join(","), gone.iter().map(warning).collect()))
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl SessionState {
 }
 
 impl AuditTables<'_> {
-    pub(crate) fn tell(&self, of: TableUse, name: &TableName) {
+    pub(crate) fn report(&self, of: TableUse, name: &TableName) {
         let operation = match of {
             TableUse::Read => "READ",
             TableUse::Write => "WRITE",
@@ -49,16 +49,16 @@ impl AuditTables<'_> {
     }
 
     /// Logs the use of a table, unless it is temporary.
-    pub fn tell_of(&self, of: TableUse, table: &Table) {
+    pub fn report_use(&self, of: TableUse, table: &Table) {
         if !table.is_temporary() {
-            self.tell(of, &table.name);
+            self.report(of, &table.name);
         }
     }
 
     /// Logs a change to a table, and to all tables that may change with it through foreign keys, whichever
     /// rows are affected.
     pub fn changed(&self, table: &Table, how: RowChange) {
-        self.tell_of(TableUse::Write, table);
+        self.report_use(TableUse::Write, table);
         if table.referenced_by.is_empty() {
             return;
         }
@@ -74,7 +74,7 @@ impl AuditTables<'_> {
                     |key: &ForeignKey| if how == RowChange::Delete { key.on_delete } else { key.on_update };
                 let follows = |key: &&ForeignKey| key.parent == parent && action(key).changes_child();
                 let Some(key) = child.foreign_keys.iter().find(follows) else { continue };
-                self.tell(TableUse::Write, &name);
+                self.report(TableUse::Write, &name);
                 let is_gone = how == RowChange::Delete && action(key) == ForeignAction::Cascade;
                 seen.push(name.clone());
                 next.push((name, if is_gone { RowChange::Delete } else { RowChange::Update }));
@@ -83,9 +83,9 @@ impl AuditTables<'_> {
     }
 
     fn made(&self, table: &Table) {
-        self.tell(TableUse::Create, &table.name);
+        self.report(TableUse::Create, &table.name);
         if table.is_sequence() {
-            self.tell(TableUse::Write, &table.name);
+            self.report(TableUse::Write, &table.name);
         }
     }
 
@@ -99,7 +99,7 @@ impl AuditTables<'_> {
             ReadMode::LockExclusive(_) => TableUse::Write,
             _ => TableUse::Read,
         };
-        tables.for_each(|table| self.tell_of(of, table));
+        tables.for_each(|table| self.report_use(of, table));
     }
 
     fn write(&self, operation: &str, name: &TableName, to: Option<&TableName>) {
@@ -132,7 +132,7 @@ pub fn changed_tables(tables: &AuditTables<'_>, before: &Catalog, changes: &[Cat
         match change {
             CatalogChange::DropTable(id) => {
                 if let Some(table) = before.table_by_id(*id) {
-                    tables.tell(TableUse::Drop, &table.name);
+                    tables.report(TableUse::Drop, &table.name);
                 }
             }
             CatalogChange::PutTable(table) => {

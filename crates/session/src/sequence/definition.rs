@@ -166,13 +166,13 @@ impl Numbers {
         self.next
     }
 
-    fn behind(&self, number: i64) -> i64 {
+    fn following(&self, number: i64) -> i64 {
         let Definition { min, max, .. } = self.definition;
-        let behind = i128::from(number) + i128::from(self.step);
+        let following = i128::from(number) + i128::from(self.step);
         match self.step > 0 {
-            true if behind > i128::from(max) => max + 1,
-            false if behind < i128::from(min) => min - 1,
-            _ => behind as i64,
+            true if following > i128::from(max) => max + 1,
+            false if following < i128::from(min) => min - 1,
+            _ => following as i64,
         }
     }
 
@@ -185,7 +185,7 @@ impl Numbers {
     pub(crate) fn take(&mut self) -> Next {
         for _ in 0..2 {
             let number = self.next;
-            self.next = self.behind(number);
+            self.next = self.following(number);
             if self.is_before(number, self.definition.reserved_until) {
                 return Next::Reserved(number);
             }
@@ -213,7 +213,7 @@ impl Numbers {
 
     /// Sets the next number, for SETVAL.
     pub(crate) fn set(&mut self, number: i64, is_used: bool, round: i64) -> Set {
-        let number = if is_used { self.behind(number) } else { number };
+        let number = if is_used { self.following(number) } else { number };
         let is_later = self.definition.round < round;
         if self.definition.round > round {
             return Set::Passed;

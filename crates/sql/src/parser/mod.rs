@@ -249,7 +249,7 @@ struct Parser<'a> {
     /// INTO of the current SELECT, if it precedes FROM.
     into: Vec<String>,
     /// Index of the FROM token after the last INTO.
-    behind_into: Option<usize>,
+    from_after_into: Option<usize>,
     /// Whether the parser is in ON DUPLICATE KEY UPDATE, where VALUES(a) is the new value of a column.
     in_on_duplicate: bool,
     /// INTO OUTFILE or DUMPFILE of the statement, and whether it follows FROM.
@@ -297,7 +297,7 @@ impl<'a> Parser<'a> {
             names_matter: true,
             ends_in_parens: false,
             into: Vec::new(),
-            behind_into: None,
+            from_after_into: None,
             in_on_duplicate: false,
             into_file: None,
             lock_wait: None,

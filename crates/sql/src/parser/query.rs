@@ -94,10 +94,10 @@ impl Parser<'_> {
         self.enter(|p| {
             let with = if p.is("WITH") { Some(p.with()?) } else { None };
             let first = p.query_term()?;
-            let behind = p.at;
+            let first_end = p.at;
             let body = p.set_operations(first)?;
             // Lock options may follow a whole query in parentheses.
-            p.ends_in_parens &= p.at > behind;
+            p.ends_in_parens &= p.at > first_end;
             p.finish_query(with, body)
         })
     }
@@ -199,8 +199,8 @@ impl Parser<'_> {
             let all = self.all_or_distinct();
             let body = operand(self, op)?;
             // INTO is allowed only at the end of the last SELECT.
-            if let Some(behind) = self.behind_into.filter(|_| !self.into.is_empty()) {
-                return Err(self.error_at(behind));
+            if let Some(from_at) = self.from_after_into.filter(|_| !self.into.is_empty()) {
+                return Err(self.error_at(from_at));
             }
             chain.push(SetOperand { op, all, body });
         }
@@ -264,7 +264,7 @@ impl Parser<'_> {
         let items = self.list(Self::select_item)?;
         if self.is("INTO") {
             self.into = self.target_variables()?;
-            self.behind_into = self.is("FROM").then_some(self.at);
+            self.from_after_into = self.is("FROM").then_some(self.at);
         }
         let mut select = Select { options, ..Select::of(items) };
         if !self.eat_word("FROM") {

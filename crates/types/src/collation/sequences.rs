@@ -10,7 +10,7 @@ use super::uca::Level;
 
 /// A contraction: the characters after the first one, and the weights of the sequence on each level.
 struct Sequence {
-    behind: Vec<u32>,
+    following: Vec<u32>,
     weights: [Vec<u16>; 3],
 }
 
@@ -29,13 +29,13 @@ static SEQUENCES: LazyLock<Sequences> = LazyLock::new(|| {
         let mut next = || fields.next().expect("four fields").map(number).collect::<Vec<u32>>();
         let code_points = next();
         let weights = [next(), next(), next()].map(|level| level.into_iter().map(|w| w as u16).collect());
-        let (first, behind) = code_points.split_first().expect("at least two");
+        let (first, following) = code_points.split_first().expect("at least two");
         all.open.extend(&code_points[..code_points.len() - 1]);
-        all.by_first.entry(*first).or_default().push(Sequence { behind: behind.to_vec(), weights });
+        all.by_first.entry(*first).or_default().push(Sequence { following: following.to_vec(), weights });
     }
     all.open.sort_unstable();
     all.open.dedup();
-    all.by_first.values_mut().for_each(|list| list.sort_by_key(|one| std::cmp::Reverse(one.behind.len())));
+    all.by_first.values_mut().for_each(|list| list.sort_by_key(|one| std::cmp::Reverse(one.following.len())));
     all
 });
 
@@ -50,7 +50,7 @@ pub(super) fn at(level: Level, c: u32, rest: &[u8]) -> Option<(&'static [u16], u
     let candidates = SEQUENCES.by_first.get(&c)?;
     candidates.iter().find_map(|one| {
         let mut taken = 0;
-        for wanted in &one.behind {
+        for wanted in &one.following {
             let (next, len) = decode(rest.get(taken..).filter(|rest| !rest.is_empty())?);
             if next != *wanted {
                 return None;

@@ -79,11 +79,11 @@ impl ColumnType {
     /// the caller reports it as a note.
     pub fn duplicated_members(&self, column: &str) -> Vec<SqlError> {
         let kind = if self.kind == TypeKind::Enum { "ENUM" } else { "SET" };
-        let mut behind = HashSet::with_capacity(self.members.len());
+        let mut later_keys = HashSet::with_capacity(self.members.len());
         let comes_again = |member: &&String| {
             let mut key = Vec::new();
             self.collation.sort_key(member.as_bytes(), &mut key);
-            !behind.insert(key)
+            !later_keys.insert(key)
         };
         let again: Vec<&String> = self.members.iter().rev().filter(comes_again).collect();
         again.into_iter().rev().map(|member| SqlError::duplicated_member(column, member, kind)).collect()
@@ -415,8 +415,8 @@ mod tests {
         assert_eq!(long.map_err(|e| e.message), Err(text.to_string()));
         let twice = vec!["a".to_string(), "b".to_string(), "A".to_string()];
         let twice = ColumnType::members(TypeKind::Enum, twice, Collation::UTF8MB4_GENERAL_CI);
-        let told: Vec<String> = twice.duplicated_members("c").into_iter().map(|e| e.message).collect();
-        assert_eq!(told, ["Column 'c' has duplicated value 'a' in ENUM"]);
+        let messages: Vec<String> = twice.duplicated_members("c").into_iter().map(|e| e.message).collect();
+        assert_eq!(messages, ["Column 'c' has duplicated value 'a' in ENUM"]);
     }
 
     #[test]

@@ -82,12 +82,12 @@ fn write_short(mantissa: i64, precision: u8, scale: u8, out: &mut Vec<u8>) {
     let (int, fraction) = (usize::from(precision - scale), usize::from(scale));
     let flip = if mantissa < 0 { u32::MAX } else { 0 };
     let mut rest = mantissa.unsigned_abs();
-    let mut behind = usize::from(precision);
+    let mut digits_left = usize::from(precision);
     let start = out.len();
     let mut put = |digits: usize| {
-        behind -= digits;
-        let group = (rest / POWERS[behind]) as u32;
-        rest %= POWERS[behind];
+        digits_left -= digits;
+        let group = (rest / POWERS[digits_left]) as u32;
+        rest %= POWERS[digits_left];
         out.extend_from_slice(&(group ^ flip).to_be_bytes()[4 - GROUP_BYTES[digits]..]);
     };
     if int % 9 > 0 {
