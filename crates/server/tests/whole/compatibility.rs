@@ -1,5 +1,5 @@
-//! docs/compatibility.md and docs/limits.md: every example must have the result that the page gives; the
-//! examples under *There* on MariaDB, too.
+//! docs/compatibility.md and docs/limits.md: every example must have the result that the page gives; blocks
+//! marked `sql there` also on MariaDB.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
