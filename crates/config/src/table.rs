@@ -198,7 +198,7 @@ with_inert_settings! { settings! {
     InnodbLogFileBuffering = Setting::global("innodb_log_file_buffering", flag(false))
         .doc("Whether the log is written through the operating system's page cache, or past it where the file system allows. A change counts for segments that are made ready from then on.");
     SlowFlushWarningMs = Setting::global("slow_flush_warning_ms", num(1000, 0, YEAR * 1000))
-        .doc("A flush of the log that takes longer is counted in Cohort_slow_flushes and reported in the error log, every ten seconds at most. 0: never.").unit("milliseconds");
+        .doc("A flush of the log that takes at least this long is counted in Cohort_slow_flushes and reported in the error log, every ten seconds at most. 0: never.").unit("milliseconds");
     BinlogCommitWaitCount = Setting::global("binlog_commit_wait_count", num(0, 0, u64::MAX)).admin(Privilege::BinlogAdmin)
         .doc("A flush waits until this many transactions are in its group, or binlog_commit_wait_usec have passed. 0: no wait.");
     BinlogCommitWaitUsec = Setting::global("binlog_commit_wait_usec", num(100_000, 0, u64::MAX)).admin(Privilege::BinlogAdmin)

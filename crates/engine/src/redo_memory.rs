@@ -12,7 +12,8 @@ pub struct MemoryRedo {
     written: Arc<Mutex<Vec<u8>>>,
     /// Capacity; writes beyond it fail with a full disk.
     bytes_max: Option<usize>,
-    inline_bytes_max: usize,
+    /// Redo up to this size is not written to a file.
+    pub inline_bytes_max: usize,
 }
 
 struct NoHold;
@@ -30,11 +31,6 @@ impl MemoryRedo {
     /// Creates files with a total capacity of `bytes_max`.
     pub fn of(bytes_max: usize) -> MemoryRedo {
         MemoryRedo { bytes_max: Some(bytes_max), ..MemoryRedo::default() }
-    }
-
-    /// Creates files that are used only for redo larger than `inline_bytes_max`.
-    pub fn larger_than(inline_bytes_max: usize) -> MemoryRedo {
-        MemoryRedo { inline_bytes_max, ..MemoryRedo::default() }
     }
 
     /// Returns a copy of the written bytes.
