@@ -12,8 +12,7 @@ pub struct MemoryRedo {
     written: Arc<Mutex<Vec<u8>>>,
     /// Capacity; writes beyond it fail with a full disk.
     bytes_max: Option<usize>,
-    /// Redo up to this size is not written to a file.
-    pub inline_bytes_max: usize,
+    inline_bytes_max: usize,
 }
 
 struct NoHold;
@@ -31,6 +30,11 @@ impl MemoryRedo {
     /// Creates files with a total capacity of `bytes_max`.
     pub fn of(bytes_max: usize) -> MemoryRedo {
         MemoryRedo { bytes_max: Some(bytes_max), ..MemoryRedo::default() }
+    }
+
+    /// Creates files that are used only for redo larger than `inline_bytes_max`.
+    pub fn new(inline_bytes_max: usize) -> MemoryRedo {
+        MemoryRedo { inline_bytes_max, ..MemoryRedo::default() }
     }
 
     /// Returns a copy of the written bytes.

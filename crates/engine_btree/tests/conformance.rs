@@ -204,7 +204,7 @@ fn redo_in_a_file_is_that_of_a_record() {
         let mut redo = Vec::new();
         trx.prepare_into(files, &mut redo).map(|()| redo)
     };
-    let files = MemoryRedo { inline_bytes_max: 1000, ..MemoryRedo::default() };
+    let files = MemoryRedo::new(1000);
 
     let small = prepared(&mut of(3), &files).expect("prepares");
     assert!(small.len() == 1 && small[0].file().is_none() && !small[0].bytes.is_empty());

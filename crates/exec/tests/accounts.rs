@@ -670,7 +670,7 @@ fn rights_that_were_missed_are_asked_for() {
     root.ok("SET sql_mode = 'NO_BACKSLASH_ESCAPES'");
     root.ok(r"DELETE FROM mysql.global_priv WHERE user = 'a\b'");
     let left = r"SELECT user FROM mysql.user WHERE user LIKE 'a%b' ESCAPE '|'";
-    assert_eq!(root.run(left), "user\na\\\\b\n");
+    assert_eq!(root.run(left), "User\na\\\\b\n");
     root.ok("SET sql_mode = DEFAULT");
     // Privileges on virtual tables can be granted.
     root.ok("GRANT SELECT ON mysql.global_priv TO other@localhost");
