@@ -315,7 +315,7 @@ fn uuid_short(a: Args<'_>) -> SqlResult<Value> {
 }
 
 /// Returns the name of a user lock in lower case, or `None` if it is NULL or empty.
-fn lock_metadata(a: &Args<'_>) -> SqlResult<Option<String>> {
+fn lock_name(a: &Args<'_>) -> SqlResult<Option<String>> {
     let name = a.text(0)?.map(|t| String::from_utf8_lossy(&t).to_lowercase());
     Ok(name.filter(|name| !name.is_empty()))
 }
@@ -325,7 +325,7 @@ const LOCK_SECONDS_MAX: f64 = 31_536_000.0;
 
 fn get_lock(a: Args<'_>) -> SqlResult<Value> {
     let seconds = a.real(1)?;
-    let name = or_null!(lock_metadata(&a));
+    let name = or_null!(lock_name(&a));
     match seconds {
         Some(seconds) if seconds >= 0.0 => {
             let timeout = Duration::from_secs_f64(seconds.min(LOCK_SECONDS_MAX));
@@ -341,7 +341,7 @@ fn get_lock(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn release_lock(a: Args<'_>) -> SqlResult<Value> {
-    let name = or_null!(lock_metadata(&a));
+    let name = or_null!(lock_name(&a));
     Ok(a.ctx.hooks.release_lock(&name).map_or(Value::Null, Value::bool))
 }
 
@@ -350,12 +350,12 @@ fn release_all_locks(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn is_free_lock(a: Args<'_>) -> SqlResult<Value> {
-    let name = or_null!(lock_metadata(&a));
+    let name = or_null!(lock_name(&a));
     Ok(Value::bool(a.ctx.hooks.lock_holder(&name).is_none()))
 }
 
 fn is_used_lock(a: Args<'_>) -> SqlResult<Value> {
-    let name = or_null!(lock_metadata(&a));
+    let name = or_null!(lock_name(&a));
     Ok(a.ctx.hooks.lock_holder(&name).map_or(Value::Null, |id| Value::Int(id as i64)))
 }
 
