@@ -134,7 +134,7 @@ if [ $# -eq 0 ] || [ "${1#-}" != "$1" ]; then set -- cohortd "$@"; fi
 [ "$1" = cohortd ] || exec "$@"
 shift
 for argument in "$@"; do
-  case "$argument" in --help | -? | --version | -V | --help=* | --print-* | --validate-config) exec cohortd "$@" ;; esac
+  case "$argument" in --help | -\? | --version | -V | --help=* | --print-* | --validate-config) exec cohortd "$@" ;; esac
 done
 
 [ "$(id -u)" -ne 0 ] || die "the container runs as the user cohort: leave out --user, or name another that owns $DATA"

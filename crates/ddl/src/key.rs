@@ -201,6 +201,9 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
         if bytes > KEY_BYTES_MAX {
             shorten(ctx, key, columns.iter().map(|c| &c.column))?;
         }
+        // A table may have longer ones already; and a source's table is of another engine, or has none of it.
+        let is_exempt = key.origin.is_some() || ctx.session.is_applier;
+        let part_max = if is_exempt { KEY_BYTES_MAX } else { part_max };
         let is_too_long = |part: &DraftPart| {
             let column = columns.iter().find(|c| same_name(&c.column.name, &part.column));
             column.is_some_and(|column| part_bytes(part, &column.column) > part_max)

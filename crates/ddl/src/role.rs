@@ -78,12 +78,12 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRole) -> Sql
             book.put(admin);
         }
     }
-    finish(ctx, book, &failed, "CREATE ROLE", LogText::AboutUsers)
+    finish(ctx, book, &failed, "CREATE ROLE")
 }
 
 pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResult<DdlOutcome> {
     let mut book = AccountChanges::open(ctx)?;
-    let (mut failed, mut named) = (Vec::new(), Vec::new());
+    let mut failed = Vec::new();
     for role in &drop.roles {
         let role = match (role, &ctx.session.role) {
             (Name::CurrentRole, None) => {
@@ -93,7 +93,6 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
             (Name::CurrentRole, Some(current)) => current.clone(),
             (role, _) => resolve(ctx.session, role).0,
         };
-        named.push(quoted_text(&role));
         let role = &role;
         if role == PUBLIC {
             failed.push(PUBLIC.to_owned());
@@ -107,12 +106,7 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
             failed.push(format!("'{role}'"));
         }
     }
-    // A replica has no current role when it runs the statement.
-    let log = match drop.roles.contains(&Name::CurrentRole) {
-        true => LogText::Own(format!("DROP ROLE {}", named.join(","))),
-        false => LogText::AboutUsers,
-    };
-    finish(ctx, book, &failed, "DROP ROLE", log)
+    finish(ctx, book, &failed, "DROP ROLE")
 }
 
 /// Commits the successful part. The error names the failed part.
@@ -121,13 +115,12 @@ fn finish(
     book: AccountChanges,
     failed: &[String],
     operation: &str,
-    log: LogText,
 ) -> SqlResult<DdlOutcome> {
     let changes = book.close();
     let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
     match failed {
         Some(error) if changes.catalog.is_empty() => Err(error),
-        failed => commit(ctx, changes.failing(failed), log).map(|()| DdlOutcome::default()),
+        failed => commit(ctx, changes.failing(failed), LogText::AboutUsers).map(|()| DdlOutcome::default()),
     }
 }
 

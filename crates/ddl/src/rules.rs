@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{DefaultValue, Table};
+use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_expr::mode_dependence;
 use cohort_sql::ast::{self, DeclaredKind, Expr};
 use cohort_sql::print::Style;
@@ -313,6 +313,12 @@ pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> 
         let Some(generated) = column.generated.as_ref().filter(|own| own.stored || is_indexed(n)) else {
             continue;
         };
+        // An earlier build may have allowed what the table has.
+        let before = catalog.table_by_id(table.id);
+        let is_as_before = |old: &Column| old.name == column.name && old.generated == column.generated;
+        if before.is_some_and(|before| before.columns.iter().any(is_as_before)) {
+            continue;
+        }
         if let Some(mode) = mode_dependence(&expr, &column.ty) {
             let text = format!("Expression depends on the @@sql_mode value {mode}");
             ctx.eval.push_warning(Warning::new(SqlError::new(ErrorCode::UnknownError, text)));

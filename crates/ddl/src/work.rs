@@ -250,7 +250,8 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
     let thread = session.info.id.0 as u32;
     let hashed = match &log {
         LogText::Accounts | LogText::AboutUsers => {
-            cohort_sql::with_hashed_passwords(ctx.text, session.parse.mode, &mut super::account::stored_form)
+            let (mode, role) = (session.parse.mode, session.role.as_deref());
+            cohort_sql::for_replicas(ctx.text, mode, role, &mut super::account::stored_form)
         }
         _ => None,
     };

@@ -284,7 +284,12 @@ impl Insert<'_> {
         if let Some(at) = generated {
             self.row[at] = Value::Int(0);
         }
-        let passes = passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval);
+        let number = self.number();
+        // A condition may read generated columns.
+        let passes = plan
+            .rules
+            .generate(&ctx.eval, &self.assigner, &mut self.row, number)
+            .and_then(|()| passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval));
         if let Some(at) = generated {
             self.row[at] = Value::Null;
         }
@@ -481,6 +486,8 @@ impl Insert<'_> {
         self.existing.extend(self.source.iter().cloned());
         let all = self.existing.len();
         let number = self.number();
+        let at_once = ctx.eval.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
+        let mut assigned_at_once = Vec::new();
         for (n, assignment) in assignments.iter().enumerate() {
             let RowAssignment { column, cell, .. } = assignment;
             self.existing.truncate(all);
@@ -502,9 +509,15 @@ impl Insert<'_> {
                     self.assigner.store(&ctx.eval, *column, value, number)?
                 }
             };
-            self.existing[*column] = value;
+            match at_once {
+                true => assigned_at_once.push((*column, value)),
+                false => self.existing[*column] = value,
+            }
         }
         self.existing.truncate(width);
+        for (column, value) in assigned_at_once {
+            self.existing[column] = value;
+        }
         if self.existing == before {
             return Ok(Some(false));
         }

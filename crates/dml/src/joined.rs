@@ -189,6 +189,7 @@ impl JoinedChange {
                 ctx.eval.set_row_number(matched);
                 let assigner = Assigner { table: &target.table, strictness, null: NullRule::Adjust };
                 let mut after = before.clone();
+                let at_once = ctx.eval.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
                 for (assignment, default) in assignments.iter().zip(defaults).filter(|(a, _)| a.target == n) {
                     after[assignment.column] = match assignment.value_at {
                         Some(at) => {
@@ -201,12 +202,16 @@ impl JoinedChange {
                             &ctx.eval,
                             assignment.column,
                             default,
-                            &after,
+                            if at_once { &before } else { &after },
                             matched,
                         )?,
                     };
                 }
                 let ignore = strictness == Strictness::Ignore;
+                if !target.checks.is_empty() {
+                    // A condition may read generated columns.
+                    rules[n].generate(&ctx.eval, &assigner, &mut after, matched)?;
+                }
                 if !passes_checks(&target.checks, &after, ignore, &ctx.eval)? {
                     matched -= 1;
                     continue;

@@ -137,7 +137,10 @@ impl UpdatePlan {
                 continue;
             }
             let value = match cell {
-                Cell::Default => assigner.default_in_change(&ctx.eval, *column, default, after, number)?,
+                Cell::Default => {
+                    let row = if at_once { before } else { after.as_slice() };
+                    assigner.default_in_change(&ctx.eval, *column, default, row, number)?
+                }
                 Cell::Expr(expr) => {
                     let row = if at_once { before } else { after.as_slice() };
                     let value = expr.eval(row, &ctx.eval)?.into_owned();

@@ -59,6 +59,17 @@ impl Session {
         Ok(session)
     }
 
+    /// Creates the session that runs the statements of `init_file`: it has all privileges and no limits.
+    pub fn of_server(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
+        let mut session = Session::new_internal(db, info, process)?;
+        let state = &mut session.state;
+        state.acts_for_server = true;
+        (state.restraint, state.role, state.env.current_role) = (None, None, None);
+        *state.access.borrow_mut() = None;
+        session.bind_writer();
+        Ok(session)
+    }
+
     /// Creates a session for an internal server thread, without logging it.
     pub(crate) fn new_internal(
         db: Arc<Database>,

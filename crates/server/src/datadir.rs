@@ -128,6 +128,10 @@ pub struct Datadir {
     _lock: File,
 }
 
+/// A data directory that is being filled. It is none before it is finished: no server starts in it.
+#[derive(Debug)]
+pub struct Unfinished(Datadir);
+
 /// State of a path.
 enum Found {
     Nothing,
@@ -146,8 +150,8 @@ pub fn inspect(path: &Path) -> Result<Inspected, DatadirError> {
     }
 }
 
-/// Creates a data directory (`--initialize`). The path must be missing or empty.
-pub fn initialize(path: &Path) -> Result<(), DatadirError> {
+/// Begins a data directory (`--initialize`). The path must be missing or empty.
+pub fn create(path: &Path) -> Result<Unfinished, DatadirError> {
     look_for_nothing(path)?;
     let failed = |error| DatadirError::Io(path.to_owned(), error);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
@@ -155,7 +159,7 @@ pub fn initialize(path: &Path) -> Result<(), DatadirError> {
     let _lock = lock(&path)?;
     // Another process may have been faster.
     look_for_nothing(&path)?;
-    write_version(&path).map_err(|error| DatadirError::Io(path.clone(), error))
+    Ok(Unfinished(Datadir { path, _lock }))
 }
 
 fn look_for_nothing(path: &Path) -> Result<(), DatadirError> {
@@ -250,6 +254,18 @@ fn write_version(path: &Path) -> io::Result<()> {
     }
 }
 
+impl Unfinished {
+    /// Returns the locked directory.
+    pub fn datadir(&self) -> &Datadir {
+        &self.0
+    }
+
+    /// Makes it a data directory: writes the version file.
+    pub fn finish(self) -> Result<(), DatadirError> {
+        write_version(&self.0.path).map_err(|error| DatadirError::Io(self.0.path.clone(), error))
+    }
+}
+
 impl Datadir {
     /// Returns the absolute path.
     pub fn path(&self) -> &Path {
@@ -270,8 +286,8 @@ mod tests {
         fs::create_dir_all(path.join("lost+found")).expect("made");
         let error = inspect(&path).expect_err("an empty mount point").to_string();
         assert!(error.contains("is empty") && error.contains("--initialize"), "{error}");
-        initialize(&path).expect("made");
-        assert!(matches!(initialize(&path), Err(DatadirError::Initialized(_))));
+        create(&path).and_then(Unfinished::finish).expect("made");
+        assert!(matches!(create(&path).and_then(Unfinished::finish), Err(DatadirError::Initialized(_))));
         let first = inspect(&path).expect("own").take().expect("free");
         let error = inspect(&path).expect("own").take().expect_err("in use").to_string();
         assert!(error.contains(&format!("(process {})", std::process::id())), "{error}");
@@ -279,12 +295,12 @@ mod tests {
         drop(inspect(&path).expect("own").take().expect("free again"));
         fs::write(path.join(VERSION_FILE), "cohort 7\n").expect("written");
         assert!(inspect(&path).expect_err("another version").to_string().contains("'cohort 7'"));
-        assert!(matches!(initialize(&path), Err(DatadirError::Version(..))));
+        assert!(matches!(create(&path).and_then(Unfinished::finish), Err(DatadirError::Version(..))));
 
         let foreign = scratch.path().join("mysql");
         fs::create_dir(&foreign).expect("made");
         fs::write(foreign.join("ibdata1"), "").expect("written");
-        for refused in [inspect(&foreign).map(drop), initialize(&foreign)] {
+        for refused in [inspect(&foreign).map(drop), create(&foreign).map(drop)] {
             assert!(refused.expect_err("foreign").to_string().contains("one of MariaDB"));
         }
         assert_eq!(fs::read_dir(&foreign).expect("readable").count(), 1, "nothing was changed");
@@ -303,7 +319,7 @@ mod tests {
             fs::write(path.join(VERSION_FILE), left).expect("written");
             if left != FORMAT {
                 assert!(matches!(inspect(&path), Err(DatadirError::Empty(_))));
-                initialize(&path).expect("made again");
+                create(&path).and_then(Unfinished::finish).expect("made again");
             }
             inspect(&path).expect("own").take().expect("free");
         }

@@ -7,8 +7,8 @@ use crate::backend::{Backend, ConnectionInfo, MultiStatements};
 use crate::commands::OnlyError;
 use crate::sql_backend::SqlBackend;
 
-/// Runs a text of statements as `root`, one after the other, and waits until they are durable. The first
-/// error ends it.
+/// Runs a text of statements one after the other, and waits until they are durable. The first error ends it. They
+/// run as `root`, with all privileges, whatever became of that account: a lost password is set again in this way.
 pub fn run(backend: &SqlBackend, id: ConnectionId, text: &[u8]) -> Result<(), String> {
     let local_root = ("root".to_owned(), "localhost".to_owned());
     let info = ConnectionInfo {
@@ -26,8 +26,7 @@ pub fn run(backend: &SqlBackend, id: ConnectionId, text: &[u8]) -> Result<(), St
         encryption: None,
         is_local: true,
     };
-    let session = backend.connect(info, Box::new(|| ()));
-    let mut session = session.map_err(|error| error.message)?;
+    let mut session = backend.connect_server(info).map_err(|error| error.message)?;
     let mut outcome = OnlyError(None);
     session.query(text, &mut outcome);
     backend.lead();

@@ -172,14 +172,15 @@ fn initialize(
     log: &ErrorLog,
 ) -> Result<(), String> {
     let statements = read_init_file(globals, Path::new(""))?;
-    datadir::initialize(path).map_err(|e| e.to_string())?;
-    storage::initialize(path, world, globals).map_err(|e| e.to_string())?;
+    let new = datadir::create(path).map_err(|e| e.to_string())?;
+    let datadir = new.datadir();
+    storage::initialize(datadir.path(), world, globals).map_err(|e| e.to_string())?;
     let Some((file, statements)) = statements else {
+        new.finish().map_err(|e| e.to_string())?;
         log.note(format_args!("Data directory '{}' is made; root has no password", path.display()));
         return Ok(());
     };
-    let datadir = datadir::inspect(path).and_then(|found| found.take()).map_err(|e| e.to_string())?;
-    put_facts(globals, options, &datadir);
+    put_facts(globals, options, datadir);
     // Nothing of this is replicated.
     let storage_options = StorageOptions { log_bin: None, failpoint: None, layout: None };
     let storage = storage::open(datadir.path(), world, globals, &storage_options, log);
@@ -191,12 +192,12 @@ fn initialize(
     commit.close().map_err(|e| e.to_string())?;
     done.map_err(|why| {
         format!(
-            "The data directory '{}' is made, but '{}' of init_file failed: {why}. Remove the directory before you \
-             repeat --initialize",
-            path.display(),
-            file.display()
+            "'{}' of init_file failed: {why}. Remove what is in '{}' before you repeat --initialize",
+            file.display(),
+            path.display()
         )
     })?;
+    new.finish().map_err(|e| e.to_string())?;
     log.note(format_args!("Data directory '{}' is made, '{}' has run", path.display(), file.display()));
     Ok(())
 }
@@ -371,12 +372,13 @@ fn serve(
         commit: Arc::clone(&commit),
         backend: Arc::downgrade(&backend),
     };
-    assert!(signals.0.set(running).is_ok(), "the server starts once");
+    // A signal ends the process while the file runs: nothing is served yet, and a start recovers.
     if let Some((file, statements)) = read_init_file(globals, datadir.path()).map_err(|e| refuse(&e))?
         && let Err(why) = init_file::run(&backend, server.connection_ids()(), &statements)
     {
         log.error(format_args!("'{}' of init_file ended early: {why}", file.display()));
     }
+    assert!(signals.0.set(running).is_ok(), "the server starts once");
     server.listen(sockets.clients).map_err(|e| refuse(&e))?;
     drop(busy);
     notifier.ready();

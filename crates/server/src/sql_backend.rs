@@ -203,24 +203,25 @@ impl SqlBackend {
         BinlogExpiry::new(&self.db.commit, &self.db.globals, &self.db.clock)
     }
 
-    /// Kills all running statements, because the server stops.
-    pub fn kill_all(&self) {
-        self.db.commit.leave_gates();
-        self.db.processes.all().iter().for_each(|process| process.kill(KillLevel::Connection));
+    /// Opens the session of the server itself, for `init_file`.
+    pub fn connect_server(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {
+        self.open_session(info, Box::new(|| ()), cohort_exec::Session::of_server)
     }
-}
 
-impl Backend for SqlBackend {
-    fn connect(
+    fn open_session(
         &self,
         info: ConnectionInfo,
         closer: Box<dyn Fn() + Send + Sync>,
+        open: impl Fn(
+            Arc<Database>,
+            cohort_exec::ConnectionInfo,
+            Arc<Process>,
+        ) -> Result<cohort_exec::Session, SqlError>,
     ) -> Result<Box<dyn Session>, SqlError> {
         let now_us = self.db.clock.wall_us();
         let process = self.db.processes.register(info.id, identity(&info), now_us);
         let is_interactive = info.interactive;
-        let session = cohort_exec::Session::new(Arc::clone(&self.db), exec_info(&info), Arc::clone(&process));
-        let session = match session {
+        let session = match open(Arc::clone(&self.db), exec_info(&info), Arc::clone(&process)) {
             Ok(session) => session,
             Err(error) => {
                 self.db.processes.remove(info.id);
@@ -237,6 +238,22 @@ impl Backend for SqlBackend {
         let mut session = SqlSession { settings, session, process, is_interactive };
         session.adopt_timeout();
         Ok(Box::new(session))
+    }
+
+    /// Kills all running statements, because the server stops.
+    pub fn kill_all(&self) {
+        self.db.commit.leave_gates();
+        self.db.processes.all().iter().for_each(|process| process.kill(KillLevel::Connection));
+    }
+}
+
+impl Backend for SqlBackend {
+    fn connect(
+        &self,
+        info: ConnectionInfo,
+        closer: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<Box<dyn Session>, SqlError> {
+        self.open_session(info, closer, cohort_exec::Session::new)
     }
 
     fn acknowledged(&self) -> CommitSeq {

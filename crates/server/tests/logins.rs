@@ -669,16 +669,16 @@ fn what_a_client_is_asked_does_not_tell_who_is_there() {
     }
     let of_somebody = ["native_1", "signing_1", "local_1"].map(|user| asked(server.port, user));
     assert_eq!(of_somebody, ["1045", "client_ed25519 1045", "1698"]);
-    let new_internal: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
+    let unknown: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
     for kind in &of_somebody {
-        assert!(new_internal.contains(kind), "only existing accounts get {kind}: {new_internal:?}");
+        assert!(unknown.contains(kind), "only existing accounts get {kind}: {unknown:?}");
     }
     let once_more: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
-    assert_eq!(new_internal, once_more, "the replies are the same each time");
+    assert_eq!(unknown, once_more, "the replies are the same each time");
     // Creating an account changes the replies for few missing names, and likewise for existing ones.
     server.sql("CREATE USER one_more IDENTIFIED BY 'secret'");
     let after: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
-    let changed = new_internal.iter().zip(&after).filter(|(before, after)| before != after).count();
+    let changed = unknown.iter().zip(&after).filter(|(before, after)| before != after).count();
     assert!(changed < 20, "{changed} of 60");
 }
 

@@ -137,6 +137,9 @@ pub struct SessionState {
     pub(crate) party: Arc<Party>,
     /// Whether the session applies another server's changes. Privileges are not checked then.
     pub is_applier: bool,
+    /// Whether the session runs statements of the server's own start: it has all privileges, whatever became of
+    /// its account.
+    pub acts_for_server: bool,
     /// Seed for the next RAND() without one: the seed that a source logged.
     pub next_random: Cell<Option<u64>>,
     /// Contents for an applier's next LOAD DATA, used instead of the file that it names.
@@ -213,7 +216,7 @@ impl SessionState {
 
     /// Returns the identity under which the session commits.
     pub fn writer(&self) -> Writer {
-        match self.is_applier {
+        match self.is_applier || self.acts_for_server {
             true => Writer::Server,
             false => Writer::Account(Arc::new((self.info.account.clone(), self.role.clone()))),
         }
@@ -360,6 +363,7 @@ impl SessionState {
             user_locks,
             party,
             is_applier: false,
+            acts_for_server: false,
             next_random: Cell::new(None),
             received_file: Cell::new(None),
         };

@@ -15,7 +15,7 @@
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
 //! | `kind` | [`statement_kind`], [`commits_implicitly`] |
 //! | `first_words` | [`first_words`]: the kind of a statement, even if it cannot be parsed |
-//! | `secrets` | [`with_hashed_passwords`]: account statements in the form that is logged for replicas |
+//! | `secrets` | [`for_replicas`]: account statements in the form that is logged for replicas |
 //! | `secret_text` | [`without_secrets`], [`secret_literals`]: password redaction for logs and lists |
 //! | `unsafe_words` | [`has_unsafe_words`]: constructs that are unsafe for statement-based replication |
 //! | `print` | quoted identifiers and strings; expressions as text |
@@ -52,5 +52,5 @@ pub use parser::{
 };
 pub use plan_cache::{PlanCache, PlanKey};
 pub use secret_text::{message_without_secrets, secret_literals, without_secrets};
-pub use secrets::{StoredForm, with_hashed_passwords};
+pub use secrets::{StoredForm, for_replicas};
 pub use unsafe_words::has_unsafe_words;

@@ -12,14 +12,27 @@ use crate::literal;
 /// Returns the stored form of a password for a plugin, or for IDENTIFIED BY if the plugin is `None`.
 pub type StoredForm<'a> = dyn FnMut(Option<&str>, &[u8]) -> String + 'a;
 
-/// Returns an equivalent account statement with stored forms in place of passwords, or `None` if it has no
-/// password.
-pub fn with_hashed_passwords(sql: &[u8], mode: ParseMode, stored: &mut StoredForm<'_>) -> Option<Vec<u8>> {
+/// Returns an equivalent account statement with stored forms in place of passwords, and the name of the active
+/// role in place of CURRENT_ROLE, which a replica does not have. Returns `None` if nothing is replaced.
+pub fn for_replicas(
+    sql: &[u8],
+    mode: ParseMode,
+    role: Option<&str>,
+    stored: &mut StoredForm<'_>,
+) -> Option<Vec<u8>> {
     let tokens = tokens(sql, mode);
     let (mut out, mut copied, mut at) = (Vec::new(), 0, 0);
     while at < tokens.len() {
-        let found = Finder { sql, mode, tokens: &tokens }.password_at(at);
-        let Some(Found { plugin, password, replaced, next }) = found else {
+        let finder = Finder { sql, mode, tokens: &tokens };
+        if let Some(role) = role.filter(|_| finder.is(at, &["CURRENT_ROLE"])) {
+            out.extend_from_slice(&sql[copied..tokens[at].start]);
+            out.extend_from_slice(crate::print::quoted_text_in(role, mode).as_bytes());
+            let has_parentheses = finder.bytes(at + 1) == b"(" && finder.bytes(at + 2) == b")";
+            at += if has_parentheses { 2 } else { 0 };
+            (copied, at) = (tokens[at].end, at + 1);
+            continue;
+        }
+        let Some(Found { plugin, password, replaced, next }) = finder.password_at(at) else {
             at += 1;
             continue;
         };
@@ -120,7 +133,7 @@ mod tests {
         let mut stored = |plugin: Option<&str>, password: &[u8]| {
             format!("{}:{}", plugin.unwrap_or("-"), String::from_utf8_lossy(password))
         };
-        let text = with_hashed_passwords(sql.as_bytes(), ParseMode::default(), &mut stored)?;
+        let text = for_replicas(sql.as_bytes(), ParseMode::default(), Some("r'1"), &mut stored)?;
         Some(String::from_utf8(text).expect("text"))
     }
 
@@ -142,6 +155,14 @@ mod tests {
             (
                 "GRANT ALL ON *.* TO a IDENTIFIED WITH 'p' AS PASSWORD('x') WITH GRANT OPTION",
                 "GRANT ALL ON *.* TO a IDENTIFIED WITH 'p' AS 'p:x' WITH GRANT OPTION",
+            ),
+            (
+                "DROP ROLE IF EXISTS current_role, `current_role`",
+                "DROP ROLE IF EXISTS 'r''1', `current_role`",
+            ),
+            (
+                "GRANT q TO CURRENT_ROLE ( ), a IDENTIFIED BY 'x'",
+                "GRANT q TO 'r''1', a IDENTIFIED BY PASSWORD '-:x'",
             ),
         ] {
             assert_eq!(hashed(sql).as_deref(), Some(expected));

@@ -19,7 +19,7 @@ impl SessionState {
             Some(access) if access.version == version => Arc::clone(access),
             _ => {
                 let catalog = self.db.catalog();
-                let access = match self.is_applier {
+                let access = match self.is_applier || self.acts_for_server {
                     true => Access::of_server(&catalog),
                     false => Access::of(&catalog, &self.info.account, self.role.as_deref()),
                 };

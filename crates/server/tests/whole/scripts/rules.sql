@@ -236,3 +236,16 @@ create table k16(a varchar(20), b int as (year(cast(a as datetime))) stored);
 create table k19(a int, b time as (cast(a as time)) stored);
 create table k20(a datetime, b time as (cast(a as time)) stored);
 create table k21(a double, b time as (cast(a as time)) stored);
+-- A CHECK OPTION reads generated columns.
+create table computed (id int primary key auto_increment, a int, v int as (a+1) stored, w int as (a*2) virtual);
+create view below as select * from computed where v < 100 and coalesce(w,0) < 150 with check option;
+insert into below (a) values (5);
+insert into below (a) values (500);
+insert into below (a) values (90);
+update below set a = 800;
+update ignore below set a = 80;
+insert into below (id, a) values (1, 7) on duplicate key update a = 900;
+insert ignore into below (a) values (1), (400), (2);
+replace into below (id, a) values (1, 700);
+update below x join computed y using (id) set x.a = 600;
+select * from computed;

@@ -192,6 +192,17 @@ select o=1 from w group by o=1;
 select not(o=1) from w group by o=1;
 select if(o=1,2,3) from w group by o=1;
 set sql_mode=default;
+-- Assignments at once, in ON DUPLICATE KEY UPDATE and of defaults, too.
+set sql_mode='simultaneous_assignment';
+create table at_once (id int primary key, a int, b int default (a+1));
+insert into at_once values (1,7,6);
+insert into at_once values (1,0,0) on duplicate key update a=b, b=a;
+select * from at_once;
+update at_once set a=5, b=default;
+select * from at_once;
+update at_once x join (select 1 one) y on x.id=y.one set x.a=20, x.b=default;
+select * from at_once;
+set sql_mode=default;
 -- LIKE has its backslash under NO_BACKSLASH_ESCAPES, too.
 set sql_mode='NO_BACKSLASH_ESCAPES';
 select 'a\b' like 'a\b', 'a%b' like 'a\%b', 'ab' like 'a\b', 'a\xb' like 'a\%b', 'a\xb' like 'a\%b' escape '\';
