@@ -7,8 +7,9 @@ use crate::backend::{Backend, ConnectionInfo, MultiStatements};
 use crate::commands::OnlyError;
 use crate::sql_backend::SqlBackend;
 
-/// Runs a text of statements one after the other, and waits until they are durable. The first error ends it. They
-/// run as `root`, with all privileges, whatever became of that account: a lost password is set again in this way.
+/// Runs a text of statements one after the other, and waits until they are durable. The first error ends it.
+/// They run as `root`, with all privileges, whatever became of that account: a lost password is set again in
+/// this way.
 pub fn run(backend: &SqlBackend, id: ConnectionId, text: &[u8]) -> Result<(), String> {
     let local_root = ("root".to_owned(), "localhost".to_owned());
     let info = ConnectionInfo {

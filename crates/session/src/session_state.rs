@@ -137,8 +137,8 @@ pub struct SessionState {
     pub(crate) party: Arc<Party>,
     /// Whether the session applies another server's changes. Privileges are not checked then.
     pub is_applier: bool,
-    /// Whether the session runs statements of the server's own start: it has all privileges, whatever became of
-    /// its account.
+    /// Whether the session runs statements of the server's own start: it has all privileges, whatever became
+    /// of its account.
     pub acts_for_server: bool,
     /// Seed for the next RAND() without one: the seed that a source logged.
     pub next_random: Cell<Option<u64>>,

@@ -12,8 +12,9 @@ use crate::literal;
 /// Returns the stored form of a password for a plugin, or for IDENTIFIED BY if the plugin is `None`.
 pub type StoredForm<'a> = dyn FnMut(Option<&str>, &[u8]) -> String + 'a;
 
-/// Returns an equivalent account statement with stored forms in place of passwords, and the name of the active
-/// role in place of CURRENT_ROLE, which a replica does not have. Returns `None` if nothing is replaced.
+/// Returns an equivalent account statement with stored forms in place of passwords, and the name of the
+/// active role in place of CURRENT_ROLE, which a replica does not have. Returns `None` if nothing is
+/// replaced.
 pub fn for_replicas(
     sql: &[u8],
     mode: ParseMode,
