@@ -17,6 +17,7 @@
 
 mod book;
 mod calls;
+mod circles;
 mod licenses;
 mod links;
 mod source;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::book;
 use crate::calls;
+use crate::circles;
 use crate::licenses;
 use crate::links;
 use crate::source::{Source, read_all};
@@ -75,6 +76,7 @@ pub fn run(root: &Path) -> Vec<String> {
     failpoints(&sources, &mut findings);
     prose(&sources, &mut findings);
     calls::uncalled(&sources, &mut findings);
+    circles::check(&sources, &mut findings);
     wording::check(&sources, &mut findings);
     book::check(&sources, &mut findings);
     links::check(root, &sources, &mut findings);
