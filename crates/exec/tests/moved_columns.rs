@@ -364,9 +364,13 @@ fn a_name_that_comes_again_is_another_column() {
     // Generated columns and constraints must use the new column.
     client.ok("ALTER TABLE t DROP a, ADD a INT DEFAULT 4 FIRST");
     assert_eq!(client.run("SELECT * FROM t"), "a | id | g\n4 | 1 | 5\n");
-    assert!(client.run("ALTER TABLE t DROP a, ADD a INT DEFAULT -4").starts_with("ERROR 4025"));
+    assert!(client.run("INSERT INTO t (id, a) VALUES (2, -4)").starts_with("ERROR 4025"));
+    // As in MariaDB, a rebuild does not check the rows that are there.
+    client.ok("ALTER TABLE t DROP a, ADD a INT DEFAULT -4");
+    assert_eq!(client.run("SELECT * FROM t"), "id | g | a\n1 | -3 | -4\n");
+    assert!(client.run("INSERT INTO t (id) VALUES (2)").starts_with("ERROR 4025"));
     client.ok("ALTER TABLE t DROP g, ADD g INT DEFAULT 9 FIRST, ALGORITHM=INSTANT");
-    assert_eq!(client.run("SELECT * FROM t"), "g | a | id\n9 | 4 | 1\n");
+    assert_eq!(client.run("SELECT * FROM t"), "g | id | a\n9 | 1 | -4\n");
 }
 
 #[test]
