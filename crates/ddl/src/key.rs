@@ -148,12 +148,20 @@ fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
     }
 }
 
+/// Returns whether a row format allows only short key parts.
+fn is_short(row_format: Option<&str>) -> bool {
+    matches!(row_format, Some("COMPACT" | "REDUNDANT"))
+}
+
 /// Checks key parts against the columns, and makes the columns of a primary key NOT NULL.
 pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> SqlResult<()> {
-    let part_max = match option_of(&draft.options, "ROW_FORMAT") {
-        Some("COMPACT" | "REDUNDANT") => SHORT_PART_BYTES_MAX,
-        _ => KEY_BYTES_MAX,
+    let part_max = match is_short(option_of(&draft.options, "ROW_FORMAT")) {
+        true => SHORT_PART_BYTES_MAX,
+        false => KEY_BYTES_MAX,
     };
+    let catalog = ctx.db.catalog();
+    let before = catalog.table(&draft.name.schema, &draft.name.table);
+    let was_short = before.is_some_and(|before| is_short(option_of(&before.options, "ROW_FORMAT")));
     let TableDraft { columns, keys, .. } = draft;
     note_duplicates(ctx, keys);
     for key in keys.iter_mut() {
@@ -201,8 +209,8 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
         if bytes > KEY_BYTES_MAX {
             shorten(ctx, key, columns.iter().map(|c| &c.column))?;
         }
-        // A table may have longer ones already; and a source's table is of another engine, or has none of it.
-        let is_exempt = key.origin.is_some() || ctx.session.is_applier;
+        // A table may have longer ones already, and a source's table may be of another engine.
+        let is_exempt = key.origin.is_some() && was_short || ctx.session.is_applier;
         let part_max = if is_exempt { KEY_BYTES_MAX } else { part_max };
         let is_too_long = |part: &DraftPart| {
             let column = columns.iter().find(|c| same_name(&c.column.name, &part.column));

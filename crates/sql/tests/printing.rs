@@ -145,7 +145,8 @@ impl Random {
                 to.binary = self.below(4) == 0;
                 to.collation = self.maybe(|_| "utf8mb4_unicode_ci".to_owned()).filter(|_| !to.binary);
             }
-            DeclaredKind::Column(T::Time | T::DateTime) => to.length = self.maybe(|r| r.below(7) as u64),
+            // A precision of 0 is printed as none.
+            DeclaredKind::Column(T::Time | T::DateTime) => to.length = self.maybe(|r| 1 + r.below(6) as u64),
             DeclaredKind::Column(T::Decimal) => {
                 (to.length, to.decimals) = (Some(10), Some(self.below(5) as u64))
             }

@@ -72,10 +72,12 @@ create user u1;
 create user `no host`@'';
 create role r2 with admin current_role;
 create user current_role;
+-- differs: MariaDB's list of warnings has a second error
 create role none;
 create role ' ';
 create role 'r6  ';
 drop role r6;
+-- differs: MariaDB's list of warnings has a second error
 create role public;
 create role current_role;
 drop role u1;
@@ -85,16 +87,20 @@ drop user r1;
 drop role none;
 drop role public;
 drop user current_role;
+-- differs: MariaDB's list of warnings has a second error
 drop role current_role;
 grant select on test.* to u1 with admin option;
 grant r1 to u1 with grant option;
 show grants for none;
 revoke all on *.* from current_role;
 grant select on *.* to current_role;
+-- differs: MariaDB's list of warnings has a second error
 grant r1 to current_role;
+-- differs: MariaDB's list of warnings has a second error
 revoke r1 from current_role;
 grant select on test.* to none;
 revoke select on test.* from none;
+-- differs: MariaDB's list of warnings has a second error
 grant r1 to none;
 grant none to u1;
 revoke none from u1;
@@ -112,7 +118,9 @@ set role r1;
 set default role current_role for current_user;
 select default_role from mysql.user where user = 'root' and host = 'localhost';
 set default role none;
+-- differs: MariaDB's database test is open to PUBLIC
 show grants;
+-- differs: MariaDB's list of warnings has a second error
 drop role current_role;
 show grants for r1;
 revoke all on *.* from current_role;
@@ -126,6 +134,7 @@ grant select on roles.* to r1 with max_queries_per_hour 3;
 drop user r1;
 grant r1 to made@localhost;
 set sql_mode = default;
+-- differs: MariaDB's list of warnings has a second error
 grant r1 to made2@localhost;
 grant r1 to made2@localhost identified by 'x';
 show grants for made@localhost;
