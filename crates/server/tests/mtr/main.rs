@@ -35,8 +35,8 @@ const TESTS_PER_SERVER: usize = 40;
 const SERVERS: usize = 3;
 
 fn names(list: &str) -> Vec<String> {
-    let lines = list.split(['\n', ',']).filter_map(|line| line.split_whitespace().next());
-    lines.filter(|name| !name.starts_with('#')).map(str::to_owned).collect()
+    let lines = list.lines().filter(|line| !line.starts_with('#')).flat_map(|line| line.split(','));
+    lines.filter_map(|name| name.split_whitespace().next()).map(str::to_owned).collect()
 }
 
 /// Results of several tests.
