@@ -10,13 +10,14 @@ mkdir -p "$kept"
 
 # made ROOT PACKAGE...: a Debian root as an archive.
 made() {
-  local archive="$kept/$1.tar"
+  # Its ending says that it is an archive.
+  local archive="$kept/$1.tar" new="$kept/$1.new.tar"
   shift
   [ -e "$archive" ] && return
   local packages="$*"
   mmdebstrap --quiet --variant=apt --include="${packages// /,}" --aptopt='APT::Install-Recommends "false"' \
-    bookworm "$archive.new" /etc/apt/sources.list.d/debian.sources
-  mv "$archive.new" "$archive"
+    bookworm "$new" /etc/apt/sources.list.d/debian.sources
+  mv "$new" "$archive"
 }
 
 test_package() {
@@ -71,6 +72,10 @@ test_image() {
 case "$part" in
 package) test_package ;;
 image) test_image ;;
-all) test_package && test_image ;;
+all)
+  # One after the other: a list of commands would hide what fails in the first.
+  test_package
+  test_image
+  ;;
 *) echo "usage: $0 OUT KEPT [package|image]" >&2; exit 2 ;;
 esac
