@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::source::Source;
+use crate::source::{Source, code_of};
 
 /// Crates that are checked. The others are to follow.
 const CHECKED: &[&str] = &["log", "binlog", "engine", "commit"];
@@ -45,10 +45,6 @@ pub fn uncalled(sources: &[Source], findings: &mut Vec<String>) {
     for allowed in ALLOWED.iter().filter(|allowed| !idle.contains(*allowed)) {
         findings.push(format!("xtask/src/calls.rs: {allowed:?} need not be allowed any more"));
     }
-}
-
-fn code_of(line: &str) -> &str {
-    line.split("//").next().unwrap_or_default()
 }
 
 /// Returns the name of the function whose definition begins on a line.

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::source::Source;
+use crate::source::{Source, code_of};
 
 /// Maximum number of circles in all crates.
 const CIRCLES_MAX: usize = 47;
@@ -252,8 +252,7 @@ fn is_name(token: &str) -> bool {
 fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     for line in text.lines() {
-        let code = line.split("//").next().unwrap_or_default();
-        let mut rest = code;
+        let mut rest = code_of(line);
         while let Some(first) = rest.chars().next() {
             let length = match first {
                 '"' => rest[1..].find('"').map_or(rest.len(), |end| end + 2),

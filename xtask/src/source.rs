@@ -27,6 +27,11 @@ impl Source {
     }
 }
 
+/// Returns the part of a line before its comment.
+pub fn code_of(line: &str) -> &str {
+    line.split("//").next().unwrap_or_default()
+}
+
 /// Returns all text files except generated and ignored ones.
 pub fn read_all(root: &Path) -> Vec<Source> {
     let mut found = Vec::new();

@@ -7,7 +7,7 @@ use crate::calls;
 use crate::circles;
 use crate::licenses;
 use crate::links;
-use crate::source::{Source, read_all};
+use crate::source::{Source, code_of, read_all};
 use crate::wording;
 
 const LINES_MAX: usize = 900;
@@ -159,7 +159,7 @@ fn machine(sources: &[Source], findings: &mut Vec<String>) {
             continue;
         }
         for (number, line) in source.without_tests().lines().enumerate() {
-            let code = line.split("//").next().unwrap_or_default();
+            let code = code_of(line);
             if ["std::fs", "fs::File", "SystemTime::now"].iter().any(|word| code.contains(word)) {
                 findings.push(format!("{}:{}: files and clocks come from vfs", source.path, number + 1));
             }

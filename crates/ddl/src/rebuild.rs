@@ -588,8 +588,8 @@ impl Converter<'_, '_> {
         for (n, column) in after.table.columns.iter().enumerate() {
             let Fill::Computed(expr) = &self.fills[n] else { continue };
             let is_unread = self.rules.is_unread(n);
-            let quiet = EvalContext::new(self.eval.env, self.eval.hooks, self.eval.params);
-            let value = expr.eval(&made, if is_unread { &quiet } else { self.eval })?.into_owned();
+            let quiet = is_unread.then(|| self.eval.quiet());
+            let value = expr.eval(&made, quiet.as_ref().unwrap_or(self.eval))?.into_owned();
             made[n] = match value {
                 Value::Null => self.null(n, store, warnings)?,
                 value => {

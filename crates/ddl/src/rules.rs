@@ -308,18 +308,17 @@ pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> 
             binder.default_of(&table, n, 0)?;
         }
     }
+    let before = catalog.table_by_id(table.id);
     for (n, expr) in RowRules::of(&plan, &table)?.into_generated() {
         let column = &table.columns[n];
         let Some(generated) = column.generated.as_ref().filter(|own| own.stored || is_indexed(n)) else {
             continue;
         };
         // An earlier build may have allowed what the table has.
-        let before = catalog.table_by_id(table.id);
         let is_as_before = |old: &Column| old.name == column.name && old.generated == column.generated;
-        if before.is_some_and(|before| before.columns.iter().any(is_as_before)) {
-            continue;
-        }
-        if let Some(mode) = mode_dependence(&expr, &column.ty) {
+        if let Some(mode) = mode_dependence(&expr, &column.ty)
+            && !before.is_some_and(|before| before.columns.iter().any(is_as_before))
+        {
             let text = format!("Expression depends on the @@sql_mode value {mode}");
             ctx.eval.push_warning(Warning::new(SqlError::new(ErrorCode::UnknownError, text)));
             let clause = Clause::Generated { stored: true };

@@ -312,7 +312,10 @@ impl Insert<'_> {
             Err(error) => return Err(error),
         };
         let number = self.number();
-        plan.rules.generate(&ctx.eval, &self.assigner, &mut self.row, number)?;
+        // The check of the view has computed them already, with their warnings.
+        let quiet = (!plan.checks.is_empty()).then(|| ctx.eval.quiet());
+        let eval = quiet.as_ref().unwrap_or(&ctx.eval);
+        plan.rules.generate(eval, &self.assigner, &mut self.row, number)?;
         // A single row of VALUES fails even with IGNORE.
         let strictness = match self.assigner.null {
             NullRule::Error => Strictness::Error,

@@ -208,7 +208,8 @@ impl JoinedChange {
                     };
                 }
                 let ignore = strictness == Strictness::Ignore;
-                if !target.checks.is_empty() {
+                let is_generated = !target.checks.is_empty();
+                if is_generated {
                     // A condition may read generated columns.
                     rules[n].generate(&ctx.eval, &assigner, &mut after, matched)?;
                 }
@@ -217,7 +218,8 @@ impl JoinedChange {
                     continue;
                 }
                 let assigned = |column| assignments.iter().any(|a| a.target == n && a.column == column);
-                let row = WrittenRow { key: &key, before: &before, after: &mut after, number: matched };
+                let (before, after) = (&before, &mut after);
+                let row = WrittenRow { key: &key, before, after, number: matched, is_generated };
                 if write_row(ctx, writer, &rules[n], &assigner, &assigned, row)? {
                     changed += 1;
                 }

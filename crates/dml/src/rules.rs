@@ -127,14 +127,11 @@ impl RowRules {
         is_wanted: impl Fn(usize) -> bool,
     ) -> SqlResult<()> {
         let lenient = Assigner { strictness: Strictness::Ignore, ..*assigner };
+        let quiet = (!self.unread.is_empty()).then(|| ctx.quiet());
         for (column, expr) in self.generated.iter().filter(|(column, _)| is_wanted(*column)) {
-            row[*column] = match self.unread.contains(column) {
-                true => {
-                    let quiet = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
-                    let value = expr.eval(row, &quiet)?.into_owned();
-                    lenient.store(&quiet, *column, value, number)?
-                }
-                false => assigner.store(ctx, *column, expr.eval(row, ctx)?.into_owned(), number)?,
+            row[*column] = match quiet.as_ref().filter(|_| self.unread.contains(column)) {
+                Some(quiet) => lenient.store(quiet, *column, expr.eval(row, quiet)?.into_owned(), number)?,
+                None => assigner.store(ctx, *column, expr.eval(row, ctx)?.into_owned(), number)?,
             };
         }
         Ok(())

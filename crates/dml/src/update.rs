@@ -150,7 +150,7 @@ impl UpdatePlan {
             after[*column] = value;
         }
         let assigned = |column| self.assignments.iter().any(|(c, _)| *c == column);
-        let row = WrittenRow { key, before, after, number };
+        let row = WrittenRow { key, before, after, number, is_generated: false };
         if write_row(ctx, writer, &self.rules, assigner, &assigned, row)? {
             counts.changed += 1;
         }
@@ -165,6 +165,8 @@ pub(super) struct WrittenRow<'r> {
     pub after: &'r mut Vec<Value>,
     /// The 1-based position among the rows that the statement matched.
     pub number: u64,
+    /// Whether the generated columns were computed, with their warnings.
+    pub is_generated: bool,
 }
 
 /// Writes an updated row. Returns false if it did not change, or if IGNORE skips it because of a duplicate
@@ -177,12 +179,14 @@ pub(super) fn write_row(
     assigned: &dyn Fn(usize) -> bool,
     row: WrittenRow<'_>,
 ) -> SqlResult<bool> {
-    let WrittenRow { key, before, after, number } = row;
+    let WrittenRow { key, before, after, number, is_generated } = row;
     if after == before {
         return Ok(false);
     }
     touch_on_update(ctx, writer.table(), assigner, assigned, after)?;
-    rules.generate(&ctx.eval, assigner, after, number)?;
+    // What is touched may change them once more.
+    let quiet = is_generated.then(|| ctx.eval.quiet());
+    rules.generate(quiet.as_ref().unwrap_or(&ctx.eval), assigner, after, number)?;
     if !rules.admits(ctx, assigner, after)? {
         return Ok(false);
     }

@@ -382,6 +382,11 @@ impl<'s> EvalContext<'s> {
         EvalContext { env, hooks, params, subqueries: None, own, shared: None }
     }
 
+    /// Returns a context of its own for an evaluation whose warnings are dropped.
+    pub fn quiet(&self) -> EvalContext<'s> {
+        EvalContext::new(self.env, self.hooks, self.params)
+    }
+
     /// Returns a view of this context that can run subqueries.
     pub fn with_subqueries<'v>(&'v self, subqueries: &'v dyn Subqueries) -> EvalContext<'v> {
         EvalContext { subqueries: Some(subqueries), ..self.view() }

@@ -215,7 +215,7 @@ impl Expr {
     /// Evaluates a constant. A separate function, to keep the stack frames of [`Expr::fold`] small.
     #[inline(never)]
     fn fold_constant(self, ctx: &EvalContext<'_>) -> Expr {
-        let quiet = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
+        let quiet = ctx.quiet();
         let value = self.eval(&[], &quiet).map(std::borrow::Cow::into_owned);
         if let (Ok(value), 0) = (value, quiet.warning_count()) {
             let ty = self.ty();

@@ -1,5 +1,5 @@
 //! Fronts: the start of a sort key as an integer. If the integers of two rows differ, they decide the order.
-//! So most of a sort compares integers, and only rows with equal integers are compared by their keys.
+//! Most of a sort therefore compares integers, and only rows with equal integers are compared by their keys.
 //!
 //! Texts often share a prefix. Their sort keys are kept until the sort; then the front is built from the
 //! bytes after the common prefix.

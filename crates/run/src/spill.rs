@@ -3,8 +3,8 @@
 //! # Concepts
 //! An operator has one [`SpillFile`], an anonymous temporary file that is deleted when it is dropped. A
 //! [`Chain`] is a sequence of rows in it: a sorted run, a partition, a table. A chain collects rows in a
-//! block and appends full blocks to the file, so many chains can grow concurrently. A row never spans blocks.
-//! A [`ChainReader`] reads a chain from any row on; there may be many readers at once.
+//! block and appends full blocks to the file, which lets any number of chains grow concurrently. A row never
+//! spans blocks. A [`ChainReader`] reads a chain from any row on; there may be many readers at once.
 //!
 //! # On failure
 //! A full disk fails the statement with error 1021, any other failure with error 3 or 2. The data is dropped

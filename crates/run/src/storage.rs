@@ -1,4 +1,4 @@
-//! [`Storage`]: the source of rows. It hides the transaction's tables and the server's own tables behind one
+//! [`Storage`]: the source of rows. It hides the transaction's tables and the server's own tables under one
 //! interface, so that operators know neither sessions nor engines.
 
 use cohort_expr::EvalContext;

@@ -104,7 +104,7 @@ fn fail_over(source: &mut dyn Server, dies_under_load: bool) {
         let _ends = Ends(stops);
         let writer = scope.spawn(move || write_rows(&mut client, stops));
         std::thread::sleep(Duration::from_millis(500));
-        // The other replicas fall behind.
+        // The other replicas lag.
         others.iter().for_each(|other| drop(other.ask("STOP SLAVE")));
         std::thread::sleep(Duration::from_millis(500));
         if !dies_under_load {

@@ -1,5 +1,6 @@
 //! A source that gives wrong information about its version and its log's format, and one with gaps in its
-//! sequence numbers: behind the same proxy, Cohort's receiver and MariaDB's stop or continue in the same way.
+//! sequence numbers: through the same proxy, Cohort's receiver and MariaDB's stop or continue in the same
+//! way.
 
 mod support;
 

@@ -22,7 +22,7 @@ pub enum TrackTransaction {
     Characteristics,
 }
 
-/// The flags behind the letters of the state.
+/// The flags that the letters of the state stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionState(u8);
 

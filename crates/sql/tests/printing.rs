@@ -145,8 +145,10 @@ impl Random {
                 to.binary = self.below(4) == 0;
                 to.collation = self.maybe(|_| "utf8mb4_unicode_ci".to_owned()).filter(|_| !to.binary);
             }
-            // A precision of 0 is printed as none.
-            DeclaredKind::Column(T::Time | T::DateTime) => to.length = self.maybe(|r| 1 + r.below(6) as u64),
+            // The parser reads a precision of 0 as none.
+            DeclaredKind::Column(T::Time | T::DateTime) => {
+                to.length = self.maybe(|r| r.below(7) as u64).filter(|precision| *precision > 0);
+            }
             DeclaredKind::Column(T::Decimal) => {
                 (to.length, to.decimals) = (Some(10), Some(self.below(5) as u64))
             }

@@ -39,8 +39,7 @@ impl<'c> VectorCompiler<'c> {
     /// Creates an empty program over columns of these types.
     pub fn new(types: &'c VectorTypes<'c>, ctx: &'c EvalContext<'_>) -> VectorCompiler<'c> {
         let program = VectorProgram { inputs: Vec::new(), steps: Vec::new(), registers: Vec::new() };
-        let ctx = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
-        VectorCompiler { types, ctx, program, is_too_long: false }
+        VectorCompiler { types, ctx: ctx.quiet(), program, is_too_long: false }
     }
 
     /// Returns the program.

@@ -293,7 +293,11 @@ impl Parser<'_> {
 
     fn cast_column_type(&mut self) -> SqlResult<DataType> {
         let start = self.at;
-        let data_type = self.data_type()?;
+        let mut data_type = self.data_type()?;
+        // A precision of 0 is the default, and printed as such.
+        if matches!(data_type.kind, DeclaredKind::Column(TypeKind::DateTime | TypeKind::Time)) {
+            data_type.length = data_type.length.filter(|precision| *precision > 0);
+        }
         let allowed = matches!(
             data_type.kind,
             DeclaredKind::Column(

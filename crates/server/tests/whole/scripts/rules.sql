@@ -249,3 +249,14 @@ insert ignore into below (a) values (1), (400), (2);
 replace into below (id, a) values (1, 700);
 update below x join computed y using (id) set x.a = 600;
 select * from computed;
+-- What a generated column warns of is reported once, also with a CHECK OPTION.
+set sql_mode='';
+create table clipped (id int primary key auto_increment, a int, v tinyint as (a) stored);
+create view small as select * from clipped where v < 200 with check option;
+insert into small (a) values (300);
+show warnings;
+update small set a = 400;
+show warnings;
+insert ignore into small (id, a) values (2, 300), (3, 301);
+show warnings;
+set sql_mode=default;
