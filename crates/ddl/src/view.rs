@@ -10,7 +10,7 @@ use cohort_catalog::{AccountName, CatalogChange, PUBLIC, TableName, View};
 use cohort_config::{VarId, VarValue};
 use cohort_locks::MetadataMode;
 use cohort_plan::{CommonTables, Meanings, ParamSource, PlanContext, Query, bind_query, is_mergeable};
-use cohort_plan::{MultiGet, named_tables};
+use cohort_plan::{UsedNames, named_tables};
 use cohort_session::access::check_global;
 use cohort_session::{SessionNames, StatementContext, TableUse};
 use cohort_sql::ast::{
@@ -132,7 +132,7 @@ fn refuse(create: &CreateView) -> SqlResult<()> {
         let text = "View's SELECT contains a 'INTO' clause";
         return Err(SqlError::new(ErrorCode::ViewSelectClause, text));
     }
-    let mut looks = MultiGet::default();
+    let mut looks = UsedNames::default();
     create.query.clone().rename(&mut looks);
     if looks.variable {
         let text = "View's SELECT contains a variable or parameter";
@@ -464,7 +464,7 @@ impl ast::Rename for BySchema {
 /// in the current one.
 pub fn shown_text(view: &View, current: Option<&str>, style: Style) -> SqlResult<String> {
     let mut query = cohort_plan::view_query(view)?;
-    let mut looks = MultiGet::default();
+    let mut looks = UsedNames::default();
     query.rename(&mut looks);
     // Common table expressions have no database.
     let is_here = |(schema, ..): &(String, String, String)| schema.is_empty() || Some(&**schema) == current;

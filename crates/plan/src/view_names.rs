@@ -8,21 +8,21 @@ use crate::view::view_query;
 
 /// Returns the base tables and views that a view's text names: schema, name and alias.
 pub fn named_tables(view: &View) -> SqlResult<Vec<(String, String, String)>> {
-    let mut looks = MultiGet::default();
+    let mut looks = UsedNames::default();
     view_query(view)?.rename(&mut looks);
     Ok(looks.tables)
 }
 
 /// Names used in a query.
 #[derive(Default)]
-pub struct MultiGet {
+pub struct UsedNames {
     /// Schema, name and alias of each table.
     pub tables: Vec<(String, String, String)>,
     pub variable: bool,
     pub json_table: bool,
 }
 
-impl ast::Rename for MultiGet {
+impl ast::Rename for UsedNames {
     fn json_table(&mut self) {
         self.json_table = true;
     }
