@@ -29,8 +29,6 @@ use crate::{BinlogError, SpilledChunk};
 
 const EVENTS_SUFFIX: &str = ".spill";
 const REDO_SUFFIX: &str = ".redo";
-/// Prefix of redo files in earlier versions.
-const OLD_REDO_PREFIX: &str = "redo-";
 /// Size of the pieces of a copy.
 const COPY_BYTES: usize = 128 << 10;
 
@@ -227,7 +225,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 fn is_spill_file(name: &str) -> bool {
-    number(name).is_some() || name.starts_with(OLD_REDO_PREFIX)
+    number(name).is_some()
 }
 
 /// A spill file that is being written. Dropping it before it is sealed removes the file.

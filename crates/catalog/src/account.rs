@@ -12,12 +12,8 @@
 //!             | list of (string user, string host, u8 with grant option)
 //! limits      u32 queries, u32 updates, u32 connections an hour | i32 connections
 //!             | u64 microseconds of a statement
-//! old         string user | string host | string plugin | bytes auth | privileges | schemas | tables
 //! privileges  list of strings: names, or ALL PRIVILEGES for all but GRANT OPTION
 //! ```
-//!
-//! Old accounts are read but no longer written; the oldest ones end before the tables. An earlier form of the
-//! account ends before the last list.
 
 use std::collections::BTreeMap;
 
@@ -266,26 +262,6 @@ pub(crate) fn put_account(out: &mut Vec<u8>, account: &Account) {
 }
 
 pub(crate) fn read_account(r: &mut Reader<'_>) -> Result<Account, Truncated> {
-    let mut account = read_account_without_proxies(r)?;
-    let proxies = read_list(r, |r| {
-        let name = (read_string(r)?, read_string(r)?);
-        Ok((name, if r.u8()? == 1 { AdminOption::With } else { AdminOption::Without }))
-    })?;
-    account.proxies = proxies.into_iter().collect();
-    Ok(account)
-}
-
-/// Reads an account of an earlier form. The administrator gets the proxy rights of a new data directory,
-/// because no other account could grant them.
-pub(crate) fn read_earlier_account(r: &mut Reader<'_>) -> Result<Account, Truncated> {
-    let mut account = read_account_without_proxies(r)?;
-    if account.name.0 == "root" && account.name.1 == "localhost" && account.may(Privilege::Super) {
-        account.proxies = Account::proxies_of_all();
-    }
-    Ok(account)
-}
-
-fn read_account_without_proxies(r: &mut Reader<'_>) -> Result<Account, Truncated> {
     let name = (read_string(r)?, read_string(r)?);
     let methods = read_list(r, |r| Ok(AuthMethod { plugin: read_string(r)?, text: read_string(r)? }))?;
     let grants = read_grants(r)?;
@@ -321,8 +297,12 @@ fn read_account_without_proxies(r: &mut Reader<'_>) -> Result<Account, Truncated
         let role = read_string(r)?;
         Ok((role, if r.u8()? == 1 { AdminOption::With } else { AdminOption::Without }))
     })?;
+    let proxies = read_list(r, |r| {
+        let name = (read_string(r)?, read_string(r)?);
+        Ok((name, if r.u8()? == 1 { AdminOption::With } else { AdminOption::Without }))
+    })?;
     let (is_role, roles) = (flags & ROLE != 0, roles.into_iter().collect());
-    let proxies = BTreeMap::new();
+    let proxies = proxies.into_iter().collect();
     Ok(Account { name, methods, grants, rules, is_role, default_role, roles, proxies })
 }
 
@@ -346,33 +326,14 @@ fn put_grants(out: &mut Vec<u8>, grants: &Grants) {
 fn read_grants(r: &mut Reader<'_>) -> Result<Grants, Truncated> {
     let everything = read_privileges(r, Privileges::EVERY)?;
     let schemas = read_list(r, |r| Ok((read_string(r)?, read_privileges(r, Privileges::OF_SCHEMA)?)))?;
-    let tables = read_tables(r)?;
-    Ok(Grants { everything, schemas: schemas.into_iter().collect(), tables })
-}
-
-fn read_tables(r: &mut Reader<'_>) -> Result<BTreeMap<TableName, TableGrant>, Truncated> {
     let tables = read_list(r, |r| {
         let name = TableName { schema: read_string(r)?, table: read_string(r)? };
         let table = read_privileges(r, Privileges::OF_TABLE)?;
         let columns = read_list(r, |r| Ok((read_string(r)?, read_privileges(r, Privileges::OF_COLUMN)?)))?;
         Ok((name, TableGrant { table, columns: columns.into_iter().collect() }))
     })?;
-    Ok(tables.into_iter().collect())
-}
-
-/// Reads an account of a version with one method and no rules; the oldest have no tables.
-pub(crate) fn read_old_account(r: &mut Reader<'_>, has_tables: bool) -> Result<Account, Truncated> {
-    let name = (read_string(r)?, read_string(r)?);
-    let (plugin, hash) = (read_string(r)?, r.lenenc_bytes()?);
-    let digits: String = hash.iter().map(|byte| format!("{byte:02X}")).collect();
-    let text = if digits.is_empty() { digits } else { format!("*{digits}") };
-    let everything = read_privileges(r, Privileges::EVERY)?;
-    let schemas = read_list(r, |r| Ok((read_string(r)?, read_privileges(r, Privileges::OF_SCHEMA)?)))?;
-    let tables = if has_tables { read_tables(r)? } else { BTreeMap::new() };
-    let mut account = Account::new(name);
-    account.methods = vec![AuthMethod { plugin, text }];
-    account.grants = Grants { everything, schemas: schemas.into_iter().collect(), tables };
-    Ok(account)
+    let (schemas, tables) = (schemas.into_iter().collect(), tables.into_iter().collect());
+    Ok(Grants { everything, schemas, tables })
 }
 
 /// Returns the privileges that ALL PRIVILEGES means for a kind of object: all but GRANT OPTION. They are
@@ -400,7 +361,7 @@ fn read_privileges(r: &mut Reader<'_>, object: Privileges) -> Result<Privileges,
         held = match Privilege::named(&name) {
             _ if name == ALL => held.and(all_on(object)),
             Some(privilege) => held.with(privilege),
-            // Obsolete names of an earlier version without effect: USAGE, PROXY.
+            // A name of another version.
             None => held,
         };
     }

@@ -1,13 +1,12 @@
 //! The effect of one DDL statement on the catalog, as stored in its commit record.
 //!
 //! ```text
-//! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 5 old account without tables
-//!    | 6 string user, string host | 7 u64 next table, u32 next index | 8 old account
-//!    | 9 account without proxies | 10 account | 20 view | 21 string schema, string view
+//! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 6 string user, string host
+//!    | 7 u64 next table, u32 next index | 10 account | 20 view | 21 string schema, string view
 //!                                                  repeated up to the end
 //! ```
 //!
-//! 5, 8 and 9 are read but no longer written.
+//! 5, 8 and 9 were accounts of builds before the first release; they are rejected ([`Undecodable::Outdated`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,9 +14,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
 use cohort_engine::Redo;
 
-use crate::account::{
-    Account, AccountName, put_account, read_account, read_earlier_account, read_old_account,
-};
+use crate::account::{Account, AccountName, put_account, read_account};
 use crate::codec::{put_schema, put_string, put_table, read_schema, read_string, read_table};
 use crate::foreign::{link, note_links};
 use crate::model::{Catalog, Schema, Table, TableName};
@@ -45,6 +42,21 @@ pub enum CatalogChange {
     },
 }
 
+/// Reason why changes cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undecodable {
+    /// They are cut off or damaged.
+    Truncated,
+    /// They contain an account in a format of builds before the first release.
+    Outdated,
+}
+
+impl From<Truncated> for Undecodable {
+    fn from(_: Truncated) -> Undecodable {
+        Undecodable::Truncated
+    }
+}
+
 impl CatalogChange {
     /// Encodes the changes of a statement as redo.
     pub fn encode(changes: &[CatalogChange]) -> Redo {
@@ -56,7 +68,7 @@ impl CatalogChange {
     }
 
     /// Decodes the result of [`CatalogChange::encode`].
-    pub fn decode(redo: &Redo) -> Result<Vec<CatalogChange>, Truncated> {
+    pub fn decode(redo: &Redo) -> Result<Vec<CatalogChange>, Undecodable> {
         let mut r = Reader::new(&redo.bytes);
         let mut changes = Vec::new();
         while !r.is_empty() {
@@ -109,21 +121,19 @@ impl CatalogChange {
         }
     }
 
-    fn read(r: &mut Reader<'_>) -> Result<CatalogChange, Truncated> {
+    fn read(r: &mut Reader<'_>) -> Result<CatalogChange, Undecodable> {
         Ok(match r.u8()? {
             1 => CatalogChange::PutSchema(read_schema(r)?),
             2 => CatalogChange::DropSchema(read_string(r)?),
             3 => CatalogChange::PutTable(read_table(r)?),
             4 => CatalogChange::DropTable(TableId(r.u64()?)),
-            5 => CatalogChange::PutAccount(read_old_account(r, false)?),
             6 => CatalogChange::DropAccount((read_string(r)?, read_string(r)?)),
             7 => CatalogChange::NextIds { table: TableId(r.u64()?), index: IndexId(r.u32()?) },
-            8 => CatalogChange::PutAccount(read_old_account(r, true)?),
-            9 => CatalogChange::PutAccount(read_earlier_account(r)?),
             10 => CatalogChange::PutAccount(read_account(r)?),
             20 => CatalogChange::PutView(read_view(r)?),
             21 => CatalogChange::DropView(TableName { schema: read_string(r)?, table: read_string(r)? }),
-            _ => return Err(Truncated),
+            5 | 8 | 9 => return Err(Undecodable::Outdated),
+            _ => return Err(Undecodable::Truncated),
         })
     }
 }

@@ -17,7 +17,7 @@ pub use account::{
     Account, AccountName, AccountRules, AdminOption, AuthMethod, Grants, Lifetime, Limits, PUBLIC,
     TableGrant, TlsRequirement,
 };
-pub use change::CatalogChange;
+pub use change::{CatalogChange, Undecodable};
 pub use foreign::{ForeignAction, ForeignKey};
 pub use model::{
     Catalog, Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, KeyMethod, OnUpdate,

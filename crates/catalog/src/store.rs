@@ -27,7 +27,7 @@ use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
 
 use crate::account::Account;
-use crate::change::CatalogChange;
+use crate::change::{CatalogChange, Undecodable};
 use crate::model::{Catalog, Schema};
 use crate::versions::CatalogVersions;
 
@@ -37,6 +37,9 @@ pub const CATALOG: ParticipantId = ParticipantId(0);
 const MAGIC: &[u8; 8] = b"COHCAT01";
 const FILE: &str = "catalog";
 const FILE_NEW: &str = "catalog.new";
+/// End of the error for accounts that this version does not read.
+const OUTDATED: &str = "accounts in a format of builds before the first release, which this version does not \
+                        read; convert the data directory as docs/upgrade.md says";
 /// First index id for user tables; smaller ids are reserved for the server.
 const FIRST_INDEX: IndexId = IndexId(16);
 
@@ -85,7 +88,10 @@ impl CatalogStore {
 }
 
 fn decode(redo: &Redo) -> Result<Vec<CatalogChange>, EngineError> {
-    CatalogChange::decode(redo).map_err(|_| EngineError::Corrupt("catalog redo".to_owned()))
+    CatalogChange::decode(redo).map_err(|cause| match cause {
+        Undecodable::Truncated => EngineError::Corrupt("catalog redo".to_owned()),
+        Undecodable::Outdated => EngineError::Corrupt(format!("the log has {OUTDATED}")),
+    })
 }
 
 /// Returns the catalog of a new data directory: as in MariaDB, `root` can log in locally without a password.
@@ -107,13 +113,20 @@ fn initial() -> Catalog {
 }
 
 fn read_file(fs: &SharedFs, path: &Path) -> Result<(Catalog, Lsn), EngineError> {
-    checkpoint_file::read(fs, path, MAGIC, |lsn, mut rest| {
+    let mut is_outdated = false;
+    let read = checkpoint_file::read(fs, path, MAGIC, |lsn, mut rest| {
         let version = rest.u64().ok()?;
         let mut catalog = Catalog::default();
-        catalog.apply(CommitSeq(0), CatalogChange::decode(&Redo::new(rest.rest().to_vec())).ok()?);
+        let changes = CatalogChange::decode(&Redo::new(rest.rest().to_vec()));
+        is_outdated = changes == Err(Undecodable::Outdated);
+        catalog.apply(CommitSeq(0), changes.ok()?);
         catalog.version = version;
         Some((catalog, lsn))
-    })
+    });
+    match is_outdated {
+        true => Err(EngineError::Corrupt(format!("{} has {OUTDATED}", path.display()))),
+        false => read,
+    }
 }
 
 impl Participant for CatalogStore {

@@ -150,6 +150,11 @@ impl Load {
             }
         }
         let level = &mut self.levels[at];
+        debug_assert!(
+            level.entries.last().is_none_or(|(last, ..)| *last < key),
+            "keys of an earlier load and of this one come in no common order"
+        );
+        debug_assert!(level.low <= key, "a key below the low fence of its page");
         level.entries.push((key, value, extent.is_some()));
         level.values.extend(extent);
         level.bytes += bytes;
@@ -179,6 +184,12 @@ impl Load {
             EngineError::Io(error)
         })?;
         let entries = if at == 0 { level.entries.len() as u32 } else { 0 };
+        debug_assert_eq!(page.len(), level.entries.len(), "entries of a load are lost");
+        debug_assert_eq!(
+            level.values.len(),
+            level.entries.iter().filter(|(.., is_overflow)| *is_overflow).count(),
+            "an overflow value without an entry is never freed"
+        );
         let place = Place { image, values: level.values.clone(), entries: Some(entries) };
         self.written.push((self.index, id, place));
         Ok(())
@@ -226,6 +237,8 @@ impl BulkLoad for Load {
             pages: Mutex::new(self.written.iter().map(|(_, page, _)| *page).collect()),
             values: Mutex::new(self.written.iter().flat_map(|(_, _, place)| place.values.clone()).collect()),
         };
+        debug_assert_eq!(tree.pages.lock().len(), self.written.len(), "two pages of a load have one number");
+        debug_assert!(tree.pages.lock().contains(&root), "the root of a load was not written");
         let change = MapChange {
             lsn: None,
             next_page: inner.ground.next_page(),

@@ -152,6 +152,10 @@ impl Versions {
         let mut found = Some(self.find(below.trx)?);
         let mut passed = Vec::new();
         while let Some(over) = found.take_if(|_| passed.len() < SHORTENED_MAX) {
+            debug_assert!(
+                self.settled(&over, below.undo).is_none_or(|(_, from)| from <= to),
+                "versions of an entry were committed in another order than that of their chain"
+            );
             let next = self.settled(&over, below.undo).filter(|(_, from)| !in_use.is_any_in(*from, to));
             let further = next.and_then(|(next, _)| Some((next, self.below(next)?)));
             let Some((next, further)) = further else {
@@ -161,6 +165,11 @@ impl Versions {
             passed.push((below.undo, over));
             (below, end, found) = (next.below, next.end, further);
         }
+        debug_assert_eq!(
+            below != link.below,
+            !passed.is_empty(),
+            "versions end to which the chain still leads"
+        );
         if below != link.below {
             record.shorten(place, below, end);
         }
@@ -197,6 +206,7 @@ impl Versions {
         for _ in 0..LOOKED_AT_MAX {
             let link = self.settled(&record, undo);
             let from = link.map_or(CommitSeq(0), |(_, from)| from);
+            debug_assert!(from <= to, "a version is newer than the one that replaced it");
             // Spilled undo counts as a value: the undo file is not read for this.
             if record.has_value(undo) != Some(false) && in_use.is_any_in(from, to) {
                 return true;

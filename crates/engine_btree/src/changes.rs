@@ -160,7 +160,8 @@ impl Changes {
         }
         let (id, index) = (frame.page().id(), frame.page().index());
         let mut listed = self.listed.lock();
-        listed.changed.insert(id, index);
+        let other = listed.changed.insert(id, index);
+        debug_assert!(other.is_none_or(|other| other == index), "a page belongs to two indexes");
         frame.listed_in = self.interval.load(Ordering::Acquire);
     }
 
@@ -229,7 +230,8 @@ impl Changes {
 
     /// Ends the running checkpoint.
     pub fn end(&self) {
-        *self.running.write() = None;
+        let ended = self.running.write().take();
+        debug_assert!(ended.is_some(), "a checkpoint ends twice: the next one would run beside another");
     }
 
     /// Returns the page's entries at the horizon. The caller holds the page's latch.
@@ -272,6 +274,13 @@ impl Changes {
             page.push_key(n, &mut key);
             image.append(&key, entry);
         }
+        debug_assert!(image.len() <= page.len(), "an image has entries that the page does not have");
+        debug_assert!(page.level() == 0 || image.len() == page.len(), "an image leaves out a child");
+        debug_assert!(values.len() <= image.len(), "an image refers to overflow values of no entry");
+        debug_assert!(
+            !is_plain || !leaves_out.is_newer && leaves_out.undecided.is_empty(),
+            "a page that differs from its image would be evicted without a write"
+        );
         let entries = if page.level() == 0 { image.len() as u32 } else { 0 };
         let (index, page) = (page.index(), page.id());
         Ok(Reconciled { index, page, image: image.image(), values, entries, leaves_out, is_plain })
@@ -302,6 +311,10 @@ impl Structure<'_> {
     /// before.
     pub fn remove(&self, index: IndexId, id: PageId) {
         let mut listed = self.changes.listed.lock();
+        debug_assert!(
+            !listed.removed.iter().rev().take(64).any(|removed| *removed == (index, id)),
+            "a page is removed twice"
+        );
         listed.changed.remove(&id);
         for pages in listed.waiting.values_mut() {
             pages.remove(&id);

@@ -173,9 +173,19 @@ impl Checkpoint {
         // dropped meanwhile.
         let directory = inner.directory.read().clone();
         let is_same = |index: IndexId| self.is_same(index, directory.get(&index));
+        let left: Vec<_> = self.running.pending.lock().iter().collect();
+        debug_assert!(
+            left.into_iter().all(|(id, index)| !self.is_there(index, id)),
+            "a changed page is not in the checkpoint: redo of its changes would be lost (I7)"
+        );
         let (written, orphaned): (Vec<_>, Vec<_>) = all.into_iter().partition(|(index, ..)| is_same(*index));
         orphaned.into_iter().for_each(|(_, _, place)| inner.store.free(place.image));
         let pages: HashSet<PageId> = written.iter().map(|(_, page, _)| *page).collect();
+        debug_assert_eq!(
+            pages.len(),
+            written.len(),
+            "a checkpoint writes a page twice: one image is never freed"
+        );
         let has_root = |tree: &&Arc<Tree>| {
             is_same(tree.index)
                 && (pages.contains(&tree.root)

@@ -150,6 +150,10 @@ impl Inner {
         let pages: HashSet<PageId> = std::mem::take(&mut tree.pages.lock());
         self.ground.changes.forget(&pages);
         let values: HashSet<Extent> = std::mem::take(&mut tree.values.lock());
+        debug_assert!(
+            pages.contains(&tree.root) || pages.is_empty(),
+            "a tree loses its root before its pages"
+        );
         let bytes =
             pages.len() as u64 * PAGE_BYTES as u64 + values.iter().map(|v| u64::from(v.bytes)).sum::<u64>();
         self.freeable_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -186,6 +190,7 @@ impl Inner {
         let _alone = self.purging.lock();
         let oldest = self.views.oldest();
         let records = self.versions.purgeable(oldest, PURGE_RECORDS_MAX);
+        debug_assert!(oldest <= self.views.applied(), "purge passes what no view sees yet");
         records.iter().try_for_each(|record| self.clean(record, oldest))?;
         self.versions.forget(&records);
         let swept = self.sweep()?;

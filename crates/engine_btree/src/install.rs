@@ -65,7 +65,10 @@ impl Place {
         // Release the old leaf first: a thread never holds two leaves here.
         self.leaf = None;
         let tree = self.tree.as_ref().expect("set above");
-        self.leaf = Some(tree.leaf_exclusive(&inner.ground, key)?);
+        let leaf = tree.leaf_exclusive(&inner.ground, key)?;
+        debug_assert!(leaf.page().covers(key), "a write goes to a leaf where no reader looks for it");
+        debug_assert_eq!(leaf.page().level(), 0, "a write goes to an inner node");
+        self.leaf = Some(leaf);
         Ok(())
     }
 
@@ -219,6 +222,10 @@ impl Inner {
             record.add_old_value(OverflowValue { index: write.index, root, extent });
         }
         write_entry(frame, found, write.key, write.entry(version));
+        debug_assert!(
+            frame.page().find(write.key).is_ok_and(|n| frame.page().entry(n).version == Some(version)),
+            "a write is not found, or refers to the undo of another"
+        );
         if let Some(own) = own {
             record.end_version(own.place);
         }
@@ -259,6 +266,11 @@ impl Inner {
     ) -> Result<bool, EngineError> {
         loop {
             let mut frame = tree.leaf_exclusive(&self.ground, key)?;
+            debug_assert_eq!(
+                record.state(),
+                TrxState::Aborted,
+                "writes of an ordered transaction are undone (I6)"
+            );
             let Ok(n) = frame.page().find(key) else { return Ok(false) };
             let version = frame.page().entry(n).version;
             if version.is_none_or(|version| version.trx != record.number()) {

@@ -129,6 +129,10 @@ pub fn levels_kept(levels: &[Level], mut bytes: u64, parts_max: usize) -> usize 
         bytes += newest.bytes();
         kept -= 1;
     }
+    debug_assert!(
+        levels[..kept].last().is_none_or(|newest| newest.bytes() > GROWTH * bytes),
+        "levels of similar size are kept: their number would grow with each change"
+    );
     let parts: usize = levels[..kept].iter().map(|level| level.parts.len()).sum();
     if parts < parts_max { kept } else { 0 }
 }
@@ -146,6 +150,10 @@ impl TreeChange<'_> {
     /// Returns root and number of entries of the tree after the change. `former` is the tree before it.
     fn after(&self, former: Option<&TreeMap>) -> Option<(PageId, u64)> {
         let former = former.filter(|_| !self.is_dropped);
+        debug_assert!(
+            former.is_some() || self.root.is_some() || !self.pages.values().any(Option::is_some),
+            "pages are written of a tree without a root"
+        );
         let root = self.root.or(former.map(|tree| tree.root))?;
         let before = |id: &PageId| former.and_then(|tree| tree.pages.get(id));
         let more: i64 = self.pages.iter().map(|(id, now)| more_entries(before(id), *now)).sum();
@@ -241,6 +249,7 @@ impl<'c> Sorted<'c> {
         ids.sort_unstable();
         ids.dedup();
         ids.truncate(limit);
+        debug_assert!(after.is_none_or(|after| ids.iter().all(|id| *id > after)), "a page is written twice");
         ids
     }
 }
@@ -264,6 +273,10 @@ impl<'w> LevelWriter<'w> {
 
     fn flush(&mut self) -> io::Result<()> {
         if !self.out.is_empty() {
+            debug_assert!(
+                matches!(self.out[0], DROPPED | TREE),
+                "a page before its tree: no start reads this part"
+            );
             (self.emit)(&self.out)?;
             self.out.clear();
         }
@@ -334,6 +347,12 @@ impl<'w> LevelWriter<'w> {
         self.out.put_u8(if place.is_some() { PAGE } else { REMOVED });
         self.out.put_u64(id.0);
         if let Some(place) = place {
+            debug_assert!(place.image.block >= FIRST_FREE_BLOCK, "an image in a superblock");
+            debug_assert!(place.image.bytes > 0, "an image without bytes");
+            debug_assert!(
+                place.values.len() <= usize::from(u16::MAX),
+                "the number of overflow values does not fit"
+            );
             put_extent(&mut self.out, place.image);
             self.out.put_u16(place.values.len() as u16);
             place.values.iter().for_each(|value| put_extent(&mut self.out, *value));
@@ -437,23 +456,6 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads a map in the format of the first superblocks (`COHBTR01`), which is one piece:
-    /// `u32 number of trees, each: u32 index | u64 root | u64 entries | u32 number of pages`, each page like
-    /// a record with tag 4, without the tag.
-    pub fn read_first_form(&mut self, bytes: &[u8]) -> Result<(), Truncated> {
-        let mut r = Reader::new(bytes);
-        for _ in 0..r.u32()? {
-            let index = IndexId(r.u32()?);
-            let mut tree = TreeMap { root: PageId(r.u64()?), entries: r.u64()?, ..TreeMap::default() };
-            for _ in 0..r.u32()? {
-                let id = PageId(r.u64()?);
-                tree.pages.insert(id, place(&mut r)?);
-            }
-            self.trees.insert(index, tree);
-        }
-        Ok(())
-    }
-
     /// Applies a change. Returns the locations that the map does not contain any more, and the overflow
     /// values that are new in it.
     pub fn apply(&mut self, change: MapChange) -> (Vec<Place>, Vec<Extent>) {
@@ -461,6 +463,15 @@ impl PageMap {
         self.lsn = change.lsn.unwrap_or(self.lsn);
         self.next_page = change.next_page.max(self.next_page);
         let mut more: BTreeMap<IndexId, i64> = BTreeMap::new();
+        debug_assert!(
+            change.written.iter().all(|(_, id, _)| id.0 < self.next_page),
+            "a page with a number that a later page would get again"
+        );
+        debug_assert!(
+            change.written.iter().map(|(_, id, _)| id).collect::<HashSet<_>>().len() == change.written.len(),
+            "a page is written twice: one of its images is never freed"
+        );
+        let roots = if cfg!(debug_assertions) { change.roots.clone() } else { Vec::new() };
         for index in change.dropped {
             let tree = self.trees.remove(&index).unwrap_or_default();
             outdated.extend(tree.pages.into_values());
@@ -485,6 +496,10 @@ impl PageMap {
                 tree.entries = tree.entries.saturating_add_signed(more);
             }
         }
+        debug_assert!(
+            roots.iter().all(|(index, root)| self.trees[index].pages.contains_key(root)),
+            "a tree whose root has no image: no start can read it"
+        );
         (outdated, fresh)
     }
 }
@@ -496,7 +511,7 @@ mod tests {
     use super::*;
 
     fn extent_of(n: u64) -> Extent {
-        Extent { block: n, bytes: 4096 }
+        Extent { block: FIRST_FREE_BLOCK + n, bytes: 4096 }
     }
 
     /// Returns a random change of the map.
@@ -529,26 +544,8 @@ mod tests {
             }
         }
         *next += 1;
+        change.next_page = *next;
         change
-    }
-
-    #[test]
-    fn the_first_form_is_still_read() {
-        let place = Place { image: extent_of(7), values: vec![extent_of(8), extent_of(9)], entries: None };
-        let mut bytes = Vec::new();
-        [1, 16].into_iter().for_each(|n| bytes.put_u32(n));
-        [3, 44].into_iter().for_each(|n| bytes.put_u64(n));
-        bytes.put_u32(1);
-        bytes.put_u64(3);
-        put_extent(&mut bytes, place.image);
-        bytes.put_u16(2);
-        place.values.iter().for_each(|value| put_extent(&mut bytes, *value));
-        let mut map = PageMap::default();
-        map.read_first_form(&bytes).expect("whole");
-        let pages = BTreeMap::from([(PageId(3), place)]);
-        let tree = TreeMap { root: PageId(3), entries: 44, pages };
-        assert_eq!(map.trees, BTreeMap::from([(IndexId(16), tree)]));
-        assert!(map.read_first_form(&bytes[..bytes.len() - 1]).is_err());
     }
 
     #[test]

@@ -95,6 +95,10 @@ impl Tree {
         right: &mut Exclusive,
     ) -> Result<bool, EngineError> {
         let (first, second) = (left.page(), right.page());
+        debug_assert_eq!(first.high(), Some(second.low()), "two pages that are no neighbours are merged");
+        debug_assert_eq!(first.level(), second.level(), "two pages of several levels are merged");
+        debug_assert_eq!(parent.page().child(place), second.id(), "the parent keeps a child that is gone");
+        debug_assert!(place > 0, "the first child of an inner node stays the first");
         let is_one_empty = first.is_empty() || second.is_empty();
         let free_min = if is_one_empty { 0 } else { FREE_BYTES_MIN };
         if first.used_bytes().max(second.used_bytes()) + free_min > PAGE_BYTES {
@@ -118,6 +122,8 @@ impl Tree {
         right.is_gone = true;
         *left.page_mut() = page;
         parent.page_mut().remove(place);
+        left.page().check_invariants();
+        parent.page().check_invariants();
         ground.changes.list(left);
         ground.changes.list(parent);
         drop(structure);
@@ -139,6 +145,8 @@ impl Tree {
         let spec = PageSpec { index: self.index, id: self.root, level: old.level(), low: &[], high: None };
         let mut page = Page::new(spec);
         (0..old.len()).for_each(|n| page.append(&old.key(n), old.entry(n)));
+        debug_assert!(old.low().is_empty() && old.high().is_none(), "the only child does not cover all keys");
+        page.check_invariants();
         structure.remove(self.index, gone);
         child.is_gone = true;
         *root.page_mut() = page;
@@ -150,7 +158,9 @@ impl Tree {
 
     /// Frees a page that is no longer reachable.
     fn let_go(&self, ground: &TreeContext, page: PageId) {
-        self.pages.lock().remove(&page);
+        let was_there = self.pages.lock().remove(&page);
+        debug_assert!(was_there, "a page of another tree is freed");
+        debug_assert_ne!(page, self.root, "the root is freed");
         ground.pool.discard(page);
     }
 }

@@ -39,6 +39,7 @@ use cohort_base::{IndexId, prefetch};
 use cohort_engine::EngineError;
 
 use crate::sound::{ImageOf, Unsound};
+use crate::value::NAME_BYTES;
 use crate::version::{TrxNo, VersionRef};
 
 /// Size of a page, unless it has few long entries.
@@ -136,8 +137,67 @@ pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
 }
 
 impl Page {
+    /// Checks all invariants of the page in builds with debug assertions. Called after changes of structure.
+    pub fn check_invariants(&self) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let heap = self.u32(24) as usize;
+        debug_assert!(heap <= self.bytes.len(), "the heap begins beyond the page");
+        debug_assert!(HEADER + self.len() * SLOT <= heap, "slots and heap overlap");
+        let fences = self.low().len() + self.high().map_or(0, <[u8]>::len);
+        debug_assert!(self.u32(32) as usize >= heap, "the fences lie outside of the heap");
+        debug_assert!(self.high().is_none_or(|high| self.low() < high), "a page that covers no key");
+        let shared = self.high().map_or(0, |high| shared_prefix(self.low(), high));
+        debug_assert_eq!(self.prefix_len(), shared, "the prefix is not that of the fences");
+        let entries: usize = (0..self.len()).map(|n| self.entry_len(n)).sum();
+        debug_assert_eq!(
+            entries + fences + self.u32(28) as usize,
+            self.bytes.len() - heap,
+            "bytes of the heap are counted wrong: a split would find no room, or too much"
+        );
+        (0..self.len()).for_each(|n| self.check_entry(n));
+        if self.level() > 0 {
+            debug_assert!(!self.is_empty(), "an inner node without children");
+            debug_assert!(self.key(0) == self.low(), "the first child does not begin at the low fence");
+        }
+    }
+
+    /// Checks an entry and its place among its neighbours.
+    fn check_entry(&self, n: usize) {
+        let (at, head) = self.slot(n);
+        debug_assert!(at >= self.u32(24) as usize, "an entry lies outside of the heap");
+        debug_assert!(at + self.entry_len(n) <= self.bytes.len(), "an entry ends beyond the page");
+        let suffix = self.suffix(n);
+        debug_assert_eq!(
+            head,
+            head_of(suffix),
+            "a search passes over the entry: its head is that of another key"
+        );
+        debug_assert!(n == 0 || self.suffix(n - 1) < suffix, "keys do not ascend");
+        debug_assert!(n + 1 >= self.len() || suffix < self.suffix(n + 1), "keys do not ascend");
+        debug_assert!(
+            *suffix >= self.low()[self.prefix_len()..],
+            "a key below the low fence: no descent finds it"
+        );
+        debug_assert!(
+            self.high().is_none_or(|high| *suffix < high[self.prefix_len()..]),
+            "a key beyond the high fence: no descent finds it"
+        );
+        let entry = self.entry(n);
+        debug_assert!(!entry.is_overflow || entry.value.len() == NAME_BYTES, "a reference of a wrong length");
+        debug_assert!(
+            self.level() == 0 || entry.value.len() == size_of::<PageId>(),
+            "an entry of an inner node refers to no page"
+        );
+        debug_assert!(self.level() == 0 || entry.version.is_none(), "a child has versions");
+        debug_assert!(self.level() == 0 || !entry.is_deleted, "a child is deleted, and stays in the tree");
+    }
+
     /// Creates an empty page.
     pub fn new(spec: PageSpec<'_>) -> Page {
+        debug_assert!(spec.high.is_none_or(|high| spec.low < high), "a page that covers no key");
+        debug_assert!(spec.low.len() <= usize::from(u16::MAX), "the length of a fence does not fit");
         let fences = spec.low.len() + spec.high.map_or(0, <[u8]>::len);
         let mut page =
             Page { bytes: vec![0; PAGE_BYTES.max((HEADER + fences).next_multiple_of(PAGE_BYTES))] };
@@ -358,6 +418,7 @@ impl Page {
     /// Returns the position of a key that the page covers: `Ok` with its position, or `Err` with the position
     /// at which it would be inserted.
     pub fn find(&self, key: &[u8]) -> Result<usize, usize> {
+        debug_assert!(key.starts_with(self.prefix()), "a key that the page does not cover");
         let suffix = &key[self.prefix_len()..];
         let head = head_of(suffix);
         let (mut from, mut to) = (0, self.len());
@@ -376,6 +437,7 @@ impl Page {
 
     /// Returns the first position whose head is not less than the head of the key. The page covers the key.
     pub fn front_place(&self, key: &[u8]) -> usize {
+        debug_assert!(key.starts_with(self.prefix()), "a key that the page does not cover");
         let head = head_of(&key[self.prefix_len()..]);
         let (mut from, mut to) = (0, self.len());
         while from < to {
@@ -391,6 +453,7 @@ impl Page {
 
     /// Returns the position of a key, if it exists. `from` is the result of [`Page::front_place`].
     pub fn find_from(&self, from: usize, key: &[u8]) -> Option<usize> {
+        debug_assert_eq!(from, self.front_place(key), "the search begins after the key");
         let suffix = &key[self.prefix_len()..];
         let head = head_of(suffix);
         let alike = (from..self.len()).take(LOOKED_AT_MAX).take_while(|n| self.slot(*n).1 == head);
@@ -449,6 +512,9 @@ impl Page {
 
     /// Inserts an entry before the n-th. Returns false, without a change, if the page is full.
     pub fn insert(&mut self, n: usize, key: &[u8], entry: Entry<'_>) -> bool {
+        debug_assert!(self.covers(key), "a key outside of the fences: no descent finds it");
+        debug_assert!(n <= self.len(), "a gap between the slots");
+        debug_assert!(self.level() == 0 || n > 0, "the first child of an inner node stays the first");
         let needed = self.entry_bytes(key, &entry);
         if !self.make_room(needed) {
             return false;
@@ -461,11 +527,13 @@ impl Page {
         self.set_u32(start, at as u32);
         self.set_u32(start + 4, head_of(suffix));
         self.set_u32(12, len as u32 + 1);
+        self.check_entry(n);
         true
     }
 
     /// Replaces the n-th entry by another version. Returns false, without a change, if the page is full.
     pub fn replace(&mut self, n: usize, entry: Entry<'_>) -> bool {
+        debug_assert!(n < self.len(), "an entry that does not exist is replaced");
         let (at, _) = self.slot(n);
         let old = self.entry(n);
         let same_size =
@@ -485,6 +553,7 @@ impl Page {
             }
             place += suffix_len;
             self.bytes[place..place + entry.value.len()].copy_from_slice(entry.value);
+            debug_assert!(self.entry(n) == entry, "another version than the given one is written");
             return true;
         }
         let key = self.key(n);
@@ -506,6 +575,7 @@ impl Page {
 
     /// Removes the n-th entry.
     pub fn remove(&mut self, n: usize) {
+        debug_assert!(n < self.len(), "an entry that does not exist is removed");
         let garbage = self.u32(28) + self.entry_len(n) as u32;
         self.set_u32(28, garbage);
         let len = self.len();
@@ -563,9 +633,11 @@ impl Page {
         if fresh.bytes.len() < size_bytes {
             fresh.grow(size_bytes);
         }
+        debug_assert!(fresh.bytes.len() >= self.used_bytes(), "a rebuilt page is too short for its entries");
         for n in 0..self.len() {
             fresh.append_suffix(self.suffix(n), &self.entry(n));
         }
+        debug_assert_eq!(fresh.u32(28), 0, "a rebuilt page has holes");
         *self = fresh;
     }
 
@@ -594,6 +666,7 @@ impl Page {
     /// Appends an entry with the largest key and grows the page if necessary. For images and bulk loads,
     /// whose callers limit the size.
     pub fn append(&mut self, key: &[u8], entry: Entry<'_>) {
+        debug_assert!(self.covers(key), "a key outside of the fences: no descent finds it");
         let needed = self.entry_bytes(key, &entry);
         if self.gap() < needed {
             let used = self.used_bytes();
@@ -601,10 +674,12 @@ impl Page {
         }
         let suffix = key[self.prefix_len()..].to_vec();
         self.append_suffix(&suffix, &entry);
+        self.check_entry(self.len() - 1);
     }
 
     /// Returns the on-disk image: without holes, with a checksum, and as short as possible.
     pub fn image(&self) -> Vec<u8> {
+        self.check_invariants();
         let used = self.used_bytes();
         let mut packed = self.clone();
         packed.rebuild(self.bytes.len());
@@ -620,6 +695,11 @@ impl Page {
         packed.set_u32(24, slots_end as u32);
         packed.bytes.drain(slots_end..heap);
         assert!(packed.bytes.len() <= used, "an image holds what the page holds");
+        debug_assert_eq!(
+            crate::sound::check(&packed.bytes, ImageOf::Eviction),
+            Ok(()),
+            "an image that no reader accepts"
+        );
         let crc = crc32c::crc32c(&packed.bytes[4..]);
         packed.set_u32(0, crc);
         packed.bytes
@@ -638,6 +718,7 @@ impl Page {
         page.set_u32(0, 0);
         let size = page.bytes.len().next_multiple_of(PAGE_BYTES);
         page.rebuild(size);
+        page.check_invariants();
         Ok(page)
     }
 }

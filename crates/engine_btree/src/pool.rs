@@ -57,6 +57,8 @@ const LOOKED_AT_MAX: usize = 256;
 const LISTED_AT_ONCE: usize = 256;
 /// Fraction of the pool (one in this number) that the probationary queue may use.
 const ONCE_SHARE: usize = 16;
+/// Number of residents of a shard that are checked after a change.
+const CHECKED_RESIDENTS_MAX: usize = 32;
 /// Minimum length of the probationary queue.
 const ONCE_MIN: usize = 4;
 
@@ -81,6 +83,12 @@ impl Frame {
     /// Returns the page.
     pub fn page(&self) -> &Page {
         self.page.as_ref().expect("the pool gives out frames that were read")
+    }
+
+    /// Checks the identity of the page in builds with debug assertions.
+    fn check_is(&self, index: IndexId, id: PageId) {
+        debug_assert_eq!(self.page().id(), id, "a frame holds another page than the table says");
+        debug_assert_eq!(self.page().index(), index, "page {} is reached through another index", id.0);
     }
 
     /// Returns whether the page was read.
@@ -156,17 +164,45 @@ impl Shard {
         self.places.get(&id).map(|place| &self.ring[*place])
     }
 
+    /// Checks the invariants in builds with debug assertions, as far as there are few residents.
+    fn check_invariants(&self) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        debug_assert_eq!(
+            self.places.len(),
+            self.ring.len(),
+            "a resident is not found, or two frames are one page"
+        );
+        debug_assert!(
+            self.loading.keys().all(|id| self.places.contains_key(id)),
+            "a page is read into no frame: its waiters sleep on"
+        );
+        let some = self.ring.iter().enumerate().take(CHECKED_RESIDENTS_MAX);
+        for (place, resident) in some {
+            debug_assert_eq!(
+                self.places.get(&resident.id),
+                Some(&place),
+                "a resident is listed at another place"
+            );
+        }
+    }
+
     fn insert(&mut self, resident: Resident) {
-        self.places.insert(resident.id, self.ring.len());
+        let other = self.places.insert(resident.id, self.ring.len());
+        debug_assert!(other.is_none(), "a page has two frames: changes of one of them are lost");
         self.ring.push(resident);
+        self.check_invariants();
     }
 
     fn remove(&mut self, id: PageId) -> bool {
         let Some(place) = self.places.remove(&id) else { return false };
-        self.ring.swap_remove(place);
+        let gone = self.ring.swap_remove(place);
+        debug_assert_eq!(gone.id, id, "another page than the requested one leaves the pool");
         if let Some(moved) = self.ring.get(place) {
             self.places.insert(moved.id, place);
         }
+        self.check_invariants();
         true
     }
 
@@ -323,6 +359,7 @@ impl Pool {
             if let Some(latch) = self.resident(id) {
                 let frame = latch.read_arc();
                 if frame.page.is_some() {
+                    frame.check_is(index, id);
                     return Ok(frame);
                 }
             } else if let Some(frame) = self.load(index, id)? {
@@ -337,6 +374,7 @@ impl Pool {
             if let Some(latch) = self.resident(id) {
                 let frame = latch.write_arc();
                 if frame.page.is_some() {
+                    frame.check_is(index, id);
                     return Ok(frame);
                 }
             } else if let Some(frame) = self.load(index, id)? {
@@ -357,6 +395,7 @@ impl Pool {
                 Found::Latch(latch) => {
                     let frame = latch.read_arc();
                     if frame.page.is_some() {
+                        frame.check_is(index, id);
                         return Ok(Fetch::Here(frame));
                     }
                 }
@@ -378,6 +417,7 @@ impl Pool {
                 Found::Latch(latch) => {
                     let frame = latch.write_arc();
                     if frame.page.is_some() {
+                        frame.check_is(index, id);
                         return Ok(Fetch::Here(frame));
                     }
                 }
@@ -468,9 +508,10 @@ impl Pool {
         if shard.loading.get(&id).is_some_and(|of| Arc::ptr_eq(of, loading)) {
             shard.loading.remove(&id);
             if !is_there && shard.remove(id) {
-                self.pages.fetch_sub(1, Ordering::Relaxed);
+                self.count_gone();
             }
         }
+        shard.check_invariants();
         drop(shard);
         loading.finish(is_there);
     }
@@ -503,6 +544,7 @@ impl Pool {
 
     fn read(&self, request: Request) {
         let Request { index, id, mut frame, loading } = request;
+        debug_assert!(frame.page.is_none(), "a page in memory is read again: its changes would be lost");
         let page = self.store.read_page(index, id).ok();
         let is_there = page.is_some();
         frame.page = page;
@@ -630,13 +672,19 @@ impl Pool {
         // A thread that is reading the page discards its result.
         shard.loading.remove(&id);
         if shard.remove(id) {
-            self.pages.fetch_sub(1, Ordering::Relaxed);
+            self.count_gone();
         }
+    }
+
+    fn count_gone(&self) {
+        let before = self.pages.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(before > 0, "more pages leave the pool than entered it: it would never evict again");
     }
 
     /// Adds a new page, which has no image yet. Does no I/O: the next miss evicts if necessary.
     pub fn create(&self, page: Page) -> Exclusive {
         let id = page.id();
+        debug_assert!(id.0 > 0, "a page without a number");
         self.enter(id, Frame::new(Some(page))).expect("a new page's number is not in use")
     }
 
@@ -734,8 +782,10 @@ impl Pool {
             // The page was discarded meanwhile.
             self.store.forget_evicted(id);
         } else if Arc::strong_count(latch_of(&frame)) == 2 {
+            debug_assert!(!frame.is_changed, "a change is evicted without an image");
+            debug_assert!(!shard.loading.contains_key(&id), "a page is evicted while it is read");
             shard.remove(id);
-            self.pages.fetch_sub(1, Ordering::Relaxed);
+            self.count_gone();
             self.evictions.fetch_add(1, Ordering::Relaxed);
         }
     }

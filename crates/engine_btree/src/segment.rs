@@ -23,6 +23,9 @@ use cohort_base::CommitSeq;
 use crate::sync::BLOCK;
 use crate::version::{TrxRecord, TrxState};
 
+/// Number of blocks up to which all of them are checked.
+const CHECKED_BLOCKS_MAX: usize = 2;
+
 #[derive(Debug)]
 struct Block {
     records: [Option<Arc<TrxRecord>>; BLOCK as usize],
@@ -92,15 +95,49 @@ impl Segment {
 
     /// Adds a record with the number [`Segment::end`].
     pub fn push(&mut self, record: Arc<TrxRecord>) {
+        debug_assert_eq!(record.place(), self.end, "a record with another number than its place");
         let (n, at) = self.place_of(self.end);
         if n == self.blocks.len() {
             self.blocks.push_back(None);
         }
         let block = self.blocks[n].get_or_insert_with(Block::new);
-        block.records[at] = Some(record);
+        let other = block.records[at].replace(record);
+        debug_assert!(other.is_none(), "a number is given twice");
         block.len += 1;
         self.end += 1;
         self.len += 1;
+        self.check_invariants();
+    }
+
+    /// Checks the invariants in builds with debug assertions, as far as there are few blocks.
+    fn check_invariants(&self) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        debug_assert!(self.base <= self.end, "purge has passed transactions that do not exist");
+        debug_assert!(self.ordered <= self.end, "the commit low-water mark is above all transactions");
+        debug_assert!(self.len as u64 <= self.end - self.base, "more records than numbers");
+        debug_assert!(
+            self.swept.next.max(self.spilled.next) <= self.end,
+            "a task has examined a record of the future"
+        );
+        if self.blocks.len() > CHECKED_BLOCKS_MAX {
+            return;
+        }
+        let blocks = || self.blocks.iter().flatten();
+        debug_assert_eq!(
+            blocks().map(|block| block.len).sum::<usize>(),
+            self.len,
+            "records are counted wrong"
+        );
+        debug_assert!(
+            blocks().all(|block| block.records.iter().flatten().count() == block.len),
+            "records of a block are counted wrong: it would be freed too early, or never"
+        );
+        debug_assert!(
+            self.iter_from(self.base).next().is_none_or(|first| first.place() >= self.base),
+            "purge has passed a record that exists"
+        );
     }
 
     /// Returns the number's block and the position in it.
@@ -146,6 +183,7 @@ impl Segment {
         if block.len == 0 && !is_last {
             *place = None;
         }
+        debug_assert_eq!(record.place(), number, "another record than the requested one is dropped");
         Some(record)
     }
 
@@ -160,8 +198,17 @@ impl Segment {
         }
         let (before, next) = (self.base, self.iter_from(self.base).next().map(|record| record.place()));
         self.base = next.unwrap_or(self.end);
+        debug_assert!(
+            self.base >= before,
+            "the purge low-water mark falls: old references would be looked up"
+        );
         let blocks = (self.base / BLOCK - before / BLOCK) as usize;
+        debug_assert!(
+            self.blocks.iter().take(blocks).flatten().all(|block| block.len == 0),
+            "records are dropped with their blocks"
+        );
         self.blocks.drain(..blocks.min(self.blocks.len()));
+        self.check_invariants();
     }
 
     /// Returns the oldest records for which `is_over` holds, without undecided transactions among them.
@@ -205,6 +252,7 @@ impl Segment {
         let is_over = |state| matches!(state, TrxState::Committed(seq) if seq <= until);
         let stop = self.iter_from(from).find(|record| !is_over(record.state()));
         self.ordered = stop.map_or(self.end, |record| record.place());
+        debug_assert!(self.ordered >= from, "the commit low-water mark falls");
         self.ordered
     }
 
@@ -220,6 +268,11 @@ impl Segment {
         let to = next.max(last + 1);
         let new = self.iter_from(next).take_while(|record| record.place() < to);
         waiting.extend(new.filter(|record| waits(record)).map(|record| record.place()));
+        debug_assert!(
+            waiting.is_sorted_by(|a, b| a < b),
+            "a record waits twice, and would be processed twice"
+        );
         *progress(self) = Progress { next: to, waiting };
+        self.check_invariants();
     }
 }

@@ -11,6 +11,9 @@ pub const BLOCK_BYTES: u64 = 4096;
 /// First block after the superblock's two copies.
 pub const FIRST_FREE_BLOCK: u64 = 2;
 
+/// Number of free runs up to which all of them are checked.
+const CHECKED_RUNS_MAX: usize = 64;
+
 /// Location of an image or an overflow value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extent {
@@ -62,18 +65,48 @@ impl Space {
             }
             space.end = space.end.max(block + blocks);
         }
+        space.check_invariants();
         space
     }
 
+    /// Checks the invariants in builds with debug assertions, as far as there are few free runs.
+    fn check_invariants(&self) {
+        if !cfg!(debug_assertions) || self.free.len() > CHECKED_RUNS_MAX {
+            return;
+        }
+        debug_assert_eq!(self.by_len.len(), self.free.len(), "a free run is in one of the lists only");
+        debug_assert!(
+            self.free.iter().all(|(at, len)| self.by_len.contains(&(*len, *at))),
+            "a free run is listed with another length"
+        );
+        debug_assert_eq!(self.free.values().sum::<u64>(), self.free_blocks, "free blocks are counted wrong");
+        debug_assert!(
+            self.free.iter().zip(self.free.keys().skip(1)).all(|((at, len), next)| at + len < *next),
+            "free runs overlap, or adjacent ones are not joined"
+        );
+        debug_assert!(
+            self.free.first_key_value().is_none_or(|(at, _)| *at >= FIRST_FREE_BLOCK),
+            "a superblock is free"
+        );
+        debug_assert!(
+            self.free.last_key_value().is_none_or(|(at, len)| at + len < self.end),
+            "the end of the file is free, and not cut off"
+        );
+    }
+
     fn put_run(&mut self, at: u64, len: u64) {
-        self.free.insert(at, len);
+        debug_assert!(len > 0, "a free run without blocks");
+        let other = self.free.insert(at, len);
+        debug_assert!(other.is_none(), "two free runs begin at block {at}");
         self.by_len.insert((len, at));
         self.free_blocks += len;
     }
 
     fn take_run(&mut self, at: u64, len: u64) {
-        self.free.remove(&at);
-        self.by_len.remove(&(len, at));
+        let was = self.free.remove(&at);
+        debug_assert_eq!(was, Some(len), "a run that is not free is taken: block {at}");
+        let was_listed = self.by_len.remove(&(len, at));
+        debug_assert!(was_listed, "a free run is missing in the list by length");
         self.free_blocks -= len;
     }
 
@@ -91,6 +124,16 @@ impl Space {
             }
             None => self.end += blocks,
         }
+        debug_assert!(extent.block >= FIRST_FREE_BLOCK, "a superblock would be overwritten");
+        debug_assert!(extent.block + blocks <= self.end, "an extent beyond the end of the used part");
+        debug_assert!(
+            self.free
+                .range(..extent.block + blocks)
+                .next_back()
+                .is_none_or(|(at, len)| at + len <= extent.block),
+            "an allocated extent is free"
+        );
+        self.check_invariants();
         extent
     }
 
@@ -117,6 +160,8 @@ impl Space {
         } else {
             self.put_run(at, len);
         }
+        debug_assert!(self.end >= FIRST_FREE_BLOCK, "the used part ends inside of the superblocks");
+        self.check_invariants();
     }
 
     /// Returns the free runs before the end as extents. A run longer than an extent can be is returned with

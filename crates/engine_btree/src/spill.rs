@@ -133,6 +133,7 @@ impl UndoFile {
     pub fn write(self: &Arc<Self>, bytes: &[u8]) -> Result<Arc<SpilledExtent>, EngineError> {
         let checksums = bytes.chunks(BLOCK).map(crc32c::crc32c).collect();
         let len = u32::try_from(bytes.len()).expect("callers cut what they spill");
+        debug_assert!(len > 0, "an extent of the undo file without undo");
         let extent = self.space.lock().allot(len);
         // From here on, dropping the extent frees its blocks, even if the write fails.
         let number = self.extents.fetch_add(1, Ordering::Relaxed);
@@ -156,6 +157,7 @@ impl SpilledExtent {
     /// Returns at least `len` bytes from `from` on, up to the end of their last block. Blocks are verified
     /// when they are read from the file.
     pub fn read(&self, from: usize, len: usize) -> Result<SpilledBytes, EngineError> {
+        debug_assert!(from + len <= self.extent.bytes as usize, "undo beyond the end of its extent");
         let (first, last) = (from / BLOCK, (from + len.max(1) - 1) / BLOCK);
         let kept = (first == last).then(|| self.of.recent.get((self.number, first))).flatten();
         let bytes = match kept {

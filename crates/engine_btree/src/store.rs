@@ -47,7 +47,7 @@ use crate::map::{Keys, Level, LevelWriter, MapChange, PageMap, Sorted, levels_ke
 use crate::page::{BAD_CHECKSUM, Page, PageId};
 use crate::sound::{ImageOf, Unsound};
 use crate::space::{BLOCK_BYTES, Extent, Space};
-use crate::superblock::{MapForm, PARTS_MAX, SUPERBLOCK_BYTES_MIN, Superblock};
+use crate::superblock::{PARTS_MAX, SUPERBLOCK_BYTES_MIN, Superblock, outdated_format};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 const FILE: &str = "btree.data";
@@ -55,6 +55,8 @@ const FILE: &str = "btree.data";
 const CURE: &str = "restore the data directory from a backup or a replica";
 /// Reserve for the parts of the page map that one change can add.
 const PARTS_SPARE: usize = 100;
+/// Number of pages of a map up to which all of it is checked.
+const CHECKED_PAGES_MAX: usize = 128;
 /// Minimum length of the free end of the file that is cut off.
 const CUT_BYTES_MIN: u64 = 4 << 20;
 
@@ -66,8 +68,6 @@ struct State {
     map: PageMap,
     /// The map's levels on disk, oldest first.
     levels: Vec<Level>,
-    /// Format of the map on disk. The first change rewrites a map in an older format.
-    form: MapForm,
     /// Overflow values that the map refers to.
     named: HashSet<Extent>,
     /// Eviction images of this run, newer than the images in the map.
@@ -83,6 +83,29 @@ impl State {
     /// Returns the deferred frees that the map does not refer to. They become free at its next change.
     fn doomed_only(&self) -> impl Iterator<Item = Extent> {
         self.deferred_frees.iter().copied().filter(|extent| !self.named.contains(extent))
+    }
+
+    /// Checks the invariants in builds with debug assertions, as far as the map is small.
+    fn check_invariants(&self) {
+        let pages = || self.map.trees.values().map(|tree| tree.pages.len()).sum::<usize>();
+        if !cfg!(debug_assertions) || pages() > CHECKED_PAGES_MAX {
+            return;
+        }
+        let parts = self.levels.iter().flat_map(|level| level.parts.iter().map(|(part, _)| *part));
+        let evicted = self.evicted.values().copied();
+        let checked = self.map.check(parts.chain(evicted));
+        debug_assert_eq!(checked, Ok(()), "two pages share a block, or no start accepts the map");
+        debug_assert!(
+            self.map.values().all(|value| self.named.contains(&value)),
+            "an overflow value that the map refers to would be freed"
+        );
+        let values = self.map.values().collect::<HashSet<_>>().len();
+        debug_assert_eq!(self.named.len(), values, "an overflow value is never freed: no map refers to it");
+        let end = self.space.end();
+        debug_assert!(
+            self.map.extents().all(|extent| extent.block + extent.blocks() <= end),
+            "the file would be cut inside of an extent"
+        );
     }
 
     /// Frees overflow values. Values that the map in force refers to are deferred again. If it is unknown
@@ -142,20 +165,28 @@ impl Store {
         let refuse = |what: String| Err(EngineError::Corrupt(format!("{}: {what}", path.display())));
         let len = file.len().map_err(EngineError::Io)?;
         let mut found: Vec<(u64, Superblock, Vec<u8>)> = Vec::new();
+        let mut outdated = None;
         for copy in 0..2 {
             let mut bytes = vec![0; BLOCK_BYTES as usize];
             let read = file.read_at(&mut bytes, copy * BLOCK_BYTES).map_err(EngineError::Io)?;
             bytes.truncate(read);
+            outdated = outdated.or(outdated_format(&bytes));
             found.extend(Superblock::decode(&bytes).map(|superblock| (copy, superblock, bytes)));
         }
         found.sort_by_key(|(_, superblock, _)| superblock.generation);
         let Some((newest_copy, newest, bytes)) = found.pop() else {
+            if let Some(format) = outdated {
+                return refuse(format!(
+                    "it has the format {format} of builds before the first release, which this version does not \
+                     read; convert the data directory as docs/upgrade.md says"
+                ));
+            }
             // Both copies are written first when the file is created, so a longer file has been in use.
             if len > BLOCK_BYTES + SUPERBLOCK_BYTES_MIN {
                 return refuse(format!("both superblocks (blocks 0 and 1) are damaged; {CURE}"));
             }
             let map = PageMap { next_page: 1, ..PageMap::default() };
-            let store = Store::with(file, path, (0, 1), map, (MapForm::Levels, Vec::new()));
+            let store = Store::with(file, path, (0, 1), map, Vec::new());
             store.change_map(MapChange::default())?;
             return Ok(store);
         };
@@ -173,11 +204,7 @@ impl Store {
             for (part, crc) in parts {
                 let bytes = read_part(&file, *part, len).map_err(EngineError::Io)?;
                 let is_whole = crc32c::crc32c(&bytes) == *crc;
-                let taken = is_whole.then(|| match newest.form {
-                    MapForm::Levels => map.read_part(&bytes, keys),
-                    MapForm::First => map.read_first_form(&bytes),
-                });
-                if !matches!(taken, Some(Ok(()))) {
+                if !is_whole || map.read_part(&bytes, keys).is_err() {
                     return refuse(format!("the page map at block {} is damaged; {CURE}", part.block));
                 }
             }
@@ -189,7 +216,7 @@ impl Store {
         if let Err(what) = map.check(levels.iter().flat_map(|level| level.parts.iter().map(|part| part.0))) {
             return refuse(format!("{what}; {CURE}"));
         }
-        let store = Store::with(file, path, (newest.generation, newest_copy), map, (newest.form, levels));
+        let store = Store::with(file, path, (newest.generation, newest_copy), map, levels);
         store.cut(&store.state.lock());
         Ok(store)
     }
@@ -199,7 +226,7 @@ impl Store {
         path: PathBuf,
         (generation, newest_copy): (u64, u64),
         map: PageMap,
-        (form, levels): (MapForm, Vec<Level>),
+        levels: Vec<Level>,
     ) -> Store {
         let parts = levels.iter().flat_map(|level| level.parts.iter().map(|(part, _)| *part));
         let space = Space::new(map.extents().chain(parts));
@@ -209,7 +236,6 @@ impl Store {
             named: map.values().collect(),
             map,
             levels,
-            form,
             evicted: HashMap::new(),
             deferred_frees: Vec::new(),
             space,
@@ -240,6 +266,8 @@ impl Store {
     }
 
     fn write_by(&self, bytes: &[u8], write: impl FnOnce(u64) -> io::Result<()>) -> io::Result<Extent> {
+        debug_assert!(!bytes.is_empty(), "an extent without bytes");
+        debug_assert!(u32::try_from(bytes.len()).is_ok(), "the length of an extent does not fit");
         let extent = self.state.lock().space.allot(bytes.len() as u32);
         match write(extent.offset()) {
             Ok(()) => Ok(extent),
@@ -458,7 +486,6 @@ impl Store {
                 generation: state.generation + 1,
                 lsn: change.lsn.unwrap_or(state.map.lsn),
                 next_page: change.next_page.max(state.map.next_page),
-                form: MapForm::Levels,
                 levels: state.levels[..kept].iter().chain(&fresh).map(Level::parts_only).collect(),
             }
         };
@@ -469,8 +496,17 @@ impl Store {
         })?;
         let mut state = self.state.lock();
         let state = &mut *state;
+        debug_assert_eq!(
+            superblock.generation,
+            state.generation + 1,
+            "two changes of the page map run at a time"
+        );
+        debug_assert!(
+            superblock.lsn >= state.map.lsn,
+            "a restart would replay less of the log than is needed (I7)"
+        );
         let (outdated, fresh_values) = state.map.apply(change);
-        (state.generation, state.form) = (superblock.generation, MapForm::Levels);
+        state.generation = superblock.generation;
         let merged = state.levels.drain(kept..).flat_map(|level| level.parts);
         let gone: Vec<Extent> = merged.map(|(part, _)| part).collect();
         state.levels.extend(fresh);
@@ -479,6 +515,7 @@ impl Store {
         state.named.extend(fresh_values);
         let deferred_frees = std::mem::take(&mut state.deferred_frees);
         state.free_unnamed(deferred_frees);
+        state.check_invariants();
         self.cut(state);
         Ok(())
     }
@@ -490,12 +527,10 @@ impl Store {
         let (keys, kept) = {
             let state = self.state.lock();
             let (mut keys, bytes) = sorted.keys(&state.map);
-            let is_nothing = keys.is_empty() && state.form == MapForm::Levels;
-            let kept = match state.form {
-                MapForm::Levels if is_nothing => return Ok((state.levels.len(), None)),
-                MapForm::Levels => levels_kept(&state.levels, bytes, PARTS_MAX - PARTS_SPARE),
-                MapForm::First => 0,
-            };
+            if keys.is_empty() {
+                return Ok((state.levels.len(), None));
+            }
+            let kept = levels_kept(&state.levels, bytes, PARTS_MAX - PARTS_SPARE);
             for level in state.levels[kept..].iter().filter(|_| kept > 0) {
                 keys.merge(level.keys.clone());
             }
@@ -532,6 +567,7 @@ impl Store {
     fn put_in_force(&self, superblock: &Superblock) -> Result<(), MapError> {
         let bytes = superblock.encode();
         let newest_copy = self.state.lock().newest_copy;
+        debug_assert!(newest_copy < 2, "a superblock has two copies");
         let copy = 1 - newest_copy;
         self.sync().map_err(MapError::Unchanged)?;
         match self.file.write_at_once(&bytes, copy * BLOCK_BYTES) {

@@ -5,19 +5,18 @@
 //! | u32 number of parts of the page map, oldest first, each: u8 1 it begins a level | u64 block | u32 bytes
 //!   | u32 CRC-32C
 //! | u32 CRC-32C of all before
-//!
-//! the first format: 8 magic "COHBTR01" | u64 generation | u64 LSN | u64 next page id
-//! | u64 block of the page map | u32 its bytes | u32 its CRC-32C | u32 CRC-32C of all before
 //! ```
+//!
+//! A superblock of an earlier format begins with another magic ([`outdated_format`]) and is rejected.
 
 use cohort_base::{Lsn, Reader, Truncated, Write};
 
 use crate::map::Level;
-use crate::space::{BLOCK_BYTES, Extent};
+use crate::space::{BLOCK_BYTES, Extent, FIRST_FREE_BLOCK};
 
 const MAGIC: &[u8; 8] = b"COHBTR02";
-const FIRST_MAGIC: &[u8; 8] = b"COHBTR01";
-const FIRST_BYTES: usize = 52;
+/// Beginning of the magic in every format.
+const MAGIC_STEM: &[u8] = b"COHBTR";
 const HEAD_BYTES: usize = 36;
 const PART_BYTES: usize = 17;
 /// Limit of numbers that count up from zero. A superblock with a larger one was damaged before its checksum
@@ -28,22 +27,12 @@ pub const PARTS_MAX: usize = (BLOCK_BYTES as usize - HEAD_BYTES - 4) / PART_BYTE
 /// Length of the shortest superblock.
 pub const SUPERBLOCK_BYTES_MIN: u64 = HEAD_BYTES as u64 + 4;
 
-/// Format of the page map on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MapForm {
-    /// One piece.
-    First,
-    /// Levels.
-    Levels,
-}
-
 /// Content of a superblock.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Superblock {
     pub generation: u64,
     pub lsn: Lsn,
     pub next_page: u64,
-    pub form: MapForm,
     /// The levels of the page map, without their keys.
     pub levels: Vec<Level>,
 }
@@ -51,6 +40,18 @@ pub struct Superblock {
 impl Superblock {
     /// Returns the encoded superblock, at most one block.
     pub fn encode(&self) -> Vec<u8> {
+        debug_assert!(
+            self.generation < COUNT_MAX && self.next_page < COUNT_MAX,
+            "no start accepts these numbers"
+        );
+        debug_assert!(
+            self.levels.iter().all(|level| !level.parts.is_empty()),
+            "a level without parts is lost"
+        );
+        debug_assert!(
+            self.levels.iter().flat_map(|level| &level.parts).all(|(part, _)| part.block >= FIRST_FREE_BLOCK),
+            "a part of the page map in a superblock"
+        );
         let mut out = MAGIC.to_vec();
         out.put_u64(self.generation);
         out.put_u64(self.lsn.0);
@@ -67,16 +68,16 @@ impl Superblock {
         let crc = crc32c::crc32c(&out);
         out.put_u32(crc);
         assert!(out.len() <= BLOCK_BYTES as usize, "a superblock is a block");
+        debug_assert!(
+            Superblock::decode(&out).is_some_and(|read| read == *self),
+            "no start reads this superblock"
+        );
         out
     }
 
     /// Returns `None` if the superblock is damaged or was never written.
     pub fn decode(bytes: &[u8]) -> Option<Superblock> {
-        let read = match bytes.first_chunk()? {
-            MAGIC => Superblock::read(bytes).ok().flatten(),
-            FIRST_MAGIC => Superblock::read_first_form(bytes).ok().flatten(),
-            _ => None,
-        };
+        let read = bytes.starts_with(MAGIC).then(|| Superblock::read(bytes).ok().flatten()).flatten();
         read.filter(|read| read.generation.max(read.next_page) < COUNT_MAX)
     }
 
@@ -97,20 +98,14 @@ impl Superblock {
             let Some(level) = levels.last_mut() else { return Ok(None) };
             level.parts.push(part);
         }
-        Ok(Some(Superblock { generation, lsn, next_page, form: MapForm::Levels, levels }))
+        Ok(Some(Superblock { generation, lsn, next_page, levels }))
     }
+}
 
-    fn read_first_form(bytes: &[u8]) -> Result<Option<Superblock>, Truncated> {
-        if !has_checksum(bytes, FIRST_BYTES - 4) {
-            return Ok(None);
-        }
-        let mut r = Reader::new(bytes);
-        r.bytes(MAGIC.len())?;
-        let (generation, lsn, next_page) = (r.u64()?, Lsn(r.u64()?), r.u64()?);
-        let part = (Extent { block: r.u64()?, bytes: r.u32()? }, r.u32()?);
-        let levels = vec![Level { parts: vec![part], ..Level::default() }];
-        Ok(Some(Superblock { generation, lsn, next_page, form: MapForm::First, levels }))
-    }
+/// Returns the name of the format if the block has a superblock of another format than this one.
+pub fn outdated_format(block: &[u8]) -> Option<String> {
+    let magic = block.first_chunk::<8>().filter(|magic| magic.starts_with(MAGIC_STEM) && *magic != MAGIC)?;
+    Some(String::from_utf8_lossy(magic).into_owned())
 }
 
 /// Returns whether the first `len` bytes are followed by their checksum.
@@ -132,7 +127,6 @@ mod tests {
             generation: 7,
             lsn: Lsn(1 << 50),
             next_page: 9,
-            form: MapForm::Levels,
             levels: vec![level(0..PARTS_MAX as u32 - 2), level(5..6), level(6..7)],
         };
         let bytes = superblock.encode();
@@ -147,15 +141,11 @@ mod tests {
     }
 
     #[test]
-    fn the_first_form_is_still_read() {
-        let mut bytes = FIRST_MAGIC.to_vec();
-        [5, 77, 9, 3].into_iter().for_each(|n| bytes.put_u64(n));
-        [100, 0xabcd].into_iter().for_each(|n| bytes.put_u32(n));
-        let crc = crc32c::crc32c(&bytes);
-        bytes.put_u32(crc);
-        bytes.resize(4096, 0);
-        let read = Superblock::decode(&bytes).expect("whole");
-        assert_eq!((read.generation, read.lsn, read.next_page, read.form), (5, Lsn(77), 9, MapForm::First));
-        assert_eq!(read.levels[0].parts, [(Extent { block: 3, bytes: 100 }, 0xabcd)]);
+    fn an_earlier_format_has_a_name() {
+        let first = [b"COHBTR01".as_slice(), &[0; 100]].concat();
+        assert_eq!(outdated_format(&first).as_deref(), Some("COHBTR01"));
+        for other in [&MAGIC[..], b"", b"COHBT", b"COHBTR0", &[0; 100]] {
+            assert_eq!(outdated_format(other), None, "{other:?}");
+        }
     }
 }

@@ -134,7 +134,10 @@ impl Side<'_> {
     fn child_of(&self, page: &Page) -> usize {
         match self {
             Side::Covering(key) => page.child_place(key),
-            Side::Below(None) => page.len() - 1,
+            Side::Below(None) => {
+                debug_assert!(!page.is_empty(), "an inner node without children");
+                page.len() - 1
+            }
             Side::Below(Some(key)) => match page.find(key) {
                 Ok(n) | Err(n) => n.saturating_sub(1),
             },
@@ -241,6 +244,10 @@ impl Tree {
             match patience.shared(ground, self.index, child, touch)? {
                 Fetch::Here(next) => {
                     self.check_child(ground, frame.page(), place, &next)?;
+                    debug_assert!(
+                        !matches!(side, Side::Covering(key) if !next.page().covers(key)),
+                        "a descent leads to a page that does not cover the key"
+                    );
                     frame = next;
                 }
                 later => return Ok(later),
@@ -421,6 +428,8 @@ impl Tree {
                 return Ok(path);
             }
             let next = self.child_alone(ground, page, page.child_place(key))?;
+            debug_assert!(next.page().covers(key), "a descent leads to a page that does not cover the key");
+            debug_assert_eq!(next.page().level() + 1, page.level(), "a descent passes over a level");
             path.push(next);
         }
     }
@@ -449,6 +458,9 @@ impl Tree {
         (0..old.len()).for_each(|n| child.append(&old.key(n), old.entry(n)));
         let mut top = Page::new(PageSpec { index, id: self.root, level: level + 1, low: &[], high: None });
         top.append(&[], naming(&id.0.to_le_bytes()));
+        debug_assert_eq!(child.len(), old.len(), "entries of the root are lost");
+        child.check_invariants();
+        top.check_invariants();
         *root.page_mut() = top;
         ground.changes.list(root);
         ground.changes.list(&mut ground.pool.create(child));
@@ -470,6 +482,10 @@ impl Tree {
         let id = ground.new_page_id();
         self.pages.lock().insert(id);
         let old = frame.page().clone();
+        debug_assert!(old.covers(&split.separator), "a page is split outside of its keys");
+        debug_assert!(split.separator.as_slice() > old.low(), "the left half covers no key");
+        debug_assert!(parent.page().covers(&split.separator), "the parent does not cover the new page");
+        debug_assert_eq!(parent.page().level(), old.level() + 1, "the parent is on another level");
         let half = |id: PageId, low: &[u8], high: Option<&[u8]>, range: std::ops::Range<usize>| {
             let mut page = Page::new(PageSpec { index: self.index, id, level: old.level(), low, high });
             range.for_each(|n| page.append(&old.key(n), old.entry(n)));
@@ -480,6 +496,13 @@ impl Tree {
         let place = parent.page().find(&split.separator).expect_err("separators are new");
         let is_put = parent.page_mut().insert(place, &split.separator, naming(&id.0.to_le_bytes()));
         assert!(is_put, "the parent has room");
+        let left = frame.page();
+        debug_assert_eq!(left.len() + right.len(), old.len(), "entries are lost in a split");
+        debug_assert_eq!(left.high(), Some(right.low()), "keys between the halves are in no page");
+        debug_assert_eq!(right.high(), old.high(), "keys after the right half are in no page");
+        for page in [left, &right, parent.page()] {
+            page.check_invariants();
+        }
         ground.changes.list(parent);
         ground.changes.list(frame);
         ground.changes.list(&mut ground.pool.create(right));
@@ -536,6 +559,7 @@ fn split_point(page: &Page, key: &[u8]) -> SplitPoint {
         left += page.entry_bytes_at(n);
         left > half
     });
+    debug_assert!(len >= 2, "a page of one entry is split");
     let at = if is_ascending { len - 1 } else { by_bytes.unwrap_or(len / 2).clamp(1, len - 1) };
     let separator = match is_leaf {
         true => shortest_between(&page.key(at - 1), &page.key(at)),
@@ -548,5 +572,7 @@ fn split_point(page: &Page, key: &[u8]) -> SplitPoint {
 /// Returns the shortest key that is above `below` and not above `upto`.
 fn shortest_between(below: &[u8], upto: &[u8]) -> Vec<u8> {
     let shared = below.iter().zip(upto).take_while(|(a, b)| a == b).count();
-    upto[..upto.len().min(shared + 1)].to_vec()
+    let between = upto[..upto.len().min(shared + 1)].to_vec();
+    debug_assert!(*below < *between && *between <= *upto, "a separator that does not separate");
+    between
 }

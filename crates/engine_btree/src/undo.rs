@@ -248,8 +248,16 @@ impl UndoLog {
         let Chunk::Memory(chunk) = &mut self.chunks[number] else { unreachable!("it has room") };
         let start = chunk.len();
         write(before, chunk);
+        debug_assert!(chunk.len() <= start + len, "a record is longer than its length says");
         chunk.resize(start + len, 0);
+        debug_assert_eq!(
+            record_len(&chunk[start..]),
+            len,
+            "a length does not fit: later records are not found"
+        );
         let place = place_of(number, start);
+        debug_assert_eq!(place & ((1 << OFFSET_BITS) - 1), (start / ALIGN) as u32, "an offset does not fit");
+        debug_assert!(self.links.last().is_none_or(|last| last.place < place), "links are searched in order");
         self.live += 1;
         self.links.extend(before.link.map(|link| Linked::new(place, link)));
         Some((place, taken))
@@ -309,6 +317,7 @@ impl UndoLog {
     pub fn settle(&mut self, found: &mut impl Iterator<Item = (CommitSeq, End)>) {
         for linked in self.links.iter_mut().filter(|linked| linked.is_unsettled()) {
             let (seq, end) = found.next().expect("as many as were given");
+            debug_assert_ne!(seq.0, UNSETTLED, "an undecided version was written over");
             (linked.seq, linked.end) = (seq.0, end);
         }
     }
@@ -324,6 +333,8 @@ impl UndoLog {
     /// Makes the chain continue at `below`, with `end` as its known end.
     pub fn shorten(&mut self, place: u32, below: VersionRef, end: End) {
         let linked = self.linked_mut(place).expect("what is shortened has a link");
+        debug_assert!(linked.seq != UNSETTLED, "a chain is shortened whose versions are not known");
+        debug_assert!(!linked.has_ended, "a chain is shortened that nothing leads to");
         linked.below_trx = below.trx.0;
         linked.below_undo = below.undo;
         linked.end = end;
@@ -428,6 +439,7 @@ impl UndoLog {
                 &cursor.read.as_ref().expect("read above")[at..]
             }
         };
+        debug_assert!(record_len(bytes) <= bytes.len(), "a record ends beyond its chunk");
         cursor.at += record_len(bytes);
         Ok(Some(parse(bytes, self.link_at(place_of(cursor.chunk, at)))))
     }
@@ -458,6 +470,8 @@ impl UndoLog {
         let chunk = &mut self.chunks[self.spilled];
         let Chunk::Memory(bytes) = &*chunk else { unreachable!("chunks are spilled in order") };
         let (len, freed) = (bytes.len() as u32, bytes.capacity());
+        debug_assert!(self.memory_bytes >= freed, "memory of undo is counted too low");
+        debug_assert!(len > 0, "a chunk without records is spilled");
         let has_values = flags_of(bytes).any(|flags| flags & VALUE != 0);
         *chunk = Chunk::Spilled { extent: extent.clone(), start, len, has_values };
         self.spilled += 1;

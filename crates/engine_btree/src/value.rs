@@ -38,6 +38,7 @@ pub fn write(store: &Store, index: IndexId, value: &[u8]) -> Result<([u8; NAME_B
     name[..8].copy_from_slice(&block.to_le_bytes());
     name[8..12].copy_from_slice(&extent.bytes.to_le_bytes());
     name[12..].copy_from_slice(&crc32c::crc32c(stored).to_le_bytes());
+    debug_assert_eq!(extent_of(&name), extent, "a reference leads to another extent");
     Ok((name, extent))
 }
 

@@ -205,6 +205,7 @@ impl TrxRecord {
     /// Makes all versions visible to `Latest` reads and to views from `seq` on. The caller holds the order
     /// stage.
     pub fn commit(&self, seq: CommitSeq) {
+        debug_assert!(seq.0 != INSTALLED && seq.0 != ABORTED, "a CommitSeq that means another state");
         let before = self.state.swap(seq.0, Ordering::AcqRel);
         assert_eq!(before, INSTALLED, "a transaction commits once, and not after it was dropped");
     }
@@ -480,6 +481,7 @@ impl Versions {
             segment.write()
         });
         let place = segment.end();
+        debug_assert!(place <= PLACE_MASK, "a transaction number reaches into the bits of its segment");
         let record = Arc::new(TrxRecord::new(TrxNo(((at as u64) << SEGMENT_SHIFT) | place)));
         segment.push(record.clone());
         record
@@ -565,6 +567,7 @@ impl Versions {
         if before.is_deletion {
             record.has_deletions.store(true, Ordering::Relaxed);
         }
+        debug_assert_eq!(record.state(), TrxState::Installed, "a decided transaction writes");
         let (undo, taken) = record.undo.write().push(before)?;
         if taken > 0 {
             self.undo_bytes.fetch_add(taken, Ordering::Relaxed);
@@ -591,6 +594,11 @@ impl Versions {
         }
     }
 
+    fn give_back(&self, bytes: usize) {
+        let before = self.undo_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "undo frees more memory than it used: spilling would never end");
+    }
+
     fn spill_chunks(&self, record: &TrxRecord, grows: Grows) -> Result<(), EngineError> {
         loop {
             let extent = match record.undo.read().to_spill(grows) {
@@ -598,7 +606,7 @@ impl Versions {
                 None => return Ok(()),
             };
             let freed = record.undo.write().spilled(&extent, 0);
-            self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
+            self.give_back(freed);
         }
     }
 
@@ -655,7 +663,7 @@ impl Versions {
         let extent = self.file.write(&bytes)?;
         for (record, start) in starts {
             let freed = record.undo.write().spilled(&extent, start);
-            self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
+            self.give_back(freed);
         }
         Ok(())
     }
@@ -695,6 +703,10 @@ impl Versions {
             let last = run.iter().map(|record| record.place()).max().expect("a run has one");
             let waits = |record: &TrxRecord| !record.is_swept() && record.state() != TrxState::Aborted;
             let at = run[0].segment();
+            debug_assert!(
+                run.iter().all(|record| is_over(record.state(), until)),
+                "a transaction that some later view does not see was swept"
+            );
             let mut segment = self.segments[at].write();
             segment.advance(|it| &mut it.swept, last, waits);
             self.ordered[at].raise(segment.advance_ordered(until), until);
@@ -704,12 +716,16 @@ impl Versions {
     /// Frees a record's undo, which no view needs, except for the links.
     pub fn free_values(&self, record: &TrxRecord) {
         let freed = record.undo.write().free();
-        self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
+        self.give_back(freed);
     }
 
     /// Drops swept records that have no live version and whose overflow values are freed. Some of them may
     /// already have been dropped.
     pub fn drop_swept(&self, records: &mut [Arc<TrxRecord>]) {
+        debug_assert!(
+            records.iter().all(|record| record.is_droppable()),
+            "a record is dropped whose versions a chain leads to"
+        );
         records.sort_by_key(|record| record.number);
         for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
             let mut segment = self.segments[run[0].segment()].write();
@@ -721,12 +737,20 @@ impl Versions {
     /// Removes records that purge has passed and whose overflow values are freed. Raises the watermarks.
     pub fn forget(&self, records: &[Arc<TrxRecord>]) {
         for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
+            debug_assert!(
+                run.iter().all(|record| record.state() != TrxState::Installed),
+                "purge passes an undecided transaction: all views would see it"
+            );
             let left: usize = run.iter().map(|record| record.undo.write().leave()).sum();
-            self.undo_bytes.fetch_sub(left, Ordering::Relaxed);
+            self.give_back(left);
             let at = run[0].segment();
             let mut segment = self.segments[at].write();
             segment.pass(run.iter().map(|record| record.place()));
-            self.watermarks[at].store(segment.base(), Ordering::Release);
+            let before = self.watermarks[at].swap(segment.base(), Ordering::AcqRel);
+            debug_assert!(
+                before <= segment.base(),
+                "a watermark falls: passed transactions would be looked up"
+            );
         }
     }
 

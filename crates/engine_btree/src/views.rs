@@ -40,6 +40,7 @@ impl Drop for Pin {
     fn drop(&mut self) {
         let mut live = self.views.live.lock();
         let count = live.counts.get_mut(&self.seq).expect("counted when made");
+        debug_assert!(*count > 0, "a view ends twice: purge would pass what another view needs");
         *count -= 1;
         if *count == 0 {
             live.counts.remove(&self.seq);
@@ -89,6 +90,10 @@ impl Views {
     pub fn pin(self: &Arc<Views>) -> Pin {
         let mut live = self.live.lock();
         let seq = self.applied();
+        debug_assert!(
+            live.young.back().is_none_or(|newest| *newest <= seq),
+            "a view is older than one taken before it: purge may have passed its versions"
+        );
         *live.counts.entry(seq).or_default() += 1;
         live.young.push_back(seq);
         if live.young.len() > self.young_max {
@@ -116,6 +121,7 @@ impl Views {
         let applied = self.applied();
         let first_young = live.young.front().copied().unwrap_or(applied);
         let until = live.counts.range(first_young..).next().map_or(applied, |(seq, _)| *seq);
+        debug_assert!(until <= applied, "what no view sees yet would be swept");
         InUse { seqs: live.counts.keys().copied().collect(), until }
     }
 }

@@ -372,3 +372,22 @@ fn a_wrong_page_map_under_a_right_checksum_panics_nowhere() {
     }
     assert!(noticed > 100, "{noticed} noticed");
 }
+
+/// A data file of a build before the first release is rejected by name, not as damage, and stays as it is.
+#[test]
+fn an_earlier_format_is_rejected_with_the_cure() {
+    let (memory, ..) = file(PageFormat::Plain);
+    let file = memory.open(Path::new(FILE), OpenMode::Write).expect("opens");
+    [0, 4096].into_iter().for_each(|copy| file.write_at(b"COHBTR01", copy).expect("writes"));
+    let contents = || {
+        let mut bytes = vec![0; file.len().expect("known") as usize];
+        file.read_at(&mut bytes, 0).expect("reads");
+        bytes
+    };
+    let before = contents();
+    let refused = open(&memory).err().expect("it is outdated").to_string();
+    for part in [FILE, "COHBTR01", "before the first release", "docs/upgrade.md"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    assert!(contents() == before, "the file was changed");
+}

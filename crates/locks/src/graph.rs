@@ -43,7 +43,12 @@ pub(crate) fn find_cycle(rows: &Rows, ranges: &Ranges, start: &Arc<Owner>) -> Op
             WaitOn::Range(index) => ranges.blockers(index, &waiting),
         };
         if search.add(&waiting, blockers) {
-            return Some(search.path_to(&waiting));
+            let cycle = search.path_to(&waiting);
+            debug_assert!(
+                cycle.first().is_some_and(|first| Node::of(first).place() == search.start.place()),
+                "a cycle that the wait did not close: another one is broken in its place"
+            );
+            return Some(cycle);
         }
     }
     None
@@ -80,6 +85,7 @@ impl Search {
             match self.seen.entry(place) {
                 Entry::Occupied(seen) => seen.into_mut().covered |= covered,
                 Entry::Vacant(vacant) => {
+                    debug_assert!(!Arc::ptr_eq(&blocker, owner), "an owner waits for itself");
                     vacant.insert(Seen { waiter: owner.clone(), covered, _node: node });
                     self.open.push(blocker);
                 }
@@ -92,6 +98,7 @@ impl Search {
         let mut path = vec![last.clone()];
         while let Some(seen) = path.last().and_then(|o| self.seen.get(&Node::of(o).place())) {
             path.push(seen.waiter.clone());
+            debug_assert!(path.len() <= self.seen.len() + 1, "the way back to the start has a cycle");
         }
         path.reverse();
         path

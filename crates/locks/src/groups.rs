@@ -180,6 +180,7 @@ impl Groups {
         // A row that moved out and whose slot is gone is free again.
         group.moved.clear(key.last);
         group.held.set(key.last);
+        group.check_invariants();
         Asked::Added
     }
 
@@ -188,6 +189,10 @@ impl Groups {
         held.set(key.last);
         let group =
             Group { key: GroupKey::of(key), owner: owner.clone(), mode, held, moved: Bits::default() };
+        debug_assert!(
+            self.table.find(group.key.hash, |other| other.key == group.key).is_none(),
+            "two groups for one part of an index: the second is never found"
+        );
         self.table.insert_unique(group.key.hash, group, |group| group.key.hash);
     }
 
@@ -221,6 +226,7 @@ impl Groups {
             return None;
         }
         let is_last = group.held.is_empty() && group.moved.is_empty();
+        debug_assert!(was_held != had_moved, "a row is in a group and has left it");
         if is_last {
             entry.remove();
         }
@@ -230,6 +236,7 @@ impl Groups {
     /// Releases a whole group.
     pub fn release(&mut self, key: GroupKey) -> Option<Released> {
         let entry = self.table.find_entry(key.hash, |group| group.key == key).ok()?;
+        entry.get().check_invariants();
         let (Group { mode, held, moved, .. }, _) = entry.remove();
         if self.table.capacity() > KEPT_GROUPS && self.table.len() < self.table.capacity() / 8 {
             self.table.shrink_to(self.table.len() * 2, |group| group.key.hash);
@@ -249,9 +256,17 @@ impl Groups {
 }
 
 impl Group {
+    fn check_invariants(&self) {
+        let both = self.held.0.iter().zip(&self.moved.0).any(|(held, moved)| held & moved != 0);
+        debug_assert!(!both, "a row is in a group and has left it: it would be released twice");
+        debug_assert!(!self.held.is_empty() || !self.moved.is_empty(), "a group without rows is kept");
+    }
+
     fn move_out(&mut self, last: u8) -> Asked {
-        self.held.clear(last);
+        let was_held = self.held.clear(last);
+        debug_assert!(was_held, "a row leaves a group that does not hold it");
         self.moved.set(last);
+        self.check_invariants();
         Asked::MovedOut(self.owner.clone(), self.mode)
     }
 }

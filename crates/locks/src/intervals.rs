@@ -52,6 +52,11 @@ impl Intervals {
         growing.end.clear();
         growing.end.extend_from_slice(key);
         growing.end.push(0);
+        debug_assert!(growing.start < growing.end, "a span that a scan extends ends before its start");
+        debug_assert!(
+            growing.next.as_ref().is_none_or(|next| growing.end < *next),
+            "a span that a scan extends touches the next one: they would be two spans of the same keys"
+        );
         true
     }
 
@@ -65,12 +70,35 @@ impl Intervals {
         let end = self.ends.remove(&start).flatten().expect("it has just been found");
         let after = (Bound::Excluded(&*start), Bound::Unbounded);
         let next = self.ends.range::<[u8], _>(after).next().map(|(start, _)| start.clone());
+        debug_assert!(next.as_ref().is_none_or(|next| end < *next), "two spans touch");
         self.growing = Some(Growing { start, end, next });
+    }
+
+    /// Checks the span that starts at `start` and its neighbours.
+    fn check_around(&self, start: &[u8]) {
+        debug_assert!(self.growing.is_none(), "a span that a scan extends is in no order with the others");
+        let at_most = (Bound::Unbounded, Bound::Included(start));
+        let mut before = self.ends.range::<[u8], _>(at_most).rev();
+        let Some((own, end)) = before.next() else { return };
+        debug_assert!(**own == *start, "an added span is missing");
+        debug_assert!(end.as_ref().is_none_or(|end| **end > *start), "a span without keys is kept");
+        let previous = before.next().map(|(_, end)| end);
+        debug_assert!(
+            previous.is_none_or(|end| !reaches(end.as_ref(), start)),
+            "a span touches the one before it: they would be two spans of the same keys"
+        );
+        let next = self.ends.range::<[u8], _>((Bound::Excluded(start), Bound::Unbounded)).next();
+        debug_assert!(
+            next.is_none_or(|(next, _)| !reaches(end.as_ref(), next)),
+            "a span touches the one after it"
+        );
+        debug_assert!(self.bytes >= bytes_of(start, end.as_ref()), "bytes of spans were counted too low");
     }
 
     fn settle(&mut self) {
         if let Some(Growing { start, end, .. }) = self.growing.take() {
-            self.ends.insert(start, Some(end));
+            let other = self.ends.insert(start, Some(end));
+            debug_assert!(other.is_none(), "two spans have one start");
         }
     }
 
@@ -111,9 +139,11 @@ impl Intervals {
         }
         self.bytes += bytes_of(&span.start, span.end.as_ref());
         let start = span.start.len();
+        let added = cfg!(debug_assertions).then(|| span.start.clone());
         if let Some(before) = self.ends.insert(span.start, span.end) {
             self.bytes -= bytes_of(&[], before.as_ref()) + start;
         }
+        added.iter().for_each(|start| self.check_around(start));
     }
 
     /// Returns the estimated bytes of the spans.

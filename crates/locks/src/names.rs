@@ -72,6 +72,11 @@ fn unit(mode: MetadataMode) -> Option<u64> {
     }
 }
 
+/// Returns whether a word counts an anonymous holder of the mode with this unit.
+fn has_holder(word: u64, unit: u64) -> bool {
+    (word & !GUARDED) / unit % (1 << 31) > 0
+}
+
 impl Names {
     pub fn new(hasher: RandomState) -> Names {
         let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
@@ -116,7 +121,13 @@ impl Name {
     /// allow it.
     pub fn take_anonymously(&self, mode: MetadataMode) -> bool {
         let Some(unit) = unit(mode) else { return false };
-        let free = |word: u64| (word & GUARDED == 0).then_some(word + unit);
+        let free = |word: u64| {
+            debug_assert!(
+                !has_holder(word, unit) || has_holder(word + unit, unit),
+                "too many holders to count"
+            );
+            (word & GUARDED == 0).then_some(word + unit)
+        };
         self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_ok()
     }
 
@@ -124,14 +135,19 @@ impl Name {
     pub fn leave_anonymously(&self, mode: MetadataMode) -> Vec<Arc<Owner>> {
         let unit = unit(mode).expect("only these modes are anonymous");
         let before = self.word.fetch_sub(unit, Ordering::AcqRel);
+        debug_assert!(has_holder(before, unit), "a shared lock is released twice");
         if before & GUARDED == 0 { Vec::new() } else { self.grant(&mut self.queue.lock()) }
     }
 
     /// Moves an anonymous holder into the queue. Returns true if another owner waits for the name.
     pub fn make_known(&self, owner: &Arc<Owner>, mode: MetadataMode) -> bool {
         let mut queue = self.queue.lock();
+        debug_assert!(!queue.holds(owner), "an anonymous holder is also in the queue");
         queue.holders.push(Claim { owner: owner.clone(), mode });
-        self.word.fetch_sub(unit(mode).expect("only these modes are anonymous"), Ordering::AcqRel);
+        let unit = unit(mode).expect("only these modes are anonymous");
+        let before = self.word.fetch_sub(unit, Ordering::AcqRel);
+        debug_assert!(has_holder(before, unit), "an anonymous holder is registered twice");
+        queue.check_invariants(self.unnamed());
         !queue.waiters.is_empty()
     }
 
@@ -150,6 +166,7 @@ impl Name {
             queue.enqueue(owner, mode);
             queue.mark_waited_for(owner);
         }
+        queue.check_invariants(self.unnamed());
         self.unguard(&queue);
         request
     }
@@ -165,13 +182,15 @@ impl Name {
     /// Releases a lock that is in the queue. Returns the owners to wake.
     pub fn release(&self, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let mut queue = self.queue.lock();
-        queue.release(owner);
+        let released = queue.release(owner);
+        debug_assert!(released.is_some(), "a lock on a name is released by an owner that does not hold it");
         self.grant(&mut queue)
     }
 
     /// Downgrades a holder that is in the queue. Returns the owners to wake.
     pub fn weaken(&self, owner: &Arc<Owner>, mode: MetadataMode) -> Vec<Arc<Owner>> {
         let mut queue = self.queue.lock();
+        debug_assert!(queue.holds(owner), "a lock on a name is weakened by an owner that does not hold it");
         queue.weaken(owner, mode);
         self.grant(&mut queue)
     }
@@ -188,6 +207,7 @@ impl Name {
 
     fn grant(&self, queue: &mut Queue<MetadataMode>) -> Vec<Arc<Owner>> {
         let granted = queue.grant(self.unnamed());
+        queue.check_invariants(self.unnamed());
         self.unguard(queue);
         granted.iter().for_each(|c| c.owner.grant(0));
         granted.into_iter().map(|c| c.owner).collect()

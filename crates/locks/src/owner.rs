@@ -93,6 +93,7 @@ impl Owner {
     /// Begins a wait of the owner and of its party. The caller holds the graph mutex.
     pub fn start_wait(self: &Arc<Owner>, on: WaitOn, sleeper: Arc<dyn Sleeper>) {
         let since = Some(Instant::now());
+        debug_assert!(self.wait.lock().on.is_none(), "an owner waits for one lock at a time");
         *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting, since, sleeper: Some(sleeper) };
         if let Some(party) = self.party() {
             party.set_waiting(Some(Arc::clone(self)));
@@ -109,6 +110,9 @@ impl Owner {
     /// Ends the wait with a grant. The caller wakes the owner after it has released its own mutexes.
     pub fn grant(&self, predecessor: u64) {
         let mut wait = self.wait.lock();
+        debug_assert!(wait.on.is_some(), "a lock is granted to an owner that does not wait");
+        debug_assert!(!matches!(wait.verdict, Verdict::Granted(_)), "a request is granted twice");
+        debug_assert!(wait.sleeper.is_some(), "an owner waits where no wake reaches it");
         wait.on = None;
         wait.verdict = Verdict::Granted(predecessor);
     }
@@ -237,6 +241,7 @@ impl LockOwner {
 
     /// Takes over the dependencies of another owner without taking its locks (I8).
     pub fn inherit_from(&mut self, other: &LockOwner) {
+        debug_assert!(!Arc::ptr_eq(&self.shared, &other.shared), "an owner inherits from itself");
         self.depends_on = self.depends_on.max(other.depends_on);
         self.has_waited |= other.has_waited;
     }
@@ -264,6 +269,10 @@ impl LockOwner {
 
 /// Keeps a released name for reuse, if there is space.
 pub(crate) fn keep_idle(idle: &mut Vec<Arc<Name>>, name: Arc<Name>) {
+    debug_assert!(
+        !idle.iter().any(|known| Arc::ptr_eq(known, &name)),
+        "an idle name is kept twice: a lock on it was held twice"
+    );
     if idle.len() < IDLE_NAMES_MAX {
         idle.push(name);
     }
@@ -273,6 +282,7 @@ impl Drop for LockOwner {
     fn drop(&mut self) {
         let table = self.table.clone();
         table.release_all(self);
+        debug_assert!(self.shared.wait.lock().on.is_none(), "an owner ends while it waits");
         self.leave();
     }
 }

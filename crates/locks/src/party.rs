@@ -84,7 +84,9 @@ impl Party {
     }
 
     pub(crate) fn set_waiting(&self, owner: Option<Arc<Owner>>) {
-        *self.waiting.lock() = owner;
+        let mut waiting = self.waiting.lock();
+        debug_assert!(owner.is_none() || waiting.is_none(), "a session waits for two locks at a time");
+        *waiting = owner;
     }
 
     pub(crate) fn transaction(&self) -> Option<Arc<Owner>> {
@@ -109,7 +111,8 @@ impl Party {
                 if part == Part::Lasting {
                     self.note_server(None);
                 }
-                self.others.fetch_sub(1, Ordering::SeqCst);
+                let before = self.others.fetch_sub(1, Ordering::SeqCst);
+                debug_assert!(before > 0, "an owner leaves a session twice");
             }
         }
     }
@@ -145,7 +148,12 @@ impl Owner {
 
     /// Registers its anonymous locks in their queues.
     pub fn make_names_known(self: &Arc<Owner>) {
-        self.names.lock().iter_mut().for_each(|ticket| self.make_known(ticket));
+        let mut names = self.names.lock();
+        names.iter_mut().for_each(|ticket| self.make_known(ticket));
+        debug_assert!(
+            names.iter().all(|ticket| !ticket.anonymous),
+            "a deadlock over this name would not be found"
+        );
     }
 
     pub fn make_known(self: &Arc<Owner>, ticket: &mut Ticket) {
@@ -181,7 +189,9 @@ impl LockOwner {
         if part != Part::Transaction {
             self.shared.make_names_known();
         }
+        debug_assert!(self.shared.wait.lock().on.is_none(), "an owner changes its session while it waits");
         party.admit(&self.shared, part);
+        debug_assert!(self.shared.party.lock().is_none(), "an owner is in two sessions");
         *self.shared.party.lock() = Some((Arc::clone(party), part));
         self.part = Some(part);
     }
@@ -189,7 +199,12 @@ impl LockOwner {
     /// Makes this a node of its own, whose locks are released independently of its session.
     pub fn leave(&mut self) {
         let Some(part) = self.part.take() else { return };
-        if let Some((party, _)) = self.shared.party.lock().take() {
+        if let Some((party, was)) = self.shared.party.lock().take() {
+            debug_assert_eq!(was, part, "an owner leaves its session in another role");
+            debug_assert!(
+                party.waiting.lock().as_ref().is_none_or(|waiting| !Arc::ptr_eq(waiting, &self.shared)),
+                "an owner leaves its session while it waits: a cycle over the session is not found"
+            );
             party.dismiss(&self.shared, part);
         }
     }

@@ -43,6 +43,11 @@ impl LockTable {
         if !owner.has_server_of_party() {
             self.lock_metadata(owner, &MetadataKey::Global, MetadataMode::SharedWrite, wait, kill)?;
         }
+        debug_assert!(
+            owner.has_server_of_party()
+                || self.has_name(owner, &MetadataKey::Global, MetadataMode::SharedWrite),
+            "a commit passes FLUSH TABLES WITH READ LOCK"
+        );
         Ok(WritePermit { is_for_logged: true })
     }
 }

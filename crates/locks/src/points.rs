@@ -79,6 +79,11 @@ impl Points {
             self.listed.reserve(8);
             self.bytes.reserve(128);
         }
+        debug_assert_eq!(
+            self.listed.last().map_or(0, |(_, end)| *end),
+            self.bytes.len(),
+            "ends of keys are wrong"
+        );
         self.bytes.extend_from_slice(key);
         self.listed.push((index, self.bytes.len()));
         true
@@ -94,7 +99,11 @@ impl Points {
 
     /// Removes the key that was pushed last and was new. A scan may have sorted the keys since.
     pub fn pop(&mut self, index: IndexId, key: &[u8]) {
-        if let Some((_, end)) = self.listed.pop() {
+        if let Some((at, end)) = self.listed.pop() {
+            debug_assert!(
+                at == index && self.bytes[..end].ends_with(key),
+                "another key than the last is taken back"
+            );
             self.bytes.truncate(end - key.len());
         } else if self.repeated.contains(&(index, key.into())) {
             // An earlier insertion of the key remains.
@@ -126,7 +135,12 @@ impl Points {
                 Towards::Down => keys.next_back(),
             }
         });
-        listed.into_iter().chain(ordered).min_by(near).map(Box::from)
+        let found = listed.into_iter().chain(ordered).min_by(near);
+        debug_assert!(
+            found.is_none_or(|key| span.contains(key)),
+            "a scan waits for a key outside of its way"
+        );
+        found.map(Box::from)
     }
 
     pub fn clear(&mut self) {
@@ -148,6 +162,10 @@ impl Points {
                 repeated.insert((index, key.into()));
             }
         }
+        debug_assert!(
+            repeated.iter().all(|(index, key)| ordered.get(index).is_some_and(|keys| keys.contains(key))),
+            "a key that was inserted twice is missing"
+        );
         *self = Points { ordered, repeated, ..Points::default() };
     }
 }

@@ -8,7 +8,7 @@
 //! - When a holder or a waiter leaves, the waiters are checked from the front and granted by the same rule.
 //!   No other waiter is woken.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::mode::{Mode, ModeSet};
@@ -61,6 +61,46 @@ impl<M: Mode> Queue<M> {
         others.fold(0, |set, h| set | h.mode.bit())
     }
 
+    /// Checks the invariants in builds with debug assertions. `unnamed` are the modes of holders that are not in
+    /// `holders`.
+    pub fn check_invariants(&self, unnamed: ModeSet) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let (mut once, mut twice): (ModeSet, ModeSet) = (0, 0);
+        for holder in &self.holders {
+            twice |= once & holder.mode.bit();
+            once |= holder.mode.bit();
+        }
+        for holder in &self.holders {
+            let others = (once & !holder.mode.bit()) | (twice & holder.mode.bit()) | unnamed;
+            debug_assert!(holder.mode.conflicts() & others == 0, "two owners hold conflicting modes");
+        }
+        let place = |claim: &Claim<M>| Arc::as_ptr(&claim.owner).cast::<()>();
+        let holders: HashSet<*const ()> = self.holders.iter().map(place).collect();
+        debug_assert_eq!(
+            holders.len(),
+            self.holders.len(),
+            "an owner holds a lock twice: one release is not enough"
+        );
+        let waiters: HashSet<*const ()> = self.waiters.iter().map(place).collect();
+        debug_assert_eq!(
+            waiters.len(),
+            self.waiters.len(),
+            "an owner waits for a lock twice: one grant is lost"
+        );
+        debug_assert!(
+            self.waiters.iter().is_sorted_by_key(|waiter| !holders.contains(&place(waiter))),
+            "an upgrade waits after a request that cannot be granted before it"
+        );
+    }
+
+    /// Returns whether a release will grant the first waiter, if there is one: a holder blocks it.
+    pub fn has_blocked_first(&self) -> bool {
+        let is_blocked = |first: &Claim<M>| first.mode.conflicts() & self.held_by_others(&first.owner) != 0;
+        self.waiters.front().is_none_or(is_blocked)
+    }
+
     fn wanted(&self) -> ModeSet {
         self.waiters.iter().fold(0, |set, w| set | w.mode.bit())
     }
@@ -91,6 +131,14 @@ impl<M: Mode> Queue<M> {
 
     /// Appends a blocked request to the waiters.
     pub fn enqueue(&mut self, owner: &Arc<Owner>, mode: M) {
+        debug_assert!(
+            !self.waiters.iter().any(|waiter| Arc::ptr_eq(&waiter.owner, owner)),
+            "an owner waits for one lock at a time"
+        );
+        debug_assert!(
+            self.held(owner).is_none_or(|at| self.holders[at].mode < mode),
+            "an owner waits for what it holds"
+        );
         let claim = Claim { owner: owner.clone(), mode };
         if self.held(owner).is_none() {
             return self.waiters.push_back(claim);
@@ -135,7 +183,10 @@ impl<M: Mode> Queue<M> {
             }
             self.waiters.remove(at);
             match self.held(&owner) {
-                Some(held) => self.holders[held].mode = mode,
+                Some(held) => {
+                    debug_assert!(self.holders[held].mode < mode, "a granted upgrade is none");
+                    self.holders[held].mode = mode;
+                }
                 None => self.holders.push(Claim { owner: owner.clone(), mode }),
             }
             granted.push(Claim { owner, mode });

@@ -234,6 +234,14 @@ impl Space {
 
     /// Queues a request. Returns false, and grants it, if its blockers have been released meanwhile.
     fn enqueue(&mut self, index: IndexId, waiter: Waiter) -> bool {
+        debug_assert!(
+            !self.waiters.iter().any(|other| Arc::ptr_eq(&other.owner, &waiter.owner)),
+            "an owner waits for one range at a time"
+        );
+        debug_assert!(
+            !matches!(&waiter.wish, Wish::Pass(owner) if Arc::ptr_eq(owner, &waiter.owner)),
+            "a scan waits for its own insert"
+        );
         let is_blocked = self.is_blocked(index, &waiter);
         match is_blocked {
             true => self.waiters.push(waiter),
@@ -407,6 +415,7 @@ impl Ranges {
         let space = spaces.entry(scan.index).or_default();
         let is_new = space.holder(owner).is_none();
         if is_new {
+            debug_assert!(owner.is_active(), "an owner locks a range after it has released its locks");
             shard.guard.fetch_add(1, Ordering::SeqCst);
             space.holders.push(Holder {
                 owner: owner.clone(),
@@ -463,6 +472,7 @@ impl Ranges {
     ) -> Claimed<Step> {
         let mut spaces = self.shard(scan.index).spaces.lock();
         let space = spaces.get_mut(&scan.index).expect("the scan watches, so its owner has ranges");
+        debug_assert!(space.holder(owner).is_some(), "a scan of another owner");
         let mut watch = scan.watch.lock();
         let is_beyond = |nearest: &[u8]| match to {
             StepTo::Entry(key) => scan.towards.is_before(key, nearest),
@@ -508,7 +518,15 @@ impl Ranges {
     /// Releases all claims of an owner; with a `seq`, owners that later claim the same keys depend on it.
     /// Returns the sleepers to wake.
     pub fn release(&self, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
-        owner.released.store(seq.map_or(ENDED, |seq| seq.0), Ordering::SeqCst);
+        let before = owner.released.swap(seq.map_or(ENDED, |seq| seq.0), Ordering::SeqCst);
+        debug_assert_eq!(
+            before, 0,
+            "ranges are released twice: the second release would hide a dependency (I8)"
+        );
+        debug_assert!(
+            seq.is_none_or(|seq| seq.0 != 0),
+            "a release without a CommitSeq leaves the ranges locked"
+        );
         if !owner.waited_for.load(Ordering::SeqCst) {
             return Vec::new();
         }
@@ -528,6 +546,10 @@ impl Ranges {
 
     /// Removes an owner that has released its claims. `ranges_in` are the indexes in which it has ranges.
     pub fn forget(&self, owner: &Arc<Owner>, ranges_in: &[IndexId], has_points: bool) {
+        debug_assert!(
+            !owner.is_active(),
+            "ranges are forgotten before they are released: waiters are not granted"
+        );
         if has_points {
             self.inserters_beside(owner.trx).lock().remove(&owner.trx);
         }
@@ -542,8 +564,10 @@ impl Ranges {
                 spaces.remove(index);
             }
             drop(spaces);
+            debug_assert!(gone.is_some(), "an owner forgets ranges that it does not have");
             if gone.is_some() {
-                shard.guard.fetch_sub(1, Ordering::SeqCst);
+                let before = shard.guard.fetch_sub(1, Ordering::SeqCst);
+                debug_assert!(before > 0, "the guard is too low: inserts pass over locked ranges");
             }
         }
         owner.claims.lock().points.clear();
@@ -578,6 +602,14 @@ impl LockSpan {
     /// Removes and returns the part of the span that a step passes.
     fn cut(&mut self, to: StepTo<'_>, towards: Towards) -> LockSpan {
         let nothing = LockSpan { start: Vec::new(), end: Some(Vec::new()) };
+        debug_assert!(
+            match (to, towards) {
+                (StepTo::End, _) => true,
+                (StepTo::Entry(key), Towards::Up) => self.end.as_deref().is_none_or(|end| key < end),
+                (StepTo::Entry(key), Towards::Down) => key >= &*self.start,
+            },
+            "a scan passes an entry outside of the span that it has announced"
+        );
         match (to, towards) {
             (StepTo::End, _) => std::mem::replace(self, nothing),
             (StepTo::Entry(key), Towards::Up) => {

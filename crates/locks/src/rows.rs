@@ -148,6 +148,11 @@ impl Slot {
     fn grant(&mut self, hardened: u64) -> Vec<Arc<Owner>> {
         let State::Queue(queue) = &mut self.state else { return Vec::new() };
         let granted = queue.grant(0);
+        queue.check_invariants(0);
+        debug_assert!(
+            queue.has_blocked_first(),
+            "a waiter is blocked by no holder: no release will grant it"
+        );
         if queue.waiters.is_empty() && queue.holders.len() < 2 {
             self.state = match queue.holders.pop() {
                 Some(claim) => State::One(claim.owner, claim.mode),
@@ -177,6 +182,7 @@ impl Slot {
             RowMode::Shared => &mut self.released_shared,
             RowMode::Exclusive => &mut self.released_exclusive,
         };
+        debug_assert!(seq > 0, "a release at rollback is remembered");
         *released = seq.max(*released);
     }
 
@@ -215,7 +221,7 @@ impl Shard {
             Asked::Founded => (Request::Granted, Home::NewGroup),
             Asked::Unknown => return None,
             Asked::MovedOut(holder, held) => {
-                self.slot_or_insert(key).state = State::One(holder, held);
+                self.occupy(key, holder, held);
                 return None;
             }
         };
@@ -227,14 +233,27 @@ impl Shard {
         if !self.groups.is_empty()
             && let Some((holder, held)) = self.groups.move_out(key)
         {
-            self.slot_or_insert(key).state = State::One(holder, held);
+            self.occupy(key, holder, held);
         }
+    }
+
+    /// Creates the slot of a row that has left its group.
+    fn occupy(&mut self, key: RowKey, holder: Arc<Owner>, held: RowMode) {
+        debug_assert!(
+            self.slots.find(key.hash(), |s| s.key == key).is_none(),
+            "a row that a group holds has a slot: its lock has two holders"
+        );
+        self.slot_or_insert(key).state = State::One(holder, held);
     }
 
     /// Releases a row that has a slot. The slot remembers `seq` if it is not durable. Returns the sleepers to
     /// wake.
     fn release(&mut self, key: RowKey, owner: &Arc<Owner>, seq: u64, hardened: u64) -> Vec<Arc<Owner>> {
         let Some(slot) = self.slot(key) else { return Vec::new() };
+        debug_assert!(
+            !matches!(&slot.state, State::Queue(queue) if queue.waiters.iter().any(|w| Arc::ptr_eq(&w.owner, owner))),
+            "an owner releases a row for which it waits"
+        );
         let Some(mode) = slot.release(owner) else { return Vec::new() };
         if seq > hardened {
             slot.remember(mode, seq);
@@ -254,6 +273,10 @@ impl Shard {
         if let Ok(slot) = self.slots.find_entry(key.hash(), |s| s.key == key)
             && slot.get().is_forgettable(hardened)
         {
+            debug_assert!(
+                slot.get().predecessor(RowMode::Exclusive, hardened) == 0,
+                "a dependency is forgotten (I8)"
+            );
             slot.remove();
         }
     }
@@ -339,6 +362,8 @@ impl Rows {
             let queue = slot.queue();
             queue.enqueue(owner, mode);
             queue.mark_waited_for(owner);
+            queue.check_invariants(0);
+            debug_assert!(queue.has_blocked_first(), "a request waits for a row that is free");
         }
         RowAnswer { request, home: Home::Slot, predecessor: slot.predecessor(mode, self.hardened()) }
     }
@@ -351,6 +376,10 @@ impl Rows {
         let Some(slot) = shard.slot(key) else { return (false, Vec::new()) };
         let State::Queue(queue) = &mut slot.state else { return (false, Vec::new()) };
         let gone = queue.dequeue(owner);
+        debug_assert!(
+            gone || queue.holds(owner),
+            "a request that was neither granted nor queued is given up"
+        );
         (gone, slot.grant(hardened))
     }
 
@@ -391,6 +420,10 @@ impl Rows {
         let (hardened, seq) = (self.hardened(), seq.map_or(0, |seq| seq.0));
         let mut shard = self.shard(of.row(0));
         let Some(released) = shard.groups.release(of) else { return Vec::new() };
+        debug_assert!(
+            !released.held().any(|last| shard.slot(of.row(last)).is_some()),
+            "a row that a group holds has a slot"
+        );
         if seq > hardened {
             for key in released.held().map(|last| of.row(last)) {
                 shard.slot_or_insert(key).remember(released.mode, seq);

@@ -38,6 +38,7 @@ impl LockTable {
                 self.wait_to_put(owner, index, key, wait, kill)?
             }
         };
+        debug_assert!(owner.has_points, "an inserted key is in no list that scans search");
         owner.point_bytes += key.len() + POINT_BYTES;
         owner.depends_on = owner.depends_on.max(CommitSeq(predecessor));
         Ok(Granted { predecessor: (predecessor != 0).then_some(CommitSeq(predecessor)) })
@@ -65,6 +66,10 @@ impl LockTable {
     pub fn watch(&self, owner: &mut LockOwner, scan: &RangeScan, ahead: LockSpan) {
         debug_assert_eq!(owner.shared.released.load(Ordering::Relaxed), 0, "an owner is used once");
         if self.ranges.watch(scan, &owner.shared, ahead) {
+            debug_assert!(
+                !owner.ranges_in.contains(&scan.index()),
+                "ranges of an index would be forgotten twice"
+            );
             owner.ranges_in.push(scan.index());
         }
     }
@@ -80,6 +85,7 @@ impl LockTable {
         wait: WaitLimit,
         kill: &KillFlag,
     ) -> Result<Step, LockError> {
+        debug_assert!(owner.ranges_in.contains(&scan.index()), "a scan locks what it has not announced");
         if let Claimed::Done(step) = self.ranges.advance(scan, &owner.shared, to, NO_WAIT) {
             return Ok(step);
         }

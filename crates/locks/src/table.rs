@@ -261,6 +261,10 @@ impl LockTable {
         if answer.request != Request::Blocked {
             return Ok((answer.request, answer.predecessor));
         }
+        debug_assert!(
+            owner.part.is_none() || owner.shared.party().is_some(),
+            "the session of a wait is unknown"
+        );
         let request = if held { Request::Upgraded } else { Request::Granted };
         self.wait_counted(graph, owner, &on, limit, kill).map(|predecessor| (request, predecessor))
     }
@@ -293,6 +297,7 @@ impl LockTable {
         if let Some(transaction) = party.and_then(|party| party.transaction()) {
             transaction.make_names_known();
         }
+        debug_assert!(owner.shared.waits_on().is_none(), "an owner that waits begins another wait");
         graph
     }
 
@@ -315,6 +320,7 @@ impl LockTable {
             Ok(predecessor) => Ok(predecessor),
             Err(error) => self.give_up(owner, on, error),
         };
+        debug_assert!(owner.wait.lock().on.is_none(), "a wait ends while its request is queued");
         owner.end_wait();
         ended
     }
@@ -327,6 +333,7 @@ impl LockTable {
             let victim = graph::victim(&cycle);
             self.note_deadlock(&cycle, victim);
             victim.abort_victim();
+            debug_assert!(victim.waits_on().is_none(), "the victim of a cycle goes on to wait");
             if Arc::ptr_eq(victim, owner) {
                 break;
             }
@@ -402,6 +409,7 @@ impl LockTable {
                 let at = owner.groups.iter().rposition(|&group| group == of);
                 owner.groups.swap_remove(at.expect("the owner knows its groups"));
             }
+            debug_assert!(owner.grouped_rows > 0, "more rows leave groups than were locked in them");
             owner.grouped_rows -= 1;
             owner.shared.weight.fetch_sub(1, Ordering::Relaxed);
             return wake(&woken);
@@ -452,6 +460,12 @@ impl LockTable {
             owner.has_points = false;
         }
         self.unlock_names(owner);
+        debug_assert!(
+            owner.row_locks() == 0 && owner.groups.is_empty(),
+            "rows stay locked after their transaction"
+        );
+        debug_assert!(!owner.has_claims(), "ranges stay locked after their transaction");
+        debug_assert_eq!(owner.names_held(), 0, "a table stays locked after its transaction");
         owner.shared.waited_for.store(false, Ordering::SeqCst);
     }
 
@@ -507,9 +521,19 @@ impl LockTable {
         let taken = self.take_name(owner, &lock, mode, wait, kill);
         let mut names = owner.shared.names.lock();
         match (taken, held) {
-            (Ok(()), _) => names[at].mode = mode,
+            (Ok(()), _) => {
+                debug_assert!(
+                    names[at].name.is(name) && !names[at].anonymous,
+                    "a lock is noted for another name"
+                );
+                names[at].mode = mode;
+            }
             (Err(_), None) => {
-                names.pop();
+                let gone = names.pop();
+                debug_assert!(
+                    gone.is_some_and(|ticket| ticket.name.is(name)),
+                    "another lock's ticket is lost"
+                );
             }
             (Err(_), Some(_)) => {}
         }
@@ -554,6 +578,8 @@ impl LockTable {
         let is_it = |t: &&mut Ticket| t.name.is(name) && t.mode == MetadataMode::Exclusive;
         let mut names = owner.shared.names.lock();
         let Some(ticket) = names.iter_mut().find(is_it) else { return false };
+        debug_assert!(!ticket.anonymous, "an exclusive lock is in the queue");
+        debug_assert!(mode < MetadataMode::Exclusive, "an exclusive lock stays exclusive");
         ticket.mode = mode;
         wake(&ticket.name.weaken(&owner.shared, mode));
         true

@@ -110,6 +110,10 @@ impl LockTable {
 
     /// Saves a cycle that is about to be broken.
     pub(crate) fn note_deadlock(&self, cycle: &[Arc<Owner>], victim: &Owner) {
+        debug_assert!(
+            cycle.iter().any(|owner| std::ptr::eq(&**owner, victim)),
+            "the victim is not in the cycle: it stays closed"
+        );
         let member = |owner: &Arc<Owner>| DeadlockMember {
             trx: owner.trx,
             lock: owner.waits_on().and_then(|on| self.described(owner, &on)),
