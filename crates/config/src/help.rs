@@ -111,7 +111,7 @@ pub(crate) fn full(build: &Build, globals: &Globals) -> String {
         "and boolean options {FALSE|TRUE}                           Value (after reading options)\n",
     );
     push(&mut out, format_args!("{} {}\n", "-".repeat(58), "-".repeat(29)));
-    for id in VarId::shown().filter(|id| id.setting().option) {
+    for id in VarId::shown().filter(|id| id.setting().option && !id.setting().internal) {
         let value = globals.value(id).to_string();
         let value = if value.is_empty() { "(No default value)" } else { value.as_str() };
         push(&mut out, format_args!("{:<58} {value}\n", id.setting().name.replace('_', "-")));
@@ -120,7 +120,7 @@ pub(crate) fn full(build: &Build, globals: &Globals) -> String {
 }
 
 pub(crate) fn options() -> impl Iterator<Item = &'static Setting> {
-    VarId::shown().map(VarId::setting).filter(|setting| setting.option)
+    VarId::shown().map(VarId::setting).filter(|setting| setting.option && !setting.internal)
 }
 
 /// Returns a setting's description, with the reason if it has no effect.

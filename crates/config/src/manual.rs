@@ -73,7 +73,7 @@ pub fn manual_page() -> String {
          SET GLOBAL needs the privilege SUPER and SET SESSION none, unless the scope names others: one of them is \
          needed then.\n\n",
     );
-    let all: Vec<&Setting> = VarId::shown().map(VarId::setting).collect();
+    let all: Vec<&Setting> = VarId::shown().map(VarId::setting).filter(|setting| !setting.internal).collect();
     out.push_str("## Settings that may lose data\n\n");
     for setting in &all {
         if let Some(what) = setting.may_lose_data {
@@ -143,7 +143,7 @@ fn group(name: &str) -> usize {
 pub fn sample_file() -> String {
     let mut out = String::from("# Options of Cohort. Every line shows a default.\n\n[cohortd]\n");
     for setting in VarId::shown().map(VarId::setting) {
-        if setting.option && setting.has_effect() && setting.alias_of.is_none() {
+        if setting.option && !setting.internal && setting.has_effect() && setting.alias_of.is_none() {
             let default = setting.kind.value(setting.kind.default_raw());
             push(&mut out, format_args!("\n# {}\n", setting.doc));
             if let Some(what) = setting.may_lose_data {
@@ -234,7 +234,8 @@ mod tests {
     fn every_setting_has_its_line() {
         let (manual, sample) = (manual_page(), sample_file());
         for setting in VarId::shown().map(VarId::setting) {
-            assert!(manual.contains(&format!("`{}`", setting.name)), "{}", setting.name);
+            let is_named = manual.contains(&format!("`{}`", setting.name));
+            assert_eq!(is_named, !setting.internal, "{}", setting.name);
         }
         for (name, _) in FIRST {
             assert!(manual.contains(&format!("\n### `{name}`\n")), "{name}");

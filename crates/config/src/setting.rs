@@ -124,6 +124,8 @@ pub struct Setting {
     pub computed: bool,
     /// An option only, not shown by SHOW VARIABLES.
     pub hidden: bool,
+    /// For experiments and benchmarks: works like any other, but `--help` and the manual do not name it.
+    pub internal: bool,
 }
 
 const SUPER: Privileges = Privileges::of(&[Privilege::Super]);
@@ -146,6 +148,7 @@ impl Setting {
             alias_of: None,
             computed: false,
             hidden: false,
+            internal: false,
         }
     }
 
@@ -249,6 +252,11 @@ impl Setting {
 
     pub(crate) const fn computed(mut self) -> Setting {
         self.computed = true;
+        self
+    }
+
+    pub(crate) const fn internal(mut self) -> Setting {
+        self.internal = true;
         self
     }
 

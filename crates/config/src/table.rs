@@ -179,7 +179,7 @@ with_inert_settings! { settings! {
         .doc("1: a commit is answered after its one log record is on disk.").no_effect("every commit is answered after it is on disk, as with 1");
     InnodbFlushLogAtTrxCommit = Setting::global("innodb_flush_log_at_trx_commit", num(1, 0, 3))
         .doc("MariaDB's name for flush_log_at_trx_commit.").alias(VarId::FlushLogAtTrxCommit).no_effect("every commit is answered after it is on disk, as with 1");
-    EarlyLockRelease = Setting::global("early_lock_release", flag(true))
+    EarlyLockRelease = Setting::global("early_lock_release", flag(true)).internal()
         .doc("Row locks are released when a transaction is ordered, before the disk flush. No one ever reads what a crash can take back.");
     SessionsMemoryMax = Setting::global("sessions_memory_max", num(0, 0, u64::MAX))
         .doc("Memory that the statements, prepared statements, transactions and user variables of all sessions and the plans that they share may keep; a statement that wants more fails with error 1041. 0: half of what the machine or the control group has.").unit("bytes");
@@ -187,17 +187,17 @@ with_inert_settings! { settings! {
         .doc("shared: one log for the binary log and all engines, one flush for a group of commits. separate: a log for each engine, and the binary log decides: two flushes, on two devices if wanted. Fixed when the data directory is made; cohortd --convert-log-layout changes it.");
     BinlogGroupCommitSyncEngine = Setting::global("binlog_group_commit_sync_engine", flag(true)).admin(Privilege::BinlogAdmin)
         .doc("With log_layout=separate. ON: the engines' logs are synced once for each group of commits. OFF: once more for each transaction when it is prepared, as servers did before; it makes nothing safer.");
-    BinlogGroupCommitOverlap = Setting::global("binlog_group_commit_overlap", word(2, &["OFF", "ON", "AUTO"])).admin(Privilege::BinlogAdmin)
+    BinlogGroupCommitOverlap = Setting::global("binlog_group_commit_overlap", word(2, &["OFF", "ON", "AUTO"])).admin(Privilege::BinlogAdmin).internal()
         .doc("With log_layout=separate: whether the engines' logs are synced for the next group of commits while the binary log is synced for the one before. AUTO: if the binary log is on a device of its own; on one device the syncs only wait for each other.");
     LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
         .doc("Size of one segment of the log; fixed when the log is made, at the first start.").unit("bytes");
     CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20))
         .doc("So much redo that only the log has starts a checkpoint; InnoDB tables want one after 256 MiB, RocksDB tables after rocksdb_write_buffer_size.").unit("bytes");
-    AdaptiveFlushGroups = Setting::global("adaptive_flush_groups", flag(true))
+    AdaptiveFlushGroups = Setting::global("adaptive_flush_groups", flag(true)).internal()
         .doc("A flush group is left open for members that are about to return, when that pays, or while workers have others to serve.");
     InnodbLogFileBuffering = Setting::global("innodb_log_file_buffering", flag(false))
         .doc("Whether the log is written through the operating system's page cache, or past it where the file system allows. A change counts for segments that are made ready from then on.");
-    SlowFlushWarningMs = Setting::global("slow_flush_warning_ms", num(1000, 0, YEAR * 1000))
+    SlowFlushWarningMs = Setting::global("slow_flush_warning_ms", num(1000, 0, YEAR * 1000)).internal()
         .doc("A flush of the log that takes at least this long is counted in Cohort_slow_flushes and reported in the error log, every ten seconds at most. 0: never.").unit("milliseconds");
     BinlogCommitWaitCount = Setting::global("binlog_commit_wait_count", num(0, 0, u64::MAX)).admin(Privilege::BinlogAdmin)
         .doc("A flush waits until this many transactions are in its group, or binlog_commit_wait_usec have passed. 0: no wait.");

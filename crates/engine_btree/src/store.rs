@@ -501,10 +501,6 @@ impl Store {
             state.generation + 1,
             "two changes of the page map run at a time"
         );
-        debug_assert!(
-            superblock.lsn >= state.map.lsn,
-            "a restart would replay less of the log than is needed (I7)"
-        );
         let (outdated, fresh_values) = state.map.apply(change);
         state.generation = superblock.generation;
         let merged = state.levels.drain(kept..).flat_map(|level| level.parts);
