@@ -2,10 +2,11 @@
 //! acknowledged.
 //!
 //! # Purpose
-//! One flush per group makes the binlog and every engine durable. Commits queue for that flush without
-//! waiting for the disk: [`Pipeline::order`] never blocks. This file holds the whole protocol. Logs, engines
-//! and locks are accessed only through the trait [`CommitEnv`], so the same protocol runs in tests with
-//! counters, in an environment that crashes, and under a scheduler that permutes threads (`tests/model.rs`).
+//! One flush per group makes the binlog and every engine durable. The order stage, which applies transactions
+//! and queues them for that flush, does not wait for the disk. There are two exceptions, for large
+//! transactions and for checkpoints (see Lock order). This file holds the whole protocol. Logs, engines and
+//! locks are accessed only through the trait [`CommitEnv`], so the same protocol runs in tests with counters,
+//! in an environment that crashes, and under a scheduler that permutes threads (`tests/model.rs`).
 //!
 //! # States of a transaction
 //! ```text
@@ -45,9 +46,10 @@
 //! # Concepts: ordering
 //! - **Arrivals list** (`arrivals`): transactions that have a CommitSeq and are not yet applied.
 //! - **Order stage** (`order`): the thread that holds this lock applies all arrivals as one batch and appends
-//!   them to the flush queue. `order` returns immediately if the stage is taken, because the holder rechecks
-//!   the arrivals after it has released the stage. Four functions wait for the stage: `await_ordered` and
-//!   `order_if` need the result, and `order_exclusive` and `hold` need the stage for themselves.
+//!   them to the flush queue. A caller of `order` that finds the stage taken does not wait for it, because
+//!   the holder rechecks the arrivals after it has released the stage. Four functions wait for the stage:
+//!   `await_ordered` and `order_if` need the result, and `order_exclusive` and `hold` need the stage for
+//!   themselves.
 //! - **Conditional order** ([`Pipeline::order_if`]): for a transaction with its own GTID sequence number,
 //!   which must be larger than all numbers of its domain before it. The check of the number runs with `order`
 //!   and `arrivals` held, so no other transaction gets its CommitSeq between the check and the assignment. A
@@ -90,8 +92,9 @@
 //!   opens a gate calls [`Pipeline::gate_opened`].
 //!
 //! # Invariants
-//! ARCHITECTURE.md defines I1 to I8. The environment keeps I2 (recovery keeps only decided transactions) and
-//! I3 (nothing outside of the log holds bytes that are not durable). Here:
+//! ARCHITECTURE.md defines I1 to I8. I2 is kept by recovery (`recovery.rs`), and I3 by the environment:
+//! engine files and binlog files get only what is durable ([`CommitEnv::hardened`], and [`Pipeline::hold`]
+//! for checkpoints). This file keeps the following:
 //! - I1: log order, binlog order, CommitSeq order, and the order in which engines apply transactions are the
 //!   same.
 //!   - `arrivals` assigns CommitSeqs without gaps, and the holder of `order` drains the list in this order.
@@ -295,8 +298,9 @@ impl<E: CommitEnv> Pipeline<E> {
     }
 
     /// Assigns the transaction its CommitSeq (I1). At return the engines have applied it, or the holder of
-    /// the order stage is about to. Never waits. The caller must call [`Pipeline::lead`] afterwards, at the
-    /// latest before it waits for something else.
+    /// the order stage is about to. Does not wait for the order stage. Leads if it ordered transactions of
+    /// other threads. Otherwise the caller must call [`Pipeline::lead`], at the latest before it waits for
+    /// something else.
     pub fn order(&self, trx: Prepared<E::Trx>) -> CommitSeq {
         self.env.reached(Point::Before(Stage::Order));
         let guard = AbortOnUnwind::during(AT_ORDER);
