@@ -1,32 +1,66 @@
 //! The applier (SQL thread): reads the relay log and applies its groups in order.
 //!
+//! A *group* is a transaction, or a statement outside of one, as a run of events in the relay log. A group is
+//! *ordered* when it has its place in this server's commit order. It may become durable later.
+//!
 //! # Path of a group
 //! ```text
-//! relay log -> Groups (group boundaries) -> GroupApplier -> ordered with its position
-//!     ^                                           |
-//!     +---- temporary error: retried -------------+---- other error: rolled back, the thread ends
+//! relay log --> Groups: finds the group boundaries --> begin(): which path?
+//!     ^             serially:       GroupApplier, in this thread -------------------> ordered
+//!     |             with workers:   gather(), hand_over() --> WorkerPool -----------> ordered
+//!     |             counted only:   applied before, or beyond START SLAVE UNTIL
+//!     |
+//!     +--- failed(): roll back --+-- temporary error: pause, read the group again, at most
+//!                                |      slave_transaction_retries times
+//!                                +-- disk full: pause, read the group again, without limit
+//!                                +-- other error: wait until the pool has ordered all earlier groups, then
+//!                                       report the error and end
 //! ```
-//! The next group begins when this one is ordered, not when it is flushed: [`Flusher`] flushes after an
-//! ordered commit. After DDL the next group begins when the new definitions are published.
+//! `failed` handles the groups of this thread; the pool handles the failures of its own groups
+//! (`worker_pool.rs`). A group ends with its position: its commit stores the position after it.
+//!
+//! The thread begins the next group when this one is ordered. It does not wait for the flush, for which it
+//! notifies the [`Flusher`]. After DDL it waits until the new definitions are published.
 //!
 //! # Parallel apply
-//! With `slave_parallel_threads` the thread collects the events of each group and passes the group to the
+//! With `slave_parallel_threads` this thread collects the events of a group and passes the group to the
 //! worker pool ([`WorkerPool`]), into the queue of its domain, with the dependencies found by [`Planner`].
-//! For a group that turns out to be large, the thread passes only its position and reads on past the rest.
-//! The thread itself applies groups that depend on the order of all groups (skipped groups, START SLAVE UNTIL
-//! a file position), after the pool has ordered everything before them.
+//! Three kinds of groups are treated differently:
+//! - A group of more than [`GATHERED_BYTES_MAX`] bytes: the thread passes only its start position. A worker
+//!   reads it from the relay log, while this thread reads on after it. The worker applies it exclusively:
+//!   after all earlier groups of its queue, and before all later ones.
+//! - A group whose keys are unknown (DDL, statements): it is passed completely, and applied exclusively, too.
+//! - A group for which the order of all groups matters (`sql_slave_skip_counter`, START SLAVE UNTIL a file
+//!   position, every group after the first one that is held back by UNTIL): the thread waits until the pool
+//!   has ordered all earlier groups, and applies the group itself.
 //!
 //! # Where it begins
-//! The thread begins after the last group before which all groups are applied. It may read events again:
-//! those after that position, or after a restart those that were acknowledged. Groups that the GTID position
-//! covers are then skipped without a commit.
+//! - Without GTIDs: at the first event that is not applied. Its position in the source's log is the applied
+//!   position, so groups are ordered in the order of that log.
+//! - With GTIDs the thread may read groups again that are already applied: after a restart of the applier,
+//!   those after the first group that was not applied, because other domains may be ahead; after a restart of
+//!   the server, those of a relay log that was kept because a semi-synchronous source has an acknowledgement
+//!   for its events (`begin.rs`).
+//!
+//! With GTIDs, the thread decides in `begin` whether a group is *known*, that is, applied. Known groups are
+//! counted, and neither applied nor committed. A group is known in these cases:
+//! - It begins before the position up to which its domain is applied (`applied_until`, `ahead`).
+//! - It begins in the part of the relay log that is read again (before `known_until`), and its sequence
+//!   number is not above that of the last applied group of its domain.
+//! - With `gtid_ignore_duplicates`, another source has delivered it ([`Claim::Known`]).
+//!
+//! Any other group whose sequence number is not above the last applied one ends the thread with error 1950 if
+//! `gtid_strict_mode` is set. Without it the group is applied.
 //!
 //! # Several sources
-//! With `gtid_ignore_duplicates` a group is claimed before anything of it is applied ([`Owners`]). The thread
-//! waits while another source has groups of its domain in progress, and skips the group if the other source
-//! delivered it. A group that stays open because its source is disconnected is rolled back, by its worker if
-//! it is large, and given up ([`Follower::give_up_unfinished`]): the source sends it again, and another
-//! source may deliver it meanwhile.
+//! With `gtid_ignore_duplicates`, several sources may send the same transactions. The thread claims a group
+//! before it applies anything of it ([`Owners`]). It waits while another source has groups of this domain in
+//! progress. If the group is known afterwards, the thread skips it.
+//!
+//! An open group whose source has disconnected must not make the other sources wait. The group is rolled
+//! back: by its worker if it is large, otherwise by this thread. Then the claim is given up
+//! ([`Follower::give_up_unfinished`]). The source sends the group again after it has reconnected. Until then
+//! another source may deliver it.
 //!
 //! # On failure
 //! The group is rolled back, SHOW SLAVE STATUS reports MariaDB's error number and text, and the position
