@@ -8,7 +8,7 @@
 //! relay log --> Groups: finds the group boundaries --> begin(): which path?
 //!     ^             serially:       GroupApplier, in this thread -------------------> ordered
 //!     |             with workers:   gather(), hand_over() --> WorkerPool -----------> ordered
-//!     |             counted only:   applied before, or beyond START SLAVE UNTIL
+//!     |             not at all:     already applied, or beyond START SLAVE UNTIL
 //!     |
 //!     +--- failed(): roll back --+-- temporary error: pause, read the group again, at most
 //!                                |      slave_transaction_retries times
@@ -30,23 +30,25 @@
 //!   reads it from the relay log, while this thread reads on after it. The worker applies it exclusively:
 //!   after all earlier groups of its queue, and before all later ones.
 //! - A group whose keys are unknown (DDL, statements): it is passed completely, and applied exclusively, too.
-//! - A group for which the order of all groups matters (`sql_slave_skip_counter`, START SLAVE UNTIL a file
-//!   position, every group after the first one that is held back by UNTIL): the thread waits until the pool
-//!   has ordered all earlier groups, and applies the group itself.
+//! - A group for which the order of all groups matters (START SLAVE UNTIL a file position, every group after
+//!   the first one that a GTID in UNTIL holds back, `sql_slave_skip_counter`): the thread waits until the
+//!   pool has ordered all earlier groups, and processes the group itself. For `sql_slave_skip_counter` it
+//!   counts the events and applies none of them. It still commits the position after the group.
 //!
 //! # Where it begins
 //! - Without GTIDs: at the first event that is not applied. Its position in the source's log is the applied
 //!   position, so groups are ordered in the order of that log.
-//! - With GTIDs the thread may read groups again that are already applied: after a restart of the applier,
-//!   those after the first group that was not applied, because other domains may be ahead; after a restart of
-//!   the server, those of a relay log that was kept because a semi-synchronous source has an acknowledgement
-//!   for its events (`begin.rs`).
+//! - With GTIDs the thread may read groups again that are already applied: If only the applier was restarted,
+//!   these are groups after the first one that is not applied, in domains that were ahead of it. If both
+//!   threads were restarted, it is the whole relay log, if that was kept because events in it were
+//!   acknowledged to a semi-synchronous source (`begin.rs`).
 //!
 //! With GTIDs, the thread decides in `begin` whether a group is *known*, that is, applied. Known groups are
-//! counted, and neither applied nor committed. A group is known in these cases:
+//! skipped without a commit. A group is known in these cases:
 //! - It begins before the position up to which its domain is applied (`applied_until`, `ahead`).
 //! - It begins in the part of the relay log that is read again (before `known_until`), and its sequence
-//!   number is not above that of the last applied group of its domain.
+//!   number is not above the last one of its domain that was applied or passed to the pool. This rule is for
+//!   domains without an `applied_until`.
 //! - With `gtid_ignore_duplicates`, another source has delivered it ([`Claim::Known`]).
 //!
 //! Any other group whose sequence number is not above the last applied one ends the thread with error 1950 if
