@@ -17,10 +17,10 @@
 //!                                       report the error and end
 //! ```
 //! `failed` handles the groups of this thread; the pool handles the failures of its own groups
-//! (`worker_pool.rs`). A group ends with its position: its commit stores the position after it.
+//! (`worker_pool.rs`). The commit of a group also stores the position after the group.
 //!
-//! The thread begins the next group when this one is ordered. It does not wait for the flush, for which it
-//! notifies the [`Flusher`]. After DDL it waits until the new definitions are published.
+//! The thread begins the next group when this one is ordered. It does not wait for the flush, which the
+//! [`Flusher`] does. After DDL it waits until the new definitions are published.
 //!
 //! # Parallel apply
 //! With `slave_parallel_threads` this thread collects the events of a group and passes the group to the
@@ -38,7 +38,7 @@
 //! # Where it begins
 //! - Without GTIDs: at the first event that is not applied. Its position in the source's log is the applied
 //!   position, so groups are ordered in the order of that log.
-//! - With GTIDs the thread may read groups again that are already applied: If only the applier was restarted,
+//! - With GTIDs the thread may read groups again that are already applied. If only the applier was restarted,
 //!   these are groups after the first one that is not applied, in domains that were ahead of it. If both
 //!   threads were restarted, it is the whole relay log, if that was kept because events in it were
 //!   acknowledged to a semi-synchronous source (`begin.rs`).
