@@ -4,7 +4,8 @@
 //! The *owner* is the thread that may use the connection. There is at most one. `ownership.rs` has the
 //! states: idle, running (with an owner), parked (the reply waits for a commit), closed. A thread becomes the
 //! owner in one of these ways:
-//! - [`Connection::take`], when it receives an event of an idle connection;
+//! - [`Connection::take`], as a worker that receives an event of an idle connection, or as the accepting
+//!   thread that closes a half-open login ([`Connection::give_way`]);
 //! - as the accepting thread, which makes the connection and sends the greeting;
 //! - through the ready queue ([`Shared::serve_later`]), from the previous owner;
 //! - [`Wake::acknowledged`], as the thread that publishes what a parked reply waits for;
