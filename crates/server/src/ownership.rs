@@ -14,19 +14,24 @@
 //! |---|---|
 //! | `take` | a worker that received an event from epoll; the accepting thread, to end a half-open login |
 //! | `release`, `park`, `close` | the owner |
-//! | `unpark` | the thread that publishes what the reply waits for, or the owner if that happened before |
+//! | `unpark` | the thread that publishes what the reply waits for; the owner that has just parked, if that was published before |
+//!
+//! Running and Parked each have a second form, `...More`: an event arrived meanwhile. A new connection is
+//! Running, owned by the accepting thread.
 //!
 //! # Ownership of connections and events
-//! The thread that moved the state to Running owns the connection until it moves the state on, or hands the
-//! connection over through the ready queue (the state stays Running then). An event belongs to the thread
-//! that epoll returned it to until that thread has called `take`. Then either the thread owns the connection,
-//! or the state remembers the event (`...More`) and `release` or `unpark` reports it to the owner.
+//! A connection in Running has one owner: the thread that moved the state to Running. The owner may hand the
+//! connection over without a change of the state, through the ready queue or to a new dump thread.
+//!
+//! An event belongs to the thread that epoll returned it to, until this thread has called `take`. Then either
+//! the thread owns the connection, or the state has the form `...More`, and `release` or `unpark` reports the
+//! event to the next caller as [`Events::Missed`].
 //!
 //! # Invariants
-//! - One owner at a time: each move is one compare-and-swap of one byte, and only `take` and `unpark` give
-//!   ownership, each from a state without an owner.
-//! - No event is lost: epoll is edge-triggered and reports it once, so `release` does not go idle if an event
-//!   arrived in the meantime.
+//! - One owner at a time: only `take` and `unpark` give ownership, each from a state without an owner, by an
+//!   atomic change of one byte. Of several threads that call them at once, one gets ownership.
+//! - No event is lost: epoll is edge-triggered and reports each event once. `release` therefore stays in
+//!   Running if an event arrived meanwhile, and the owner reads the socket again.
 //! - Closed is final.
 
 use crate::sync::atomic::{AtomicU8, Ordering};
