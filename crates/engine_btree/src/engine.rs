@@ -1,4 +1,29 @@
-//! Implementation of the engine contract, and the purge thread.
+//! The engine as the server uses it: the implementation of [`Engine`] and [`Participant`], and the purge
+//! thread.
+//!
+//! # Concepts
+//! - [`BtreeEngine`] is a handle. All handles share one [`Inner`], which holds the state: the data file, the
+//!   buffer pool, the trees, the transaction records, the open views.
+//! - A transaction ([`Engine::begin`]) is a [`BtreeTrx`]: private writes until its prepare installs them as
+//!   versions that no other transaction sees (`trx.rs`, `install.rs`).
+//! - [`Participant::commit_ordered`] commits: one store into the transaction's record, then the newest
+//!   CommitSeq for views is raised. It runs in the order stage, and can neither fail nor wait for I/O.
+//! - A view ([`View`]) is a pinned CommitSeq. It keeps purge from the versions that it needs (`views.rs`).
+//! - A checkpoint is begun in the order stage and finished without it (`checkpoint.rs`). Between two
+//!   checkpoints the log keeps the redo; [`Participant::replay`] applies it again after a crash.
+//!
+//! # The purge thread
+//! It repeats [`BtreeEngine::purge`]: remove aborted writes and deleted entries, prune versions while an old
+//! view is open, spill undo beyond the memory limit. After a round with little work it pauses, because a
+//! round locks every rollback segment. Without the thread (simulations), the caller runs the rounds. The
+//! thread ends with the last handle, so that nothing is written to the files afterwards.
+//!
+//! # On failure
+//! | failure of a round of purge | action |
+//! |---|---|
+//! | a page or undo cannot be read or written | log it once, retry after a second |
+//! | undo is damaged | end the process: purge could never pass this transaction. A restart needs no undo |
+//! | a panic in the thread | end the process: old versions would accumulate until memory is exhausted |
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
