@@ -9,7 +9,7 @@
 //! 24  u64   next page id
 //! 32  u32   number of parts of the page map (`map.rs`)
 //! 36        the parts, oldest level first; each has 17 bytes:
-//!             u8 1 if it is the first part of a level, otherwise 0 | u64 block | u32 bytes | u32 CRC-32C of the part
+//!             u8 1 if it begins a level, otherwise 0 | u64 block | u32 bytes | u32 CRC-32C of the part
 //!           u32 CRC-32C of everything before
 //! ```
 //! The first format, which is still read, has a page map of one piece and no levels:
