@@ -3,7 +3,7 @@
 //! # Two layouts
 //! | | one log | a log for each engine |
 //! |---|---|---|
-//! | the files are | a copy of the stream in the log (I3): every byte was durable in the log before it is written here | the only place of the events; their contents decide which transactions are committed |
+//! | the files are | a copy of the stream in the log (I3): every byte was durable in the log before it is written here | the only place of the events; what they hold decides which transactions are committed |
 //! | bytes are written by | the background writer, or a caller that needs them now | the thread that decides the group, which also syncs them |
 //! | readers see | everything written | what [`BinlogFiles::show_to`] allows, because written bytes may not be synced yet |
 //! | a crash | recovery restores missing bytes from the log | recovery cuts the last file after its last complete transaction |
@@ -23,8 +23,8 @@
 //!
 //! # States
 //! ```text
-//! open --> apply_chunk* with the log's bytes --> finish_recovery --> (apply_chunk* | flush | sync | purge_to)* --> close
-//!          recovery                                                  service
+//! open --> apply_chunk* from the log --> finish_recovery --> (apply_chunk | flush | sync | purge_to)* --> close
+//!          recovery                                          service
 //! ```
 //! - `open` changes no contents, but syncs what no checkpoint has synced: a killed process may have left
 //!   bytes and names that are visible and not on disk, and recovery does not write bytes again that it finds
