@@ -67,8 +67,8 @@
 //!   tries the lock, so a call costs almost nothing while another thread leads.
 //! - **Decision stage** (`decider`): turns a synced group into a durable one, in group order. With one log
 //!   for all engines the sync suffices, and [`CommitEnv::decide`] does nothing. With a log for each engine
-//!   (`separate.rs`), the sync covers only the engines' logs; the group is durable once its events are synced
-//!   in the binlog, which `decide` does.
+//!   (`separate.rs`), the sync covers only the engines' logs. The group is durable once `decide` has written
+//!   and synced its events in the binlog, and a DECIDED record for members without events at the group's end.
 //! - **Overlap**: a leader of separate logs may release `leader` before it decides. The next group is written
 //!   and synced meanwhile, and then waits for `decider`. So at most two groups are in progress. Transactions
 //!   that were queued before the release still need a leader, because their threads found `leader` taken. The
