@@ -1,26 +1,43 @@
 //! The applier worker pool: workers apply groups in parallel and order them in the source's order.
 //!
-//! # Concepts
-//! The SQL thread appends each group to the queue of its domain ([`DomainQueues`]) with its dependencies.
-//! Workers take groups, apply them and park them in the queue. A worker that finds the head of a queue parked
-//! orders it and all parked groups that follow it directly, so no worker waits for the commit of another.
-//! Domains progress independently: a slow group never blocks another domain.
+//! # Path of a group
+//! ```text
+//! SQL thread: push() --> queue of the group's domain
+//! worker: take a group whose dependencies are ordered; apply it
+//!           -> not exclusive:  park() it; order_parked(): order the head, if it is parked, and every parked group
+//!                              that follows it without a gap
+//!           -> exclusive:      it runs as the head; the worker orders it itself
+//! ```
+//! - There is one queue per domain ([`DomainQueues`]), and one queue in all without GTIDs. The **head** of a
+//!   queue is its oldest group that is not ordered. Queues progress independently: a slow group never blocks
+//!   another domain.
+//! - No worker waits for the commit of another: it parks its group, and a worker that finds the head parked
+//!   orders it (`ring.rs` has the states of a group).
+//! - A large group is exclusive. Its worker reads it from the relay log, where it may still be arriving,
+//!   while the SQL thread reads on after it. If the source disconnects in the middle, the worker rolls the
+//!   group back. It then waits until the relay log shows whether the source continued the group.
 //!
-//! A group that is applied exclusively (`Alone`) runs as the head of its queue, and its worker orders it. If
-//! it is large, the worker reads it from the relay log while the SQL thread continues reading after it.
-//!
-//! # Conflicts outside the queues
+//! # Conflicts outside of the queues
 //! Appliers take row locks and metadata locks like every session, and so do local sessions. A parked group
 //! keeps its locks. It may block a head through a third session in a way that no wait graph shows, or all
-//! workers may wait for its locks so that none is left to run the head. Therefore the SQL thread watches the
-//! heads: if a head does not advance for [`PATIENCE`], all other groups of its queue roll back
-//! ([`WorkerPool::watch`]) and run again once each is the head. If heads of several queues wait for each
-//! other, each of them stands still, so each queue releases what its other groups hold. Then only heads are
-//! left, and deadlocks between heads are row lock cycles, which deadlock detection finds.
+//! workers may wait for its locks, so that none is left to run the head.
+//!
+//! The SQL thread therefore watches the heads while it waits for the pool or for events
+//! ([`WorkerPool::watch`]). If a head does not advance for [`PATIENCE`] while later groups hold locks, all
+//! other groups of its queue are rolled back. Each of them runs again once it is the head. If heads of
+//! several queues wait for each other, each of them stands still, so each queue releases what its other
+//! groups hold. Then only heads are left, and deadlocks between heads are cycles of row locks, which deadlock
+//! detection finds.
 //!
 //! # On failure
-//! The failure of a group counts only if the group ran as the head. The pool then stops: all later groups are
-//! rolled back and none of them is ordered. STOP SLAVE cuts at the same point.
+//! The group is rolled back. What follows depends on its position and on the failure ([`WorkerPool::judge`]):
+//! - Not the head: it runs again once it is the head. An earlier group may have caused the failure.
+//! - The head, temporary error: it runs again after a pause, at most `slave_transaction_retries` times.
+//! - The head, disk full: it runs again after a pause, without limit.
+//! - The head, any other error, or too many retries: the pool stops with this error. All later groups are
+//!   rolled back, and none of them is ordered.
+//!
+//! STOP SLAVE ends the pool in the same way, without an error: groups that are not ordered are rolled back.
 //!
 //! # Lock order
 //! `shared` is held briefly. While holding it, a thread may only lock a connection's `sql` or the state that
