@@ -1,39 +1,59 @@
 //! [`TableCursor`]: iterates over the rows of one table.
 //!
+//! # Concepts
+//! - **Spans**: the parts of one index that the cursor reads, in order. A *point* is a whole key of the
+//!   clustered index or of a unique index. A *range* is read in batches of entries.
+//! - **Candidate**: an entry of the batch, or a point. It leads to a clustered row, which the caller's filter
+//!   accepts or rejects.
+//! - **Read mode**: a snapshot, or the newest rows under row locks (shared or exclusive). A sequence is
+//!   always read as a snapshot.
+//! - The spans of a FULLTEXT index become a [`WordScan`], which returns points of the clustered index.
+//!
 //! # Snapshot reads
-//! The engine's snapshot returns entries in batches. An entry of a secondary index leads to the clustered
-//! row, which exists in the same snapshot by construction. If the caller wants many rows in no particular
-//! order ([`TableCursor::in_any_order`]), the entries of a batch are visited in the order of their rows.
-//! Neighbouring rows share pages, so most of the pages needed were read recently.
+//! The engine's snapshot returns the entries and the rows. An entry of a secondary index leads to the
+//! clustered row, which exists in the same snapshot by construction. The cursor does not read the row if the
+//! entry itself holds all wanted columns, in a form that restores the values ([`Covering`]).
+//!
+//! If the caller accepts any order ([`TableCursor::in_any_order`]) and the batch is large, its entries are
+//! visited in the order of their rows. Neighbouring rows share pages, so most of the pages needed were read
+//! recently.
 //!
 //! # Locking reads
-//! Batches of the newest entries are only *candidates*. For each candidate the cursor locks the clustered
-//! row, reads it again under the lock, and compares it with the entry that led to it:
-//! - If the row has moved within the scanned index, the cursor skips it and reads the batch again from that
-//!   entry on, because the row may have moved to a later place, and a key of a unique index may now lead to
-//!   another row.
-//! - If this transaction already held the row's lock, this transaction moved the row itself and must not
-//!   change it twice. Then the batch is not read again.
+//! ## A candidate of a range
+//! Batches of the newest entries are read without locks. For each candidate the cursor locks the clustered
+//! row, reads it again under the lock, and compares it with the entry that led to it. If the row is gone, or
+//! has moved within the scanned index, the cursor skips the candidate. What it does next depends on the lock:
+//! - The lock is new: another transaction changed the row. The batch is read again from this entry on,
+//!   because the row may have moved to a later place, and a key of a unique index may now lead to another
+//!   row. With range locks (below) this is not necessary.
+//! - This transaction already held the lock: it moved the row itself, and must not change it twice. The batch
+//!   is not read again.
 //!
-//! The caller's filter decides last. A row that does not match is unlocked under READ COMMITTED and stays
-//! locked at the other levels, like InnoDB's record locks.
+//! There are two exceptions:
+//! - If the caller changes only the current row ([`RowChanges::Current`]), a clustered scan takes the row
+//!   from the batch as long as nothing has become visible since the batch was read ([`AppliedMark`]).
+//! - UPDATE under READ COMMITTED ([`WaitPolicy::IfItMatches`]) first evaluates the newest version of a row
+//!   that another transaction has locked. It waits for the lock only if this version matches.
 //!
-//! Under REPEATABLE READ and SERIALIZABLE the scan also locks the range it has read, entry by entry
-//! ([`RangeScan`]). It waits for other transactions' uncommitted entries in that range, and then reads the
-//! batch again.
+//! ## A point
+//! A point of the clustered index locks the key first, and then reads the row once. A point of a unique index
+//! first reads the entry, which has the clustered key. If another transaction has removed the entry by the
+//! time that the row is locked, the cursor looks it up again. If there is no entry, the key of the unique
+//! index is locked, but only if the cursor locks ranges.
 //!
-//! If the caller changes only the current row, a clustered scan takes the row from the batch as long as
-//! nothing has become visible since the batch was read ([`AppliedMark`]).
+//! ## Locks that remain
+//! | | READ COMMITTED and READ UNCOMMITTED | REPEATABLE READ and SERIALIZABLE |
+//! |---|---|---|
+//! | a row that the filter rejects | unlocked, unless it was locked before | stays locked, like InnoDB's record locks |
+//! | a clustered key without a row | unlocked, unless it was locked before | stays locked, so that no other transaction inserts it |
+//! | the range that was read | not locked, unless [`TableCursor::lock_ranges`] asks for it | locked, entry by entry ([`RangeScan`]) |
 //!
-//! A point access by the whole clustered key locks first and then reads once. If the row does not exist, the
-//! key stays locked, so that no other transaction inserts it before this one ends. A point of a unique index
-//! without an entry is locked in the same way, at the levels that lock ranges.
+//! Before a scan locks the next part of a range, it waits for other transactions' uncommitted entries in that
+//! part, and then reads the batch again. With SKIP LOCKED it does not wait. Temporary tables have no range
+//! locks.
 //!
-//! UPDATE under READ COMMITTED evaluates the newest version of a row that another transaction has locked, and
-//! waits for the lock only if that version matches.
-//!
-//! If the entry itself holds all wanted columns (in a form that restores the value), the cursor does not read
-//! the row ([`Covering`]).
+//! With `innodb_snapshot_isolation`, a row that has changed since the transaction's view is refused with
+//! error 1020 when it is locked.
 
 mod gather;
 mod stored;
