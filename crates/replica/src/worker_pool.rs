@@ -4,8 +4,8 @@
 //! ```text
 //! SQL thread: push() --> queue of the group's domain
 //! worker: take a group whose dependencies are ordered; apply it
-//!           -> not exclusive:  park() it; order_parked(): order the head, if it is parked, and every parked group
-//!                              that follows it without a gap
+//!           -> not exclusive:  park() it; order_parked(): if the head is parked, order it and every parked
+//!                              group that follows it without a gap
 //!           -> exclusive:      it runs as the head; the worker orders it itself
 //! ```
 //! - There is one queue per domain ([`DomainQueues`]), and one queue in all without GTIDs. The **head** of a
@@ -15,7 +15,8 @@
 //!   orders it (`ring.rs` has the states of a group).
 //! - A large group is exclusive. Its worker reads it from the relay log, where it may still be arriving,
 //!   while the SQL thread reads on after it. If the source disconnects in the middle, the worker rolls the
-//!   group back. It then waits until the relay log shows whether the source continued the group.
+//!   group back. After the source has reconnected, the relay log holds a format description instead of the
+//!   rest of the group. The worker then removes the group from the queue; the source sends it again.
 //!
 //! # Conflicts outside of the queues
 //! Appliers take row locks and metadata locks like every session, and so do local sessions. A parked group
@@ -31,8 +32,10 @@
 //!
 //! # On failure
 //! The group is rolled back. What follows depends on its position and on the failure ([`WorkerPool::judge`]):
-//! - Not the head: it runs again once it is the head. An earlier group may have caused the failure.
-//! - The head, temporary error: it runs again after a pause, at most `slave_transaction_retries` times.
+//! - Not the head, or interrupted by [`WorkerPool::watch`]: it runs again once it is the head. An earlier
+//!   group may have caused the failure.
+//! - The head, temporary error (lock conflict): it runs again after a pause, at most
+//!   `slave_transaction_retries` times.
 //! - The head, disk full: it runs again after a pause, without limit.
 //! - The head, any other error, or too many retries: the pool stops with this error. All later groups are
 //!   rolled back, and none of them is ordered.
