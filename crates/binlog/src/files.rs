@@ -23,8 +23,8 @@
 //!
 //! # States
 //! ```text
-//! open --> apply_chunk* from the log --> finish_recovery --> (apply_chunk | flush | sync | purge_to)* --> close
-//!          recovery                                          service
+//! open --> apply_chunk* from the log --> finish_recovery --> service --> close
+//! service: apply_chunk, flush, sync and purge_to, in any order
 //! ```
 //! - `open` changes no contents, but syncs what no checkpoint has synced: a killed process may have left
 //!   bytes and names that are visible and not on disk, and recovery does not write bytes again that it finds
