@@ -64,7 +64,8 @@
 //! - **Group** (flush group): the transactions that a leader takes from the flush queue in one step and makes
 //!   durable by one sync.
 //! - **Leader**: the thread that holds `leader`. There is none while the flush queue is empty. `lead` only
-//!   tries the lock, so a call costs almost nothing while another thread leads.
+//!   tries the lock, so a call costs almost nothing while another thread leads. `order_exclusive` and `hold`
+//!   wait for it, so that no other thread flushes meanwhile.
 //! - **Decision stage** (`decider`): turns a synced group into a durable one, in group order. With one log
 //!   for all engines the sync suffices, and [`CommitEnv::decide`] does nothing. With a log for each engine
 //!   (`separate.rs`), the sync covers only the engines' logs. The group is durable once `decide` has written
@@ -109,9 +110,9 @@
 //!   group waits at the last gate: [`Pipeline::acknowledge_early`] wakes it. Its transaction is durable, too.
 //! - I5: a group's snapshot is published after the group is durable.
 //! - I6: no operation on a transaction with a CommitSeq can fail. A failed sync stops the pipeline for good,
-//!   and no waiting client gets an OK. Functions then return [`Stopped`], and [`CommitEnv::stop`] ends the
-//!   process in a server. A panic between the assignment of a CommitSeq and its acknowledgement ends the
-//!   process, too ([`AbortOnUnwind`]). Otherwise the next leader would acknowledge transactions that the
+//!   and no waiting client gets an OK. Waiting functions then return [`Stopped`], and [`CommitEnv::stop`]
+//!   ends the process in a server. A panic between the assignment of a CommitSeq and its acknowledgement ends
+//!   the process, too ([`AbortOnUnwind`]). Otherwise the next leader would acknowledge transactions that the
 //!   panicked leader took and never made durable.
 //! - No arrival is missed. The holder of `order` rechecks the arrivals after it has released the lock: it
 //!   applies a transaction that arrived before the check, and a thread whose transaction arrives later finds
