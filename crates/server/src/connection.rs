@@ -20,12 +20,13 @@
 //! event -> take -> serve: read -> packet -> answer: command -> reply in `out`
 //! ```
 //! What `answer` does with the reply depends on the command:
-//! - **The reply need not wait for a commit, and no input is left.** Release, then send: the connection is
-//!   idle before the client gets the reply, so the client's next request finds no owner. If an event arrived
-//!   meanwhile, `release` returns [`Events::Missed`]. The worker is then still the owner, and reads again.
-//! - **The reply need not wait for a commit, and there is more input** (pipelined commands). The worker
-//!   remains the owner and calls `lead_later`, so that transactions ordered so far do not wait for the next
-//!   commands. `serve` sends the reply and continues with the next packet.
+//! - **The reply need not wait for a commit, no input is left, and the connection goes on.** Release, then
+//!   send: the connection is idle before the client gets the reply, so the client's next request finds no
+//!   owner. If an event arrived meanwhile, `release` returns [`Events::Missed`]. The worker is then still the
+//!   owner, and reads again.
+//! - **The reply need not wait for a commit, and there is more input** (pipelined commands), or the
+//!   connection closes. The worker remains the owner and calls `lead_later`, so that transactions ordered so
+//!   far do not wait for the next commands. `serve` sends the reply and continues with the next packet.
 //! - **The reply waits for a commit** ([`After::ReplyBarrier`]). The worker parks the connection, registers
 //!   it with the commit path, and returns. It leads a flush later, in its main loop (`server.rs`). If the
 //!   commit was acknowledged before the registration, the worker unparks the connection and continues as in
