@@ -20,8 +20,9 @@
 //! Running, owned by the accepting thread.
 //!
 //! # Ownership of connections and events
-//! A connection in Running has one owner: the thread that moved the state to Running. The owner may hand the
-//! connection over without a change of the state, through the ready queue or to a new dump thread.
+//! A connection in Running has one owner: the thread that made the connection, or that moved the state to
+//! Running. The owner may hand the connection over without a change of the state, through the ready queue or
+//! to a new dump thread.
 //!
 //! An event belongs to the thread that epoll returned it to, until this thread has called `take`. Then either
 //! the thread owns the connection, or the state has the form `...More`, and `release` or `unpark` reports the
