@@ -29,10 +29,11 @@
 //! `flusher` > `tail`; `control` > `making` (`space.rs`).
 //!
 //! # On failure
-//! A failed write or sync poisons the log. Every later call that would have to guarantee something returns
-//! [`LogError::Poisoned`]; [`Log::append`] only copies into memory and does not fail. Nothing is retried,
-//! because the kernel may have dropped the dirty pages, and a second sync would then succeed without having
-//! written anything. [`Log::close`] poisons the log, too, so that it is not used afterwards.
+//! A failed write or sync poisons the log. So does a failure of the preallocation, unless only space is
+//! missing. Every later call that would have to guarantee something returns [`LogError::Poisoned`];
+//! [`Log::append`] only copies into memory and does not fail. Nothing is retried, because the kernel may have
+//! dropped the dirty pages, and a second sync would then succeed without having written anything.
+//! [`Log::close`] poisons the log, too, so that it is not used afterwards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
