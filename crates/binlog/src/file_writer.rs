@@ -36,7 +36,8 @@
 //! - No space: the rest stays queued, the status is `NoSpace`, and the thread retries after a pause. Prepare
 //!   refuses new writes meanwhile.
 //! - Any other error stops the writing for good (`Failed`). The log keeps everything, so the next start
-//!   completes the files.
+//!   completes the files. With a log for each engine, the thread that decides gets the error: it retries if
+//!   only space is missing, and otherwise the server ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
