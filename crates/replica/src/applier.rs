@@ -1,7 +1,7 @@
 //! The applier (SQL thread): reads the relay log and applies its groups in order.
 //!
-//! A *group* is a transaction, or a statement outside of one, as a run of events in the relay log. A group is
-//! *ordered* when it has its place in this server's commit order. It may become durable later.
+//! A *group* is the events of a transaction, or of a statement outside of one. A group is *ordered* when it
+//! has its place in this server's commit order; it may become durable later.
 //!
 //! # Path of a group
 //! ```text
@@ -9,15 +9,12 @@
 //!     ^             serially:       GroupApplier, in this thread -------------------> ordered
 //!     |             with workers:   gather(), hand_over() --> WorkerPool -----------> ordered
 //!     |             not at all:     already applied, or beyond START SLAVE UNTIL
-//!     |
-//!     +--- failed(): roll back --+-- temporary error: pause, read the group again, at most
-//!                                |      slave_transaction_retries times
-//!                                +-- disk full: pause, read the group again, without limit
-//!                                +-- other error: wait until the pool has ordered all earlier groups, then
-//!                                       report the error and end
+//!     +--- failed(): roll back --+-- temporary error: pause, read it again, slave_transaction_retries times
+//!                                +-- disk full: pause, read it again, without limit
+//!                                +-- other error: wait for the pool to order all earlier groups, then end
 //! ```
-//! `failed` handles the groups of this thread; the pool handles the failures of its own groups
-//! (`worker_pool.rs`). The commit of a group also stores the position after the group.
+//! `failed` handles the groups of this thread, the pool those of its own (`worker_pool.rs`). The commit of a
+//! group also stores the position after the group.
 //!
 //! The thread begins the next group when this one is ordered. It does not wait for the flush, which the
 //! [`Flusher`] does. After DDL it waits until the new definitions are published.
@@ -26,43 +23,39 @@
 //! With `slave_parallel_threads` this thread collects the events of a group and passes the group to the
 //! worker pool ([`WorkerPool`]), into the queue of its domain, with the dependencies found by [`Planner`].
 //! Three kinds of groups are treated differently:
-//! - A group of more than [`GATHERED_BYTES_MAX`] bytes: the thread passes only its start position. A worker
-//!   reads it from the relay log, while this thread reads on after it. The worker applies it exclusively:
-//!   after all earlier groups of its queue, and before all later ones.
-//! - A group whose keys are unknown (DDL, statements): it is passed completely, and applied exclusively, too.
-//! - A group for which the order of all groups matters (START SLAVE UNTIL a file position, every group after
-//!   the first one that a GTID in UNTIL holds back, `sql_slave_skip_counter`): the thread waits until the
-//!   pool has ordered all earlier groups, and processes the group itself. For `sql_slave_skip_counter` it
-//!   counts the events and applies none of them. It still commits the position after the group.
+//! - A group of more than [`GATHERED_BYTES_MAX`] bytes: the thread passes only its start position and reads
+//!   on after it. A worker reads it from the relay log and applies it exclusively: after all earlier groups
+//!   of its queue, before all later ones.
+//! - A group whose keys are unknown (DDL, statements) is applied exclusively, too.
+//! - A group for which the order of all groups matters (START SLAVE UNTIL a file position, groups after the
+//!   first one that a GTID in UNTIL holds back, `sql_slave_skip_counter`): the thread processes it after the
+//!   pool has ordered all earlier groups. With `sql_slave_skip_counter` it only commits the position after
+//!   the group.
 //!
 //! # Where it begins
 //! - Without GTIDs: at the first event that is not applied. Its position in the source's log is the applied
 //!   position, so groups are ordered in the order of that log.
 //! - With GTIDs the thread may read groups again that are already applied. If only the applier was restarted,
-//!   these are groups after the first one that is not applied, in domains that were ahead of it. If both
-//!   threads were restarted, it is the whole relay log, if that was kept because events in it were
-//!   acknowledged to a semi-synchronous source (`begin.rs`).
+//!   these are groups of domains that were ahead of the others. If both threads were restarted, the relay log
+//!   is read from its beginning; it was kept because its events were acknowledged to a semi-synchronous
+//!   source (`begin.rs`).
 //!
 //! With GTIDs, the thread decides in `begin` whether a group is *known*, that is, applied. Known groups are
 //! skipped without a commit. A group is known in these cases:
 //! - It begins before the position up to which its domain is applied (`applied_until`, `ahead`).
-//! - It begins in the part of the relay log that is read again (before `known_until`), and its sequence
-//!   number is not above the last one of its domain that was applied or passed to the pool. This rule is for
-//!   domains without an `applied_until`.
+//! - Its domain has no `applied_until`, it begins before `known_until`, and its sequence number is not above
+//!   the last one of its domain that was applied or passed to the pool.
 //! - With `gtid_ignore_duplicates`, another source has delivered it ([`Claim::Known`]).
 //!
 //! Any other group whose sequence number is not above the last applied one ends the thread with error 1950 if
 //! `gtid_strict_mode` is set. Without it the group is applied.
 //!
 //! # Several sources
-//! With `gtid_ignore_duplicates`, several sources may send the same transactions. The thread claims a group
-//! before it applies anything of it ([`Owners`]). It waits while another source has groups of this domain in
-//! progress. If the group is known afterwards, the thread skips it.
-//!
-//! An open group whose source has disconnected must not make the other sources wait. The group is rolled
-//! back: by its worker if it is large, otherwise by this thread. Then the claim is given up
-//! ([`Follower::give_up_unfinished`]). The source sends the group again after it has reconnected. Until then
-//! another source may deliver it.
+//! With `gtid_ignore_duplicates`, the thread claims a group before it applies anything of it ([`Owners`]). It
+//! waits while another source has groups of this domain in progress, and skips the group if it is known
+//! afterwards. An open group whose source has disconnected is rolled back, by its worker if it is large and
+//! otherwise by this thread, and the claim is given up ([`Follower::give_up_unfinished`]), so that no other
+//! source waits for it. The source sends the group again later. Until then another source may deliver it.
 //!
 //! # On failure
 //! The group is rolled back, SHOW SLAVE STATUS reports MariaDB's error number and text, and the position
