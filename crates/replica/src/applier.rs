@@ -14,10 +14,9 @@
 //!                                +-- other error: wait for the pool to order all earlier groups, then end
 //! ```
 //! `failed` handles the groups of this thread, the pool those of its own (`worker_pool.rs`). The commit of a
-//! group also stores the position after the group.
-//!
-//! The thread begins the next group when this one is ordered. It does not wait for the flush, which the
-//! [`Flusher`] does. After DDL it waits until the new definitions are published.
+//! group also stores the position after the group. The thread begins the next group when this one is ordered.
+//! It does not wait for the flush, which the [`Flusher`] does. After DDL it waits until the new definitions
+//! are published.
 //!
 //! # Parallel apply
 //! With `slave_parallel_threads` this thread collects the events of a group and passes the group to the
@@ -29,8 +28,8 @@
 //! - A group whose keys are unknown (DDL, statements) is applied exclusively, too.
 //! - A group for which the order of all groups matters (START SLAVE UNTIL a file position, groups after the
 //!   first one that a GTID in UNTIL holds back, `sql_slave_skip_counter`): the thread processes it after the
-//!   pool has ordered all earlier groups. With `sql_slave_skip_counter` it only commits the position after
-//!   the group.
+//!   pool has ordered all earlier groups. Of a group that `sql_slave_skip_counter` skips it commits only the
+//!   position.
 //!
 //! # Where it begins
 //! - Without GTIDs: at the first event that is not applied. Its position in the source's log is the applied
@@ -54,8 +53,8 @@
 //! With `gtid_ignore_duplicates`, the thread claims a group before it applies anything of it ([`Owners`]). It
 //! waits while another source has groups of this domain in progress, and skips the group if it is known
 //! afterwards. An open group whose source has disconnected is rolled back, by its worker if it is large and
-//! otherwise by this thread, and the claim is given up ([`Follower::give_up_unfinished`]), so that no other
-//! source waits for it. The source sends the group again later. Until then another source may deliver it.
+//! otherwise by this thread. Its claim is given up ([`Follower::give_up_unfinished`]), so that no other
+//! source waits for it. Another source may deliver the group before this one sends it again.
 //!
 //! # On failure
 //! The group is rolled back, SHOW SLAVE STATUS reports MariaDB's error number and text, and the position
