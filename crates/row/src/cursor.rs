@@ -60,7 +60,7 @@ mod stored;
 
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::{IndexKind, ROWS, Table};
 use cohort_commit::AppliedMark;
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, SearchHint};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
@@ -194,7 +194,7 @@ impl TableCursor {
         };
         // A view older than the index would find it empty. Locking reads are refused, too: a transaction that
         // relies on what it has read must not change rows that its view cannot see.
-        let since = table.indexes[0].since.max(table.indexes[spans.index].since);
+        let since = table.rows.since.max(table.indexes[spans.index].since);
         if trx.has_view_before(since) {
             return Err(definition_changed());
         }
@@ -341,7 +341,7 @@ impl TableCursor {
     /// snapshot, on the clustered index or on a covering index.
     pub(super) fn reads_batches(&self) -> bool {
         let is_range = |span: &KeySpan| matches!(span, KeySpan::Range(_));
-        let has_all = self.spans.index == 0 || self.covering.is_some();
+        let has_all = self.spans.index == ROWS || self.covering.is_some();
         self.view.is_some() && self.words.is_none() && has_all && self.spans.spans.iter().all(is_range)
     }
 
@@ -455,7 +455,7 @@ impl TableCursor {
             KeySpan::Point(_) => None,
         });
         self.words = Some(WordScan::new(index, ranges.collect()));
-        self.spans.index = 0;
+        self.spans.index = ROWS;
     }
 
     fn new_passing(&self, wait: WaitPolicy) -> Passing {
@@ -527,7 +527,7 @@ impl TableCursor {
     /// Counts the start of a range, and sets the counters for the searches in it.
     fn begin_range(&mut self, trx: &SessionTrx, range: &KeyRange) {
         let is_whole = range.start.is_none() && range.end.is_none();
-        if is_whole && self.spans.index == 0 && !self.spans.reverse {
+        if is_whole && self.spans.index == ROWS && !self.spans.reverse {
             (self.look, self.step) = (Some(Counted::ReadRndNext), Counted::ReadRndNext);
             return;
         }
@@ -558,7 +558,7 @@ impl TableCursor {
             Some(view) => ReadAt::View(view),
             None => ReadAt::Latest,
         };
-        let is_kept = self.options.changes == RowChanges::Current && self.spans.index == 0;
+        let is_kept = self.options.changes == RowChanges::Current && self.spans.index == ROWS;
         self.batch_mark = is_kept.then(|| trx.env().commit.applied_mark());
         let more = loop {
             let engine = trx.engine(self.table.engine);
@@ -612,7 +612,7 @@ impl TableCursor {
         candidate: Candidate,
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
-        let is_clustered = self.spans.index == 0;
+        let is_clustered = self.spans.index == ROWS;
         if let (Candidate::Entry, true) = (&candidate, is_clustered) {
             let (_, value) = self.batch.get(self.batch_at - 1);
             self.table.decode(value, &self.options.columns, row)?;
@@ -639,7 +639,7 @@ impl TableCursor {
         if !self.find_clustered_key(trx, at, candidate)? {
             return Ok(false);
         }
-        let clustered = self.table.indexes[0].id;
+        let clustered = self.table.rows.id;
         let engine = trx.engine(self.table.engine);
         let found = engine.get_with_hint(at, clustered, &self.key, &mut self.value, &mut self.near_row);
         found.map_err(engine_error)
@@ -662,7 +662,7 @@ impl TableCursor {
                 self.key.extend_from_slice(clustered);
                 Ok(true)
             }
-            Candidate::Point if index == 0 => {
+            Candidate::Point if index == ROWS => {
                 std::mem::swap(&mut self.key, &mut self.index_key);
                 Ok(true)
             }
@@ -691,7 +691,7 @@ impl TableCursor {
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
         let entry = matches!(candidate, Candidate::Entry).then_some(self.batch_at.wrapping_sub(1));
-        let is_unique_point = entry.is_none() && self.spans.index != 0;
+        let is_unique_point = entry.is_none() && self.spans.index != ROWS;
         loop {
             if !self.find_clustered_key(trx, ReadAt::Latest, candidate)? {
                 match self.passing.is_some() && self.lock_absent(trx, mode, wait)? {
@@ -702,7 +702,7 @@ impl TableCursor {
             let Some(lock) = self.lock_candidate(trx, entry, mode, wait, filter, row)? else {
                 return Ok(false);
             };
-            let clustered = self.table.indexes[0].id;
+            let clustered = self.table.rows.id;
             let is_there = self.read_newest(trx, entry, row)?;
             if let Some(view) = trx.view_to_keep() {
                 check_unchanged(&self.table, trx, &view, &self.key)?;
@@ -736,7 +736,7 @@ impl TableCursor {
         filter: &mut RowFilter<'_>,
         row: &mut Vec<Value>,
     ) -> SqlResult<Option<RowLock>> {
-        let clustered = self.table.indexes[0].id;
+        let clustered = self.table.rows.id;
         let looks_first = wait == WaitPolicy::IfItMatches && entry.is_some() && self.passing.is_none();
         let lock = match looks_first {
             true => trx.lock_row(clustered, &self.key, mode, WaitPolicy::SkipLocked)?,
@@ -773,7 +773,7 @@ impl TableCursor {
             self.table.decode(self.batch.get(n).1, &Columns::All, row)?;
             return Ok(true);
         }
-        let clustered = self.table.indexes[0].id;
+        let clustered = self.table.rows.id;
         let engine = trx.engine(self.table.engine);
         let is_there =
             engine.get(ReadAt::Latest, clustered, &self.key, &mut self.value).map_err(engine_error)?;
@@ -799,7 +799,7 @@ impl TableCursor {
 
     /// Returns true if the row, read again under its lock, still has the index entry that led to it.
     fn still_at(&mut self, entry: Option<usize>, row: &[Value]) -> SqlResult<bool> {
-        if self.spans.index == 0 {
+        if self.spans.index == ROWS {
             return Ok(true);
         }
         let found_by = match entry {
@@ -840,7 +840,7 @@ pub(crate) fn check_unchanged(
     view: &ReadView,
     key: &[u8],
 ) -> SqlResult<()> {
-    let clustered = table.indexes[0].id;
+    let clustered = table.rows.id;
     let engine = trx.engine(table.engine);
     let (mut then, mut now) = (Vec::new(), Vec::new());
     let was = engine.get(ReadAt::View(view), clustered, key, &mut then).map_err(engine_error)?;
