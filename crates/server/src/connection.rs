@@ -19,7 +19,7 @@
 //! ```text
 //! event -> take -> serve: read -> packet -> answer: command -> reply in `out`
 //! ```
-//! What `answer` does with the reply depends on the command:
+//! The command decides what `answer` does with the reply:
 //! - **The reply need not wait for a commit, no input is left, and the connection goes on.** Release, then
 //!   send: the connection is idle before the client gets the reply, so the client's next request finds no
 //!   owner. If an event arrived meanwhile, `release` returns [`Events::Missed`]. The worker is then still the
