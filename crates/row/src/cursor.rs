@@ -5,41 +5,42 @@
 //!   clustered index or of a unique index. A *range* is read in batches of entries.
 //! - **Candidate**: an entry of the batch, or a point. It leads to a clustered row, which the caller's filter
 //!   accepts or rejects.
-//! - **Read mode**: a snapshot, or the newest rows under row locks (shared or exclusive). A sequence is
-//!   always read as a snapshot.
-//! - The spans of a FULLTEXT index become a [`WordScan`], which returns points of the clustered index.
+//! - **Read mode**: a snapshot, or the newest rows under row locks (shared or exclusive). A SEQUENCE object
+//!   is always read from a snapshot.
+//! - For a FULLTEXT index, a [`WordScan`] replaces the spans and returns points of the clustered index.
 //!
 //! # Snapshot reads
 //! The engine's snapshot returns the entries and the rows. An entry of a secondary index leads to the
-//! clustered row, which exists in the same snapshot by construction. The cursor does not read the row if the
-//! entry itself holds all wanted columns, in a form that restores the values ([`Covering`]).
+//! clustered row, which exists in the same snapshot by construction. The cursor does not read the row if all
+//! wanted columns can be decoded from the entry ([`Covering`]).
 //!
-//! If the caller accepts any order ([`TableCursor::in_any_order`]) and the batch is large, its entries are
-//! visited in the order of their rows. Neighbouring rows share pages, so most of the pages needed were read
-//! recently.
+//! If the caller accepts any order ([`TableCursor::in_any_order`]) and the batch is large, the cursor visits
+//! its entries roughly in clustered key order. Successive rows are then often on the same page.
 //!
 //! # Locking reads
 //! ## A candidate of a range
 //! Batches of the newest entries are read without locks. For each candidate the cursor locks the clustered
 //! row, reads it again under the lock, and compares it with the entry that led to it. If the row is gone, or
 //! has moved within the scanned index, the cursor skips the candidate. What it does next depends on the lock:
-//! - The lock is new: another transaction changed the row. The batch is read again from this entry on,
-//!   because the row may have moved to a later place, and a key of a unique index may now lead to another
-//!   row. With range locks (below) this is not necessary.
-//! - This transaction already held the lock: it moved the row itself, and must not change it twice. The batch
-//!   is not read again.
+//! - This transaction did not hold the lock before: another transaction changed the row. The batch is read
+//!   again from this entry on, because the row may have moved to a later place, and a key of a unique index
+//!   may now lead to another row. A cursor that locks ranges does not do this here: it notices new entries
+//!   when it locks the next part of the range (below).
+//! - This transaction already held the lock: it moved or deleted the row itself, and must not change it
+//!   twice. The batch is not read again.
 //!
 //! There are two exceptions:
-//! - If the caller changes only the current row ([`RowChanges::Current`]), a clustered scan takes the row
-//!   from the batch as long as nothing has become visible since the batch was read ([`AppliedMark`]).
-//! - UPDATE under READ COMMITTED ([`WaitPolicy::IfItMatches`]) first evaluates the newest version of a row
-//!   that another transaction has locked. It waits for the lock only if this version matches.
+//! - If the caller changes only the current row, and not its clustered key ([`RowChanges::Current`]), a
+//!   clustered scan still locks the row, but takes it from the batch without reading it again, as long as the
+//!   engines have applied nothing since the batch was read ([`AppliedMark`]).
+//! - UPDATE under READ COMMITTED ([`WaitPolicy::IfItMatches`]) first evaluates the newest committed version
+//!   of a row that another transaction has locked. It waits for the lock only if this version matches.
 //!
 //! ## A point
-//! A point of the clustered index locks the key first, and then reads the row once. A point of a unique index
-//! first reads the entry, which has the clustered key. If another transaction has removed the entry by the
-//! time that the row is locked, the cursor looks it up again. If there is no entry, the key of the unique
-//! index is locked, but only if the cursor locks ranges.
+//! For a point of the clustered index, the cursor locks the key first and then reads the row once. For a
+//! point of a unique index it first reads the entry, which contains the clustered key. If another transaction
+//! has removed the entry by the time that the row is locked, the cursor looks it up again. If there is no
+//! entry, a cursor that locks ranges locks the absent key in the unique index; other cursors lock nothing.
 //!
 //! ## Locks that remain
 //! | | READ COMMITTED and READ UNCOMMITTED | REPEATABLE READ and SERIALIZABLE |
@@ -49,11 +50,11 @@
 //! | the range that was read | not locked, unless [`TableCursor::lock_ranges`] asks for it | locked, entry by entry ([`RangeScan`]) |
 //!
 //! Before a scan locks the next part of a range, it waits for other transactions' uncommitted entries in that
-//! part, and then reads the batch again. With SKIP LOCKED it does not wait. Temporary tables have no range
-//! locks.
+//! part. If there was such an entry when the batch was read, or there has been one since, the scan then reads
+//! the batch again. With SKIP LOCKED it does not wait. Temporary tables have no range locks.
 //!
-//! With `innodb_snapshot_isolation`, a row that has changed since the transaction's view is refused with
-//! error 1020 when it is locked.
+//! With `innodb_snapshot_isolation`, a locking read fails with error 1020 at the first row it locks that has
+//! changed since the transaction's view, even if the filter would reject this row.
 
 mod gather;
 mod stored;
