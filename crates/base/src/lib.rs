@@ -7,8 +7,7 @@ mod budget;
 mod codec;
 mod histogram;
 mod ids;
-mod leisure;
-mod prefetch;
+mod processor;
 mod reply_barrier;
 mod stack;
 
@@ -21,7 +20,6 @@ pub use ids::{
     BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, IndexId, Lsn, ParseGtidError, ParticipantId,
     ServerId, TableId, TrxId, TrxIds, Xid,
 };
-pub use leisure::throttle_pause;
-pub use prefetch::prefetch;
+pub use processor::{prefetch, throttle_pause};
 pub use reply_barrier::ReplyBarrier;
 pub use stack::{STACK_RESERVE, StackFloor, switch_stack};

@@ -11,7 +11,7 @@ use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
-use super::account_changes::{AccountChanges, no_such_account, shown};
+use super::account_changes::{AccountChanges, finish, no_such_account, shown};
 use super::account_rules::{self, GrantOption};
 use super::password_check::{check_password, check_stored_form};
 use super::work::{Changes, LogText, commit};
@@ -165,21 +165,6 @@ pub(super) fn new_account(session: &SessionState, name: AccountName) -> Account 
     account
 }
 
-/// Commits the successful part. The error names the failed part.
-fn finish(
-    ctx: &mut StatementContext<'_>,
-    book: AccountChanges,
-    failed: &[String],
-    operation: &str,
-) -> SqlResult<DdlOutcome> {
-    let changes = book.close();
-    let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
-    match failed {
-        Some(error) if changes.catalog.is_empty() => Err(error),
-        failed => commit(ctx, changes.failing(failed), LogText::Accounts).map(|()| DdlOutcome::default()),
-    }
-}
-
 /// Stops the list at an account that is refused. The accounts before it are committed, as in MariaDB, whose
 /// replicas expect this.
 fn stop(ctx: &mut StatementContext<'_>, book: AccountChanges, error: SqlError) -> SqlResult<DdlOutcome> {
@@ -234,7 +219,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
         account_rules::apply(&mut account.rules, &create.options);
         book.put(account);
     }
-    finish(ctx, book, &failed, "CREATE USER")
+    finish(ctx, book, &failed, "CREATE USER", LogText::Accounts)
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlResult<DdlOutcome> {
@@ -259,7 +244,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlRes
         altered.push(account.name.clone());
         book.put(account);
     }
-    let outcome = finish(ctx, book, &failed, "ALTER USER");
+    let outcome = finish(ctx, book, &failed, "ALTER USER", LogText::Accounts);
     // Altered accounts are unblocked even if other accounts of the list did not exist.
     if outcome.is_ok() || ctx.trx.last_ordered() > before {
         altered.iter().for_each(|name| ctx.db.account_usages.unblock_one(name));
@@ -284,7 +269,7 @@ pub(super) fn drop(
             failed.push(shown(&name));
         }
     }
-    finish(ctx, book, &failed, "DROP USER")
+    finish(ctx, book, &failed, "DROP USER", LogText::Accounts)
 }
 
 pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> SqlResult<DdlOutcome> {
@@ -299,7 +284,7 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> 
         book.remove(from);
         book.put(Account { name: to, ..account });
     }
-    finish(ctx, book, &failed, "RENAME USER")
+    finish(ctx, book, &failed, "RENAME USER", LogText::Accounts)
 }
 
 /// Runs SET PASSWORD. For another account it requires the privilege to write the table of accounts.

@@ -6,6 +6,7 @@
 //! neither rows nor SQL nor the binary log. It takes no locks for its callers: `crates/locks` does. It never
 //! decides whether a transaction is committed: the commit record in the log does (I2).
 
+mod caller;
 pub mod checkpoint_file;
 pub mod conformance;
 mod mirror;
@@ -14,24 +15,21 @@ mod redo;
 mod redo_memory;
 mod reference;
 mod run;
-mod search_hint;
 mod traits;
-mod wait_slot;
 mod warm;
 mod write_set;
 
+pub use caller::{SearchHint, WaitSlot, WaitSlotOf};
 pub use mirror::Mirror;
 pub use read_view::{EngineSnapshot, ReadView};
 pub use redo::{Installed, Redo, RedoFile, RedoFileGuard, RedoFiles, RedoWriter};
 pub use redo_memory::MemoryRedo;
 pub use reference::ReferenceEngine;
-pub use search_hint::SearchHint;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineSetting, EngineTrx,
     IndexStats, KeyRange, MultiGet, PageAlgorithm, PageContents, PageFormat, PageInMemory, Participant,
     ReadAt, Savepoint, StagedRedo,
 };
-pub use wait_slot::{WaitSlot, WaitSlotOf};
 pub use warm::{WarmRequest, WarmState, Warmth};
 pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range, with_full_key};
 

@@ -413,7 +413,7 @@ impl Session {
         job: &Job<'_>,
         run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        self.in_statement(job, &mut Nowhere, |ctx, _| run(ctx))
+        self.in_statement(job, &mut NullSink, |ctx, _| run(ctx))
     }
 
     /// Reports the outcome of a statement to the client. Returns false if it must be planned again.
@@ -579,9 +579,9 @@ fn statement_status(trx: &SessionTrx, session: &SessionState, more: bool) -> Sta
 }
 
 /// A sink that discards results.
-pub(crate) struct Nowhere;
+pub(crate) struct NullSink;
 
-impl ResultSink for Nowhere {
+impl ResultSink for NullSink {
     fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}

@@ -40,28 +40,6 @@ pub enum AggregateKind {
 }
 
 impl AggregateKind {
-    /// Returns the aggregate of a name in any case, `None` if there is none. COUNT is `Count`.
-    pub fn of_name(name: &str) -> Option<AggregateKind> {
-        Some(match name.to_ascii_lowercase().as_str() {
-            "count" => AggregateKind::Count,
-            "sum" => AggregateKind::Sum,
-            "avg" => AggregateKind::Avg,
-            "min" => AggregateKind::Min,
-            "max" => AggregateKind::Max,
-            "bit_and" => AggregateKind::BitAnd,
-            "bit_or" => AggregateKind::BitOr,
-            "bit_xor" => AggregateKind::BitXor,
-            "std" | "stddev" | "stddev_pop" => AggregateKind::StdPop,
-            "stddev_samp" => AggregateKind::StdSamp,
-            "variance" | "var_pop" => AggregateKind::VarPop,
-            "var_samp" => AggregateKind::VarSamp,
-            "group_concat" => AggregateKind::GroupConcat,
-            "json_arrayagg" => AggregateKind::JsonArrayagg,
-            "json_objectagg" => AggregateKind::JsonObjectagg,
-            _ => return None,
-        })
-    }
-
     /// Returns the name for messages.
     pub fn name(self) -> &'static str {
         match self {

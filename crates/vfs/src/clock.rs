@@ -67,11 +67,6 @@ impl SimClock {
         self.wall_us.fetch_add(by.as_micros() as u64, Ordering::SeqCst);
         self.monotonic_ns.fetch_add(by.as_nanos() as u64, Ordering::SeqCst);
     }
-
-    /// Sets the wall time, possibly backwards, like an administrator.
-    pub fn set_wall_us(&self, wall_us: u64) {
-        self.wall_us.store(wall_us, Ordering::SeqCst);
-    }
 }
 
 impl Clock for SimClock {

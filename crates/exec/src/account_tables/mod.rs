@@ -28,7 +28,7 @@ mod description;
 mod statements;
 
 use cohort_plan::{ParamSource, not_supported};
-use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
+use cohort_protocol::ResultSink;
 use cohort_session::access::check_table;
 use cohort_session::{Job, SessionState};
 use cohort_sql::ParseOptions;
@@ -38,6 +38,7 @@ use cohort_sql::ast::{
 };
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
+use crate::dispatch::NullSink;
 use crate::session::Session;
 
 /// A `mysql` table that shows accounts.
@@ -262,6 +263,7 @@ impl Session {
             let parsed = cohort_sql::parse_own(text)?;
             let (text, source) = (text.as_bytes(), ParamSource::Literals);
             let job = Job { text, param_at: &[], params: &[], source, more: false };
+            // The client gets one reply for the change, none for its account statements.
             self.run_statement(&parsed.statement, &job, None, &mut NullSink)?;
         }
         Ok(())
@@ -302,18 +304,4 @@ fn assigned(old: &Row, assignments: &[Assignment], values: Vec<Value>) -> SqlRes
     }
     let as_texts = |row: &Row| row.names.iter().map(|name| row.text(name)).collect::<Vec<_>>();
     if as_texts(&new) == as_texts(old) { Ok(old.clone()) } else { Ok(new) }
-}
-
-/// A sink that discards results: the client gets one reply for the change, none for its account statements.
-struct NullSink;
-
-impl ResultSink for NullSink {
-    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
-    fn row(&mut self, _: &[Value]) {}
-    fn finish(&mut self, _: StatusFlags, _: u16) {}
-    fn ok(&mut self, _: &OkInfo<'_>) {}
-    fn error(&mut self, _: &SqlError) {}
-    fn is_dead(&self) -> bool {
-        false
-    }
 }

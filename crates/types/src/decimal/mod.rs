@@ -291,8 +291,8 @@ impl Decimal {
 
     /// Returns the quotient, or `None` if `other` is 0. It has at least `increment` (div_precision_increment)
     /// more digits after the point than `self`, in whole groups of nine as in MariaDB. Further digits are
-    /// truncated; only digits beyond the 38th are rounded. The caller rounds to [`Decimal::div_scale`] where
-    /// a result leaves the expression.
+    /// truncated; only digits beyond the 38th are rounded. The caller rounds to the digits of the result's
+    /// type where the result leaves the expression.
     pub fn div(&self, other: &Decimal, increment: u8) -> Option<Result<Decimal, Overflow>> {
         if other.is_zero() {
             return None;
@@ -310,11 +310,6 @@ impl Decimal {
             _ => (quotient, scale),
         };
         Some(Decimal::fit(quotient, self.negative != other.negative, scale))
-    }
-
-    /// Returns the number of digits after the point that the column of a quotient shows.
-    pub fn div_scale(dividend_scale: u8, increment: u8) -> u8 {
-        dividend_scale.saturating_add(increment).min(Decimal::MAX_SCALE)
     }
 
     /// Returns the truncated integer quotient, or `None` if `other` is 0.

@@ -1,6 +1,23 @@
-//! Search hints: the position of a reader's last search.
+//! What a caller of an engine brings along: a wait slot, in which its fiber waits for work that the engine's own
+//! threads do, and a search hint, the position of its last search.
 
 use std::any::Any;
+use std::sync::Arc;
+
+/// A wait slot that does not occupy a thread. The waiter must hold nothing that other sessions may need: the
+/// worker that would resume it may itself be waiting for that.
+pub trait WaitSlot: Send + Sync {
+    /// Waits until [`WaitSlot::wake`] is called. May return early. Returns immediately if `wake` was called
+    /// before.
+    fn sleep(&self);
+
+    /// Wakes the waiter. May be called from any thread that holds no lock.
+    fn wake(&self);
+}
+
+/// Returns the caller's wait slot, or `None` if the caller runs on a thread of its own. Such a caller may as
+/// well do the work itself.
+pub type WaitSlotOf = fn() -> Option<Arc<dyn WaitSlot>>;
 
 /// A search hint. A reader keeps one for keys of one index that lie near each other and passes it to each
 /// read ([`crate::EngineTrx::get_with_hint`]). The engine starts its search where the last one ended. The
