@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn};
 
+use crate::caller::SearchHint;
 use crate::read_view::ReadView;
 use crate::redo::Redo;
-use crate::search_hint::SearchHint;
 use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, MultiGet, ReadAt};
 
 const A: IndexId = IndexId(16);

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
 
+use crate::caller::SearchHint;
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Installed, Redo, RedoFiles};
 use crate::redo_memory::MemoryRedo;
-use crate::search_hint::SearchHint;
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
     KeyRange, MultiGet, PageFormat, Participant, ReadAt, Savepoint,

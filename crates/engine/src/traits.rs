@@ -31,9 +31,9 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
 use cohort_vfs::SharedClock;
 
+use crate::caller::SearchHint;
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Redo, RedoFiles};
-use crate::search_hint::SearchHint;
 use crate::warm::{WarmRequest, Warmth};
 
 /// Callback that receives one write at a time: index, key, and value or `None` for a deletion.
