@@ -26,6 +26,10 @@ const OTHER: IndexId = IndexId(17);
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
+fn newest(range: &KeyRange, direction: Direction, limit: usize) -> ScanRequest<'_> {
+    ScanRequest { at: ReadAt::Latest, index: TABLE, range, direction, limit }
+}
+
 /// An engine, with the last CommitSeq.
 struct Run {
     engine: BtreeEngine,
@@ -317,18 +321,7 @@ fn a_batch_of_long_values_is_bounded() {
             let (mut batch, mut range, mut found) = (Batch::default(), KeyRange::default(), 0);
             loop {
                 batch.clear();
-                let more = trx
-                    .scan(
-                        &ScanRequest {
-                            at: ReadAt::Latest,
-                            index: TABLE,
-                            range: &range,
-                            direction,
-                            limit: 1024,
-                        },
-                        &mut batch,
-                    )
-                    .expect("scans");
+                let more = trx.scan(&newest(&range, direction, 1024), &mut batch).expect("scans");
                 assert!(batch.size_bytes() <= 6 << 20, "{} bytes in one batch", batch.size_bytes());
                 found += batch.len();
                 if !more {
@@ -366,18 +359,7 @@ fn a_scan_over_deleted_rows_comes_back_now_and_then() {
             let (mut found, mut calls) = (0, 0);
             loop {
                 batch.clear();
-                let more = trx
-                    .scan(
-                        &ScanRequest {
-                            at: ReadAt::Latest,
-                            index: TABLE,
-                            range: &range,
-                            direction,
-                            limit: 10,
-                        },
-                        &mut batch,
-                    )
-                    .expect("scans");
+                let more = trx.scan(&newest(&range, direction, 10), &mut batch).expect("scans");
                 (found, calls) = (found + batch.len(), calls + 1);
                 if !more {
                     break;
@@ -576,13 +558,7 @@ impl RedoWriter for ReadingFiles {
         std::thread::spawn(move || {
             let (trx, mut range, mut batch) = (engine.begin(), KeyRange::default(), Batch::default());
             let direction = Direction::Forward;
-            while trx
-                .scan(
-                    &ScanRequest { at: ReadAt::Latest, index: TABLE, range: &range, direction, limit: 5000 },
-                    &mut batch,
-                )
-                .expect("scans")
-            {
+            while trx.scan(&newest(&range, direction, 5000), &mut batch).expect("scans") {
                 batch.cut(&mut range, direction);
                 batch.clear();
             }
@@ -802,19 +778,7 @@ fn later_parts_write_over_earlier_ones() {
             for direction in [Direction::Forward, Direction::Backward] {
                 batch.clear();
                 let mut range = KeyRange::default();
-                while trx
-                    .scan(
-                        &ScanRequest {
-                            at: ReadAt::Latest,
-                            index: TABLE,
-                            range: &range,
-                            direction,
-                            limit: 1 << 20,
-                        },
-                        &mut batch,
-                    )
-                    .expect("scans")
-                {
+                while trx.scan(&newest(&range, direction, 1 << 20), &mut batch).expect("scans") {
                     batch.cut(&mut range, direction);
                 }
                 assert!(found(&batch) == expected, "{what}: the transaction's own");
