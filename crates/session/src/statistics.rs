@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::Table;
-use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
+use cohort_engine::{Batch, Engine, KeyRange, ReadAt, ScanRequest};
 use cohort_expr::{EvalContext, Expr, SessionHooks};
 use cohort_optimize::{Access, Columns, Span, Spans, Statistics};
 use cohort_plan::PlanContext;
@@ -214,7 +214,7 @@ pub fn has_row(
             KeySpan::Range(range) => range.clone(),
         };
         let id = open.indexes.get(access.index)?.id;
-        trx.scan(ReadAt::Latest, id, &range, Direction::Forward, 1, &mut batch).ok()?;
+        trx.scan(&ScanRequest::forward(ReadAt::Latest, id, &range, 1), &mut batch).ok()?;
     }
     Some(!batch.is_empty())
 }
