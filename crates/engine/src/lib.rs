@@ -28,7 +28,7 @@ pub use reference::ReferenceEngine;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineSetting, EngineTrx,
     IndexStats, KeyRange, MultiGet, PageAlgorithm, PageContents, PageFormat, PageInMemory, Participant,
-    ReadAt, Savepoint, StagedRedo,
+    ReadAt, Savepoint, ScanRequest, StagedRedo,
 };
 pub use warm::{WarmRequest, WarmState, Warmth};
 pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range, with_full_key};

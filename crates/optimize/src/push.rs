@@ -11,8 +11,6 @@ use cohort_plan::{
     Body, CommonTable, From, FromTable, Items, Query, Select, Source, check_statement, with_items,
 };
 
-use crate::visit::has_subquery;
-
 /// Pushes conditions down in all blocks of a statement.
 pub fn push_conditions(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTable]) {
     in_query(query);
@@ -42,7 +40,7 @@ fn in_select(select: &mut Select) {
     derived(from, false, &mut tables);
     select.conditions.retain(|condition| {
         let columns = condition.columns();
-        if columns.is_empty() || condition.is_volatile() || has_subquery(condition) {
+        if columns.is_empty() || condition.is_volatile() || condition.calls_back() {
             return true;
         }
         let reads_only = |table: &FromTable| {
@@ -92,7 +90,7 @@ fn accepts(query: &Query, condition: &Expr) -> bool {
     match &query.body {
         Body::Select(select) => {
             let Select { group, windows, distinct, items, .. } = &**select;
-            let is_plain = |n: usize| !items[n].is_volatile() && !has_subquery(&items[n]);
+            let is_plain = |n: usize| !items[n].is_volatile() && !items[n].calls_back();
             let is_key = |n: usize| match group {
                 None => true,
                 Some(group) => group.explicit && !group.rollup && group.keys.contains(&items[n]),
@@ -151,7 +149,7 @@ fn push(query: &mut Query, condition: Expr) {
         "a condition that also reads other tables is pushed down"
     );
     debug_assert!(query.limit.count.is_none(), "rows are left out before a LIMIT counts them");
-    debug_assert!(!condition.is_volatile() && !has_subquery(&condition), "a condition with effects is moved");
+    debug_assert!(!condition.is_volatile() && !condition.calls_back(), "a condition with effects is moved");
     let renumber = |to: usize| condition.clone().map_columns(&mut |column| column - first + to);
     match &mut query.body {
         Body::Select(select) => {

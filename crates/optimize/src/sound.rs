@@ -94,8 +94,8 @@ impl Check<'_> {
                 );
                 if let Some(filter) = &scan.filter {
                     debug_assert!(
-                        !filter.asks_subquery(),
-                        "a virtual table is computed while a subquery runs"
+                        !filter.calls_back(),
+                        "the session is called while a virtual table is computed"
                     );
                 }
                 Some(scan.columns.len())
@@ -310,7 +310,7 @@ impl Check<'_> {
         }
         if let Some(filter) = &scan.filter {
             self.expr(filter, columns);
-            debug_assert!(!filter.asks_subquery(), "a subquery runs while its scan holds the engine");
+            debug_assert!(!filter.calls_back(), "the session is called while its scan holds the engine");
             let is_read = |n: &usize| match &scan.read {
                 Columns::All => true,
                 Columns::Some(read) => read.contains(n),
