@@ -274,13 +274,14 @@ const HOW_TO: &[(&str, &str)] = &[
 
 /// Names in the pages that stand for others in the test.
 const STAND_INS: &[(&str, &str)] = &[
-    ("/etc/cohort", "DIR/etc/cohort"),
-    ("/var/lib/cohort", "DIR/var/lib/cohort"),
-    ("/srv/cohort", "DIR/srv/cohort"),
-    ("--user=cohort", "--user=USER"),
+    ("/etc/cohort", "@DIR@/etc/cohort"),
+    ("/var/lib/cohort", "@DIR@/var/lib/cohort"),
+    ("/srv/cohort", "@DIR@/srv/cohort"),
+    ("=@DIR@/srv/cohort/socket", "=@DIR@/srv/cohort/socket --port=@PORT@ --bind-address=127.0.0.1"),
+    ("--user=cohort", "--user=@USER@"),
     ("--host=cohort", "--host=127.0.0.1 --user=root"),
-    ("./x run", "./x run --port=PORT --socket=DIR/socket"),
-    ("--metrics-port=9104", "--metrics-port=METRICS"),
+    ("./x run", "./x run --port=@PORT@ --socket=@DIR@/socket"),
+    ("--metrics-port=9104", "--metrics-port=@METRICS@"),
     ("'0-1-4711'", "''"),
 ];
 
@@ -348,7 +349,7 @@ impl Newcomer {
             std::fs::write(at("bin").join(program), text).expect("written");
             shell(&format!("chmod +x bin/{program}"), folder.path());
         }
-        shell(&format!("tar -C packed -cf {archive}.tar.zst --zstd {archive}"), folder.path());
+        shell(&format!("tar -C packed -cf {archive}.tar.zst {archive}"), folder.path());
         let options = format!(
             "[cohortd]\ndatadir={dir}/var/lib/cohort\nport={port}\nsocket={dir}/socket\nbind-address=127.0.0.1\n",
             dir = folder.path().display()
@@ -380,8 +381,9 @@ impl Newcomer {
 
     fn replaced(&self, text: &str) -> String {
         let text = STAND_INS.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
-        let text = text.replace("DIR", &self.folder.path().display().to_string()).replace("USER", &self.user);
-        text.replace("PORT", &self.port.to_string()).replace("METRICS", &self.metrics.to_string())
+        let text =
+            text.replace("@DIR@", &self.folder.path().display().to_string()).replace("@USER@", &self.user);
+        text.replace("@PORT@", &self.port.to_string()).replace("@METRICS@", &self.metrics.to_string())
     }
 
     fn client(&self) -> mysql::Result<mysql::Conn> {
