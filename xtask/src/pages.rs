@@ -1,6 +1,6 @@
 //! Pages made from other files of the checkout. `cargo xtask pages` writes those that are kept, and `tidy`
-//! reports those that differ from their sources. The track record changes with every defect; it is made for the
-//! book only.
+//! reports those that differ from their sources. The track record changes with every defect, so it is made
+//! for the book only.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

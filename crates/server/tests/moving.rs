@@ -1,5 +1,5 @@
-//! Follows README.md and the tutorial and how-to pages line by line, docs/moving.md with concurrent writes from
-//! applications.
+//! Follows README.md and the tutorial and how-to pages line by line, docs/moving.md with concurrent writes
+//! from applications.
 
 mod support;
 
@@ -256,8 +256,8 @@ fn a_first_server_is_run_by_the_page() {
     assert_eq!(answers.last().map(String::as_str), Some("2"), "rows survive the crash");
 }
 
-/// Pages that a new user follows from the top, each in a directory of its own. Other tests of this file follow
-/// docs/moving.md, docs/backup.md and docs/tutorial.md.
+/// Pages that a new user follows from the top, each in a directory of its own. Other tests of this file
+/// follow docs/moving.md, docs/backup.md and docs/tutorial.md.
 const HOW_TO: &[(&str, &str)] = &[
     ("README.md", include_str!("../../../README.md")),
     ("docs/howto/install.md", include_str!("../../../docs/howto/install.md")),
