@@ -178,7 +178,7 @@ fn check(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Messag
         problems.extend(found.into_iter().map(|problem| format!("Key {}: {problem}", index.name)));
     }
     let engine = ctx.db.engine_named(&table.engine);
-    let entries = engine.map_or(0, |engine| engine.stats(table.clustered().id).entries) * indexes;
+    let entries = engine.map_or(0, |engine| engine.stats(table.rows().id).entries) * indexes;
     let (process, clock) = (ctx.process, &ctx.db.clock);
     let mut progress = |read: u64| {
         let part = (read * indexes * THOUSANDTHS).checked_div(entries).unwrap_or(0);
