@@ -1,5 +1,5 @@
 //! DDL on a session's temporary tables. It takes no locks and logs nothing. The open transaction is committed
-//! before only where MariaDB does so (`cohort_sql::commits_implicitly`).
+//! before only where MariaDB does so (`cohort_session::commits_implicitly`).
 //!
 //! Changes of the definition copy the rows, as in MariaDB.
 

@@ -14,7 +14,6 @@
 //! | `applier` | [`Applier`]: a session that applies a source's events |
 //! | `handler` | HANDLER |
 //! | `account_tables/` | changes of `mysql.global_priv` and similar tables, as account statements |
-//! | `command_counters` | the `Com_...` counter of each statement |
 //! | `dispatch` | dispatch of a statement to the code that runs it |
 //! | `cached_plan` | [`CachedPlan`]: a statement's plan, and the conditions for its reuse |
 //! | `explain`, `explain_access`, `explain_json`, `plan_json` | EXPLAIN, ANALYZE of a statement |
@@ -27,7 +26,6 @@ mod analyze;
 mod applier;
 mod bulk;
 mod cached_plan;
-mod command_counters;
 mod dispatch;
 mod explain;
 mod explain_access;

@@ -19,8 +19,12 @@ use crate::session::Session;
 use cohort_dml::run_binlog_statement;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use cohort_session::access::{self, Viewer};
-use cohort_session::{Job, Process, SessionNames, SessionState, TableUse};
+use cohort_session::{Exception, Job, Process, SessionNames, SessionState, TableUse, traits_of};
 use cohort_trx::{AccessMode, AliasLock, BeginOptions, LockedTables, TableLock};
+
+/// Columns of SHOW COUNT(*) WARNINGS and SHOW COUNT(*) ERRORS.
+pub(crate) const WARNING_COUNT: &str = "@@session.warning_count";
+pub(crate) const ERROR_COUNT: &str = "@@session.error_count";
 
 impl Session {
     /// Runs LOAD DATA.
@@ -49,10 +53,11 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         access::check_statement(&self.state, statement)?;
-        if is_refused_under_locks(statement) && self.trx.has_locked_tables() {
+        let traits = traits_of(statement);
+        if traits.has(Exception::NotUnderLocks) && self.trx.has_locked_tables() {
             return Err(cohort_trx::active_locks());
         }
-        if !says_nothing(statement) {
+        if !traits.has(Exception::BareOk) {
             // The reply may show variables or warnings, which may derive from rows that are not durable yet
             // (I5).
             self.trx.mark_observed();
@@ -448,10 +453,7 @@ impl Session {
         let running = process.snapshot(&|_| false);
         let text = running.info.ok_or_else(none)?;
         let parsed = cohort_sql::parse(text.as_bytes(), &self.state.parse).map_err(|_| none())?;
-        if !matches!(
-            parsed.statement,
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
-        ) {
+        if parsed.statement.plannable().is_none() {
             return Err(none());
         }
         let own = std::mem::replace(&mut self.state.current_schema, running.identity.schema.map(Into::into));
@@ -542,12 +544,12 @@ impl Session {
             }
             ast::Show::CountWarnings => {
                 let total = self.diagnostics.total();
-                self.show_count("@@session.warning_count", total, job, sink);
+                self.show_count(WARNING_COUNT, total, job, sink);
                 Ok(())
             }
             ast::Show::CountErrors => {
                 let errors = self.diagnostics.errors();
-                self.show_count("@@session.error_count", errors, job, sink);
+                self.show_count(ERROR_COUNT, errors, job, sink);
                 Ok(())
             }
             ast::Show::Explain { format, connection } => {
@@ -692,30 +694,4 @@ pub(crate) fn access_mode(mode: ast::AccessMode) -> AccessMode {
 /// Returns the column of SHOW COUNT(*) WARNINGS and SHOW COUNT(*) ERRORS.
 pub(crate) fn count_column(name: &str) -> ColumnMeta {
     ColumnMeta { flags: ColumnFlags::UNSIGNED.with(ColumnFlags::BINARY), ..ColumnMeta::integer(name, 21) }
-}
-
-/// Returns true if a successful reply is a bare OK, which reveals nothing that the transaction has read.
-/// Errors are held back in any case. Code that runs a nested statement holds back that statement's reply.
-fn says_nothing(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::Begin(_)
-            | Statement::Savepoint(_)
-            | Statement::RollbackTo(_)
-            | Statement::ReleaseSavepoint(_)
-            | Statement::Set(_)
-            | Statement::SetStatement { .. }
-            | Statement::WithLockWait { .. }
-            | Statement::Execute { .. }
-            | Statement::ExecuteImmediate { .. }
-    )
-}
-
-/// Returns true if LOCK TABLES refuses the statement regardless of the locked tables: error 1192.
-fn is_refused_under_locks(statement: &Statement) -> bool {
-    match statement {
-        Statement::RenameTable(_) | Statement::CreateView(_) | Statement::Handler(_) => true,
-        Statement::DropTable(drop) => drop.view,
-        _ => false,
-    }
 }

@@ -12,6 +12,7 @@
 //! | `connection` | [`ConnectionInfo`]: the client's identity and how it is connected |
 //! | `session_state` | [`SessionState`]: a session as expressions and planners see it |
 //! | `hooks`, `full_text` | session callbacks of expressions; term frequencies |
+//! | `statements/` | the table of statements: [`StatementKind`], [`StatementTraits`] |
 //! | `statement` | [`Job`], [`StatementContext`]: a statement to run; the context of a running one |
 //! | `access/` | privileges |
 //! | `account_usage`, `restraint` | resource limits of accounts; how sessions enforce them |
@@ -57,6 +58,7 @@ mod session_state;
 mod settings;
 mod statement;
 mod statement_log;
+mod statements;
 mod statistics;
 mod transaction_track;
 mod user_lock_holders;
@@ -72,7 +74,7 @@ pub use audit::{
 };
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
-pub use diagnostics::{Conditions, Diagnostics, conditions_before, row_of_rest, syntax_error};
+pub use diagnostics::{Diagnostics, syntax_error};
 pub use examined::RowsExamined;
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
@@ -88,6 +90,11 @@ pub use session_state::{BinlogStatements, Changed, NamedCharsets, SessionState, 
 pub use settings::set_error;
 pub use statement::{Job, StatementContext};
 pub use statement_log::{LogFiles, LogRows, StatementLog};
+pub use statements::{
+    AtPrepare, ChangedNames, Conditions, Exception, ImplicitCommit, ProgramRule, StatementKind,
+    StatementTraits, Writes, changed_names, commits_implicitly, innermost, kind_of, may_be_prepared,
+    row_of_rest, row_target, traits_of,
+};
 pub use statistics::{PlanStatistics, cardinality, has_row};
 pub use transaction_track::{TrackTransaction, TransactionState};
 pub use virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames};
