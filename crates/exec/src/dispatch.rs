@@ -3,7 +3,7 @@
 //! ```text
 //! text -> digest -> plan cache -> plan ------------------------------> run
 //!             \-> parse -> query or data change -> plan (-> cache) --> run
-//!                      \-> anything else ----------------------------> its own code
+//!                      \-> anything else ----------------------------> its own code (`statement/`)
 //! ```
 //! A plan is made and run within one statement of the transaction. After its tables are locked, it is checked
 //! against the catalog; if a DDL statement came in between, it is made again. A statement that cannot be
@@ -198,10 +198,7 @@ impl Session {
         if let Some(table) = account_tables::changed_by(&self.state, statement) {
             return self.change_account_table(table, statement, job, sink);
         }
-        match statement.plannable() {
-            Some(_) => self.run_plannable(statement, job, key, sink),
-            None => self.run_other(statement, job, sink),
-        }
+        self.dispatch(statement, job, key, sink)
     }
 
     /// Records the effects of the statement on the transaction state, as far as its text shows them.
@@ -230,7 +227,7 @@ impl Session {
     }
 
     /// Plans and runs a query or data change. A reusable plan is added to the cache.
-    fn run_plannable(
+    pub(crate) fn run_plannable(
         &mut self,
         statement: &Statement,
         job: &Job<'_>,

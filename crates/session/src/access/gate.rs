@@ -1,5 +1,5 @@
-//! The privilege check before a statement runs. The match lists every statement, so a new one does not compile
-//! until its privileges are decided. The other properties of statements are in the table of statements.
+//! The privilege check before a statement runs. The match lists every statement, so a new one does not
+//! compile until its privileges are decided. The other properties are in the table of statements.
 
 use cohort_catalog::PUBLIC;
 use cohort_sql::ast::{

@@ -68,7 +68,7 @@ pub enum Writes {
     ServerOnly,
 }
 
-/// What PREPARE checks and describes.
+/// Checks and descriptions at PREPARE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtPrepare {
     /// Error 1295: the statement could run itself without end.

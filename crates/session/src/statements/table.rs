@@ -36,8 +36,8 @@ macro_rules! statements {
     };
 }
 
-// Columns: kind, counters, implicit commit, conditions of the previous statement, changed data, checks at PREPARE,
-// use in stored programs, exceptions.
+// Columns: kind, counters, implicit commit, conditions of the previous statement, changed data, checks at
+// PREPARE, use in stored programs, exceptions.
 statements! {
     // Queries and row changes.
     Select                  [ComSelect]                 Keeps   Old     Nothing    Planned   NoResultSet

@@ -1,9 +1,9 @@
 use super::*;
 
-/// An example of each kind, with its properties: kind, text, counters, implicit commit, conditions, ROW_NUMBER,
-/// changes rows, refused under `read_only`, refused in read-only transactions, is about temporary tables, refused
-/// under LOCK TABLES, bare OK, may be prepared, columns known at PREPARE, runs with an expired password, bulk
-/// execution, changed names; MariaDB's errors in a procedure and in a function.
+/// Examples of each kind, with their properties: kind, text, counters, implicit commit, conditions,
+/// ROW_NUMBER, changes rows, refused under `read_only`, refused in read-only transactions, is about temporary
+/// tables, refused under LOCK TABLES, bare OK, may be prepared, columns known at PREPARE, runs with an
+/// expired password, bulk execution, changed names; MariaDB's errors in a procedure and in a function.
 const EXAMPLES: &str = include_str!("examples.tsv");
 
 fn statement(text: &str) -> Statement {
