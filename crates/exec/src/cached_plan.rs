@@ -224,7 +224,7 @@ fn planned(
     let plan = match statement {
         Plannable::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
         Plannable::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),
-        Plannable::Insert(insert) => Planned::Insert(InsertPlan::plan(&ctx, insert, &mut within)?),
+        Plannable::Insert(insert) => Planned::Insert(InsertPlan::plan(&ctx, session, insert, &mut within)?),
         Plannable::Update(update) if update.is_simple() && !names_view(catalog, session, &update.tables) => {
             Planned::Update(UpdatePlan::plan(&ctx, session, update)?)
         }
