@@ -14,6 +14,7 @@
 //! | `hooks`, `full_text` | session callbacks of expressions; term frequencies |
 //! | `statements/` | the table of statements: [`StatementKind`], [`StatementTraits`] |
 //! | `statement` | [`Job`], [`StatementContext`]: a statement to run; the context of a running one |
+//! | `functions` | [`StatementFunctions`]: functions that run statements |
 //! | `row_hooks` | [`RowHook`]: code that runs before and after each change of a row |
 //! | `access/` | privileges |
 //! | `account_usage`, `restraint` | resource limits of accounts; how sessions enforce them |
@@ -43,6 +44,7 @@ mod diagnostics;
 mod examined;
 pub mod files;
 mod full_text;
+mod functions;
 mod general_log;
 mod gtid_position;
 mod hooks;
@@ -78,6 +80,7 @@ pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
 pub use diagnostics::{Diagnostics, syntax_error};
 pub use examined::RowsExamined;
+pub use functions::StatementFunctions;
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
 pub use names::SessionNames;
