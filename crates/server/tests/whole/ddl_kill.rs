@@ -120,8 +120,8 @@ fn ddl_that_is_killed_has_happened_with_its_event_or_not_at_all() {
 
 /// Statements whose progress SHOW PROCESSLIST shows, with the state.
 const LONG: &[(&str, &str)] = &[
-    ("ALTER TABLE t ADD INDEX by_c (c), DROP INDEX IF EXISTS by_d", "copy to tmp table"),
-    ("ALTER TABLE t FORCE, DROP INDEX IF EXISTS by_c", "copy to tmp table"),
+    ("ALTER TABLE t DROP INDEX IF EXISTS by_c, ADD INDEX by_c (c)", "copy to tmp table"),
+    ("ALTER TABLE t FORCE", "copy to tmp table"),
     ("CHECK TABLE t", "Checking table"),
     ("LOAD DATA INFILE 'rows' REPLACE INTO TABLE t", "Reading file"),
 ];
