@@ -7,6 +7,7 @@ mod budget;
 mod codec;
 mod histogram;
 mod ids;
+mod pace;
 mod processor;
 mod reply_barrier;
 mod stack;
@@ -20,6 +21,7 @@ pub use ids::{
     BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, IndexId, Lsn, ParseGtidError, ParticipantId,
     ServerId, TableId, TrxId, TrxIds, Xid,
 };
+pub use pace::{Pace, Progress};
 pub use processor::{prefetch, throttle_pause};
 pub use reply_barrier::ReplyBarrier;
 pub use stack::{STACK_RESERVE, StackFloor, switch_stack};
