@@ -19,7 +19,6 @@ use cohort_types::{ColumnType, Columns, KeyPart};
 use crate::estimate::Statistics;
 use crate::physical::{Access, LikeStart, Span, Spans};
 use crate::sargable::{Condition, Sarg};
-use crate::sound::check_estimate;
 
 /// Costs of rows that do not come from a scan of the clustered index.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +148,6 @@ impl Candidates<'_> {
                 best = Choice { cost, ..choice };
             }
         }
-        check_estimate(best.rows, best.cost);
         if guessed.0 != best.access.index {
             self.stats.depends_on_values();
         }
@@ -322,11 +320,6 @@ impl Candidates<'_> {
             (false, Some(rows)) => (rows * keys).clamp(1.0, entries),
             (false, None) => (entries * prefix.selectivity).max(keys).min(entries),
         };
-        debug_assert!(
-            (0.0..=1.0).contains(&prefix.selectivity),
-            "a span of {} of the rows",
-            prefix.selectivity
-        );
         // The parts fixed by single equalities do not take part in the order.
         let one_row = prefix.unique && one_eq && !self.wanted.columns.is_empty();
         let ordered = one_row || self.is_ordered(index, prefix.eq.len());
@@ -385,7 +378,6 @@ impl Candidates<'_> {
         };
         // Sorting means handling each row once more.
         let sort = if ordered || self.wanted.columns.is_empty() { 0.0 } else { rows * 0.5 };
-        debug_assert!(per_row > 0.0, "rows of an index cost {per_row}");
         let reverse = ordered && self.wanted.descending;
         let access = Access { index: n, spans, reverse, is_for_order: ordered };
         Choice { access, rows, cost: read * per_row + sort, ordered }

@@ -14,7 +14,6 @@
 //! | `answered` | residual conditions after an index access |
 //! | `disjunction` | common parts of OR alternatives |
 //! | `estimate` | cost model and cardinality estimates |
-//! | `sound` | invariants of plans |
 //! | `visit` | walks over query blocks |
 
 mod access;
@@ -31,7 +30,6 @@ mod physical;
 mod push;
 mod sargable;
 mod semi;
-mod sound;
 mod unnest;
 mod unordered;
 mod visit;
