@@ -6,7 +6,7 @@ use cohort_trx::AfterFailure;
 use cohort_types::{ErrorCode, SqlResult, Value};
 
 use crate::cached_plan::make_plan;
-use crate::dispatch::{Nowhere, execute};
+use crate::dispatch::{NullSink, execute};
 use crate::session::Session;
 
 #[path = "../tests/world/mod.rs"]
@@ -17,7 +17,7 @@ fn run(ctx: &mut StatementContext<'_>, sql: &str, params: &[Value]) -> SqlResult
     let parsed = cohort_sql::parse(sql.as_bytes(), &ctx.session.parse)?;
     let plan =
         make_plan(&ctx.db.catalog(), ctx.session, params, ParamSource::Placeholders, &parsed.statement)?;
-    execute(ctx, &plan, &mut Nowhere).map(drop)
+    execute(ctx, &plan, &mut NullSink).map(drop)
 }
 
 fn outermost<T>(
