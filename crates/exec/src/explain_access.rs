@@ -138,7 +138,7 @@ impl Read<'_> {
             return "fulltext";
         }
         let Some(span) = self.one_span() else { return "range" };
-        let unique = matches!(self.index().kind, IndexKind::Primary | IndexKind::Unique);
+        let unique = self.index().kind.is_unique();
         let by_column = span.eq.iter().any(|e| !e.columns().is_empty());
         let is_one_row = unique && span.null_safe == 0 && span.eq.len() == self.index().columns.len();
         match (is_one_row, by_column) {

@@ -40,7 +40,7 @@ mod stored;
 
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::Table;
 use cohort_commit::AppliedMark;
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, SearchHint};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
@@ -647,7 +647,7 @@ impl TableCursor {
                 Ok(true)
             }
             Candidate::Point => {
-                debug_assert_eq!(self.table.indexes[index].kind, IndexKind::Unique);
+                debug_assert!(self.table.indexes[index].kind.is_unique());
                 let engine = trx.engine(self.table.engine);
                 let id = self.table.indexes[index].id;
                 let found = engine
