@@ -249,7 +249,8 @@ fn named_members(value: Value, ty: &ColumnType) -> Option<Value> {
         value => Str { bytes: value.to_text().into_bytes(), collation: ty.collation },
     };
     let named = text.bytes.trim_ascii_end();
-    let is_member = |label: &[u8]| ty.members.iter().any(|m| ty.collation.compare(m.as_bytes(), label).is_eq());
+    let is_member =
+        |label: &[u8]| ty.members.iter().any(|m| ty.collation.compare(m.as_bytes(), label).is_eq());
     let names = match ty.kind {
         TypeKind::Set => named.is_empty() || named.split(|&b| b == b',').all(is_member),
         _ => is_member(named),

@@ -79,8 +79,7 @@ impl Session {
         trx.look_for_kills_at(Arc::clone(process.hold()));
         trx.charge_to(Arc::clone(process.memory()));
         let (group_commit, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
-        let mut state =
-            SessionState::new(db, info, kill, group_commit, memory, shared_by(&trx), origin);
+        let mut state = SessionState::new(db, info, kill, group_commit, memory, shared_by(&trx), origin);
         state.adopt_account()?;
         if let Some(schema) = &state.info.schema {
             check_enterable(&state, schema)?;

@@ -421,10 +421,7 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
                     ("TABLE_CATALOG", text("def")),
                     ("TABLE_SCHEMA", text(&table.name.schema)),
                     ("TABLE_NAME", text(&table.name.table)),
-                    (
-                        "NON_UNIQUE",
-                        integer(i64::from(!index.kind.is_unique())),
-                    ),
+                    ("NON_UNIQUE", integer(i64::from(!index.kind.is_unique()))),
                     ("INDEX_SCHEMA", text(&table.name.schema)),
                     ("INDEX_NAME", text(&index.name)),
                     ("SEQ_IN_INDEX", integer(n as i64 + 1)),

@@ -250,9 +250,8 @@ impl Candidates<'_> {
             }
             let list = of_column().find_map(|s| if let Sarg::In(list) = s { Some(list) } else { None });
             if let Some(list) = list.filter(|l| l.len() <= SPANS_MAX) {
-                prefix.unique = n + 1 == index.columns.len()
-                    && index.kind.is_unique()
-                    && part.prefix.is_none();
+                prefix.unique =
+                    n + 1 == index.columns.len() && index.kind.is_unique() && part.prefix.is_none();
                 prefix.selectivity *= (EQ_SELECTIVITY * list.len() as f64).min(1.0);
                 prefix.last = Last::In(list.clone());
                 return prefix;

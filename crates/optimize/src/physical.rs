@@ -445,9 +445,7 @@ impl Scan {
         let index = &self.table.indexes[self.access.index];
         let Spans::List(spans) = &self.access.spans else { return false };
         let [span] = spans.as_slice() else { return false };
-        index.kind.is_unique()
-            && span.eq.len() == index.columns.len()
-            && span.null_safe == 0
+        index.kind.is_unique() && span.eq.len() == index.columns.len() && span.null_safe == 0
     }
 }
 

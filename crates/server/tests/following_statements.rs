@@ -259,7 +259,8 @@ fn the_current_user_and_role_of_a_statement_are_those_of_the_source() {
          GRANT head TO boss@localhost WITH ADMIN OPTION; GRANT tail TO boss@localhost WITH ADMIN OPTION; \
          GRANT ALL ON *.* TO head WITH GRANT OPTION",
     );
-    let mut client = mysql::Conn::new(source.options().user(Some("boss")).pass(None::<String>)).expect("logged in");
+    let mut client =
+        mysql::Conn::new(source.options().user(Some("boss")).pass(None::<String>)).expect("logged in");
     let own: String = client.query_first("SELECT CURRENT_USER()").expect("answers").expect("a row");
     if own == "boss@127.0.0.1" {
         source.sql("GRANT head TO boss@'127.0.0.1' WITH ADMIN OPTION; GRANT tail TO boss@'127.0.0.1' WITH ADMIN OPTION");

@@ -309,7 +309,8 @@ fn rows_with_long_unique_keys_go_there_and_back() {
          SELECT CRC32(GROUP_CONCAT(id, a, b ORDER BY id)) FROM later; SHOW CREATE TABLE later; \
          CHECK TABLE docs, later EXTENDED";
     for (format, threads) in [("ROW", 0), ("ROW", 3), ("MIXED", 0)] {
-        let (format, threads) = (format!("--binlog-format={format}"), format!("--slave-parallel-threads={threads}"));
+        let (format, threads) =
+            (format!("--binlog-format={format}"), format!("--slave-parallel-threads={threads}"));
         let maria = Maria::source(&[&format]);
         let mut cohort = Cohort::new(&["--log-slave-updates", "--server-id=7", &threads, &format]);
         let last = Maria::new(&["--server-id=9"]);
@@ -326,7 +327,8 @@ fn rows_with_long_unique_keys_go_there_and_back() {
         cohort.sql("STOP SLAVE");
         cohort.kill_and_restart();
         assert_eq!(cohort.sql(looks), maria.sql(looks));
-        let (done, error) = cohort.tool("mariadb", &["test", "-e", "INSERT INTO docs SELECT LOWER(body), 1 FROM docs"]);
+        let (done, error) =
+            cohort.tool("mariadb", &["test", "-e", "INSERT INTO docs SELECT LOWER(body), 1 FROM docs"]);
         assert!(!done && error.contains("ERROR 1062"), "{error}");
         // A dump can be loaded by MariaDB.
         let (done, dump) = cohort.tool("mariadb-dump", &["test"]);

@@ -84,7 +84,9 @@ pub use replication::{
     check_domains, parse_gtids,
 };
 pub use server_files::ServerFiles;
-pub use session_state::{BinlogStatements, Changed, NamedCharsets, Origin, SessionState, check_client_charset};
+pub use session_state::{
+    BinlogStatements, Changed, NamedCharsets, Origin, SessionState, check_client_charset,
+};
 pub use settings::set_error;
 pub use statement::{Job, StatementContext};
 pub use statement_log::{LogFiles, LogRows, StatementLog};

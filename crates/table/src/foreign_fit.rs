@@ -94,7 +94,8 @@ pub fn counterpart(value: &Value, ty: &ColumnType) -> Option<Value> {
         }
         Value::Bit { bits, .. } => {
             let width = ty.length as u8;
-            return (bits.checked_shr(ty.length).unwrap_or(0) == 0).then_some(Value::Bit { bits: *bits, width });
+            return (bits.checked_shr(ty.length).unwrap_or(0) == 0)
+                .then_some(Value::Bit { bits: *bits, width });
         }
         Value::Time(time) => has_digits(time.micros),
         Value::DateTime(time) => has_digits(i64::from(time.micros)),
