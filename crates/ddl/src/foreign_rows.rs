@@ -54,7 +54,7 @@ pub(super) fn check(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: 
     loop {
         ctx.check_interrupt()?;
         batch.clear();
-        let (at, clustered) = (ReadAt::View(&view), open.indexes[0].id);
+        let (at, clustered) = (ReadAt::View(&view), open.rows.id);
         let engine = ctx.trx.engine(open.engine);
         let more = engine
             .scan(at, clustered, &range, Direction::Forward, BATCH_ENTRIES, &mut batch)

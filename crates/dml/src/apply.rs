@@ -113,7 +113,7 @@ fn insert_all(
             let row: Vec<Value> = image.into_iter().map(|value| value.unwrap_or(Value::Null)).collect();
             applier.writer.replace(ctx.trx, &cohort_session::sequence::ROW_KEY, &row)?;
             // A statement that needs a number will wait for the row lock, and then read the row.
-            ctx.db.sequences.forget(applier.table.clustered().id);
+            ctx.db.sequences.forget(applier.table.rows().id);
         } else {
             applier.insert(ctx, image)?;
         }

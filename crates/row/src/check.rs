@@ -41,7 +41,7 @@ pub fn check_entries(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Vec<
     let mut expected = vec![Entries::default(); open.indexes.len()];
     let (mut row, mut entry) = (Vec::new(), Vec::new());
     let mut rows = 0_u64;
-    each_entry(trx, &open, &view, open.indexes[0].id, &mut |key, value| {
+    each_entry(trx, &open, &view, open.rows.id, &mut |key, value| {
         open.decode(value, &Columns::All, &mut row)?;
         rows += 1;
         for (index, expected) in expected.iter_mut().enumerate().skip(1) {

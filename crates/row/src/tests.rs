@@ -275,7 +275,7 @@ fn a_row_id_that_is_taken_is_passed_over() {
     let mut batch = Batch::default();
     let engine = trx.engine(open.engine);
     engine
-        .scan(ReadAt::Latest, open.indexes[0].id, &KeyRange::default(), Direction::Forward, 10, &mut batch)
+        .scan(ReadAt::Latest, open.rows.id, &KeyRange::default(), Direction::Forward, 10, &mut batch)
         .expect("reads");
     assert_eq!(batch.len(), 5);
 }

@@ -48,7 +48,7 @@ impl<'p> PlanStatistics<'p> {
             return None;
         }
         let entries = self.entries(table);
-        let id = table.clustered().id;
+        let id = table.rows().id;
         let samples = &self.session.db.index_samples;
         if let Some(sample) = samples.of_rows(id).filter(|sample| holds_for(sample.entries, entries)) {
             return Some(sample);
@@ -149,7 +149,7 @@ fn entries_of(session: &SessionState, table: &Table) -> u64 {
     if table.is_temporary() {
         return session.temporary.entries(table);
     }
-    engine_of(session, table).map_or(1000, |engine| engine.stats(table.clustered().id).entries)
+    engine_of(session, table).map_or(1000, |engine| engine.stats(table.rows().id).entries)
 }
 
 /// Returns the cached sample of an index if `holds` accepts it, else takes a new one.
