@@ -77,12 +77,13 @@ const KINDS: [TypeKind; 32] = [
     TypeKind::Inet4,
 ];
 
-const INDEX_KINDS: [IndexKind; 5] = [
+const INDEX_KINDS: [IndexKind; 6] = [
     IndexKind::Primary,
     IndexKind::HiddenRowId,
     IndexKind::Unique,
     IndexKind::Secondary,
     IndexKind::FullText,
+    IndexKind::UniqueHash,
 ];
 
 /// Flag bits in the creation time.

@@ -171,11 +171,27 @@ pub enum IndexKind {
     /// UNIQUE: key = columns, value = clustered key. If a column is NULL, the clustered key is appended to
     /// the key.
     Unique,
+    /// UNIQUE over columns that are too long for a key: key = hash of the columns, value = clustered key. If a
+    /// column is NULL, the clustered key is appended to the hash. The hash is cryptographic, so equal hashes
+    /// mean equal columns; no search or order can use the index.
+    UniqueHash,
     /// KEY: key = columns + clustered key, value empty.
     Secondary,
     /// FULLTEXT: one entry per word of the row's columns; key = word + clustered key, value empty. The
     /// fulltext indexes of a table come last.
     FullText,
+}
+
+impl IndexKind {
+    /// Returns whether two rows cannot have the same values in the columns.
+    pub fn is_unique(self) -> bool {
+        matches!(self, IndexKind::Primary | IndexKind::Unique | IndexKind::UniqueHash)
+    }
+
+    /// Returns whether the entries are sorted by the columns, so that searches can use them.
+    pub fn is_sorted(self) -> bool {
+        matches!(self, IndexKind::Primary | IndexKind::Unique | IndexKind::Secondary)
+    }
 }
 
 /// An index.

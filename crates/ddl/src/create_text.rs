@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
+use cohort_catalog::{Column, DefaultValue, Index, IndexKind, KeyMethod, OnUpdate, Schema, Table};
 use cohort_session::StatementContext;
 use cohort_session::sequence::Definition;
 use cohort_sql::print::{Style, expr_in, quoted_name, quoted_text};
@@ -326,7 +326,7 @@ fn key(table: &Table, index: &Index, show: ShowStyle) -> String {
         .collect();
     let head = match index.kind {
         IndexKind::Primary => "PRIMARY KEY".to_owned(),
-        IndexKind::Unique => format!("UNIQUE KEY {}", style.name(&index.name)),
+        IndexKind::Unique | IndexKind::UniqueHash => format!("UNIQUE KEY {}", style.name(&index.name)),
         IndexKind::FullText => format!("FULLTEXT KEY {}", style.name(&index.name)),
         _ => format!("KEY {}", style.name(&index.name)),
     };
@@ -335,7 +335,11 @@ fn key(table: &Table, index: &Index, show: ShowStyle) -> String {
         _ if show.mode.has(SqlMode::NO_KEY_OPTIONS) => String::new(),
         comment => format!(" COMMENT {}", quoted_text(comment)),
     };
-    let using = index.using.filter(|_| !show.mode.has(SqlMode::NO_KEY_OPTIONS));
+    let using = match index.kind {
+        IndexKind::UniqueHash => Some(KeyMethod::Hash),
+        _ => index.using,
+    };
+    let using = using.filter(|_| !show.mode.has(SqlMode::NO_KEY_OPTIONS));
     let using = using.map_or_else(String::new, |method| format!(" USING {}", method.name()));
     let ignored = if index.ignored { " IGNORED" } else { "" };
     format!("{head} ({}){using}{comment}{ignored}", parts.join(","))

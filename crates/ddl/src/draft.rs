@@ -84,7 +84,7 @@ pub(super) fn check_has_key(ctx: &StatementContext<'_>, table: &Table) -> SqlRes
     let names_rows = |index: &Index| match index.kind {
         IndexKind::Primary => true,
         IndexKind::Unique => index.columns.iter().all(|part| !table.columns[part.column].nullable),
-        IndexKind::HiddenRowId | IndexKind::Secondary | IndexKind::FullText => false,
+        _ => false,
     };
     match table.indexes.iter().any(names_rows) {
         true => Ok(()),
@@ -112,8 +112,7 @@ impl Described {
     pub(super) fn drops_duplicates(&self, before: &Table) -> bool {
         let is_new = |n: usize| match self.table.indexes[n].kind {
             IndexKind::Primary => !is_same_clustering(before, self),
-            IndexKind::Unique => !is_same_index(before, self, n),
-            _ => false,
+            kind => kind.is_unique() && !is_same_index(before, self, n),
         };
         self.ignores && (0..self.table.indexes.len()).any(is_new)
     }
@@ -153,7 +152,11 @@ impl TableDraft {
         };
         let keys = keys.map(|(n, index)| DraftKey {
             name: Some(index.name.clone()),
-            kind: index.kind,
+            // The columns of the finished draft determine whether the key is hashed.
+            kind: match index.kind {
+                IndexKind::UniqueHash => IndexKind::Unique,
+                kind => kind,
+            },
             parts: index.columns.iter().map(part).collect(),
             comment: index.comment.clone(),
             ignored: index.ignored,
@@ -228,7 +231,7 @@ impl TableDraft {
         before: Option<&Table>,
     ) -> SqlResult<Described> {
         self.check_columns()?;
-        key::drop_superfluous(&mut self.keys);
+        key::drop_superfluous(&mut self);
         key::name_keys(&mut self.keys)?;
         key::check_keys(ctx, &mut self)?;
         self.check_invisible()?;
@@ -281,6 +284,12 @@ impl TableDraft {
         let starts_key = |k: &DraftKey| {
             k.parts.first().is_some_and(|p| p.prefix.is_none() && same_name(&p.column, &column.column.name))
         };
+        let holds = |k: &&DraftKey| k.parts.iter().any(|p| same_name(&p.column, &column.column.name));
+        let hashed = self.keys.iter().filter(|k| key::is_hashed(k, &self.columns)).find(holds);
+        if let Some(key) = hashed {
+            let key = key.name.as_deref().unwrap_or_default();
+            return Err(SqlError::auto_increment_in_hash(&column.column.name, key));
+        }
         if automatic.next().is_some() || !self.keys.iter().any(starts_key) {
             return Err(SqlError::wrong_auto_key());
         }
@@ -330,7 +339,7 @@ impl TableDraft {
             indexes.push(Index {
                 id: origin.map_or_else(|| ctx.db.ids.index(&catalog), |o| o.1),
                 name: key.name.clone().expect("named before"),
-                kind: key.kind,
+                kind: if key::is_hashed(key, &self.columns) { IndexKind::UniqueHash } else { key.kind },
                 columns: key.parts.iter().map(part).collect(),
                 comment: key.comment.clone(),
                 ignored: key.ignored,

@@ -41,6 +41,7 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, Warning};
 
 use super::draft::{Described, TableDraft};
+use super::key;
 use super::work::{check_key_name, schema_of};
 use cohort_plan::{not_supported, same_name};
 use cohort_session::StatementContext;
@@ -437,6 +438,7 @@ pub(super) fn check_kept(ctx: &StatementContext<'_>, before: &Table, draft: &Tab
         let now: Vec<_> = key.columns.iter().map(|name| draft.column(name)).collect();
         let is_led = draft.keys.iter().any(|index| {
             index.parts.len() >= key.columns.len()
+                && !key::is_hashed(index, &draft.columns)
                 && index
                     .parts
                     .iter()

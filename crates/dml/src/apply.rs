@@ -352,7 +352,7 @@ impl RowApplier {
     /// answer is then false, unless there is no index to use.
     fn needs_scan(&self, by: Option<usize>) -> bool {
         let mut kinds = self.open().indexes.iter().map(|index| index.kind);
-        by.is_none() || !kinds.any(|kind| matches!(kind, IndexKind::Primary | IndexKind::Unique))
+        by.is_none() || !kinds.any(IndexKind::is_unique)
     }
 
     /// Returns the index for lookups: the primary key, else a unique key, else any other index whose columns
@@ -367,7 +367,7 @@ impl RowApplier {
             IndexKind::Primary => 0,
             // A unique key with nullable columns may match many rows.
             IndexKind::Unique if open.indexes[*n].parts.iter().all(|(_, part)| !part.nullable) => 1,
-            IndexKind::Unique => 2,
+            IndexKind::Unique | IndexKind::UniqueHash => 2,
             IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => 3,
         };
         (0..open.ordered).filter(usable).min_by_key(rank)
@@ -414,7 +414,7 @@ impl RowApplier {
         open.indexes[index].encode_columns(&row, &mut key).map_err(|e| open.key_error(index, e))?;
         let is_point = match open.indexes[index].kind {
             IndexKind::Primary => true,
-            IndexKind::Unique => !open.indexes[index].has_null(&row),
+            IndexKind::Unique | IndexKind::UniqueHash => !open.indexes[index].has_null(&row),
             IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
         };
         Ok(if is_point {

@@ -109,6 +109,20 @@ impl Read<'_> {
         line
     }
 
+    /// Returns the line of the table whose rows an UPDATE or DELETE changes. MariaDB reads equal keys as ranges
+    /// there, and checks the whole condition.
+    pub(super) fn line_of_change(&self) -> Line {
+        let mut line = self.line(None);
+        if matches!(line.kind, Some("const" | "eq_ref" | "ref")) {
+            line.kind = Some("range");
+            line.reference = None;
+        }
+        if self.filter.is_some() && !line.extra.contains(&"Using where") {
+            line.extra.insert(0, "Using where");
+        }
+        line
+    }
+
     /// Returns true if the access is a lookup of one row by a complete unique key with constant values.
     pub(super) fn is_constant(&self) -> bool {
         self.kind() == "const"
@@ -138,7 +152,7 @@ impl Read<'_> {
             return "fulltext";
         }
         let Some(span) = self.one_span() else { return "range" };
-        let unique = matches!(self.index().kind, IndexKind::Primary | IndexKind::Unique);
+        let unique = self.index().kind.is_unique();
         let by_column = span.eq.iter().any(|e| !e.columns().is_empty());
         let is_one_row = unique && span.null_safe == 0 && span.eq.len() == self.index().columns.len();
         match (is_one_row, by_column) {

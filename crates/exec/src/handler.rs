@@ -180,18 +180,16 @@ fn unknown(alias: &str) -> SqlError {
     SqlError::new(ErrorCode::UnknownTable, format!("Unknown table '{alias}' in HANDLER"))
 }
 
-fn has_values(kind: IndexKind) -> bool {
-    !matches!(kind, IndexKind::HiddenRowId | IndexKind::FullText)
-}
-
-/// Returns the position of the named index. Error 1176 if there is none, 4143 for a full-text index.
+/// Returns the position of the named index. Error 1176 if there is none, 4143 if it is not sorted.
 fn index_of(table: &Table, name: &str, alias: &str) -> SqlResult<usize> {
     let is_named =
         |index: &Index| index.kind != IndexKind::HiddenRowId && index.name.eq_ignore_ascii_case(name);
     let found = table.indexes.iter().position(is_named).ok_or_else(|| SqlError::unknown_key(name, alias))?;
-    match &table.indexes[found] {
-        index if has_values(index.kind) => Ok(found),
-        index => Err(SqlError::key_does_not_support("FULLTEXT", &index.name)),
+    let index = &table.indexes[found];
+    match index.kind {
+        IndexKind::FullText => Err(SqlError::key_does_not_support("FULLTEXT", &index.name)),
+        IndexKind::UniqueHash => Err(SqlError::key_does_not_support("HASH", &index.name)),
+        _ => Ok(found),
     }
 }
 

@@ -239,6 +239,7 @@ fn kind_of(index: &Index) -> u64 {
         IndexKind::HiddenRowId => 1,
         IndexKind::Unique => 2,
         IndexKind::Secondary => 0,
+        IndexKind::UniqueHash => 128,
         IndexKind::FullText => 32,
     }
 }

@@ -373,7 +373,7 @@ fn column_key(table: &Table, n: usize) -> &'static str {
             return "PRI";
         }
         if part == 0 {
-            let is_unique = index.kind == IndexKind::Unique && index.columns.len() == 1;
+            let is_unique = index.kind.is_unique() && index.columns.len() == 1;
             if is_unique {
                 found = "UNI";
             } else if found.is_empty() {
@@ -412,25 +412,28 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
             for (n, part) in index.columns.iter().enumerate() {
                 let column = &table.columns[part.column];
                 let has_words = index.kind == IndexKind::FullText;
+                let is_hash = index.kind == IndexKind::UniqueHash;
+                let structure = match () {
+                    () if has_words => "FULLTEXT",
+                    () if is_hash => "HASH",
+                    () => "BTREE",
+                };
                 let of_order = |value: Value| if has_words { Value::Null } else { value };
                 let distinct = || cardinality(ctx.session, &table, at, n + 1);
                 rows.push(out.row([
                     ("TABLE_CATALOG", text("def")),
                     ("TABLE_SCHEMA", text(&table.name.schema)),
                     ("TABLE_NAME", text(&table.name.table)),
-                    (
-                        "NON_UNIQUE",
-                        integer(i64::from(matches!(index.kind, IndexKind::Secondary | IndexKind::FullText))),
-                    ),
+                    ("NON_UNIQUE", integer(i64::from(!index.kind.is_unique()))),
                     ("INDEX_SCHEMA", text(&table.name.schema)),
                     ("INDEX_NAME", text(&index.name)),
                     ("SEQ_IN_INDEX", integer(n as i64 + 1)),
                     ("COLUMN_NAME", text(&column.name)),
                     ("COLLATION", of_order(text(if part.descending { "D" } else { "A" }))),
-                    ("CARDINALITY", if has_words { Value::Null } else { integer(distinct()) }),
+                    ("CARDINALITY", if has_words || is_hash { Value::Null } else { integer(distinct()) }),
                     ("SUB_PART", part.prefix.map_or(Value::Null, integer)),
                     ("NULLABLE", text(if column.nullable { "YES" } else { "" })),
-                    ("INDEX_TYPE", text(if has_words { "FULLTEXT" } else { "BTREE" })),
+                    ("INDEX_TYPE", text(structure)),
                     ("COMMENT", text("")),
                     ("INDEX_COMMENT", text(&index.comment)),
                     ("IGNORED", text(if index.ignored { "YES" } else { "NO" })),
@@ -454,7 +457,7 @@ fn holds_on_whole(access: &Access, table: &Table) -> bool {
 }
 
 fn unique_keys(table: &Table) -> impl Iterator<Item = &Index> {
-    table.indexes.iter().filter(|i| matches!(i.kind, IndexKind::Primary | IndexKind::Unique))
+    table.indexes.iter().filter(|i| i.kind.is_unique())
 }
 
 pub(super) fn key_column_usage(

@@ -240,7 +240,7 @@ impl Candidates<'_> {
                 prefix.selectivity *= EQ_SELECTIVITY;
                 prefix.null_safe |= u64::from(is_null_safe) << n.min(63);
                 if n + 1 == index.columns.len() && part.prefix.is_none() && prefix.null_safe == 0 {
-                    prefix.unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
+                    prefix.unique = index.kind.is_unique();
                 }
                 // No further part can follow a prefix part: equal prefixes do not imply equal columns.
                 if part.prefix.is_some() {
@@ -250,9 +250,8 @@ impl Candidates<'_> {
             }
             let list = of_column().find_map(|s| if let Sarg::In(list) = s { Some(list) } else { None });
             if let Some(list) = list.filter(|l| l.len() <= SPANS_MAX) {
-                prefix.unique = n + 1 == index.columns.len()
-                    && matches!(index.kind, IndexKind::Primary | IndexKind::Unique)
-                    && part.prefix.is_none();
+                prefix.unique =
+                    n + 1 == index.columns.len() && index.kind.is_unique() && part.prefix.is_none();
                 prefix.selectivity *= (EQ_SELECTIVITY * list.len() as f64).min(1.0);
                 prefix.last = Last::In(list.clone());
                 return prefix;

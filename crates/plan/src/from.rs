@@ -418,8 +418,9 @@ fn virtual_scope(found: &Arc<dyn VirtualDefinition>, shown: &str, first_slot: us
 
 /// Returns the indexes that USE, FORCE and IGNORE allow, and whether a scan is the last resort. Error 1176.
 pub fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(Vec<usize>, bool)> {
-    // A range of a FULLTEXT index is not a range of values.
-    let is_usable = |index: &Index| !index.ignored && index.kind != IndexKind::FullText;
+    // A range of a FULLTEXT index or of hashes is not a range of values.
+    let is_unsorted = |kind| matches!(kind, IndexKind::FullText | IndexKind::UniqueHash);
+    let is_usable = |index: &Index| !index.ignored && !is_unsorted(index.kind);
     let mut allowed: Vec<usize> =
         (0..table.indexes.len()).filter(|&n| is_usable(&table.indexes[n])).collect();
     let mut forced = false;

@@ -86,7 +86,7 @@ fn column_flags(table: &Table, n: usize) -> ColumnFlags {
         let Some(part) = index.columns.iter().position(|p| p.column == n) else { continue };
         flags = flags.with(match index.kind {
             IndexKind::Primary => ColumnFlags::PRI_KEY.with(ColumnFlags::PART_KEY),
-            IndexKind::Unique if part == 0 && index.columns.len() == 1 => {
+            IndexKind::Unique | IndexKind::UniqueHash if part == 0 && index.columns.len() == 1 => {
                 ColumnFlags::UNIQUE_KEY.with(ColumnFlags::PART_KEY)
             }
             IndexKind::HiddenRowId => ColumnFlags::default(),

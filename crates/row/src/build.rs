@@ -89,7 +89,7 @@ pub fn copy_rows(
     let mut runs = match duplicates {
         Duplicates::Refuse => vec![Runs::new(&target, ROWS, ReadAt::Latest)],
         Duplicates::Drop => (0..target.ordered)
-            .filter(|n| *n == ROWS || target.indexes[*n].kind == IndexKind::Unique)
+            .filter(|n| *n == ROWS || target.indexes[*n].kind.is_unique())
             .map(|n| Runs::of_distinct(&target, n))
             .collect(),
     };
@@ -295,7 +295,7 @@ impl<'t> Runs<'t> {
     }
 
     fn can_collide(&self) -> bool {
-        matches!(self.table.indexes[self.index].kind, IndexKind::Primary | IndexKind::Unique)
+        self.table.indexes[self.index].kind.is_unique()
     }
 
     fn is_loaded(&self, trx: &mut SessionTrx, key: &[u8]) -> SqlResult<bool> {

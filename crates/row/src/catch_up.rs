@@ -171,7 +171,7 @@ impl<'t> CatchUp<'t> {
         let index = self.fresh[place];
         let (id, kind) = (self.table.indexes[index].id, self.table.indexes[index].kind);
         let engine = trx.engine(self.table.engine);
-        if matches!(kind, IndexKind::Unique | IndexKind::Primary) {
+        if kind.is_unique() {
             let is_taken = engine.get(ReadAt::Latest, id, &entry, &mut Vec::new()).map_err(engine_error)?;
             if is_taken && alone {
                 return Err(self.collision(trx, index, key)?);

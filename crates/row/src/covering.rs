@@ -23,10 +23,11 @@ pub(super) struct Covering {
 }
 
 impl Covering {
-    /// Returns `None` if the index lacks a wanted column, or if it is the clustered index.
+    /// Returns `None` if the index lacks a wanted column, if it is the clustered index, or if its entries hold
+    /// no values.
     pub(super) fn of(table: &OpenTable, index: usize, columns: &Columns) -> Option<Covering> {
         let Columns::Some(wanted) = columns else { return None };
-        if index == ROWS {
+        if index == ROWS || !table.indexes[index].kind.is_sorted() {
             return None;
         }
         let mut missing: Vec<usize> = wanted.to_vec();

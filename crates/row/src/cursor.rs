@@ -61,7 +61,7 @@ mod stored;
 
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, ROWS, Table};
+use cohort_catalog::{ROWS, Table};
 use cohort_commit::AppliedMark;
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, ScanRequest, SearchHint};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
@@ -664,7 +664,7 @@ impl TableCursor {
                 Ok(true)
             }
             Candidate::Point => {
-                debug_assert_eq!(self.table.indexes[index].kind, IndexKind::Unique);
+                debug_assert!(self.table.indexes[index].kind.is_unique());
                 let engine = trx.engine(self.table.engine);
                 let id = self.table.indexes[index].id;
                 let found = engine

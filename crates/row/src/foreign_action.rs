@@ -12,7 +12,7 @@
 use cohort_base::TableId;
 use cohort_catalog::{ForeignAction, IndexKind, ROWS};
 use cohort_optimize::{Columns, ReadMode};
-use cohort_table::{OpenTable, named_constraint};
+use cohort_table::{OpenTable, counterpart, named_constraint};
 use cohort_trx::{SessionTrx, WaitPolicy};
 use cohort_types::{ErrorCode, NoWarnings, SqlError, SqlMode, SqlResult, StoreContext, Value, check_stack};
 
@@ -312,7 +312,7 @@ impl ChildKey {
                     let stored = column.ty.store(value, &store, &mut NoWarnings);
                     stored.map_err(|_| self.refused())?
                 }
-                _ => value,
+                _ => counterpart(&value, &column.ty).ok_or_else(|| self.refused())?,
             };
         }
         Ok(after)

@@ -483,7 +483,7 @@ impl Buffers {
         for (index, open) in table.indexes[..table.ordered].iter().enumerate().skip(1) {
             let entry = &mut self.entries.next;
             table.index_key(index, row, key, entry)?;
-            if open.kind == IndexKind::Unique && !open.has_null(row) {
+            if open.kind.is_unique() && !open.has_null(row) {
                 trx.lock_row(open.id, entry, RowMode::Exclusive, WaitPolicy::Wait)?;
             }
             trx.engine(table.engine).delete(open.id, entry).map_err(engine_error)?;
@@ -568,7 +568,7 @@ impl Buffers {
         row: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
         let open = &table.indexes[index];
-        if open.kind != IndexKind::Unique || open.has_null(row) {
+        if !open.kind.is_unique() || open.has_null(row) {
             trx.put_key(open.id, &self.entries.next, WaitPolicy::Wait)?;
             return Ok(None);
         }
@@ -630,7 +630,7 @@ impl Buffers {
         let open = &table.indexes[index];
         table.index_key(index, before, key, self.entries.begin())?;
         self.entries.push();
-        if open.kind == IndexKind::Unique && !open.has_null(before) {
+        if open.kind.is_unique() && !open.has_null(before) {
             trx.lock_row(open.id, &self.entries.next, RowMode::Exclusive, WaitPolicy::Wait)?;
         }
         table.index_key(index, after, &self.key, self.entries.begin())?;

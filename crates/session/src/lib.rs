@@ -87,7 +87,9 @@ pub use replication::{
 };
 pub use row_hooks::{RowHook, RowHooks};
 pub use server_files::ServerFiles;
-pub use session_state::{BinlogStatements, Changed, NamedCharsets, SessionState, check_client_charset};
+pub use session_state::{
+    BinlogStatements, Changed, NamedCharsets, Origin, SessionState, check_client_charset,
+};
 pub use settings::set_error;
 pub use statement::{Job, StatementContext};
 pub use statement_log::{LogFiles, LogRows, StatementLog};

@@ -13,9 +13,10 @@ use crate::account_usage::{AccountLimits, Use};
 use crate::session_state::SessionState;
 
 impl SessionState {
-    /// Applies the account's limits and default role after a login or a change of user.
+    /// Applies the account's limits and default role after a login or a change of user, if the session is a
+    /// client's.
     pub fn adopt_account(&mut self) -> SqlResult<()> {
-        if self.is_applier {
+        if self.is_applier || self.acts_for_server {
             return Ok(());
         }
         let account = self.db.catalog().accounts.get(&self.info.account).cloned();

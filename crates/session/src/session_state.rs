@@ -154,6 +154,17 @@ pub struct BinlogStatements {
     pub maps: Vec<Arc<TableMap>>,
 }
 
+/// The origin of a session's statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A client that has logged in.
+    Client,
+    /// The server's own start.
+    Server,
+    /// The binary log of a source.
+    Source,
+}
+
 /// A change that a statement made to its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
@@ -315,6 +326,7 @@ impl SessionState {
         group_commit: Arc<ClientCommits>,
         memory: Arc<Budget>,
         (temporary, party): (Arc<TemporaryTables>, Arc<Party>),
+        origin: Origin,
     ) -> SessionState {
         let vars = db.globals.new_session();
         let user_locks = UserLocks::new(Arc::clone(&db), info.id.0, Arc::clone(&party), Arc::clone(&memory));
@@ -362,8 +374,8 @@ impl SessionState {
             group_commit,
             user_locks,
             party,
-            is_applier: false,
-            acts_for_server: false,
+            is_applier: origin == Origin::Source,
+            acts_for_server: origin == Origin::Server,
             next_random: Cell::new(None),
             received_file: Cell::new(None),
         };

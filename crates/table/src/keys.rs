@@ -5,6 +5,7 @@
 //! | PRIMARY | columns | row |
 //! | hidden row id | u64, big-endian | row |
 //! | UNIQUE | columns; if one of them is NULL also the clustered key | clustered key |
+//! | UNIQUE over long columns | SHA-256 of the columns; if one of them is NULL also the clustered key | clustered key |
 //! | KEY | columns, clustered key | empty |
 //! | FULLTEXT | for each word: word, clustered key | empty |
 
@@ -14,6 +15,7 @@ use cohort_catalog::{IndexKind, ROWS, RowKey};
 use cohort_types::{
     Collation, ErrorCode, KeyError, KeyPart, SqlError, SqlResult, TimeZone, TypeKind, Value, full_text,
 };
+use sha2::{Digest, Sha256};
 
 use crate::open_table::{OpenIndex, OpenTable};
 
@@ -90,7 +92,7 @@ impl OpenTable {
     #[inline]
     pub fn index_value<'k>(&self, index: usize, clustered_key: &'k [u8]) -> &'k [u8] {
         match self.indexes[index].kind {
-            IndexKind::Unique => clustered_key,
+            IndexKind::Unique | IndexKind::UniqueHash => clustered_key,
             _ => &[],
         }
     }
@@ -101,7 +103,7 @@ impl OpenTable {
         let open = &self.indexes[index];
         match open.kind {
             IndexKind::Primary | IndexKind::HiddenRowId => Ok(key),
-            IndexKind::Unique => Ok(value),
+            IndexKind::Unique | IndexKind::UniqueHash => Ok(value),
             IndexKind::FullText => {
                 let mut rest = key;
                 let words = open.words.as_ref().expect("it has words");
@@ -131,7 +133,7 @@ impl OpenTable {
     /// Returns true if no unique index follows this one, so that a row with a duplicate here has no unchecked
     /// duplicate elsewhere.
     pub fn is_last_unique(&self, index: usize) -> bool {
-        self.indexes[index + 1..].iter().all(|later| later.kind != IndexKind::Unique)
+        self.indexes[index + 1..].iter().all(|later| !later.kind.is_unique())
     }
 
     /// Returns error 1062 with the key's values as `a-1`, TIMESTAMPs in the session's time zone.
@@ -182,10 +184,26 @@ impl OpenTable {
 }
 
 impl OpenIndex {
-    /// Appends the encoded key columns.
+    /// Appends the encoded key columns, or their hash.
     #[inline]
     pub fn encode_columns(&self, row: &[Value], out: &mut Vec<u8>) -> Result<(), KeyError> {
-        self.parts.iter().try_for_each(|(column, part)| part.encode(&row[*column], out))
+        match self.kind {
+            IndexKind::UniqueHash => self.hash_columns(row, out),
+            _ => self.parts.iter().try_for_each(|(column, part)| part.encode(&row[*column], out)),
+        }
+    }
+
+    /// Appends the hash of the encoded key columns. Columns that compare as equal have equal encodings.
+    fn hash_columns(&self, row: &[Value], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        let mut hash = Sha256::new();
+        for (column, part) in &self.parts {
+            // The parts are long, so each buffer is freed before the next part.
+            let mut bytes = Vec::new();
+            part.encode(&row[*column], &mut bytes)?;
+            hash.update(&bytes);
+        }
+        out.extend_from_slice(&hash.finalize());
+        Ok(())
     }
 
     /// Returns true if a key column is NULL: such rows never collide in a unique index.

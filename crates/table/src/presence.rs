@@ -45,7 +45,7 @@ pub fn identifying_key(table: &Table) -> Option<&cohort_catalog::Index> {
     let whole = |index: &&cohort_catalog::Index| match index.kind {
         IndexKind::Primary => true,
         IndexKind::Unique => index.columns.iter().all(|part| !table.columns[part.column].nullable),
-        IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
+        _ => false,
     };
     table.indexes.iter().find(whole)
 }

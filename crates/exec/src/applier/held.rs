@@ -40,7 +40,7 @@ fn is_searched(table: &Table) -> bool {
     !table.indexes.iter().any(|index| match index.kind {
         IndexKind::Primary => true,
         IndexKind::Unique => index.columns.iter().all(|part| !table.columns[part.column].nullable),
-        IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
+        _ => false,
     })
 }
 

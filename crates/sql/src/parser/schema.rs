@@ -120,12 +120,12 @@ impl Parser<'_> {
         let mode = self.create_mode(or_replace)?;
         let name = Some(self.name()?);
         let mut options = KeyOptions::default();
-        self.key_using(&mut options)?;
+        self.key_using(kind, &mut options)?;
         self.expect_word("ON")?;
         let table = self.object_name()?;
         let parts = self.key_parts()?;
         self.ddl_wait()?;
-        self.key_options(&mut options)?;
+        self.key_options(kind, &mut options)?;
         let alter = self.alter_options()?;
         let if_not_exists = mode == CreateMode::IfNotExists;
         let key = KeyDef { kind, name, if_not_exists, parts, options, generated: false };
