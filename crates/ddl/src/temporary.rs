@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Schema, Table, TableName};
+use cohort_catalog::{Schema, Table, TableName};
 use cohort_config::VarId;
 use cohort_sql::ast::{
     AlterAction, AlterTable, CreateMode, CreateSelect, CreateTable, DropTable, ObjectName, RenameTable,
@@ -120,7 +120,7 @@ fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<Ddl
 
 /// Returns error 1796 for a table with FULLTEXT indexes.
 fn refuse_words(table: &Table) -> SqlResult<()> {
-    match table.indexes.iter().any(|index| index.kind == IndexKind::FullText) {
+    match table.indexes.iter().any(|index| index.kind.has_words()) {
         true => {
             let text = "Cannot create FULLTEXT index on temporary InnoDB table";
             Err(SqlError::new(ErrorCode::InnodbNoFtTempTable, text))
