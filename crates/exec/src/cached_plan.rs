@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cohort_catalog::{Catalog, Table, View};
 use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, UpdatePlan};
 use cohort_optimize::ReadMode;
-use cohort_plan::{Binder, ParamSource, PlanContext, not_supported};
+use cohort_plan::{Binder, ParamSource, PlanContext, calls_back, not_supported};
 use cohort_protocol::ColumnMeta;
 use cohort_query::{QueryPlan, plan_query, plan_query_within};
 use cohort_session::access::{self, TableNeed};
@@ -119,7 +119,7 @@ impl CachedPlan {
     pub(crate) fn only_reads(&self) -> bool {
         let Planned::Query(query) = &self.plan else { return false };
         let takes_numbers = self.sequences.iter().any(|(_, is_written)| *is_written);
-        query.into.is_empty() && query.locks() == ReadMode::Snapshot && !takes_numbers
+        query.into.is_empty() && query.locks() == ReadMode::Snapshot && !takes_numbers && !query.calls_back
     }
 
     pub(crate) fn reads_tables(&self) -> bool {
@@ -205,11 +205,15 @@ fn planned(
         Statement::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
         Statement::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),
         Statement::Insert(insert) => Planned::Insert(InsertPlan::plan(&ctx, session, insert, &mut within)?),
-        Statement::Update(update) if update.is_simple() && !names_view(catalog, session, &update.tables) => {
+        Statement::Update(update)
+            if update.is_simple(calls_back) && !names_view(catalog, session, &update.tables) =>
+        {
             Planned::Update(UpdatePlan::plan(&ctx, session, update)?)
         }
         Statement::Update(update) => Planned::Joined(Box::new(JoinedChange::update(&ctx, session, update)?)),
-        Statement::Delete(delete) if delete.is_simple() && !names_view(catalog, session, &delete.from) => {
+        Statement::Delete(delete)
+            if delete.is_simple(calls_back) && !names_view(catalog, session, &delete.from) =>
+        {
             Planned::Delete(DeletePlan::plan(&ctx, session, delete, &mut within)?)
         }
         Statement::Delete(delete) => {

@@ -22,7 +22,7 @@ use crate::explain::explain_columns;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
 use crate::session::Session;
 use crate::unfilled::{self, Unfilled};
-use cohort_plan::ParamSource;
+use cohort_plan::{ParamSource, calls_back};
 use cohort_session::{Changed, Command, Job};
 
 /// Reply to COM_STMT_PREPARE.
@@ -365,7 +365,7 @@ impl Session {
         let mut params = Vec::with_capacity(using.len());
         for item in using {
             params.push(match item {
-                ast::Using::Expr(expr) if expr.has_subquery() => {
+                ast::Using::Expr(expr) if calls_back(expr) => {
                     return Err(SqlError::no_subqueries_in("EXECUTE..USING"));
                 }
                 ast::Using::Expr(expr) => Parameter::Value(self.eval_alone(expr, job)?),

@@ -13,6 +13,7 @@
 //! | `session_state` | [`SessionState`]: a session as expressions and planners see it |
 //! | `hooks`, `full_text` | session callbacks of expressions; term frequencies |
 //! | `statement` | [`Job`], [`StatementContext`]: a statement to run; the context of a running one |
+//! | `functions` | [`StatementFunctions`]: functions that run statements |
 //! | `row_hooks` | [`RowHook`]: code that runs before and after each change of a row |
 //! | `access/` | privileges |
 //! | `account_usage`, `restraint` | resource limits of accounts; how sessions enforce them |
@@ -42,6 +43,7 @@ mod diagnostics;
 mod examined;
 pub mod files;
 mod full_text;
+mod functions;
 mod general_log;
 mod gtid_position;
 mod hooks;
@@ -76,6 +78,7 @@ pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
 pub use diagnostics::{Conditions, Diagnostics, conditions_before, row_of_rest, syntax_error};
 pub use examined::RowsExamined;
+pub use functions::StatementFunctions;
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
 pub use names::SessionNames;
