@@ -112,8 +112,8 @@ pub(super) fn rebuild(
     match made {
         Ok(copied) => {
             changes.loaded = loaded;
-            let kept: Vec<_> = after.table.indexes.iter().map(|i| i.id).collect();
-            let gone = before.indexes.iter().map(|i| i.id).filter(|id| !kept.contains(id));
+            let kept: Vec<_> = after.table.trees().collect();
+            let gone = before.trees().filter(|id| !kept.contains(id));
             changes.free(&before.engine, gone);
             Ok((after.table, copied))
         }

@@ -173,7 +173,7 @@ fn filled(
             Ok((table, ddl_outcome))
         }
         Err(error) => {
-            ctx.session.temporary.free(table.indexes.iter().map(|index| index.id));
+            ctx.session.temporary.free(table.trees());
             Err(error)
         }
     }
@@ -272,7 +272,7 @@ fn truncate(ctx: &StatementContext<'_>, table: &Arc<Table>) -> SqlResult<DdlOutc
         index.id = ctx.session.temporary.index_id();
     }
     ctx.session.temporary.put(Arc::new(empty));
-    ctx.session.temporary.free(table.indexes.iter().map(|index| index.id));
+    ctx.session.temporary.free(table.trees());
     Ok(DdlOutcome::default())
 }
 
