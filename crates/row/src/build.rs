@@ -16,7 +16,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, ROWS, RowKey, Table};
+use cohort_catalog::{ROWS, RowKey, Table};
 use cohort_engine::{Batch, BulkLoad, Direction, KeyRange, ReadAt};
 use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};

@@ -25,7 +25,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, ROWS, RowKey, Table};
+use cohort_catalog::{ROWS, RowKey, Table};
 use cohort_engine::{ReadAt, ReadView};
 use cohort_locks::RowMode;
 use cohort_table::{OpenTable, TouchedRows};

@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use cohort_base::Reservation;
-use cohort_catalog::{IndexKind, ROWS, RowKey, Table};
+use cohort_catalog::{ROWS, RowKey, Table};
 use cohort_engine::ReadAt;
 use cohort_locks::RowMode;
 use cohort_table::{Change, OpenTable, Presence, TouchedRows};
