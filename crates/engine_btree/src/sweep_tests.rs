@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     Batch, CheckpointTask, Direction, Engine, EngineError, EngineSetting, KeyRange, Participant, ReadAt,
-    ReadView, Redo,
+    ReadView, Redo, ScanRequest,
 };
 use cohort_vfs::{HookFs, MemFs, Operation, Rng, SeededRng, SharedFs};
 
@@ -83,7 +83,7 @@ fn scan(engine: &BtreeEngine, at: ReadAt<'_>, index: u32) -> Result<BTreeMap<u64
     let (mut found, mut range) = (BTreeMap::new(), KeyRange::default());
     loop {
         let mut batch = Batch::default();
-        let more = trx.scan(at, IndexId(index), &range, Direction::Forward, 50, &mut batch)?;
+        let more = trx.scan(&ScanRequest::forward(at, IndexId(index), &range, 50), &mut batch)?;
         for (key, value) in batch.iter() {
             let n = std::str::from_utf8(&key[4..]).expect("digits").parse().expect("a number");
             found.insert(n, value.to_vec());
@@ -315,7 +315,7 @@ impl Run {
         for (table, now) in tables.iter().zip(&self.tables).filter(|(then, now)| then.index == now.index) {
             let found = scan(&after, ReadAt::Latest, now.index).expect("reads");
             assert_eq!(found, table.rows, "what is durable");
-            assert_eq!(after.verify(IndexId(now.index), &mut || true).expect("reads"), Vec::<String>::new());
+            assert_eq!(after.verify(IndexId(now.index), &mut |_| true).expect("reads"), Vec::<String>::new());
         }
     }
 
@@ -432,7 +432,7 @@ impl Run {
             let index = IndexId(table.index);
             assert_eq!(self.engine.stats(index).entries, table.rows.len() as u64, "no deleted entry is left");
             assert_eq!(scan(&self.engine, ReadAt::Latest, table.index).expect("reads"), table.rows);
-            assert_eq!(self.engine.verify(index, &mut || true).expect("reads"), Vec::<String>::new());
+            assert_eq!(self.engine.verify(index, &mut |_| true).expect("reads"), Vec::<String>::new());
             let long = table.rows.values().filter(|value| value.len() > INLINE_BYTES_MAX).count();
             let kept = inner.tree(index).map_or(0, |tree| tree.values.lock().len());
             assert_eq!(kept, long, "long values of table {index:?}");

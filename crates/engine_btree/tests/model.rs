@@ -124,7 +124,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     Batch, Direction, Engine, EngineSetting, EngineSnapshot, KeyRange, MemoryRedo, Participant, ReadAt,
-    ReadView, Redo, SearchHint, WaitSlot, WaitSlotOf,
+    ReadView, Redo, ScanRequest, SearchHint, WaitSlot, WaitSlotOf,
 };
 use cohort_interleave::{check, choose, thread};
 use cohort_vfs::{FaultFs, MemFs, SharedFs};
@@ -254,7 +254,7 @@ impl World {
         while self.engine.purge().expect("purges") > 0 {}
         let expected = World::rows_after(&self.order.lock());
         assert_eq!(rows(&self.engine, ReadAt::Latest, Direction::Forward), expected, "the rows in the end");
-        assert_eq!(self.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+        assert_eq!(self.engine.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
         let history = self.engine.status().into_iter().find(|(name, _)| name == "Innodb_history_list_length");
         assert_eq!(history.expect("is reported").1, 0, "purge has passed everything");
     }
@@ -262,7 +262,13 @@ impl World {
 
 fn rows(engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction) -> Rows {
     let (trx, mut batch) = (engine.begin(), Batch::default());
-    assert!(!trx.scan(at, TABLE, &KeyRange::default(), direction, 1000, &mut batch).expect("scans"));
+    assert!(
+        !trx.scan(
+            &ScanRequest { at, index: TABLE, range: &KeyRange::default(), direction, limit: 1000 },
+            &mut batch
+        )
+        .expect("scans")
+    );
     batch.iter().map(|(key, value)| (key[0], value[0])).collect()
 }
 
@@ -638,7 +644,7 @@ fn a_checkpoint_is_one_state_beside_everything() {
                     let after = open(&left, || None);
                     assert_eq!(after.durable_lsn(), Lsn(lsn));
                     assert_eq!(rows(&after, ReadAt::Latest, Direction::Forward), expected, "what is durable");
-                    assert_eq!(after.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+                    assert_eq!(after.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
                 }
             })
         };

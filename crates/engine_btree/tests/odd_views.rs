@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     Batch, CheckpointTask, Direction, Engine, KeyRange, MultiGet, Participant, ReadAt, ReadView, Redo,
-    SearchHint,
+    ScanRequest, SearchHint,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
@@ -59,7 +59,9 @@ fn scan(engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction) -> Rows {
     let (mut found, mut range) = (Rows::new(), KeyRange::default());
     loop {
         let mut batch = Batch::default();
-        let more = trx.scan(at, TABLE, &range, direction, 7, &mut batch).expect("scans");
+        let more = trx
+            .scan(&ScanRequest { at, index: TABLE, range: &range, direction, limit: 7 }, &mut batch)
+            .expect("scans");
         found.extend(batch.iter().map(|(key, value)| (number(key), value.to_vec())));
         if !more {
             return found;
@@ -212,7 +214,7 @@ impl Run {
         let after = open(&self.memory.crash_clone(self.rng.next_u64()), self.options);
         assert_eq!(after.durable_lsn(), Lsn(self.durable.0));
         assert_eq!(scan(&after, ReadAt::Latest, Direction::Forward), self.durable.1, "what is durable");
-        assert_eq!(after.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+        assert_eq!(after.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
     }
 
     fn view(&mut self) {
@@ -261,7 +263,7 @@ impl Run {
         assert_eq!(history.expect("is reported").1, 0);
         assert_eq!(self.engine.stats(TABLE).entries, self.rows.len() as u64, "no deleted entry is left");
         assert_eq!(scan(&self.engine, ReadAt::Latest, Direction::Forward), self.rows);
-        assert_eq!(self.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+        assert_eq!(self.engine.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
         self.crash();
     }
 }

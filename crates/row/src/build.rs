@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use cohort_catalog::{ROWS, RowKey, Table};
-use cohort_engine::{Batch, BulkLoad, Direction, KeyRange, ReadAt};
+use cohort_engine::{Batch, BulkLoad, Direction, KeyRange, ReadAt, ScanRequest};
 use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::{Columns, SqlError, SqlResult, Value};
@@ -189,7 +189,7 @@ impl<'t> RowScan<'t> {
             let limit = self.table.entries_in(1 << 20).clamp(1, SCAN_ENTRIES);
             let (engine, clustered) = (trx.engine(self.table.engine), self.table.rows.id);
             let more = engine
-                .scan(self.at, clustered, &range, Direction::Forward, limit, &mut self.batch)
+                .scan(&ScanRequest::forward(self.at, clustered, &range, limit), &mut self.batch)
                 .map_err(engine_error)?;
             if more {
                 self.batch.cut(&mut range, Direction::Forward);

@@ -63,7 +63,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{ROWS, Table};
 use cohort_commit::AppliedMark;
-use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, SearchHint};
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, ScanRequest, SearchHint};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
 use cohort_optimize::{Columns, ReadMode};
 use cohort_table::{OpenTable, definition_changed};
@@ -565,11 +565,7 @@ impl TableCursor {
             let engine = trx.engine(self.table.engine);
             let more = engine
                 .scan_with_hint(
-                    at,
-                    index,
-                    &range,
-                    direction,
-                    self.batch_entries,
+                    &ScanRequest { at, index, range: &range, direction, limit: self.batch_entries },
                     &mut self.batch,
                     &mut self.near,
                 )

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::Table;
-use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
+use cohort_engine::{Batch, Engine, KeyRange, ReadAt, ScanRequest};
 use cohort_expr::{EvalContext, Expr, SessionHooks};
 use cohort_optimize::{Access, Columns, Span, Spans, Statistics};
 use cohort_plan::PlanContext;
@@ -64,7 +64,7 @@ impl<'p> PlanStatistics<'p> {
         expr.walk(&mut |node| {
             known &= match node {
                 Expr::Param(param) => param.index < self.ctx.params.len(),
-                Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) => false,
+                Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) | Expr::CallBack(_) => false,
                 _ => true,
             };
             known
@@ -112,7 +112,7 @@ impl Statistics for PlanStatistics<'_> {
         condition.walk(&mut |node| {
             is_known &= match node {
                 Expr::Param(param) => param.index < self.ctx.params.len(),
-                Expr::Outer(_) | Expr::Subquery(_) => false,
+                Expr::Outer(_) | Expr::Subquery(_) | Expr::CallBack(_) => false,
                 _ => true,
             };
             is_known
@@ -214,7 +214,7 @@ pub fn has_row(
             KeySpan::Range(range) => range.clone(),
         };
         let id = open.indexes.get(access.index)?.id;
-        trx.scan(ReadAt::Latest, id, &range, Direction::Forward, 1, &mut batch).ok()?;
+        trx.scan(&ScanRequest::forward(ReadAt::Latest, id, &range, 1), &mut batch).ok()?;
     }
     Some(!batch.is_empty())
 }

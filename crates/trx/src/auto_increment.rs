@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_catalog::{RowKey, Table};
-use cohort_engine::{Batch, Direction, KeyRange, ReadAt};
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ScanRequest};
 use cohort_table::{AUTO_INCREMENT_SPACE, OpenTable, Reserved, Series, UsedUp, largest_counted};
 use cohort_types::{SqlError, SqlResult, Value};
 
@@ -149,8 +149,12 @@ impl SessionTrx {
         loop {
             self.check_killed()?;
             let engine = self.engine(table.engine);
-            let more =
-                engine.scan(ReadAt::Latest, index, &range, direction, 1, &mut batch).map_err(engine_error)?;
+            let more = engine
+                .scan(
+                    &ScanRequest { at: ReadAt::Latest, index, range: &range, direction, limit: 1 },
+                    &mut batch,
+                )
+                .map_err(engine_error)?;
             if !batch.is_empty() {
                 return Ok(Some(batch.get(0).0.to_vec()));
             }

@@ -1,7 +1,7 @@
 //! Batched lookups: gathers the entries of many spans in one batch, to match the rows of a join.
 
 use cohort_catalog::ROWS;
-use cohort_engine::{Batch, Direction, MultiGet, ReadAt};
+use cohort_engine::{Batch, Direction, MultiGet, ReadAt, ScanRequest};
 use cohort_trx::{Counted, SessionTrx, engine_error};
 use cohort_types::SqlResult;
 
@@ -72,7 +72,11 @@ impl TableCursor {
             }
             KeySpan::Range(mut range) => {
                 let at = ReadAt::View(&view);
-                let more = engine.scan_with_hint(at, index, &range, direction, limit, batch, &mut self.near);
+                let more = engine.scan_with_hint(
+                    &ScanRequest { at, index, range: &range, direction, limit },
+                    batch,
+                    &mut self.near,
+                );
                 more.map(|more| {
                     more.then(|| {
                         batch.cut(&mut range, direction);
