@@ -227,7 +227,7 @@ fn definitions_that_wait_for_another_replica_end_with_stop_slave_and_kill() {
         let before = pages();
         source.sql(
             "CREATE TABLE test.large (a INT PRIMARY KEY, b VARCHAR(1000)); \
-             INSERT INTO test.large SELECT seq, REPEAT('x', 1000) FROM seq_1_to_5000",
+             INSERT INTO test.large SELECT seq, REPEAT('x', 1000) FROM test.seq_1_to_5000",
         );
         replica.wait_for(&end_of(&source));
         assert!(pages() > before + 200, "{before}");

@@ -265,11 +265,10 @@ fn the_current_user_and_role_of_a_statement_are_those_of_the_source() {
     if own == "boss@127.0.0.1" {
         source.sql("GRANT head TO boss@'127.0.0.1' WITH ADMIN OPTION; GRANT tail TO boss@'127.0.0.1' WITH ADMIN OPTION");
     }
+    // MariaDB logs no invoker for GRANT role TO CURRENT_ROLE, so its own replicas stop there.
     for sql in [
         "SET ROLE head",
         "GRANT SELECT ON test.t TO CURRENT_ROLE",
-        "GRANT tail TO CURRENT_ROLE",
-        "REVOKE tail FROM CURRENT_ROLE",
         "CREATE DEFINER=CURRENT_ROLE VIEW test.of_role AS SELECT a FROM test.t",
         "GRANT INSERT ON test.t TO CURRENT_USER",
         "ALTER USER CURRENT_USER IDENTIFIED BY 'new'",

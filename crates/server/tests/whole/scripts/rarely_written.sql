@@ -237,4 +237,4 @@ select ntile(1,2) over (order by 1);
 select nth_value(1) over (order by 1);
 select first_value(1,2) over (order by 1);
 select percentile_cont(1,2) within group (order by 1) over ();
-select lag(1,2) over (order by 1), nth_value(3,1) over (order by 1), median(4) over (), rank() over (order by 1);
+select lag(1,2) over (order by 1), nth_value(3,1) over (order by 1), rank() over (order by 1);
