@@ -69,7 +69,7 @@ pub struct IndexMethod {
     /// TYPE in `information_schema.INNODB_SYS_INDEXES`, the sum of: 1 clustered, 2 unique, 32 FULLTEXT, 128
     /// virtual.
     pub innodb_type: u64,
-    /// Two rows cannot have the same values in the columns, NULL aside.
+    /// Two rows cannot have the same values in the columns, except NULL.
     is_unique: bool,
     /// The entries are sorted by the values of the columns.
     is_sorted: bool,
