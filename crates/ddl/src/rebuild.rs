@@ -422,7 +422,7 @@ fn copy(
     for warning in warnings {
         ctx.eval.push_warning(warning);
     }
-    let is_logged = ctx.trx.settings.binlog.on && !before.is_temporary() && !ctx.session.is_applier;
+    let is_logged = ctx.trx.settings.binlog.on && !before.is_temporary() && !ctx.session.identity.is_applier;
     if !is_repeatable && rows > 0 && is_logged {
         ctx.eval.note(ErrorCode::BinlogUnsafeStatement, UNSAFE);
     }

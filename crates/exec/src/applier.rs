@@ -553,7 +553,7 @@ impl Applier {
             _ => b" INFILE 'source' INTO ",
         };
         let query = QueryEvent { sql: [before, name, after].concat(), ..event.query.clone() };
-        self.session.state.received_file.set(Some(blocks));
+        self.session.state.received_file.set(Some(Box::new(blocks)));
         let outcome = self.statement(&query, db, timestamp, false);
         self.session.state.received_file.set(None);
         self.forget_files();
@@ -656,7 +656,7 @@ impl Applier {
         };
         state.info.account = account;
         state.env.current_role.clone_from(&role);
-        state.role = role;
+        state.identity.role = role;
         let vars = &mut state.vars;
         let flags2 = from.flags2.unwrap_or(0);
         for (id, value) in [
