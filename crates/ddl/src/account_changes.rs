@@ -8,8 +8,7 @@ use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_session::StatementContext;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use super::DdlOutcome;
-use super::work::{Changes, LogText, commit};
+use super::work::Changes;
 
 /// The catalog's accounts with the changes of one statement. Statements about accounts are serialized:
 /// opening takes the exclusive lock of all accounts, which is held until the changes are published.
@@ -64,20 +63,4 @@ pub(super) fn shown((user, host): &AccountName) -> String {
 /// Returns the error for an account that does not exist.
 pub(super) fn no_such_account() -> SqlError {
     SqlError::new(ErrorCode::PasswordNoMatch, "Can't find any matching row in the user table")
-}
-
-/// Commits the successful part of a list. The error names the failed part.
-pub(super) fn finish(
-    ctx: &mut StatementContext<'_>,
-    book: AccountChanges,
-    failed: &[String],
-    operation: &str,
-    log: LogText,
-) -> SqlResult<DdlOutcome> {
-    let changes = book.close();
-    let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
-    match failed {
-        Some(error) if changes.catalog.is_empty() => Err(error),
-        failed => commit(ctx, changes.failing(failed), log).map(|()| DdlOutcome::default()),
-    }
 }
