@@ -6,7 +6,8 @@
 //!                                                  repeated up to the end
 //! ```
 //!
-//! 5, 8 and 9 were accounts of builds before the first release; they are rejected ([`Undecodable::Outdated`]).
+//! 5, 8 and 9 were accounts of builds before the first release. They are rejected
+//! ([`Undecodable::Outdated`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

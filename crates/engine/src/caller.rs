@@ -1,5 +1,5 @@
-//! What a caller of an engine brings along: a wait slot, in which its fiber waits for work that the engine's own
-//! threads do, and a search hint, the position of its last search.
+//! Objects that a caller passes to an engine: a wait slot, in which its fiber waits for the engine's own
+//! threads, and a search hint, the position of its last search.
 
 use std::any::Any;
 use std::sync::Arc;

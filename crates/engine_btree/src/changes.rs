@@ -231,7 +231,7 @@ impl Changes {
     /// Ends the running checkpoint.
     pub fn end(&self) {
         let ended = self.running.write().take();
-        debug_assert!(ended.is_some(), "a checkpoint ends twice: the next one would run beside another");
+        debug_assert!(ended.is_some(), "a checkpoint ends twice: two could run at a time");
     }
 
     /// Returns the page's entries at the horizon. The caller holds the page's latch.

@@ -16,8 +16,8 @@
 //!
 //! # On failure
 //! [`Superblock::decode`] returns `None` for a superblock that is damaged or was never written. `store.rs`
-//! then uses the other copy.
-//! A superblock of an earlier format begins with another magic ([`outdated_format`]); such a file is rejected.
+//! then uses the other copy. A superblock of an earlier format begins with another magic
+//! ([`outdated_format`]); such a file is rejected.
 
 use cohort_base::{Lsn, Reader, Truncated, Write};
 

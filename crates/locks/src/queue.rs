@@ -61,8 +61,8 @@ impl<M: Mode> Queue<M> {
         others.fold(0, |set, h| set | h.mode.bit())
     }
 
-    /// Checks the invariants in builds with debug assertions. `unnamed` are the modes of holders that are not in
-    /// `holders`.
+    /// Checks the invariants in builds with debug assertions. `unnamed` are the modes of holders that are not
+    /// in `holders`.
     pub fn check_invariants(&self, unnamed: ModeSet) {
         if !cfg!(debug_assertions) {
             return;
