@@ -171,9 +171,9 @@ pub enum IndexKind {
     /// UNIQUE: key = columns, value = clustered key. If a column is NULL, the clustered key is appended to
     /// the key.
     Unique,
-    /// UNIQUE over columns that are too long for a key: key = hash of the columns, value = clustered key. If a
-    /// column is NULL, the clustered key is appended to the hash. The hash is cryptographic, so equal hashes
-    /// mean equal columns; no search or order can use the index.
+    /// UNIQUE over columns that are too long for a key: key = hash of the columns, value = clustered key. If
+    /// a column is NULL, the clustered key is appended to the hash. The hash is cryptographic, so equal
+    /// hashes mean equal columns; no search or order can use the index.
     UniqueHash,
     /// KEY: key = columns + clustered key, value empty.
     Secondary,

@@ -165,7 +165,8 @@ pub(super) fn new_account(session: &SessionState, name: AccountName) -> Account 
     account
 }
 
-/// Returns the form in which a statement about these users is logged: with the client if CURRENT_USER means it.
+/// Returns the form in which a statement about these users is logged: with the client if CURRENT_USER means
+/// it.
 fn log_text<'n>(mut names: impl Iterator<Item = &'n Name>) -> LogText {
     match names.any(|name| *name == Name::CurrentUser) {
         true => LogText::AboutUsers,

@@ -241,8 +241,8 @@ pub(super) fn default_of(
     }
 }
 
-/// Returns the text of a default that names members of an ENUM or SET. A number is no default, though it could be
-/// stored, unless a member has that name.
+/// Returns the text of a default that names members of an ENUM or SET. A number is no default, though it
+/// could be stored, unless a member has that name.
 fn named_members(value: Value, ty: &ColumnType) -> Option<Value> {
     let text = match value {
         Value::Str(text) => text,

@@ -240,9 +240,9 @@ fn describes_user(user: &UserSpec, options: &AccountOptions) -> bool {
     user.authentication.is_some() || *options != AccountOptions::default()
 }
 
-/// Returns the account of this name that receives privileges. IDENTIFIED creates an account, and so does a name without an
-/// account if sql_mode allows it. For existing accounts, IDENTIFIED changes the password, and REQUIRE and
-/// limits change the account's rules. GRANT OPTION alone allows none of these.
+/// Returns the account of this name that receives privileges. IDENTIFIED creates an account, and so does a
+/// name without an account if sql_mode allows it. For existing accounts, IDENTIFIED changes the password, and
+/// REQUIRE and limits change the account's rules. GRANT OPTION alone allows none of these.
 pub(super) fn grantee(
     session: &SessionState,
     book: &AccountChanges,

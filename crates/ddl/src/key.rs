@@ -150,8 +150,8 @@ fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
     }
 }
 
-/// Returns whether a unique key is too long for the values themselves, so that its entries hold hashes of them:
-/// it has a whole BLOB or TEXT column, or more bytes than a key may have.
+/// Returns whether a unique key is too long for the values themselves, so that its entries hold hashes of
+/// them: it has a whole BLOB or TEXT column, or more bytes than a key may have.
 pub(super) fn is_hashed(key: &DraftKey, columns: &[DraftColumn]) -> bool {
     let parts = key.parts.iter().filter_map(|part| {
         let column = columns.iter().find(|c| same_name(&c.column.name, &part.column))?;

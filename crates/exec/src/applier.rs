@@ -646,7 +646,8 @@ impl Applier {
 
     fn adopt_settings(&mut self, from: &StatusVars) -> SqlResult<()> {
         let state = &mut self.session.state;
-        // CURRENT_USER and CURRENT_ROLE mean those of the source's session. A role is an invoker without a host.
+        // CURRENT_USER and CURRENT_ROLE mean those of the source's session. A role is an invoker without a
+        // host.
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let invoker = from.invoker.as_ref().map(|(user, host)| (text(user), text(host)));
         let (account, role) = match invoker.unwrap_or_default() {

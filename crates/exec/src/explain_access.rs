@@ -109,8 +109,8 @@ impl Read<'_> {
         line
     }
 
-    /// Returns the line of the table whose rows an UPDATE or DELETE changes. MariaDB reads equal keys as ranges
-    /// there, and checks the whole condition.
+    /// Returns the line of the table whose rows an UPDATE or DELETE changes. MariaDB reads equal keys as
+    /// ranges there, and checks the whole condition.
     pub(super) fn line_of_change(&self) -> Line {
         let mut line = self.line(None);
         if matches!(line.kind, Some("const" | "eq_ref" | "ref")) {

@@ -23,8 +23,8 @@ pub(super) struct Covering {
 }
 
 impl Covering {
-    /// Returns `None` if the index lacks a wanted column, if it is the clustered index, or if its entries hold
-    /// no values.
+    /// Returns `None` if the index lacks a wanted column, if it is the clustered index, or if its entries
+    /// hold no values.
     pub(super) fn of(table: &OpenTable, index: usize, columns: &Columns) -> Option<Covering> {
         let Columns::Some(wanted) = columns else { return None };
         if index == ROWS || !table.indexes[index].kind.is_sorted() {

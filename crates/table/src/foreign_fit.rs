@@ -82,8 +82,8 @@ fn compares_with(a: &ColumnType, b: &ColumnType) -> bool {
     a.kind == b.kind && (a.unsigned == b.unsigned || !a.kind.is_integer()) && members(a) == members(b)
 }
 
-/// Returns a value of one column of a foreign key as a column of the other table holds it, or `None` if no equal
-/// value has that column's type: types of one kind may differ in digits.
+/// Returns a value of one column of a foreign key as a column of the other table holds it, or `None` if no
+/// equal value has that column's type: types of one kind may differ in digits.
 pub fn counterpart(value: &Value, ty: &ColumnType) -> Option<Value> {
     let has_digits = |micros: i64| micros % 10_i64.pow(6 - u32::from(ty.decimals.min(6))) == 0;
     let is_held = match value {

@@ -772,7 +772,8 @@ pub(super) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
     })
 }
 
-/// Returns the numbers of arguments that the grammar gives a window function. LAST_VALUE is also a plain function.
+/// Returns the numbers of arguments that the grammar gives a window function. LAST_VALUE is also a plain
+/// function.
 fn window_arguments(name: &str) -> Option<RangeInclusive<usize>> {
     Some(match name {
         "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" => 0..=0,
