@@ -32,7 +32,7 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
     if let Some(name) = &name {
         check_key_name(name)?;
         let is_taken = ["PRIMARY", "GEN_CLUST_INDEX"].iter().any(|taken| name.eq_ignore_ascii_case(taken));
-        if kind != IndexKind::Primary && is_taken {
+        if !kind.is_primary() && is_taken {
             return Err(SqlError::wrong_index_name(name));
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
         descending: p.descending && using != Some(KeyMethod::Hash),
         is_dropped: false,
     };
-    if kind == IndexKind::Primary && def.options.ignored {
+    if kind.is_primary() && def.options.ignored {
         return Err(SqlError::primary_key_ignored());
     }
     let mut comment = def.options.comment.clone().unwrap_or_default();
@@ -77,7 +77,7 @@ pub(super) fn drop_superfluous(draft: &mut TableDraft) {
     let TableDraft { columns, keys, .. } = draft;
     let serves = |other: &DraftKey, key: &DraftKey| {
         let same = |(a, b): (&DraftPart, &DraftPart)| same_name(&a.column, &b.column) && a.prefix == b.prefix;
-        other.kind != IndexKind::FullText
+        !other.kind.has_words()
             && !is_hashed(other, columns)
             && other.parts.len() >= key.parts.len()
             && other.parts.iter().zip(&key.parts).all(same)
@@ -101,7 +101,7 @@ pub(super) fn name_keys(keys: &mut [DraftKey]) -> SqlResult<()> {
     if keys.len() as u32 > KEYS_MAX {
         return Err(SqlError::too_many_keys(KEYS_MAX));
     }
-    if keys.iter().filter(|k| k.kind == IndexKind::Primary).count() > 1 {
+    if keys.iter().filter(|k| k.kind.is_primary()).count() > 1 {
         return Err(SqlError::multiple_primary_key());
     }
     for n in 0..keys.len() {
@@ -134,7 +134,7 @@ fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
     let same = |key: &DraftKey, other: &DraftKey| {
         key.kind == other.kind
             && key.using == other.using
-            && key.kind != IndexKind::FullText
+            && !key.kind.has_words()
             && !other.generated
             && key.parts.len() == other.parts.len()
             && key.parts.iter().zip(&other.parts).all(same_part)
@@ -160,6 +160,17 @@ pub(super) fn is_hashed(key: &DraftKey, columns: &[DraftColumn]) -> bool {
     let is_whole = |(part, column): (&DraftPart, &Column)| part.prefix.is_none() && column.ty.kind.is_blob();
     let bytes: u64 = parts.clone().map(|(part, column)| part_bytes(part, column)).sum();
     key.kind == IndexKind::Unique && (bytes > KEY_BYTES_MAX || parts.clone().any(is_whole))
+}
+
+/// Returns the kind that the finished table stores a key with.
+pub(super) fn stored_kind(key: &DraftKey, columns: &[DraftColumn]) -> IndexKind {
+    if is_hashed(key, columns) { IndexKind::UniqueHash } else { key.kind }
+}
+
+/// Returns the kind of key that was declared for an index. The columns of the finished draft determine again
+/// whether the key is hashed.
+pub(super) fn declared_kind(kind: IndexKind) -> IndexKind {
+    if kind == IndexKind::UniqueHash { IndexKind::Unique } else { kind }
 }
 
 /// Returns whether a row format allows only short key parts.
@@ -204,7 +215,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
                 // The prefix in characters equals the maximum length in bytes.
                 part.prefix = u32::try_from(column.column.ty.byte_len_max()).ok();
             }
-            if key.kind == IndexKind::FullText {
+            if key.kind.has_words() {
                 let ty = &column.column.ty;
                 if column.column.is_virtual() {
                     return Err(SqlError::unsupported_on_generated());
@@ -217,7 +228,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
                 }
                 continue;
             }
-            if key.kind == IndexKind::Primary {
+            if key.kind.is_primary() {
                 if column.column.generated.is_some() {
                     return Err(SqlError::primary_key_generated());
                 }
@@ -244,7 +255,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
             let column = columns.iter().find(|c| same_name(&c.column.name, &part.column));
             column.is_some_and(|column| part_bytes(part, &column.column) > part_max)
         };
-        let is_limited = key.kind != IndexKind::FullText && (!is_hashed || part_max < KEY_BYTES_MAX);
+        let is_limited = !key.kind.has_words() && (!is_hashed || part_max < KEY_BYTES_MAX);
         if is_limited && key.parts.iter().any(is_too_long) {
             return Err(SqlError::key_part_too_long(part_max as u32));
         }

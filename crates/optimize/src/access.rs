@@ -12,7 +12,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use cohort_catalog::{Index, IndexColumn, IndexKind, ROWS, Table};
+use cohort_catalog::{Index, IndexColumn, ROWS, Table};
 use cohort_expr::Expr;
 use cohort_types::{ColumnType, Columns, KeyPart};
 
@@ -329,7 +329,7 @@ impl Candidates<'_> {
     /// Returns true if the index entries contain all columns that are read.
     fn covers(&self, n: usize) -> bool {
         let Columns::Some(columns) = &self.columns else { return n == ROWS };
-        if self.table.indexes[n].kind == IndexKind::FullText {
+        if !self.table.indexes[n].kind.is_scannable() {
             return false;
         }
         let parts = || self.table.indexes[n].columns.iter().chain(self.table.row_key());
@@ -389,12 +389,12 @@ impl Candidates<'_> {
         }
         let mut order: Vec<Option<usize>> =
             index.columns.iter().map(|p| p.prefix.is_none().then_some(p.column)).collect();
-        if index.kind == IndexKind::Secondary {
+        if index.kind.ends_with_row_key() {
             order.extend(self.table.row_key().iter().map(|p| p.prefix.is_none().then_some(p.column)));
         }
         let constant: Vec<usize> = order[..fixed.min(order.len())].iter().flatten().copied().collect();
         let mut rest = order[fixed.min(order.len())..].iter();
-        let whole_key = index.kind == IndexKind::Primary;
+        let whole_key = index.kind.is_primary();
         for wanted in &self.wanted.columns {
             if constant.contains(wanted) {
                 continue;

@@ -10,7 +10,7 @@
 //! [`Link::refuses`] reproduces these entries.
 
 use cohort_base::TableId;
-use cohort_catalog::{ForeignAction, IndexKind, ROWS};
+use cohort_catalog::{ForeignAction, ROWS};
 use cohort_optimize::{Columns, ReadMode};
 use cohort_table::{OpenTable, counterpart, named_constraint};
 use cohort_trx::{SessionTrx, WaitPolicy};
@@ -91,7 +91,7 @@ impl Refused {
             Refused::Error(error) => return error,
             Refused::Duplicate { table, key } => (table, key),
         };
-        let first = table.indexes.iter().position(|index| index.kind != IndexKind::HiddenRowId);
+        let first = table.indexes.iter().position(|index| index.kind.is_declared());
         let shown = row.after.unwrap_or(row.before);
         let record = first.map_or_else(String::new, |n| table.key_text(n, shown, &trx.settings.time_zone));
         let text = format!(

@@ -91,7 +91,7 @@ pub struct SessionState {
     /// The last NEXTVAL result in the session, by sequence.
     pub(crate) last_values: RefCell<HashMap<TableId, i64>>,
     /// Table maps and decoder state collected from BINLOG statements so far.
-    pub binlog_applier: RefCell<BinlogStatements>,
+    pub binlog_applier: RefCell<Option<Box<BinlogStatements>>>,
     /// Cached search positions, near which row events look for their next rows.
     pub trail: RefCell<SearchPositions>,
     /// The session's temporary tables.

@@ -1,6 +1,6 @@
 //! Checks that a foreign key fits its two tables, and prints it.
 
-use cohort_catalog::{ForeignAction, ForeignKey, IndexColumn, IndexKind, Table};
+use cohort_catalog::{ForeignAction, ForeignKey, IndexColumn, Table};
 use cohort_sql::print::{Style, quoted_name};
 use cohort_types::{ColumnType, TypeKind, Value};
 
@@ -30,11 +30,10 @@ enum Parts {
 /// key.
 fn begins_with(table: &Table, index: usize, columns: &[usize], parts: Parts) -> bool {
     let index = &table.indexes[index];
-    let suffix: &[IndexColumn] = match index.kind {
-        IndexKind::FullText | IndexKind::UniqueHash => return false,
-        IndexKind::Secondary => table.row_key(),
-        _ => &[],
-    };
+    if !index.kind.is_scannable() {
+        return false;
+    }
+    let suffix: &[IndexColumn] = if index.kind.ends_with_row_key() { table.row_key() } else { &[] };
     let held = || index.columns.iter().chain(suffix);
     held().count() >= columns.len()
         && held()

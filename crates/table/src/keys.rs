@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use cohort_catalog::{IndexKind, ROWS, RowKey};
+use cohort_catalog::{EntryValue, IndexKind, ROWS, RowKey};
 use cohort_types::{
     Collation, ErrorCode, KeyError, KeyPart, SqlError, SqlResult, TimeZone, TypeKind, Value, full_text,
 };
@@ -46,15 +46,33 @@ impl OpenTable {
         out.clear();
         let open = &self.indexes[index];
         open.encode_columns(row, out).map_err(|e| self.key_error(index, e))?;
-        if open.kind == IndexKind::Secondary || open.has_null(row) {
+        if open.kind.value() == EntryValue::Nothing || open.has_null(row) {
             out.extend_from_slice(clustered_key);
         }
         Ok(())
     }
 
-    /// Returns the keys of a row's entries in a FULLTEXT index, in order. Calls `goes_on` now and then with
-    /// the bytes so far.
-    pub fn word_keys(
+    /// Returns the keys of a row's entries in any index but the clustered one. `goes_on` as in
+    /// [`OpenTable::sorted_keys`].
+    pub fn entry_keys(
+        &self,
+        index: usize,
+        row: &[Value],
+        clustered_key: &[u8],
+        goes_on: &mut dyn FnMut(usize) -> SqlResult<()>,
+    ) -> SqlResult<impl Iterator<Item = Vec<u8>> + use<>> {
+        let (mut one, mut many) = (None, Vec::new());
+        if self.multiple_entry_indexes().contains(&index) {
+            many = self.sorted_keys(index, row, clustered_key, goes_on)?;
+        } else {
+            self.index_key(index, row, clustered_key, one.insert(Vec::new()))?;
+        }
+        Ok(one.into_iter().chain(many))
+    }
+
+    /// Returns the keys of a row's entries, in order, in an index with any number of entries per row. Calls
+    /// `goes_on` now and then with the bytes so far.
+    pub fn sorted_keys(
         &self,
         index: usize,
         row: &[Value],
@@ -91,9 +109,9 @@ impl OpenTable {
     /// Returns the value of an index entry.
     #[inline]
     pub fn index_value<'k>(&self, index: usize, clustered_key: &'k [u8]) -> &'k [u8] {
-        match self.indexes[index].kind {
-            IndexKind::Unique | IndexKind::UniqueHash => clustered_key,
-            _ => &[],
+        match self.indexes[index].kind.value() {
+            EntryValue::RowKey => clustered_key,
+            EntryValue::Row | EntryValue::Nothing => &[],
         }
     }
 
@@ -101,22 +119,10 @@ impl OpenTable {
     #[inline]
     pub fn clustered_key_of<'e>(&self, index: usize, key: &'e [u8], value: &'e [u8]) -> SqlResult<&'e [u8]> {
         let open = &self.indexes[index];
-        match open.kind {
-            IndexKind::Primary | IndexKind::HiddenRowId => Ok(key),
-            IndexKind::Unique | IndexKind::UniqueHash => Ok(value),
-            IndexKind::FullText => {
-                let mut rest = key;
-                let words = open.words.as_ref().expect("it has words");
-                words.part.skip(&mut rest).map_err(|e| self.key_error(index, e))?;
-                Ok(rest)
-            }
-            IndexKind::Secondary => {
-                let mut rest = key;
-                for (_, part) in &open.parts {
-                    part.skip(&mut rest).map_err(|e| self.key_error(index, e))?;
-                }
-                Ok(rest)
-            }
+        match open.kind.value() {
+            EntryValue::Row => Ok(key),
+            EntryValue::RowKey => Ok(value),
+            EntryValue::Nothing => open.after_columns(key).map_err(|e| self.key_error(index, e)),
         }
     }
 
@@ -204,6 +210,23 @@ impl OpenIndex {
         }
         out.extend_from_slice(&hash.finalize());
         Ok(())
+    }
+
+    /// Returns the rest of an entry's key after the columns, or after the word.
+    #[inline]
+    fn after_columns<'e>(&self, key: &'e [u8]) -> Result<&'e [u8], KeyError> {
+        let mut rest = key;
+        match &self.words {
+            Some(words) => words.part.skip(&mut rest)?,
+            None => self.parts.iter().try_for_each(|(_, part)| part.skip(&mut rest))?,
+        }
+        Ok(rest)
+    }
+
+    /// Returns true if at most one row can have the row's values in the key columns.
+    #[inline]
+    pub fn is_unique_for(&self, row: &[Value]) -> bool {
+        self.kind.is_unique() && !self.has_null(row)
     }
 
     /// Returns true if a key column is NULL: such rows never collide in a unique index.

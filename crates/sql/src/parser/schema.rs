@@ -110,12 +110,8 @@ impl Parser<'_> {
     /// Parses CREATE INDEX after CREATE [OR REPLACE].
     fn create_index(&mut self, or_replace: bool) -> SqlResult<Statement> {
         self.eat_word("ONLINE");
-        let kind = match () {
-            () if self.eat_word("UNIQUE") => KeyKind::Unique,
-            () if self.eat_word("FULLTEXT") => KeyKind::FullText,
-            () if self.eat_word("SPATIAL") => KeyKind::Spatial,
-            () => KeyKind::Plain,
-        };
+        let declared = KeyKind::WORDS.iter().find(|(word, _)| self.eat_word(word));
+        let kind = declared.map_or(KeyKind::Plain, |(_, kind)| *kind);
         self.expect_word("INDEX")?;
         let mode = self.create_mode(or_replace)?;
         let name = Some(self.name()?);

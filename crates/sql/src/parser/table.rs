@@ -254,12 +254,12 @@ impl Parser<'_> {
                 self.expect_word("KEY")?;
                 KeyKind::Primary
             }
-            "UNIQUE" => KeyKind::Unique,
-            "FULLTEXT" => KeyKind::FullText,
-            "SPATIAL" => KeyKind::Spatial,
-            _ => KeyKind::Plain,
+            word => {
+                let declared = KeyKind::WORDS.iter().find(|(known, _)| *known == word);
+                declared.map_or(KeyKind::Plain, |(_, kind)| *kind)
+            }
         };
-        if matches!(kind, KeyKind::Unique | KeyKind::FullText | KeyKind::Spatial) {
+        if !matches!(kind, KeyKind::Primary | KeyKind::Plain) {
             self.eat_any(&["KEY", "INDEX"]);
         }
         let if_not_exists = self.eat_words(&["IF", "NOT", "EXISTS"]);
@@ -281,7 +281,7 @@ impl Parser<'_> {
 
     /// Parses USING, if the kind of key has it.
     pub(super) fn key_using(&mut self, kind: KeyKind, options: &mut KeyOptions) -> SqlResult<()> {
-        if has_structure(kind) && self.eat_any(&["USING", "TYPE"]) {
+        if kind.has_structure() && self.eat_any(&["USING", "TYPE"]) {
             if !self.is_any(&["BTREE", "HASH", "RTREE"]) {
                 return Err(self.error());
             }
@@ -309,7 +309,7 @@ impl Parser<'_> {
     pub(super) fn key_options(&mut self, kind: KeyKind, options: &mut KeyOptions) -> SqlResult<()> {
         loop {
             match () {
-                () if has_structure(kind) && self.is_any(&["USING", "TYPE"]) => {
+                () if kind.has_structure() && self.is_any(&["USING", "TYPE"]) => {
                     self.key_using(kind, options)?;
                 }
                 () if self.eat_word("COMMENT") => options.comment = Some(self.text()?),
@@ -572,11 +572,6 @@ fn generated_key(key: &ForeignKey) -> KeyDef {
         options: KeyOptions::default(),
         generated: true,
     }
-}
-
-/// Returns whether USING may request the structure of this kind of key.
-fn has_structure(kind: KeyKind) -> bool {
-    !matches!(kind, KeyKind::FullText | KeyKind::Spatial)
 }
 
 /// Returns the argument of NOW(n).
