@@ -66,6 +66,15 @@ pub(crate) fn parse_charged(
     cohort_sql::parse_charged(text, options, &mut |bytes| Ok(syntax.resize(bytes as u64)?))
 }
 
+impl Session {
+    /// Finds the first statement of a text ([`cohort_sql::next_statement`]). The memory for finding the end
+    /// of a stored program is charged while it is needed.
+    pub(crate) fn next_statement(&self, sql: &[u8]) -> Option<(Range<usize>, usize)> {
+        let mut syntax = Reservation::new(Arc::clone(self.process.memory()));
+        cohort_sql::next_statement(sql, self.state.parse.mode, &mut |bytes| Ok(syntax.resize(bytes as u64)?))
+    }
+}
+
 /// Maximum number of attempts to plan a statement, as DDL statements may come between planning and locking.
 pub(crate) const PLAN_ATTEMPTS: usize = 20;
 

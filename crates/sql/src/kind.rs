@@ -59,7 +59,8 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
         | S::Deallocate(_)
         | S::Use(_)
         | S::Kill(_)
-        | S::GetDiagnostics(_) => StatementKind::Session,
+        | S::GetDiagnostics(_)
+        | S::Program(_) => StatementKind::Session,
         S::SetStatement { statement, .. } | S::WithLockWait { statement, .. } => statement_kind(statement),
         S::Show(_) | S::Describe { .. } | S::Explain { .. } | S::Help(_) => StatementKind::Show,
         S::Flush(_)
