@@ -10,6 +10,7 @@
 //! planned also waits for DDL statements on its tables ([`crate::named_tables`]).
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Reservation};
@@ -17,7 +18,7 @@ use cohort_catalog::Table;
 use cohort_config::{Counter, VarId};
 use cohort_expr::EvalContext;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
-use cohort_sql::ast::{self, Statement};
+use cohort_sql::ast::{self, Statement, Target};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
 use cohort_table::definition_changed;
 use cohort_trx::SessionTrx;
@@ -789,8 +790,11 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
         ctx.eval.push_warning(Warning { level: Level::Warning, error });
         return Ok(Executed::Into(0));
     };
-    for (name, value) in plan.into.iter().zip(values) {
-        cohort_expr::SessionHooks::set_user_variable(ctx.session, name, value)?;
+    for (target, value) in plan.into.iter().zip(values) {
+        match target {
+            Target::User(name) => cohort_expr::SessionHooks::set_user_variable(ctx.session, name, value)?,
+            Target::Local(local) => return Err(SqlError::undeclared_variable(&local.name)),
+        }
     }
     Ok(Executed::Into(1))
 }

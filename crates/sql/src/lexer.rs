@@ -197,7 +197,7 @@ impl<'a> Lexer<'a> {
         let class = CLASSES[byte as usize];
         let kind = if class & NAME != 0 {
             if class & DIGIT != 0 && !after_name_dot { self.number() } else { self.word(byte) }
-        } else if byte == b'.' && after_name {
+        } else if byte == b'.' && after_name && self.byte(1) != b'.' {
             self.at += 1;
             self.after_name_dot = true;
             Kind::Dot
@@ -610,6 +610,8 @@ mod tests {
                 (Bits, "b'1'"),
             ],
         );
+        check("1..3", &[(Integer, "1"), (DotDot, ".."), (Integer, "3")]);
+        check("a..b :c", &[(Word, "a"), (DotDot, ".."), (Word, "b"), (Colon, ":"), (Word, "c")]);
         check("'open", &[(Invalid, "'open")]);
         check(r"'open\'", &[(Invalid, r"'open\'")]);
         check("x'4'", &[(Invalid, "x'4'")]);

@@ -260,6 +260,7 @@ texts! {
         "Mixing of GROUP columns (MIN(),MAX(),COUNT(),...) with no GROUP columns is illegal if there is no GROUP BY \
          clause";
     label_without_match(label: &str) = SpLabelMismatch, "End-label {label} without match";
+    undeclared_variable(name: &str) = SpUndeclaredVar, "Undeclared variable: {name}";
     undefined_condition(name: &str) = SpCondMismatch, "Undefined CONDITION: {name}";
     variable_after_cursor_or_handler() = SpVarcondAfterCurshndlr,
         "Variable or condition declaration after cursor or handler declaration";

@@ -1,6 +1,6 @@
 //! SELECT, VALUES, UNION, WITH.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
@@ -530,8 +530,7 @@ impl Parser<'_> {
             },
             Kind::Word | Kind::Quoted if self.is_name_at(0) && self.body_start.is_some() => self.primary_expr(),
             Kind::Word | Kind::Quoted if self.is_name_at(0) => {
-                let text = format!("Undeclared variable: {}", self.name()?);
-                Err(SqlError::new(ErrorCode::SpUndeclaredVar, text))
+                Err(SqlError::undeclared_variable(&self.name()?))
             }
             _ => Err(self.error()),
         }

@@ -271,8 +271,7 @@ impl Parser<'_> {
     fn diagnostics_items<T>(&mut self, named: impl Fn(&str) -> Option<T>) -> SqlResult<Vec<(String, T)>> {
         self.list(|p| {
             if p.is_name_at(0) {
-                let text = format!("Undeclared variable: {}", p.any_name());
-                return Err(SqlError::new(ErrorCode::SpUndeclaredVar, text));
+                return Err(SqlError::undeclared_variable(&p.any_name()));
             }
             let variable = p.user_variable()?;
             p.expect(Kind::Equal)?;
