@@ -7,7 +7,7 @@ use cohort_types::{
     Value,
 };
 
-use crate::arith::{precision_of, real_decimals, scale_of};
+use crate::arith::real_decimals;
 use crate::compare::{append_group_key, compare_same};
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
@@ -15,7 +15,7 @@ use crate::expr::Expr;
 use crate::expr_type::{Derived, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 use crate::group_text::{self, TextState};
 use crate::mixing::joined_texts;
-use crate::typing::{byte_width, joined_collation, long_string_of};
+use crate::typing::{byte_width, joined_collation, long_string_of, precision_of, scale_of};
 
 /// The aggregate functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use cohort_types::{
-    CountBytes, Date, DateTime, Decimal, ErrorCode, IntValue, SqlError, SqlResult, Str, Time, Value,
-};
+use cohort_types::{CountBytes, Date, DateTime, Decimal, ErrorCode, IntValue, SqlResult, Str, Time, Value};
 
 use crate::context::EvalContext;
 use crate::convert;
@@ -119,12 +117,6 @@ impl<'a> Args<'a> {
             true => self.string(bytes),
             false => Ok(Value::Null),
         }
-    }
-
-    /// Returns error 1690: the result is out of the range of a type (`BIGINT`, `DOUBLE`, ..).
-    pub fn out_of_range(&self, type_name: &str) -> SqlError {
-        let text = format!("{type_name} value is out of range in '{}'", crate::display::CallText(self.call));
-        SqlError::new(ErrorCode::DataOutOfRange, text)
     }
 
     /// Reports a division by zero and returns NULL.

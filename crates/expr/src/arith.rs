@@ -6,11 +6,11 @@ use cohort_types::{Class, Decimal, IntValue, SqlMode, SqlResult, TypeKind, Value
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::convert;
+use crate::convert::hex_number;
 use crate::expr::Expr;
-use crate::expr_type::{ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass, decimal_width};
-use crate::number_of::hex_number;
-use crate::table::{Function, NumberOf};
-use crate::typing::{byte_width, width};
+use crate::expr_type::{ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass, decimal_width, int_type};
+use crate::function::{Function, NumberOf};
+use crate::typing::{byte_width, precision_of, scale_of, width};
 
 pub(crate) static ADD: Function = Function::operator("+", type_add, add);
 pub(crate) static SUB: Function = Function::operator("-", type_sub, sub);
@@ -41,36 +41,6 @@ pub(crate) fn class_of_types(args: &[Expr]) -> TypeClass {
         }
     }
     joined
-}
-
-/// Returns INT or BIGINT, depending on the display length.
-pub(crate) fn int_type(length: u32, unsigned: bool) -> ExprType {
-    let kind = if length >= 10 { TypeKind::BigInt } else { TypeKind::Int };
-    ExprType::number(kind, length, 0).with_unsigned(unsigned)
-}
-
-/// Returns the digits of an argument converted to DECIMAL.
-pub(crate) fn precision_of(arg: &Expr) -> u32 {
-    let ty = arg.ty_cow();
-    match (arg, ty.class()) {
-        (Expr::Const(c), TypeClass::Int) => {
-            let negative = matches!(c.value, Value::Int(v) if v < 0);
-            ty.length.saturating_sub(u32::from(negative)).max(1)
-        }
-        (_, TypeClass::Date) => 8,
-        (_, TypeClass::DateTime) => 14 + u32::from(ty.decimals),
-        (_, TypeClass::Time) => 7 + u32::from(ty.decimals),
-        _ => ty.precision(),
-    }
-}
-
-/// Returns the fraction digits of an argument converted to DECIMAL.
-pub(crate) fn scale_of(arg: &Expr) -> u32 {
-    let ty = arg.ty_cow();
-    match ty.class() {
-        TypeClass::Int | TypeClass::Date | TypeClass::String => 0,
-        _ => u32::from(ty.decimals.min(38)),
-    }
 }
 
 /// Number of decimal digits of the largest number, by its number of bytes.
@@ -119,7 +89,7 @@ pub(crate) fn real_decimals(arg: &Expr) -> u32 {
 /// Returns the fraction digits of a date and time that a function computes from a text.
 fn moment_decimals(arg: &Expr) -> u8 {
     match arg {
-        Expr::Call(call) => call.args.iter().map(crate::date_now::temporal_decimals).max().unwrap_or(0),
+        Expr::Call(call) => call.args.iter().map(crate::typing::temporal_decimals).max().unwrap_or(0),
         _ => 0,
     }
 }

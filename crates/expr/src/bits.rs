@@ -8,7 +8,7 @@ use crate::context::SessionEnv;
 use crate::convert::{self, bits_of};
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::table::Function;
+use crate::function::Function;
 
 pub(crate) static AND: Function = Function::operator("&", type_bits, and);
 pub(crate) static OR: Function = Function::operator("|", type_bits, or);

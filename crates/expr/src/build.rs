@@ -6,19 +6,20 @@
 
 use std::sync::Arc;
 
-use cohort_types::{Collation, ErrorCode, IntervalUnit, SqlError, SqlMode, SqlResult, Value};
+use cohort_types::{Collation, ErrorCode, IntervalUnit, SqlError, SqlResult, Value};
 
 use crate::arith::negated_literal;
 use crate::compare::{CompareHow, InRows, InSet};
 use crate::context::{SessionEnv, VariableScope};
 use crate::control::wrong_columns;
+use crate::eval::{escape_char, wrong_escape};
 use crate::expr::{Between, Call, Case, Cast, CastType, Compare, CompareOp, Expr, In, IsNull, Like};
-use crate::expr_type::{Coercibility, ExprType, STRING_DECIMALS, TypeClass, illegal_mix};
+use crate::expr_type::{Coercibility, ExprType, STRING_DECIMALS, TypeClass, illegal_mix, literal_type};
+use crate::function::{Extra, Function};
 use crate::joined::joined_type;
 use crate::mixing::{compared, compared_types, lacks_characters};
 use crate::operand::{prepare, prepare_pair};
-use crate::table::{Extra, Function, lookup};
-use crate::{arith, bits, control, date_calc, date_part, info, regex, text_build, text_cut};
+use crate::{TrimSide, arith, bits, control, date_calc, date_part, info, regex, text_build, text_cut};
 
 /// An operator with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,14 +50,6 @@ pub enum UnaryOp {
     Not,
 }
 
-/// Sides that TRIM removes characters from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TrimSide {
-    Both,
-    Leading,
-    Trailing,
-}
-
 /// The right side of IS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Truth {
@@ -70,54 +63,6 @@ pub enum Truth {
 pub enum IntervalOp {
     Add,
     Sub,
-}
-
-/// Returns the type of a literal.
-pub(crate) fn literal_type(value: &Value) -> ExprType {
-    let ty = match value {
-        Value::Null => return ExprType::null(),
-        Value::Int(v) if i32::try_from(*v).is_err() => ExprType::bigint(printed_width(*v)),
-        Value::Int(v) => arith::int_type(printed_width(*v), false),
-        Value::UInt(v) => arith::int_type(v.to_string().len() as u32, true),
-        Value::Float(_) | Value::Double(_) => ExprType::double(),
-        Value::Decimal(d) => {
-            ExprType::decimal(u32::from(d.int_digits().max(1) + d.scale()), d.scale(), false)
-        }
-        Value::Str(s) => {
-            let length = s.collation.char_len(&s.bytes) as u32;
-            let mut ty = ExprType::string(length, s.collation, Coercibility::Coercible);
-            ty.ascii = s.bytes.is_ascii();
-            ty
-        }
-        Value::Date(_) => ExprType::date(),
-        Value::Time(t) => ExprType::time(fraction_shown(t.microsecond())),
-        Value::DateTime(d) => ExprType::datetime(fraction_shown(d.micros)),
-        Value::Timestamp(_) => ExprType::datetime(6),
-        Value::Fixed(fixed) => ExprType::fixed(fixed.kind()),
-        Value::Bit { width, .. } => {
-            ExprType::number(cohort_types::TypeKind::Bit, u32::from(*width), 0).with_unsigned(true)
-        }
-        Value::Enum { label, .. } | Value::Set { label, .. } => {
-            let length = label.collation.char_len(&label.bytes) as u32;
-            ExprType::string(length, label.collation, Coercibility::Coercible)
-        }
-    };
-    ty.with_nullable(false)
-}
-
-fn printed_width(v: i64) -> u32 {
-    v.to_string().len() as u32
-}
-
-/// Returns the number of fraction digits without trailing zeros.
-fn fraction_shown(micros: u32) -> u8 {
-    let mut digits = 6;
-    let mut rest = micros;
-    while digits > 0 && rest.is_multiple_of(10) {
-        rest /= 10;
-        digits -= 1;
-    }
-    digits
 }
 
 /// Builds a call of a function. The caller has checked the number of arguments.
@@ -135,53 +80,6 @@ pub(crate) fn call(
     }
     let ty = (function.typing)(&mut args, env)?;
     Ok(Expr::Call(Box::new(Call { function, args, extra, ty })))
-}
-
-/// Builds a call of the function with this name (in any case). Error 1305 if there is none, 1582 if the
-/// number of arguments is wrong.
-pub fn build_call(name: &str, args: Vec<Expr>, env: &SessionEnv) -> SqlResult<Expr> {
-    let lower = name.to_ascii_lowercase();
-    if lower == "add_months"
-        && let [_, _] = &args[..]
-    {
-        let [date, months] = <[Expr; 2]>::try_from(args).expect("two of them");
-        return date_arith(date, IntervalOp::Add, months, IntervalUnit::Month, env);
-    }
-    if lower == "decode_oracle" && args.len() >= 3 {
-        return decode(args);
-    }
-    let Some(function) = lookup(&lower) else {
-        if lower == "decode_oracle" {
-            return Err(wrong_count(name));
-        }
-        return Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("FUNCTION {name} does not exist")));
-    };
-    if args.len() < function.args_min || args.len() > function.args_max {
-        return Err(wrong_count(name));
-    }
-    call(function, args, Extra::None, env)
-}
-
-fn wrong_count(name: &str) -> SqlError {
-    let text = format!("Incorrect parameter count in the call to native function '{name}'");
-    SqlError::new(ErrorCode::WrongParamcountToNativeFct, text)
-}
-
-/// Builds `DECODE_ORACLE(value, search, result, .. [, otherwise])`: a CASE in which NULL equals NULL.
-fn decode(args: Vec<Expr>) -> SqlResult<Expr> {
-    let mut args = args.into_iter();
-    let value = args.next().expect("the first of three");
-    let mut branches = Vec::new();
-    let mut otherwise = None;
-    while let Some(search) = args.next() {
-        match args.next() {
-            Some(result) => {
-                branches.push((compare_exprs(CompareOp::NullSafeEq, value.clone(), search)?, result));
-            }
-            None => otherwise = Some(search),
-        }
-    }
-    case(None, branches, otherwise)
 }
 
 /// Builds `left op right`.
@@ -596,22 +494,6 @@ pub fn like(
         joined.collation
     };
     Ok(Expr::Like(Box::new(Like { operand, pattern, escape, escape_by, negated, collation })))
-}
-
-/// Returns the escape character for the text of an ESCAPE clause.
-pub(crate) fn escape_char(text: &str, env: &SessionEnv) -> SqlResult<char> {
-    let mut chars = text.chars();
-    let first = chars.next();
-    let keeps_backslash = env.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES);
-    if chars.next().is_some() || (first.is_none() && keeps_backslash) {
-        return Err(wrong_escape());
-    }
-    // An empty text means the default, as without ESCAPE.
-    Ok(first.unwrap_or('\\'))
-}
-
-fn wrong_escape() -> SqlError {
-    SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to ESCAPE")
 }
 
 /// Builds `operand [NOT] REGEXP pattern`.

@@ -7,13 +7,13 @@ use cohort_types::{
     TypeKind, Value, Warning,
 };
 
-use crate::arith::int_type;
 use crate::context::{EvalContext, SessionEnv};
+use crate::convert::string_value;
 use crate::convert::{self, Origin};
-use crate::eval::string_value;
 use crate::expr::{Cast, CastType, Expr};
+use crate::expr_type::int_type;
 use crate::expr_type::{Coercibility, ExprType, TypeClass};
-use crate::table::NumberOf;
+use crate::function::NumberOf;
 use crate::typing::{byte_width, width};
 
 /// Returns the static type of a cast.
@@ -271,7 +271,7 @@ fn to_char(
         }
         // Text becomes the bytes of its character set.
         (_, Charset::Binary) if node.operand.ty_cow().class() == TypeClass::String => {
-            crate::text_size::encode(text, node.operand.ty_cow().collation).into_owned()
+            crate::convert::encode(text, node.operand.ty_cow().collation).into_owned()
         }
         (_, to) if to.check(&text).is_err() => squeezed(&text, to, ctx)?,
         _ => text.into_owned(),
@@ -326,7 +326,7 @@ fn squeezed(text: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8
         }
         ctx.step()?;
         out.push(b'?');
-        let shown = String::from_utf8_lossy(&crate::text_code::hex_text(bytes)).into_owned();
+        let shown = String::from_utf8_lossy(&crate::convert::hex_text(bytes)).into_owned();
         let message = format!("Cannot convert 'utf8mb4' character 0x{shown} to '{}'", to.name());
         ctx.warn(ErrorCode::CannotConvertCharacter, message)?;
     }
@@ -351,7 +351,7 @@ fn to_binary(node: &Cast, length: Option<u32>, row: &[Value], ctx: &EvalContext<
         return Ok(string_value(bytes, Collation::BINARY));
     }
     let Some(text) = node.operand.eval_text(row, ctx)? else { return Ok(Value::Null) };
-    let mut bytes = crate::text_size::encode(text, node.operand.ty_cow().collation).into_owned();
+    let mut bytes = crate::convert::encode(text, node.operand.ty_cow().collation).into_owned();
     if let Some(length) = length {
         let end = bytes.len().min(length as usize);
         warn_cut(node, &bytes, end, &format!("BINARY({length})"), ctx)?;

@@ -15,9 +15,8 @@ use cohort_types::{
 
 use crate::expr::Subquery;
 use crate::expr_type::TypeClass;
-use crate::full_text::{KnownSearch, WordSource};
-use crate::load_file::LoadedFile;
 use crate::locale::DateNames;
+use crate::search::{KnownSearch, WordSource};
 
 /// The session's time zone.
 #[derive(Clone, Debug)]
@@ -168,6 +167,16 @@ pub enum VariableScope {
     Global,
     /// `@@session.x`.
     Session,
+}
+
+/// Result of reading a file of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadedFile {
+    /// The file does not exist, or the session may not read it.
+    Missing,
+    /// Size of a file that exceeds the limit.
+    TooLong(u64),
+    Bytes(Vec<u8>),
 }
 
 /// A sequence that an expression names.

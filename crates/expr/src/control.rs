@@ -9,12 +9,12 @@ use crate::args::{Args, or_null};
 use crate::compare::{CompareHow, compare, compare_operands};
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
+use crate::convert::encode;
 use crate::expr::{Call, Expr};
 use crate::expr_type::{Derived, ExprType, NOT_FIXED_DECIMALS, TypeClass, join_collations};
+use crate::function::{ANY, Function, NumberOf};
 use crate::joined::joined_type;
 use crate::mixing::{compared, compared_types, joined_texts};
-use crate::table::{ANY, Function, NumberOf};
-use crate::text_size::encode;
 use crate::typing::{any_nullable, long_string_of, width};
 
 pub(crate) static IS_TRUE: Function = Function::pure("istrue", 1, 1, type_flag, is_true);
@@ -93,7 +93,7 @@ fn type_extreme(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
         let decimals_of = |arg: &Expr| match (arg, arg.ty_cow().class()) {
             (Expr::Const(node), TypeClass::String) => literal_decimals(&node.value),
             (_, TypeClass::String) => 6,
-            _ => crate::date_now::temporal_decimals(arg),
+            _ => crate::typing::temporal_decimals(arg),
         };
         let decimals = args.iter().map(decimals_of).max().unwrap_or(0);
         return Ok(match joined.class() {

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use cohort_types::{
-    Collation, CountBytes, Date, DateTime, Decimal, ErrorCode, Fixed, FixedKind, IntValue, Issues, Parsed,
-    Span, SqlMode, SqlResult, Str, Time, TimeZone as _, TypeKind, Value, clip, whole_chars,
+    Charset, Collation, CountBytes, Date, DateTime, Decimal, ErrorCode, Fixed, FixedKind, IntValue, Issues,
+    Parsed, Span, SqlMode, SqlResult, Str, Time, TimeZone as _, TypeKind, Value, clip, whole_chars,
 };
 
 use crate::context::EvalContext;
-use crate::eval::zero_filled;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, Flavor, TypeClass};
 
@@ -169,7 +168,7 @@ fn shown(value: &Value) -> String {
 pub(crate) fn shown_bytes(text: &[u8], collation: Collation) -> String {
     // A character of four bytes in memory may be one byte in its character set.
     let read = text.len().min(4 * (SHOWN_BYTES + 1));
-    let bytes = crate::text_size::encode(Cow::Borrowed(&text[..read]), collation);
+    let bytes = crate::convert::encode(Cow::Borrowed(&text[..read]), collation);
     let mut out = String::new();
     for b in bytes.iter().take(SHOWN_BYTES + 1) {
         match b {
@@ -399,7 +398,7 @@ pub(crate) fn to_class<'v>(
             };
             // With bytes, a text is the bytes of its character set.
             let text = match to.collation == Collation::BINARY && from.class() == TypeClass::String {
-                true => crate::text_size::encode(text, from.collation),
+                true => crate::convert::encode(text, from.collation),
                 false => text,
             };
             let bytes = text.into_owned();
@@ -423,4 +422,44 @@ pub(crate) fn to_class<'v>(
 /// Returns `None` for a date with a zero month or day, for functions that need a complete date.
 pub(crate) fn not_zero(date: Date) -> Option<Date> {
     (date.month != 0 && date.day != 0).then_some(date)
+}
+
+/// Pads a number's text with zeros on the left.
+pub(crate) fn zero_filled(text: Cow<'_, [u8]>, width: u32) -> Cow<'_, [u8]> {
+    let missing = (width as usize).saturating_sub(text.len());
+    if missing == 0 {
+        return text;
+    }
+    let mut out = vec![b'0'; missing];
+    out.extend_from_slice(&text);
+    Cow::Owned(out)
+}
+
+/// Returns a string value.
+pub(crate) fn string_value(bytes: Vec<u8>, collation: cohort_types::Collation) -> Value {
+    Value::Str(Str { bytes, collation })
+}
+
+/// Converts UTF-8 text to the character set of a collation.
+pub(crate) fn encode(text: std::borrow::Cow<'_, [u8]>, collation: Collation) -> std::borrow::Cow<'_, [u8]> {
+    let charset = collation.charset();
+    if charset.is_as_in_memory() || (charset == Charset::Latin1 && text.is_ascii()) {
+        return text;
+    }
+    let mut out = Vec::with_capacity(text.len());
+    charset.encode(&text, &mut out);
+    std::borrow::Cow::Owned(out)
+}
+
+/// Returns upper-case hexadecimal digits.
+pub(crate) fn hex_text(bytes: &[u8]) -> Vec<u8> {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).collect()
+}
+
+/// Returns the number of a hexadecimal or bit literal: its last eight bytes.
+pub(crate) fn hex_number(value: &Value) -> Value {
+    let bytes = value.as_bytes().unwrap_or_default();
+    let last = &bytes[bytes.len().saturating_sub(8)..];
+    Value::UInt(last.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
 }

@@ -10,11 +10,11 @@ use cohort_types::{
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::convert;
-use crate::date_now::temporal_decimals;
 use crate::date_part::real_moment;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::table::{Extra, Function, NumberOf};
+use crate::function::{Extra, Function, NumberOf};
+use crate::typing::temporal_decimals;
 use crate::typing::{any_nullable, ascii_string};
 
 pub(crate) static DATE_ADD: Function =

@@ -9,8 +9,8 @@ use crate::context::SessionEnv;
 use crate::date_part::{DAY_NAMES, MONTH_NAMES};
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
+use crate::function::Function;
 use crate::locale::DateNames;
-use crate::table::Function;
 use crate::typing::{ascii_string, width};
 
 pub(crate) static FUNCTIONS: &[Function] = &[

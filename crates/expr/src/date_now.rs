@@ -7,7 +7,8 @@ use crate::context::SessionEnv;
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::table::Function;
+use crate::function::Function;
+use crate::typing::temporal_decimals;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::of_statement("now", 0, 1, type_datetime, now),
@@ -70,27 +71,6 @@ fn type_date(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_time(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::time(checked_digits(args, "curtime")?).with_nullable(false))
-}
-
-/// Returns the number of fraction digits of a temporal function's argument.
-pub(crate) fn temporal_decimals(arg: &Expr) -> u8 {
-    let ty = arg.ty_cow();
-    match (arg, ty.class()) {
-        (_, TypeClass::Int | TypeClass::Date) => 0,
-        (Expr::Const(c), TypeClass::String) => match &c.value {
-            Value::Str(s) => digits_after_point(&s.bytes),
-            _ => 0,
-        },
-        _ => ty.decimals.min(6),
-    }
-}
-
-/// Returns the number of digits after the last point of a text, at most six.
-fn digits_after_point(text: &[u8]) -> u8 {
-    match text.iter().rposition(|b| *b == b'.') {
-        None => 0,
-        Some(at) => text[at + 1..].iter().take(6).take_while(|b| b.is_ascii_digit()).count() as u8,
-    }
 }
 
 fn type_unix(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {

@@ -8,7 +8,7 @@ use crate::convert;
 use crate::date_part::{DAY_NAMES, MONTH_NAMES};
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::table::Function;
+use crate::function::Function;
 use crate::text_size::text_collation;
 
 pub(crate) static FUNCTIONS: &[Function] =

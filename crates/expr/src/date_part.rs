@@ -7,8 +7,8 @@ use crate::context::SessionEnv;
 use crate::convert::{self, not_zero};
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
+use crate::function::{Extra, Function};
 use crate::locale::DateNames;
-use crate::table::{Extra, Function};
 use crate::typing::ascii_string;
 
 pub(crate) static EXTRACT: Function = Function::pure("extract", 1, 1, type_extract, extract);
@@ -67,7 +67,7 @@ fn type_seconds(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_time_to_sec(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    let decimals = crate::date_now::temporal_decimals(&args[0]);
+    let decimals = crate::typing::temporal_decimals(&args[0]);
     Ok(if decimals > 0 {
         ExprType { length: 18 + u32::from(decimals), ..ExprType::decimal(10, decimals, false) }
     } else {

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use cohort_types::Value;
+use cohort_types::{ErrorCode, SqlError, Value};
 
+use crate::args::Args;
 use crate::expr::{Call, CastType, Expr};
 use crate::expr_type::TypeClass;
-use crate::table::{Extra, Notation};
+use crate::function::{Extra, Notation};
 
 /// Precedence of an operator. An operand of lower precedence needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +92,14 @@ impl fmt::Display for CallText<'_> {
             f.write_str(",0")?;
         }
         f.write_str(")")
+    }
+}
+
+impl Args<'_> {
+    /// Returns error 1690: the result is out of the range of a type (`BIGINT`, `DOUBLE`, ..).
+    pub fn out_of_range(&self, type_name: &str) -> SqlError {
+        let text = format!("{type_name} value is out of range in '{}'", CallText(self.call));
+        SqlError::new(ErrorCode::DataOutOfRange, text)
     }
 }
 

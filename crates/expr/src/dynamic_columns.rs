@@ -14,11 +14,11 @@ use cohort_types::{
 use crate::args::{Args, or_null};
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
+use crate::convert::encode;
 use crate::dynamic_format::{Damage, Entry, Kind, Name, Pack, read_name_of, unpacked};
 use crate::expr::{CastType, Expr};
 use crate::expr_type::{Coercibility, ExprType, TypeClass};
-use crate::table::{ANY, Extra, Function};
-use crate::text_size::encode;
+use crate::function::{ANY, Extra, Function};
 use crate::typing::long_binary_string;
 
 pub(crate) static FUNCTIONS: &[Function] = &[

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use cohort_types::{CountBytes, Decimal, Interrupt, SqlResult, Str, TimeZone as _, Value};
+use cohort_types::{
+    CountBytes, Decimal, ErrorCode, Interrupt, SqlError, SqlMode, SqlResult, TimeZone as _, Value,
+};
 
 use crate::args::Args;
 use crate::compare::{CompareHow, compare_operands, read_constant};
 use crate::context::EvalContext;
-use crate::convert;
+use crate::convert::zero_filled;
 use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
 use crate::expr_type::{ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
+use crate::{SessionEnv, convert};
 
 static NULL: Value = Value::Null;
 
@@ -441,7 +444,7 @@ fn eval_like(node: &Like, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Opt
     let escape = match &node.escape_by {
         None => node.escape,
         Some(by) => match by.eval_text(row, ctx)? {
-            Some(text) => Some(crate::build::escape_char(&String::from_utf8_lossy(&text), ctx.env)?),
+            Some(text) => Some(escape_char(&String::from_utf8_lossy(&text), ctx.env)?),
             None => Some('\\'),
         },
     };
@@ -493,18 +496,18 @@ fn choose_by_value<'a>(
     Ok(None)
 }
 
-/// Pads a number's text with zeros on the left.
-pub(crate) fn zero_filled(text: Cow<'_, [u8]>, width: u32) -> Cow<'_, [u8]> {
-    let missing = (width as usize).saturating_sub(text.len());
-    if missing == 0 {
-        return text;
+/// Returns the escape character for the text of an ESCAPE clause.
+pub(crate) fn escape_char(text: &str, env: &SessionEnv) -> SqlResult<char> {
+    let mut chars = text.chars();
+    let first = chars.next();
+    let keeps_backslash = env.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES);
+    if chars.next().is_some() || (first.is_none() && keeps_backslash) {
+        return Err(wrong_escape());
     }
-    let mut out = vec![b'0'; missing];
-    out.extend_from_slice(&text);
-    Cow::Owned(out)
+    // An empty text means the default, as without ESCAPE.
+    Ok(first.unwrap_or('\\'))
 }
 
-/// Returns a string value.
-pub(crate) fn string_value(bytes: Vec<u8>, collation: cohort_types::Collation) -> Value {
-    Value::Str(Str { bytes, collation })
+pub(crate) fn wrong_escape() -> SqlError {
+    SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to ESCAPE")
 }

@@ -8,7 +8,7 @@ use cohort_types::{Collation, Decimal, FixedKind, Value};
 
 use crate::compare::{CompareHow, InRows, InSet};
 use crate::expr_type::{Coercibility, ExprType, Flavor};
-use crate::table::{Extra, Function};
+use crate::function::{Extra, Function};
 
 /// A bound expression. Every node knows its static type.
 #[derive(Clone, Debug)]
@@ -276,18 +276,13 @@ const CONDITION_DEPTH: u32 = 8;
 impl Expr {
     /// Returns a literal with the type that MariaDB gives to literals of this value.
     pub fn constant(value: Value) -> Expr {
-        let ty = crate::build::literal_type(&value);
+        let ty = crate::expr_type::literal_type(&value);
         Expr::Const(Box::new(Constant { value, ty }))
     }
 
     /// Returns a constant of a given type.
     pub fn typed_constant(value: Value, ty: ExprType) -> Expr {
         Expr::Const(Box::new(Constant { value, ty }))
-    }
-
-    /// Returns whether the expression is `@name`.
-    pub fn is_user_variable(&self) -> bool {
-        matches!(self, Expr::Call(call) if std::ptr::eq(call.function, &crate::info::USER_VARIABLE))
     }
 
     /// Returns the literal `0x41` or `b'1000001'`: a binary string that is a big-endian number in arithmetic.

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use cohort_types::{Charset, Collation, ColumnType, ErrorCode, FixedKind, SqlError, SqlResult, TypeKind};
+use cohort_types::{
+    Charset, Collation, ColumnType, ErrorCode, FixedKind, SqlError, SqlResult, TypeKind, Value,
+};
 
 /// Value of `decimals` for an open number of fraction digits: a DOUBLE prints as many as it needs.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
@@ -558,4 +560,56 @@ pub(crate) fn illegal_mix(operation: &str, types: &[&ExprType]) -> SqlError {
             format!("Illegal mix of collations for operation '{operation}'"),
         ),
     }
+}
+
+/// Returns INT or BIGINT, depending on the display length.
+pub(crate) fn int_type(length: u32, unsigned: bool) -> ExprType {
+    let kind = if length >= 10 { TypeKind::BigInt } else { TypeKind::Int };
+    ExprType::number(kind, length, 0).with_unsigned(unsigned)
+}
+
+/// Returns the type of a literal.
+pub(crate) fn literal_type(value: &Value) -> ExprType {
+    let ty = match value {
+        Value::Null => return ExprType::null(),
+        Value::Int(v) if i32::try_from(*v).is_err() => ExprType::bigint(printed_width(*v)),
+        Value::Int(v) => int_type(printed_width(*v), false),
+        Value::UInt(v) => int_type(v.to_string().len() as u32, true),
+        Value::Float(_) | Value::Double(_) => ExprType::double(),
+        Value::Decimal(d) => {
+            ExprType::decimal(u32::from(d.int_digits().max(1) + d.scale()), d.scale(), false)
+        }
+        Value::Str(s) => {
+            let length = s.collation.char_len(&s.bytes) as u32;
+            let mut ty = ExprType::string(length, s.collation, Coercibility::Coercible);
+            ty.ascii = s.bytes.is_ascii();
+            ty
+        }
+        Value::Date(_) => ExprType::date(),
+        Value::Time(t) => ExprType::time(fraction_shown(t.microsecond())),
+        Value::DateTime(d) => ExprType::datetime(fraction_shown(d.micros)),
+        Value::Timestamp(_) => ExprType::datetime(6),
+        Value::Fixed(fixed) => ExprType::fixed(fixed.kind()),
+        Value::Bit { width, .. } => ExprType::number(TypeKind::Bit, u32::from(*width), 0).with_unsigned(true),
+        Value::Enum { label, .. } | Value::Set { label, .. } => {
+            let length = label.collation.char_len(&label.bytes) as u32;
+            ExprType::string(length, label.collation, Coercibility::Coercible)
+        }
+    };
+    ty.with_nullable(false)
+}
+
+fn printed_width(v: i64) -> u32 {
+    v.to_string().len() as u32
+}
+
+/// Returns the number of fraction digits without trailing zeros.
+fn fraction_shown(micros: u32) -> u8 {
+    let mut digits = 6;
+    let mut rest = micros;
+    while digits > 0 && rest.is_multiple_of(10) {
+        rest /= 10;
+        digits -= 1;
+    }
+    digits
 }

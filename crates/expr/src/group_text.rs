@@ -8,7 +8,7 @@ use cohort_types::{Collation, ErrorCode, SqlResult, Value, row_memory_bytes};
 use crate::aggregate::{Aggregate, AggregateKind, Quantifier};
 use crate::compare::compare_same;
 use crate::context::EvalContext;
-use crate::eval::string_value;
+use crate::convert::string_value;
 use crate::expr::Expr;
 use crate::json_write::append_json;
 use crate::sort::sort_rows;

@@ -8,10 +8,10 @@ use sha2::{Sha224, Sha256, Sha384, Sha512};
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::convert;
+use crate::convert::hex_text;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::table::Function;
-use crate::text_code::hex_text;
+use crate::function::Function;
 use crate::text_size::stored_bytes;
 use crate::typing::ascii_string;
 

@@ -9,7 +9,7 @@ use crate::context::{SequenceName, SessionEnv};
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
-use crate::table::{Extra, Function};
+use crate::function::{Extra, Function};
 use crate::typing::{ascii_string, string_of, width};
 
 pub(crate) static USER_VARIABLE: Function = Function::volatile("@", 0, 0, type_text, user_variable);
@@ -45,6 +45,13 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::volatile("setval", 4, 6, type_sequence, set_value),
     Function::of_statement("name_const", 2, 2, type_name_const, name_const),
 ];
+
+impl Expr {
+    /// Returns whether the expression is `@name`.
+    pub fn is_user_variable(&self) -> bool {
+        matches!(self, Expr::Call(call) if std::ptr::eq(call.function, &USER_VARIABLE))
+    }
+}
 
 /// Returns the type of a string made by the server: utf8mb3, like MariaDB's metadata.
 pub(crate) fn system_string(_: &SessionEnv, length: u64) -> ExprType {
@@ -174,7 +181,7 @@ fn assign(a: Args<'_>) -> SqlResult<Value> {
             let decimals = a.expr(0).ty_cow().decimals;
             let bytes =
                 convert::text_of(other, decimals).map(std::borrow::Cow::into_owned).unwrap_or_default();
-            crate::eval::string_value(bytes, a.ctx.env.collation_connection)
+            crate::convert::string_value(bytes, a.ctx.env.collation_connection)
         }
     };
     a.ctx.hooks.set_user_variable(variable_name(&a), kept.clone())?;

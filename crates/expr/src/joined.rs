@@ -13,14 +13,13 @@
 
 use cohort_types::{Collation, ErrorCode, FixedKind, NoWarnings, SqlError, SqlResult, Str, TypeKind, Value};
 
-use crate::arith::{precision_of, scale_of};
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{
     Coercibility, Derived, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass, aggregate_collations,
 };
-use crate::typing::{byte_width, or_connection, width};
+use crate::typing::{byte_width, or_connection, precision_of, scale_of, width};
 
 /// The meaning of BIT when it is joined with other kinds.
 #[derive(Clone, Copy, PartialEq, Eq)]

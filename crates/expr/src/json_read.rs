@@ -8,10 +8,10 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
+use crate::function::{ANY, Function, NumberOf};
 use crate::json::{Json, all, any, complaint, document, member, number, spans, unescape};
 use crate::json_path::{Path, path, single_path};
 use crate::json_typing;
-use crate::table::{ANY, Function, NumberOf};
 use crate::typing::string_of;
 
 pub(crate) static FUNCTIONS: &[Function] = &[

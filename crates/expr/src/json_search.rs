@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use cohort_types::{ErrorCode, Interrupt as _, SqlResult, Value};
 
 use crate::args::{Args, or_null};
+use crate::function::{ANY, Function};
 use crate::json::{Json, document, unescape};
 use crate::json_path::{Path, path};
 use crate::json_typing;
 use crate::json_write::append_string;
-use crate::table::{ANY, Function};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("json_search", 3, ANY, json_typing::found, search),

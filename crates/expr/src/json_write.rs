@@ -7,10 +7,10 @@ use crate::context::EvalContext;
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{Flavor, TypeClass};
+use crate::function::{ANY, Function};
 use crate::json::{Json, document, parsed};
 use crate::json_path::{Index, Path, Step, same_key, single_path};
 use crate::json_typing;
-use crate::table::{ANY, Function};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("json_array", 0, ANY, json_typing::array, array),

@@ -9,8 +9,10 @@
 //! | `expr` | [`Expr`]: the tree and its nodes |
 //! | `expr_type` | [`ExprType`]: static type, collation and coercibility, result metadata |
 //! | `context` | [`SessionEnv`], [`SessionHooks`], [`EvalContext`]: what an evaluation can read and change |
-//! | `build` | constructors that check arity and derive types |
-//! | `table` | the function table: name, arity, typing, evaluation |
+//! | `build` | constructors that check operands and derive types |
+//! | `call` | calls of functions by name |
+//! | `function` | [`Function`](function::Function): name, arity, typing, evaluation |
+//! | `registry` | all functions by name |
 //! | `eval` | evaluation of the nodes; three-valued logic |
 //! | `walk` | tree visitors and rewrites, tests for constness, constant folding |
 //! | `display` | the text of an expression in error messages |
@@ -21,6 +23,7 @@
 //! | `common_class` | conversion of values to the type of their result column |
 //! | `joined` | the common type of the branches of CASE, COALESCE and UNION |
 //! | `full_text` | MATCH .. AGAINST |
+//! | `search` | the parsed search of a MATCH, and the relevance of a row |
 //! | `mode_dependence` | the modes of sql_mode on which an expression's value depends |
 //! | `vectors` | [`VectorProgram`]: vectorized expressions |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
@@ -31,6 +34,7 @@ mod args;
 mod arith;
 mod bits;
 mod build;
+mod call;
 mod cast;
 mod common_class;
 mod compare;
@@ -49,6 +53,7 @@ mod eval;
 mod expr;
 mod expr_type;
 mod full_text;
+mod function;
 mod group_text;
 mod hash;
 mod info;
@@ -71,10 +76,11 @@ mod number_style;
 mod operand;
 mod pcre;
 mod regex;
+mod registry;
 mod replication;
+mod search;
 mod sformat;
 mod sort;
-mod table;
 mod text_build;
 mod text_code;
 mod text_cut;
@@ -95,25 +101,28 @@ pub use aggregate::{
     Aggregate, AggregateKind, AggregateOptions, AggregateState, Gathered, OrderKey, Quantifier,
 };
 pub use build::{
-    BinaryOp, IntervalOp, LikeEscape, TrimSide, Truth, UnaryOp, and, between, build_binary, build_call,
-    build_unary, case, cast, char_using, collate, compare_as, compare_exprs, convert_using, date_arith,
-    extract, in_list, is_null, is_truth, like, not, or, regexp, row, system_variable, timestamp_add,
-    timestamp_diff, trim, user_variable, user_variable_assign,
+    BinaryOp, IntervalOp, LikeEscape, Truth, UnaryOp, and, between, build_binary, build_unary, case, cast,
+    char_using, collate, compare_as, compare_exprs, convert_using, date_arith, extract, in_list, is_null,
+    is_truth, like, not, or, regexp, row, system_variable, timestamp_add, timestamp_diff, trim,
+    user_variable, user_variable_assign,
 };
+pub use call::build_call;
 pub use common_class::{to_class_of, to_common_class};
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{
-    EvalContext, SequenceName, SessionEnv, SessionHooks, Subqueries, TimeZone, VariableScope, Warnings,
+    EvalContext, LoadedFile, SequenceName, SessionEnv, SessionHooks, Subqueries, TimeZone, VariableScope,
+    Warnings,
 };
 pub use expr::{CastType, CompareOp, Expr, In, Like, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
-pub use full_text::{SearchMode, WordRange, WordSource, match_against};
+pub use full_text::match_against;
+pub use function::TrimSide;
 pub use joined::{to_joined, union_type};
 pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse, JsonTable};
-pub use load_file::LoadedFile;
 pub use mode_dependence::mode_dependence;
+pub use registry::functions;
+pub use search::{SearchMode, WordRange, WordSource};
 pub use sort::sort_rows;
-pub use table::functions;
 pub use vectors::{
     NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, VectorCompiler, VectorProgram, VectorTypes, YES,
     year_of_column,

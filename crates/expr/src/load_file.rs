@@ -2,24 +2,15 @@
 
 use cohort_types::{SqlResult, Value};
 
+use crate::LoadedFile;
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::table::Function;
+use crate::function::Function;
 use crate::typing::binary_string;
 
 pub(crate) static FUNCTIONS: &[Function] = &[Function::volatile("load_file", 1, 1, type_of_file, load_file)];
-
-/// Result of reading a file of the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LoadedFile {
-    /// The file does not exist, or the session may not read it.
-    Missing,
-    /// Size of a file that exceeds the limit.
-    TooLong(u64),
-    Bytes(Vec<u8>),
-}
 
 fn type_of_file(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(binary_string(16 << 20).into_long_text().with_nullable(true))

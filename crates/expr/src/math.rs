@@ -3,13 +3,13 @@
 use cohort_types::{DateTime, Decimal, IntValue, SqlResult, Time, TypeKind, Value};
 
 use crate::args::{Args, or_null};
-use crate::arith::{class_of_types, hex_as_number, int_type, precision_of, scale_of};
+use crate::arith::{class_of_types, hex_as_number};
 use crate::context::SessionEnv;
 use crate::convert;
 use crate::expr::Expr;
-use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS, TypeClass, decimal_width};
-use crate::table::Function;
-use crate::typing::{any_nullable, byte_width};
+use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS, TypeClass, decimal_width, int_type};
+use crate::function::Function;
+use crate::typing::{any_nullable, byte_width, precision_of, scale_of};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("abs", 1, 1, type_abs, abs),

@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use cohort_types::{Charset, Collation, SqlResult, Value};
 
 use crate::context::SessionEnv;
+use crate::convert::encode;
 use crate::expr::{Cast, CastType, Expr};
 use crate::expr_type::{
     Coercibility, Derived, ExprType, TypeClass, aggregate_collations, illegal_mix, join_collations,
 };
-use crate::text_size::encode;
 use crate::typing::or_connection;
 
 /// Returns the collation of a text that is made of these arguments; numbers have the connection's. If one

@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use cohort_types::{DateTime, SqlMode, SqlResult, Time, Value};
 
 use crate::context::EvalContext;
+use crate::convert::hex_number;
 use crate::expr::Expr;
 use crate::expr_type::{Flavor, TypeClass};
+use crate::function::NumberOf;
 use crate::json::{Json, unescape};
-use crate::table::NumberOf;
 
 impl Expr {
     /// Returns the special conversion of the expression to a number, `None` if its value determines the
@@ -55,13 +56,6 @@ impl Expr {
             NumberOf::Moment => moment_number(&text.bytes).map_or(value, Cow::Owned),
         })
     }
-}
-
-/// Returns the number of a hexadecimal or bit literal: its last eight bytes.
-pub(crate) fn hex_number(value: &Value) -> Value {
-    let bytes = value.as_bytes().unwrap_or_default();
-    let last = &bytes[bytes.len().saturating_sub(8)..];
-    Value::UInt(last.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
 }
 
 fn json_number(text: &[u8]) -> Option<Value> {

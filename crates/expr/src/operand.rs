@@ -6,12 +6,12 @@ use cohort_types::{ColumnType, Date, FixedOffset, SqlMode, SqlResult, StoreConte
 
 use crate::args::Args;
 use crate::context::SessionEnv;
+use crate::convert::hex_number;
 use crate::expr::{Call, Cast, CastType, Expr};
 use crate::expr_type::{ExprType, Flavor, TypeClass};
+use crate::function::{Extra, Function};
 use crate::json::{Json, unescape};
 use crate::mixing::compared_pair;
-use crate::number_of::hex_number;
-use crate::table::{Extra, Function};
 
 static YEAR_OF: Function = Function::pure("year of", 1, 1, type_kept, year_of);
 static DATE_OF_YEAR: Function = Function::pure("date of year", 1, 1, type_date, date_of_year);

@@ -9,9 +9,9 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, aggregate_collations};
+use crate::function::Function;
 use crate::mixing::{compared, compared_texts};
 use crate::pcre::{Groups, Pattern, PatternOptions};
-use crate::table::Function;
 use crate::typing::{any_nullable, long_string_of, string_of, width};
 
 pub(crate) static REGEXP: Function = Function::operator("regexp", type_match, matches);

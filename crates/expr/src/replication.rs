@@ -8,8 +8,8 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
+use crate::function::Function;
 use crate::info::system_string;
-use crate::table::Function;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::volatile("binlog_gtid_pos", 2, 2, type_position, binlog_gtid_pos),

@@ -12,7 +12,7 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::table::{ANY, Function};
+use crate::function::{ANY, Function};
 use crate::typing::joined_collation;
 
 pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("sformat", 1, ANY, type_sformat, sformat)];

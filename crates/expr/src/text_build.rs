@@ -7,8 +7,8 @@ use crate::context::SessionEnv;
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
+use crate::function::{ANY, Function};
 use crate::mixing::{compared_texts, joined_pair, joined_texts};
-use crate::table::{ANY, Function};
 use crate::text_size::find;
 use crate::typing::{binary_string, joined_collation, long_string_of, or_connection, string_of, width};
 

@@ -7,10 +7,11 @@ use cohort_types::{Class, Decimal, ErrorCode, SqlResult, TypeKind, Value};
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::convert;
+use crate::convert::hex_text;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
+use crate::function::Function;
 use crate::number_style::NumberStyle;
-use crate::table::Function;
 use crate::text_size::stored_bytes;
 use crate::typing::{
     ascii_string, binary_string, byte_width, joined_collation, long_ascii_string, long_binary_string,
@@ -135,17 +136,11 @@ fn hex(a: Args<'_>) -> SqlResult<Value> {
     }
     let ty = a.expr(0).ty_cow();
     let text = or_null!(Ok::<_, cohort_types::SqlError>(convert::text_of_cow(value, ty.decimals)));
-    let bytes = crate::text_size::encode(text, ty.collation);
+    let bytes = crate::convert::encode(text, ty.collation);
     if !a.fits_packet(bytes.len() as u64 * 2)? {
         return Ok(Value::Null);
     }
     a.string(hex_text(&bytes))
-}
-
-/// Returns upper-case hexadecimal digits.
-pub(crate) fn hex_text(bytes: &[u8]) -> Vec<u8> {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).collect()
 }
 
 fn unhex(a: Args<'_>) -> SqlResult<Value> {

@@ -3,12 +3,12 @@
 use cohort_types::{Collation, Interrupt, SqlResult, Value};
 
 use crate::args::{Args, or_null};
-use crate::build::TrimSide;
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
+use crate::function::TrimSide;
+use crate::function::{Extra, Function};
 use crate::mixing::compared_texts;
-use crate::table::{Extra, Function};
 use crate::text_size::find;
 use crate::typing::{byte_width, joined_collation, long_string_of, string_of, width};
 

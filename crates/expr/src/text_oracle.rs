@@ -6,7 +6,7 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::table::{ANY, Function};
+use crate::function::{ANY, Function};
 use crate::text_build::{lpad, replace, rpad, type_concat, type_pad, type_replace};
 use crate::text_cut::{ltrim, rtrim, substring, type_substring, type_trim};
 

@@ -9,8 +9,8 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
+use crate::function::Function;
 use crate::hash::old_hash;
-use crate::table::Function;
 use crate::text_size::stored_bytes;
 use crate::typing::{byte_width, long_binary_string};
 

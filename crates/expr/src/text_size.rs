@@ -2,14 +2,15 @@
 
 use std::cmp::Ordering;
 
-use cohort_types::{Charset, Collation, Interrupt, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, Interrupt, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
+use crate::convert::encode;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, ExprType, aggregate_collations};
+use crate::function::Function;
 use crate::mixing::compared;
-use crate::table::Function;
 use crate::typing::any_nullable;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
@@ -87,17 +88,6 @@ fn type_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 pub(crate) fn stored_bytes<'a>(a: &Args<'a>, n: usize) -> SqlResult<Option<std::borrow::Cow<'a, [u8]>>> {
     let Some(text) = a.text(n)? else { return Ok(None) };
     Ok(Some(encode(text, a.expr(n).ty_cow().collation)))
-}
-
-/// Converts UTF-8 text to the character set of a collation.
-pub(crate) fn encode(text: std::borrow::Cow<'_, [u8]>, collation: Collation) -> std::borrow::Cow<'_, [u8]> {
-    let charset = collation.charset();
-    if charset.is_as_in_memory() || (charset == Charset::Latin1 && text.is_ascii()) {
-        return text;
-    }
-    let mut out = Vec::with_capacity(text.len());
-    charset.encode(&text, &mut out);
-    std::borrow::Cow::Owned(out)
 }
 
 fn length(a: Args<'_>) -> SqlResult<Value> {

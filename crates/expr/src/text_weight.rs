@@ -6,7 +6,7 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::table::Function;
+use crate::function::Function;
 use crate::typing::{joined_collation, long_binary_string, string_of, width};
 
 pub(crate) static FUNCTIONS: &[Function] = &[

@@ -8,7 +8,7 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::table::Function;
+use crate::function::Function;
 use crate::text_size::stored_bytes;
 use crate::typing::{binary_string, byte_width, long_binary_string};
 

@@ -11,8 +11,8 @@ use crate::context::SessionEnv;
 use crate::date_format::{Fields, half_of_day, put};
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
+use crate::function::Function;
 use crate::locale::DateNames;
-use crate::table::Function;
 use crate::typing::{ascii_string, width};
 
 pub(crate) static FUNCTIONS: &[Function] = &[Function::of_statement("to_char", 1, 2, type_of, to_char)];

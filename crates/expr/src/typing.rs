@@ -1,6 +1,6 @@
 //! Static types of string results, used by many functions.
 
-use cohort_types::SqlResult;
+use cohort_types::{SqlResult, Value};
 
 use crate::context::SessionEnv;
 use crate::expr::Expr;
@@ -89,5 +89,50 @@ pub(crate) fn width(arg: &Expr) -> u64 {
         // A string has at most 2^32 - 1 bytes.
         TypeClass::String => u64::from(ty.length.min(u32::MAX / ty.collation.charset().mbmaxlen())),
         _ => u64::from(ty.length),
+    }
+}
+
+/// Returns the number of fraction digits of a temporal function's argument.
+pub(crate) fn temporal_decimals(arg: &Expr) -> u8 {
+    let ty = arg.ty_cow();
+    match (arg, ty.class()) {
+        (_, TypeClass::Int | TypeClass::Date) => 0,
+        (Expr::Const(c), TypeClass::String) => match &c.value {
+            Value::Str(s) => digits_after_point(&s.bytes),
+            _ => 0,
+        },
+        _ => ty.decimals.min(6),
+    }
+}
+
+/// Returns the number of digits after the last point of a text, at most six.
+fn digits_after_point(text: &[u8]) -> u8 {
+    match text.iter().rposition(|b| *b == b'.') {
+        None => 0,
+        Some(at) => text[at + 1..].iter().take(6).take_while(|b| b.is_ascii_digit()).count() as u8,
+    }
+}
+
+/// Returns the digits of an argument converted to DECIMAL.
+pub(crate) fn precision_of(arg: &Expr) -> u32 {
+    let ty = arg.ty_cow();
+    match (arg, ty.class()) {
+        (Expr::Const(c), TypeClass::Int) => {
+            let negative = matches!(c.value, Value::Int(v) if v < 0);
+            ty.length.saturating_sub(u32::from(negative)).max(1)
+        }
+        (_, TypeClass::Date) => 8,
+        (_, TypeClass::DateTime) => 14 + u32::from(ty.decimals),
+        (_, TypeClass::Time) => 7 + u32::from(ty.decimals),
+        _ => ty.precision(),
+    }
+}
+
+/// Returns the fraction digits of an argument converted to DECIMAL.
+pub(crate) fn scale_of(arg: &Expr) -> u32 {
+    let ty = arg.ty_cow();
+    match ty.class() {
+        TypeClass::Int | TypeClass::Date | TypeClass::String => 0,
+        _ => u32::from(ty.decimals.min(38)),
     }
 }

@@ -4,7 +4,7 @@ use cohort_types::SqlResult;
 
 use crate::context::EvalContext;
 use crate::expr::{Expr, SubqueryTest};
-use crate::table::{NumberOf, Stability};
+use crate::function::{NumberOf, Stability};
 
 impl Expr {
     /// Returns the operands of this node.

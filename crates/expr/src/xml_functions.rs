@@ -8,16 +8,17 @@ use cohort_types::{Collation, ErrorCode, Interrupt, SqlError, SqlResult, Str, Va
 
 use crate::args::{Args, or_null};
 use crate::build::{
-    BinaryOp, UnaryOp, and, build_binary, build_call, build_unary, compare_exprs, or, user_variable,
+    BinaryOp, UnaryOp, and, build_binary, build_unary, call, compare_exprs, or, user_variable,
 };
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
 use crate::expr::{CompareOp, Expr};
 use crate::expr_type::ExprType;
-use crate::table::Function;
+use crate::function::{Extra, Function};
 use crate::typing::{joined_collation, long_string_of};
 use crate::xml::{Document, NodeKind, parsed as parsed_xml};
 use crate::xpath::{self, Axis, Binary, Path};
+use crate::{math, text_build, text_cut, text_size};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::of_statement("extractvalue", 2, 2, type_of, extract),
@@ -114,6 +115,12 @@ struct Query<'d, 'c> {
 impl Query<'_, '_> {
     fn env(&self) -> &SessionEnv {
         self.ctx.env
+    }
+
+    /// Builds a call of a function of a family.
+    fn native(&self, family: &'static [Function], name: &str, args: Vec<Expr>) -> SqlResult<Expr> {
+        let function = family.iter().find(|function| function.name == name).expect("a known function");
+        call(function, args, Extra::None, self.env())
     }
 
     fn text(&self, bytes: Vec<u8>) -> Expr {
@@ -387,27 +394,27 @@ impl Query<'_, '_> {
                 compare_exprs(CompareOp::Ne, real, Expr::constant(Value::Int(0)))?
             }
             Number => self.real(&self.value(&args[0], context)?)?,
-            Floor => build_call("floor", values()?, self.env())?,
-            Ceiling => build_call("ceiling", values()?, self.env())?,
+            Floor => self.native(math::FUNCTIONS, "floor", values()?)?,
+            Ceiling => self.native(math::FUNCTIONS, "ceiling", values()?)?,
             Round => {
                 let mut args = values()?;
                 args.push(Expr::constant(Value::Int(0)));
-                build_call("round", args, self.env())?
+                self.native(math::FUNCTIONS, "round", args)?
             }
-            Concat => build_call("concat", values()?, self.env())?,
+            Concat => self.native(text_build::FUNCTIONS, "concat", values()?)?,
             Contains => {
                 let mut args = values()?;
                 args.reverse();
-                let place = build_call("locate", args, self.env())?;
+                let place = self.native(text_size::FUNCTIONS, "locate", args)?;
                 compare_exprs(CompareOp::Ne, place, Expr::constant(Value::Int(0)))?
             }
-            Substring => build_call("substr", values()?, self.env())?,
+            Substring => self.native(text_cut::FUNCTIONS, "substr", values()?)?,
             Length => {
                 let args = match args {
                     [] => vec![self.joined(&Path::Context, context)?],
                     _ => values()?,
                 };
-                build_call("char_length", args, self.env())?
+                self.native(text_size::FUNCTIONS, "char_length", args)?
             }
         })
     }

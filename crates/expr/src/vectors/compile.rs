@@ -8,7 +8,7 @@ use crate::context::EvalContext;
 use crate::convert::{self, Origin};
 use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
 use crate::expr_type::{Flavor, TypeClass};
-use crate::table::Extra;
+use crate::function::Extra;
 
 /// Maximum number of steps of a program. Each step has a register for a batch of values, and each added step
 /// is compared with all steps before it.

@@ -1,16 +1,14 @@
-//! The function table: name, number of arguments, typing and evaluation of each function.
+//! The description of a function: name, number of arguments, typing and evaluation.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use cohort_types::{IntervalUnit, SqlResult, Value};
 
 use crate::args::Args;
-use crate::build::TrimSide;
 use crate::context::{SessionEnv, VariableScope};
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::full_text::Match;
+use crate::search::Match;
 
 /// Evaluates a call for a row.
 pub(crate) type EvalFn = for<'a> fn(Args<'a>) -> SqlResult<Value>;
@@ -138,49 +136,10 @@ pub(crate) enum Extra {
     Match(Arc<Match>),
 }
 
-/// Functions by module.
-static FAMILIES: &[&[Function]] = &[
-    crate::arith::FUNCTIONS,
-    crate::bits::FUNCTIONS,
-    crate::control::FUNCTIONS,
-    crate::math::FUNCTIONS,
-    crate::text_size::FUNCTIONS,
-    crate::text_cut::FUNCTIONS,
-    crate::text_build::FUNCTIONS,
-    crate::text_code::FUNCTIONS,
-    crate::regex::FUNCTIONS,
-    crate::hash::FUNCTIONS,
-    crate::info::FUNCTIONS,
-    crate::replication::FUNCTIONS,
-    crate::load_file::FUNCTIONS,
-    crate::date_now::FUNCTIONS,
-    crate::date_part::FUNCTIONS,
-    crate::date_calc::FUNCTIONS,
-    crate::date_format::FUNCTIONS,
-    crate::to_char::FUNCTIONS,
-    crate::date_parse::FUNCTIONS,
-    crate::json_read::FUNCTIONS,
-    crate::json_write::FUNCTIONS,
-    crate::json_search::FUNCTIONS,
-    crate::net::FUNCTIONS,
-    crate::text_zip::FUNCTIONS,
-    crate::text_secret::FUNCTIONS,
-    crate::text_weight::FUNCTIONS,
-    crate::text_oracle::FUNCTIONS,
-    crate::sformat::FUNCTIONS,
-    crate::dynamic_columns::FUNCTIONS,
-    crate::xml_functions::FUNCTIONS,
-];
-
-static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =
-    LazyLock::new(|| FAMILIES.iter().flat_map(|family| family.iter()).map(|f| (f.name, f)).collect());
-
-/// Returns all functions in no particular order: lower-case name, minimum and maximum number of arguments.
-pub fn functions() -> impl Iterator<Item = (&'static str, usize, usize)> {
-    BY_NAME.values().map(|function| (function.name, function.args_min, function.args_max))
-}
-
-/// Returns the function with a lower-case name.
-pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
-    BY_NAME.get(name).copied()
+/// Sides that TRIM removes characters from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TrimSide {
+    Both,
+    Leading,
+    Trailing,
 }
