@@ -28,21 +28,36 @@ pub enum Program {
     Resignal(Resignal),
 }
 
+impl Program {
+    /// Returns the first words of the statement.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Program::CreateRoutine(create) => match create.kind {
+                RoutineKind::Procedure => "CREATE PROCEDURE",
+                RoutineKind::Function => "CREATE FUNCTION",
+            },
+            Program::AlterRoutine { kind: RoutineKind::Procedure, .. } => "ALTER PROCEDURE",
+            Program::AlterRoutine { kind: RoutineKind::Function, .. } => "ALTER FUNCTION",
+            Program::DropRoutine { kind: RoutineKind::Procedure, .. } => "DROP PROCEDURE",
+            Program::DropRoutine { kind: RoutineKind::Function, .. } => "DROP FUNCTION",
+            Program::CreateTrigger(_) => "CREATE TRIGGER",
+            Program::DropTrigger { .. } => "DROP TRIGGER",
+            Program::CreateEvent(_) => "CREATE EVENT",
+            Program::AlterEvent(_) => "ALTER EVENT",
+            Program::DropEvent { .. } => "DROP EVENT",
+            Program::Call { .. } => "CALL",
+            Program::Compound(_) => "compound statements",
+            Program::Signal(_) => "SIGNAL",
+            Program::Resignal(_) => "RESIGNAL",
+        }
+    }
+}
+
 /// The kind of a routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RoutineKind {
     Procedure,
     Function,
-}
-
-impl RoutineKind {
-    /// Returns the keyword.
-    pub fn name(self) -> &'static str {
-        match self {
-            RoutineKind::Procedure => "PROCEDURE",
-            RoutineKind::Function => "FUNCTION",
-        }
-    }
 }
 
 /// CREATE PROCEDURE or CREATE FUNCTION.
@@ -83,7 +98,7 @@ pub enum ParameterMode {
 #[derive(Clone, Debug, PartialEq)]
 pub enum VariableType {
     Declared(DataType),
-    /// TYPE OF [db.]table.column, with a table.
+    /// TYPE OF a variable, or of [db.]table.column.
     TypeOf(ColumnRef),
     /// ROW TYPE OF a table or a cursor.
     RowTypeOf(ObjectName),

@@ -202,6 +202,9 @@ impl Parser<'_> {
             self.advance();
             let parameters = match self.kind() == Kind::LeftParen {
                 true => self.paren_list(|p| {
+                    if p.is_any(&["OUT", "INOUT"]) {
+                        return Err(p.unsupported("OUT/INOUT cursor parameter"));
+                    }
                     p.eat_word("IN");
                     Ok((p.name()?, p.variable_type()?))
                 })?,

@@ -112,6 +112,9 @@ impl Parser<'_> {
     ) -> SqlResult<CreateRoutine> {
         let mode = self.create_mode(or_replace)?;
         let name = self.routine_name()?;
+        if kind == RoutineKind::Function && self.is("RETURNS") {
+            return Err(self.unsupported("CREATE FUNCTION .. SONAME"));
+        }
         self.expect(Kind::LeftParen)?;
         let from = self.at;
         let mut parameters = Vec::new();
@@ -122,9 +125,6 @@ impl Parser<'_> {
         self.expect(Kind::RightParen)?;
         let mut returns = None;
         if kind == RoutineKind::Function {
-            if self.is("SONAME") || self.is("RETURN") {
-                return Err(self.error());
-            }
             self.expect_word("RETURNS")?;
             let from = self.at;
             let of = match self.is("ROW") {
@@ -218,10 +218,12 @@ impl Parser<'_> {
         Ok(VariableType::Declared(self.collated_type()?))
     }
 
-    /// Parses `table.column` or `db.table.column`.
+    /// Parses the name of a variable, `table.column` or `db.table.column`.
     fn column_of_type(&mut self) -> SqlResult<ColumnRef> {
         let first = self.name()?;
-        self.expect(Kind::Dot)?;
+        if !self.eat(Kind::Dot) {
+            return Ok(ColumnRef { db: None, table: None, name: first });
+        }
         let second = self.name_after_dot()?;
         if !self.eat(Kind::Dot) {
             return Ok(ColumnRef { db: None, table: Some(first), name: second });
@@ -419,7 +421,7 @@ impl Parser<'_> {
     }
 
     fn signal_value(&mut self) -> SqlResult<Expr> {
-        let from = self.at;
+        let (from, is_name) = (self.at, self.is_name_at(0));
         let value = self.primary_expr()?;
         match value {
             Expr::Literal(_)
@@ -427,11 +429,12 @@ impl Parser<'_> {
             | Expr::UserVariable(_)
             | Expr::SystemVariable { .. }
             | Expr::Column(_) => Ok(value),
-            _ => {
-                let name = self.name_of(self.token_at(from));
-                let text = format!("Unknown column '{name}' in 'SELECT'");
+            // MariaDB takes a function's name for a column.
+            _ if is_name => {
+                let text = format!("Unknown column '{}' in 'SELECT'", self.name_of(self.token_at(from)));
                 Err(SqlError::new(ErrorCode::BadField, text))
             }
+            _ => Err(self.error_at(from)),
         }
     }
 }
