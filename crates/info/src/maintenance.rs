@@ -25,7 +25,7 @@ use super::schema_of;
 /// Declared length of the message column.
 const MESSAGE_CHARS_MAX: u32 = 131_072;
 
-pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {
+pub fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {
     if maintenance.kind == MaintenanceKind::Checksum {
         return checksum(ctx, maintenance);
     }
