@@ -45,7 +45,7 @@ pub(super) fn resolve_grantee(
     match name {
         Name::CurrentRole => {
             let malformed = || SqlError::new(ErrorCode::MalformedDefiner, "Invalid definer");
-            let current = session.role.as_deref().ok_or_else(malformed)?;
+            let current = session.identity.role.as_deref().ok_or_else(malformed)?;
             book.find(&role(current))
                 .map(|account| account.name)
                 .ok_or_else(|| SqlError::invalid_role(current))
@@ -318,7 +318,7 @@ pub fn set_password(
     }
     let outcome = change_password(ctx, &name, password);
     ctx.trx.rollback();
-    if let (true, Ok(()), Some(restraint)) = (name == own, &outcome, &ctx.session.restraint) {
+    if let (true, Ok(()), Some(restraint)) = (name == own, &outcome, &ctx.session.identity.restraint) {
         restraint.password_changed();
     }
     outcome

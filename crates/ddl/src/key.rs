@@ -210,7 +210,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
             shorten(ctx, key, columns.iter().map(|c| &c.column))?;
         }
         // A table may have longer ones already, and a source's table may be of another engine.
-        let is_exempt = key.origin.is_some() && was_short || ctx.session.is_applier;
+        let is_exempt = key.origin.is_some() && was_short || ctx.session.identity.is_applier;
         let part_max = if is_exempt { KEY_BYTES_MAX } else { part_max };
         let is_too_long = |part: &DraftPart| {
             let column = columns.iter().find(|c| same_name(&c.column.name, &part.column));

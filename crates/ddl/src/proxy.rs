@@ -18,7 +18,7 @@ use super::work::{LogText, commit};
 /// Checks that the account may grant PROXY: on itself, or on accounts for which it has the grant option.
 /// Error 1698 otherwise.
 fn check_giver(session: &SessionState, proxied: &AccountName) -> SqlResult<()> {
-    if session.is_applier || *proxied == session.info.account {
+    if session.identity.is_applier || *proxied == session.info.account {
         return Ok(());
     }
     let catalog = session.db.catalog();

@@ -85,7 +85,7 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
     let mut book = AccountChanges::open(ctx)?;
     let mut failed = Vec::new();
     for role in &drop.roles {
-        let role = match (role, &ctx.session.role) {
+        let role = match (role, &ctx.session.identity.role) {
             (Name::CurrentRole, None) => {
                 failed.push("CURRENT_ROLE".to_owned());
                 continue;
@@ -151,9 +151,10 @@ fn named(book: &AccountChanges, words: &[Word]) -> SqlResult<String> {
 /// Returns error 1698 for an account that may not grant the role.
 fn check_admin(session: &SessionState, book: &AccountChanges, role: &str) -> SqlResult<()> {
     let own = session.info.account.clone();
-    let holders = [Some(own.clone()), session.role.as_deref().map(role_name)];
+    let holders = [Some(own.clone()), session.identity.role.as_deref().map(role_name)];
     let may = holders.into_iter().flatten().filter_map(|name| book.find(&name));
-    if session.is_applier || may.into_iter().any(|it| it.roles.get(role) == Some(&AdminOption::With)) {
+    if session.identity.is_applier || may.into_iter().any(|it| it.roles.get(role) == Some(&AdminOption::With))
+    {
         return Ok(());
     }
     let text = format!("Access denied for user '{}'@'{}'", own.0, own.1);
@@ -178,7 +179,7 @@ fn leads_to(book: &AccountChanges, from: &str, to: &str) -> bool {
 /// Returns the account that gains or loses the role: error 1959 for CURRENT_ROLE without an active role.
 fn holder(session: &SessionState, book: &AccountChanges, name: &Name) -> SqlResult<AccountName> {
     match name {
-        Name::CurrentRole if session.role.is_none() => Err(SqlError::invalid_role("NONE")),
+        Name::CurrentRole if session.identity.role.is_none() => Err(SqlError::invalid_role("NONE")),
         name => resolve_grantee(session, book, name),
     }
 }
@@ -237,7 +238,7 @@ pub fn set_default_role(
 ) -> SqlResult<()> {
     let role = match role {
         None => None,
-        Some(Name::CurrentRole) => ctx.session.role.clone(),
+        Some(Name::CurrentRole) => ctx.session.identity.role.clone(),
         Some(role) => Some(resolve(ctx.session, role).0),
     };
     let own = ctx.session.info.account.clone();

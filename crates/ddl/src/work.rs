@@ -209,7 +209,7 @@ pub(super) fn report_table(ctx: &StatementContext<'_>, of: TableUse, table: &Tab
 fn wait(ctx: &StatementContext<'_>, seq: CommitSeq) -> SqlResult<()> {
     // KILL reads this.
     ctx.process.hold_until(seq);
-    if ctx.session.is_applier {
+    if ctx.session.identity.is_applier {
         // STOP SLAVE must not wait for the replicas of this server.
         return ctx.trx.await_own();
     }
@@ -250,7 +250,7 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
     let thread = session.info.id.0 as u32;
     let hashed = match &log {
         LogText::Accounts | LogText::AboutUsers => {
-            let (mode, role) = (session.parse.mode, session.role.as_deref());
+            let (mode, role) = (session.parse.mode, session.identity.role.as_deref());
             cohort_sql::for_replicas(ctx.text, mode, role, &mut super::account::stored_form)
         }
         _ => None,

@@ -162,7 +162,7 @@ impl Applier {
         let session = Session::new_internal(Arc::clone(db), info, Arc::clone(&process));
         let mut session = session.inspect_err(|_| db.processes.remove(id))?;
         process.set_command(command, db.clock.wall_us());
-        session.state.is_applier = true;
+        session.state.identity.is_applier = true;
         session.bind_writer();
         // Settings for clients do not apply to transactions that the source has already executed.
         let vars = &mut session.state.vars;
@@ -554,7 +554,7 @@ impl Applier {
             _ => b" INFILE 'source' INTO ",
         };
         let query = QueryEvent { sql: [before, name, after].concat(), ..event.query.clone() };
-        self.session.state.received_file.set(Some(blocks));
+        self.session.state.received_file.set(Some(Box::new(blocks)));
         let outcome = self.statement(&query, db, timestamp, false);
         self.session.state.received_file.set(None);
         self.forget_files();

@@ -63,9 +63,9 @@ impl Session {
     pub fn of_server(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
         let mut session = Session::new_internal(db, info, process)?;
         let state = &mut session.state;
-        state.acts_for_server = true;
-        (state.restraint, state.role, state.env.current_role) = (None, None, None);
-        *state.access.borrow_mut() = None;
+        state.identity.acts_for_server = true;
+        (state.identity.restraint, state.identity.role, state.env.current_role) = (None, None, None);
+        *state.identity.access.borrow_mut() = None;
         session.bind_writer();
         Ok(session)
     }
@@ -316,8 +316,8 @@ impl Session {
         check_client_charset(info.collation)?;
         self.state.info = info;
         // Neither privileges nor resource limits of the old account may survive.
-        (self.state.role, self.state.restraint) = (None, None);
-        *self.state.access.borrow_mut() = None;
+        (self.state.identity.role, self.state.identity.restraint) = (None, None);
+        *self.state.identity.access.borrow_mut() = None;
         let schema: Option<Arc<str>> = self.state.info.schema.as_deref().map(Arc::from);
         self.begin_anew(schema.clone());
         self.state.adopt_account()?;
@@ -341,9 +341,9 @@ impl Session {
         let (kill, group_commit, memory) =
             (old.kill.clone(), Arc::clone(&old.group_commit), Arc::clone(self.process.memory()));
         // The account's resource limits and role stay in force.
-        let (restraint, role) = (self.state.restraint.take(), self.state.role.take());
+        let (restraint, role) = (self.state.identity.restraint.take(), self.state.identity.role.take());
         self.state = SessionState::new(db, info, kill, group_commit, memory, shared_by(&self.trx));
-        (self.state.restraint, self.state.role) = (restraint, role);
+        (self.state.identity.restraint, self.state.identity.role) = (restraint, role);
         self.state.current_schema = schema;
         self.bind_writer();
         self.state.apply_limits();
@@ -356,7 +356,7 @@ impl Session {
 
     /// Error 1820 if the account's password has expired: for commands that run no statement.
     pub fn check_password(&self) -> SqlResult<()> {
-        self.state.restraint.as_ref().map_or(Ok(()), AccountLimits::check_password)
+        self.state.identity.restraint.as_ref().map_or(Ok(()), AccountLimits::check_password)
     }
 
     /// Runs COM_SET_OPTION.

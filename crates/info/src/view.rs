@@ -126,7 +126,7 @@ pub(super) fn as_table(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) 
     let names = SessionNames::of_server(&catalog, ctx.session);
     let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
     let bound = bind_view(&plan, view);
-    ctx.session.planning_warnings.borrow_mut().clear();
+    ctx.session.statement.planning_warnings.borrow_mut().clear();
     let bound = bound?;
     let columns = (0..bound.types.len()).map(|n| column(&bound, n)).collect();
     let no_key = Index {

@@ -31,6 +31,8 @@ mod cursor;
 mod foreign;
 mod foreign_action;
 mod foreign_check;
+#[cfg(test)]
+mod inner_tests;
 mod match_scan;
 mod point;
 mod resolve;

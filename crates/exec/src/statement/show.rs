@@ -110,7 +110,7 @@ impl Session {
         let (catalog, session) = (self.state.db.catalog(), &self.state);
         let names = SessionNames::of_server(&catalog, session);
         let planned = plan_with(&names, (&catalog, session), &[], ParamSource::Placeholders, statement);
-        session.planning_warnings.borrow_mut().clear();
+        session.statement.planning_warnings.borrow_mut().clear();
         Ok(self.explanation(format, &planned?, &[]))
     }
 
