@@ -44,7 +44,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, of: &Name, grant: &Grant) ->
         if user.authentication.is_none() && book.find(&name).is_none_or(|account| account.is_role) {
             return Err(no_such_account());
         }
-        let mut account = grantee(ctx.session, &book, user, &grant.options)?;
+        let mut account = grantee(ctx.session, &book, name, user, &grant.options)?;
         let option = account.proxies.entry(proxied.clone()).or_insert(AdminOption::Without);
         if grant.grant_option {
             *option = AdminOption::With;

@@ -16,7 +16,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 use super::DdlOutcome;
 use super::account::{resolve, resolve_grantee};
 use super::account_changes::{AccountChanges, no_such_account};
-use super::grant::grantee;
+use super::grant::{grantee, grantee_name};
 use super::work::{LogText, commit};
 
 fn role_name(role: &str) -> AccountName {
@@ -176,11 +176,11 @@ fn leads_to(book: &AccountChanges, from: &str, to: &str) -> bool {
     false
 }
 
-/// Returns the account that gains or loses the role: error 1959 for CURRENT_ROLE without an active role.
-fn holder(session: &SessionState, book: &AccountChanges, name: &Name) -> SqlResult<AccountName> {
+/// Returns error 1959 for CURRENT_ROLE without an active role as the account that gains or loses a role.
+fn check_holder(session: &SessionState, name: &Name) -> SqlResult<()> {
     match name {
         Name::CurrentRole if session.identity.role.is_none() => Err(SqlError::invalid_role("NONE")),
-        name => resolve_grantee(session, book, name),
+        _ => Ok(()),
     }
 }
 
@@ -190,10 +190,11 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     let role = named(&book, &grant.privileges)?;
     check_admin(ctx.session, &book, &role)?;
     for user in &grant.users {
-        let name = holder(ctx.session, &book, &user.account)?;
-        let mut account = grantee(ctx.session, &book, user, &AccountOptions::default())?;
-        if account.is_role && leads_to(&book, &role, &name.0) {
-            let text = format!("Cannot grant role '{role}' to: {}", shown(&name));
+        check_holder(ctx.session, &user.account)?;
+        let name = grantee_name(ctx.session, &book, user, &AccountOptions::default())?;
+        let mut account = grantee(ctx.session, &book, name, user, &AccountOptions::default())?;
+        if account.is_role && leads_to(&book, &role, &account.name.0) {
+            let text = format!("Cannot grant role '{role}' to: {}", shown(&account.name));
             return Err(SqlError::new(ErrorCode::CannotGrantRole, text));
         }
         let held = account.roles.entry(role.clone()).or_insert(AdminOption::Without);
@@ -212,7 +213,8 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     let role = named(&book, &revoke.privileges)?;
     check_admin(ctx.session, &book, &role)?;
     for name in &revoke.accounts {
-        let name = holder(ctx.session, &book, name)?;
+        check_holder(ctx.session, name)?;
+        let name = resolve_grantee(ctx.session, &book, name)?;
         let cannot = || {
             let text = format!("Cannot revoke role '{role}' from: {}", shown(&name));
             SqlError::new(ErrorCode::CannotRevokeRole, text)

@@ -8,7 +8,7 @@ use cohort_base::{CommitSeq, ReplyBarrier};
 use cohort_config::{Counter, VarId};
 use cohort_locks::{KillLevel, Party};
 use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
-use cohort_session::ConnectionInfo;
+use cohort_session::{ConnectionInfo, Origin};
 use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
@@ -51,7 +51,7 @@ impl Session {
     /// Creates the session of an authenticated user and logs the connection. `process` is the connection's
     /// entry in `Database::processes`.
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
-        let session = Session::new_internal(db, info, process)?;
+        let session = Session::with_origin(db, info, process, Origin::Client)?;
         session.state.audit_connection(ConnectionEvent::Connect, 0);
         if session.state.db.globals.flag(VarId::GeneralLog) {
             session.log_connect("Connect");
@@ -61,20 +61,15 @@ impl Session {
 
     /// Creates the session that runs the statements of `init_file`: it has all privileges and no limits.
     pub fn of_server(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
-        let mut session = Session::new_internal(db, info, process)?;
-        let state = &mut session.state;
-        state.identity.acts_for_server = true;
-        (state.identity.restraint, state.identity.role, state.env.current_role) = (None, None, None);
-        *state.identity.access.borrow_mut() = None;
-        session.bind_writer();
-        Ok(session)
+        Session::with_origin(db, info, process, Origin::Server)
     }
 
-    /// Creates a session for an internal server thread, without logging it.
-    pub(crate) fn new_internal(
+    /// Creates a session without logging a connection.
+    pub(crate) fn with_origin(
         db: Arc<Database>,
         info: ConnectionInfo,
         process: Arc<Process>,
+        origin: Origin,
     ) -> SqlResult<Session> {
         check_client_charset(info.collation)?;
         let kept = Kept::of(&db);
@@ -84,8 +79,7 @@ impl Session {
         trx.look_for_kills_at(Arc::clone(process.hold()));
         trx.charge_to(Arc::clone(process.memory()));
         let (group_commit, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
-        let state = SessionState::new(db, info, kill, group_commit, memory, shared_by(&trx));
-        let mut state = state;
+        let mut state = SessionState::new(db, info, kill, group_commit, memory, shared_by(&trx), origin);
         state.adopt_account()?;
         if let Some(schema) = &state.info.schema {
             check_enterable(&state, schema)?;
@@ -342,7 +336,8 @@ impl Session {
             (old.kill.clone(), Arc::clone(&old.group_commit), Arc::clone(self.process.memory()));
         // The account's resource limits and role stay in force.
         let (restraint, role) = (self.state.identity.restraint.take(), self.state.identity.role.take());
-        self.state = SessionState::new(db, info, kill, group_commit, memory, shared_by(&self.trx));
+        let shared = shared_by(&self.trx);
+        self.state = SessionState::new(db, info, kill, group_commit, memory, shared, Origin::Client);
         (self.state.identity.restraint, self.state.identity.role) = (restraint, role);
         self.state.current_schema = schema;
         self.bind_writer();

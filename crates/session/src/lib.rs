@@ -95,7 +95,8 @@ pub use replication::{
 pub use row_hooks::{RowHook, RowHooks};
 pub use server_files::ServerFiles;
 pub use session_state::{
-    BinlogStatements, Changed, Identity, NamedCharsets, SessionLog, SessionState, check_client_charset,
+    BinlogStatements, Changed, Identity, NamedCharsets, Origin, SessionLog, SessionState,
+    check_client_charset,
 };
 pub use settings::set_error;
 pub use statement::{Job, StatementContext};

@@ -13,9 +13,10 @@ use crate::session_state::SessionState;
 use crate::statements::{Exception, Writes, traits_of};
 
 impl SessionState {
-    /// Applies the account's limits and default role after a login or a change of user.
+    /// Applies the account's limits and default role after a login or a change of user, if the session is a
+    /// client's.
     pub fn adopt_account(&mut self) -> SqlResult<()> {
-        if self.identity.is_applier {
+        if self.identity.is_applier || self.identity.acts_for_server {
             return Ok(());
         }
         let account = self.db.catalog().accounts.get(&self.info.account).cloned();

@@ -91,7 +91,7 @@ pub struct SessionState {
     /// The last NEXTVAL result in the session, by sequence.
     pub(crate) last_values: RefCell<HashMap<TableId, i64>>,
     /// Table maps and decoder state collected from BINLOG statements so far.
-    pub binlog_applier: RefCell<BinlogStatements>,
+    pub binlog_applier: RefCell<Option<Box<BinlogStatements>>>,
     /// Cached search positions, near which row events look for their next rows.
     pub trail: RefCell<SearchPositions>,
     /// The session's temporary tables.
@@ -160,6 +160,17 @@ pub struct BinlogStatements {
     pub decoder: StatementDecoder,
     /// Kept until the source's statement ends.
     pub maps: Vec<Arc<TableMap>>,
+}
+
+/// The origin of a session's statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A client that has logged in.
+    Client,
+    /// The server's own start.
+    Server,
+    /// The binary log of a source.
+    Source,
 }
 
 /// A change that a statement made to its session.
@@ -311,6 +322,7 @@ impl SessionState {
         group_commit: Arc<ClientCommits>,
         memory: Arc<Budget>,
         (temporary, party): (Arc<TemporaryTables>, Arc<Party>),
+        origin: Origin,
     ) -> SessionState {
         let vars = db.globals.new_session();
         let user_locks = UserLocks::new(Arc::clone(&db), info.id.0, Arc::clone(&party), Arc::clone(&memory));
@@ -328,7 +340,11 @@ impl SessionState {
             temporary,
             last_values: RefCell::default(),
             statement: StatementState::default(),
-            identity: Identity::default(),
+            identity: Identity {
+                is_applier: origin == Origin::Source,
+                acts_for_server: origin == Origin::Server,
+                ..Identity::default()
+            },
             log: SessionLog::default(),
             user_variables: RefCell::default(),
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&memory))),

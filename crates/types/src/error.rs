@@ -219,6 +219,8 @@ errors! {
     PartitionClauseOnNonpartitioned = 1747, "HY000";
     WithTiesNeedsOrder = 4180, "HY000";
     StdInvalidArgument = 3047, "HY000";
+    TooLongKeypart = 4159, "42000";
+    NoAutoincrementWithUnique = 4169, "HY000";
     KeyDoesntSupport = 4143, "HY000";
     UpdatedColumnOnlyOnce = 4140, "HY000";
     UpdateWithoutKeyInSafeMode = 1175, "HY000";

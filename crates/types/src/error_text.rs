@@ -163,6 +163,8 @@ texts! {
         "The column `{table}`.`{column}` cannot be changed more than once in a single UPDATE statement";
     no_subqueries_in(clause: &str) = SubqueriesNotSupported,
         "{clause} does not support subqueries or stored functions";
+    auto_increment_in_hash(column: &str, key: &str) = NoAutoincrementWithUnique,
+        "AUTO_INCREMENT column `{column}` cannot be used in the UNIQUE index `{key}`";
     key_does_not_support(kind: &str, key: &str) = KeyDoesntSupport,
         "{kind} index `{key}` does not support this operation";
     requires_primary_key() = RequiresPrimaryKey, "This table type requires a primary key";
@@ -294,6 +296,8 @@ texts! {
     wrong_column_spec(column: &str) = WrongFieldSpec, "Incorrect column specifier for column '{column}'";
     multiple_primary_key() = MultiplePriKey, "Multiple primary key defined";
     key_too_long(bytes_max: u32) = TooLongKey, "Specified key was too long; max key length is {bytes_max} bytes";
+    key_prefix_too_long(bytes_max: u32) = TooLongKeypart,
+        "Specified key part was too long; max key part length is {bytes_max} bytes";
     key_part_too_long(bytes_max: u32) = IndexColumnTooLong,
         "Index column size too large. The maximum column size is {bytes_max} bytes";
     too_many_keys(max: u32) = TooManyKeys, "Too many keys specified; max {max} keys allowed";
