@@ -252,7 +252,8 @@ fn wide_statements() {
 fn splitting() {
     let split = |text: &str| {
         let (mut rest, mut out) = (text, Vec::new());
-        while let Some((range, next)) = next_statement(rest.as_bytes(), ParseMode::default(), &mut |_| Ok(())) {
+        while let Some((range, next)) = next_statement(rest.as_bytes(), ParseMode::default(), &mut |_| Ok(()))
+        {
             out.push(rest[range].to_string());
             rest = &rest[next..];
         }

@@ -181,7 +181,11 @@ const REJECTED: &[(&str, u16, &str)] = &[
         1054,
         "Unknown column 'concat' in 'SELECT'",
     ),
-    ("SIGNAL SQLSTATE '01000' SET MYSQL_ERRNO = (1 IN (SELECT 1))", 1064, "near '(1 IN (SELECT 1))' at line 1"),
+    (
+        "SIGNAL SQLSTATE '01000' SET MYSQL_ERRNO = (1 IN (SELECT 1))",
+        1064,
+        "near '(1 IN (SELECT 1))' at line 1",
+    ),
     ("SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = -1", 1064, "near '-1' at line 1"),
     (
         "BEGIN NOT ATOMIC DECLARE c CURSOR (OUT a INT) FOR SELECT a; END",

@@ -14,14 +14,31 @@ use super::{
 #[derive(Clone, Debug, PartialEq)]
 pub enum Program {
     CreateRoutine(CreateRoutine),
-    AlterRoutine { kind: RoutineKind, name: ObjectName, characteristics: Characteristics },
-    DropRoutine { kind: RoutineKind, if_exists: bool, name: ObjectName },
+    AlterRoutine {
+        kind: RoutineKind,
+        name: ObjectName,
+        characteristics: Characteristics,
+    },
+    DropRoutine {
+        kind: RoutineKind,
+        if_exists: bool,
+        name: ObjectName,
+    },
     CreateTrigger(CreateTrigger),
-    DropTrigger { if_exists: bool, name: ObjectName },
+    DropTrigger {
+        if_exists: bool,
+        name: ObjectName,
+    },
     CreateEvent(CreateEvent),
     AlterEvent(AlterEvent),
-    DropEvent { if_exists: bool, name: ObjectName },
-    Call { name: ObjectName, arguments: Vec<Expr> },
+    DropEvent {
+        if_exists: bool,
+        name: ObjectName,
+    },
+    Call {
+        name: ObjectName,
+        arguments: Vec<Expr>,
+    },
     /// BEGIN NOT ATOMIC .. END, or IF, CASE, a loop outside of a program.
     Compound(Body),
     Signal(Signal),
@@ -221,18 +238,38 @@ pub struct Body {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// A statement that could stand outside of a program, with its range in the body.
-    Sql { statement: Box<Statement>, range: Range<usize> },
+    Sql {
+        statement: Box<Statement>,
+        range: Range<usize>,
+    },
     Block(Block),
-    If { arms: Vec<Arm>, otherwise: Option<Vec<Step>> },
+    If {
+        arms: Vec<Arm>,
+        otherwise: Option<Vec<Step>>,
+    },
     /// CASE. Without an operand, the arms have conditions. Without ELSE, a value without an arm is error
     /// 1339.
-    Case { operand: Option<Expr>, arms: Vec<Arm>, otherwise: Option<Vec<Step>> },
-    Loop { label: Option<String>, kind: LoopKind, steps: Vec<Step> },
+    Case {
+        operand: Option<Expr>,
+        arms: Vec<Arm>,
+        otherwise: Option<Vec<Step>>,
+    },
+    Loop {
+        label: Option<String>,
+        kind: LoopKind,
+        steps: Vec<Step>,
+    },
     Leave(String),
     Iterate(String),
     Return(Expr),
-    Open { cursor: String, arguments: Vec<Expr> },
-    Fetch { cursor: String, into: Vec<LocalName> },
+    Open {
+        cursor: String,
+        arguments: Vec<Expr>,
+    },
+    Fetch {
+        cursor: String,
+        into: Vec<LocalName>,
+    },
     /// FETCH GROUP NEXT ROW.
     FetchGroup,
     Close(String),
@@ -265,11 +302,23 @@ pub enum LoopKind {
     /// REPEAT .. UNTIL condition.
     Until(Expr),
     /// FOR variable IN [REVERSE] from .. to.
-    Numbers { variable: String, reverse: bool, from: Expr, to: Expr },
+    Numbers {
+        variable: String,
+        reverse: bool,
+        from: Expr,
+        to: Expr,
+    },
     /// FOR variable IN cursor[(arguments)].
-    Cursor { variable: String, cursor: String, arguments: Vec<Expr> },
+    Cursor {
+        variable: String,
+        cursor: String,
+        arguments: Vec<Expr>,
+    },
     /// FOR variable IN (query).
-    Query { variable: String, query: Box<Query> },
+    Query {
+        variable: String,
+        query: Box<Query>,
+    },
 }
 
 /// DECLARE.
@@ -320,7 +369,10 @@ pub struct LocalName {
 pub enum LocalAssignment {
     /// `name = value` or `name.field = value`: a local variable if there is one, otherwise a system variable
     /// of the session. A bare word as the value may be a local variable, too.
-    Local { name: LocalName, value: SetValue },
+    Local {
+        name: LocalName,
+        value: SetValue,
+    },
     Other(SetItem),
 }
 

@@ -36,8 +36,8 @@ use cohort_base::StackFloor;
 use cohort_types::{ErrorCode, SqlError, SqlResult, check_floor};
 
 use crate::ast::{Expr, ObjectName, Statement, Target};
-use crate::lexer::{Kind, Lexer, Token};
 use crate::first_words::has_compound_body;
+use crate::lexer::{Kind, Lexer, Token};
 use crate::literal;
 use crate::{ParseMode, ParseOptions};
 

@@ -5,8 +5,8 @@ use cohort_types::{SqlError, SqlResult, Value};
 use super::Parser;
 use crate::ast::{
     CommonTable, Expr, Limit, Literal, LockStrength, LockWait, Locking, ObjectName, OrderItem, Query,
-    QueryBody, QueryIntoFile, Select, SelectItem, SelectOptions, SetOperand, SetOperator, Statement,
-    Target, With,
+    QueryBody, QueryIntoFile, Select, SelectItem, SelectOptions, SetOperand, SetOperator, Statement, Target,
+    With,
 };
 use crate::lexer::Kind;
 use crate::literal;
@@ -528,7 +528,9 @@ impl Parser<'_> {
                 }
                 value => Ok(value),
             },
-            Kind::Word | Kind::Quoted if self.is_name_at(0) && self.body_start.is_some() => self.primary_expr(),
+            Kind::Word | Kind::Quoted if self.is_name_at(0) && self.body_start.is_some() => {
+                self.primary_expr()
+            }
             Kind::Word | Kind::Quoted if self.is_name_at(0) => {
                 Err(SqlError::undeclared_variable(&self.name()?))
             }

@@ -34,14 +34,7 @@ impl Parser<'_> {
             () if self.eat_word("ROLE") => self.create_role(or_replace),
             () if self.program_follows() => self.create_program(or_replace, None),
             () if self.view_follows() => self.view(or_replace, false),
-            () if self.is_any(&[
-                "SERVER",
-                "PACKAGE",
-                "TEMPORARY",
-                "LOGFILE",
-                "TABLESPACE",
-            ]) =>
-            {
+            () if self.is_any(&["SERVER", "PACKAGE", "TEMPORARY", "LOGFILE", "TABLESPACE"]) => {
                 let what = format!("CREATE {}", self.upper_word()?);
                 Err(self.unsupported(&what))
             }

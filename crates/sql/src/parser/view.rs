@@ -31,7 +31,11 @@ impl Parser<'_> {
             definer = Some(self.account()?);
         }
         if definer.is_some() && algorithm.is_none() && self.program_follows() {
-            return if alter { self.alter_program(definer) } else { self.create_program(or_replace, definer) };
+            return if alter {
+                self.alter_program(definer)
+            } else {
+                self.create_program(or_replace, definer)
+            };
         }
         let mut security = None;
         if self.eat_words(&["SQL", "SECURITY"]) {

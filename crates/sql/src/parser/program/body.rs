@@ -14,8 +14,9 @@ use cohort_types::{SqlError, SqlResult};
 
 use super::super::Parser;
 use crate::ast::{
-    Arm, LocalAssignment, Block, Body, ConditionInfo, ConditionValue, Declaration, Expr, HandledCondition,
-    AfterHandler, LocalName, LoopKind, Program, ProgramDiagnostics, Statement, StatementInfo, Step, Target,
+    AfterHandler, Arm, Block, Body, ConditionInfo, ConditionValue, Declaration, Expr, HandledCondition,
+    LocalAssignment, LocalName, LoopKind, Program, ProgramDiagnostics, Statement, StatementInfo, Step,
+    Target,
 };
 use crate::lexer::Kind;
 
@@ -388,7 +389,8 @@ impl Parser<'_> {
     /// Parses SET. A name without a scope may be a local variable, a field of one, or a column of NEW.
     fn set_step(&mut self) -> SqlResult<Step> {
         let from = self.at;
-        let scoped = usize::from(["GLOBAL", "SESSION", "LOCAL"].into_iter().any(|word| self.is_word_at(1, word)));
+        let scoped =
+            usize::from(["GLOBAL", "SESSION", "LOCAL"].into_iter().any(|word| self.is_word_at(1, word)));
         if self.is_word_at(1 + scoped, "TRANSACTION") {
             let statement = Box::new(self.statement()?);
             return Ok(Step::Sql { statement, range: self.body_range(from) });

@@ -36,7 +36,11 @@ impl Parser<'_> {
     }
 
     /// Parses the rest of CREATE [OR REPLACE] [DEFINER = account], from the kind of the program on.
-    pub(super) fn create_program(&mut self, or_replace: bool, definer: Option<Account>) -> SqlResult<Statement> {
+    pub(super) fn create_program(
+        &mut self,
+        or_replace: bool,
+        definer: Option<Account>,
+    ) -> SqlResult<Statement> {
         let aggregate = self.eat_word("AGGREGATE");
         let program = match () {
             () if self.eat_word("FUNCTION") => {
