@@ -123,7 +123,7 @@ pub enum VariableType {
     Row(Vec<(String, VariableType)>),
 }
 
-/// Characteristics of a routine. What is not written is `None`; the last one counts.
+/// Characteristics of a routine. `None` if not written; the last one counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Characteristics {
     pub comment: Option<String>,
@@ -188,7 +188,7 @@ pub struct CreateEvent {
     pub body: Body,
 }
 
-/// ALTER EVENT. What is not written stays unchanged.
+/// ALTER EVENT. Parts that are not written stay unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterEvent {
     pub definer: Option<Account>,
@@ -330,7 +330,7 @@ pub enum Declaration {
     Handler { action: AfterHandler, conditions: Vec<HandledCondition>, step: Box<Step> },
 }
 
-/// What happens after a handler.
+/// Continuation after a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterHandler {
     Continue,
