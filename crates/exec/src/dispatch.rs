@@ -31,6 +31,7 @@
 //! depend on such rows.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Reservation};
@@ -38,7 +39,7 @@ use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::EvalContext;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
-use cohort_sql::ast::{self, Statement};
+use cohort_sql::ast::{self, Statement, Target};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
 use cohort_table::definition_changed;
 use cohort_trx::SessionTrx;
@@ -81,10 +82,23 @@ pub(crate) fn parse_charged(
     options: &ParseOptions,
     syntax: &mut Reservation,
 ) -> SqlResult<cohort_sql::Parsed> {
-    if text.len() <= SHORT_TEXT_BYTES {
-        return cohort_sql::parse(text, options);
+    let parsed = match text.len() <= SHORT_TEXT_BYTES {
+        true => cohort_sql::parse(text, options)?,
+        false => cohort_sql::parse_charged(text, options, &mut |bytes| Ok(syntax.resize(bytes as u64)?))?,
+    };
+    match innermost(&parsed.statement) {
+        Statement::Program(program) => Err(SqlError::not_supported(program.name())),
+        _ => Ok(parsed),
     }
-    cohort_sql::parse_charged(text, options, &mut |bytes| Ok(syntax.resize(bytes as u64)?))
+}
+
+impl Session {
+    /// Finds the first statement of a text ([`cohort_sql::next_statement`]). The memory for finding the end
+    /// of a stored program is charged while it is needed.
+    pub(crate) fn next_statement(&self, sql: &[u8]) -> Option<(Range<usize>, usize)> {
+        let mut syntax = Reservation::new(Arc::clone(self.process.memory()));
+        cohort_sql::next_statement(sql, self.state.parse.mode, &mut |bytes| Ok(syntax.resize(bytes as u64)?))
+    }
 }
 
 /// Maximum number of attempts to plan a statement, as DDL statements may come between planning and locking.
@@ -787,8 +801,11 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
         ctx.eval.push_warning(Warning { level: Level::Warning, error });
         return Ok(Executed::Into(0));
     };
-    for (name, value) in plan.into.iter().zip(values) {
-        cohort_expr::SessionHooks::set_user_variable(ctx.session, name, value)?;
+    for (target, value) in plan.into.iter().zip(values) {
+        match target {
+            Target::User(name) => cohort_expr::SessionHooks::set_user_variable(ctx.session, name, value)?,
+            Target::Local(local) => return Err(SqlError::undeclared_variable(&local.name)),
+        }
     }
     Ok(Executed::Into(1))
 }

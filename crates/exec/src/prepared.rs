@@ -100,11 +100,11 @@ impl Session {
         // Text after the statement is neither part of it nor shown in errors.
         let is_behind = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
         let sql = &sql[..sql.iter().rposition(|byte| !is_behind(byte)).map_or(0, |last| last + 1)];
-        let Some((range, next)) = cohort_sql::next_statement(sql, self.state.parse.mode) else {
+        let Some((range, next)) = self.next_statement(sql) else {
             return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
         };
         let rest = &sql[next.min(sql.len())..];
-        if cohort_sql::next_statement(rest, self.state.parse.mode).is_some() {
+        if cohort_sql::has_statement(rest, self.state.parse.mode) {
             return Err(cohort_session::syntax_error(&String::from_utf8_lossy(rest)));
         }
         let counted = self.count_prepared()?;
@@ -522,7 +522,7 @@ fn keep_rows_of(statement: &Statement, sink: &mut dyn ResultSink) -> SqlResult<(
         return Ok(());
     }
     match sink.keep_rows() && kind != StatementKind::Select {
-        true => Err(SqlError::new(ErrorCode::SpBadCursorSelect, "Cursor SELECT must not have INTO")),
+        true => Err(SqlError::cursor_with_into()),
         false => Ok(()),
     }
 }

@@ -204,10 +204,10 @@ impl Session {
         let (mut at, mut any) = (0, false);
         loop {
             let rest = &decoded[at..];
-            let Some((range, next)) = cohort_sql::next_statement(rest, self.state.parse.mode) else { break };
+            let Some((range, next)) = self.next_statement(rest) else { break };
             let text = &rest[range];
             let after = &rest[next.min(rest.len())..];
-            let more = cohort_sql::next_statement(after, self.state.parse.mode).is_some();
+            let more = cohort_sql::has_statement(after, self.state.parse.mode);
             if more && !self.state.info.multi_statements {
                 let near = String::from_utf8_lossy(&after[..after.len().min(80)]).into_owned();
                 self.fail(&cohort_session::syntax_error(&near), sink);

@@ -29,7 +29,7 @@ pub struct Query {
     /// FOR UPDATE or LOCK IN SHARE MODE.
     pub locking: Option<ast::Locking>,
     /// INTO @a, @b.
-    pub into: Vec<String>,
+    pub into: Vec<cohort_sql::ast::Target>,
     /// SQL_CALC_FOUND_ROWS.
     pub count_all: bool,
     /// A view with ALGORITHM=TEMPTABLE: it is materialized before its rows are read.

@@ -37,6 +37,19 @@ pub fn defines_program(sql: &[u8], mode: ParseMode) -> bool {
     }
 }
 
+/// First words of compound statements. A statement that begins with one of them can contain `;`.
+const COMPOUNDS: &[&str] = &["IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR"];
+
+/// Returns whether the statement can contain other statements, each with its `;`.
+pub fn has_compound_body(sql: &[u8], mode: ParseMode) -> bool {
+    let [first, second] = verb_and_next(&mut Lexer::new(sql, mode), sql);
+    match first.as_str() {
+        "BEGIN" => second == "NOT",
+        "CREATE" | "ALTER" => defines_program(sql, mode),
+        word => COMPOUNDS.contains(&word),
+    }
+}
+
 /// Skips `= user@host` and returns the next word.
 fn word_after_definer(lexer: &mut Lexer<'_>, sql: &[u8]) -> String {
     lexer.next();

@@ -51,6 +51,10 @@ pub(crate) enum Kind {
     Comma,
     Semicolon,
     Dot,
+    /// `..` between the bounds of a FOR loop.
+    DotDot,
+    /// `:` after a label.
+    Colon,
     Equal,
     NullSafeEqual,
     NotEqual,
@@ -193,7 +197,7 @@ impl<'a> Lexer<'a> {
         let class = CLASSES[byte as usize];
         let kind = if class & NAME != 0 {
             if class & DIGIT != 0 && !after_name_dot { self.number() } else { self.word(byte) }
-        } else if byte == b'.' && after_name {
+        } else if byte == b'.' && after_name && self.byte(1) != b'.' {
             self.at += 1;
             self.after_name_dot = true;
             Kind::Dot
@@ -333,7 +337,8 @@ impl<'a> Lexer<'a> {
                 return kind;
             }
         }
-        if self.byte(0) == b'.' {
+        // In `1..3` the number ends before the dots.
+        if self.byte(0) == b'.' && self.byte(1) != b'.' {
             self.at += 1;
             self.skip_digits();
             return if self.skip_exponent() { Kind::Float } else { Kind::Decimal };
@@ -449,6 +454,8 @@ impl<'a> Lexer<'a> {
             (b'>', b'=', _) => (Kind::GreaterEqual, 2),
             (b'>', b'>', _) => (Kind::ShiftRight, 2),
             (b':', b'=', _) => (Kind::Assign, 2),
+            (b':', ..) => (Kind::Colon, 1),
+            (b'.', b'.', _) => (Kind::DotDot, 2),
             (b'|', b'|', _) => (Kind::PipePipe, 2),
             (b'&', b'&', _) => (Kind::AmpersandAmpersand, 2),
             (b'(', ..) => (Kind::LeftParen, 1),
@@ -603,6 +610,8 @@ mod tests {
                 (Bits, "b'1'"),
             ],
         );
+        check("1..3", &[(Integer, "1"), (DotDot, ".."), (Integer, "3")]);
+        check("a..b :c", &[(Word, "a"), (DotDot, ".."), (Word, "b"), (Colon, ":"), (Word, "c")]);
         check("'open", &[(Invalid, "'open")]);
         check(r"'open\'", &[(Invalid, r"'open\'")]);
         check("x'4'", &[(Invalid, "x'4'")]);

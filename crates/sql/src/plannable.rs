@@ -54,6 +54,7 @@ impl Statement {
             | S::Use(_)
             | S::Kill(_)
             | S::GetDiagnostics(_)
+            | S::Program(_)
             | S::Show(_)
             | S::Describe { .. }
             | S::Explain { .. }

@@ -159,7 +159,7 @@ fn try_all(sql: &[u8]) {
         }
         let mut rest = sql;
         let mut statements = 0;
-        while let Some((range, next)) = next_statement(rest, mode) {
+        while let Some((range, next)) = next_statement(rest, mode, &mut |_| Ok(())) {
             assert!(range.end <= next && next <= rest.len() && next > 0);
             rest = &rest[next..];
             statements += 1;
@@ -184,7 +184,7 @@ proptest! {
     #[test]
     fn mutated_statements(at in 0..CLIENTS.len(), cut in 0..200usize, piece in select(PIECES), byte in any::<u8>()) {
         let bytes = CLIENTS.as_bytes();
-        let (range, _) = next_statement(&bytes[at..], ParseMode::default()).unwrap_or((0..0, 0));
+        let (range, _) = next_statement(&bytes[at..], ParseMode::default(), &mut |_| Ok(())).unwrap_or((0..0, 0));
         let mut sql = bytes[at..][range].to_vec();
         let middle = cut.min(sql.len());
         sql.splice(middle..middle, piece.bytes());
@@ -252,7 +252,8 @@ fn wide_statements() {
 fn splitting() {
     let split = |text: &str| {
         let (mut rest, mut out) = (text, Vec::new());
-        while let Some((range, next)) = next_statement(rest.as_bytes(), ParseMode::default()) {
+        while let Some((range, next)) = next_statement(rest.as_bytes(), ParseMode::default(), &mut |_| Ok(()))
+        {
             out.push(rest[range].to_string());
             rest = &rest[next..];
         }

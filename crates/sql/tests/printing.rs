@@ -487,10 +487,11 @@ impl Random {
             let function = function(name, self.exprs(1, 1, d));
             return Expr::Window(Box::new(WindowCall { function, over: Over::Spec(Box::new(spec)) }));
         }
-        let function = match self.below(3) {
+        let function = match self.below(4) {
             0 => Expr::Aggregate(Box::new(self.aggregate(d))),
             1 => function(self.pick(&["row_number", "rank", "cume_dist"]), Vec::new()),
-            _ => function(self.pick(&["lag", "ntile", "median", "first_value"]), self.exprs(1, 2, d)),
+            2 => function(self.pick(&["ntile", "median", "first_value"]), self.exprs(1, 1, d)),
+            _ => function(self.pick(&["lag", "lead"]), self.exprs(1, 2, d)),
         };
         let over = match self.below(4) {
             0 => Over::Name(self.name()),

@@ -140,6 +140,13 @@ errors! {
     StmtHasNoOpenCursor = 1421, "HY000";
     SpBadCursorSelect = 1323, "42000";
     SpUndeclaredVar = 1327, "42000";
+    SpLabelMismatch = 1310, "42000";
+    SpCondMismatch = 1319, "42000";
+    SpVarcondAfterCurshndlr = 1337, "42000";
+    SpCursorAfterHandler = 1338, "42000";
+    SpBadSqlstate = 1407, "42000";
+    SpWrongName = 1458, "42000";
+    DupSignalSet = 1641, "42000";
     DaInvalidConditionNumber = 1758, "35000";
     UserLimitReached = 1226, "42000";
     SetPasswordAuthPlugin = 1699, "HY000";

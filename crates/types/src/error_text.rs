@@ -261,6 +261,17 @@ texts! {
     mix_of_group_columns() = MixOfGroupFuncAndFields,
         "Mixing of GROUP columns (MIN(),MAX(),COUNT(),...) with no GROUP columns is illegal if there is no GROUP BY \
          clause";
+    label_without_match(label: &str) = SpLabelMismatch, "End-label {label} without match";
+    undeclared_variable(name: &str) = SpUndeclaredVar, "Undeclared variable: {name}";
+    undefined_condition(name: &str) = SpCondMismatch, "Undefined CONDITION: {name}";
+    variable_after_cursor_or_handler() = SpVarcondAfterCurshndlr,
+        "Variable or condition declaration after cursor or handler declaration";
+    cursor_after_handler() = SpCursorAfterHandler, "Cursor declaration after handler declaration";
+    cursor_with_into() = SpBadCursorSelect, "Cursor SELECT must not have INTO";
+    bad_sqlstate(state: &str) = SpBadSqlstate, "Bad SQLSTATE: '{state}'";
+    wrong_routine_name(name: &str) = SpWrongName, "Incorrect routine name '{name}'";
+    duplicate_condition_item(item: &str) = DupSignalSet, "Duplicate condition information item '{item}'";
+    wrong_condition_value(value: &str) = WrongValue, "Incorrect CONDITION value: '{value}'";
     unknown_function(db: &str, name: &str) = SpDoesNotExist, "FUNCTION {db}.{name} does not exist";
     wrong_param_count(function: &str) = WrongParamcountToNativeFct,
         "Incorrect parameter count in the call to native function '{function}'";

@@ -91,6 +91,8 @@ impl Session {
                 return Ok(());
             }
 
+            S::Program(program) => return Err(not_supported(program.name())),
+
             S::Show(show) => return self.show(show, job, sink),
             S::Describe { table, column } => {
                 return self.describe_columns(table, column.as_deref(), job, sink);

@@ -26,7 +26,7 @@ pub struct QueryPlan {
     pub columns: Vec<ColumnMeta>,
     pub types: Vec<ExprType>,
     /// INTO @a, @b.
-    pub into: Vec<String>,
+    pub into: Vec<cohort_sql::ast::Target>,
     /// The query has its own LIMIT.
     pub has_limit: bool,
     /// Status counters of its runs.

@@ -44,6 +44,7 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
         | Statement::ExecuteImmediate { .. } => Ok(()),
         // Checked later: each assignment, the schema, the target session.
         Statement::Set(_) | Statement::Use(_) | Statement::Kill(_) | Statement::GetDiagnostics(_) => Ok(()),
+        Statement::Program(program) => Err(SqlError::not_supported(program.name())),
         Statement::Begin(_)
         | Statement::Commit(_)
         | Statement::Rollback(_)

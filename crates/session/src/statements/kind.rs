@@ -98,6 +98,7 @@ pub fn kind_of(statement: &S) -> K {
         S::Use(_) => K::Use,
         S::Kill(_) => K::Kill,
         S::GetDiagnostics(_) => K::GetDiagnostics,
+        S::Program(_) => K::Program,
         S::Show(show) => kind_of_show(show),
         S::Describe { .. } => K::Describe,
         S::Explain { .. } => K::Explain,

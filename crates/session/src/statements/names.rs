@@ -57,6 +57,7 @@ pub fn changed_names(statement: &S) -> ChangedNames<'_> {
         | S::Use(_)
         | S::Kill(_)
         | S::GetDiagnostics(_)
+        | S::Program(_)
         | S::Show(_)
         | S::Describe { .. }
         | S::Explain { .. }

@@ -151,6 +151,8 @@ statements! {
     Use                     [ComChangeDb]               Keeps   Old     Nothing    Nothing   Never       [];
     Kill                    [ComKill]                   Keeps   Old     Nothing    Nothing   Anywhere    [];
     GetDiagnostics          [ComGetDiagnostics]         Keeps   Kept    Nothing    Nothing   Anywhere    [];
+    // Rejected as not supported, before any other check.
+    Program                 []                          Keeps   Cleared Nothing    Nothing   Never       [];
     // Descriptions of statements and tables.
     Describe                [ComShowFields]             Keeps   Cleared Nothing    Nothing   NoResultSet [];
     Explain                 []                          Keeps   Cleared Nothing    Explained NoResultSet [];

@@ -14,6 +14,7 @@
 //! | `sequence` | sequences |
 //! | `view` | views |
 //! | `session` | transactions, SET, PREPARE, LOCK TABLES, XA, KILL |
+//! | `program` | stored programs, compound statements, CALL, SIGNAL |
 //! | `admin` | FLUSH, PURGE, table maintenance, replication statements |
 //! | `show` | SHOW, DESCRIBE, EXPLAIN |
 //! | `account` | users, grants |
@@ -33,6 +34,7 @@ mod expr;
 mod file;
 mod handler;
 mod json_table;
+mod program;
 mod query;
 mod rename;
 mod sequence;
@@ -51,6 +53,7 @@ pub use expr::*;
 pub use file::*;
 pub use handler::*;
 pub use json_table::*;
+pub use program::*;
 pub use query::*;
 pub use rename::Rename;
 pub use sequence::*;
@@ -134,6 +137,8 @@ pub enum Statement {
     Use(String),
     Kill(Kill),
     GetDiagnostics(GetDiagnostics),
+    /// Definition or call of a stored program, a compound statement, SIGNAL, RESIGNAL.
+    Program(Box<Program>),
 
     Show(Box<Show>),
     /// DESCRIBE table [column | 'pattern'].

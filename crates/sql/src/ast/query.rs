@@ -1,6 +1,6 @@
 //! SELECT, UNION, VALUES, WITH; tables and joins.
 
-use super::{Expr, JsonTable, ObjectName, WindowSpec};
+use super::{Expr, JsonTable, ObjectName, Target, WindowSpec};
 
 /// A query with all clauses around its SELECTs.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,8 +11,9 @@ pub struct Query {
     pub limit: Option<Limit>,
     /// FOR UPDATE and similar.
     pub locking: Option<Locking>,
-    /// INTO @a, @b; empty if absent. INTO OUTFILE is rejected.
-    pub into: Vec<String>,
+    /// INTO @a, @b; empty if absent. INTO OUTFILE is rejected. Local variables occur in bodies of programs
+    /// only.
+    pub into: Vec<Target>,
 }
 
 impl Query {

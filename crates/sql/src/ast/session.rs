@@ -146,6 +146,33 @@ pub enum ConditionInfo {
     Named,
 }
 
+impl StatementInfo {
+    /// Returns the item of a word in upper case.
+    pub fn of_word(word: &str) -> Option<StatementInfo> {
+        match word {
+            "NUMBER" => Some(StatementInfo::Number),
+            "ROW_COUNT" => Some(StatementInfo::RowCount),
+            _ => None,
+        }
+    }
+}
+
+impl ConditionInfo {
+    /// Returns the item of a word in upper case.
+    pub fn of_word(word: &str) -> Option<ConditionInfo> {
+        match word {
+            "MYSQL_ERRNO" => Some(ConditionInfo::Errno),
+            "RETURNED_SQLSTATE" => Some(ConditionInfo::Sqlstate),
+            "MESSAGE_TEXT" => Some(ConditionInfo::MessageText),
+            "ROW_NUMBER" => Some(ConditionInfo::RowNumber),
+            "CLASS_ORIGIN" | "SUBCLASS_ORIGIN" | "CONSTRAINT_CATALOG" | "CONSTRAINT_SCHEMA"
+            | "CONSTRAINT_NAME" | "CATALOG_NAME" | "SCHEMA_NAME" | "TABLE_NAME" | "COLUMN_NAME"
+            | "CURSOR_NAME" => Some(ConditionInfo::Named),
+            _ => None,
+        }
+    }
+}
+
 /// KILL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kill {

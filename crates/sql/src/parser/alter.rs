@@ -25,10 +25,11 @@ impl Parser<'_> {
             if self.eat_word("SEQUENCE") {
                 return self.alter_sequence();
             }
-            let others = ["PROCEDURE", "FUNCTION", "EVENT", "SERVER"];
-            if self.is_any(&others) {
-                let what = format!("ALTER {}", self.upper_word()?);
-                return Err(self.unsupported(&what));
+            if self.program_follows() {
+                return self.alter_program(None);
+            }
+            if self.eat_word("SERVER") {
+                return Err(self.unsupported("ALTER SERVER"));
             }
             return Err(self.error());
         }

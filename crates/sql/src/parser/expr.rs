@@ -333,7 +333,7 @@ impl Parser<'_> {
             Kind::LeftParen => self.parenthesised(),
             Kind::Word => self.word_operand(power),
             Kind::Quoted | Kind::Dot => self.column_or_call(),
-            Kind::Param => {
+            Kind::Param if self.body_start.is_none() => {
                 self.advance();
                 self.params += 1;
                 Ok(Expr::Param(self.params - 1))

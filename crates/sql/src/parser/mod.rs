@@ -26,6 +26,7 @@
 //! | `data_type` | types |
 //! | `table`, `alter`, `schema` | CREATE TABLE, ALTER TABLE, databases and indexes |
 //! | `view` | CREATE VIEW, ALTER VIEW |
+//! | `program` | stored programs, compound statements, CALL, SIGNAL |
 //! | `session`, `set`, `admin`, `show`, `account` | the rest |
 //! | `quick` | BEGIN, COMMIT, ROLLBACK and XA in their usual forms, without tokens |
 
@@ -34,7 +35,8 @@ use std::ops::Range;
 use cohort_base::StackFloor;
 use cohort_types::{ErrorCode, SqlError, SqlResult, check_floor};
 
-use crate::ast::{Expr, ObjectName, Statement};
+use crate::ast::{Expr, ObjectName, Statement, Target};
+use crate::first_words::has_compound_body;
 use crate::lexer::{Kind, Lexer, Token};
 use crate::literal;
 use crate::{ParseMode, ParseOptions};
@@ -50,6 +52,7 @@ mod function;
 mod handler;
 mod json_table;
 mod oracle;
+mod program;
 mod query;
 mod quick;
 mod schema;
@@ -169,39 +172,61 @@ fn parse_by_grammar(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> S
 
 /// Finds the first statement of `sql`. Returns its range without the `;`, and the position after it. Returns
 /// `None` if only spaces, comments and `;` are left.
-pub fn next_statement(sql: &[u8], mode: ParseMode) -> Option<(Range<usize>, usize)> {
+///
+/// A stored program or a compound statement contains `;`, so the grammar finds its end, and `charge` is asked
+/// for the memory of its tokens and tree. If it has an error, or the memory is refused, the statement is the
+/// rest of the text: parsing it returns that error.
+pub fn next_statement(sql: &[u8], mode: ParseMode, charge: Charge<'_>) -> Option<(Range<usize>, usize)> {
     // Most packets contain one statement, which begins with a word.
     if sql.first()?.is_ascii_alphabetic() && !sql.contains(&b';') {
         return Some((0..trim_end(sql, 0, sql.len()), sql.len()));
     }
+    let start = start_of_statement(sql, mode)?;
+    let rest = &sql[start..];
+    let end = match () {
+        () if !rest.contains(&b';') => rest.len(),
+        () if has_compound_body(rest, mode) => end_of_program(rest, mode, charge).unwrap_or(rest.len()),
+        () => {
+            let mut lexer = Lexer::new(rest, mode);
+            loop {
+                let token = lexer.next();
+                if matches!(token.kind, Kind::Semicolon | Kind::End) {
+                    break token.start;
+                }
+            }
+        }
+    };
+    let next = (start + end + 1).min(sql.len());
+    Some((start..trim_end(sql, start, start + end), next))
+}
+
+/// Returns whether the text has a statement: more than spaces, comments and `;`.
+pub fn has_statement(sql: &[u8], mode: ParseMode) -> bool {
+    start_of_statement(sql, mode).is_some()
+}
+
+/// Returns where the first statement starts, with its leading comments.
+fn start_of_statement(sql: &[u8], mode: ParseMode) -> Option<usize> {
     let mut from = 0;
     loop {
         let start = from + sql[from..].iter().take_while(|b| b.is_ascii_whitespace()).count();
-        let mut lexer = Lexer::new(&sql[start..], mode);
-        let first = lexer.next();
+        let first = Lexer::new(&sql[start..], mode).next();
         match first.kind {
             Kind::End => return None,
-            Kind::Semicolon => {
-                from = start + first.end;
-                continue;
-            }
-            _ => {}
-        }
-        if !sql[start..].contains(&b';') {
-            return Some((start..trim_end(sql, start, sql.len()), sql.len()));
-        }
-        loop {
-            let token = lexer.next();
-            match token.kind {
-                Kind::Semicolon => {
-                    let end = trim_end(sql, start, start + token.start);
-                    return Some((start..end, start + token.end));
-                }
-                Kind::End => return Some((start..trim_end(sql, start, sql.len()), sql.len())),
-                _ => {}
-            }
+            Kind::Semicolon => from = start + first.end,
+            _ => return Some(start),
         }
     }
+}
+
+/// Returns the offset of the `;` after a statement with a compound body, or the length of the text. Returns
+/// `None` after an error.
+fn end_of_program(sql: &[u8], mode: ParseMode, charge: Charge<'_>) -> Option<usize> {
+    let options = ParseOptions { mode, ..ParseOptions::default() };
+    let mut parser = Parser::new(sql, &options, charge).ok()?;
+    charge(parser.memory_bytes()).ok()?;
+    parser.statement().ok()?;
+    matches!(parser.kind(), Kind::Semicolon | Kind::End).then(|| parser.token().start)
 }
 
 fn trim_end(sql: &[u8], start: usize, end: usize) -> usize {
@@ -247,11 +272,13 @@ struct Parser<'a> {
     /// Whether the last operand of a set operation was in parentheses.
     ends_in_parens: bool,
     /// INTO of the current SELECT, if it precedes FROM.
-    into: Vec<String>,
+    into: Vec<Target>,
     /// Index of the FROM token after the last INTO.
     from_after_into: Option<usize>,
     /// Whether the parser is in ON DUPLICATE KEY UPDATE, where VALUES(a) is the new value of a column.
     in_on_duplicate: bool,
+    /// Offset of the program's body, if the parser is in one.
+    body_start: Option<usize>,
     /// INTO OUTFILE or DUMPFILE of the statement, and whether it follows FROM.
     into_file: Option<(crate::ast::IntoFile, bool)>,
     /// WAIT n of the statement; 0 for NOWAIT.
@@ -299,6 +326,7 @@ impl<'a> Parser<'a> {
             into: Vec::new(),
             from_after_into: None,
             in_on_duplicate: false,
+            body_start: None,
             into_file: None,
             lock_wait: None,
             floor: StackFloor::current(),
@@ -672,6 +700,9 @@ impl<'a> Parser<'a> {
         }
         let token = self.token();
         let word = String::from_utf8_lossy(self.bytes(token)).to_ascii_uppercase();
+        if self.compound_follows() {
+            return self.compound();
+        }
         match word.as_str() {
             "SELECT" | "VALUES" | "WITH" | "TABLE" => self.query_statement(),
             "INSERT" | "REPLACE" => self.insert(),
@@ -702,7 +733,10 @@ impl<'a> Parser<'a> {
             "HANDLER" => self.handler(),
             "INSTALL" | "UNINSTALL" => self.plugin(&word),
             "GET" => self.get_diagnostics(),
-            "CALL" | "CACHE" | "SIGNAL" | "RESIGNAL" => Err(self.unsupported(&word)),
+            "CALL" => self.call_statement(),
+            "SIGNAL" => self.signal(),
+            "RESIGNAL" => self.resignal(),
+            "CACHE" => Err(self.unsupported(&word)),
             _ => Err(self.error()),
         }
     }

@@ -1,11 +1,12 @@
 //! SELECT, VALUES, UNION, WITH.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
     CommonTable, Expr, Limit, Literal, LockStrength, LockWait, Locking, ObjectName, OrderItem, Query,
-    QueryBody, QueryIntoFile, Select, SelectItem, SelectOptions, SetOperand, SetOperator, Statement, With,
+    QueryBody, QueryIntoFile, Select, SelectItem, SelectOptions, SetOperand, SetOperator, Statement, Target,
+    With,
 };
 use crate::lexer::Kind;
 use crate::literal;
@@ -16,7 +17,7 @@ struct Tail {
     order_by: Vec<OrderItem>,
     limit: Option<Limit>,
     locking: Option<Locking>,
-    into: Vec<String>,
+    into: Vec<Target>,
 }
 
 impl Parser<'_> {
@@ -527,9 +528,11 @@ impl Parser<'_> {
                 }
                 value => Ok(value),
             },
+            Kind::Word | Kind::Quoted if self.is_name_at(0) && self.body_start.is_some() => {
+                self.primary_expr()
+            }
             Kind::Word | Kind::Quoted if self.is_name_at(0) => {
-                let text = format!("Undeclared variable: {}", self.name()?);
-                Err(SqlError::new(ErrorCode::SpUndeclaredVar, text))
+                Err(SqlError::undeclared_variable(&self.name()?))
             }
             _ => Err(self.error()),
         }
@@ -563,7 +566,7 @@ impl Parser<'_> {
         Ok(LockWait::Default)
     }
 
-    fn target_variables(&mut self) -> SqlResult<Vec<String>> {
+    fn target_variables(&mut self) -> SqlResult<Vec<Target>> {
         self.expect_word("INTO")?;
         if self.is_any(&["OUTFILE", "DUMPFILE"]) {
             // A subquery cannot write to a file, and a statement writes to at most one.
@@ -574,7 +577,7 @@ impl Parser<'_> {
             self.into_file = Some((self.read_into_file()?, is_late));
             return Ok(Vec::new());
         }
-        self.list(Self::user_variable)
+        self.list(Self::target)
     }
 }
 

@@ -32,20 +32,9 @@ impl Parser<'_> {
             }
             () if self.eat_word("USER") => self.create_user(or_replace),
             () if self.eat_word("ROLE") => self.create_role(or_replace),
+            () if self.program_follows() => self.create_program(or_replace, None),
             () if self.view_follows() => self.view(or_replace, false),
-            () if self.is_any(&[
-                "PROCEDURE",
-                "FUNCTION",
-                "TRIGGER",
-                "EVENT",
-                "SERVER",
-                "PACKAGE",
-                "AGGREGATE",
-                "TEMPORARY",
-                "LOGFILE",
-                "TABLESPACE",
-            ]) =>
-            {
+            () if self.is_any(&["SERVER", "PACKAGE", "TEMPORARY", "LOGFILE", "TABLESPACE"]) => {
                 let what = format!("CREATE {}", self.upper_word()?);
                 Err(self.unsupported(&what))
             }
@@ -168,7 +157,8 @@ impl Parser<'_> {
             }
             () if self.eat_word("ROLE") => self.drop_role(),
             () if self.eat_word("PREPARE") => Ok(Statement::Deallocate(self.name()?)),
-            () if self.is_any(&["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "SERVER", "PACKAGE"]) => {
+            () if self.program_follows() => self.drop_program(),
+            () if self.is_any(&["SERVER", "PACKAGE"]) => {
                 let what = format!("DROP {}", self.upper_word()?);
                 Err(self.unsupported(&what))
             }

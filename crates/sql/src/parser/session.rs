@@ -15,9 +15,6 @@ impl Parser<'_> {
         self.advance();
         match word {
             "BEGIN" => {
-                if self.is_all(&["NOT", "ATOMIC"]) {
-                    return Err(self.unsupported("BEGIN NOT ATOMIC"));
-                }
                 self.eat_word("WORK");
                 Ok(Statement::Begin(Begin::default()))
             }
@@ -253,11 +250,7 @@ impl Parser<'_> {
         self.eat_word("CURRENT");
         self.expect_word("DIAGNOSTICS")?;
         if !self.eat_word("CONDITION") {
-            let items = self.diagnostics_items(|name| match name {
-                "NUMBER" => Some(StatementInfo::Number),
-                "ROW_COUNT" => Some(StatementInfo::RowCount),
-                _ => None,
-            })?;
+            let items = self.diagnostics_items(StatementInfo::of_word)?;
             return Ok(Statement::GetDiagnostics(GetDiagnostics::Statement(items)));
         }
         let at_number = self.error();
@@ -270,16 +263,7 @@ impl Parser<'_> {
             }
             _ => return Err(at_number),
         }
-        let items = self.diagnostics_items(|name| match name {
-            "MYSQL_ERRNO" => Some(ConditionInfo::Errno),
-            "RETURNED_SQLSTATE" => Some(ConditionInfo::Sqlstate),
-            "MESSAGE_TEXT" => Some(ConditionInfo::MessageText),
-            "ROW_NUMBER" => Some(ConditionInfo::RowNumber),
-            "CLASS_ORIGIN" | "SUBCLASS_ORIGIN" | "CONSTRAINT_CATALOG" | "CONSTRAINT_SCHEMA"
-            | "CONSTRAINT_NAME" | "CATALOG_NAME" | "SCHEMA_NAME" | "TABLE_NAME" | "COLUMN_NAME"
-            | "CURSOR_NAME" => Some(ConditionInfo::Named),
-            _ => None,
-        })?;
+        let items = self.diagnostics_items(ConditionInfo::of_word)?;
         Ok(Statement::GetDiagnostics(GetDiagnostics::Condition { number, items }))
     }
 
@@ -287,8 +271,7 @@ impl Parser<'_> {
     fn diagnostics_items<T>(&mut self, named: impl Fn(&str) -> Option<T>) -> SqlResult<Vec<(String, T)>> {
         self.list(|p| {
             if p.is_name_at(0) {
-                let text = format!("Undeclared variable: {}", p.any_name());
-                return Err(SqlError::new(ErrorCode::SpUndeclaredVar, text));
+                return Err(SqlError::undeclared_variable(&p.any_name()));
             }
             let variable = p.user_variable()?;
             p.expect(Kind::Equal)?;

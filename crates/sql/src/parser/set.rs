@@ -39,7 +39,7 @@ impl Parser<'_> {
         }
     }
 
-    fn set_item(&mut self) -> SqlResult<SetItem> {
+    pub(super) fn set_item(&mut self) -> SqlResult<SetItem> {
         match self.kind() {
             Kind::AtName | Kind::At => {
                 let name = self.user_variable()?;
@@ -81,7 +81,7 @@ impl Parser<'_> {
         }
     }
 
-    fn assign_sign(&mut self) -> SqlResult<()> {
+    pub(super) fn assign_sign(&mut self) -> SqlResult<()> {
         if !self.eat(Kind::Equal) {
             self.expect(Kind::Assign)?;
         }
@@ -94,7 +94,7 @@ impl Parser<'_> {
         Ok(SetItem::Variable { scope, name, value })
     }
 
-    fn set_value(&mut self) -> SqlResult<SetValue> {
+    pub(super) fn set_value(&mut self) -> SqlResult<SetValue> {
         if self.kind() == Kind::Word {
             let next = self.peek(1).kind;
             let alone =

@@ -12,7 +12,7 @@ impl Parser<'_> {
         self.is_any(&["VIEW", "ALGORITHM", "DEFINER", "SQL"])
     }
 
-    /// Parses the part after CREATE [OR REPLACE] or ALTER. Other objects with a definer are not supported.
+    /// Parses the part after CREATE [OR REPLACE] or ALTER: a view, or another object with a definer.
     pub(super) fn view(&mut self, or_replace: bool, alter: bool) -> SqlResult<Statement> {
         let verb = if alter { "ALTER" } else { "CREATE" };
         let mut algorithm = None;
@@ -30,6 +30,13 @@ impl Parser<'_> {
             self.expect(Kind::Equal)?;
             definer = Some(self.account()?);
         }
+        if definer.is_some() && algorithm.is_none() && self.program_follows() {
+            return if alter {
+                self.alter_program(definer)
+            } else {
+                self.create_program(or_replace, definer)
+            };
+        }
         let mut security = None;
         if self.eat_words(&["SQL", "SECURITY"]) {
             security = Some(match () {
@@ -38,7 +45,7 @@ impl Parser<'_> {
                 () => return Err(self.error()),
             });
         }
-        if self.is_any(&["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "AGGREGATE", "PACKAGE"]) {
+        if self.is("PACKAGE") {
             let what = format!("{verb} {}", self.upper_word()?);
             return Err(self.unsupported(&what));
         }

@@ -1,0 +1,452 @@
+//! Stored programs: procedures, functions, triggers, events, and compound statements.
+//!
+//! A body is a tree of [`Step`]s. Names of variables, conditions, cursors and labels are not resolved:
+//! in an expression, a local variable is an [`Expr::Column`] like any other name.
+
+use std::ops::Range;
+
+use super::{
+    Account, ColumnRef, ConditionInfo, CreateMode, DataType, Expr, IntervalUnit, ObjectName, Query, SetItem,
+    SetValue, Statement, StatementInfo, ViewSecurity,
+};
+
+/// A statement that defines a stored program, runs one, or belongs to the language of their bodies.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Program {
+    CreateRoutine(CreateRoutine),
+    AlterRoutine {
+        kind: RoutineKind,
+        name: ObjectName,
+        characteristics: Characteristics,
+    },
+    DropRoutine {
+        kind: RoutineKind,
+        if_exists: bool,
+        name: ObjectName,
+    },
+    CreateTrigger(CreateTrigger),
+    DropTrigger {
+        if_exists: bool,
+        name: ObjectName,
+    },
+    CreateEvent(CreateEvent),
+    AlterEvent(AlterEvent),
+    DropEvent {
+        if_exists: bool,
+        name: ObjectName,
+    },
+    Call {
+        name: ObjectName,
+        arguments: Vec<Expr>,
+    },
+    /// BEGIN NOT ATOMIC .. END, or IF, CASE, a loop outside of a program.
+    Compound(Body),
+    Signal(Signal),
+    Resignal(Resignal),
+}
+
+impl Program {
+    /// Returns the first words of the statement.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Program::CreateRoutine(create) => match create.kind {
+                RoutineKind::Procedure => "CREATE PROCEDURE",
+                RoutineKind::Function => "CREATE FUNCTION",
+            },
+            Program::AlterRoutine { kind: RoutineKind::Procedure, .. } => "ALTER PROCEDURE",
+            Program::AlterRoutine { kind: RoutineKind::Function, .. } => "ALTER FUNCTION",
+            Program::DropRoutine { kind: RoutineKind::Procedure, .. } => "DROP PROCEDURE",
+            Program::DropRoutine { kind: RoutineKind::Function, .. } => "DROP FUNCTION",
+            Program::CreateTrigger(_) => "CREATE TRIGGER",
+            Program::DropTrigger { .. } => "DROP TRIGGER",
+            Program::CreateEvent(_) => "CREATE EVENT",
+            Program::AlterEvent(_) => "ALTER EVENT",
+            Program::DropEvent { .. } => "DROP EVENT",
+            Program::Call { .. } => "CALL",
+            Program::Compound(_) => "compound statements",
+            Program::Signal(_) => "SIGNAL",
+            Program::Resignal(_) => "RESIGNAL",
+        }
+    }
+}
+
+/// The kind of a routine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RoutineKind {
+    Procedure,
+    Function,
+}
+
+/// CREATE PROCEDURE or CREATE FUNCTION.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateRoutine {
+    pub mode: CreateMode,
+    pub definer: Option<Account>,
+    pub kind: RoutineKind,
+    /// AGGREGATE FUNCTION.
+    pub aggregate: bool,
+    pub name: ObjectName,
+    pub parameters: Vec<Parameter>,
+    /// The text between the parentheses of the parameters.
+    pub parameter_text: String,
+    /// The type after RETURNS, with its text.
+    pub returns: Option<(VariableType, String)>,
+    pub characteristics: Characteristics,
+    pub body: Body,
+}
+
+/// A parameter of a routine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    pub mode: ParameterMode,
+    pub name: String,
+    pub of: VariableType,
+}
+
+/// Direction of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterMode {
+    In,
+    Out,
+    InOut,
+}
+
+/// Declared type of a variable, a parameter or a function's result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum VariableType {
+    Declared(DataType),
+    /// TYPE OF a variable, or of [db.]table.column.
+    TypeOf(ColumnRef),
+    /// ROW TYPE OF a table or a cursor.
+    RowTypeOf(ObjectName),
+    /// ROW(field type, ..).
+    Row(Vec<(String, VariableType)>),
+}
+
+/// Characteristics of a routine. `None` if not written; the last one counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Characteristics {
+    pub comment: Option<String>,
+    pub deterministic: Option<bool>,
+    pub access: Option<DataAccess>,
+    pub security: Option<ViewSecurity>,
+}
+
+/// The declared use of tables by a routine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataAccess {
+    ContainsSql,
+    NoSql,
+    ReadsSqlData,
+    ModifiesSqlData,
+}
+
+/// CREATE TRIGGER.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTrigger {
+    pub mode: CreateMode,
+    pub definer: Option<Account>,
+    pub name: ObjectName,
+    pub timing: TriggerTiming,
+    pub event: TriggerEvent,
+    pub table: ObjectName,
+    /// FOLLOWS or PRECEDES another trigger.
+    pub order: Option<(TriggerOrder, String)>,
+    pub body: Body,
+}
+
+/// Whether a trigger runs before or after the change of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TriggerTiming {
+    Before,
+    After,
+}
+
+/// The change of a row for which a trigger runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TriggerEvent {
+    Insert,
+    Update,
+    Delete,
+}
+
+/// Position of a new trigger relative to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerOrder {
+    Follows,
+    Precedes,
+}
+
+/// CREATE EVENT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateEvent {
+    pub mode: CreateMode,
+    pub definer: Option<Account>,
+    pub name: ObjectName,
+    pub schedule: Schedule,
+    pub options: EventOptions,
+    pub body: Body,
+}
+
+/// ALTER EVENT. Parts that are not written stay unchanged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterEvent {
+    pub definer: Option<Account>,
+    pub name: ObjectName,
+    pub schedule: Option<Schedule>,
+    pub rename_to: Option<ObjectName>,
+    pub options: EventOptions,
+    pub body: Option<Body>,
+}
+
+/// ON SCHEDULE.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Schedule {
+    /// AT a time.
+    At(Expr),
+    /// EVERY interval [STARTS time] [ENDS time].
+    Every { interval: Expr, unit: IntervalUnit, starts: Option<Expr>, ends: Option<Expr> },
+}
+
+/// Options of an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventOptions {
+    /// ON COMPLETION PRESERVE (true) or NOT PRESERVE.
+    pub preserve: Option<bool>,
+    pub status: Option<EventStatus>,
+    pub comment: Option<String>,
+}
+
+/// Whether the scheduler runs an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventStatus {
+    Enabled,
+    Disabled,
+    /// DISABLE ON SLAVE: the event was created on a source.
+    SlavesideDisabled,
+}
+
+/// The body of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    pub step: Step,
+    /// The body's range in the statement's text. The ranges in the steps are relative to its start.
+    pub range: Range<usize>,
+}
+
+/// One statement of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// A statement that could stand outside of a program, with its range in the body.
+    Sql {
+        statement: Box<Statement>,
+        range: Range<usize>,
+    },
+    Block(Block),
+    If {
+        arms: Vec<Arm>,
+        otherwise: Option<Vec<Step>>,
+    },
+    /// CASE. Without an operand, the arms have conditions. Without ELSE, a value without an arm is error
+    /// 1339.
+    Case {
+        operand: Option<Expr>,
+        arms: Vec<Arm>,
+        otherwise: Option<Vec<Step>>,
+    },
+    Loop {
+        label: Option<String>,
+        kind: LoopKind,
+        steps: Vec<Step>,
+    },
+    Leave(String),
+    Iterate(String),
+    Return(Expr),
+    Open {
+        cursor: String,
+        arguments: Vec<Expr>,
+    },
+    Fetch {
+        cursor: String,
+        into: Vec<LocalName>,
+    },
+    /// FETCH GROUP NEXT ROW.
+    FetchGroup,
+    Close(String),
+    /// SET with local variables, fields of row variables, or columns of NEW among its items.
+    Set(Vec<LocalAssignment>),
+    GetDiagnostics(ProgramDiagnostics),
+}
+
+/// Steps with a condition, or with a value of CASE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arm {
+    pub when: Expr,
+    pub steps: Vec<Step>,
+}
+
+/// BEGIN .. END.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    pub label: Option<String>,
+    pub declarations: Vec<Declaration>,
+    pub steps: Vec<Step>,
+}
+
+/// The kind of a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoopKind {
+    /// LOOP .. END LOOP.
+    Endless,
+    While(Expr),
+    /// REPEAT .. UNTIL condition.
+    Until(Expr),
+    /// FOR variable IN [REVERSE] from .. to.
+    Numbers {
+        variable: String,
+        reverse: bool,
+        from: Expr,
+        to: Expr,
+    },
+    /// FOR variable IN cursor[(arguments)].
+    Cursor {
+        variable: String,
+        cursor: String,
+        arguments: Vec<Expr>,
+    },
+    /// FOR variable IN (query).
+    Query {
+        variable: String,
+        query: Box<Query>,
+    },
+}
+
+/// DECLARE.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Declaration {
+    Variables { names: Vec<String>, of: VariableType, default: Option<Expr> },
+    Condition { name: String, value: ConditionValue },
+    Cursor { name: String, parameters: Vec<(String, VariableType)>, query: Box<Query>, range: Range<usize> },
+    Handler { action: AfterHandler, conditions: Vec<HandledCondition>, step: Box<Step> },
+}
+
+/// Continuation after a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterHandler {
+    Continue,
+    Exit,
+}
+
+/// The value of a declared condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConditionValue {
+    /// A number of an error.
+    Error(u32),
+    /// SQLSTATE [VALUE] '.....'.
+    Sqlstate(String),
+}
+
+/// A condition of a handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandledCondition {
+    Value(ConditionValue),
+    /// The name of a declared condition.
+    Named(String),
+    Sqlwarning,
+    NotFound,
+    Sqlexception,
+}
+
+/// A variable, or a field of a row variable, or a column of NEW: `name` or `name.field`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalName {
+    pub name: String,
+    pub field: Option<String>,
+}
+
+/// One item of SET in a body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LocalAssignment {
+    /// `name = value` or `name.field = value`: a local variable if there is one, otherwise a system variable
+    /// of the session. A bare word as the value may be a local variable, too.
+    Local {
+        name: LocalName,
+        value: SetValue,
+    },
+    Other(SetItem),
+}
+
+/// GET DIAGNOSTICS in a body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProgramDiagnostics {
+    /// Information about the previous statement.
+    Statement(Vec<(Target, StatementInfo)>),
+    /// Information about one of its conditions.
+    Condition { number: Expr, items: Vec<(Target, ConditionInfo)> },
+}
+
+/// A variable that receives a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    User(String),
+    Local(LocalName),
+}
+
+/// SIGNAL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Signal {
+    pub condition: SignalledCondition,
+    pub items: Vec<(SignalItem, Expr)>,
+}
+
+/// RESIGNAL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resignal {
+    pub condition: Option<SignalledCondition>,
+    pub items: Vec<(SignalItem, Expr)>,
+}
+
+/// The condition that SIGNAL raises.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SignalledCondition {
+    Sqlstate(String),
+    /// The name of a declared condition.
+    Named(String),
+}
+
+/// An item of SIGNAL's SET.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SignalItem {
+    ClassOrigin,
+    SubclassOrigin,
+    ConstraintCatalog,
+    ConstraintSchema,
+    ConstraintName,
+    CatalogName,
+    SchemaName,
+    TableName,
+    ColumnName,
+    CursorName,
+    MessageText,
+    MysqlErrno,
+    RowNumber,
+}
+
+impl SignalItem {
+    /// The items by their words.
+    pub const ALL: [(&str, SignalItem); 13] = [
+        ("CLASS_ORIGIN", SignalItem::ClassOrigin),
+        ("SUBCLASS_ORIGIN", SignalItem::SubclassOrigin),
+        ("CONSTRAINT_CATALOG", SignalItem::ConstraintCatalog),
+        ("CONSTRAINT_SCHEMA", SignalItem::ConstraintSchema),
+        ("CONSTRAINT_NAME", SignalItem::ConstraintName),
+        ("CATALOG_NAME", SignalItem::CatalogName),
+        ("SCHEMA_NAME", SignalItem::SchemaName),
+        ("TABLE_NAME", SignalItem::TableName),
+        ("COLUMN_NAME", SignalItem::ColumnName),
+        ("CURSOR_NAME", SignalItem::CursorName),
+        ("MESSAGE_TEXT", SignalItem::MessageText),
+        ("MYSQL_ERRNO", SignalItem::MysqlErrno),
+        ("ROW_NUMBER", SignalItem::RowNumber),
+    ];
+}

@@ -1,0 +1,467 @@
+//! The statements of a body.
+//!
+//! Every statement ends with `;`, except the one that is a body of its own (after FOR EACH ROW, DO, or a
+//! routine's characteristics), which ends where its grammar ends.
+//!
+//! | construct | rule |
+//! |---|---|
+//! | a label | stands before a block or a loop; may be repeated after its END |
+//! | declarations | at the start of a block: variables and conditions, then cursors, then handlers |
+//! | names in INTO, SET, FETCH and GET DIAGNOSTICS | may be local variables or fields of row variables |
+//! | `?` | is an error in a body |
+
+use cohort_types::{SqlError, SqlResult};
+
+use super::super::Parser;
+use crate::ast::{
+    AfterHandler, Arm, Block, Body, ConditionInfo, ConditionValue, Declaration, Expr, HandledCondition,
+    LocalAssignment, LocalName, LoopKind, Program, ProgramDiagnostics, Statement, StatementInfo, Step,
+    Target,
+};
+use crate::lexer::Kind;
+
+/// Place of a declaration in the order that a block prescribes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    VariableOrCondition,
+    Cursor,
+    Handler,
+}
+
+/// The words that end a list of statements.
+const ENDS: [&str; 5] = ["END", "ELSE", "ELSEIF", "WHEN", "UNTIL"];
+
+impl Parser<'_> {
+    /// Parses the body of a procedure, a trigger or an event.
+    pub(super) fn body(&mut self) -> SqlResult<Body> {
+        self.body_of(Self::step)
+    }
+
+    /// Parses the body of a function: a block, a control statement or RETURN.
+    pub(super) fn function_body(&mut self) -> SqlResult<Body> {
+        let is_allowed = self.label_follows()
+            || self.is_any(&["BEGIN", "RETURN", "IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR"]);
+        if is_allowed { self.body() } else { Err(self.error()) }
+    }
+
+    /// Returns whether a compound statement outside of a program follows.
+    pub(in super::super) fn compound_follows(&self) -> bool {
+        self.is_all(&["BEGIN", "NOT", "ATOMIC"])
+            || self.is_any(&["IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR"])
+    }
+
+    /// Parses a compound statement outside of a program.
+    pub(in super::super) fn compound(&mut self) -> SqlResult<Statement> {
+        let body = self.body_of(|p| match p.eat_words(&["BEGIN", "NOT", "ATOMIC"]) {
+            true => Ok(Step::Block(p.block_rest(None)?)),
+            false => p.step(),
+        })?;
+        Ok(Statement::Program(Box::new(Program::Compound(body))))
+    }
+
+    fn body_of(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<Step>) -> SqlResult<Body> {
+        if self.body_start.is_some() {
+            return rule(self).map(|step| Body { step, range: 0..0 });
+        }
+        let start = self.token().start;
+        self.body_start = Some(start);
+        // The values of literals are part of the program.
+        self.fixed = true;
+        let step = rule(self);
+        self.body_start = None;
+        let end = self.token_at(self.at.max(1) - 1).end;
+        Ok(Body { step: step?, range: start..end.max(start) })
+    }
+
+    /// Returns the range from the token at index `from` to the last consumed one, relative to the body.
+    fn body_range(&self, from: usize) -> std::ops::Range<usize> {
+        let base = self.body_start.unwrap_or(0);
+        let start = self.token_at(from).start;
+        start - base..self.token_at(self.at.max(1) - 1).end.max(start) - base
+    }
+
+    /// Parses statements, each with its `;`, up to a word that ends the list. There is at least one, unless
+    /// `may_be_empty`.
+    fn steps(&mut self, may_be_empty: bool) -> SqlResult<Vec<Step>> {
+        let mut steps = Vec::new();
+        // MariaDB takes the word for a label.
+        if self.is("UNTIL") && !may_be_empty {
+            return Err(self.error_at(self.at + 1));
+        }
+        while !(self.is_any(&ENDS) && (may_be_empty || !steps.is_empty())) {
+            steps.push(self.enter(Self::step)?);
+            self.expect(Kind::Semicolon)?;
+        }
+        Ok(steps)
+    }
+
+    fn label_follows(&self) -> bool {
+        self.is_name_at(0) && self.peek(1).kind == Kind::Colon
+    }
+
+    /// Parses one statement without its `;`.
+    fn step(&mut self) -> SqlResult<Step> {
+        let mut label = None;
+        if self.label_follows() {
+            label = Some(self.name()?);
+            self.expect(Kind::Colon)?;
+            if !self.is_any(&["BEGIN", "LOOP", "WHILE", "REPEAT", "FOR"]) {
+                return Err(self.error());
+            }
+        }
+        match () {
+            () if self.eat_word("BEGIN") => {
+                if label.is_none() {
+                    self.eat_words(&["NOT", "ATOMIC"]);
+                }
+                self.block_rest(label).map(Step::Block)
+            }
+            () if self.is_any(&["LOOP", "WHILE", "REPEAT", "FOR"]) => self.loop_step(label),
+            () if self.eat_word("IF") => self.if_step(),
+            () if self.eat_word("CASE") => self.case_step(),
+            () if self.eat_word("LEAVE") => Ok(Step::Leave(self.name()?)),
+            () if self.eat_word("ITERATE") => Ok(Step::Iterate(self.name()?)),
+            () if self.eat_word("RETURN") => Ok(Step::Return(self.expr()?)),
+            () if self.is("OPEN") && self.is_name_at(1) => {
+                self.advance();
+                let cursor = self.name()?;
+                Ok(Step::Open { cursor, arguments: self.optional_arguments()? })
+            }
+            () if self.eat_word("FETCH") => self.fetch_step(),
+            () if self.is("CLOSE") && self.is_name_at(1) => {
+                self.advance();
+                Ok(Step::Close(self.name()?))
+            }
+            () if self.is("GET") => self.diagnostics_step(),
+            () if self.is("SET") && !self.is_word_at(1, "STATEMENT") => self.set_step(),
+            () => {
+                let from = self.at;
+                let statement = Box::new(self.statement()?);
+                Ok(Step::Sql { statement, range: self.body_range(from) })
+            }
+        }
+    }
+
+    // ---- blocks
+
+    /// Parses a block after BEGIN.
+    fn block_rest(&mut self, label: Option<String>) -> SqlResult<Block> {
+        let mut declarations = Vec::new();
+        let mut last = Order::VariableOrCondition;
+        while self.eat_word("DECLARE") {
+            let (order, declaration) = self.declaration()?;
+            if order < last {
+                return Err(match order {
+                    Order::Cursor => SqlError::cursor_after_handler(),
+                    _ => SqlError::variable_after_cursor_or_handler(),
+                });
+            }
+            last = order;
+            declarations.push(declaration);
+            self.expect(Kind::Semicolon)?;
+        }
+        let steps = self.steps(true)?;
+        self.expect_word("END")?;
+        self.end_label(label.as_deref())?;
+        Ok(Block { label, declarations, steps })
+    }
+
+    /// Parses the label after END. Error 1310 if it is another one.
+    fn end_label(&mut self, label: Option<&str>) -> SqlResult<()> {
+        let Some(label) = label.filter(|_| self.is_name_at(0)) else { return Ok(()) };
+        let end = self.name()?;
+        match end.eq_ignore_ascii_case(label) || end.to_lowercase() == label.to_lowercase() {
+            true => Ok(()),
+            false => Err(SqlError::label_without_match(&end)),
+        }
+    }
+
+    /// Parses a declaration after DECLARE.
+    fn declaration(&mut self) -> SqlResult<(Order, Declaration)> {
+        let handler = match () {
+            () if self.is_all(&["CONTINUE", "HANDLER"]) => Some(AfterHandler::Continue),
+            () if self.is_all(&["EXIT", "HANDLER"]) => Some(AfterHandler::Exit),
+            () => None,
+        };
+        if let Some(action) = handler {
+            self.advance();
+            self.advance();
+            self.expect_word("FOR")?;
+            let conditions = self.list(Self::handled_condition)?;
+            let step = Box::new(self.enter(Self::step)?);
+            return Ok((Order::Handler, Declaration::Handler { action, conditions, step }));
+        }
+        if self.is_word_at(1, "CONDITION") {
+            let name = self.name()?;
+            self.advance();
+            self.expect_word("FOR")?;
+            let value = self.condition_value()?;
+            return Ok((Order::VariableOrCondition, Declaration::Condition { name, value }));
+        }
+        if self.is_word_at(1, "CURSOR") {
+            let name = self.name()?;
+            self.advance();
+            let parameters = match self.kind() == Kind::LeftParen {
+                true => self.paren_list(|p| {
+                    if p.is_any(&["OUT", "INOUT"]) {
+                        return Err(p.unsupported("OUT/INOUT cursor parameter"));
+                    }
+                    p.eat_word("IN");
+                    Ok((p.name()?, p.variable_type()?))
+                })?,
+                false => Vec::new(),
+            };
+            self.expect_word("FOR")?;
+            let from = self.at;
+            if !self.query_follows(0) {
+                return Err(self.error());
+            }
+            let query = Box::new(self.query()?);
+            if !query.into.is_empty() || self.into_file.is_some() {
+                return Err(SqlError::cursor_with_into());
+            }
+            let range = self.body_range(from);
+            return Ok((Order::Cursor, Declaration::Cursor { name, parameters, query, range }));
+        }
+        let names = self.list(Self::name)?;
+        let of = self.variable_type()?;
+        let default = if self.eat_word("DEFAULT") { Some(self.expr()?) } else { None };
+        Ok((Order::VariableOrCondition, Declaration::Variables { names, of, default }))
+    }
+
+    /// Parses the number of an error or a SQLSTATE.
+    fn condition_value(&mut self) -> SqlResult<ConditionValue> {
+        if self.is("SQLSTATE") {
+            return Ok(ConditionValue::Sqlstate(self.sqlstate()?));
+        }
+        match u32::try_from(self.number()?).ok().filter(|number| *number != 0) {
+            Some(number) => Ok(ConditionValue::Error(number)),
+            None => Err(SqlError::wrong_condition_value("0")),
+        }
+    }
+
+    fn handled_condition(&mut self) -> SqlResult<HandledCondition> {
+        match () {
+            () if self.eat_word("SQLWARNING") => Ok(HandledCondition::Sqlwarning),
+            () if self.eat_word("SQLEXCEPTION") => Ok(HandledCondition::Sqlexception),
+            () if self.eat_words(&["NOT", "FOUND"]) => Ok(HandledCondition::NotFound),
+            () if self.is("SQLSTATE") || self.kind() == Kind::Integer => {
+                self.condition_value().map(HandledCondition::Value)
+            }
+            () => Ok(HandledCondition::Named(self.name()?)),
+        }
+    }
+
+    // ---- control flow
+
+    /// Parses IF after the word. Every branch has statements.
+    fn if_step(&mut self) -> SqlResult<Step> {
+        let mut arms = Vec::new();
+        loop {
+            let when = self.expr()?;
+            self.expect_word("THEN")?;
+            arms.push(Arm { when, steps: self.steps(false)? });
+            if !self.eat_word("ELSEIF") {
+                break;
+            }
+        }
+        let otherwise = if self.eat_word("ELSE") { Some(self.steps(false)?) } else { None };
+        self.expect_words(&["END", "IF"])?;
+        Ok(Step::If { arms, otherwise })
+    }
+
+    /// Parses CASE after the word.
+    fn case_step(&mut self) -> SqlResult<Step> {
+        let operand = if self.is("WHEN") { None } else { Some(self.expr()?) };
+        let mut arms = Vec::new();
+        self.expect_word("WHEN")?;
+        loop {
+            let when = self.expr()?;
+            self.expect_word("THEN")?;
+            arms.push(Arm { when, steps: self.steps(false)? });
+            if !self.eat_word("WHEN") {
+                break;
+            }
+        }
+        let otherwise = if self.eat_word("ELSE") { Some(self.steps(false)?) } else { None };
+        self.expect_words(&["END", "CASE"])?;
+        Ok(Step::Case { operand, arms, otherwise })
+    }
+
+    fn loop_step(&mut self, label: Option<String>) -> SqlResult<Step> {
+        let word = self.upper_word()?;
+        let (kind, steps) = match word.as_str() {
+            "LOOP" => (LoopKind::Endless, self.steps(false)?),
+            "WHILE" => {
+                let condition = self.expr()?;
+                self.expect_word("DO")?;
+                (LoopKind::While(condition), self.steps(false)?)
+            }
+            "REPEAT" => {
+                let steps = self.steps(false)?;
+                self.expect_word("UNTIL")?;
+                (LoopKind::Until(self.expr()?), steps)
+            }
+            _ => {
+                let kind = self.for_range()?;
+                self.expect_word("DO")?;
+                (kind, self.steps(false)?)
+            }
+        };
+        self.expect_words(&["END", &word])?;
+        self.end_label(label.as_deref())?;
+        Ok(Step::Loop { label, kind, steps })
+    }
+
+    /// Parses `variable IN ..` of FOR.
+    fn for_range(&mut self) -> SqlResult<LoopKind> {
+        let variable = self.name()?;
+        self.expect_word("IN")?;
+        let reverse = self.eat_word("REVERSE");
+        if !reverse && self.kind() == Kind::LeftParen && self.query_follows(1) {
+            self.advance();
+            let query = Box::new(self.query()?);
+            self.expect(Kind::RightParen)?;
+            return Ok(LoopKind::Query { variable, query });
+        }
+        let names_cursor = !reverse && self.is_name_at(0) && self.cursor_use_ends_with("DO");
+        if names_cursor {
+            let cursor = self.name()?;
+            return Ok(LoopKind::Cursor { variable, cursor, arguments: self.optional_arguments()? });
+        }
+        let from = self.expr()?;
+        self.expect(Kind::DotDot)?;
+        Ok(LoopKind::Numbers { variable, reverse, from, to: self.expr()? })
+    }
+
+    /// Returns whether `name` or `name(..)` follows, and then the word.
+    fn cursor_use_ends_with(&self, word: &str) -> bool {
+        let mut ahead = 1;
+        if self.peek(ahead).kind == Kind::LeftParen {
+            let mut depth = 0;
+            loop {
+                match self.peek(ahead).kind {
+                    Kind::LeftParen => depth += 1,
+                    Kind::RightParen => depth -= 1,
+                    Kind::End => return false,
+                    _ => {}
+                }
+                ahead += 1;
+                if depth == 0 {
+                    break;
+                }
+            }
+        }
+        self.is_word_at(ahead, word)
+    }
+
+    fn optional_arguments(&mut self) -> SqlResult<Vec<Expr>> {
+        match self.kind() == Kind::LeftParen {
+            true => self.paren_list(Self::expr),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// Parses FETCH after the word.
+    fn fetch_step(&mut self) -> SqlResult<Step> {
+        if self.eat_words(&["GROUP", "NEXT", "ROW"]) {
+            return Ok(Step::FetchGroup);
+        }
+        if self.eat_word("NEXT") {
+            self.expect_word("FROM")?;
+        } else {
+            self.eat_word("FROM");
+        }
+        let cursor = self.name()?;
+        self.expect_word("INTO")?;
+        Ok(Step::Fetch { cursor, into: self.list(Self::local_name)? })
+    }
+
+    /// Parses `name` or `name.field`.
+    fn local_name(&mut self) -> SqlResult<LocalName> {
+        let name = self.name()?;
+        let field = if self.eat(Kind::Dot) { Some(self.name_after_dot()?) } else { None };
+        Ok(LocalName { name, field })
+    }
+
+    // ---- SET and GET DIAGNOSTICS
+
+    /// Parses SET. A name without a scope may be a local variable, a field of one, or a column of NEW.
+    fn set_step(&mut self) -> SqlResult<Step> {
+        let from = self.at;
+        let scoped =
+            usize::from(["GLOBAL", "SESSION", "LOCAL"].into_iter().any(|word| self.is_word_at(1, word)));
+        if self.is_word_at(1 + scoped, "TRANSACTION") {
+            let statement = Box::new(self.statement()?);
+            return Ok(Step::Sql { statement, range: self.body_range(from) });
+        }
+        self.advance();
+        let assignments = self.list(Self::local_assignment)?;
+        if assignments.iter().any(|item| matches!(item, LocalAssignment::Local { .. })) {
+            return Ok(Step::Set(assignments));
+        }
+        let items = assignments.into_iter().filter_map(|item| match item {
+            LocalAssignment::Other(item) => Some(item),
+            LocalAssignment::Local { .. } => None,
+        });
+        let statement = Box::new(Statement::Set(items.collect()));
+        Ok(Step::Sql { statement, range: self.body_range(from) })
+    }
+
+    fn local_assignment(&mut self) -> SqlResult<LocalAssignment> {
+        let has_field = self.peek(1).kind == Kind::Dot;
+        let sign = self.peek(if has_field { 3 } else { 1 }).kind;
+        let is_local = self.is_name_at(0) && matches!(sign, Kind::Equal | Kind::Assign);
+        if !is_local {
+            return self.set_item().map(LocalAssignment::Other);
+        }
+        let name = self.local_name()?;
+        self.assign_sign()?;
+        Ok(LocalAssignment::Local { name, value: self.set_value()? })
+    }
+
+    /// Parses GET [CURRENT] DIAGNOSTICS.
+    fn diagnostics_step(&mut self) -> SqlResult<Step> {
+        self.advance();
+        self.eat_word("CURRENT");
+        self.expect_word("DIAGNOSTICS")?;
+        if !self.eat_word("CONDITION") {
+            let items = self.diagnostics_targets(StatementInfo::of_word)?;
+            return Ok(Step::GetDiagnostics(ProgramDiagnostics::Statement(items)));
+        }
+        let from = self.error();
+        let number = self.primary_expr()?;
+        let is_simple = matches!(
+            number,
+            Expr::Literal(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Column(_)
+        );
+        if !is_simple {
+            return Err(from);
+        }
+        let items = self.diagnostics_targets(ConditionInfo::of_word)?;
+        Ok(Step::GetDiagnostics(ProgramDiagnostics::Condition { number, items }))
+    }
+
+    /// Parses `target = NAME, ..`.
+    fn diagnostics_targets<T>(&mut self, named: impl Fn(&str) -> Option<T>) -> SqlResult<Vec<(Target, T)>> {
+        self.list(|p| {
+            let target = p.target()?;
+            p.expect(Kind::Equal)?;
+            let name = String::from_utf8_lossy(p.bytes(p.token())).to_ascii_uppercase();
+            let Some(item) = named(&name) else { return Err(p.error()) };
+            p.advance();
+            Ok((target, item))
+        })
+    }
+
+    /// Parses a variable that receives a value. A local variable is error 1327 outside of a body.
+    pub(in super::super) fn target(&mut self) -> SqlResult<Target> {
+        if !self.is_name_at(0) {
+            return self.user_variable().map(Target::User);
+        }
+        if self.body_start.is_none() {
+            return Err(SqlError::undeclared_variable(&self.any_name()));
+        }
+        self.local_name().map(Target::Local)
+    }
+}
