@@ -36,7 +36,7 @@ pub use manual::{manual_page, sample_file};
 pub use option_file::{DefaultsPlan, OptionFileError};
 pub use options::{EXIT_CODES, Options, StartupError, StartupRequest, load};
 pub use runtime::{Globals, SessionVars, SetError, SetNote, settable};
-pub use setting::{Access, Kind, Scope, Setting, SettingScope};
+pub use setting::{Access, Acts, Kind, Scope, Setting, SettingScope};
 pub use status::{Counter, HeldGauge, Status, StatusSource};
 pub use table::VarId;
 pub use value::VarValue;

@@ -48,7 +48,8 @@ pub use first_words::{changes_rows, defines_program, first_words};
 pub use kind::{StatementKind, commits_implicitly, statement_kind};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{
-    Charge, IDENTIFIER_CHARS_MAX, Parsed, next_statement, parse, parse_charged, parse_own, syntax_bytes,
+    Charge, IDENTIFIER_CHARS_MAX, Parsed, function_without_parens, next_statement, parse, parse_charged,
+    parse_own, syntax_bytes,
 };
 pub use plan_cache::{PlanCache, PlanKey};
 pub use secret_text::{message_without_secrets, secret_literals, without_secrets};

@@ -34,6 +34,8 @@ use std::ops::Range;
 use cohort_base::StackFloor;
 use cohort_types::{ErrorCode, SqlError, SqlResult, check_floor};
 
+pub use function::function_without_parens;
+
 use crate::ast::{Expr, ObjectName, Statement};
 use crate::lexer::{Kind, Lexer, Token};
 use crate::literal;
