@@ -188,8 +188,8 @@ fn invariants(sources: &[Source], findings: &mut Vec<String>) {
 
 /// Checks that the tests name all rows of the recovery table.
 fn recovery_rows(sources: &[Source], findings: &mut Vec<String>) {
-    let Some(recovery) = sources.iter().find(|s| s.path == "crates/commit/src/recovery.rs") else {
-        findings.push("crates/commit/src/recovery.rs is gone: where is the recovery table?".to_owned());
+    let Some(recovery) = sources.iter().find(|s| s.path == "crates/commit/src/recovery_error.rs") else {
+        findings.push("crates/commit/src/recovery_error.rs is gone: where is the recovery table?".to_owned());
         return;
     };
     let body = recovery

@@ -16,7 +16,7 @@ use crate::large::Large;
 use crate::process;
 use crate::progress::Progress;
 use crate::results::{ReplicaLive, ReplicaRate, ReplicaResults, ServerInfo};
-use crate::run::Run;
+use crate::args::Run;
 use crate::servers::{Contestant, Kind, Server};
 use crate::tables::{self, SCHEMA};
 use crate::workload::{self, Schema};
