@@ -71,6 +71,7 @@ pub fn run(root: &Path) -> Vec<String> {
     widths(&sources, &mut findings);
     walls(&sources, &mut findings);
     machine(&sources, &mut findings);
+    row_trees(&sources, &mut findings);
     invariants(&sources, &mut findings);
     recovery_rows(&sources, &mut findings);
     failpoints(&sources, &mut findings);
@@ -162,6 +163,28 @@ fn machine(sources: &[Source], findings: &mut Vec<String>) {
             let code = code_of(line);
             if ["std::fs", "fs::File", "SystemTime::now"].iter().any(|word| code.contains(word)) {
                 findings.push(format!("{}:{}: files and clocks come from vfs", source.path, number + 1));
+            }
+        }
+    }
+}
+
+/// The only file that may take the clustered index of a table from the list of its indexes.
+const ROW_TREE: &str = "crates/catalog/src/row_tree.rs";
+
+fn row_trees(sources: &[Source], findings: &mut Vec<String>) {
+    for source in sources.iter().filter(|s| s.is_product() && s.path != ROW_TREE) {
+        if !source.path.starts_with("crates/") {
+            continue;
+        }
+        for (number, line) in source.text.lines().enumerate() {
+            let code = code_of(line);
+            let words = ["indexes[0]", "indexes.first()", ".clustered()"];
+            if let Some(word) = words.iter().find(|word| code.contains(*word)) {
+                findings.push(format!(
+                    "{}:{}: {word}: the tree of a table's rows comes from {ROW_TREE}",
+                    source.path,
+                    number + 1
+                ));
             }
         }
     }

@@ -1,35 +1,43 @@
-//! The background writer of the binlog files (`BinlogFileWriter`): writes durable chunks after the commits.
+//! The writer of the binlog files (`BinlogFileWriter`): takes the binlog bytes of durable groups, and writes
+//! them after the commits, in the background.
+//!
+//! # Who writes
+//! - **The background thread**: the log makes commits durable, and the files are for readers. So the thread
+//!   writes a few milliseconds after bytes were handed over ([`BinlogFileWriter::submit`]), and many groups
+//!   with one call.
+//! - **A caller that needs the files now**: [`BinlogFileWriter::catch_up`], [`BinlogFileWriter::step`],
+//!   [`BinlogFileWriter::sync`]. It does the work itself, by the same code, whether or not there is a
+//!   background thread.
+//! - **The thread that decides a group**, with a log for each engine: [`BinlogFileWriter::write_synced`]
+//!   writes and syncs its batch at once, because these files decide which transactions are committed. Readers
+//!   see the batch after [`BinlogFileWriter::show`]. The queue and the background thread are then not used.
 //!
 //! # Concepts
-//!
-//! - The log makes commits durable; the files are for readers. So a background thread writes the files: it
-//!   wakes a few milliseconds after bytes were handed over, and writes many groups with one call.
-//! - [`BinlogFileWriter::catch_up`] writes on the caller's thread: a caller that needs the files now does the
-//!   work itself. The code path is the same with and without a background thread.
-//! - [`BinlogFileWriter::sync`] (at a checkpoint) syncs without holding the writer's lock. Bytes that are not
-//!   synced are still in the log (I7): the caller frees the log only up to the position that `sync` returned.
-//! - A backlog is written in slices; threads that wait for the writer's lock get it between two slices.
-//! - A large transaction is copied in slices too. The background thread pauses between two of them, so that
-//!   commits are not slowed down. A caller that needs the files copies the rest without pauses, and gets the
-//!   files between two batches.
-//! - The spill file of a large transaction is removed after the sync that covers its copy.
+//! - **Sync** (at a checkpoint) runs without the writer's lock. Bytes that are not synced are still in the
+//!   log (I7): the caller frees the log only up to the position that `sync` returned.
+//! - **Slices**: a backlog is written in slices of batches, and a large transaction is copied from its spill
+//!   file in slices. Other threads get the writer's lock between two slices. The background thread pauses
+//!   between two slices of a copy, so that commits are not slowed down, unless the queue fills up.
+//! - **Whole batches**: a caller of [`BinlogFileWriter::with_files`] that finds a copy half done completes
+//!   it, without pauses.
+//! - **Spill files** are removed after the sync that covers their copy.
 //!
 //! # Invariants
-//!
-//! - Batches are written in the order in which they were handed over: both the thread and the callers take
-//!   them from the queue under the writer's lock.
-//! - Only durable bytes are handed over (I3).
-//! - `written` is always the end of a batch; readers use it without the writer's lock.
+//! - Batches are written in the order in which they were handed over: all threads take them from the queue
+//!   under the writer's lock.
+//! - Only durable bytes are handed over to `submit` and to `show` (I3).
+//! - `written` is always the end of a batch. Readers use it without the writer's lock.
 //!
 //! # Lock order
-//!
-//! syncing, writer, queue. `submit` takes only the queue. No lock is held while waiting for space.
+//! `syncing` > `writer` > `queue`. `submit` takes only the lock of the queue and that of the tail, one after
+//! the other. No lock is held while a thread waits for disk space.
 //!
 //! # On failure
-//!
-//! No space: the rest stays queued, the status is `NoSpace`, and the thread retries after a pause. Any other
-//! error stops the writing for good (`Failed`); the log keeps everything, so the next start completes the
-//! files.
+//! - No space: the rest stays queued, the status is `NoSpace`, and the thread retries after a pause. Prepare
+//!   refuses new writes meanwhile.
+//! - Any other error stops the writing for good (`Failed`). The log keeps everything, so the next start
+//!   completes the files. With a log for each engine, the thread that decides gets the error: it retries if
+//!   only space is missing, and otherwise the server ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

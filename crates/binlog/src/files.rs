@@ -1,41 +1,48 @@
 //! The binlog files of a directory and their index: opening, completion from the log, file change, purge.
 //!
-//! # Concepts
+//! # Two layouts
+//! | | one log | a log for each engine |
+//! |---|---|---|
+//! | the files are | a copy of the stream in the log (I3): every byte was durable in the log before it is written here | the only place of the events; what they hold decides which transactions are committed |
+//! | bytes are written by | the background writer, or a caller that needs them now | the thread that decides the group, which also syncs them |
+//! | readers see | everything written | what [`BinlogFiles::show_to`] allows, because written bytes may not be synced yet |
+//! | a crash | recovery restores missing bytes from the log | recovery cuts the last file after its last complete transaction |
 //!
-//! - The files are a copy of the stream in the log (I3): every byte was durable in the log before it was
-//!   written here. After a crash, missing bytes of files that were not synced are restored from the log's
-//!   chunks.
-//! - [`BinlogFiles::apply_chunk`] is the only way to add bytes, both in recovery and in service. It is
-//!   idempotent: bytes that are present and equal stay, different bytes are rewritten, missing ones are
-//!   appended.
-//! - A chunk at offset 0 is a file change: it completes the previous file, clears its in-use mark, and
-//!   creates the new file. It does not sync, because with small files a backlog contains many file changes.
-//! - Appended bytes are buffered in `buf` until [`BinlogFiles::flush`], which also adds new files to the
+//! The rest of this text is about both layouts, and "the log" about the first.
+//!
+//! # Concepts
+//! - **Adding bytes**: [`BinlogFiles::apply_chunk`] is the only way, in recovery and in service. It is
+//!   idempotent: bytes that are present and equal stay, missing ones are appended, and in recovery different
+//!   ones are overwritten.
+//! - **File change**: a chunk at offset 0 of the next file. It completes the previous file, clears its in-use
+//!   mark, and creates the new file. It usually does not sync, because with small files a backlog contains
+//!   many file changes.
+//! - **Buffer**: appended bytes are in `buf` until [`BinlogFiles::flush`], which also adds new files to the
 //!   index. So one write call serves many commit groups.
-//! - A sync covers all files written since the last sync. Until then the log keeps their bytes (I7).
+//! - **Sync**: covers all files written since the last sync. Until then the log keeps their bytes (I7).
 //!
 //! # States
-//!
-//! `open` (changes no contents) -> `apply_chunk` from the log -> `finish_recovery` -> service: `apply_chunk`,
-//! `flush`, `sync`, purge -> `close`.
-//!
-//! `open` syncs everything that no checkpoint has synced. A killed process may have left bytes and names that
-//! are visible but not on disk, and recovery does not write bytes again that it finds in a file.
+//! ```text
+//! open --> apply_chunk* from the log --> finish_recovery --> service --> close
+//! service: apply_chunk, flush, sync and purge_to, in any order
+//! ```
+//! - `open` changes no contents, but syncs what no checkpoint has synced: a killed process may have left
+//!   bytes and names that are visible and not on disk, and recovery does not write bytes again that it finds
+//!   in a file.
+//! - `finish_recovery` removes files and bytes after the end of the log, and files that a purge has left.
 //!
 //! # Invariants
-//!
-//! - The index names a file before the log frees the bytes of that file, and no longer names it when it is
-//!   removed. A file that the index does not name is an orphan: of a purge if its number is lower than the
-//!   index's files, of a crash if it is higher.
-//! - A file that the index names and a sync has covered must exist. If it is missing it was lost, and the
-//!   server refuses to start.
+//! - The index names a file before the log frees the bytes of that file, and no longer names it when the file
+//!   is removed. A file that the index does not name is an orphan: of a purge if its number is lower than
+//!   those of the index, of a crash if it is higher.
+//! - A file that the index names and a checkpoint has synced must exist. If it is missing it was lost, and
+//!   the server refuses to start.
 //! - Only the newest file may be marked as in use or end inside a transaction.
 //!
 //! # On failure
-//!
-//! No space: the operation is undone or can be resumed, and the caller repeats the same call later. A purge
-//! needs some space for the index; if there is none, it first truncates the files to be purged. A failed sync
-//! is never repeated; [`crate::BinlogFileWriter`] then stops for good.
+//! - No space: the operation is undone or can be resumed, and the caller repeats the same call later. A purge
+//!   needs some space for the index; if there is none, it first truncates the files to be purged.
+//! - A failed sync is never repeated: [`crate::BinlogFileWriter`] stops for good.
 
 use std::collections::BTreeMap;
 use std::io;

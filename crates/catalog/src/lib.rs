@@ -9,6 +9,7 @@ mod foreign;
 mod model;
 mod page_format;
 mod roles;
+mod row_tree;
 mod store;
 mod versions;
 mod view;
@@ -25,6 +26,7 @@ pub use model::{
 };
 pub use page_format::{is_block_size, is_on, level_of, option_of};
 pub use roles::roles_of;
+pub use row_tree::{ROWS, RowKey, RowTree};
 pub use store::{CATALOG, CatalogStore};
 pub use versions::CatalogVersions;
 pub use view::View;

@@ -260,11 +260,6 @@ impl Table {
         (kind.is_integer() || matches!(kind, Bit | Year)).then_some(part.column)
     }
 
-    /// Returns the index whose values are the rows.
-    pub fn clustered(&self) -> &Index {
-        &self.indexes[0]
-    }
-
     /// Returns whether it is a sequence, whose state is its only row.
     pub fn is_sequence(&self) -> bool {
         self.options.iter().any(|(name, _)| name == SEQUENCE_OPTION)

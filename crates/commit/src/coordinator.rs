@@ -233,8 +233,9 @@ impl Coordinator {
 
     /// Assigns the transaction its CommitSeq (I1). Its writes become visible to `Latest` reads and its locks
     /// are released, immediately or when the thread that holds the order stage processes it
-    /// ([`Coordinator::await_ordered`]). Never waits for the disk. The reply must be held until the returned
-    /// CommitSeq is acknowledged (I4).
+    /// ([`Coordinator::await_ordered`]). Waits for a flush only if writes are staged (an exclusive commit),
+    /// or if it leads because it ordered transactions of other threads. The reply must be held until the
+    /// returned CommitSeq is acknowledged (I4).
     pub fn order(&self, prepared: Prepared) -> CommitSeq {
         if prepared.get().staged.is_empty() {
             return self.pipeline.order(prepared);

@@ -6,7 +6,7 @@
 //! | `seam` | [`CommitEnv`]: the interface that implements its stages |
 //! | `stage` | [`Stage`], and the types of a transaction in each of its states |
 //! | `group_commit` | the group-commit policy: how long a group is left open for more transactions |
-//! | `returns` | return-time statistics of clients, and the gain of waiting for them |
+//! | `return_times` | return-time statistics of clients, and the gain of waiting for them |
 //! | `group_commit_timer` | the group-commit timer thread |
 //! | `env` | the implementation of the stages in a server |
 //! | `sync` | the locks and atomics of `pipeline` and `group_commit`, replaced in model checks |

@@ -2,99 +2,135 @@
 //! acknowledged.
 //!
 //! # Purpose
-//! One flush per group makes the binlog and every engine durable, and the order stage never waits for the
-//! disk. This file holds the whole protocol. Logs, engines and locks are accessed only through the trait
-//! [`CommitEnv`]. So the same protocol runs in tests with counters, in an environment that crashes, and under
-//! a scheduler that permutes threads (`tests/model.rs`).
+//! One flush per group makes the binlog and every engine durable. The order stage, which applies transactions
+//! and queues them for that flush, does not wait for the disk. There are two exceptions, for large
+//! transactions and for checkpoints (see Lock order). This file holds the whole protocol. Logs, engines and
+//! locks are accessed only through the trait [`CommitEnv`], so the same protocol runs in tests with counters,
+//! in an environment that crashes, and under a scheduler that permutes threads (`tests/model.rs`).
+//!
+//! # States of a transaction
+//! ```text
+//! prepared --order()--> arrived --holder of `order`--> ordered --the leader--> hardened
+//! hardened --publish_ready(): first gate open--> published --publish_ready(): last gate open--> acknowledged
+//! ```
+//! | state | meaning | entered in |
+//! |---|---|---|
+//! | prepared | everything that can fail is done | before the pipeline |
+//! | arrived | it has its [`CommitSeq`] and is in the arrivals list | `order` |
+//! | ordered | the engines have applied it, and it is in the flush queue | `order_arrived`; `await_ordered`, `order_if`, `take_exclusive`, `hold_order` |
+//! | hardened | it is durable: it and everything before it survive a crash | `flush_group`; `take_exclusive`, `hold_order` |
+//! | published | plain reads see it | `publish_ready` |
+//! | acknowledged | its client gets the reply | `publish_ready`, then `acknowledge` notifies the waiters |
+//!
+//! The types in `stage.rs` have fewer states: an arrived transaction is an [`Ordered`] already, because it
+//! has its CommitSeq.
 //!
 //! # Outline
 //! ```text
 //! order(trx):                             lead():
-//!   under arrivals: assign next CommitSeq   while the queue is not empty:
+//!   under arrivals: assign next CommitSeq   while the flush queue is not empty:
 //!   order_arrived()                           try_lock leader, or return
 //!   if it ordered others: lead()              if waiting for more pays: leave the group open
 //!                                             else flush_group():
-//! order_arrived():                              under order: take the queue, take its snapshot
+//! order_arrived():                              under order: take the flush queue, take its snapshot
 //!   while arrived > ordered:                    write the records, sync once
 //!     try_lock order, or return                 lock decider; unlock leader if the next may overlap
 //!     apply all arrivals as one batch           decide; append the group to the publish queue
-//!     append them to the queue                  publish_ready(): publish and acknowledge, gate by gate
+//!     append them to the flush queue            publish_ready()
 //!                                               unlock decider and leader, then notify the clients
 //! ```
 //! A session calls `order` and parks its reply with `when_acknowledged`. Its worker then calls `lead`, or
 //! `lead_later` if it has other connections to serve. With a single client, the client's own worker therefore
 //! flushes inline.
 //!
-//! # States and the function that makes each transition
-//! ```text
-//! prepared --order()--> ordered --flush_group()--> hardened --publish_ready()--> published -> acknowledged
-//!           any worker            the leader                  the leader, or the thread that opened the gate
-//! ```
-//! "Hardened" means durable: the transaction, and everything before it, survives a crash.
+//! # Concepts: ordering
+//! - **Arrivals list** (`arrivals`): transactions that have a CommitSeq and are not yet applied.
+//! - **Order stage** (`order`): the thread that holds this lock applies all arrivals as one batch and appends
+//!   them to the flush queue. A caller of `order` that finds the stage taken does not wait for it, because
+//!   the holder rechecks the arrivals after it has released the stage. Four functions wait for the stage:
+//!   `await_ordered` and `order_if` need the result, and `order_exclusive` and `hold` need the stage for
+//!   themselves.
+//! - **Conditional order** ([`Pipeline::order_if`]): for a transaction with its own GTID sequence number,
+//!   which must be larger than all numbers of its domain before it. The check of the number runs with `order`
+//!   and `arrivals` held, so no other transaction gets its CommitSeq between the check and the assignment. A
+//!   refused transaction never gets a CommitSeq (I6).
+//! - **Exclusive commit** ([`Pipeline::order_exclusive`]): for a transaction whose writes the engines have
+//!   staged, because it is too large for the order stage. The caller holds the order stage while it flushes
+//!   the transaction, with everything queued before it, and while the engines ingest the staged writes
+//!   ([`CommitEnv::apply_staged`]). The transaction keeps its locks until then.
 //!
-//! # Concepts
-//! - **Arrivals** (`arrivals`): the ordering queue. It holds prepared transactions that have a [`CommitSeq`]
-//!   and are not yet applied. A transaction gets its CommitSeq when it enters this queue.
-//! - **Order stage**: the thread that holds `order` applies *all* arrivals as one batch. A caller that finds
-//!   the stage taken returns immediately; the holder rechecks the arrivals after releasing it. Only callers
-//!   that need the result wait for the stage ([`Pipeline::await_ordered`]).
-//! - **Conditional order** ([`Pipeline::order_if`]): for a transaction that is valid only after certain
-//!   states, because it brings its own sequence number, which must be the largest. The check runs with
-//!   `order` and `arrivals` held, so no transaction can get between the check and the assignment of the
-//!   CommitSeq. A refused transaction never gets a CommitSeq (I6).
-//! - **Queue**: ordered transactions that no leader has taken yet.
-//! - **Group** (flush group): the transactions that a leader takes from the queue in one step and makes
+//! # Concepts: flushing
+//! - **Flush queue** (the vector in `order`): ordered transactions that no leader has taken yet.
+//! - **Group** (flush group): the transactions that a leader takes from the flush queue in one step and makes
 //!   durable by one sync.
-//! - **Leader**: the worker that holds `leader`. There is no leader while the queue is empty. `lead` only
-//!   tries the lock, so a call costs almost nothing while another worker leads.
-//! - **Decision stage** (`decider`): its holder, the thread that led the group, makes a synced group
-//!   durable. With one log the sync has done that already and there is nothing left to decide. Where the
-//!   binlog decides, the leader may release `leader` before it decides, so that the next group is written and
-//!   synced meanwhile. Two groups are then in progress, never more. The leader then also asks the timer
-//!   thread to lead the transactions that are queued already.
-//! - **Open group**: a queue that is left for more transactions to join (`group_commit.rs`). It has no
-//!   leader. The worker that completes the group leads, or the timer thread does when the time is up.
-//! - **Group snapshot** ([`CommitEnv::GroupSnapshot`]): the state right after the group's last transaction,
-//!   with its read view. It is taken under `order` while the queue is empty, and published once the group is
-//!   durable (I5).
-//! - **Publish queue** (`publish_queue`): durable groups that are not yet published and acknowledged, oldest
-//!   first. A [`Gate`] that the environment keeps shut (semi-synchronous replication) holds them there,
-//!   unpublished or unacknowledged, while later groups continue to become durable. The thread that opens the
-//!   gate calls [`Pipeline::gate_opened`].
-//! - **Exclusive commit** ([`Pipeline::order_exclusive`]): for a transaction that is too large for the order
-//!   stage. Its engines have staged its writes. It is ordered and made durable with the order stage held, and
-//!   only then do the engines ingest the staged writes. It keeps its locks until then.
+//! - **Leader**: the thread that holds `leader`. There is none while the flush queue is empty. `lead` only
+//!   tries the lock, so a call costs almost nothing while another thread leads. `order_exclusive` and `hold`
+//!   wait for it, so that no other thread flushes meanwhile.
+//! - **Decision stage** (`decider`): turns a synced group into a durable one, in group order. With one log
+//!   for all engines the sync suffices, and [`CommitEnv::decide`] does nothing. With a log for each engine
+//!   (`separate.rs`), the sync covers only the engines' logs. The group is durable once `decide` has written
+//!   and synced its events in the binlog, and a DECIDED record for members without events at the group's end.
+//! - **Overlap**: a leader of separate logs may release `leader` before it decides. The next group is written
+//!   and synced meanwhile, and then waits for `decider`. So at most two groups are in progress. Transactions
+//!   that were queued before the release still need a leader, because their threads found `leader` taken. The
+//!   thread that decides leads them afterwards, in its loop in `lead`. If flushes are slow, it also asks the
+//!   timer thread to lead them at once (`call_timekeeper`).
+//! - **Open group**: a flush queue that is left for more transactions to join (`group_commit.rs`). It has no
+//!   leader. The thread that completes the group leads, or the timer thread does when the time is up.
+//! - **Positions**: a GTID gets its sequence number when its transaction is applied. Binlog positions and
+//!   LSNs are assigned later, when the leader writes the group: transactions of one group share a commit id
+//!   in their GTID events, an event without the id is shorter, and only a closed group shows which
+//!   transactions share one.
 //!
-//! Binlog positions and LSNs are assigned when the group is written, not at the order stage: a GTID event is
-//! shorter without a commit id, and only a closed group shows which transactions share one. The leader writes
-//! the group in CommitSeq order, so log order, binlog order and CommitSeq order are the same (I1).
+//! # Concepts: publishing
+//! - **Group snapshot** ([`CommitEnv::GroupSnapshot`]): the state right after the group's last transaction,
+//!   with its read view. It is taken under `order` while nothing later is ordered, and published once the
+//!   group is durable (I5).
+//! - **Publish queue** (`publish_queue`): durable groups that are not yet acknowledged, oldest first.
+//! - **Gates** ([`Gate`]): a group passes one gate before it is published and another before it is
+//!   acknowledged. The environment keeps a gate shut while semi-synchronous replication waits for a replica.
+//!   Groups then stay in the publish queue, while later groups continue to become durable. The thread that
+//!   opens a gate calls [`Pipeline::gate_opened`].
 //!
 //! # Invariants
-//! - I1: `arrivals` assigns CommitSeqs without gaps. The holder of `order` drains the arrivals in that order.
-//!   A leader takes everything that is ordered. Leaders exclude each other from taking a group to syncing it
-//!   (asserted in `take_group`), and a leader locks `decider` before it unlocks `leader`. So groups are
-//!   decided, and appended to `publish_queue`, in the order in which they were taken. `publish_queue` loses
-//!   groups only at its front.
+//! ARCHITECTURE.md defines I1 to I8. I2 is kept by recovery (`recovery.rs`), and I3 by the environment:
+//! engine files and binlog files get only what is durable ([`CommitEnv::hardened`], and [`Pipeline::hold`]
+//! for checkpoints). This file keeps the following:
+//! - I1: log order, binlog order, CommitSeq order, and the order in which engines apply transactions are the
+//!   same.
+//!   - `arrivals` assigns CommitSeqs without gaps, and the holder of `order` drains the list in this order.
+//!   - A leader takes the whole flush queue. `take_group` asserts that a group continues the previous one and
+//!     has no gap.
+//!   - A leader holds `leader` from taking a group until it is synced, and locks `decider` before it unlocks
+//!     `leader`. So groups are written, synced, decided and appended to the publish queue in the order in
+//!     which they were taken.
+//!   - The publish queue loses groups only at its front.
 //! - I4: no client gets its reply before `acknowledged` has reached its transaction. `acknowledged` only
-//!   grows, and covers only durable groups.
+//!   grows, and covers only durable groups. The exception is a client that is killed while its published
+//!   group waits at the last gate: [`Pipeline::acknowledge_early`] wakes it. Its transaction is durable, too.
 //! - I5: a group's snapshot is published after the group is durable.
-//! - I6: from `order()` on, nothing returns an error. A failed sync stops the pipeline for good
-//!   ([`CommitEnv::stop`]; the server's implementation ends the process), and no waiting client gets an OK. A
-//!   panic between the assignment of a CommitSeq and its acknowledgement ends the process ([`AbortOnUnwind`]).
-//!   Otherwise the next leader would acknowledge transactions that the panicked leader took and never made
-//!   durable.
-//! - No arrival is missed. The holder of `order` rechecks the arrivals after releasing it: an arrival before
-//!   that check is ordered by the holder, an arrival after it finds `order` free.
-//! - No queued transaction is missed. A leader rechecks the queue *after* releasing `leader`: it takes a
-//!   transaction queued before that check, and a thread that queues one later finds `leader` free. A thread
-//!   that ordered other threads' transactions calls `lead` afterwards, because those threads may have found
-//!   an empty queue. An open group, and a queue that workers leave to each other, has a time limit and a
-//!   timer thread.
+//! - I6: no operation on a transaction with a CommitSeq can fail. A failed sync stops the pipeline for good,
+//!   and no waiting client gets an OK. Waiting functions then return [`Stopped`], and [`CommitEnv::stop`]
+//!   ends the process in a server. A panic between the assignment of a CommitSeq and its acknowledgement ends
+//!   the process, too ([`AbortOnUnwind`]). Otherwise the next leader would acknowledge transactions that the
+//!   panicked leader took and never made durable.
+//! - No arrival is missed. The holder of `order` rechecks the arrivals after it has released the lock: it
+//!   applies a transaction that arrived before the check, and a thread whose transaction arrives later finds
+//!   `order` free.
+//! - No queued transaction is missed. A leader rechecks the flush queue *after* it has released `leader`: it
+//!   takes a transaction queued before the check, and a thread that queues one later finds `leader` free. A
+//!   thread that ordered transactions of other threads calls `lead` afterwards, because those threads may
+//!   have found an empty flush queue. An open group, and a queue that busy workers leave to idle ones, has a
+//!   time limit and a timer thread.
 //!
 //! # Lock order
-//! `leader` > `decider` > `order` > `arrivals`; `decider` > `publish_queue`; `waiting` is taken with none of
-//! them held. `order` and `arrivals` are held for microseconds and never over I/O, except by
-//! [`Pipeline::hold`] and [`Pipeline::order_exclusive`], which flush the ordered transactions.
+//! `leader` > `decider` > `order` > `arrivals`; `decider` > `publish_queue`; `order` > `publish_queue`.
+//! `waiting` is a leaf lock: no pipeline lock is taken while it is held. A failed sync takes it
+//! ([`Pipeline::stop`]) with `leader`, `decider` or `order` held.
+//!
+//! `arrivals` is held for microseconds. So is `order`, except by `order_exclusive` (a flush, then the engines
+//! ingest the staged writes) and by [`Pipeline::hold`] (a flush, then its `work`). Transactions that arrive
+//! meanwhile are ordered afterwards.
 //!
 //! # On failure
 //! See I6. A group that overlaps a failed one is not decided: its leader finds the pipeline stopped once it
@@ -263,8 +299,9 @@ impl<E: CommitEnv> Pipeline<E> {
     }
 
     /// Assigns the transaction its CommitSeq (I1). At return the engines have applied it, or the holder of
-    /// the order stage is about to. Never waits. The caller must call [`Pipeline::lead`] afterwards, at the
-    /// latest before it waits for something else.
+    /// the order stage is about to. Does not wait for the order stage. Leads if it ordered transactions of
+    /// other threads. Otherwise the caller must call [`Pipeline::lead`], at the latest before it waits for
+    /// something else.
     pub fn order(&self, trx: Prepared<E::Trx>) -> CommitSeq {
         self.env.reached(Point::Before(Stage::Order));
         let guard = AbortOnUnwind::during(AT_ORDER);

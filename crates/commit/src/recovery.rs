@@ -1,29 +1,54 @@
-//! Crash recovery: one pass over the log from the last checkpoint. The log alone decides (I2). With a log for
-//! each engine the binlog decides instead: `separate_recovery.rs`.
+//! Crash recovery with one log: brings every participant and the binlog to the state that the log records.
+//!
+//! The log alone decides (I2): a transaction is committed if its record in the log is complete. If each
+//! engine has a log of its own, the binlog decides instead (`separate_recovery.rs`).
+//!
+//! # Outline
+//! ```text
+//! check_durable():   is every participant durable up to the LSN that the log's checkpoint has for it?
+//! cut_unreleased():  only with `init_rpl_role=SLAVE`, after a crash: read the log, find the first
+//!                      transaction to cut, and make the log end before it for the steps below
+//! Pass::run():       read the log from its checkpoint to its end; for each record
+//!                      its redo         -> Replay: one thread passes it to the participants
+//!                      its binlog bytes -> Completion: another thread completes the binlog's files
+//! check_ends():      refuse if a participant or the binlog is ahead of the log
+//! finish():          wait for the replay; truncate the binlog's files to the position where the log ends
+//! ```
 //!
 //! # The table
+//! For each case: what the log says, what recovery finds in a participant or in the binlog's files, how the
+//! case arises, and what recovery does.
+//!
 //! | label | contents of the log | contents of the participant or file | cause | action |
 //! |---|---|---|---|---|
-//! | [`Row::Replay`] | a complete record | an engine durable up to before it | crash after harden, before the next checkpoint | replay |
+//! | [`Row::Replay`] | a complete record | an engine that is not durable up to it | crash after harden, before the next checkpoint | replay |
 //! | [`Row::Skip`] | a complete record | an engine durable beyond it | crash between an engine's checkpoint and the log's | nothing |
 //! | [`Row::Complete`] | binlog bytes | the file ends before them or is torn in them | crash before the binlog writer wrote or synced | write them |
 //! | [`Row::Restarted`] | the checkpoint has the reset mark of the binlog | files from before the reset, all or some | crash in RESET MASTER | remove them |
 //! | [`Row::Present`] | binlog bytes | the file holds them | crash after the binlog writer wrote | compare, nothing else |
 //! | [`Row::Cut`] | nothing, or a torn record | no trace of it anywhere (I3) | crash before harden | the log cuts its tail; no client got an OK |
-//! | [`Row::CutUnreleased`] | complete records that the publish gate held | binlog files may hold them, no engine does (a checkpoint waits for the gate) | crash while replicas had not answered, then `init_rpl_role=SLAVE` | cut from log and files, not replayed; no client got an OK, no plain read saw them |
-//! | [`Row::Unknown`] | redo of a participant | this server has no participant of that number | data directory of another build | refuse |
+//! | [`Row::CutUnreleased`] | complete records, and no record which shows that they passed the publish gate | binlog files may hold them, no engine does (a checkpoint waits for the gate) | crash before a replica acknowledged them, or shortly after, then a start with `init_rpl_role=SLAVE` | cut from log and files, not replayed; those for which a client got an OK are on a replica |
+//! | [`Row::Unknown`] | redo of a participant, or a record that does not decode | this server does not have the participant, or does not know the record | data directory of another build | refuse |
 //! | [`Row::EngineBehind`] | the checkpoint has the LSN up to which a participant was durable | it is durable up to an earlier LSN, or not at all | its files were removed, cut or replaced (catalog, an engine's folder, RocksDB's MANIFEST) | refuse |
 //! | [`Row::EngineAhead`] | the log ends | an engine durable beyond the end | log files lost or replaced | refuse |
-//! | [`Row::BinlogAhead`] | the log ends | the file holds whole transactions after the end | log files lost or replaced | refuse |
+//! | [`Row::BinlogAhead`] | the log ends, and recovery has cut nothing from it | the file holds whole transactions beyond the end of the log | log files lost or replaced | refuse |
 //! | [`Row::BinlogOff`] | binlog bytes | the binlog is off, or has another name | started with other options after a crash | refuse |
-//! | [`Row::BinlogFileLost`] | the checkpoint has the position up to which the binlog is synced | a file up to there that the index names is missing, or the index does not name the last of them | removed by hand | refuse |
+//! | [`Row::BinlogFileLost`] | the checkpoint has the position up to which the binlog is synced | the index names a file up to that position that is missing, or does not name the file of that position | removed by hand | refuse |
 //! | [`Row::IndexLost`] | the checkpoint has the position up to which the binlog is synced | there is no index | removed by hand | refuse |
 //! | [`Row::SpillLost`] | a reference to a spill file | no such file, or another one | file removed by hand | refuse |
 //!
-//! A refusal names the file and the remedy, and leaves log, engines and spill files unchanged (binlog files
-//! may have received bytes that the log holds for them). Bad checksums inside the log, the engines and the
-//! binlog files are detected and refused by the code that reads them. Nothing is freed before a refusal:
-//! indexes that the catalog does not name are dropped only after recovery.
+//! The other labels of [`Row`] belong to the opening of the logs (`open_logs.rs`) and to recovery with
+//! separate logs.
+//!
+//! # On failure
+//! A refusal names the file and the remedy. It leaves the log, the checkpoints of the engines, and the spill
+//! files as they are, so that a later start can succeed. Replayed redo stays in memory until the next
+//! checkpoint, and the log is cut, also at a torn record, only when recovery has finished. Only the binlog's
+//! files may have changed: they may have received bytes that the log holds for them, and an interrupted RESET
+//! MASTER may be completed. Indexes that the catalog does not name are dropped only after recovery.
+//!
+//! Bad checksums in the log, the engines and the binlog's files are detected and refused by the code that
+//! reads them.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;

@@ -126,7 +126,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     foreign_rows::check(ctx, &before, &after)?;
     let asked = Asked { forced: extras.rebuild, options: &alter.alter };
     let (table, copied) = rebuild(ctx, &before, after, asked, &mut changes)?;
-    let same_rows = table.clustered().id == before.clustered().id;
+    let same_rows = table.rows().id == before.rows().id;
     if same_rows && table.auto_increment_start != before.auto_increment_start {
         let restarted = ctx.trx.restart_auto_increment(&before, table.auto_increment_start);
         restarted.inspect_err(|_| free(ctx, &changes.loaded))?;

@@ -4,7 +4,7 @@
 //! written, and a MariaDB replica stops at a clause that it refuses. A statement without a clause uses the
 //! cheapest method.
 
-use cohort_catalog::{DefaultValue, IndexColumn, IndexKind, Table};
+use cohort_catalog::{DefaultValue, IndexColumn, IndexKind, ROWS, Table};
 use cohort_engine::PageFormat;
 use cohort_sql::ast::AlterOptions;
 use cohort_types::{SqlError, SqlResult};
@@ -137,8 +137,7 @@ fn only_copied(before: &Table, after: &Described, extent: Extent) -> Option<&'st
     if columns.any(|(column, origin)| origin.is_some_and(|origin| before.columns[origin].ty != column.ty)) {
         return Some("Cannot change column type");
     }
-    let is_keyless = table.clustered().kind == IndexKind::HiddenRowId;
-    if is_keyless && before.clustered().kind == IndexKind::Primary {
+    if before.has_primary_key() && !table.has_primary_key() {
         return Some("Dropping a primary key is not allowed without also adding a new primary key");
     }
     let is_computed = |n: &usize| {
@@ -171,5 +170,5 @@ fn moves_virtual(before: &Table, after: &Described, extent: Extent) -> bool {
 
 /// Returns whether an index is dropped.
 fn drops_index(before: &Table, after: &Described) -> bool {
-    (1..before.indexes.len()).any(|old| !after.index_origins.contains(&Some(old)))
+    (0..before.indexes.len()).any(|old| old != ROWS && !after.index_origins.contains(&Some(old)))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use cohort_base::{CommitSeq, TableId};
 use cohort_catalog::{
-    Check, Column, DefaultValue, Index, IndexColumn, IndexKind, KeyMethod, Table, TableName,
+    Check, Column, DefaultValue, Index, IndexColumn, IndexKind, KeyMethod, ROWS, RowKey, Table, TableName,
 };
 use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
@@ -305,11 +305,10 @@ impl TableDraft {
         let mut origins: Vec<Option<usize>> = Vec::new();
         let mut indexes = Vec::new();
         if self.keys.first().is_none_or(|k| k.kind != IndexKind::Primary) {
-            let origin =
-                before.and_then(|t| t.indexes.first()).filter(|index| index.kind == IndexKind::HiddenRowId);
-            origins.push(origin.map(|_| 0));
+            let origin = before.map(Table::rows).filter(|rows| rows.key == RowKey::HiddenRowId);
+            origins.push(origin.map(|_| ROWS));
             indexes.push(Index {
-                id: origin.map_or_else(|| ctx.db.ids.index(&catalog), |index| index.id),
+                id: origin.map_or_else(|| ctx.db.ids.index(&catalog), |rows| rows.id),
                 name: String::new(),
                 kind: IndexKind::HiddenRowId,
                 columns: Vec::new(),
@@ -371,8 +370,8 @@ impl TableDraft {
         };
         // A primary key that is dropped and added unchanged stays the same index: the rows are stored in it.
         if let Some(before) = before.filter(|before| is_same_clustering(before, &described)) {
-            described.table.indexes[0].id = before.indexes[0].id;
-            described.index_origins[0] = Some(0);
+            described.table.keep_rows_of(before);
+            described.index_origins[ROWS] = Some(ROWS);
         }
         described
     }
@@ -390,7 +389,7 @@ impl DraftColumn {
 
 /// Returns whether the rows keep their clustered key.
 pub(super) fn is_same_clustering(before: &Table, after: &Described) -> bool {
-    let (old, new) = (before.clustered(), after.table.clustered());
+    let (old, new) = (before.row_index(), after.table.row_index());
     if old.kind != new.kind || old.columns.len() != new.columns.len() {
         return false;
     }

@@ -15,7 +15,7 @@
 //! dropped columns would become too many, and if `innodb_instant_alter_column_allowed` forbids a change that
 //! needs no copy.
 
-use cohort_catalog::{Column, DefaultValue, Table};
+use cohort_catalog::{Column, DefaultValue, ROWS, Table};
 use cohort_config::{Globals, VarId};
 use cohort_types::StoredPlace;
 
@@ -77,8 +77,8 @@ pub(super) fn extent(before: &Table, after: &Described, allowed: Allowed) -> Ext
     {
         return Extent::Rows;
     }
-    let is_new = |n: usize| n > 0 && !is_same_index(before, after, n);
-    if (1..table.indexes.len()).any(is_new) { Extent::Keys } else { Extent::Description }
+    let is_new = |n: usize| n != ROWS && !is_same_index(before, after, n);
+    if (0..table.indexes.len()).any(is_new) { Extent::Keys } else { Extent::Description }
 }
 
 /// Returns whether the rows must be copied in any case.

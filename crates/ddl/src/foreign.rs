@@ -354,8 +354,8 @@ fn loses_null(table: &Table, key: &ForeignKey, parent: &Table, theirs: &[usize])
     is_looked_at && key.columns.iter().zip(theirs).any(loses)
 }
 
-/// Rejects keys over generated columns, which a cascade cannot set, and generated columns computed from
-/// columns that a cascade sets: errors 1905, 1901.
+/// Rejects keys over generated columns, which a cascade cannot set, and generated columns and constraints
+/// that read columns that a cascade sets: errors 1905, 1901.
 fn refuse_generated(table: &Table) -> SqlResult<()> {
     for key in &table.foreign_keys {
         let clause = match (key.on_delete, key.on_update) {
@@ -376,6 +376,14 @@ fn refuse_generated(table: &Table) -> SqlResult<()> {
 }
 
 fn refuse_computed_from(table: &Table, base: &str) -> SqlResult<()> {
+    // A cascade checks no constraint.
+    let of_columns = table.columns.iter().filter_map(|column| Some((&column.name, column.check.as_ref()?)));
+    let of_table = table.checks.iter().map(|check| (&check.name, &check.text));
+    for (name, text) in of_columns.chain(of_table) {
+        if super::rules::renamed(text, base, "?")? != *text {
+            return Err(SqlError::not_allowed_in_clause(base, "CHECK", name));
+        }
+    }
     for column in &table.columns {
         let Some(generated) = &column.generated else { continue };
         if super::rules::renamed(&generated.text, base, "?")? == generated.text {
@@ -384,11 +392,7 @@ fn refuse_computed_from(table: &Table, base: &str) -> SqlResult<()> {
         if !generated.stored {
             return Err(not_supported("a foreign key that changes what a VIRTUAL column is computed from"));
         }
-        let text = format!(
-            "Function or expression '{base}' cannot be used in the GENERATED ALWAYS AS clause of `{}`",
-            column.name
-        );
-        return Err(SqlError::new(ErrorCode::GeneratedColumnFunctionIsNotAllowed, text));
+        return Err(SqlError::not_allowed_in_clause(base, "GENERATED ALWAYS AS", &column.name));
     }
     Ok(())
 }

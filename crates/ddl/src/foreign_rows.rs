@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{ForeignKey, Table};
-use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
+use cohort_engine::{Batch, KeyRange, ReadAt, ReadView, ScanRequest};
 use cohort_types::{Columns, ErrorCode, SqlError, SqlResult, Value, prefix_end, successor};
 
 use super::column::{ColumnHome, value_now};
@@ -54,10 +54,10 @@ pub(super) fn check(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: 
     loop {
         ctx.check_interrupt()?;
         batch.clear();
-        let (at, clustered) = (ReadAt::View(&view), open.indexes[0].id);
+        let (at, clustered) = (ReadAt::View(&view), open.rows.id);
         let engine = ctx.trx.engine(open.engine);
         let more = engine
-            .scan(at, clustered, &range, Direction::Forward, BATCH_ENTRIES, &mut batch)
+            .scan(&ScanRequest::forward(at, clustered, &range, BATCH_ENTRIES), &mut batch)
             .map_err(engine_error)?;
         for (_, value) in batch.iter() {
             open.decode(value, &Columns::All, &mut row)?;
@@ -151,11 +151,7 @@ impl Lookup {
         let engine = ctx.trx.engine(self.parent.engine);
         engine
             .scan(
-                ReadAt::View(view),
-                self.parent.indexes[self.index].id,
-                &range,
-                Direction::Forward,
-                1,
+                &ScanRequest::forward(ReadAt::View(view), self.parent.indexes[self.index].id, &range, 1),
                 &mut found,
             )
             .map_err(engine_error)?;

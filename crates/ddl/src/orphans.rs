@@ -14,7 +14,7 @@ const FIRST_TABLE_INDEX: IndexId = IndexId(16);
 pub fn drop_orphans(db: &Database) -> Result<usize, EngineError> {
     let catalog = db.catalog();
     let tables = catalog.schemas.values().flat_map(|schema| schema.tables.values());
-    let known: HashSet<IndexId> = tables.flat_map(|table| table.indexes.iter().map(|i| i.id)).collect();
+    let known: HashSet<IndexId> = tables.flat_map(|table| table.trees()).collect();
     let mut dropped = 0;
     for engine in &db.engines {
         let mut orphans = engine.indexes()?;

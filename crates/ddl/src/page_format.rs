@@ -196,7 +196,7 @@ pub(super) fn pass_to_engine(db: &Database, table: &Table, indexes: &[IndexId]) 
 
 /// Passes the page format of all indexes of the table to its engine.
 pub(super) fn pass_all_to_engine(db: &Database, table: &Table) {
-    let indexes: Vec<IndexId> = table.indexes.iter().map(|index| index.id).collect();
+    let indexes: Vec<IndexId> = table.trees().collect();
     pass_to_engine(db, table, &indexes);
 }
 

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Column, DefaultValue, IndexKind, Table};
+use cohort_catalog::{Column, DefaultValue, IndexKind, ROWS, Table};
 use cohort_config::VarId;
 use cohort_engine::{ReadAt, ReadView};
 use cohort_expr::{EvalContext, Expr};
@@ -83,7 +83,7 @@ pub(super) fn rebuild(
     clauses::check(before, &after, (extent, allowed), asked.options)?;
     let others = others(before, &after, extent, asked.options);
     if extent != Extent::Rows {
-        let (old, new) = (before.clustered().id, after.table.clustered().id);
+        let (old, new) = (before.rows().id, after.table.rows().id);
         assert_eq!(old, new, "rows that are not copied stay where they are");
         fill_old_rows(ctx, &mut after)?;
         after.table.storage = storage(before, &after);
@@ -157,7 +157,7 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
     let catalog = ctx.db.catalog();
     let is_fresh = |n: usize, after: &Described| match extent {
         Extent::Rows => true,
-        _ => n > 0 && !is_same_index(before, after, n),
+        _ => n != ROWS && !is_same_index(before, after, n),
     };
     let fresh: Vec<usize> = (0..after.table.indexes.len()).filter(|&n| is_fresh(n, after)).collect();
     for &n in &fresh {
@@ -733,7 +733,7 @@ fn session_value(value: Value, zone: &dyn cohort_types::TimeZone) -> Value {
 
 fn estimate(ctx: &StatementContext<'_>, table: &Table) -> u64 {
     let engine = ctx.db.engine_named(&table.engine);
-    engine.map_or(0, |e| e.stats(table.clustered().id).entries)
+    engine.map_or(0, |e| e.stats(table.rows().id).entries)
 }
 
 /// Returns progress in thousandths of a percent.

@@ -111,7 +111,7 @@ fn write(ctx: &mut StatementContext<'_>, table: &Arc<Table>, definition: Definit
     let open = ctx.trx.open_table(table)?;
     let mut bytes = Vec::new();
     open.layout.encode(&definition.to_row(), &mut bytes).map_err(|e| open.row_error(e))?;
-    ctx.trx.engine(open.engine).put(table.clustered().id, &ROW_KEY, &bytes).map_err(engine_error)
+    ctx.trx.engine(open.engine).put(table.rows().id, &ROW_KEY, &bytes).map_err(engine_error)
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterSequence) -> SqlResult<DdlOutcome> {
@@ -130,7 +130,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterSequence) -> Sq
     };
     write_altered(ctx, alter, &table)?;
     commit(ctx, Changes::default().with_xid(), LogText::AsWritten)?;
-    ctx.db.sequences.forget(table.clustered().id);
+    ctx.db.sequences.forget(table.rows().id);
     Ok(DdlOutcome::default())
 }
 
@@ -142,7 +142,7 @@ pub(super) fn alter_own(
 ) -> SqlResult<DdlOutcome> {
     write_altered(ctx, alter, table)?;
     ctx.trx.keep_temporary_rows();
-    ctx.db.sequences.forget(table.clustered().id);
+    ctx.db.sequences.forget(table.rows().id);
     Ok(DdlOutcome::default())
 }
 

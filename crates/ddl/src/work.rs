@@ -101,7 +101,7 @@ impl Changes {
         }
         self.catalog.push(CatalogChange::DropTable(table.id));
         self.closed.push(table.id);
-        self.free(&table.engine, table.indexes.iter().map(|i| i.id));
+        self.free(&table.engine, table.trees());
         Ok(())
     }
 }

@@ -22,8 +22,9 @@ use cohort_types::{BinlogColumn, Columns, ErrorCode, ImageError, SqlError, SqlRe
 
 use crate::apply_locate::Located;
 use crate::apply_scan::apply_by_scan;
-use crate::assign::{Assigner, NullRule, Strictness};
+use crate::assign::{NullRule, Strictness};
 use crate::binlog_statement::bad_event;
+use crate::row_change::{Outcome, RowChange, RowPipeline, RowSteps, is_foreign};
 use crate::rules::RowRules;
 use crate::unpack::room_to_unpack;
 use cohort_optimize::ReadMode;
@@ -81,9 +82,9 @@ pub fn apply_rows(
     if event.width as usize != columns.len() {
         return Err(bad_event(DecodeError::BadValue("a row event and its table map differ in width")));
     }
-    let generated = Generated::of(ctx, &table, event)?;
-    let mut applier =
-        RowApplier { columns, writer: TableWriter::open(ctx.trx, &table)?, table, rules: *rules, generated };
+    let steps = steps(ctx, &table, event)?;
+    let writer = TableWriter::open(ctx.trx, &table)?;
+    let mut applier = RowApplier { columns, writer, table, rules: *rules, steps };
     let _room = room_to_unpack(&ctx.db.globals, ctx.process.memory(), event.inflated_bytes())?;
     let rows = event.plain_rows().map_err(bad_event)?;
     let mut from = Reader::new(&rows);
@@ -113,7 +114,7 @@ fn insert_all(
             let row: Vec<Value> = image.into_iter().map(|value| value.unwrap_or(Value::Null)).collect();
             applier.writer.replace(ctx.trx, &cohort_session::sequence::ROW_KEY, &row)?;
             // A statement that needs a number will wait for the row lock, and then read the row.
-            ctx.db.sequences.forget(applier.table.clustered().id);
+            ctx.db.sequences.forget(applier.table.rows().id);
         } else {
             applier.insert(ctx, image)?;
         }
@@ -175,33 +176,26 @@ pub(super) struct RowApplier {
     columns: Vec<BinlogColumn>,
     pub(super) writer: TableWriter,
     rules: ApplyRules,
-    generated: Option<Generated>,
+    steps: RowSteps,
 }
 
-/// Generated columns that the after images leave out.
-struct Generated {
-    rules: RowRules,
-    absent: Vec<usize>,
-}
-
-impl Generated {
-    fn of(ctx: &StatementContext<'_>, table: &Arc<Table>, event: &RowsEvent) -> SqlResult<Option<Generated>> {
-        let present = match event.kind {
-            RowsKind::Write => &event.present,
-            RowsKind::Update => &event.present_after,
-            RowsKind::Delete => return Ok(None),
-        };
-        let columns = table.columns.iter().enumerate();
-        let absent: Vec<usize> =
-            columns.filter(|(n, c)| c.generated.is_some() && !bit(present, *n)).map(|(n, _)| n).collect();
-        if absent.is_empty() {
-            return Ok(None);
-        }
-        let catalog = ctx.db.catalog();
-        let names = SessionNames::new(&catalog, ctx.session);
-        let rules = RowRules::of(&PlanContext::new(&names, &[], ParamSource::Literals), table)?;
-        Ok(Some(Generated { rules, absent }))
+/// Returns the steps of the event's rows: they compute generated columns that the after images leave out.
+fn steps(ctx: &StatementContext<'_>, table: &Arc<Table>, event: &RowsEvent) -> SqlResult<RowSteps> {
+    let present = match event.kind {
+        RowsKind::Write => &event.present,
+        RowsKind::Update => &event.present_after,
+        RowsKind::Delete => return Ok(RowSteps::default()),
+    };
+    let columns = table.columns.iter().enumerate();
+    let absent: Vec<usize> =
+        columns.filter(|(n, c)| c.generated.is_some() && !bit(present, *n)).map(|(n, _)| n).collect();
+    if absent.is_empty() {
+        return Ok(RowSteps::default());
     }
+    let catalog = ctx.db.catalog();
+    let names = SessionNames::new(&catalog, ctx.session);
+    let rules = RowRules::of(&PlanContext::new(&names, &[], ParamSource::Literals), table)?;
+    Ok(RowSteps::of_event(rules, &absent))
 }
 
 fn columns(table: &Table, map: &TableMap, rules: Conversions) -> SqlResult<Vec<BinlogColumn>> {
@@ -289,37 +283,19 @@ impl RowApplier {
             .zip(&self.table.columns)
             .map(|(value, column)| value.unwrap_or_else(|| default_of(column)))
             .collect();
-        self.generate(ctx, &mut row)?;
-        let outcome = self.put(ctx, &row);
-        if self.passes_over(&outcome) { Ok(()) } else { outcome }
+        let change = RowChange::insert(&mut row, 1);
+        let pipeline = pipeline(&self.steps, &self.table);
+        let (writer, is_idempotent) = (&mut self.writer, self.rules.is_idempotent);
+        let outcome = pipeline.run(ctx, change, |ctx, row| put(ctx, writer, row, is_idempotent));
+        self.passed_over(outcome)
     }
 
-    /// Returns whether a refused change is to be skipped. IDEMPOTENT skips changes that foreign keys refuse.
-    fn passes_over(&self, outcome: &SqlResult<()>) -> bool {
-        let is_foreign =
-            |error: &SqlError| matches!(error.code, ErrorCode::RowIsReferenced | ErrorCode::NoReferencedRow);
-        self.rules.is_idempotent && outcome.as_ref().is_err_and(is_foreign)
-    }
-
-    /// Adds a row. In IDEMPOTENT mode, rows with conflicting keys are deleted first. As in MariaDB, they stay
-    /// deleted if a foreign key then refuses the new row.
-    fn put(&mut self, ctx: &mut StatementContext<'_>, row: &[Value]) -> SqlResult<()> {
-        loop {
-            let Err(duplicate) = self.writer.insert(ctx.trx, row)? else { return Ok(()) };
-            let mut before = Vec::new();
-            if !self.rules.is_idempotent || !self.writer.fetch(ctx.trx, &duplicate.key, &mut before)? {
-                return Err(self.open().duplicate_error(duplicate.index, row, &ctx.session.env.time_zone));
-            }
-            self.writer.delete(ctx.trx, &duplicate.key, &before)?;
+    /// Ends a change. IDEMPOTENT skips changes that foreign keys refuse.
+    fn passed_over(&self, outcome: SqlResult<Outcome>) -> SqlResult<()> {
+        match outcome {
+            Err(error) if self.rules.is_idempotent && is_foreign(&error) => Ok(()),
+            outcome => outcome.map(drop),
         }
-    }
-
-    fn generate(&self, ctx: &StatementContext<'_>, row: &mut [Value]) -> SqlResult<()> {
-        let Some(generated) = &self.generated else { return Ok(()) };
-        let assigner =
-            Assigner { table: &self.table, strictness: Strictness::Adjust, null: NullRule::Adjust };
-        let is_absent = |column| generated.absent.contains(&column);
-        generated.rules.generate_those(&ctx.eval, &assigner, row, 1, is_absent)
     }
 
     /// Updates a row that was found.
@@ -332,17 +308,19 @@ impl RowApplier {
     ) -> SqlResult<()> {
         let mut new: Vec<Value> =
             after.into_iter().zip(row).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect();
-        self.generate(ctx, &mut new)?;
-        if new == row {
-            return Ok(());
-        }
-        let outcome = match self.writer.update(ctx.trx, key, row, &new) {
-            Ok(Err(duplicate)) if !self.rules.is_idempotent => {
-                Err(self.open().duplicate_error(duplicate.index, &new, &ctx.session.env.time_zone))
+        let pipeline = pipeline(&self.steps, &self.table);
+        let (writer, is_idempotent) = (&mut self.writer, self.rules.is_idempotent);
+        let outcome = pipeline.run(ctx, RowChange::update(row, &mut new, 1), |ctx, new| {
+            match writer.update(ctx.trx, key, row, new)? {
+                Err(duplicate) if !is_idempotent => {
+                    let zone = &ctx.session.env.time_zone;
+                    Err(writer.table().duplicate_error(duplicate.index, new, zone))
+                }
+                Err(duplicate) => Ok(Outcome::Duplicate(duplicate)),
+                Ok(()) => Ok(Outcome::Done),
             }
-            other => other.map(drop),
-        };
-        if self.passes_over(&outcome) { Ok(()) } else { outcome }
+        });
+        self.passed_over(outcome)
     }
 
     /// Deletes a row that was found.
@@ -352,8 +330,12 @@ impl RowApplier {
         key: &[u8],
         row: &[Value],
     ) -> SqlResult<()> {
-        let outcome = self.writer.delete(ctx.trx, key, row);
-        if self.passes_over(&outcome) { Ok(()) } else { outcome }
+        let pipeline = pipeline(&self.steps, &self.table);
+        let writer = &mut self.writer;
+        let outcome = pipeline.run(ctx, RowChange::delete(row), |ctx, _| {
+            writer.delete(ctx.trx, key, row).map(|()| Outcome::Done)
+        });
+        self.passed_over(outcome)
     }
 
     /// Returns error 1032, unless missing rows are skipped.
@@ -441,5 +423,29 @@ impl RowApplier {
             let end = cohort_types::prefix_end(&key);
             KeySpan::Range(cohort_engine::KeyRange { start: Some(key), end })
         })
+    }
+}
+
+/// Creates the pipeline of row events, whose values need no conversion.
+fn pipeline<'p>(steps: &'p RowSteps, table: &'p Table) -> RowPipeline<'p> {
+    RowPipeline::new(steps, table, Strictness::Adjust, NullRule::Adjust)
+}
+
+/// Adds a row. In IDEMPOTENT mode, rows with conflicting keys are deleted first. As in MariaDB, they stay
+/// deleted if a foreign key then refuses the new row.
+fn put(
+    ctx: &mut StatementContext<'_>,
+    writer: &mut TableWriter,
+    row: &[Value],
+    is_idempotent: bool,
+) -> SqlResult<Outcome> {
+    loop {
+        let Err(duplicate) = writer.insert(ctx.trx, row)? else { return Ok(Outcome::Done) };
+        let mut before = Vec::new();
+        if !is_idempotent || !writer.fetch(ctx.trx, &duplicate.key, &mut before)? {
+            let zone = &ctx.session.env.time_zone;
+            return Err(writer.table().duplicate_error(duplicate.index, row, zone));
+        }
+        writer.delete(ctx.trx, &duplicate.key, &before)?;
     }
 }

@@ -87,6 +87,8 @@ pub(crate) struct Assigner<'t> {
     pub(crate) table: &'t Table,
     pub(crate) strictness: Strictness,
     pub(crate) null: NullRule,
+    /// NULL is kept in NOT NULL columns: hooks may still replace it.
+    pub(crate) keeps_null: bool,
 }
 
 impl Assigner<'_> {
@@ -137,6 +139,9 @@ impl Assigner<'_> {
         // In every mode, NULL for a TIMESTAMP NOT NULL column stands for the current time.
         if described.ty.kind == TypeKind::Timestamp {
             return self.store(ctx, column, Value::Timestamp(ctx.env.now_micros), 1);
+        }
+        if self.keeps_null {
+            return Ok(Value::Null);
         }
         let error = SqlError::new(ErrorCode::BadNull, format!("Column '{}' cannot be null", described.name));
         let is_error = match self.strictness {

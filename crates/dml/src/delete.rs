@@ -9,7 +9,7 @@ use cohort_types::{Privilege, SqlResult};
 use crate::asked::PlanQuery;
 use crate::outcome::DmlOutcome;
 use crate::returning::{FixedAnswers, Returned, Returning};
-use crate::rules::leaves_row;
+use crate::row_change::RowSteps;
 use crate::target::Order;
 use crate::target_plan::{TargetPlan, check_safe_update, plan_target};
 use cohort_plan::{PlanContext, Scope, not_supported};
@@ -20,6 +20,7 @@ use cohort_trx::WaitPolicy;
 pub struct DeletePlan {
     target: TargetPlan,
     ignore: bool,
+    steps: RowSteps,
     pub returning: Option<Returning>,
 }
 
@@ -39,7 +40,8 @@ impl DeletePlan {
         let scope = Scope::of_table(target.table.clone(), table.alias.as_deref());
         let of = Returned { table: &target.table, scope, statement: "DELETE", items: &delete.returning };
         let returning = Returning::plan(ctx, of, query)?;
-        Ok(DeletePlan { target, ignore: delete.ignore, returning })
+        let steps = RowSteps::of_delete(session, &target.table);
+        Ok(DeletePlan { target, ignore: delete.ignore, steps, returning })
     }
 
     /// Returns the table that is written. The statement must take its metadata lock.
@@ -63,30 +65,24 @@ impl DeletePlan {
         check_safe_update(ctx.session, &self.target, !self.target.filter.as_ref().is_some_and(decides))?;
         ctx.annotate();
         ctx.eval.set_forgiving(self.ignore);
+        let pipeline = self.steps.of_deletes(&self.target.table, self.ignore);
+        let order = if self.steps.has_hooks() { Order::AfterScanning } else { Order::WhileScanning };
         let mut deleted = 0;
         let mut returned = self.returning.as_ref().map(|_| Vec::new());
         let mut fixed = FixedAnswers::default();
-        self.target.for_each(
-            ctx,
-            WaitPolicy::Wait,
-            Order::WhileScanning,
-            &[],
-            &mut |ctx, writer, key, row| {
-                // The subqueries of RETURNING must still see the row.
-                let returning = self.returning.as_ref();
-                let shown = returning.map(|returning| returning.row(row, &mut fixed, ctx)).transpose()?;
-                let outcome = writer.delete(ctx.trx, key, row);
-                if self.ignore && leaves_row(ctx, &outcome) {
-                    return Ok(());
-                }
-                outcome?;
-                deleted += 1;
-                if let (Some(shown), Some(rows)) = (shown, &mut returned) {
-                    rows.push(shown);
-                }
-                Ok(())
-            },
-        )?;
+        self.target.for_each(ctx, WaitPolicy::Wait, order, &[], &mut |ctx, writer, key, row| {
+            // The subqueries of RETURNING must still see the row.
+            let returning = self.returning.as_ref();
+            let shown = returning.map(|returning| returning.row(row, &mut fixed, ctx)).transpose()?;
+            if !pipeline.delete(ctx, writer, key, row)? {
+                return Ok(());
+            }
+            deleted += 1;
+            if let (Some(shown), Some(rows)) = (shown, &mut returned) {
+                rows.push(shown);
+            }
+            Ok(())
+        })?;
         Ok(DmlOutcome { affected: deleted, found: deleted, returned, ..DmlOutcome::default() })
     }
 }

@@ -10,9 +10,8 @@ use crate::assign::{Assigner, Default, NullRule, Strictness};
 use crate::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
 use crate::outcome::DmlOutcome;
 use crate::returning::FixedAnswers;
-use crate::rules::{leaves_row, refuse_generated};
-use crate::update::touch_on_update;
-use crate::view_check::passes_checks;
+use crate::row_change::{Outcome, RowChange, RowPipeline, is_foreign, is_zero, warn};
+use crate::rules::refuse_generated;
 use cohort_expr::EvalContext;
 use cohort_row::{Duplicate, DuplicateLock, TableWriter};
 use cohort_session::StatementContext;
@@ -39,7 +38,7 @@ pub(super) struct Counts {
 /// One execution of an INSERT or REPLACE.
 pub(super) struct Insert<'p> {
     plan: &'p InsertPlan,
-    pub(super) assigner: Assigner<'p>,
+    pub(super) pipeline: RowPipeline<'p>,
     writer: TableWriter,
     pub(super) counts: Counts,
     /// Rows inserted by earlier parts of the same bulk execution.
@@ -72,8 +71,7 @@ impl InsertPlan {
         ctx.eval.set_forgiving(self.ignore);
         let single = matches!(&self.rows, Rows::Values(rows) if rows.len() == 1);
         let null = if single { NullRule::Error } else { NullRule::Adjust };
-        let assigner = Assigner { table: &self.table, strictness, null };
-        let mut insert = Insert::begin(self, ctx, assigner)?;
+        let mut insert = Insert::begin(self, ctx, strictness, null)?;
         let outcome = insert.run(ctx);
         ctx.eval.set_abort_on_warning(false);
         outcome?;
@@ -87,17 +85,20 @@ impl<'p> Insert<'p> {
     pub(super) fn begin(
         plan: &'p InsertPlan,
         ctx: &mut StatementContext<'_>,
-        assigner: Assigner<'p>,
+        strictness: Strictness,
+        null: NullRule,
     ) -> SqlResult<Insert<'p>> {
         let mut writer = TableWriter::open(ctx.trx, &plan.table)?;
-        writer.narrow_images(ctx.trx, plan.written());
+        if !plan.steps.has_hooks() {
+            writer.narrow_images(ctx.trx, plan.written());
+        }
         writer.lock_duplicates(match plan.on_duplicate {
             OnDuplicate::Refuse => DuplicateLock::Shared,
             OnDuplicate::Replace | OnDuplicate::Update(_) => DuplicateLock::Exclusive,
         });
         Ok(Insert {
             plan,
-            assigner,
+            pipeline: RowPipeline::new(&plan.steps, &plan.table, strictness, null),
             writer,
             counts: Counts::default(),
             rows_before: ctx.session.rows_before.get(),
@@ -129,11 +130,17 @@ impl Insert<'_> {
         self.check_unnamed(ctx)?;
         match &plan.rows {
             Rows::Values(rows) => {
-                for (n, cells) in rows.iter().enumerate() {
-                    // Reserve at most one value for each remaining row; rows may have values of their own.
-                    self.reserve_next = (rows.len() - n) as u64;
+                // As in MariaDB, the first draw reserves a value for each row of the statement, and a later
+                // one for each row that was not written since.
+                self.reserve_next = rows.len() as u64;
+                for cells in rows {
                     self.build(ctx, cells)?;
+                    let records = self.counts.records;
                     self.put(ctx)?;
+                    let passes_checks = self.counts.records == records;
+                    if passes_checks && self.reserved.next > 0 {
+                        self.reserve_next = (self.reserve_next - 1).max(1);
+                    }
                 }
                 Ok(())
             }
@@ -163,7 +170,7 @@ impl Insert<'_> {
             |column: &usize| matches!(plan.defaults[*column], Default::Missing) && !is_assigned(*column);
         let mut refused = None;
         for &column in plan.unnamed.iter().filter(|column| is_missing(column)) {
-            match self.assigner.default(&ctx.eval, column, &plan.defaults[column], &[], 1) {
+            match self.pipeline.assigner.default(&ctx.eval, column, &plan.defaults[column], &[], 1) {
                 Err(error) if refused.is_some() => {
                     ctx.eval.push_warning(Warning { level: Level::Error, error: error.at_row(0) });
                 }
@@ -179,17 +186,17 @@ impl Insert<'_> {
         self.begin_row(ctx)?;
         let number = self.number();
         for (cell, &column) in cells.iter().zip(&self.plan.columns) {
-            if self.plan.rules.generates(column) {
+            if self.plan.steps.rules.generates(column) {
                 if let Cell::Expr(expr) = cell {
                     let value = expr.eval(&self.row, &ctx.eval)?.into_owned();
-                    refuse_generated(&ctx.eval, &self.assigner, column, &value)?;
+                    refuse_generated(&ctx.eval, &self.pipeline.assigner, column, &value)?;
                 }
                 continue;
             }
             let value = match cell {
                 Cell::Default => {
                     let default = &self.plan.defaults[column];
-                    self.assigner.default(&ctx.eval, column, default, &self.row, number)?
+                    self.pipeline.assigner.default(&ctx.eval, column, default, &self.row, number)?
                 }
                 Cell::Expr(expr) => {
                     let value = expr.eval(&self.row, &ctx.eval)?.into_owned();
@@ -207,7 +214,8 @@ impl Insert<'_> {
             let default = &self.plan.defaults[column];
             if default.reads_row() {
                 let number = self.number();
-                self.row[column] = self.assigner.default(&ctx.eval, column, default, &self.row, number)?;
+                self.row[column] =
+                    self.pipeline.assigner.default(&ctx.eval, column, default, &self.row, number)?;
             }
         }
         Ok(())
@@ -220,8 +228,8 @@ impl Insert<'_> {
         let mut values = values.into_iter();
         for &column in &self.plan.columns {
             let value = values.next().expect("the query has a column for each");
-            if self.plan.rules.generates(column) {
-                refuse_generated(&ctx.eval, &self.assigner, column, &value)?;
+            if self.plan.steps.rules.generates(column) {
+                refuse_generated(&ctx.eval, &self.pipeline.assigner, column, &value)?;
                 continue;
             }
             self.row[column] = self.store(&ctx.eval, column, value, number)?;
@@ -254,7 +262,7 @@ impl Insert<'_> {
             // A missing default was reported before the first row.
             if !default.reads_row() && !matches!(default, Default::Missing) {
                 let number = self.number();
-                self.row[column] = self.assigner.default(&ctx.eval, column, default, &[], number)?;
+                self.row[column] = self.pipeline.assigner.default(&ctx.eval, column, default, &[], number)?;
             }
         }
         Ok(())
@@ -272,110 +280,92 @@ impl Insert<'_> {
         if value.is_null() && self.plan.table.columns[column].auto_increment {
             return Ok(Value::Null);
         }
-        self.assigner.store(ctx, column, value, number)
+        self.pipeline.assigner.store(ctx, column, value, number)
     }
 
-    /// Checks CHECK OPTION. As in MariaDB, an AUTO_INCREMENT column without a value yet counts as 0.
-    fn passes_view(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<bool> {
-        let plan = self.plan;
-        let generated =
-            plan.table.columns.iter().position(|column| column.auto_increment && !column.nullable);
-        let generated = generated.filter(|at| self.row[*at].is_null());
-        if let Some(at) = generated {
-            self.row[at] = Value::Int(0);
-        }
-        let number = self.number();
-        // A condition may read generated columns.
-        let passes = plan
-            .rules
-            .generate(&ctx.eval, &self.assigner, &mut self.row, number)
-            .and_then(|()| passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval));
-        if let Some(at) = generated {
-            self.row[at] = Value::Null;
-        }
-        passes
-    }
-
-    /// Writes the current row.
+    /// Takes the current row, whose values are assigned, through the steps of an insert.
     pub(super) fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
-        let plan = self.plan;
-        if !plan.checks.is_empty() && !self.passes_view(ctx)? {
-            self.counts.records -= 1;
-            return Ok(());
-        }
-        let generated = match self.generate(ctx) {
-            Ok(generated) => generated,
-            Err(error) if self.plan.ignore && error.code == ErrorCode::AutoincRange => {
-                ctx.eval.push_warning(Warning { level: Level::Warning, error });
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
-        let number = self.number();
-        // The check of the view has computed them already, with their warnings.
-        let quiet = (!plan.checks.is_empty()).then(|| ctx.eval.quiet());
-        let eval = quiet.as_ref().unwrap_or(&ctx.eval);
-        plan.rules.generate(eval, &self.assigner, &mut self.row, number)?;
-        // A single row of VALUES fails even with IGNORE.
-        let strictness = match self.assigner.null {
-            NullRule::Error => Strictness::Error,
-            NullRule::Adjust => self.assigner.strictness,
-        };
-        if !plan.rules.admits(ctx, &Assigner { strictness, ..self.assigner }, &self.row)? {
-            self.counts.records -= 1;
-            if let Some(value) = generated {
-                self.give_back(ctx, value);
-            }
-            return Ok(());
-        }
-        let written = loop {
-            let inserted = self.writer.insert(ctx.trx, &self.row);
-            if plan.ignore && leaves_row(ctx, &inserted) {
-                break false;
-            }
-            let Err(duplicate) = inserted? else { break true };
-            match &plan.on_duplicate {
-                OnDuplicate::Refuse => break self.refuse(ctx, &duplicate)?,
-                OnDuplicate::Replace => {
-                    if self.replace(ctx, &duplicate)? {
-                        break true;
-                    }
-                }
-                OnDuplicate::Update(assignments) => {
-                    if let Some(changed) = self.update(ctx, &duplicate, assignments)? {
-                        self.note_update(changed);
-                        if let Some(value) = generated {
-                            self.give_back(ctx, value);
-                        }
-                        if let Some(returning) = &plan.returning {
-                            self.returned.push(returning.row(&self.existing, &mut self.fixed, ctx)?);
-                        }
-                        return Ok(());
-                    }
+        let (pipeline, number) = (self.pipeline, self.number());
+        let mut row = std::mem::take(&mut self.row);
+        let change = RowChange::insert(&mut row, number);
+        let outcome = pipeline.run(ctx, change, |ctx, new| self.write(ctx, new));
+        self.row = row;
+        match outcome? {
+            Outcome::Done => {
+                self.counts.copied += 1;
+                if let Some(returning) = &self.plan.returning {
+                    self.returned.push(returning.row(&self.row, &mut self.fixed, ctx)?);
                 }
             }
-        };
-        if !written && let Some(value) = generated {
-            self.give_back(ctx, value);
-        }
-        if written {
-            self.counts.copied += 1;
-            self.note_id(generated);
-            if let Some(returning) = &plan.returning {
-                self.returned.push(returning.row(&self.row, &mut self.fixed, ctx)?);
-            }
+            Outcome::FailsCheck => self.counts.records -= 1,
+            _ => {}
         }
         Ok(())
     }
 
-    fn note_id(&mut self, generated: Option<u64>) {
-        if let Some(value) = generated {
+    /// Draws the row's AUTO_INCREMENT value and writes the row, or handles the row that has one of its keys.
+    fn write(&mut self, ctx: &mut StatementContext<'_>, new: &mut [Value]) -> SqlResult<Outcome> {
+        let drawn = match self.draw(ctx, new) {
+            Ok(drawn) => drawn,
+            Err(error) if self.plan.ignore && error.code == ErrorCode::AutoincRange => {
+                warn(ctx, error);
+                return Ok(Outcome::Skipped);
+            }
+            Err(error) => return Err(error),
+        };
+        if drawn.is_some() {
+            self.pipeline.generate_drawn(ctx, new)?;
+        }
+        let is_written = self.insert(ctx, new)?;
+        match drawn {
+            _ if is_written => self.note_id(new, drawn),
+            Some(value) => self.give_back(ctx, value),
+            None => {}
+        }
+        Ok(if is_written { Outcome::Done } else { Outcome::Skipped })
+    }
+
+    /// Writes the row. Returns false if it was not written because another row has one of its keys, or
+    /// because IGNORE skips it.
+    fn insert(&mut self, ctx: &mut StatementContext<'_>, new: &[Value]) -> SqlResult<bool> {
+        let plan = self.plan;
+        loop {
+            let inserted = match self.writer.insert(ctx.trx, new) {
+                Err(error) if plan.ignore && is_foreign(&error) => {
+                    warn(ctx, error);
+                    return Ok(false);
+                }
+                inserted => inserted?,
+            };
+            let Err(duplicate) = inserted else { return Ok(true) };
+            match &plan.on_duplicate {
+                OnDuplicate::Refuse => return self.refuse(ctx, &duplicate, new).map(|()| false),
+                OnDuplicate::Replace => {
+                    if self.replace(ctx, &duplicate, new)? {
+                        return Ok(true);
+                    }
+                }
+                OnDuplicate::Update(assignments) => {
+                    if let Some(changed) = self.update(ctx, &duplicate, assignments, new)? {
+                        self.note_update(changed);
+                        if let Some(returning) = &plan.returning {
+                            self.returned.push(returning.row(&self.existing, &mut self.fixed, ctx)?);
+                        }
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    fn note_id(&mut self, row: &[Value], drawn: Option<u64>) {
+        if let Some(value) = drawn {
             self.generated_id.get_or_insert(value);
         }
         if let Some((column, _)) = self.writer.table().auto_column {
-            self.last_id = positive(&self.row[column]).unwrap_or(0);
+            self.last_id = positive(&row[column]).unwrap_or(0);
             // An explicit value is at or above the reserved range: later generated values must follow it.
-            if generated.is_none() && self.last_id >= self.reserved.next {
+            if drawn.is_none() && self.last_id >= self.reserved.next {
                 self.reserved.left = 0;
             }
         }
@@ -392,11 +382,11 @@ impl Insert<'_> {
         }
     }
 
-    /// Generates the AUTO_INCREMENT value if the row has none.
-    fn generate(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<Option<u64>> {
+    /// Draws the AUTO_INCREMENT value if the row has none.
+    fn draw(&mut self, ctx: &mut StatementContext<'_>, new: &mut [Value]) -> SqlResult<Option<u64>> {
         let Some((column, _)) = self.writer.table().auto_column else { return Ok(None) };
         let keeps_zero = ctx.eval.env.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
-        let wanted = match &self.row[column] {
+        let wanted = match &new[column] {
             Value::Null => !self.plan.table.columns[column].nullable,
             value => !keeps_zero && is_zero(value),
         };
@@ -404,7 +394,7 @@ impl Insert<'_> {
             return Ok(None);
         }
         let value = self.next_value(ctx, column)?;
-        self.row[column] = self.assigner.store(&ctx.eval, column, Value::UInt(value), self.number())?;
+        new[column] = self.pipeline.assigner.store(&ctx.eval, column, Value::UInt(value), self.number())?;
         Ok(Some(value))
     }
 
@@ -440,35 +430,41 @@ impl Insert<'_> {
         SqlError::new(ErrorCode::AutoincRange, format!("Out of range value for column '{name}' at row {row}"))
     }
 
-    /// Reports a duplicate of a plain INSERT: error 1062. With IGNORE, adds a warning and skips the row.
-    fn refuse(&mut self, ctx: &mut StatementContext<'_>, duplicate: &Duplicate) -> SqlResult<bool> {
-        let error =
-            self.writer.table().duplicate_error(duplicate.index, &self.row, &ctx.session.env.time_zone);
+    /// Reports a duplicate of a plain INSERT: error 1062. With IGNORE, adds a warning.
+    fn refuse(&mut self, ctx: &StatementContext<'_>, duplicate: &Duplicate, new: &[Value]) -> SqlResult<()> {
+        let error = self.writer.table().duplicate_error(duplicate.index, new, &ctx.session.env.time_zone);
         if !self.plan.ignore {
             return Err(error);
         }
-        ctx.eval.push_warning(Warning { level: Level::Warning, error });
-        Ok(false)
+        warn(ctx, error);
+        Ok(())
     }
 
     /// Deletes the conflicting row. If no other row can conflict, overwrites it instead and returns `true`.
-    fn replace(&mut self, ctx: &mut StatementContext<'_>, duplicate: &Duplicate) -> SqlResult<bool> {
+    fn replace(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        duplicate: &Duplicate,
+        new: &[Value],
+    ) -> SqlResult<bool> {
         if !self.writer.fetch(ctx.trx, &duplicate.key, &mut self.existing)? {
             return Ok(false);
         }
-        // A row of a referenced table is always deleted and inserted, so that foreign key actions run.
-        let is_referenced = !self.plan.table.referenced_by.is_empty();
-        if !is_referenced && self.writer.table().is_last_unique(duplicate.index) {
-            if self.existing == self.row {
+        // A row of a referenced table is always deleted and inserted, so that foreign key actions run; and
+        // with hooks, so that they see both.
+        let is_deleted = !self.plan.table.referenced_by.is_empty() || self.plan.steps.has_hooks();
+        if !is_deleted && self.writer.table().is_last_unique(duplicate.index) {
+            if self.existing == new {
                 return Ok(true);
             }
-            let written = self.writer.update(ctx.trx, &duplicate.key, &self.existing, &self.row)?;
+            let written = self.writer.update(ctx.trx, &duplicate.key, &self.existing, new)?;
             if written.is_ok() {
                 self.counts.deleted += 1;
                 return Ok(true);
             }
         }
-        self.writer.delete(ctx.trx, &duplicate.key, &self.existing)?;
+        // REPLACE has no IGNORE.
+        self.pipeline.delete(ctx, &mut self.writer, &duplicate.key, &self.existing)?;
         self.counts.deleted += 1;
         Ok(false)
     }
@@ -479,37 +475,39 @@ impl Insert<'_> {
         ctx: &mut StatementContext<'_>,
         duplicate: &Duplicate,
         assignments: &[RowAssignment],
+        new: &[Value],
     ) -> SqlResult<Option<bool>> {
         if !self.writer.fetch(ctx.trx, &duplicate.key, &mut self.existing)? {
             return Ok(None);
         }
         let width = self.existing.len();
         let before = self.existing.clone();
-        self.existing.extend(self.row.iter().cloned());
+        self.existing.extend(new.iter().cloned());
         self.existing.extend(self.source.iter().cloned());
         let all = self.existing.len();
-        let number = self.number();
+        let (number, pipeline) = (self.number(), self.pipeline);
+        let assigner = &pipeline.assigner;
         let at_once = ctx.eval.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
         let mut assigned_at_once = Vec::new();
         for (n, assignment) in assignments.iter().enumerate() {
             let RowAssignment { column, cell, .. } = assignment;
             self.existing.truncate(all);
             assignment.ask(ctx, n, &mut self.answers, &mut self.existing)?;
-            if self.plan.rules.generates(*column) {
+            if self.plan.steps.rules.generates(*column) {
                 if let Cell::Expr(expr) = cell {
                     let value = expr.eval(&self.existing, &ctx.eval)?.into_owned();
-                    refuse_generated(&ctx.eval, &self.assigner, *column, &value)?;
+                    refuse_generated(&ctx.eval, assigner, *column, &value)?;
                 }
                 continue;
             }
             let value = match cell {
                 Cell::Default => {
                     let default = &self.plan.defaults[*column];
-                    self.assigner.default_in_change(&ctx.eval, *column, default, &self.existing, number)?
+                    assigner.default_in_change(&ctx.eval, *column, default, &self.existing, number)?
                 }
                 Cell::Expr(expr) => {
                     let value = expr.eval(&self.existing, &ctx.eval)?.into_owned();
-                    self.assigner.store(&ctx.eval, *column, value, number)?
+                    assigner.store(&ctx.eval, *column, value, number)?
                 }
             };
             match at_once {
@@ -521,36 +519,18 @@ impl Insert<'_> {
         for (column, value) in assigned_at_once {
             self.existing[column] = value;
         }
-        if self.existing == before {
-            return Ok(Some(false));
-        }
-        let assigned = |column| assignments.iter().any(|assignment| assignment.column == column);
-        touch_on_update(ctx, self.writer.table(), &self.assigner, assigned, &mut self.existing)?;
-        self.plan.rules.generate(&ctx.eval, &self.assigner, &mut self.existing, number)?;
-        if !self.plan.rules.admits(ctx, &self.assigner, &self.existing)?
-            || !passes_checks(&self.plan.checks, &self.existing, self.plan.ignore, &ctx.eval)?
-        {
-            return Ok(Some(false));
-        }
-        let updated = self.writer.update(ctx.trx, &duplicate.key, &before, &self.existing);
-        if self.plan.ignore && leaves_row(ctx, &updated) {
-            return Ok(Some(false));
-        }
-        match updated? {
-            Ok(()) => Ok(Some(true)),
-            Err(other) => {
-                let error = self.writer.table().duplicate_error(
-                    other.index,
-                    &self.existing,
-                    &ctx.session.env.time_zone,
-                );
-                if !self.plan.ignore {
-                    return Err(error);
-                }
-                ctx.eval.push_warning(Warning { level: Level::Warning, error });
-                Ok(Some(false))
+        let row = RowChange::update(&before, &mut self.existing, number);
+        let refused = match pipeline.update(ctx, &mut self.writer, &duplicate.key, row)? {
+            Outcome::Done => return Ok(Some(true)),
+            Outcome::Duplicate(other) => {
+                let zone = &ctx.session.env.time_zone;
+                self.writer.table().duplicate_error(other.index, &self.existing, zone)
             }
-        }
+            Outcome::Foreign(error) => error,
+            Outcome::Unchanged | Outcome::FailsCheck | Outcome::Skipped => return Ok(Some(false)),
+        };
+        warn(ctx, refused);
+        Ok(Some(false))
     }
 
     pub(super) fn outcome(&self, ctx: &StatementContext<'_>, single: bool) -> DmlOutcome {
@@ -571,15 +551,5 @@ impl Insert<'_> {
             info,
             returned: None,
         }
-    }
-}
-
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Int(v) => *v == 0,
-        Value::UInt(v) => *v == 0,
-        Value::Float(v) => *v == 0.0,
-        Value::Double(v) => *v == 0.0,
-        _ => false,
     }
 }

@@ -10,12 +10,13 @@ use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 use crate::asked::{PlanQuery, RowAssignment, table_of};
 use crate::assign::Default;
 use crate::returning::{Returned, Returning, scope_of_view};
-use crate::rules::RowRules;
+use crate::row_change::RowSteps;
 use cohort_plan::{
-    Binder, Clause, PlanContext, Reading, RowCheck, Scope, ScopeTable, ambiguous, bind_assignment,
-    bind_insert_view, bind_new_value, not_supported, scope_of_rows,
+    Binder, Clause, PlanContext, Reading, Scope, ScopeTable, ambiguous, bind_assignment, bind_insert_view,
+    bind_new_value, not_supported, scope_of_rows,
 };
 use cohort_query::QueryPlan;
+use cohort_session::SessionState;
 use cohort_table::computed_columns;
 
 /// The action for a row whose key exists.
@@ -56,15 +57,14 @@ pub struct InsertPlan {
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) ignore: bool,
     pub returning: Option<Returning>,
-    pub(crate) rules: RowRules,
-    /// The conditions of a view WITH CHECK OPTION.
-    pub(crate) checks: Vec<RowCheck>,
+    pub(crate) steps: RowSteps,
 }
 
 impl InsertPlan {
     /// Binds the statement. `query` plans the SELECT of INSERT .. SELECT, and subqueries.
     pub fn plan(
         ctx: &PlanContext<'_>,
+        session: &SessionState,
         insert: &ast::Insert,
         query: &mut PlanQuery<'_>,
     ) -> SqlResult<InsertPlan> {
@@ -145,7 +145,8 @@ impl InsertPlan {
                 query,
             )?),
         };
-        let rules = RowRules::of(ctx, &table)?;
+        let updated: Vec<usize> = assignments_of(&on_duplicate).iter().map(|a| a.column).collect();
+        let steps = RowSteps::of(ctx, session, &table, checks, &updated)?;
         let statement = if insert.replace { "REPLACE" } else { "INSERT" };
         let returned = Returned { table: &table, scope: returned_scope, statement, items: &insert.returning };
         let returning = Returning::plan(ctx, returned, query)?;
@@ -158,8 +159,7 @@ impl InsertPlan {
             on_duplicate,
             ignore: insert.ignore,
             returning,
-            rules,
-            checks,
+            steps,
         })
     }
 
@@ -171,12 +171,13 @@ impl InsertPlan {
         query: QueryPlan,
         on_duplicate: ast::OnDuplicate,
     ) -> SqlResult<InsertPlan> {
-        InsertPlan::of_rows(ctx, table, columns, Rows::Query(Box::new(query)), on_duplicate)
+        let steps = RowSteps::of_new_table(ctx, &table)?;
+        InsertPlan::of_rows(ctx, (table, steps), columns, Rows::Query(Box::new(query)), on_duplicate)
     }
 
     fn of_rows(
         ctx: &PlanContext<'_>,
-        table: Arc<Table>,
+        (table, steps): (Arc<Table>, RowSteps),
         columns: Vec<usize>,
         rows: Rows,
         on_duplicate: ast::OnDuplicate,
@@ -196,8 +197,7 @@ impl InsertPlan {
             },
             ignore: on_duplicate == ast::OnDuplicate::Ignore,
             returning: None,
-            rules: RowRules::of(ctx, &table)?,
-            checks: Vec::new(),
+            steps,
             table,
         })
     }
@@ -205,19 +205,18 @@ impl InsertPlan {
     /// Plans writing rows that the caller builds, each with values for these columns.
     pub(crate) fn loading(
         ctx: &PlanContext<'_>,
+        session: &SessionState,
         table: Arc<Table>,
         columns: Vec<usize>,
         on_duplicate: ast::OnDuplicate,
     ) -> SqlResult<InsertPlan> {
-        InsertPlan::of_rows(ctx, table, columns, Rows::Values(Vec::new()), on_duplicate)
+        let steps = RowSteps::of(ctx, session, &table, Vec::new(), &[])?;
+        InsertPlan::of_rows(ctx, (table, steps), columns, Rows::Values(Vec::new()), on_duplicate)
     }
 
     /// Returns the columns whose values come from the statement, or from the time and place of its execution.
     pub(crate) fn written(&self) -> impl Iterator<Item = usize> {
-        let updated = match &self.on_duplicate {
-            OnDuplicate::Update(assignments) => assignments.as_slice(),
-            OnDuplicate::Refuse | OnDuplicate::Replace => &[],
-        };
+        let updated = assignments_of(&self.on_duplicate);
         let is_update = matches!(self.on_duplicate, OnDuplicate::Update(_));
         let touched =
             move |c: &usize| is_update && self.table.columns[*c].on_update == OnUpdate::CurrentTimestamp;
@@ -252,10 +251,7 @@ impl InsertPlan {
     /// Returns the subqueries of ON DUPLICATE KEY UPDATE and RETURNING. The statement must lock their tables,
     /// too.
     pub fn asked(&self) -> impl Iterator<Item = &QueryPlan> {
-        let assignments = match &self.on_duplicate {
-            OnDuplicate::Update(assignments) => assignments.as_slice(),
-            OnDuplicate::Refuse | OnDuplicate::Replace => &[],
-        };
+        let assignments = assignments_of(&self.on_duplicate);
         let returned = self.returning.as_ref().and_then(Returning::asked);
         assignments.iter().filter_map(RowAssignment::query).chain(returned)
     }
@@ -266,6 +262,14 @@ impl InsertPlan {
             Rows::Query(plan) => Some(plan),
             Rows::Values(_) => None,
         }
+    }
+}
+
+/// Returns the assignments of ON DUPLICATE KEY UPDATE.
+fn assignments_of(on_duplicate: &OnDuplicate) -> &[RowAssignment] {
+    match on_duplicate {
+        OnDuplicate::Update(assignments) => assignments,
+        OnDuplicate::Refuse | OnDuplicate::Replace => &[],
     }
 }
 

@@ -11,10 +11,9 @@ use crate::asked::PlanQuery;
 use crate::assign::{Assigner, Default, NullRule, Strictness};
 use crate::outcome::DmlOutcome;
 use crate::returning::{FixedAnswers, Returned, Returning, scope_of_view};
-use crate::rules::{RowRules, leaves_row, refuse_generated};
-use crate::update::{WrittenRow, write_row};
-use crate::view_check::passes_checks;
-use cohort_catalog::{OnUpdate, Table};
+use crate::row_change::{Outcome, RowChange, RowPipeline, RowSteps};
+use crate::rules::refuse_generated;
+use cohort_catalog::Table;
 use cohort_optimize::{Plan, Spans};
 use cohort_plan::{
     Binder, ChangeAssignment, ChangeClauses, ChangeTarget, Clause, PlanContext, Scope, bind_insert_view,
@@ -31,6 +30,8 @@ use cohort_types::{ErrorCode, Privilege, SqlMode, SqlResult, Value};
 pub struct JoinedChange {
     source: QueryPlan,
     targets: Vec<ChangeTarget>,
+    /// Parallel to the targets.
+    steps: Vec<RowSteps>,
     what: What,
 }
 
@@ -39,8 +40,8 @@ enum What {
         assignments: Vec<ChangeAssignment>,
         /// The DEFAULT of each assigned column, parallel to `assignments`.
         defaults: Vec<Default>,
-        /// Parallel to the targets.
-        rules: Vec<RowRules>,
+        /// The statement joins tables, also within a view.
+        is_multi: bool,
         ignore: bool,
     },
     Delete {
@@ -73,14 +74,17 @@ impl JoinedChange {
             let scope = Scope::of_table(table.clone(), None);
             defaults.push(Default::of(&Binder::new(ctx, &scope, Clause::Set), table, assignment.column)?);
         }
-        let rules = bound.targets.iter().map(|target| RowRules::of(ctx, &target.table));
-        let rules = rules.collect::<SqlResult<_>>()?;
-        let what = What::Update { assignments: bound.assignments, defaults, rules, ignore: update.ignore };
-        Ok(JoinedChange {
-            source: source(ctx, session, bound.query, bound.targets.len())?,
-            targets: bound.targets,
-            what,
-        })
+        let mut targets = bound.targets;
+        let mut steps = Vec::with_capacity(targets.len());
+        for (n, target) in targets.iter_mut().enumerate() {
+            let checks = std::mem::take(&mut target.checks);
+            let updated = bound.assignments.iter().filter(|a| a.target == n).map(|a| a.column);
+            let updated: Vec<usize> = updated.collect();
+            steps.push(RowSteps::of(ctx, session, &target.table, checks, &updated)?);
+        }
+        let (source, is_multi) = source(ctx, session, bound.query, targets.len())?;
+        let what = What::Update { assignments: bound.assignments, defaults, is_multi, ignore: update.ignore };
+        Ok(JoinedChange { source, targets, steps, what })
     }
 
     /// Binds and plans a DELETE.
@@ -100,14 +104,15 @@ impl JoinedChange {
         let returned = if through.is_some() { &[][..] } else { &delete.returning };
         let bound = bind_joined_delete(ctx, &clauses, &delete.targets, returned)?;
         // It consumes the subqueries bound so far.
-        let source = source(ctx, session, bound.query, bound.targets.len())?;
+        let (source, _) = source(ctx, session, bound.query, bound.targets.len())?;
         let only = &bound.targets[0];
         let own = || Scope::of_table(only.table.clone(), Some(&only.name));
         let scope = through.unwrap_or_else(own);
         let of = Returned { table: &only.table, scope, statement: "DELETE", items: &delete.returning };
         let returning = Returning::plan(ctx, of, query)?;
         let what = What::Delete { returning, ignore: delete.ignore };
-        Ok(JoinedChange { source, targets: bound.targets, what })
+        let steps = bound.targets.iter().map(|target| RowSteps::of_delete(session, &target.table)).collect();
+        Ok(JoinedChange { source, targets: bound.targets, steps, what })
     }
 
     /// Returns the query that finds the rows. The statement must take metadata locks on its tables.
@@ -140,11 +145,11 @@ impl JoinedChange {
         }
         ctx.annotate();
         match &self.what {
-            What::Update { assignments, defaults, rules, ignore } => {
+            What::Update { assignments, defaults, is_multi, ignore } => {
                 let strictness = Assigner::strictness(&ctx.eval, *ignore);
                 ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
                 ctx.eval.set_forgiving(*ignore);
-                let outcome = self.run_update(ctx, (assignments, defaults), rules, strictness);
+                let outcome = self.run_update(ctx, (assignments, defaults), *is_multi, strictness);
                 ctx.eval.set_abort_on_warning(false);
                 outcome
             }
@@ -166,18 +171,16 @@ impl JoinedChange {
         &self,
         ctx: &mut StatementContext<'_>,
         (assignments, defaults): (&[ChangeAssignment], &[Default]),
-        rules: &[RowRules],
+        is_multi: bool,
         strictness: Strictness,
     ) -> SqlResult<DmlOutcome> {
         let found = rows(&self.source, ctx)?;
         let mut writers = self.writers(ctx, |target| {
             let assigned = assignments.iter().filter(|a| a.target == target).map(|a| a.column);
-            let table = &self.targets[target].table;
-            let touched = |c: &usize| table.columns[*c].on_update == OnUpdate::CurrentTimestamp;
-            assigned.chain((0..table.columns.len()).filter(touched)).collect()
+            assigned.chain(self.steps[target].changed(&self.targets[target].table)).collect()
         })?;
         let (mut seen, mut before) = (Seen::default(), Vec::new());
-        let (mut matched, mut changed) = (0, 0);
+        let (mut matched, mut changed, mut failed) = (0, 0, 0);
         for row in found {
             for (n, target) in self.targets.iter().enumerate() {
                 let Some(key) = new_key(n, &row[target.key_at], &mut seen, ctx)? else { continue };
@@ -187,45 +190,36 @@ impl JoinedChange {
                 }
                 matched += 1;
                 ctx.eval.set_row_number(matched);
-                let assigner = Assigner { table: &target.table, strictness, null: NullRule::Adjust };
+                let pipeline = RowPipeline::new(&self.steps[n], &target.table, strictness, NullRule::Adjust);
+                let assigner = &pipeline.assigner;
                 let mut after = before.clone();
                 let at_once = ctx.eval.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
                 for (assignment, default) in assignments.iter().zip(defaults).filter(|(a, _)| a.target == n) {
-                    after[assignment.column] = match assignment.value_at {
-                        Some(at) => {
-                            if rules[n].generates(assignment.column) {
-                                refuse_generated(&ctx.eval, &assigner, assignment.column, &row[at])?;
-                            }
-                            assigner.store(&ctx.eval, assignment.column, row[at].clone(), matched)?
-                        }
-                        None => assigner.default_in_change(
-                            &ctx.eval,
-                            assignment.column,
-                            default,
-                            if at_once { &before } else { &after },
-                            matched,
-                        )?,
+                    let (column, value) = (assignment.column, assignment.value_at.map(|at| &row[at]));
+                    if self.steps[n].rules.generates(column) {
+                        let refused = value.map(|value| refuse_generated(&ctx.eval, assigner, column, value));
+                        refused.transpose()?;
+                        continue;
+                    }
+                    let seen = if at_once { &before } else { &after };
+                    after[column] = match value {
+                        Some(value) => assigner.store(&ctx.eval, column, value.clone(), matched)?,
+                        None => assigner.default_in_change(&ctx.eval, column, default, seen, matched)?,
                     };
                 }
-                let ignore = strictness == Strictness::Ignore;
-                let is_generated = !target.checks.is_empty();
-                if is_generated {
-                    // A condition may read generated columns.
-                    rules[n].generate(&ctx.eval, &assigner, &mut after, matched)?;
+                let row = RowChange::update(&before, &mut after, matched);
+                match pipeline.update(ctx, writer, &key, row)? {
+                    Outcome::Done => changed += 1,
+                    Outcome::FailsCheck => failed += 1,
+                    _ => {}
                 }
-                if !passes_checks(&target.checks, &after, ignore, &ctx.eval)? {
-                    matched -= 1;
-                    continue;
-                }
-                let assigned = |column| assignments.iter().any(|a| a.target == n && a.column == column);
-                let (before, after) = (&before, &mut after);
-                let row = WrittenRow { key: &key, before, after, number: matched, is_generated };
-                if write_row(ctx, writer, &rules[n], &assigner, &assigned, row)? {
-                    changed += 1;
+                if !is_multi {
+                    matched -= std::mem::take(&mut failed);
                 }
             }
         }
-        let warnings = ctx.eval.warning_count();
+        // As in MariaDB, the result of a join counts rows that a check refused as matched, without warning.
+        let warnings = ctx.eval.warning_count().saturating_sub(failed);
         Ok(DmlOutcome {
             affected: changed,
             found: matched,
@@ -259,11 +253,10 @@ impl JoinedChange {
                     // The subqueries of RETURNING must still see the row.
                     let shown =
                         returning.map(|returning| returning.row(&before, &mut fixed, ctx)).transpose()?;
-                    let outcome = writers[n].delete(ctx.trx, &key, &before);
-                    if ignore && leaves_row(ctx, &outcome) {
+                    let pipeline = self.steps[n].of_deletes(&self.targets[n].table, ignore);
+                    if !pipeline.delete(ctx, &mut writers[n], &key, &before)? {
                         continue;
                     }
-                    outcome?;
                     deleted += 1;
                     if let (Some(shown), Some(rows)) = (shown, &mut returned) {
                         rows.push(shown);
@@ -345,15 +338,17 @@ fn new_key(
     Ok(seen.insert((target, key.bytes.clone())).then(|| key.bytes.clone()))
 }
 
+/// Plans the query that finds the rows. Returns also whether it joins tables.
 fn source(
     ctx: &PlanContext<'_>,
     session: &SessionState,
     mut query: cohort_plan::Query,
     targets: usize,
-) -> SqlResult<QueryPlan> {
+) -> SqlResult<(QueryPlan, bool)> {
     let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
     cohort_optimize::merge(&mut query, &mut subqueries, &mut common);
     let from = query.select().and_then(|select| select.from.as_ref());
+    let is_multi = from.is_some_and(|from| from.tables().len() > 1);
     let keyed = from.map_or(0, |from| from.tables().iter().filter(|table| table.key.is_some()).count());
     if keyed != targets {
         return Err(cohort_plan::not_supported(
@@ -364,12 +359,13 @@ fn source(
     let plan: Plan = cohort_optimize::optimize(&query, &subqueries, &common, &stats)?;
     let body = PlanBody::Tree(Box::new(plan));
     let shape = PlanShape::of(&body);
-    Ok(QueryPlan {
+    let plan = QueryPlan {
         body,
         shape,
         columns: Vec::new(),
         types: query.types.clone(),
         into: Vec::new(),
         has_limit: query.limit.count.is_some(),
-    })
+    };
+    Ok((plan, is_multi))
 }

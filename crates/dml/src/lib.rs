@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `outcome` | [`DmlOutcome`]: the result for the client |
 //! | `assign` | conversion of a value for its column, NULL, DEFAULT |
+//! | `row_change` | [`RowPipeline`](row_change::RowPipeline): the steps of a row change, in their order |
 //! | `rules` | generated columns and CHECK constraints of a row |
 //! | `asked` | values with subqueries that depend on their row |
 //! | `insert_plan` | [`InsertPlan`]: INSERT and REPLACE, bound |
@@ -14,7 +15,6 @@
 //! | `delete` | [`DeletePlan`] |
 //! | `joined` | [`JoinedChange`]: both over joins, or with subqueries |
 //! | `returning` | RETURNING |
-//! | `view_check` | WITH CHECK OPTION of views |
 //! | `load`, `fields` | LOAD DATA; the fields of its text |
 //! | `apply` | applies row events to tables |
 //! | `apply_keys` | [`RowKeys`]: the keys that row events change |
@@ -42,12 +42,12 @@ mod joined;
 mod load;
 mod outcome;
 mod returning;
+mod row_change;
 mod rules;
 mod target;
 mod target_plan;
 mod unpack;
 mod update;
-mod view_check;
 
 pub use apply::apply_rows;
 pub use apply::{ApplyRules, Conversions};

@@ -287,7 +287,7 @@ impl LoadPlan {
             _ => column.ty.implicit_default(),
         });
         let start = start.collect();
-        let mut insert = InsertPlan::loading(plan, table, columns, on_duplicate)?;
+        let mut insert = InsertPlan::loading(plan, ctx.session, table, columns, on_duplicate)?;
         // A column without a default is not an error here.
         let unnamed = std::mem::take(&mut insert.unnamed);
         Ok(LoadPlan { insert, unnamed, targets, assignments, start, charset })
@@ -302,8 +302,7 @@ impl LoadPlan {
     ) -> SqlResult<DmlOutcome> {
         let strictness = Assigner::strictness(&ctx.eval, self.insert.ignore);
         ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
-        let assigner = Assigner { table: self.insert.table(), strictness, null: NullRule::Adjust };
-        let mut insert = Insert::begin(&self.insert, ctx, assigner)?;
+        let mut insert = Insert::begin(&self.insert, ctx, strictness, NullRule::Adjust)?;
         let outcome = self.rows(ctx, load, reader, &mut insert, &mut memory);
         ctx.eval.set_abort_on_warning(false);
         outcome?;
@@ -391,16 +390,20 @@ impl LoadPlan {
             Default::Missing => {
                 // Warn once.
                 if insert.counts.records == 1 {
-                    let name = &insert.assigner.table.columns[column].name;
+                    let name = &insert.pipeline.assigner.table.columns[column].name;
                     let text = format!("Field '{name}' doesn't have a default value");
                     let error = SqlError::new(ErrorCode::NoDefaultForField, text);
                     ctx.eval.push_warning(Warning { level: Level::Warning, error });
                 }
                 Ok(self.start[column].clone())
             }
-            default => {
-                insert.assigner.default(&ctx.eval, column, default, &insert.row, insert.counts.records)
-            }
+            default => insert.pipeline.assigner.default(
+                &ctx.eval,
+                column,
+                default,
+                &insert.row,
+                insert.counts.records,
+            ),
         }
     }
 

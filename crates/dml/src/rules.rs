@@ -7,7 +7,7 @@ use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
 use cohort_sql::ParseOptions;
 use cohort_sql::print::quoted_name;
-use cohort_types::{ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
+use cohort_types::{Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use crate::assign::{Assigner, Strictness};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, TableNames, convert, not_supported};
@@ -101,6 +101,29 @@ impl RowRules {
         self
     }
 
+    /// Returns whether the table has no rules.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.generated.is_empty() && self.checks.is_empty()
+    }
+
+    /// Drops the CHECK constraints and all generated columns but these.
+    pub(crate) fn only_generating(mut self, columns: &[usize]) -> RowRules {
+        self.checks.clear();
+        self.generated.retain(|(n, _)| columns.contains(n));
+        self
+    }
+
+    /// Returns the generated columns that read a column, directly or through other generated columns.
+    pub(crate) fn readers_of(&self, column: usize) -> Vec<usize> {
+        let mut readers = Vec::new();
+        for (n, expr) in &self.generated {
+            if expr.columns().iter().any(|read| *read == column || readers.contains(read)) {
+                readers.push(*n);
+            }
+        }
+        readers
+    }
+
     /// Drops all CHECK constraints.
     pub fn drop_checks(&mut self) {
         self.checks.clear();
@@ -137,23 +160,17 @@ impl RowRules {
         Ok(())
     }
 
-    /// Returns whether a row may be written. A violation is error 4025; with IGNORE it adds a warning and
-    /// returns `false`.
-    pub(crate) fn admits(
+    /// Returns error 4025 if a row violates a constraint and `check_constraint_checks` is on.
+    pub(crate) fn failed_check(
         &self,
         ctx: &StatementContext<'_>,
-        assigner: &Assigner<'_>,
+        table: &Table,
         row: &[Value],
-    ) -> SqlResult<bool> {
+    ) -> SqlResult<Option<SqlError>> {
         if self.checks.is_empty() || !ctx.session.vars.flag(VarId::CheckConstraintChecks) {
-            return Ok(true);
+            return Ok(None);
         }
-        let Err(error) = self.check(&ctx.eval, assigner.table, row)? else { return Ok(true) };
-        if assigner.strictness != Strictness::Ignore {
-            return Err(error);
-        }
-        ctx.eval.push_warning(Warning { level: Level::Warning, error });
-        Ok(false)
+        Ok(self.check(&ctx.eval, table, row)?.err())
     }
 
     /// Returns error 4025 if a row violates a constraint. A constraint that evaluates to NULL is satisfied.
@@ -191,22 +208,6 @@ impl RowRules {
     pub(crate) fn generated(&self) -> impl Iterator<Item = usize> {
         self.generated.iter().map(|(n, _)| *n)
     }
-}
-
-/// Returns whether IGNORE skips a row that a foreign key refused. Nothing of the row was written; a warning
-/// is added.
-pub(crate) fn leaves_row<T>(ctx: &StatementContext<'_>, outcome: &SqlResult<T>) -> bool {
-    let Err(error) = outcome else { return false };
-    let is_refused = is_foreign(error);
-    if is_refused {
-        ctx.eval.push_warning(Warning { level: Level::Warning, error: error.clone() });
-    }
-    is_refused
-}
-
-/// Returns whether a foreign key refused a row: errors 1451 and 1452.
-pub(crate) fn is_foreign(error: &SqlError) -> bool {
-    matches!(error.code, ErrorCode::RowIsReferenced | ErrorCode::NoReferencedRow)
 }
 
 /// Reports a value given for a generated column: error 1906, or a warning if the mode is not strict. NULL

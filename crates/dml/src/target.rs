@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use cohort_catalog::Table;
+use cohort_catalog::{ROWS, Table};
 use cohort_expr::{EvalContext, SortKey, compare_rows, sort_rows};
 use cohort_query::count_sort;
 use cohort_run::{Measure, Sorted, Tally, nanos_since};
@@ -196,7 +196,7 @@ impl TargetPlan {
         let parts = |index: usize| self.table.indexes[index].columns.iter();
         let moves = |index| parts(index).any(|part| columns.contains(&part.column));
         // If the clustered key changes, all index entries change, because they end with it.
-        if moves(self.access.index) || moves(0) { Order::AfterScanning } else { Order::WhileScanning }
+        if moves(self.access.index) || moves(ROWS) { Order::AfterScanning } else { Order::WhileScanning }
     }
 
     /// Returns the table that is written. The statement must take its metadata lock.

@@ -9,12 +9,12 @@ use cohort_types::{Privilege, SqlError, SqlMode, SqlResult, Value};
 use crate::assign::{Assigner, Default, NullRule, Strictness};
 use crate::insert_plan::Cell;
 use crate::outcome::DmlOutcome;
-use crate::rules::{RowRules, is_foreign, refuse_generated};
+use crate::row_change::{Outcome, RowChange, RowPipeline, RowSteps};
+use crate::rules::refuse_generated;
 use crate::target_plan::{TargetPlan, check_safe_update, plan_target};
 use cohort_plan::{Binder, Clause, PlanContext, bind_assignment, not_supported};
 use cohort_row::TableWriter;
 use cohort_session::{SessionState, StatementContext};
-use cohort_table::OpenTable;
 use cohort_trx::WaitPolicy;
 
 /// UPDATE.
@@ -24,7 +24,7 @@ pub struct UpdatePlan {
     /// The DEFAULT of each assigned column, parallel to `assignments`.
     defaults: Vec<Default>,
     ignore: bool,
-    rules: RowRules,
+    steps: RowSteps,
 }
 
 /// The counts in the info text.
@@ -59,8 +59,9 @@ impl UpdatePlan {
             assignments.push((column, value.into()));
             defaults.push(Default::of(&binder, &target.table, column)?);
         }
-        let rules = RowRules::of(ctx, &target.table)?;
-        Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore, rules })
+        let updated: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let steps = RowSteps::of(ctx, session, &target.table, Vec::new(), &updated)?;
+        Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore, steps })
     }
 
     /// Returns the table that is written. The statement must take its metadata lock.
@@ -85,18 +86,15 @@ impl UpdatePlan {
         let strictness = Assigner::strictness(&ctx.eval, self.ignore);
         ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
         ctx.eval.set_forgiving(self.ignore);
-        let assigner = Assigner { table: &self.target.table, strictness, null: NullRule::Adjust };
+        let pipeline = RowPipeline::new(&self.steps, &self.target.table, strictness, NullRule::Adjust);
         let mut assigned: Vec<usize> = self.assignments.iter().map(|(column, _)| *column).collect();
-        let touched =
-            |c: &usize| self.target.table.columns[*c].on_update == cohort_catalog::OnUpdate::CurrentTimestamp;
-        assigned.extend((0..self.target.table.columns.len()).filter(touched));
-        assigned.extend(self.rules.generated());
+        assigned.extend(self.steps.changed(&self.target.table));
         let order = self.target.order_for(&assigned);
         let mut counts = Counts::default();
         let mut after = Vec::new();
         let wait = WaitPolicy::IfItMatches;
         let outcome = self.target.for_each(ctx, wait, order, &assigned, &mut |ctx, writer, key, before| {
-            self.change(ctx, writer, key, before, &mut after, &assigner, &mut counts)
+            self.change(ctx, writer, (key, before), &mut after, &pipeline, &mut counts)
         });
         ctx.eval.set_abort_on_warning(false);
         outcome?;
@@ -111,25 +109,23 @@ impl UpdatePlan {
         })
     }
 
-    #[allow(clippy::too_many_arguments)] // one row of the loop above
     fn change(
         &self,
         ctx: &mut StatementContext<'_>,
         writer: &mut TableWriter,
-        key: &[u8],
-        before: &[Value],
+        (key, before): (&[u8], &[Value]),
         after: &mut Vec<Value>,
-        assigner: &Assigner<'_>,
+        pipeline: &RowPipeline<'_>,
         counts: &mut Counts,
     ) -> SqlResult<()> {
-        counts.matched += 1;
+        let assigner = &pipeline.assigner;
         // Of the rows that were looked at, or of those that were found before any was changed.
         let number = ctx.eval.row_number();
         after.clear();
         after.extend_from_slice(before);
         let at_once = ctx.eval.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
         for ((column, cell), default) in self.assignments.iter().zip(&self.defaults) {
-            if self.rules.generates(*column) {
+            if self.steps.rules.generates(*column) {
                 if let Cell::Expr(expr) = cell {
                     let value = expr.eval(after.as_slice(), &ctx.eval)?.into_owned();
                     refuse_generated(&ctx.eval, assigner, *column, &value)?;
@@ -149,73 +145,10 @@ impl UpdatePlan {
             };
             after[*column] = value;
         }
-        let assigned = |column| self.assignments.iter().any(|(c, _)| *c == column);
-        let row = WrittenRow { key, before, after, number, is_generated: false };
-        if write_row(ctx, writer, &self.rules, assigner, &assigned, row)? {
-            counts.changed += 1;
-        }
+        let outcome = pipeline.update(ctx, writer, key, RowChange::update(before, after, number))?;
+        // As in MariaDB, IGNORE reports nothing for a row with a refused key, and counts it as matched.
+        counts.matched += u64::from(!matches!(outcome, Outcome::FailsCheck));
+        counts.changed += u64::from(matches!(outcome, Outcome::Done));
         Ok(())
     }
-}
-
-/// A row with new values.
-pub(super) struct WrittenRow<'r> {
-    pub key: &'r [u8],
-    pub before: &'r [Value],
-    pub after: &'r mut Vec<Value>,
-    /// The 1-based position among the rows that the statement matched.
-    pub number: u64,
-    /// Whether the generated columns were computed, with their warnings.
-    pub is_generated: bool,
-}
-
-/// Writes an updated row. Returns false if it did not change, or if IGNORE skips it because of a duplicate
-/// key or a foreign key.
-pub(super) fn write_row(
-    ctx: &mut StatementContext<'_>,
-    writer: &mut TableWriter,
-    rules: &RowRules,
-    assigner: &Assigner<'_>,
-    assigned: &dyn Fn(usize) -> bool,
-    row: WrittenRow<'_>,
-) -> SqlResult<bool> {
-    let WrittenRow { key, before, after, number, is_generated } = row;
-    if after == before {
-        return Ok(false);
-    }
-    touch_on_update(ctx, writer.table(), assigner, assigned, after)?;
-    // What is touched may change them once more.
-    let quiet = is_generated.then(|| ctx.eval.quiet());
-    rules.generate(quiet.as_ref().unwrap_or(&ctx.eval), assigner, after, number)?;
-    if !rules.admits(ctx, assigner, after)? {
-        return Ok(false);
-    }
-    let updated = writer.update(ctx.trx, key, before, after);
-    // MariaDB reports nothing for these rows, either.
-    if assigner.strictness == Strictness::Ignore && updated.as_ref().is_err_and(is_foreign) {
-        return Ok(false);
-    }
-    match updated? {
-        Ok(()) => Ok(true),
-        // MariaDB reports nothing for rows that UPDATE IGNORE skips.
-        Err(_) if assigner.strictness == Strictness::Ignore => Ok(false),
-        Err(duplicate) => {
-            let zone = &ctx.session.env.time_zone;
-            Err(writer.table().duplicate_error(duplicate.index, after, zone))
-        }
-    }
-}
-
-/// Sets the ON UPDATE CURRENT_TIMESTAMP columns that the statement does not assign itself.
-pub(super) fn touch_on_update(
-    ctx: &mut StatementContext<'_>,
-    table: &OpenTable,
-    assigner: &Assigner<'_>,
-    assigned: impl Fn(usize) -> bool,
-    row: &mut [Value],
-) -> SqlResult<()> {
-    for &column in table.on_update.iter().filter(|column| !assigned(**column)) {
-        row[column] = assigner.store(&ctx.eval, column, Value::Timestamp(ctx.eval.env.now_micros), 1)?;
-    }
-    Ok(())
 }

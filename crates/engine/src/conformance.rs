@@ -10,7 +10,7 @@ use cohort_base::{CommitSeq, IndexId, Lsn};
 use crate::read_view::ReadView;
 use crate::redo::Redo;
 use crate::search_hint::SearchHint;
-use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, MultiGet, ReadAt};
+use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, MultiGet, ReadAt, ScanRequest};
 
 const A: IndexId = IndexId(16);
 const B: IndexId = IndexId(17);
@@ -122,12 +122,18 @@ fn scan(
     let key = |text: &str| (!text.is_empty()).then(|| text.as_bytes().to_vec());
     let range = KeyRange { start: key(range.0), end: key(range.1) };
     let mut batch = Batch::default();
-    let more = trx.scan(at, A, &range, direction, limit, &mut batch).expect("scans");
+    let more =
+        trx.scan(&ScanRequest { at, index: A, range: &range, direction, limit }, &mut batch).expect("scans");
     let mut near = SearchHint::default();
     for _ in 0..3 {
         let mut again = Batch::default();
-        let goes_on =
-            trx.scan_with_hint(at, A, &range, direction, limit, &mut again, &mut near).expect("scans");
+        let goes_on = trx
+            .scan_with_hint(
+                &ScanRequest { at, index: A, range: &range, direction, limit },
+                &mut again,
+                &mut near,
+            )
+            .expect("scans");
         assert!(goes_on == more && again.iter().eq(batch.iter()), "a reader that keeps its place");
     }
     let keys: Vec<&[u8]> = batch.iter().map(|entry| entry.0).collect();
@@ -263,7 +269,7 @@ fn bulk_load_and_drop(harness: &dyn Harness) {
     let count = |index| {
         let mut batch = Batch::default();
         let trx = engine.begin();
-        trx.scan(ReadAt::Latest, index, &KeyRange::default(), Direction::Forward, 5000, &mut batch)
+        trx.scan(&ScanRequest::forward(ReadAt::Latest, index, &KeyRange::default(), 5000), &mut batch)
             .expect("scans");
         batch.len()
     };

@@ -29,7 +29,7 @@ pub use search_hint::SearchHint;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineSetting, EngineTrx,
     IndexStats, KeyRange, MultiGet, PageAlgorithm, PageContents, PageFormat, PageInMemory, Participant,
-    ReadAt, Savepoint, StagedRedo,
+    ReadAt, Savepoint, ScanRequest, StagedRedo,
 };
 pub use wait_slot::{WaitSlot, WaitSlotOf};
 pub use warm::{WarmRequest, WarmState, Warmth};

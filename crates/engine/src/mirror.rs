@@ -16,8 +16,8 @@ use crate::redo::{Installed, Redo, RedoFiles};
 use crate::redo_memory::MemoryRedo;
 use crate::search_hint::SearchHint;
 use crate::traits::{
-    Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
-    KeyRange, MultiGet, PageFormat, Participant, ReadAt, Savepoint,
+    Batch, BulkLoad, CheckpointTask, EachWrite, Engine, EngineError, EngineTrx, IndexStats, MultiGet,
+    PageFormat, Participant, ReadAt, Savepoint, ScanRequest,
 };
 
 /// Runs `first` and `second` in parallel under the participant number of `first`.
@@ -212,21 +212,14 @@ impl MirrorTrx {
 }
 
 /// Scans until an entry is found or the range ends.
-fn scan_on(
-    trx: &dyn EngineTrx,
-    at: ReadAt<'_>,
-    (index, range): (IndexId, &KeyRange),
-    direction: Direction,
-    limit: usize,
-    batch: &mut Batch,
-) -> Result<bool, EngineError> {
-    let mut range = range.clone();
+fn scan_on(trx: &dyn EngineTrx, request: &ScanRequest<'_>, batch: &mut Batch) -> Result<bool, EngineError> {
+    let mut range = request.range.clone();
     loop {
-        let more = trx.scan(at, index, &range, direction, limit, batch)?;
-        if !more || limit == 0 || !batch.is_empty() {
+        let more = trx.scan(&ScanRequest { range: &range, ..*request }, batch)?;
+        if !more || request.limit == 0 || !batch.is_empty() {
             return Ok(more);
         }
-        batch.cut(&mut range, direction);
+        batch.cut(&mut range, request.direction);
     }
 }
 
@@ -266,28 +259,23 @@ impl EngineTrx for MirrorTrx {
         Ok(also)
     }
 
-    fn scan(
-        &self,
-        at: ReadAt<'_>,
-        index: IndexId,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        batch: &mut Batch,
-    ) -> Result<bool, EngineError> {
-        let (at_first, at_second) = self.views(at);
+    fn scan(&self, request: &ScanRequest<'_>, batch: &mut Batch) -> Result<bool, EngineError> {
+        let (at_first, at_second) = self.views(request.at);
         let (mut other, mut own) = (Batch::default(), Batch::default());
         // Engines may stop at different keys. Both scans continue until they have found an entry.
-        let first_has_more = scan_on(&*self.first, at_first, (index, range), direction, limit, &mut other)?;
-        let more = scan_on(&*self.second, at_second, (index, range), direction, limit, &mut own)?;
+        let first_has_more = scan_on(&*self.first, &ScanRequest { at: at_first, ..*request }, &mut other)?;
+        let more = scan_on(&*self.second, &ScanRequest { at: at_second, ..*request }, &mut own)?;
         assert!(
             other.iter().zip(own.iter()).all(|(other, own)| other == own)
                 && (other.len() >= own.len() || first_has_more)
                 && (own.len() >= other.len() || more),
-            "scan of {range:?} {direction:?} in {index}"
+            "scan of {:?} {:?} in {}",
+            request.range,
+            request.direction,
+            request.index
         );
-        if matches!(at, ReadAt::View(_)) {
-            same_by_keys(&*self.second, at_second, index, &own)?;
+        if matches!(request.at, ReadAt::View(_)) {
+            same_by_keys(&*self.second, at_second, request.index, &own)?;
         }
         batch.begin();
         own.iter().for_each(|(key, value)| batch.push(key, value));

@@ -41,7 +41,7 @@ use crate::read_view::EngineSnapshot;
 use crate::redo::Redo;
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
-    KeyRange, Participant, ReadAt, Savepoint,
+    KeyRange, Participant, ReadAt, Savepoint, ScanRequest,
 };
 use crate::write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
 
@@ -424,15 +424,8 @@ impl EngineTrx for Trx {
         Ok(found.is_some())
     }
 
-    fn scan(
-        &self,
-        at: ReadAt<'_>,
-        index: IndexId,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        batch: &mut Batch,
-    ) -> Result<bool, EngineError> {
+    fn scan(&self, request: &ScanRequest<'_>, batch: &mut Batch) -> Result<bool, EngineError> {
+        let &ScanRequest { at, index, range, direction, limit } = request;
         let (start, end) = full_range(index, range);
         let upto = self.shared.upto(at);
         let mut entries = Vec::new();

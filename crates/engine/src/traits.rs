@@ -49,6 +49,25 @@ pub enum ReadAt<'a> {
     Latest,
 }
 
+/// Parameters of [`EngineTrx::scan`].
+#[derive(Clone, Copy, Debug)]
+pub struct ScanRequest<'r> {
+    pub at: ReadAt<'r>,
+    pub index: IndexId,
+    pub range: &'r KeyRange,
+    /// The end of the range that the scan starts from.
+    pub direction: Direction,
+    /// Maximum number of entries to append.
+    pub limit: usize,
+}
+
+impl<'r> ScanRequest<'r> {
+    /// Requests the first `limit` entries of a range.
+    pub fn forward(at: ReadAt<'r>, index: IndexId, range: &'r KeyRange, limit: usize) -> ScanRequest<'r> {
+        ScanRequest { at, index, range, direction: Direction::Forward, limit }
+    }
+}
+
 /// A range of keys, `start <= key < end`. `None` leaves that end open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRange {
@@ -533,30 +552,17 @@ pub trait EngineTrx: Send {
     /// caller continues with the rest of it ([`Batch::cut`]). Work per call is bounded. Returning true with
     /// no new entries means that the scan skipped many invisible entries and stopped so that the caller can
     /// check for KILL. Two calls at `Latest` may see different states.
-    fn scan(
-        &self,
-        at: ReadAt<'_>,
-        index: IndexId,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        batch: &mut Batch,
-    ) -> Result<bool, EngineError>;
+    fn scan(&self, request: &ScanRequest<'_>, batch: &mut Batch) -> Result<bool, EngineError>;
 
     /// Like [`EngineTrx::scan`], with a search hint for a reader whose ranges lie near each other.
-    #[allow(clippy::too_many_arguments)] // the arguments of `scan`, and the hint
     fn scan_with_hint(
         &self,
-        at: ReadAt<'_>,
-        index: IndexId,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
+        request: &ScanRequest<'_>,
         batch: &mut Batch,
         near: &mut SearchHint,
     ) -> Result<bool, EngineError> {
         let _ = near;
-        self.scan(at, index, range, direction, limit, batch)
+        self.scan(request, batch)
     }
 
     /// Writes a key.

@@ -1,4 +1,34 @@
-//! Implementation of the engine contract, and the purge thread.
+//! The engine as the server uses it: the implementation of [`Engine`] and [`Participant`], and the purge
+//! thread.
+//!
+//! # Concepts
+//! - [`BtreeEngine`] is a handle. All handles share one [`Inner`], which holds the state: the data file, the
+//!   buffer pool, the trees, the transaction records, the open views.
+//! - A transaction ([`Engine::begin`]) is a [`BtreeTrx`]. Its writes are private until its prepare installs
+//!   them as versions that no other transaction sees yet; a large transaction installs parts of them earlier
+//!   (`trx.rs`, `install.rs`).
+//! - [`Participant::commit_ordered`] commits: it stores the CommitSeq in the transaction's record, and then
+//!   makes it the CommitSeq that new views pin. It runs in the order stage, and can neither fail nor wait for
+//!   I/O.
+//! - A view ([`View`]) is a pinned CommitSeq. Purge does not remove versions that an open view needs
+//!   (`views.rs`).
+//! - A checkpoint begins in the order stage and finishes outside of it (`checkpoint.rs`). Until it has
+//!   finished, the log keeps the redo; [`Participant::replay`] applies it again after a crash.
+//!
+//! # The purge thread
+//! It repeats [`BtreeEngine::purge`]. A round removes the writes of aborted transactions, and deleted entries
+//! that no view needs. If a view is held open for long, the round also removes the versions between it and
+//! newer views (`sweep.rs`). At its end it spills undo beyond the memory limit. After a round with little
+//! work the thread pauses, because each round locks every rollback segment in turn, which delays writers.
+//! Simulations have no such thread and call [`BtreeEngine::purge`] themselves. Dropping the last handle waits
+//! for the end of the thread, so that nothing is written to the files afterwards.
+//!
+//! # On failure
+//! | failure of a round of purge | action |
+//! |---|---|
+//! | a page or undo cannot be read or written | log it, unless the round before failed in the same way, and retry; after a second if the round has done nothing |
+//! | undo is damaged | end the process: purge does not know what the transaction wrote, so it could never pass it. The next start does not read undo |
+//! | a panic in the thread | end the process: old versions would accumulate until memory is exhausted |
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashSet};

@@ -1,19 +1,34 @@
 //! The page map: the locations of the pages of the last checkpoint.
 //!
-//! The whole map is in memory. On disk it consists of *levels*: the oldest level contains all pages that
-//! existed when it was written, and each later level contains the changes since. A change of the map writes a
-//! new level. If the newest level is at most [`GROWTH`] times as large as the data to write, it is merged
-//! into the new level, and so on. Each level is therefore larger than the next newer one, and there are few
-//! of them. The bytes that a checkpoint writes are proportional to its changes, and an entry is rewritten
-//! only when levels are merged, which is logarithmic in the size of the map.
+//! # Levels
+//! The whole map is in memory. On disk it consists of *levels*, oldest first. The oldest level contains the
+//! whole map as it was when the level was written. Each later level contains only what has changed since the
+//! level before it. A start reads the levels in order and applies one after the other.
 //!
+//! A change of the map writes one new level. So that there are few levels, old ones are merged into it
+//! ([`levels_kept`]):
 //! ```text
-//! a level is a list of parts, a part a list of records:
-//!   u8 1 | u32 index                                    the tree and all its pages were removed
-//!   u8 2 | u32 index | u64 root | u64 entries           a tree; the next records belong to it
-//!   u8 3 | u64 page id                                  the page was removed
-//!   u8 4 | u64 page id | u64 block | u32 bytes | u16 number of overflow values, each: u64 block | u32 bytes
+//! data = the change
+//! while the newest level is at most GROWTH times as large as data:  data += that level; remove the level
+//! if the levels that remain have too many parts for a superblock:   remove them all
+//! write data as the new newest level; if no level remained, write the whole map instead
 //! ```
+//! Each level was therefore more than [`GROWTH`] times as large as the next one when that was written. A
+//! checkpoint writes bytes in proportion to its changes. An entry is written again only when its level is
+//! merged, which happens a number of times that is logarithmic in the size of the map. The superblock names
+//! the levels (`superblock.rs`).
+//!
+//! # Format
+//! A level is a list of parts, and a part a list of records. Each part begins with a record of a tree or of a
+//! removed tree. Integers are little-endian.
+//! ```text
+//! u8 1 | u32 index                                    the tree and all its pages were removed
+//! u8 2 | u32 index | u64 root | u64 entries           a tree; the next records belong to it
+//! u8 3 | u64 page id                                  the page was removed
+//! u8 4 | u64 page id | u64 block | u32 bytes | u16 number of overflow values, each: u64 block | u32 bytes
+//!                                                     the location of the page and of its overflow values
+//! ```
+//! Records with tag 1 come first in a level: a tree of the same index in the same level is a new one.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;

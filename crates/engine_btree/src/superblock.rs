@@ -1,14 +1,29 @@
-//! The superblock: one block from which a restart finds everything else.
+//! The superblock: one block from which a restart finds everything else. The data file has two copies of it
+//! (`store.rs`).
 //!
+//! # Format
 //! ```text
-//! 8 magic "COHBTR02" | u64 generation | u64 LSN of the checkpoint | u64 next page id
-//! | u32 number of parts of the page map, oldest first, each: u8 1 it begins a level | u64 block | u32 bytes
-//!   | u32 CRC-32C
-//! | u32 CRC-32C of all before
-//!
-//! the first format: 8 magic "COHBTR01" | u64 generation | u64 LSN | u64 next page id
-//! | u64 block of the page map | u32 its bytes | u32 its CRC-32C | u32 CRC-32C of all before
+//!  0  [8]   "COHBTR02"
+//!  8  u64   generation: one more than that of the superblock before
+//! 16  u64   LSN of the checkpoint
+//! 24  u64   next page id
+//! 32  u32   number of parts of the page map (`map.rs`)
+//! 36        the parts, oldest level first; each has 17 bytes:
+//!             u8 1 if it begins a level, otherwise 0 | u64 block | u32 bytes | u32 CRC-32C of the part
+//!           u32 CRC-32C of everything before
 //! ```
+//! The first format, which is still read, has a page map of one piece and no levels:
+//! ```text
+//!  0  [8]   "COHBTR01"
+//!  8        generation, LSN, next page id as above
+//! 32  u64   block of the page map | u32 its bytes | u32 its CRC-32C
+//! 48  u32   CRC-32C of everything before
+//! ```
+//! Integers are little-endian.
+//!
+//! # On failure
+//! [`Superblock::decode`] returns `None` for a superblock that is damaged or was never written. `store.rs`
+//! then uses the other copy.
 
 use cohort_base::{Lsn, Reader, Truncated, Write};
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     Batch, CheckpointTask, Direction, Engine, EngineError, EngineSetting, KeyRange, Participant, ReadAt,
-    ReadView, Redo,
+    ReadView, Redo, ScanRequest,
 };
 use cohort_vfs::{HookFs, MemFs, Operation, Rng, SeededRng, SharedFs};
 
@@ -83,7 +83,7 @@ fn scan(engine: &BtreeEngine, at: ReadAt<'_>, index: u32) -> Result<BTreeMap<u64
     let (mut found, mut range) = (BTreeMap::new(), KeyRange::default());
     loop {
         let mut batch = Batch::default();
-        let more = trx.scan(at, IndexId(index), &range, Direction::Forward, 50, &mut batch)?;
+        let more = trx.scan(&ScanRequest::forward(at, IndexId(index), &range, 50), &mut batch)?;
         for (key, value) in batch.iter() {
             let n = std::str::from_utf8(&key[4..]).expect("digits").parse().expect("a number");
             found.insert(n, value.to_vec());

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    Batch, Direction, EachWrite, EngineError, EngineTrx, Installed, KeyRange, MultiGet, ReadAt, Redo,
-    RedoFile, RedoFiles, RedoWriter, Savepoint, SearchHint, WriteSet, full_key, full_range, with_full_key,
+    Batch, EachWrite, EngineError, EngineTrx, Installed, MultiGet, ReadAt, Redo, RedoFile, RedoFiles,
+    RedoWriter, Savepoint, ScanRequest, SearchHint, WriteSet, full_key, full_range, with_full_key,
 };
 
 use crate::engine::View;
@@ -150,12 +150,11 @@ impl BtreeTrx {
 
     fn scan_at(
         &self,
-        (at, index, range): (ReadAt<'_>, IndexId, &KeyRange),
-        direction: Direction,
-        limit: usize,
+        request: &ScanRequest<'_>,
         batch: &mut Batch,
         near: Option<&mut NearLeaf>,
     ) -> Result<bool, EngineError> {
+        let &ScanRequest { at, index, range, direction, limit } = request;
         let asked = Asked {
             index,
             horizon: self.horizon(at),
@@ -233,29 +232,17 @@ impl EngineTrx for BtreeTrx {
         }
     }
 
-    fn scan(
-        &self,
-        at: ReadAt<'_>,
-        index: IndexId,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        batch: &mut Batch,
-    ) -> Result<bool, EngineError> {
-        self.scan_at((at, index, range), direction, limit, batch, None)
+    fn scan(&self, request: &ScanRequest<'_>, batch: &mut Batch) -> Result<bool, EngineError> {
+        self.scan_at(request, batch, None)
     }
 
     fn scan_with_hint(
         &self,
-        at: ReadAt<'_>,
-        index: IndexId,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
+        request: &ScanRequest<'_>,
         batch: &mut Batch,
         near: &mut SearchHint,
     ) -> Result<bool, EngineError> {
-        self.scan_at((at, index, range), direction, limit, batch, near.place())
+        self.scan_at(request, batch, near.place())
     }
 
     fn put(&mut self, index: IndexId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {

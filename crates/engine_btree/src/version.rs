@@ -1,45 +1,62 @@
 //! Row versions: the transaction that wrote an entry, and the entry's previous content.
 //!
 //! # Concepts
-//! - **Transaction record** ([`TrxRecord`]): created when a transaction installs its writes (`install.rs`).
-//!   It holds the state and the undo of the transaction. Committing is one store into the state.
+//! - **Transaction record** ([`TrxRecord`]): the state and the undo of a transaction that has installed
+//!   writes (`install.rs`). [`TrxRecord::commit`] makes all its versions visible with one store into the
+//!   state.
 //! - **Version reference** ([`VersionRef`]): stored in an entry. It names the transaction that wrote the
-//!   entry and the position of the predecessor in that transaction's undo.
-//! - **Rollback segment**: numbers transactions without gaps and keeps their records until purge has passed
-//!   them. There are several, so that installing transactions do not contend for one lock.
-//! - **Purge low-water mark** (watermark) of a segment: every view sees the writes of the transactions below
-//!   it. Their records are gone, and a reference to them means "visible". Numbers are never reused.
-//! - **Commit low-water mark** (ordered mark) of a segment: every write of a transaction below it that an
-//!   entry still refers to was ordered at the mark's CommitSeq or before. A reader that sees this CommitSeq
-//!   sees the write without a lookup of the record. Sweeping raises the mark while an old view holds back the
-//!   watermark. An aborted or undecided transaction stops it.
-//! - **Live version**: a version that is reachable through a chain (`chain.rs`). While an open view keeps
-//!   purge from passing a record, the record is dropped once it was swept and none of its versions is live.
+//!   entry, and the position in that transaction's undo of the content that the write replaced.
+//! - **Chain** (`chain.rs`): the versions of one entry, newest first. A version is *live* while its entry's
+//!   chain leads to it.
+//! - **Rollback segment** (`segment.rs`): numbers transactions without gaps and holds their records. There
+//!   are several, so that installing transactions do not contend for one lock.
+//! - **Purge** passes a record (removes it) once no reader needs it: the transaction was committed and every
+//!   open view sees it, or it was aborted and its entries are restored. Purge skips undecided transactions
+//!   and stops at the first committed one that some view does not see.
+//! - **Sweeping** (`sweep.rs`) takes over while an old view stops purge. It examines the later transactions,
+//!   frees undo that no view needs, and drops records that have no live version.
+//! - **Purge low-water mark** (`watermarks`) of a segment: the number of the first record that remains.
+//!   Records below it were passed or dropped, and numbers are never reused. So an entry that refers to a
+//!   number below the mark was written by a transaction that every view sees.
+//! - **Commit low-water mark** (`ordered`) of a segment: a number and a CommitSeq. Every record below the
+//!   number that still exists was committed at this CommitSeq or earlier. A reader whose view includes the
+//!   CommitSeq therefore sees these writes, and need not look up their records. Sweeping raises this mark
+//!   while the purge mark stands still. It stops at the first record that is undecided, aborted, or committed
+//!   later than the CommitSeq.
 //!
-//! # States of a transaction record and who makes each move
+//! # States of a transaction record
 //! ```text
-//! installed --commit_ordered--> committed(seq) --purge, once all views are at seq--> below the watermark
-//!           |                         \----------sweep, once no version is live-----> dropped
-//!           \--dropped----------> aborted ------purge, once its entries are restored--> below the watermark
+//!            commit(seq), from the engine's `commit_ordered`
+//! installed ------------------------------------> committed(seq)
+//!     |                                              |    \-- sweeping, once no version is live --> dropped
+//!     |                                              \-- purge, once all views see `seq` --> passed
+//!     \-- abort(), when the installation is dropped --> aborted
+//!                                                    \-- purge, once its entries are restored --> passed
 //! ```
+//! The record is removed from its segment in the states *passed* and *dropped*. The segment remembers the
+//! difference until its purge mark is above the number.
 //!
 //! # Invariants
 //! - A reader resolves a reference while it holds the latch of the entry's page. Purge restores an aborted
-//!   entry under the same latch before it forgets the record. A reference to an aborted transaction is
-//!   therefore never below the watermark.
-//! - An aborted version has no successor: a writer that installs over one restores the predecessor first.
-//! - A version that some view needs was replaced by a write that is newer than the view. Purge does not pass
-//!   the record of that write.
-//! - The versions of one entry were committed in the order of their chain. A view that does not see one of
-//!   them sees none of the newer ones.
+//!   entry under the same latch, and passes the record afterwards. So no entry refers to an aborted
+//!   transaction that was passed.
+//! - An aborted version has no successor: a writer that finds one in the entry replaces it, and stores the
+//!   version before it as the predecessor of the new one.
+//! - The content that a view needs is in the undo of the write that replaced it. The view does not see that
+//!   write, so purge does not pass its record. Sweeping does not drop the record, because the version is
+//!   live.
+//! - Along a chain, from the oldest version to the newest, CommitSeqs never decrease. Only the newest version
+//!   can be undecided or aborted. So a view that does not see a version sees none of the newer ones.
 //!
 //! # Memory
 //! Undo beyond the limit is spilled to the undo file (`spill.rs`). The session that installs a transaction
-//! spills the transaction's filled chunks. Purge spills whole records that wait for old views. Undo that no
-//! view needs is freed before that (`sweep.rs`). Transaction records and the links between versions
-//! (`chain.rs`) stay in memory and do not count towards the limit. While a view is held open, these are the
-//! records of the first and the last transaction that wrote each row, regardless of how many transactions
-//! wrote it in between. All other records use one word for each 64 of them (`segment.rs`).
+//! spills the transaction's filled chunks. Purge spills the records that wait for old views. Sweeping frees
+//! undo that no view needs, without a limit being reached.
+//!
+//! Transaction records and the links between versions (`chain.rs`) stay in memory and do not count towards
+//! the limit. While one view is held open, the records that remain are those of the first and the last
+//! transaction that wrote each row since. The transactions between them need one word for each 64 of them
+//! (`segment.rs`).
 
 use std::sync::Arc;
 

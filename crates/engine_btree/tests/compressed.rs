@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     Batch, Direction, Engine, EngineSetting, KeyRange, PageAlgorithm, PageFormat, Participant, ReadAt,
-    ReadView,
+    ReadView, ScanRequest,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
@@ -83,7 +83,10 @@ fn scan(
     let (mut rows, mut range) = (Vec::new(), KeyRange::default());
     loop {
         let mut batch = Batch::default();
-        let goes_on = engine.begin().scan(at, index, &range, direction, 100, &mut batch).expect("scans");
+        let goes_on = engine
+            .begin()
+            .scan(&ScanRequest { at, index, range: &range, direction, limit: 100 }, &mut batch)
+            .expect("scans");
         rows.extend(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
         if !goes_on {
             return rows;

@@ -7,7 +7,7 @@ use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::conformance::{self, Harness};
 use cohort_engine::{
     Batch, Direction, Engine, EngineTrx, KeyRange, MemoryRedo, Mirror, PageFormat, Participant, ReadAt,
-    ReadView, ReferenceEngine,
+    ReadView, ReferenceEngine, ScanRequest,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
@@ -122,8 +122,11 @@ fn one_transaction(
                 let direction = if rng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
                 let at = if rng.below(2) == 0 { ReadAt::View(view) } else { ReadAt::Latest };
                 let mut batch = Batch::default();
-                trx.scan(at, index, &range, direction, rng.below(200) as usize + 1, &mut batch)
-                    .expect("scans");
+                trx.scan(
+                    &ScanRequest { at, index, range: &range, direction, limit: rng.below(200) as usize + 1 },
+                    &mut batch,
+                )
+                .expect("scans");
             }
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     Batch, Direction, Engine, EngineError, EngineTrx, KeyRange, MemoryRedo, PageFormat, Participant, ReadAt,
-    ReadView, Redo,
+    ReadView, Redo, ScanRequest,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fault, FaultFs, MemFs, Rng, SeededRng, SharedFs};
@@ -124,7 +124,10 @@ fn rows_at(
     direction: Direction,
 ) -> Result<Rows, EngineError> {
     let mut batch = Batch::default();
-    assert!(!engine.begin().scan(at, index, &KeyRange::default(), direction, 1 << 20, &mut batch)?);
+    assert!(!engine.begin().scan(
+        &ScanRequest { at, index, range: &KeyRange::default(), direction, limit: 1 << 20 },
+        &mut batch
+    )?);
     let rows: Rows = batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
     assert_eq!(rows.len(), batch.len(), "a key comes once");
     Ok(rows)

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader};
-use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, PageFormat, Participant, ReadAt};
+use cohort_engine::{
+    Batch, Direction, Engine, EngineError, KeyRange, PageFormat, Participant, ReadAt, ScanRequest,
+};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fs, MemFs, OpenMode, Rng, SeededRng, SharedFs};
 
@@ -31,7 +33,7 @@ fn open(memory: &MemFs) -> Result<BtreeEngine, EngineError> {
 fn rows(engine: &BtreeEngine) -> Result<Rows, EngineError> {
     let mut batch = Batch::default();
     let range = KeyRange::default();
-    assert!(!engine.begin().scan(ReadAt::Latest, TABLE, &range, Direction::Forward, 1 << 20, &mut batch)?);
+    assert!(!engine.begin().scan(&ScanRequest::forward(ReadAt::Latest, TABLE, &range, 1 << 20), &mut batch)?);
     Ok(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect())
 }
 
@@ -267,11 +269,13 @@ fn survives(memory: &MemFs, what: &str) -> bool {
     rows(&engine).map_or_else(&mut accept, drop);
     let mut batch = Batch::default();
     let backward = engine.begin().scan(
-        ReadAt::Latest,
-        TABLE,
-        &KeyRange::default(),
-        Direction::Backward,
-        1 << 20,
+        &ScanRequest {
+            at: ReadAt::Latest,
+            index: TABLE,
+            range: &KeyRange::default(),
+            direction: Direction::Backward,
+            limit: 1 << 20,
+        },
         &mut batch,
     );
     backward.map_or_else(&mut accept, drop);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     Batch, Direction, Engine, EngineError, KeyRange, MemoryRedo, Participant, ReadAt, ReadView, Redo,
-    RedoFile, RedoFileGuard, RedoFiles, RedoWriter, WarmRequest, WarmState, full_range,
+    RedoFile, RedoFileGuard, RedoFiles, RedoWriter, ScanRequest, WarmRequest, WarmState, full_range,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode, SharedClock, SharedFs, SimClock};
@@ -25,6 +25,10 @@ const TABLE: IndexId = IndexId(16);
 const OTHER: IndexId = IndexId(17);
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn newest(range: &KeyRange, direction: Direction, limit: usize) -> ScanRequest<'_> {
+    ScanRequest { at: ReadAt::Latest, index: TABLE, range, direction, limit }
+}
 
 /// An engine, with the last CommitSeq.
 struct Run {
@@ -116,7 +120,7 @@ fn rows_at(engine: &BtreeEngine, at: ReadAt<'_>, index: IndexId) -> Rows {
     let mut range = KeyRange::default();
     loop {
         let mut batch = Batch::default();
-        let more = trx.scan(at, index, &range, Direction::Forward, 1 << 20, &mut batch).expect("scans");
+        let more = trx.scan(&ScanRequest::forward(at, index, &range, 1 << 20), &mut batch).expect("scans");
         rows.extend(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
         let Some((last, _)) = rows.last_key_value().filter(|_| more) else { return rows };
         let mut start = last.clone();
@@ -317,8 +321,7 @@ fn a_batch_of_long_values_is_bounded() {
             let (mut batch, mut range, mut found) = (Batch::default(), KeyRange::default(), 0);
             loop {
                 batch.clear();
-                let more =
-                    trx.scan(ReadAt::Latest, TABLE, &range, direction, 1024, &mut batch).expect("scans");
+                let more = trx.scan(&newest(&range, direction, 1024), &mut batch).expect("scans");
                 assert!(batch.size_bytes() <= 6 << 20, "{} bytes in one batch", batch.size_bytes());
                 found += batch.len();
                 if !more {
@@ -356,7 +359,7 @@ fn a_scan_over_deleted_rows_comes_back_now_and_then() {
             let (mut found, mut calls) = (0, 0);
             loop {
                 batch.clear();
-                let more = trx.scan(ReadAt::Latest, TABLE, &range, direction, 10, &mut batch).expect("scans");
+                let more = trx.scan(&newest(&range, direction, 10), &mut batch).expect("scans");
                 (found, calls) = (found + batch.len(), calls + 1);
                 if !more {
                     break;
@@ -388,7 +391,7 @@ fn undo_beyond_its_bound_is_read_from_its_file() {
     assert!(undo.len().expect("in memory") > 500 << 10);
     let trx = run.engine.begin();
     let mut batch = Batch::default();
-    trx.scan(ReadAt::View(&view), TABLE, &KeyRange::default(), Direction::Forward, 5000, &mut batch)
+    trx.scan(&ScanRequest::forward(ReadAt::View(&view), TABLE, &KeyRange::default(), 5000), &mut batch)
         .expect("scans");
     assert_eq!(batch.len(), 2000);
     assert!(batch.iter().all(|(_, value)| value == [1; 300]), "the view's state");
@@ -555,7 +558,7 @@ impl RedoWriter for ReadingFiles {
         std::thread::spawn(move || {
             let (trx, mut range, mut batch) = (engine.begin(), KeyRange::default(), Batch::default());
             let direction = Direction::Forward;
-            while trx.scan(ReadAt::Latest, TABLE, &range, direction, 5000, &mut batch).expect("scans") {
+            while trx.scan(&newest(&range, direction, 5000), &mut batch).expect("scans") {
                 batch.cut(&mut range, direction);
                 batch.clear();
             }
@@ -604,11 +607,7 @@ fn lose_undo() -> ! {
     bytes.iter_mut().for_each(|byte| *byte ^= 1);
     file.write_at(&bytes, 0).expect("writes");
     let read = run.engine.begin().scan(
-        ReadAt::View(&view),
-        TABLE,
-        &KeyRange::default(),
-        Direction::Forward,
-        1000,
+        &ScanRequest::forward(ReadAt::View(&view), TABLE, &KeyRange::default(), 1000),
         &mut Batch::default(),
     );
     assert!(read.is_err(), "a statement that needs it gets an error, and the server lives on");
@@ -779,8 +778,7 @@ fn later_parts_write_over_earlier_ones() {
             for direction in [Direction::Forward, Direction::Backward] {
                 batch.clear();
                 let mut range = KeyRange::default();
-                while trx.scan(ReadAt::Latest, TABLE, &range, direction, 1 << 20, &mut batch).expect("scans")
-                {
+                while trx.scan(&newest(&range, direction, 1 << 20), &mut batch).expect("scans") {
                     batch.cut(&mut range, direction);
                 }
                 assert!(found(&batch) == expected, "{what}: the transaction's own");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
-use cohort_engine::{Batch, Direction, Engine, KeyRange, Participant, ReadAt, ReadView, Redo};
+use cohort_engine::{Batch, Direction, Engine, KeyRange, Participant, ReadAt, ReadView, Redo, ScanRequest};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, OpenMode, Rng, SeededRng, SharedFs};
 
@@ -118,7 +118,7 @@ fn rows(engine: &BtreeEngine, at: ReadAt<'_>) -> Rows {
     let (mut found, mut range) = (Rows::new(), KeyRange::default());
     loop {
         let mut batch = Batch::default();
-        let more = trx.scan(at, TABLE, &range, Direction::Forward, 1 << 20, &mut batch).expect("scans");
+        let more = trx.scan(&ScanRequest::forward(at, TABLE, &range, 1 << 20), &mut batch).expect("scans");
         for (key, value) in batch.iter() {
             let n = std::str::from_utf8(&key[4..]).expect("digits").parse().expect("a number");
             found.insert(n, value.to_vec());

@@ -124,7 +124,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     Batch, Direction, Engine, EngineSetting, EngineSnapshot, KeyRange, MemoryRedo, Participant, ReadAt,
-    ReadView, Redo, SearchHint, WaitSlot, WaitSlotOf,
+    ReadView, Redo, ScanRequest, SearchHint, WaitSlot, WaitSlotOf,
 };
 use cohort_interleave::{check, choose, thread};
 use cohort_vfs::{FaultFs, MemFs, SharedFs};
@@ -262,7 +262,13 @@ impl World {
 
 fn rows(engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction) -> Rows {
     let (trx, mut batch) = (engine.begin(), Batch::default());
-    assert!(!trx.scan(at, TABLE, &KeyRange::default(), direction, 1000, &mut batch).expect("scans"));
+    assert!(
+        !trx.scan(
+            &ScanRequest { at, index: TABLE, range: &KeyRange::default(), direction, limit: 1000 },
+            &mut batch
+        )
+        .expect("scans")
+    );
     batch.iter().map(|(key, value)| (key[0], value[0])).collect()
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     Batch, CheckpointTask, Direction, Engine, KeyRange, MultiGet, Participant, ReadAt, ReadView, Redo,
-    SearchHint,
+    ScanRequest, SearchHint,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
@@ -59,7 +59,9 @@ fn scan(engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction) -> Rows {
     let (mut found, mut range) = (Rows::new(), KeyRange::default());
     loop {
         let mut batch = Batch::default();
-        let more = trx.scan(at, TABLE, &range, direction, 7, &mut batch).expect("scans");
+        let more = trx
+            .scan(&ScanRequest { at, index: TABLE, range: &range, direction, limit: 7 }, &mut batch)
+            .expect("scans");
         found.extend(batch.iter().map(|(key, value)| (number(key), value.to_vec())));
         if !more {
             return found;

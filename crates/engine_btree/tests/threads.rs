@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, Direction, Engine, EngineError, KeyRange, MemoryRedo, Participant, ReadAt, ReadView, WaitSlot,
+    Batch, Direction, Engine, EngineError, KeyRange, MemoryRedo, Participant, ReadAt, ReadView, ScanRequest,
+    WaitSlot,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{FaultFs, Fs, MemFs, OpenMode, Rng, SeededRng, SharedFs};
@@ -77,7 +78,9 @@ fn values(engine: &BtreeEngine, at: ReadAt<'_>, index: IndexId, direction: Direc
     let trx = engine.begin();
     loop {
         batch.clear();
-        let more = trx.scan(at, index, &range, direction, 1 << 20, &mut batch).expect("scans");
+        let more = trx
+            .scan(&ScanRequest { at, index, range: &range, direction, limit: 1 << 20 }, &mut batch)
+            .expect("scans");
         found.extend(batch.iter().map(|(_, value)| value.to_vec()));
         if !more {
             return found;
@@ -409,7 +412,11 @@ fn a_scan_of_a_large_table_leaves_the_others_in_the_pool() {
     let range = KeyRange { start: None, end: Some((ROWS - 700).to_be_bytes().to_vec()) };
     let mut batch = Batch::default();
     let (trx, direction) = (engine.begin(), Direction::Forward);
-    trx.scan(ReadAt::Latest, TABLE, &range, direction, 1 << 20, &mut batch).expect("scans");
+    trx.scan(
+        &ScanRequest { at: ReadAt::Latest, index: TABLE, range: &range, direction, limit: 1 << 20 },
+        &mut batch,
+    )
+    .expect("scans");
     let by_scan = status(&engine, "Innodb_buffer_pool_reads") - before;
     assert!(by_scan > 150, "{by_scan} pages read by the scan");
     look_at_hot();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, ParticipantId};
-use cohort_engine::{Batch, Direction, Engine, KeyRange, Participant, ReadAt, ReadView};
+use cohort_engine::{Batch, Direction, Engine, KeyRange, Participant, ReadAt, ReadView, ScanRequest};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{HookFs, MemFs, Operation, SharedFs};
 
@@ -64,7 +64,17 @@ fn a_writer_of_a_leaf_waits_for_few_reads_of_old_versions() {
             let scan = scope.spawn(|| {
                 let (trx, mut batch) = (engine.begin(), Batch::default());
                 let all = KeyRange::default();
-                trx.scan(ReadAt::View(&view), TABLE, &all, direction, 1000, &mut batch).expect("scans");
+                trx.scan(
+                    &ScanRequest {
+                        at: ReadAt::View(&view),
+                        index: TABLE,
+                        range: &all,
+                        direction,
+                        limit: 1000,
+                    },
+                    &mut batch,
+                )
+                .expect("scans");
                 assert_eq!(batch.len(), 100);
                 assert!(batch.iter().all(|(_, value)| value == [0; VALUE_BYTES]), "the view's state");
                 let keys: Vec<_> = batch.iter().map(|(key, _)| key.to_vec()).collect();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    BaseScan, Batch, Direction, EachWrite, EngineError, EngineTrx, KeyRange, ParticipantId, ReadAt, Redo,
-    Savepoint, WriteSet, full_key, full_range, with_full_key,
+    BaseScan, Batch, Direction, EachWrite, EngineError, EngineTrx, ParticipantId, ReadAt, Redo, Savepoint,
+    ScanRequest, WriteSet, full_key, full_range, with_full_key,
 };
 use rocksdb::{DB, DBRawIterator, ReadOptions};
 
@@ -87,15 +87,8 @@ impl EngineTrx for RocksTrx {
         })
     }
 
-    fn scan(
-        &self,
-        at: ReadAt<'_>,
-        index: IndexId,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        batch: &mut Batch,
-    ) -> Result<bool, EngineError> {
+    fn scan(&self, request: &ScanRequest<'_>, batch: &mut Batch) -> Result<bool, EngineError> {
+        let &ScanRequest { at, index, range, direction, limit } = request;
         let (start, end) = full_range(index, range);
         if start >= end {
             return Ok(false);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, ParticipantId};
 use cohort_engine::conformance::{self, Harness};
-use cohort_engine::{Batch, Direction, Engine, KeyRange, Mirror, ReadAt, ReadView, ReferenceEngine};
+use cohort_engine::{
+    Batch, Direction, Engine, KeyRange, Mirror, ReadAt, ReadView, ReferenceEngine, ScanRequest,
+};
 use cohort_engine_rocks::{RocksEngine, RocksOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng};
 
@@ -64,8 +66,11 @@ fn rocksdb_agrees_with_the_reference_engine() {
                     let range = KeyRange { start: Some(key.to_vec()), end: Some(vec![rng.below(60) as u8]) };
                     let direction = if rng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
                     let limit = 1 + rng.below(10) as usize;
-                    trx.scan(ReadAt::Latest, index, &range, direction, limit, &mut Batch::default())
-                        .expect("scans");
+                    trx.scan(
+                        &ScanRequest { at: ReadAt::Latest, index, range: &range, direction, limit },
+                        &mut Batch::default(),
+                    )
+                    .expect("scans");
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
-use cohort_engine::{Batch, Direction, Engine, EngineTrx, KeyRange, Participant, ReadAt, ReadView, Redo};
+use cohort_engine::{Batch, Engine, EngineTrx, KeyRange, Participant, ReadAt, ReadView, Redo, ScanRequest};
 use cohort_engine_rocks::{RocksEngine, RocksOptions};
 use cohort_vfs::{Rng, SeededRng};
 
@@ -14,7 +14,7 @@ type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 fn contents(trx: &dyn EngineTrx, at: ReadAt<'_>) -> Model {
     let mut batch = Batch::default();
     let more =
-        trx.scan(at, INDEX, &KeyRange::default(), Direction::Forward, 1 << 20, &mut batch).expect("scans");
+        trx.scan(&ScanRequest::forward(at, INDEX, &KeyRange::default(), 1 << 20), &mut batch).expect("scans");
     assert!(!more);
     batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }

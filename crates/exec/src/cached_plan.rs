@@ -204,7 +204,7 @@ fn planned(
     let plan = match statement {
         Statement::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
         Statement::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),
-        Statement::Insert(insert) => Planned::Insert(InsertPlan::plan(&ctx, insert, &mut within)?),
+        Statement::Insert(insert) => Planned::Insert(InsertPlan::plan(&ctx, session, insert, &mut within)?),
         Statement::Update(update) if update.is_simple() && !names_view(catalog, session, &update.tables) => {
             Planned::Update(UpdatePlan::plan(&ctx, session, update)?)
         }

@@ -1,13 +1,34 @@
 //! Dispatch of a statement to the code that runs it.
 //!
+//! # Path of a statement
 //! ```text
-//! text -> digest -> plan cache -> plan ------------------------------> run
-//!             \-> parse -> query or data change -> plan (-> cache) --> run
-//!                      \-> anything else ----------------------------> its own code
+//! text -> digest -> plan cache --hit--> run_cached -----------------------> run
+//!             \       \ miss              \ stale, or a privilege is missing
+//!              \-------+-------------------+--> parse -> run_statement
+//! run_statement: checks and implicit commit, then
+//!     query or data change --> run_plannable: make_plan, run, add the plan to the cache
+//!     account table        --> change_account_table
+//!     anything else        --> run_other: its own code
 //! ```
-//! A plan is made and run within one statement of the transaction. After its tables are locked, it is checked
-//! against the catalog; if a DDL statement came in between, it is made again. A statement that cannot be
-//! planned also waits for DDL statements on its tables ([`crate::named_tables`]).
+//! [`Digest::of`] replaces the literals of the text by parameters, so that texts that differ only in literals
+//! share a plan. A text without a digest is always parsed. So is every text of an account with resource
+//! limits, because the limits are checked for the parsed statement.
+//!
+//! # Plans and definitions
+//! A plan is made and run within one statement of the transaction, in this order: plan, check privileges,
+//! lock everything that the plan names, run. The plan is made without metadata locks. Locking therefore
+//! compares the plan with the catalog. If a DDL statement came in between, the result is [`Executed::Stale`],
+//! and the statement is planned again, at most [`PLAN_ATTEMPTS`] times.
+//!
+//! A statement that cannot be planned, for example because a column is missing, has nothing to lock. It waits
+//! for DDL statements on the tables that it mentions (`named_tables.rs`), and is planned again if one of them
+//! has changed a table.
+//!
+//! # Replies
+//! The header of a result is sent with its first row, so that an error before it is the only reply. Every
+//! result set marks the transaction as observed ([`SessionTrx::mark_observed`]), because its rows may show
+//! changes that are not durable (I5). The OK of a data change does so only if it carries an id that may
+//! depend on such rows.
 
 use std::cell::Cell;
 use std::sync::Arc;

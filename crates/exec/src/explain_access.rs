@@ -1,6 +1,6 @@
 //! EXPLAIN of one table access: access type, keys, key length, compared values, and the remaining condition.
 
-use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
+use cohort_catalog::{Index, IndexColumn, IndexKind, ROWS, Table};
 use cohort_expr::Expr;
 use cohort_optimize::{Access, Columns, Sarg, Span, Spans, conditions};
 use cohort_plan::conjuncts::split;
@@ -131,7 +131,7 @@ impl Read<'_> {
             // only its key.
             let is_key_alone =
                 self.index().kind == IndexKind::Primary && self.covers() && !self.table.is_sequence();
-            let names_key = self.access.index != 0 || self.access.is_for_order || is_key_alone;
+            let names_key = self.access.index != ROWS || self.access.is_for_order || is_key_alone;
             return if names_key { "index" } else { "ALL" };
         }
         if matches!(self.access.spans, Spans::Words(_)) {
@@ -208,10 +208,10 @@ impl Read<'_> {
         if index.kind == IndexKind::FullText {
             return false;
         }
-        if self.access.index == 0 {
+        if self.access.index == ROWS {
             return columns.iter().all(|column| index.columns.iter().any(|part| part.column == *column));
         }
-        let parts = || index.columns.iter().chain(&self.table.indexes[0].columns);
+        let parts = || index.columns.iter().chain(self.table.row_key());
         let has = |column: &usize| {
             parts().any(|part| {
                 let of = &self.table.columns[part.column];

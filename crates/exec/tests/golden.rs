@@ -5,6 +5,7 @@
 //! for scripts whose names start with `own_`, which show features that MariaDB lacks.
 
 mod support;
+mod world;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -28,21 +29,34 @@ fn statements(script: &str) -> Vec<String> {
     found
 }
 
-fn run_script(path: &Path) -> String {
+fn run_script(path: &Path, run: &mut dyn FnMut(&str) -> String) -> String {
     let script = std::fs::read_to_string(path).expect("readable");
-    let db = support::database();
-    let mut session = support::session(&db, 1);
     let mut out = String::new();
     for statement in statements(&script) {
         let _ = writeln!(out, "> {}", statement.replace('\n', " "));
-        out.push_str(&support::run(&mut session, &statement));
+        out.push_str(&run(&statement));
     }
     out
 }
 
 fn check(name: &str) {
+    let db = support::database();
+    let mut session = support::session(&db, 1);
+    check_with(name, &mut |statement| support::run(&mut session, statement));
+}
+
+/// Checks a script on a server that can change its catalog.
+fn check_on_whole_server(name: &str) {
+    let mut server = world::Server::open(&world::disk()).expect("an empty disk opens");
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    check_with(name, &mut |statement| support::answer(&mut client.session, statement));
+}
+
+fn check_with(name: &str, run: &mut dyn FnMut(&str) -> String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let actual = run_script(&folder.join(format!("{name}.sql")));
+    let actual = run_script(&folder.join(format!("{name}.sql")), run);
     let expected_path = folder.join(format!("{name}.out"));
     if std::env::var_os("GOLDEN_REWRITE").is_some() && name.starts_with("own_") {
         std::fs::write(&expected_path, &actual).expect("writable");
@@ -86,6 +100,11 @@ fn script_of_the_environment() {
     if let Some(path) = std::env::var_os("GOLDEN_SCRIPT") {
         check(path.to_str().expect("a path in UTF-8"));
     }
+}
+
+#[test]
+fn change_steps() {
+    check_on_whole_server("change_steps");
 }
 
 macro_rules! golden {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cohort_base::Reservation;
-use cohort_catalog::{Index, IndexKind, Table};
+use cohort_catalog::{Index, IndexKind, ROWS, Table};
 use cohort_session::{StatementContext, WantedNames};
 use cohort_sql::print::quoted_name;
 use cohort_types::{SqlError, SqlResult, Value, row_memory_bytes};
@@ -217,8 +217,9 @@ pub(super) fn sys_tablestats(out: &SchemaTable, _: &WantedNames, ctx: &mut State
     let all = tables(ctx);
     let row = |table: &Arc<Table>| {
         let pages = |bytes: u64| bytes.div_ceil(PAGE_BYTES);
-        let (bytes, rows) = size_of(ctx, table, table.clustered());
-        let others: u64 = table.indexes.iter().skip(1).map(|index| pages(size_of(ctx, table, index).0)).sum();
+        let (bytes, rows) = size_of(ctx, table, table.row_index());
+        let entries = table.indexes.iter().enumerate().filter(|(n, _)| *n != ROWS);
+        let others: u64 = entries.map(|(_, index)| pages(size_of(ctx, table, index).0)).sum();
         let mut row = out.zeros();
         row[out.place("TABLE_ID")] = number(table.id.0);
         row[out.place("NAME")] = name_of(table);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
+use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, ROWS, Schema, Table};
 use cohort_session::access::{Access, sees_schema, sees_table};
 use cohort_session::{StatementContext, VirtualColumn, VirtualTable, WantedNames, cardinality};
 use cohort_sql::print::{quoted_name, quoted_text};
@@ -137,8 +137,11 @@ fn log_row(out: &SchemaTable, name: &'static str) -> Vec<Value> {
 fn table_row(out: &SchemaTable, ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Vec<Value>> {
     let engine = ctx.db.engine_named(&table.engine);
     let stats = |index: &Index| engine.map(|e| e.stats(index.id)).unwrap_or_default();
-    let data = stats(table.clustered());
-    let index_bytes: u64 = table.indexes[1..].iter().map(|i| stats(i).bytes).sum();
+    let data = stats(table.row_index());
+    let index_bytes: u64 = (table.indexes.iter().enumerate())
+        .filter(|(n, _)| *n != ROWS)
+        .map(|(_, index)| stats(index).bytes)
+        .sum();
     let open = ctx.trx.open_table(table)?;
     let next = ctx.trx.auto_increment_next(&open)?;
     let mut options: Vec<String> =
@@ -334,7 +337,7 @@ fn column_row(
 
 /// Returns `PRI`, `UNI`, `MUL` or an empty string.
 fn column_key(table: &Table, n: usize) -> &'static str {
-    let has_primary = table.clustered().kind == IndexKind::Primary;
+    let has_primary = table.has_primary_key();
     let is_not_null =
         |i: &Index| i.columns.iter().all(|p| !table.columns[p.column].nullable && p.prefix.is_none());
     // Without a primary key, the first NOT NULL unique key is shown as PRI.

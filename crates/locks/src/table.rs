@@ -1,14 +1,32 @@
 //! The lock table: takes locks, waits and releases.
 //!
 //! # States of a request
-//! `granted at once`, or `queued -> granted | victim | timed out | killed`. Other threads move a request to
-//! `granted` ([`Owner::grant`]) or `victim` ([`Owner::abort_victim`]). The waiter itself moves it to `timed
-//! out` or `killed`, by removing it from the queue ([`LockTable::give_up`]). If the request is no longer in
-//! the queue, the lock was granted in the meantime, and the grant stands.
+//! ```text
+//! request --> granted
+//!    \------> refused (`NoWait`)    it conflicts, and the caller does not want to wait
+//!     \-----> queued --> granted    by the thread that releases, downgrades or withdraws what conflicted
+//!                    --> victim     by the thread whose wait closed a cycle
+//!                    --> timed out  by the waiter
+//!                    --> killed     by the waiter, after another thread has set the flag
+//! ```
+//! A grant removes the request from the queue and sets the verdict ([`Owner::grant`]).
+//! [`Owner::abort_victim`] only sets the verdict. In the last three cases the waiter itself removes its
+//! request ([`LockTable::give_up`]). If the request is gone because it was granted in the meantime, the grant
+//! stands, and the wait has succeeded.
+//!
+//! # How a wait begins
+//! One wait begins at a time, under the `graph` mutex:
+//! 1. Register the anonymous metadata locks of the session (`names.rs`), so that the graph has them.
+//! 2. Request again, and queue the request if it still conflicts.
+//! 3. Search for cycles, and abort victims until the waiter is in none.
+//!
+//! Then the mutex is released, the victims are woken, and the thread sleeps in its wait slot.
 //!
 //! # Lock order
-//! `graph`, then a row shard, a name's queue or a shard of index range locks (one at a time; for the locks
-//! inside the last see `ranges.rs`), then an owner's `wait`, then a party's `waiting` (`party.rs`).
+//! `graph` > an owner's `names` > the lock of one part of the table > an owner's `wait` > a party's `waiting`
+//! (`party.rs`). The parts are a row shard, the queue of a name, and a shard of index range locks. A thread
+//! holds one of them at a time; for the locks inside the last see `ranges.rs`. The table's `waiting` and
+//! `last_deadlock` are leaf locks. A sleeper is woken while the waker holds at most its own `names`.
 //!
 //! # Deliberately missing
 //! Lock escalation.

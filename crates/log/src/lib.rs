@@ -1,4 +1,5 @@
-//! The one log: ordered, checksummed, preallocated, with one sync for all waiting threads.
+//! A log: ordered, checksummed and preallocated, with one sync for all waiting threads. A server has one log,
+//! or one for each engine.
 //!
 //! A log is a directory. Its segments `log.000001`, `log.000002`, ... have equal size and form one stream of
 //! bytes addressed by [`Lsn`](cohort_base::Lsn). The file `log.control` says where recovery starts.

@@ -1,26 +1,39 @@
 //! Appending, flushing, checkpoints.
 //!
 //! # Concepts
-//! - A *reservation* ([`LogReservation`], made by [`Log::reserve`]) guarantees that a record fits; everything
-//!   that can fail is done by then.
-//! - A record gets its LSN under the tail lock and is copied into memory there; the checksum of its payload
-//!   is computed before.
-//! - A *flush* takes all complete records and writes them as whole 4 KiB blocks over preallocated, durable
-//!   zeros, bypassing the page cache unless [`LogOptions::buffered`] is set. Then it syncs once. The file's
-//!   metadata do not change, so the sync costs one disk flush.
+//! - A **reservation** ([`LogReservation`], made by [`Log::reserve`]) guarantees that a record fits.
+//!   Everything that can fail is done by then.
+//! - **Append** ([`Log::append`]): the checksum of the payload is computed first. Then the record gets its
+//!   LSN under the tail lock and is copied into memory.
+//! - **Flush** ([`Log::flush`]): takes everything appended, writes it as whole 4 KiB blocks, and syncs. The
+//!   last block may be partly filled; the next flush writes it again. The blocks exist already and are
+//!   durable: they hold zeros, or old records of a recycled segment. So the file's metadata do not change,
+//!   and the sync costs one disk flush, or two if the flush crosses a segment border. Writes bypass the page
+//!   cache unless [`LogOptions::buffered`] is set.
+//! - **Checkpoint** ([`Log::checkpoint`]): stores where recovery starts, and releases the segments before it.
 //!
-//! # Positions, none of which ever decreases
+//! # Positions
 //! `retained <= hardened <= appended <= promised <= ready_end`
 //!
-//! Exception: `promised` decreases when an unused part of a reservation is returned.
+//! | position | meaning |
+//! |---|---|
+//! | `retained` | where recovery starts; what comes before may be gone |
+//! | `hardened` | end of the durable part |
+//! | `appended` | end of the records in memory, the LSN of the next record |
+//! | `promised` | end of the log if every reservation is used in full |
+//! | `ready_end` | end of the last preallocated segment |
+//!
+//! Only `promised` may decrease: when an unused part of a reservation is returned.
 //!
 //! # Lock order
-//! `flusher`, then `tail`. `control`, then `making` (`space.rs`), then `tail`.
+//! `flusher` > `tail`; `control` > `making` (`space.rs`).
 //!
 //! # On failure
-//! A failed write or sync poisons the log: every later call that would have to guarantee something returns
-//! `Poisoned`. Nothing is retried, because the kernel may have dropped the dirty pages, and a second sync
-//! would then succeed without having written anything.
+//! A failed write or sync poisons the log. So does a failure of the preallocation, unless only space is
+//! missing. Every later call that would have to guarantee something returns [`LogError::Poisoned`];
+//! [`Log::append`] only copies into memory and does not fail. Nothing is retried, because the kernel may have
+//! dropped the dirty pages, and a second sync would then succeed without having written anything.
+//! [`Log::close`] poisons the log, too, so that it is not used afterwards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -12,7 +12,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
+use cohort_catalog::{Index, IndexColumn, IndexKind, ROWS, Table};
 use cohort_expr::Expr;
 use cohort_types::{ColumnType, Columns, KeyPart};
 
@@ -198,7 +198,7 @@ impl Candidates<'_> {
             found.push(self.span_choice(n, prefix, entries));
         }
         let full = self.full_scan(n, entries);
-        if full.ordered || n == 0 || self.costs.by_length && self.covers(n) {
+        if full.ordered || n == ROWS || self.costs.by_length && self.covers(n) {
             found.push(full);
         }
         found
@@ -329,13 +329,13 @@ impl Candidates<'_> {
 
     /// Returns true if the index entries contain all columns that are read.
     fn covers(&self, n: usize) -> bool {
-        let Columns::Some(columns) = &self.columns else { return n == 0 };
+        let Columns::Some(columns) = &self.columns else { return n == ROWS };
         if self.table.indexes[n].kind == IndexKind::FullText {
             return false;
         }
-        let parts = || self.table.indexes[n].columns.iter().chain(&self.table.clustered().columns);
+        let parts = || self.table.indexes[n].columns.iter().chain(self.table.row_key());
         let has = |column: &usize| parts().any(|part| part.column == *column && self.is_reversible(part));
-        n == 0 || columns.iter().all(has)
+        n == ROWS || columns.iter().all(has)
     }
 
     fn is_reversible(&self, part: &IndexColumn) -> bool {
@@ -346,7 +346,7 @@ impl Candidates<'_> {
 
     /// Returns the estimated length of an entry of a secondary index.
     fn entry_length(&self, n: usize) -> f64 {
-        let parts = self.table.indexes[n].columns.iter().chain(&self.table.clustered().columns);
+        let parts = self.table.indexes[n].columns.iter().chain(self.table.row_key());
         let length = |part: &IndexColumn| self.table.columns[part.column].ty.key_bytes(part.prefix);
         ENTRY_BYTES + parts.map(|part| f64::from(length(part).min(STRING_BYTES))).sum::<f64>()
     }
@@ -371,7 +371,7 @@ impl Candidates<'_> {
             _ => rows,
         };
         let per_row = match (n, self.covers(n)) {
-            (0, _) => 1.0,
+            (ROWS, _) => 1.0,
             (_, true) if self.costs.by_length && is_scan(&spans) => self.entry_length(n) / self.row_length(),
             (_, true) => self.costs.covered,
             (_, false) => self.costs.looked_up,
@@ -391,8 +391,7 @@ impl Candidates<'_> {
         let mut order: Vec<Option<usize>> =
             index.columns.iter().map(|p| p.prefix.is_none().then_some(p.column)).collect();
         if index.kind == IndexKind::Secondary {
-            let clustered = self.table.clustered();
-            order.extend(clustered.columns.iter().map(|p| p.prefix.is_none().then_some(p.column)));
+            order.extend(self.table.row_key().iter().map(|p| p.prefix.is_none().then_some(p.column)));
         }
         let constant: Vec<usize> = order[..fixed.min(order.len())].iter().flatten().copied().collect();
         let mut rest = order[fixed.min(order.len())..].iter();

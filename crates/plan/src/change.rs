@@ -280,8 +280,7 @@ impl<'c> Change<'c> {
     /// Returns error 1706 if a table changed under two names has its primary key changed.
     fn check_keys_of_aliases(&self, assigned: &[(usize, usize)]) -> SqlResult<()> {
         let in_key = |(target, column): (usize, usize)| {
-            let clustered = self.targets[target].table.clustered();
-            clustered.columns.iter().any(|part| part.column == column)
+            self.targets[target].table.row_key().iter().any(|part| part.column == column)
         };
         for &(one, _) in assigned.iter().filter(|assignment| in_key(**assignment)) {
             let same = |&&(other, _): &&(usize, usize)| {

@@ -1,32 +1,60 @@
 //! The applier (SQL thread): reads the relay log and applies its groups in order.
 //!
+//! A *group* is the events of a transaction, or of a statement outside of one. A group is *ordered* when it
+//! has its place in this server's commit order; it may become durable later.
+//!
 //! # Path of a group
 //! ```text
-//! relay log -> Groups (group boundaries) -> GroupApplier -> ordered with its position
-//!     ^                                           |
-//!     +---- temporary error: retried -------------+---- other error: rolled back, the thread ends
+//! relay log --> Groups: finds the group boundaries --> begin(): which path?
+//!     ^             serially:       GroupApplier, in this thread -------------------> ordered
+//!     |             with workers:   gather(), hand_over() --> WorkerPool -----------> ordered
+//!     |             not at all:     already applied, or beyond START SLAVE UNTIL
+//!     +--- failed(): roll back --+-- temporary error: pause, read it again, slave_transaction_retries times
+//!                                +-- disk full: pause, read it again, without limit
+//!                                +-- other error: wait for the pool to order all earlier groups, then end
 //! ```
-//! The next group begins when this one is ordered, not when it is flushed: [`Flusher`] flushes after an
-//! ordered commit. After DDL the next group begins when the new definitions are published.
+//! `failed` handles the groups of this thread, the pool those of its own (`worker_pool.rs`). The commit of a
+//! group also stores the position after the group. The thread begins the next group when this one is ordered.
+//! It does not wait for the flush, which the [`Flusher`] does. After DDL it waits until the new definitions
+//! are published.
 //!
 //! # Parallel apply
-//! With `slave_parallel_threads` the thread collects the events of each group and passes the group to the
+//! With `slave_parallel_threads` this thread collects the events of a group and passes the group to the
 //! worker pool ([`WorkerPool`]), into the queue of its domain, with the dependencies found by [`Planner`].
-//! For a group that turns out to be large, the thread passes only its position and reads on past the rest.
-//! The thread itself applies groups that depend on the order of all groups (skipped groups, START SLAVE UNTIL
-//! a file position), after the pool has ordered everything before them.
+//! Three kinds of groups are treated differently:
+//! - A group of more than [`GATHERED_BYTES_MAX`] bytes: the thread passes only its start position and reads
+//!   on after it. A worker reads it from the relay log and applies it exclusively: after all earlier groups
+//!   of its queue, before all later ones.
+//! - A group whose keys are unknown (DDL, statements) is applied exclusively, too.
+//! - A group for which the order of all groups matters (START SLAVE UNTIL a file position, groups after the
+//!   first one that a GTID in UNTIL holds back, `sql_slave_skip_counter`): the thread processes it after the
+//!   pool has ordered all earlier groups. Of a group that `sql_slave_skip_counter` skips it commits only the
+//!   position.
 //!
 //! # Where it begins
-//! The thread begins after the last group before which all groups are applied. It may read events again:
-//! those after that position, or after a restart those that were acknowledged. Groups that the GTID position
-//! covers are then skipped without a commit.
+//! - Without GTIDs: at the first event that is not applied. Its position in the source's log is the applied
+//!   position, so groups are ordered in the order of that log.
+//! - With GTIDs the thread may read groups again that are already applied. If only the applier was restarted,
+//!   these are groups of domains that were ahead of the others. If both threads were restarted, the relay log
+//!   is read from its beginning; it was kept because its events were acknowledged to a semi-synchronous
+//!   source (`begin.rs`).
+//!
+//! With GTIDs, the thread decides in `begin` whether a group is *known*, that is, applied. Known groups are
+//! skipped without a commit. A group is known in these cases:
+//! - It begins before the position up to which its domain is applied (`applied_until`, `ahead`).
+//! - Its domain has no `applied_until`, it begins before `known_until`, and its sequence number is not above
+//!   the last one of its domain that was applied or passed to the pool.
+//! - With `gtid_ignore_duplicates`, another source has delivered it ([`Claim::Known`]).
+//!
+//! Any other group whose sequence number is not above the last applied one ends the thread with error 1950 if
+//! `gtid_strict_mode` is set. Without it the group is applied.
 //!
 //! # Several sources
-//! With `gtid_ignore_duplicates` a group is claimed before anything of it is applied ([`Owners`]). The thread
-//! waits while another source has groups of its domain in progress, and skips the group if the other source
-//! delivered it. A group that stays open because its source is disconnected is rolled back, by its worker if
-//! it is large, and given up ([`Follower::give_up_unfinished`]): the source sends it again, and another
-//! source may deliver it meanwhile.
+//! With `gtid_ignore_duplicates`, the thread claims a group before it applies anything of it ([`Owners`]). It
+//! waits while another source has groups of this domain in progress, and skips the group if it is known
+//! afterwards. An open group whose source has disconnected is rolled back, by its worker if it is large and
+//! otherwise by this thread. Its claim is given up ([`Follower::give_up_unfinished`]), so that no other
+//! source waits for it. Another source may deliver the group before this one sends it again.
 //!
 //! # On failure
 //! The group is rolled back, SHOW SLAVE STATUS reports MariaDB's error number and text, and the position

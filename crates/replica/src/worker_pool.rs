@@ -1,30 +1,53 @@
-//! The applier worker pool: workers apply groups in parallel and order them in the source's order.
+//! The applier worker pool: workers apply groups (transactions of the source) in parallel, and *order* them,
+//! which gives them their place in this server's commit order, in the source's order.
 //!
-//! # Concepts
-//! The SQL thread appends each group to the queue of its domain ([`DomainQueues`]) with its dependencies.
-//! Workers take groups, apply them and park them in the queue. A worker that finds the head of a queue parked
-//! orders it and all parked groups that follow it directly, so no worker waits for the commit of another.
-//! Domains progress independently: a slow group never blocks another domain.
+//! # Path of a group
+//! ```text
+//! SQL thread: push() --> queue of the group's domain
+//! worker: take a group that may start ([`After`])
+//!           -> not exclusive:  apply and park() it; order_parked(): if the head is parked, order it and
+//!                              every parked group that follows it without a gap
+//!           -> exclusive:      may start only as the head; the worker applies and orders it
+//! ```
+//! - There is one queue per domain ([`DomainQueues`]), or a single queue without GTIDs. The **head** of a
+//!   queue is its oldest group that is not ordered. Queues progress independently: a slow group does not
+//!   delay another domain, unless their locks conflict (below).
+//! - No worker waits for the commit of another: it parks its group, and a worker that finds the head parked
+//!   orders it (`ring.rs` has the states of a group).
+//! - Exclusive are groups whose changes are not known in advance (DDL, statements), groups that are not
+//!   transactional, and large groups.
+//! - A large group is not held in memory. Its worker reads it from the relay log, where it may still be
+//!   arriving, while the SQL thread reads on after it. If the source disconnects in the middle, the worker
+//!   rolls the group back and waits. After the source has reconnected, the relay log holds a format
+//!   description instead of the rest of the group. The worker then removes the group from the queue; the
+//!   source sends it again.
 //!
-//! A group that is applied exclusively (`Alone`) runs as the head of its queue, and its worker orders it. If
-//! it is large, the worker reads it from the relay log while the SQL thread continues reading after it.
+//! # Conflicts outside of the queues
+//! Appliers take the same row locks and metadata locks as local sessions. A parked group keeps its locks. It
+//! may block a head through a third session in a way that no wait graph shows, or all workers may wait for
+//! its locks, so that none is left to run the head.
 //!
-//! # Conflicts outside the queues
-//! Appliers take row locks and metadata locks like every session, and so do local sessions. A parked group
-//! keeps its locks. It may block a head through a third session in a way that no wait graph shows, or all
-//! workers may wait for its locks so that none is left to run the head. Therefore the SQL thread watches the
-//! heads: if a head does not advance for [`PATIENCE`], all other groups of its queue roll back
-//! ([`WorkerPool::watch`]) and run again once each is the head. If heads of several queues wait for each
-//! other, each of them stands still, so each queue releases what its other groups hold. Then only heads are
-//! left, and deadlocks between heads are row lock cycles, which deadlock detection finds.
+//! The SQL thread therefore watches the heads whenever it waits: for the pool, for events, or for another
+//! source ([`WorkerPool::watch`]). If a queue has the same head for [`PATIENCE`] while later groups of the
+//! queue run or are parked, these are rolled back. Each of them runs again once it is the head. If the heads
+//! of several queues wait for each other, this happens in each of the queues. Then only heads hold locks, and
+//! deadlocks between heads are cycles of row locks, which deadlock detection finds.
 //!
 //! # On failure
-//! The failure of a group counts only if the group ran as the head. The pool then stops: all later groups are
-//! rolled back and none of them is ordered. STOP SLAVE cuts at the same point.
+//! The group is rolled back. What follows depends on its position and on the failure ([`WorkerPool::judge`]):
+//! - Not the head when it started, or interrupted ([`WorkerPool::watch`], KILL QUERY): it runs again once it
+//!   is the head. An earlier group may have caused the failure.
+//! - The head, temporary error (lock conflict): it runs again after a pause, at most
+//!   `slave_transaction_retries` times.
+//! - The head, disk full: it runs again after a pause, without limit.
+//! - The head, any other error, or too many retries: the pool stops with this error. No later group of the
+//!   queue is ordered. The groups of all queues that are not ordered by then are rolled back.
+//!
+//! STOP SLAVE ends the pool in the same way, without an error: groups that are not ordered are rolled back.
 //!
 //! # Lock order
-//! `shared` is held briefly. While holding it, a thread may only lock a connection's `sql` or the state that
-//! a worker shows.
+//! `shared` is held briefly. While holding it, a thread may only lock a connection's `sql`, or what a worker
+//! shows of itself: [`WorkerProgress::now`] and its state in the process list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -16,8 +16,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Table};
-use cohort_engine::{Batch, BulkLoad, Direction, KeyRange, ReadAt};
+use cohort_catalog::{IndexKind, ROWS, RowKey, Table};
+use cohort_engine::{Batch, BulkLoad, Direction, KeyRange, ReadAt, ScanRequest};
 use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::{Columns, SqlError, SqlResult, Value};
@@ -87,9 +87,9 @@ pub fn copy_rows(
 ) -> SqlResult<u64> {
     let (source, target) = (trx.open_table(from)?, trx.open_table(to)?);
     let mut runs = match duplicates {
-        Duplicates::Refuse => vec![Runs::new(&target, 0, ReadAt::Latest)],
+        Duplicates::Refuse => vec![Runs::new(&target, ROWS, ReadAt::Latest)],
         Duplicates::Drop => (0..target.ordered)
-            .filter(|n| *n == 0 || target.indexes[*n].kind == IndexKind::Unique)
+            .filter(|n| *n == ROWS || target.indexes[*n].kind == IndexKind::Unique)
             .map(|n| Runs::of_distinct(&target, n))
             .collect(),
     };
@@ -101,9 +101,9 @@ pub fn copy_rows(
             let Some(row) = convert(&scan.row)? else { continue };
             rows += 1;
             let mut new_key = Vec::new();
-            match (target.indexes[0].kind, source.indexes[0].kind) {
-                (IndexKind::Primary, _) => target.primary_key(&row, &mut new_key)?,
-                (_, IndexKind::HiddenRowId) => new_key.extend_from_slice(key),
+            match (target.rows.key, source.rows.key) {
+                (RowKey::Primary, _) => target.primary_key(&row, &mut new_key)?,
+                (_, RowKey::HiddenRowId) => new_key.extend_from_slice(key),
                 (_, _) => new_key.extend_from_slice(&rows.to_be_bytes()),
             }
             let mut bytes = Vec::new();
@@ -187,9 +187,9 @@ impl<'t> RowScan<'t> {
             trx.check_interrupt()?;
             let Some(mut range) = self.range.take() else { return Ok(false) };
             let limit = self.table.entries_in(1 << 20).clamp(1, SCAN_ENTRIES);
-            let (engine, clustered) = (trx.engine(self.table.engine), self.table.indexes[0].id);
+            let (engine, clustered) = (trx.engine(self.table.engine), self.table.rows.id);
             let more = engine
-                .scan(self.at, clustered, &range, Direction::Forward, limit, &mut self.batch)
+                .scan(&ScanRequest::forward(self.at, clustered, &range, limit), &mut self.batch)
                 .map_err(engine_error)?;
             if more {
                 self.batch.cut(&mut range, Direction::Forward);
@@ -323,11 +323,11 @@ impl<'t> Runs<'t> {
     /// Returns error 1062 for the entry with this value (a row, or the clustered key of a row).
     fn collision(&self, trx: &mut SessionTrx, value: &[u8]) -> SqlResult<SqlError> {
         let (mut found, mut row) = (Vec::new(), Vec::new());
-        let bytes = if self.index == 0 {
+        let bytes = if self.index == ROWS {
             value
         } else {
             let engine = trx.engine(self.table.engine);
-            let clustered = self.table.indexes[0].id;
+            let clustered = self.table.rows.id;
             engine.get(self.at, clustered, value, &mut found).map_err(engine_error)?;
             &found
         };

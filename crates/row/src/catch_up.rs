@@ -25,7 +25,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::{IndexKind, ROWS, RowKey, Table};
 use cohort_engine::{ReadAt, ReadView};
 use cohort_locks::RowMode;
 use cohort_table::{OpenTable, TouchedRows};
@@ -126,7 +126,7 @@ impl<'t> CatchUp<'t> {
         alone: bool,
         coming: &mut Vec<Coming>,
     ) -> SqlResult<()> {
-        let clustered = self.source.indexes[0].id;
+        let clustered = self.source.rows.id;
         let lock = match alone {
             true => RowLock::Held,
             false => trx.lock_row(clustered, key, RowMode::Shared, WaitPolicy::SkipLocked)?,
@@ -194,13 +194,13 @@ impl<'t> CatchUp<'t> {
         let Some(row) = self.row(trx, key, at)? else { return Ok(vec![None; self.fresh.len()]) };
         let table = &self.table;
         let mut new_key = key.to_vec();
-        if self.convert.is_some() && table.indexes[0].kind == IndexKind::Primary {
+        if self.convert.is_some() && table.rows.key == RowKey::Primary {
             new_key.clear();
             table.primary_key(&row, &mut new_key)?;
         }
         let entry = |index: &usize| {
             let (mut entry, mut value) = (Vec::new(), Vec::new());
-            if *index == 0 {
+            if *index == ROWS {
                 entry.extend_from_slice(&new_key);
                 table.layout.encode(&row, &mut value).map_err(|e| table.row_error(e))?;
             } else {
@@ -216,7 +216,7 @@ impl<'t> CatchUp<'t> {
     fn row(&mut self, trx: &mut SessionTrx, key: &[u8], at: ReadAt<'_>) -> SqlResult<Option<Vec<Value>>> {
         let (mut bytes, mut row) = (Vec::new(), Vec::new());
         let engine = trx.engine(self.source.engine);
-        if !engine.get(at, self.source.indexes[0].id, key, &mut bytes).map_err(engine_error)? {
+        if !engine.get(at, self.source.rows.id, key, &mut bytes).map_err(engine_error)? {
             return Ok(None);
         }
         // The table version with the new index may also have other columns.

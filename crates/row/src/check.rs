@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::Table;
-use cohort_engine::{Batch, Direction, IndexId, KeyRange, ReadAt, ReadView};
+use cohort_engine::{Batch, Direction, IndexId, KeyRange, ReadAt, ReadView, ScanRequest};
 use cohort_table::{OpenTable, definition_changed};
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::{Columns, SqlResult};
@@ -41,7 +41,7 @@ pub fn check_entries(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Vec<
     let mut expected = vec![Entries::default(); open.indexes.len()];
     let (mut row, mut entry) = (Vec::new(), Vec::new());
     let mut rows = 0_u64;
-    each_entry(trx, &open, &view, open.indexes[0].id, &mut |key, value| {
+    each_entry(trx, &open, &view, open.rows.id, &mut |key, value| {
         open.decode(value, &Columns::All, &mut row)?;
         rows += 1;
         for (index, expected) in expected.iter_mut().enumerate().skip(1) {
@@ -86,7 +86,7 @@ fn each_entry(
         batch.clear();
         let engine = trx.engine(table.engine);
         let more = engine
-            .scan(ReadAt::View(view), index, &range, Direction::Forward, BATCH_ENTRIES, &mut batch)
+            .scan(&ScanRequest::forward(ReadAt::View(view), index, &range, BATCH_ENTRIES), &mut batch)
             .map_err(engine_error)?;
         batch.iter().try_for_each(|(key, value)| look(key, value))?;
         if !more {

@@ -1,6 +1,6 @@
 //! Covering index scans: rows decoded from entries of a secondary index, without reading the clustered row.
 
-use cohort_catalog::IndexKind;
+use cohort_catalog::{IndexKind, ROWS};
 use cohort_optimize::Columns;
 use cohort_table::OpenTable;
 use cohort_types::{KeyError, KeyPart, SqlResult, Value, Vector, VectorType};
@@ -26,7 +26,7 @@ impl Covering {
     /// Returns `None` if the index lacks a wanted column, or if it is the clustered index.
     pub(super) fn of(table: &OpenTable, index: usize, columns: &Columns) -> Option<Covering> {
         let Columns::Some(wanted) = columns else { return None };
-        if index == 0 {
+        if index == ROWS {
             return None;
         }
         let mut missing: Vec<usize> = wanted.to_vec();
@@ -42,7 +42,7 @@ impl Covering {
                 })
                 .collect()
         };
-        let (key, mut clustered) = (steps(index), steps(0));
+        let (key, mut clustered) = (steps(index), steps(ROWS));
         // The clustered key is the last part of the entry, so its unused tail needs no skipping.
         let used = clustered.iter().rposition(|step| matches!(step, Step::Take(..))).map_or(0, |n| n + 1);
         clustered.truncate(used);

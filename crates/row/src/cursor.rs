@@ -1,48 +1,69 @@
 //! [`TableCursor`]: iterates over the rows of one table.
 //!
+//! # Concepts
+//! - **Spans**: the parts of one index that the cursor reads, in order. A *point* is a whole key of the
+//!   clustered index or of a unique index. A *range* is read in batches of entries.
+//! - **Candidate**: an entry of the batch, or a point. It leads to a clustered row, which the caller's filter
+//!   accepts or rejects.
+//! - **Read mode**: a snapshot, or the newest rows under row locks (shared or exclusive). A SEQUENCE object
+//!   is always read from a snapshot.
+//! - For a FULLTEXT index, a [`WordScan`] replaces the spans and returns points of the clustered index.
+//!
 //! # Snapshot reads
-//! The engine's snapshot returns entries in batches. An entry of a secondary index leads to the clustered
-//! row, which exists in the same snapshot by construction. If the caller wants many rows in no particular
-//! order ([`TableCursor::in_any_order`]), the entries of a batch are visited in the order of their rows.
-//! Neighbouring rows share pages, so most of the pages needed were read recently.
+//! The engine's snapshot returns the entries and the rows. An entry of a secondary index leads to the
+//! clustered row, which exists in the same snapshot by construction. The cursor does not read the row if all
+//! wanted columns can be decoded from the entry ([`Covering`]).
+//!
+//! If the caller accepts any order ([`TableCursor::in_any_order`]) and the batch is large, the cursor visits
+//! its entries roughly in clustered key order. Successive rows are then often on the same page.
 //!
 //! # Locking reads
-//! Batches of the newest entries are only *candidates*. For each candidate the cursor locks the clustered
-//! row, reads it again under the lock, and compares it with the entry that led to it:
-//! - If the row has moved within the scanned index, the cursor skips it and reads the batch again from that
-//!   entry on, because the row may have moved to a later place, and a key of a unique index may now lead to
-//!   another row.
-//! - If this transaction already held the row's lock, this transaction moved the row itself and must not
-//!   change it twice. Then the batch is not read again.
+//! ## A candidate of a range
+//! Batches of the newest entries are read without locks. For each candidate the cursor locks the clustered
+//! row, reads it again under the lock, and compares it with the entry that led to it. If the row is gone, or
+//! has moved within the scanned index, the cursor skips the candidate. What it does next depends on the lock:
+//! - This transaction did not hold the lock before: another transaction changed the row. The batch is read
+//!   again from this entry on, because the row may have moved to a later place, and a key of a unique index
+//!   may now lead to another row. A cursor that locks ranges does not do this here: it notices new entries
+//!   when it locks the next part of the range (below).
+//! - This transaction already held the lock: it moved or deleted the row itself, and must not change it
+//!   twice. The batch is not read again.
 //!
-//! The caller's filter decides last. A row that does not match is unlocked under READ COMMITTED and stays
-//! locked at the other levels, like InnoDB's record locks.
+//! There are two exceptions:
+//! - If the caller changes only the current row, and not its clustered key ([`RowChanges::Current`]), a
+//!   clustered scan still locks the row, but takes it from the batch without reading it again, as long as the
+//!   engines have applied nothing since the batch was read ([`AppliedMark`]).
+//! - UPDATE under READ COMMITTED ([`WaitPolicy::IfItMatches`]) first evaluates the newest committed version
+//!   of a row that another transaction has locked. It waits for the lock only if this version matches.
 //!
-//! Under REPEATABLE READ and SERIALIZABLE the scan also locks the range it has read, entry by entry
-//! ([`RangeScan`]). It waits for other transactions' uncommitted entries in that range, and then reads the
-//! batch again.
+//! ## A point
+//! For a point of the clustered index, the cursor locks the key first and then reads the row once. For a
+//! point of a unique index it first reads the entry, which contains the clustered key. If another transaction
+//! has removed the entry by the time that the row is locked, the cursor looks it up again. If there is no
+//! entry, a cursor that locks ranges locks the absent key in the unique index; other cursors lock nothing.
 //!
-//! If the caller changes only the current row, a clustered scan takes the row from the batch as long as
-//! nothing has become visible since the batch was read ([`AppliedMark`]).
+//! ## Locks that remain
+//! | | READ COMMITTED and READ UNCOMMITTED | REPEATABLE READ and SERIALIZABLE |
+//! |---|---|---|
+//! | a row that the filter rejects | unlocked, unless it was locked before | stays locked, like InnoDB's record locks |
+//! | a clustered key without a row | unlocked, unless it was locked before | stays locked, so that no other transaction inserts it |
+//! | the range that was read | not locked, unless [`TableCursor::lock_ranges`] asks for it | locked, entry by entry ([`RangeScan`]) |
 //!
-//! A point access by the whole clustered key locks first and then reads once. If the row does not exist, the
-//! key stays locked, so that no other transaction inserts it before this one ends. A point of a unique index
-//! without an entry is locked in the same way, at the levels that lock ranges.
+//! Before a scan locks the next part of a range, it waits for other transactions' uncommitted entries in that
+//! part. If there was such an entry when the batch was read, or there has been one since, the scan then reads
+//! the batch again. With SKIP LOCKED it does not wait. Temporary tables have no range locks.
 //!
-//! UPDATE under READ COMMITTED evaluates the newest version of a row that another transaction has locked, and
-//! waits for the lock only if that version matches.
-//!
-//! If the entry itself holds all wanted columns (in a form that restores the value), the cursor does not read
-//! the row ([`Covering`]).
+//! With `innodb_snapshot_isolation`, a locking read fails with error 1020 at the first row it locks that has
+//! changed since the transaction's view, even if the filter would reject this row.
 
 mod gather;
 mod stored;
 
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::{IndexKind, ROWS, Table};
 use cohort_commit::AppliedMark;
-use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, SearchHint};
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, ScanRequest, SearchHint};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
 use cohort_optimize::{Columns, ReadMode};
 use cohort_table::{OpenTable, definition_changed};
@@ -174,7 +195,7 @@ impl TableCursor {
         };
         // A view older than the index would find it empty. Locking reads are refused, too: a transaction that
         // relies on what it has read must not change rows that its view cannot see.
-        let since = table.indexes[0].since.max(table.indexes[spans.index].since);
+        let since = table.rows.since.max(table.indexes[spans.index].since);
         if trx.has_view_before(since) {
             return Err(definition_changed());
         }
@@ -321,7 +342,7 @@ impl TableCursor {
     /// snapshot, on the clustered index or on a covering index.
     pub(super) fn reads_batches(&self) -> bool {
         let is_range = |span: &KeySpan| matches!(span, KeySpan::Range(_));
-        let has_all = self.spans.index == 0 || self.covering.is_some();
+        let has_all = self.spans.index == ROWS || self.covering.is_some();
         self.view.is_some() && self.words.is_none() && has_all && self.spans.spans.iter().all(is_range)
     }
 
@@ -435,7 +456,7 @@ impl TableCursor {
             KeySpan::Point(_) => None,
         });
         self.words = Some(WordScan::new(index, ranges.collect()));
-        self.spans.index = 0;
+        self.spans.index = ROWS;
     }
 
     fn new_passing(&self, wait: WaitPolicy) -> Passing {
@@ -507,7 +528,7 @@ impl TableCursor {
     /// Counts the start of a range, and sets the counters for the searches in it.
     fn begin_range(&mut self, trx: &SessionTrx, range: &KeyRange) {
         let is_whole = range.start.is_none() && range.end.is_none();
-        if is_whole && self.spans.index == 0 && !self.spans.reverse {
+        if is_whole && self.spans.index == ROWS && !self.spans.reverse {
             (self.look, self.step) = (Some(Counted::ReadRndNext), Counted::ReadRndNext);
             return;
         }
@@ -538,17 +559,13 @@ impl TableCursor {
             Some(view) => ReadAt::View(view),
             None => ReadAt::Latest,
         };
-        let is_kept = self.options.changes == RowChanges::Current && self.spans.index == 0;
+        let is_kept = self.options.changes == RowChanges::Current && self.spans.index == ROWS;
         self.batch_mark = is_kept.then(|| trx.env().commit.applied_mark());
         let more = loop {
             let engine = trx.engine(self.table.engine);
             let more = engine
                 .scan_with_hint(
-                    at,
-                    index,
-                    &range,
-                    direction,
-                    self.batch_entries,
+                    &ScanRequest { at, index, range: &range, direction, limit: self.batch_entries },
                     &mut self.batch,
                     &mut self.near,
                 )
@@ -592,7 +609,7 @@ impl TableCursor {
         candidate: Candidate,
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
-        let is_clustered = self.spans.index == 0;
+        let is_clustered = self.spans.index == ROWS;
         if let (Candidate::Entry, true) = (&candidate, is_clustered) {
             let (_, value) = self.batch.get(self.batch_at - 1);
             self.table.decode(value, &self.options.columns, row)?;
@@ -619,7 +636,7 @@ impl TableCursor {
         if !self.find_clustered_key(trx, at, candidate)? {
             return Ok(false);
         }
-        let clustered = self.table.indexes[0].id;
+        let clustered = self.table.rows.id;
         let engine = trx.engine(self.table.engine);
         let found = engine.get_with_hint(at, clustered, &self.key, &mut self.value, &mut self.near_row);
         found.map_err(engine_error)
@@ -642,7 +659,7 @@ impl TableCursor {
                 self.key.extend_from_slice(clustered);
                 Ok(true)
             }
-            Candidate::Point if index == 0 => {
+            Candidate::Point if index == ROWS => {
                 std::mem::swap(&mut self.key, &mut self.index_key);
                 Ok(true)
             }
@@ -671,7 +688,7 @@ impl TableCursor {
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
         let entry = matches!(candidate, Candidate::Entry).then_some(self.batch_at.wrapping_sub(1));
-        let is_unique_point = entry.is_none() && self.spans.index != 0;
+        let is_unique_point = entry.is_none() && self.spans.index != ROWS;
         loop {
             if !self.find_clustered_key(trx, ReadAt::Latest, candidate)? {
                 match self.passing.is_some() && self.lock_absent(trx, mode, wait)? {
@@ -682,7 +699,7 @@ impl TableCursor {
             let Some(lock) = self.lock_candidate(trx, entry, mode, wait, filter, row)? else {
                 return Ok(false);
             };
-            let clustered = self.table.indexes[0].id;
+            let clustered = self.table.rows.id;
             let is_there = self.read_newest(trx, entry, row)?;
             if let Some(view) = trx.view_to_keep() {
                 check_unchanged(&self.table, trx, &view, &self.key)?;
@@ -716,7 +733,7 @@ impl TableCursor {
         filter: &mut RowFilter<'_>,
         row: &mut Vec<Value>,
     ) -> SqlResult<Option<RowLock>> {
-        let clustered = self.table.indexes[0].id;
+        let clustered = self.table.rows.id;
         let looks_first = wait == WaitPolicy::IfItMatches && entry.is_some() && self.passing.is_none();
         let lock = match looks_first {
             true => trx.lock_row(clustered, &self.key, mode, WaitPolicy::SkipLocked)?,
@@ -753,7 +770,7 @@ impl TableCursor {
             self.table.decode(self.batch.get(n).1, &Columns::All, row)?;
             return Ok(true);
         }
-        let clustered = self.table.indexes[0].id;
+        let clustered = self.table.rows.id;
         let engine = trx.engine(self.table.engine);
         let is_there =
             engine.get(ReadAt::Latest, clustered, &self.key, &mut self.value).map_err(engine_error)?;
@@ -779,7 +796,7 @@ impl TableCursor {
 
     /// Returns true if the row, read again under its lock, still has the index entry that led to it.
     fn still_at(&mut self, entry: Option<usize>, row: &[Value]) -> SqlResult<bool> {
-        if self.spans.index == 0 {
+        if self.spans.index == ROWS {
             return Ok(true);
         }
         let found_by = match entry {
@@ -820,7 +837,7 @@ pub(crate) fn check_unchanged(
     view: &ReadView,
     key: &[u8],
 ) -> SqlResult<()> {
-    let clustered = table.indexes[0].id;
+    let clustered = table.rows.id;
     let engine = trx.engine(table.engine);
     let (mut then, mut now) = (Vec::new(), Vec::new());
     let was = engine.get(ReadAt::View(view), clustered, key, &mut then).map_err(engine_error)?;

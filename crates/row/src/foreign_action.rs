@@ -10,7 +10,7 @@
 //! [`Link::refuses`] reproduces these entries.
 
 use cohort_base::TableId;
-use cohort_catalog::{ForeignAction, IndexKind};
+use cohort_catalog::{ForeignAction, IndexKind, ROWS};
 use cohort_optimize::{Columns, ReadMode};
 use cohort_table::{OpenTable, named_constraint};
 use cohort_trx::{SessionTrx, WaitPolicy};
@@ -143,7 +143,7 @@ impl Foreign {
             return Ok(Ok(()));
         }
         let depth = above.map_or(0, |above| above.depth + 1);
-        let link = Link { above, table: table.table().id, before: row.before, index: 0, is_update, depth };
+        let link = Link { above, table: table.table().id, before: row.before, index: ROWS, is_update, depth };
         let mark = above.is_none().then(|| trx.row_mark());
         let outcome = match buffers.write_unlogged(table, trx, row) {
             Ok(()) => self.act(trx, &concerned, row, Some(&link)),

@@ -1,5 +1,6 @@
 //! The child side of a foreign key: checks that a row's parent exists.
 
+use cohort_catalog::ROWS;
 use cohort_engine::ReadAt;
 use cohort_locks::RowMode;
 use cohort_optimize::{Columns, ReadMode};
@@ -48,7 +49,7 @@ impl ParentKey {
         let is_same = |before: &[Value]| self.columns.iter().all(|c| before[*c] == row.after[*c]);
         // A row whose clustered key changes gets new index entries, so each of its keys is checked again.
         let moves = |before: &[Value]| {
-            !self.is_self && table.indexes[0].parts.iter().any(|(c, _)| before[*c] != row.after[*c])
+            !self.is_self && table.row_parts().iter().any(|(c, _)| before[*c] != row.after[*c])
         };
         let is_kept = |(before, _): (&[Value], &[u8])| is_same(before) && !moves(before);
         if row.follows == Some(self.key) || row.before.is_some_and(is_kept) {
@@ -85,7 +86,7 @@ impl Place {
     /// Returns true if a row with this key exists, other than the row with clustered key `own`. Locks it
     /// shared.
     fn find(&mut self, trx: &mut SessionTrx, key: Vec<u8>, own: Option<&[u8]>) -> SqlResult<bool> {
-        if self.index == 0 && self.is_unique() {
+        if self.index == ROWS && self.is_unique() {
             return match own == Some(&key) {
                 true => Ok(false),
                 false => self.find_clustered(trx, &key),
@@ -119,7 +120,7 @@ impl Place {
     }
 
     fn find_clustered(&mut self, trx: &mut SessionTrx, key: &[u8]) -> SqlResult<bool> {
-        let clustered = self.open.indexes[0].id;
+        let clustered = self.open.rows.id;
         let lock = trx.lock_row(clustered, key, RowMode::Shared, WaitPolicy::Wait)?;
         let mut row = Vec::new();
         let engine = trx.engine(self.open.engine);

@@ -13,7 +13,7 @@ pub fn read_point(
     value: &mut Vec<u8>,
 ) -> SqlResult<bool> {
     let view = trx.read_view()?;
-    let clustered = &table.indexes[0];
+    let clustered = table.rows;
     // A view older than the index would find it empty.
     if trx.has_view_before(clustered.since) {
         return Err(definition_changed());

@@ -7,11 +7,11 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::{IndexKind, ROWS, Table};
 use cohort_engine::KeyRange;
 use cohort_expr::{CompareHow, EvalContext, Expr, compare};
 use cohort_optimize::{Access, LikeStart, Span, Spans};
-use cohort_table::{OpenIndex, OpenTable};
+use cohort_table::OpenTable;
 use cohort_types::{
     Collation, ColumnType, KeyPart, NoWarnings, SqlMode, SqlResult, StoreContext, Str, TimeZone, TypeKind,
     Value, like_prefix, prefix_end, successor,
@@ -70,14 +70,7 @@ impl ResolveAccess for Access {
             Spans::List(list) => {
                 let mut spans = Vec::with_capacity(list.len());
                 for span in list {
-                    spans.extend(resolve_span(
-                        span,
-                        table,
-                        &table.indexes[self.index],
-                        row,
-                        ctx,
-                        &mut exact,
-                    )?);
+                    spans.extend(resolve_span(span, table, self.index, row, ctx, &mut exact)?);
                 }
                 spans
             }
@@ -96,18 +89,19 @@ fn resolve_words(index: usize, search: &Expr, ctx: &EvalContext<'_>) -> SqlResul
     let range = |(start, end)| KeySpan::Range(KeyRange { start: Some(start), end });
     Ok(match search.word_ranges(ctx)? {
         Some(ranges) => KeySpans { index, reverse: false, spans: ranges.into_iter().map(range).collect() },
-        None => KeySpans { index: 0, reverse: false, spans: vec![KeySpan::Range(KeyRange::default())] },
+        None => KeySpans { index: ROWS, reverse: false, spans: vec![KeySpan::Range(KeyRange::default())] },
     })
 }
 
 fn resolve_span(
     span: &Span,
     table: &OpenTable,
-    index: &OpenIndex,
+    at: usize,
     row: &[Value],
     ctx: &EvalContext<'_>,
     exact: &mut bool,
 ) -> SqlResult<Option<KeySpan>> {
+    let index = &table.indexes[at];
     let mut key_value = |expr: &Expr, part: &KeyPart| -> SqlResult<_> {
         let (value, is_integer) = key_value(expr, part, table.table(), row, ctx)?;
         *exact &= is_integer && part.prefix.is_none();
@@ -118,9 +112,9 @@ fn resolve_span(
     for (n, (expr, (_, part))) in span.eq.iter().zip(&index.parts).enumerate() {
         let is_null_safe = span.null_safe.checked_shr(n as u32).is_some_and(|bits| bits & 1 == 1);
         match key_value(expr, part)? {
-            KeyValue::Exact(value) => part.encode(&value, &mut base).map_err(|e| table.key_error(0, e))?,
+            KeyValue::Exact(value) => part.encode(&value, &mut base).map_err(|e| table.key_error(at, e))?,
             KeyValue::Null if is_null_safe && part.nullable => {
-                part.encode(&Value::Null, &mut base).map_err(|e| table.key_error(0, e))?;
+                part.encode(&Value::Null, &mut base).map_err(|e| table.key_error(at, e))?;
                 // Any number of rows may have NULL.
                 is_unique = false;
             }
@@ -143,7 +137,7 @@ fn resolve_span(
     let (lower, upper) = (bound(&span.lower)?, bound(&span.upper)?);
     let encode = |value: &Value| {
         let mut key = base.clone();
-        part.encode(value, &mut key).map(|()| key).map_err(|e| table.key_error(0, e))
+        part.encode(value, &mut key).map(|()| key).map_err(|e| table.key_error(at, e))
     };
     // A prefix key holds only the start of a value: values with an equal prefix may lie on either side of the
     // bound.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cohort_base::CommitSeq;
 use cohort_catalog::{CatalogChange, Table};
-use cohort_engine::{Batch, Direction, KeyRange, ReadAt};
+use cohort_engine::{Batch, KeyRange, ReadAt, ScanRequest};
 use cohort_locks::KillFlag;
 use cohort_optimize::ReadMode;
 use cohort_trx::{BeginOptions, Isolation, SessionTrx, TrxEnv, WaitPolicy};
@@ -275,7 +275,7 @@ fn a_row_id_that_is_taken_is_passed_over() {
     let mut batch = Batch::default();
     let engine = trx.engine(open.engine);
     engine
-        .scan(ReadAt::Latest, open.indexes[0].id, &KeyRange::default(), Direction::Forward, 10, &mut batch)
+        .scan(&ScanRequest::forward(ReadAt::Latest, open.rows.id, &KeyRange::default(), 10), &mut batch)
         .expect("reads");
     assert_eq!(batch.len(), 5);
 }

@@ -1,6 +1,6 @@
 //! [`WordScan`]: returns the rows that contain one of several words, each row once, in clustered order.
 
-use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, ScanRequest};
 use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::SqlResult;
@@ -96,7 +96,7 @@ impl Word {
                     let space = table.indexes[index].id;
                     let more = trx
                         .engine(table.engine)
-                        .scan(at, space, &range, Direction::Forward, entries, &mut self.batch)
+                        .scan(&ScanRequest::forward(at, space, &range, entries), &mut self.batch)
                         .map_err(engine_error)?;
                     if more {
                         self.batch.cut(&mut range, Direction::Forward);

@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use cohort_base::Reservation;
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::{IndexKind, ROWS, RowKey, Table};
 use cohort_engine::ReadAt;
 use cohort_locks::RowMode;
 use cohort_table::{Change, OpenTable, Presence, TouchedRows};
@@ -220,7 +220,7 @@ impl TableWriter {
     /// Writes `row` under this key, existing or not, and logs it as an insert: for the single row of a
     /// sequence.
     pub fn replace(&mut self, trx: &mut SessionTrx, key: &[u8], row: &[Value]) -> SqlResult<()> {
-        let space = self.table.indexes[0].id;
+        let space = self.table.rows.id;
         trx.lock_row(space, key, RowMode::Exclusive, WaitPolicy::Wait)?;
         self.buffers.encode_row(&self.table, row)?;
         trx.engine(self.table.engine).put(space, key, &self.buffers.bytes).map_err(engine_error)?;
@@ -233,7 +233,7 @@ impl TableWriter {
     /// Locks and reads the row of a clustered key, for REPLACE and ON DUPLICATE KEY UPDATE. Returns false if
     /// the row no longer exists.
     pub fn fetch(&mut self, trx: &mut SessionTrx, key: &[u8], row: &mut Vec<Value>) -> SqlResult<bool> {
-        let clustered = self.table.indexes[0].id;
+        let clustered = self.table.rows.id;
         trx.counts().count(Counted::ReadKey);
         trx.lock_row(clustered, key, RowMode::Exclusive, WaitPolicy::Wait)?;
         let found = &mut self.buffers.found;
@@ -308,7 +308,7 @@ impl Buffers {
         before: &mut impl FnMut(&mut SessionTrx, usize) -> SqlResult<()>,
     ) -> SqlResult<Option<Duplicate>> {
         trx.counts().count(Counted::Write);
-        before(trx, 0)?;
+        before(trx, ROWS)?;
         if let Some(duplicate) = self.claim_new_key(table, trx, row)? {
             return Ok(Some(duplicate));
         }
@@ -328,7 +328,7 @@ impl Buffers {
         self.encode_row(table, row)?;
         self.touch(&self.key);
         let engine = trx.engine(table.engine);
-        engine.put(table.indexes[0].id, &self.key, &self.bytes).map_err(engine_error)?;
+        engine.put(table.rows.id, &self.key, &self.bytes).map_err(engine_error)?;
         for (index, open) in table.indexes[..table.ordered].iter().enumerate().skip(1) {
             let value = table.index_value(index, &self.key);
             engine.put(open.id, self.entries.get(index - 1), value).map_err(engine_error)?;
@@ -413,7 +413,7 @@ impl Buffers {
         self.changed.extend((0..before.len()).filter(|&n| before[n] != after[n]));
         self.key.clear();
         self.key.extend_from_slice(key);
-        if table.indexes[0].kind == IndexKind::Primary && table.index_has_any(0, &self.changed) {
+        if table.rows.key == RowKey::Primary && table.index_has_any(ROWS, &self.changed) {
             table.primary_key(after, &mut self.key)?;
         }
         let moved = self.key != key;
@@ -449,9 +449,9 @@ impl Buffers {
         }
         let engine = trx.engine(table.engine);
         if moved {
-            engine.delete(table.indexes[0].id, key).map_err(engine_error)?;
+            engine.delete(table.rows.id, key).map_err(engine_error)?;
         }
-        engine.put(table.indexes[0].id, &self.key, &self.bytes).map_err(engine_error)?;
+        engine.put(table.rows.id, &self.key, &self.bytes).map_err(engine_error)?;
         let touched = |index: &usize| moved || table.index_has_any(*index, &self.changed);
         for (n, index) in (1..table.ordered).filter(touched).enumerate() {
             let id = table.indexes[index].id;
@@ -489,7 +489,7 @@ impl Buffers {
             trx.engine(table.engine).delete(open.id, entry).map_err(engine_error)?;
         }
         self.touch(key);
-        trx.engine(table.engine).delete(table.indexes[0].id, key).map_err(engine_error)?;
+        trx.engine(table.engine).delete(table.rows.id, key).map_err(engine_error)?;
         self.log(table, trx, Change::Delete(row))?;
         trx.note_changed_row();
         trx.charge_writes()?;
@@ -522,7 +522,7 @@ impl Buffers {
         trx: &mut SessionTrx,
         row: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
-        if table.indexes[0].kind == IndexKind::Primary {
+        if table.rows.key == RowKey::Primary {
             table.primary_key(row, &mut self.key)?;
             return self.claim_key(table, trx);
         }
@@ -542,8 +542,8 @@ impl Buffers {
 
     /// Locks `key` in the clustered index and checks whether it is taken.
     fn claim_key(&mut self, table: &OpenTable, trx: &mut SessionTrx) -> SqlResult<Option<Duplicate>> {
-        let taken = self.claim(table, trx, 0)?;
-        Ok(taken.then(|| Duplicate { index: 0, key: self.key.clone() }))
+        let taken = self.claim(table, trx, ROWS)?;
+        Ok(taken.then(|| Duplicate { index: ROWS, key: self.key.clone() }))
     }
 
     /// Registers the row's entry in an index. In a unique index, locks it and checks for a duplicate.
@@ -580,7 +580,7 @@ impl Buffers {
     /// and checks whether it is taken. If so, `found` holds its value.
     fn claim(&mut self, table: &OpenTable, trx: &mut SessionTrx, index: usize) -> SqlResult<bool> {
         let id = table.indexes[index].id;
-        let key = if index == 0 { &self.key } else { &self.entries.next };
+        let key = if index == ROWS { &self.key } else { &self.entries.next };
         let mut is_taken = |trx: &mut SessionTrx| {
             let engine = trx.engine(table.engine);
             engine.get(ReadAt::Latest, id, key, &mut self.found).map_err(engine_error)

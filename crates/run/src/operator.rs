@@ -1,4 +1,47 @@
-//! The operator interface.
+//! The operator interface. `assemble` builds operators from a plan.
+//!
+//! # Concepts
+//! - **Operator** ([`Operator`]): returns the rows of a plan node. Operators form a tree, and rows are
+//!   pulled: an operator calls its inputs when its own caller requests rows.
+//! - **Input** ([`Input`]): an operator as its caller sees it. All calls go through `Input`, which checks the
+//!   stack, counts steps, and limits how many rows are requested at once.
+//! - **Row mode and vector mode**: an operator returns rows in a [`Batch`], or columns in [`Vectors`].
+//!
+//! # Life cycle
+//! ```text
+//! open -> next*, skip*                      row mode; the end is a call that returns no rows
+//!      -> vector_types -> next_vectors*     vector mode, if it returned types; the end is `false`
+//!      -> vector_types -> next*, skip*      row mode, if it returned `None`
+//! open again, in any state                  restarts; outer values may have changed
+//! close, in any state                       releases cursors and memory; `open` restarts
+//! ```
+//! The caller chooses the mode: it calls `vector_types` right after `open`, or never. In vector mode it calls
+//! only `next_vectors` until the next `open`. `open` need not read anything: most operators begin their work
+//! with the first call after it.
+//!
+//! # How many rows a call requests
+//! - `next` appends at most `want` rows. It may append fewer before the end, for example if the rows contain
+//!   much text ([`Batch::has_room`]).
+//! - [`Input::refill`] requests rows of which the caller may not need all, and [`Input::refill_all`] rows
+//!   that are all needed. Both are limited to `State::batch_rows`: 1024 rows, or 1 if an expression of the
+//!   plan is volatile or has side effects.
+//! - **Row-locking inputs** (`locks`): reading locks the rows, so a row that may not be needed must not be
+//!   read. `refill` therefore reads one row at a time from them. `refill_all` reads whole batches. They are
+//!   never read in vector mode, and neither is an input of a plan whose batches have one row.
+//! - `skip` lets a caller (LIMIT with an offset) pass rows without reading them, if the operator can.
+//!   Otherwise the caller reads them and drops them.
+//!
+//! # Stack and interruption
+//! [`Run::build`], [`Input::open`] and [`Input::next`] recurse along the plan, so each checks the stack (error
+//! 1436). `next` and `next_vectors` count one step for the call and one for each row. After a certain number
+//! of steps the evaluation context checks whether the statement was killed or has run out of time. Operators
+//! count further steps in loops that return no rows.
+//!
+//! # On failure
+//! An error passes up through all operators. `out` may then contain rows, which are not part of the result.
+//! After an error an operator may only be closed, opened again, or dropped. An operator whose `open` failed
+//! is usually dropped without `close`: its cursors are released with the storage, and its memory is given
+//! back at the end of the statement.
 
 use cohort_types::{Interrupt, SqlResult, VectorType};
 

@@ -1,27 +1,55 @@
 //! One connection: socket, buffers, session, and the rules for the threads that use it.
 //!
-//! # Concepts
-//! The *owner* is the thread that moved [`Ownership`] to Running. It holds the lock of [`Inner`] while it
-//! works. Other threads wait for that lock only briefly, or for a running statement.
+//! # Owner
+//! The *owner* is the thread that may use the connection. There is at most one. `ownership.rs` has the
+//! states: idle, running (with an owner), parked (the reply waits for a commit), closed. A thread becomes the
+//! owner in one of these ways:
+//! - [`Connection::take`], as a worker that receives an event of an idle connection, or as the accepting
+//!   thread that closes a half-open login ([`Connection::give_way`]);
+//! - as the accepting thread, which makes the connection and sends the greeting;
+//! - through the ready queue ([`Shared::serve_later`]), from the previous owner;
+//! - [`Wake::acknowledged`], as the thread that publishes what a parked reply waits for;
+//! - as the dump thread of a replica (`dump.rs`), which keeps the connection to its end.
+//!
+//! The owner holds the lock of [`Inner`] while it works. No other thread waits for this lock during a
+//! statement, because nothing but the owner needs it. Two waits are possible: the next owner waits until the
+//! previous one has sent its reply, and a new dump thread waits until the worker that started it returns.
 //!
 //! # Path of a request
 //! ```text
-//! event -> take -> read -> packet -> command -> reply in `out`
-//!   already acknowledged:  release, send (idle before send: no owner when the client's next request arrives)
-//!   not acknowledged yet:  park, register with the commit path, lead a flush; the publisher sends
+//! event -> take -> serve: read -> packet -> answer: command -> reply in `out`
 //! ```
-//! The reply is sent while the lock of `inner` is held, so a worker that receives the next event waits until
-//! the reply has been sent.
+//! The command decides what `answer` does with the reply:
+//! - **The reply need not wait for a commit, no input is left, and the connection goes on.** Release, then
+//!   send: the connection is idle before the client gets the reply, so the client's next request finds no
+//!   owner. If an event arrived meanwhile, `release` returns [`Events::Missed`]. The worker is then still the
+//!   owner, and reads again.
+//! - **The reply need not wait for a commit, and there is more input** (pipelined commands), or the
+//!   connection closes. The worker remains the owner and calls `lead_later`, so that transactions ordered so
+//!   far do not wait for the next commands. `serve` sends the reply and continues with the next packet.
+//! - **The reply waits for a commit** ([`After::ReplyBarrier`]). The worker parks the connection, registers
+//!   it with the commit path, and returns. It leads a flush later, in its main loop (`server.rs`). If the
+//!   commit was acknowledged before the registration, the worker unparks the connection and continues as in
+//!   the two cases above.
+//! - **The connection becomes a replica's** ([`After::Dump`]). A new thread takes it over.
+//!
+//! The thread that publishes the commit calls [`Wake::acknowledged`]: it unparks the connection, releases it
+//! and sends the reply. If an event was missed or input is left, it sends the reply and passes the connection
+//! to a worker, because a publishing thread does not serve clients.
+//!
+//! A large result does not stay in `out`: the worker sends parts of it while the statement runs (`drain.rs`).
+//! Before each part it waits until everything that the part depends on is acknowledged.
 //!
 //! # Invariants
-//! - Bytes in `out` are sent only when everything they depend on is durable and published (I4, I5): after a
-//!   command whose reply is held back, nothing is sent and no further command starts until
-//!   [`Wake::acknowledged`].
-//! - Edge-triggered events are reported once. An owner reads until a short read. A worker that receives an
-//!   event of an owned connection leaves a mark, which `release` reports to the owner.
+//! - Bytes are sent only when everything they depend on is durable and published (I4, I5). While a connection
+//!   is parked, nothing is sent and no further command starts. `drain.rs` checks the same before each send.
+//! - No input is missed, although epoll reports each event once. An owner reads until a short read. A worker
+//!   that receives an event of a connection with an owner leaves a mark in the state. `release` or `unpark`
+//!   returns the mark to the owner.
 //!
 //! # On failure
-//! A broken socket or a protocol error closes the connection. The session is dropped, which rolls back.
+//! A broken socket or a protocol error closes the connection. The session is dropped, which rolls back. The
+//! owner closes it: [`Connection::disconnect`], from any thread, only shuts the socket down.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

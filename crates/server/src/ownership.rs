@@ -13,20 +13,31 @@
 //! | move | by |
 //! |---|---|
 //! | `take` | a worker that received an event from epoll; the accepting thread, to end a half-open login |
-//! | `release`, `park`, `close` | the owner |
-//! | `unpark` | the thread that publishes what the reply waits for, or the owner if that happened before |
+//! | `release`, `park` | the owner |
+//! | `close` | the owner; the accepting thread, if it has released a new connection and cannot register it with epoll |
+//! | `unpark` | the thread that acknowledges the commit that the reply waits for; the thread that has just parked it, if the commit was acknowledged before |
+//!
+//! Running and Parked each have a second form, `...More`, which records that an event has arrived since. A
+//! new connection is Running, owned by the accepting thread. An Idle or Parked connection has no owner.
 //!
 //! # Ownership of connections and events
-//! The thread that moved the state to Running owns the connection until it moves the state on, or hands the
-//! connection over through the ready queue (the state stays Running then). An event belongs to the thread
-//! that epoll returned it to until that thread has called `take`. Then either the thread owns the connection,
-//! or the state remembers the event (`...More`) and `release` or `unpark` reports it to the owner.
+//! A connection in Running has one owner: the thread that made the connection, or that moved the state to
+//! Running. The owner may hand the connection over without a change of the state, through the ready queue or
+//! to a new dump thread.
+//!
+//! The thread that receives an event from epoll must call `take`. After that, the thread owns the connection,
+//! or the state has the form `...More`, or the connection is Closed and the event is void. In the form
+//! `...More`, the next call of `release` or `unpark` returns [`Events::Missed`] and leaves the connection
+//! with its caller, which then processes the event.
+//!
+//! The thread that released the connection may still be sending its reply. Until it has finished it holds the
+//! lock of the connection's contents (`connection.rs`), and a new owner waits for that lock.
 //!
 //! # Invariants
-//! - One owner at a time: each move is one compare-and-swap of one byte, and only `take` and `unpark` give
-//!   ownership, each from a state without an owner.
-//! - No event is lost: epoll is edge-triggered and reports it once, so `release` does not go idle if an event
-//!   arrived in the meantime.
+//! - One owner at a time: only `take` and `unpark` give ownership, each from a state without an owner, by an
+//!   atomic change of one byte. Of several threads that call them at once, one gets ownership.
+//! - No event is lost: epoll is edge-triggered and reports each event once. `release` therefore changes
+//!   RunningMore to Running, not to Idle, and the owner reads the socket again.
 //! - Closed is final.
 
 use crate::sync::atomic::{AtomicU8, Ordering};
@@ -81,7 +92,7 @@ impl Ownership {
         if before == RUNNING_MORE { Events::Missed } else { Events::None }
     }
 
-    /// Leaves the connection to the thread that publishes what its reply waits for.
+    /// Leaves the connection to the thread that acknowledges the commit that its reply waits for.
     pub fn park(&self) {
         self.swap(|now| match now {
             RUNNING => PARKED,
@@ -109,7 +120,7 @@ impl Ownership {
         self.0.store(CLOSED, Ordering::Release);
     }
 
-    /// Returns whether the connection has no owner. Only a hint.
+    /// Returns whether the connection is Idle. Only a hint. A parked connection has no owner either.
     pub fn is_idle(&self) -> bool {
         self.0.load(Ordering::Relaxed) == IDLE
     }

@@ -23,6 +23,7 @@ use crate::audit::Audit;
 use crate::ids::Ids;
 use crate::process_list::ProcessList;
 use crate::replication::ReplicaControl;
+use crate::row_hooks::RowHooks;
 use crate::samples::IndexSamples;
 use crate::sequence::Sequences;
 use crate::server_files::ServerFiles;
@@ -150,6 +151,8 @@ pub struct Database {
     pub sequences: Sequences,
     /// The dictionary for checking new passwords; set at most once, by the server.
     pub words: OnceLock<WordList>,
+    /// The hooks of row changes; set at most once, before the first statement.
+    pub row_hooks: OnceLock<Arc<dyn RowHooks>>,
     /// The files of the statement logs; set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// The replica side; set once by the server.
@@ -208,6 +211,7 @@ impl Database {
             next_short_uuid: AtomicU64::new(first_short_uuid),
             sequences: Sequences::default(),
             words: OnceLock::new(),
+            row_hooks: OnceLock::new(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
             facts: RwLock::new(None),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
+use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt, ScanRequest};
 use cohort_expr::{SessionHooks, WordSource};
 use cohort_trx::engine_error;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -40,7 +40,7 @@ pub(crate) fn word_row_count(
         session.check_interrupt()?;
         batch.clear();
         let more = trx
-            .scan(ReadAt::Latest, source.index, &range, Direction::Forward, ENTRIES, &mut batch)
+            .scan(&ScanRequest::forward(ReadAt::Latest, source.index, &range, ENTRIES), &mut batch)
             .map_err(engine_error)?;
         rows += batch.len() as u64;
         if !more {

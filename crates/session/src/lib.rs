@@ -13,6 +13,7 @@
 //! | `session_state` | [`SessionState`]: a session as expressions and planners see it |
 //! | `hooks`, `full_text` | session callbacks of expressions; term frequencies |
 //! | `statement` | [`Job`], [`StatementContext`]: a statement to run; the context of a running one |
+//! | `row_hooks` | [`RowHook`]: code that runs before and after each change of a row |
 //! | `access/` | privileges |
 //! | `account_usage`, `restraint` | resource limits of accounts; how sessions enforce them |
 //! | `audit/` | [`Audit`]: the audit log |
@@ -50,6 +51,7 @@ mod process_list;
 mod profiles;
 mod replication;
 mod restraint;
+mod row_hooks;
 mod samples;
 pub mod sequence;
 mod server_files;
@@ -83,6 +85,7 @@ pub use replication::{
     ApplierReport, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, SourceReport,
     check_domains, parse_gtids,
 };
+pub use row_hooks::{RowHook, RowHooks};
 pub use server_files::ServerFiles;
 pub use session_state::{BinlogStatements, Changed, NamedCharsets, SessionState, check_client_charset};
 pub use settings::set_error;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cohort_base::IndexId;
-use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
+use cohort_engine::{Batch, Engine, KeyRange, ReadAt, ScanRequest};
 use cohort_table::OpenIndex;
 use parking_lot::Mutex;
 
@@ -72,12 +72,13 @@ impl RowSample {
         let mut rows = Batch::default();
         if entries <= ROWS as u64 {
             let all = KeyRange::default();
-            trx.scan(ReadAt::Latest, index, &all, Direction::Forward, ROWS, &mut rows).ok()?;
+            trx.scan(&ScanRequest::forward(ReadAt::Latest, index, &all, ROWS), &mut rows).ok()?;
             return Some(RowSample { entries, rows });
         }
         for start in engine.sample(index, KEYS).ok()? {
             let range = KeyRange { start: Some(start), end: None };
-            trx.scan(ReadAt::Latest, index, &range, Direction::Forward, ROWS_OF_A_PLACE, &mut rows).ok()?;
+            trx.scan(&ScanRequest::forward(ReadAt::Latest, index, &range, ROWS_OF_A_PLACE), &mut rows)
+                .ok()?;
             if rows.size_bytes() > ROW_BYTES_MAX {
                 break;
             }
@@ -110,8 +111,7 @@ impl Sample {
         for start in places {
             batch.clear();
             let range = KeyRange { start, end: None };
-            let at = (ReadAt::Latest, index.id, &range);
-            trx.scan(at.0, at.1, at.2, Direction::Forward, at_each, &mut batch).ok()?;
+            trx.scan(&ScanRequest::forward(ReadAt::Latest, index.id, &range, at_each), &mut batch).ok()?;
             for n in 1..batch.len() {
                 let shared = shared_parts(index, batch.get(n - 1).0, batch.get(n).0);
                 for (part, count) in counts.iter_mut().enumerate() {

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::Table;
-use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
+use cohort_engine::{Batch, Engine, KeyRange, ReadAt, ScanRequest};
 use cohort_expr::{EvalContext, Expr, SessionHooks};
 use cohort_optimize::{Access, Columns, Span, Spans, Statistics};
 use cohort_plan::PlanContext;
@@ -48,7 +48,7 @@ impl<'p> PlanStatistics<'p> {
             return None;
         }
         let entries = self.entries(table);
-        let id = table.clustered().id;
+        let id = table.rows().id;
         let samples = &self.session.db.index_samples;
         if let Some(sample) = samples.of_rows(id).filter(|sample| holds_for(sample.entries, entries)) {
             return Some(sample);
@@ -149,7 +149,7 @@ fn entries_of(session: &SessionState, table: &Table) -> u64 {
     if table.is_temporary() {
         return session.temporary.entries(table);
     }
-    engine_of(session, table).map_or(1000, |engine| engine.stats(table.clustered().id).entries)
+    engine_of(session, table).map_or(1000, |engine| engine.stats(table.rows().id).entries)
 }
 
 /// Returns the cached sample of an index if `holds` accepts it, else takes a new one.
@@ -214,7 +214,7 @@ pub fn has_row(
             KeySpan::Range(range) => range.clone(),
         };
         let id = open.indexes.get(access.index)?.id;
-        trx.scan(ReadAt::Latest, id, &range, Direction::Forward, 1, &mut batch).ok()?;
+        trx.scan(&ScanRequest::forward(ReadAt::Latest, id, &range, 1), &mut batch).ok()?;
     }
     Some(!batch.is_empty())
 }

@@ -13,7 +13,7 @@ use cohort_base::{CommitSeq, IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Event, EventReader, Stamp, TrxCache};
 use cohort_commit::{BinlogPart, CommitRequest};
-use cohort_engine::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt};
+use cohort_engine::{Batch, Engine, EngineTrx, KeyRange, ReadAt, ScanRequest};
 use cohort_locks::{KillFlag, RowMode, WaitLimit};
 use cohort_vfs::{Rng, SeededRng};
 
@@ -217,7 +217,7 @@ impl World {
 pub(crate) fn done(engine: &dyn Engine) -> Vec<u64> {
     let mut batch = Batch::default();
     let trx = engine.begin();
-    trx.scan(ReadAt::Latest, DONE, &KeyRange::default(), Direction::Forward, 1 << 20, &mut batch)
+    trx.scan(&ScanRequest::forward(ReadAt::Latest, DONE, &KeyRange::default(), 1 << 20), &mut batch)
         .expect("in memory");
     batch.iter().map(|(key, _)| u64::from_be_bytes(key.try_into().expect("eight bytes"))).collect()
 }

@@ -17,7 +17,7 @@ use cohort_commit::{
     BinlogPart, CommitRequest, GroupKind, XA, XaBody, XaBodyBuilder, XaHead, XaHeld, XaTaker, XaWrite,
     end_redo,
 };
-use cohort_engine::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt};
+use cohort_engine::{Batch, Engine, EngineTrx, KeyRange, ReadAt, ScanRequest};
 use cohort_locks::{KillFlag, LockOwner, RowMode, WaitLimit};
 
 use crate::bank::Violation;
@@ -245,7 +245,7 @@ impl Branches {
 
 fn marks(engine: &dyn Engine) -> BTreeSet<u64> {
     let (mut batch, trx) = (Batch::default(), engine.begin());
-    trx.scan(ReadAt::Latest, MARKS, &KeyRange::default(), Direction::Forward, 1 << 20, &mut batch)
+    trx.scan(&ScanRequest::forward(ReadAt::Latest, MARKS, &KeyRange::default(), 1 << 20), &mut batch)
         .expect("in memory");
     let mark = |(key, found): (&[u8], &[u8])| {
         let n = u64::from_be_bytes(key.try_into().expect("eight bytes"));

@@ -15,7 +15,7 @@ use cohort_base::{IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Stamp, TrxCache};
 use cohort_commit::{BinlogPart, CommitError, CommitRequest, LogLayout, Overlap, PurgeRule};
-use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
+use cohort_engine::{Batch, Engine, KeyRange, ReadAt, ScanRequest};
 use cohort_sim::{Disk, Holder, Setup, World, part};
 use cohort_vfs::{Fault, FaultFs, MemFs, Operation};
 use parking_lot::Mutex;
@@ -55,7 +55,7 @@ fn commit(world: &World, n: u64) -> bool {
 
 fn keys(engine: &dyn Engine) -> BTreeSet<u64> {
     let (mut batch, trx) = (Batch::default(), engine.begin());
-    trx.scan(ReadAt::Latest, SPACE, &KeyRange::default(), Direction::Forward, 1 << 20, &mut batch)
+    trx.scan(&ScanRequest::forward(ReadAt::Latest, SPACE, &KeyRange::default(), 1 << 20), &mut batch)
         .expect("in memory");
     batch.iter().map(|(key, _)| u64::from_be_bytes(key.try_into().expect("eight bytes"))).collect()
 }

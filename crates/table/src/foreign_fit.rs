@@ -32,7 +32,7 @@ fn begins_with(table: &Table, index: usize, columns: &[usize], parts: Parts) -> 
     let index = &table.indexes[index];
     let suffix: &[IndexColumn] = match index.kind {
         IndexKind::FullText => return false,
-        IndexKind::Secondary => &table.clustered().columns,
+        IndexKind::Secondary => table.row_key(),
         _ => &[],
     };
     let held = || index.columns.iter().chain(suffix);

@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use cohort_catalog::IndexKind;
+use cohort_catalog::{IndexKind, ROWS, RowKey};
 use cohort_types::{
     Collation, ErrorCode, KeyError, KeyPart, SqlError, SqlResult, TimeZone, TypeKind, Value, full_text,
 };
@@ -21,9 +21,15 @@ impl OpenTable {
     /// Encodes the clustered key of a row, for a table with a primary key.
     #[inline]
     pub fn primary_key(&self, row: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
-        debug_assert_eq!(self.indexes[0].kind, IndexKind::Primary);
+        debug_assert_eq!(self.rows.key, RowKey::Primary);
         out.clear();
-        self.indexes[0].encode_columns(row, out).map_err(|e| self.key_error(0, e))
+        self.indexes[ROWS].encode_columns(row, out).map_err(|e| self.key_error(ROWS, e))
+    }
+
+    /// Returns the columns of the clustered key and their codecs.
+    #[inline]
+    pub fn row_parts(&self) -> &[(usize, KeyPart)] {
+        &self.indexes[ROWS].parts
     }
 
     /// Encodes the key of a row's entry in a secondary or unique index.

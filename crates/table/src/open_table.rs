@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_binlog::event::TableMap;
-use cohort_catalog::{Catalog, CatalogVersions, Column, IndexKind, OnUpdate, Table};
+use cohort_catalog::{Catalog, CatalogVersions, Column, IndexKind, OnUpdate, RowTree, Table};
 use cohort_engine::Engine;
 use cohort_locks::MetadataKey;
 use cohort_types::{
@@ -50,6 +50,8 @@ pub struct OpenTable {
     pub table: Arc<Table>,
     pub engine: EngineNo,
     pub layout: RowLayout,
+    /// The tree that stores the rows.
+    pub rows: RowTree,
     /// In the order of [`Table::indexes`]: the clustered one first.
     pub indexes: Vec<OpenIndex>,
     /// Number of indexes with one entry per row; FULLTEXT indexes follow them.
@@ -135,7 +137,7 @@ impl TableRegistry {
         }
         // The catalog is held during this block, so the current version cannot be replaced meanwhile.
         catalog.read(published, |catalog| {
-            let space = table.clustered().id;
+            let space = table.rows().id;
             let shared = all.spaces.get(&space).cloned().unwrap_or_default();
             let map_id = self.map_ids.fetch_add(1, Ordering::Relaxed) + 18;
             let engine = engine_of(engines, table)?;
@@ -208,6 +210,7 @@ impl OpenTable {
             engine,
             ordered,
             layout: table.row_layout(),
+            rows: table.rows(),
             auto_column: auto_column(table, &indexes),
             auto_increment: shared.counters,
             on_update: (0..table.columns.len())

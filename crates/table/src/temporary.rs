@@ -177,7 +177,7 @@ impl TemporaryTables {
         if let Some(open) = inner.open.get(&table.id).filter(|open| Arc::ptr_eq(&open.table, table)) {
             return Arc::clone(open);
         }
-        let counters = Arc::clone(inner.counters.entry(table.clustered().id).or_default());
+        let counters = Arc::clone(inner.counters.entry(table.rows().id).or_default());
         let open = Arc::new(OpenTable::temporary(self.parts.store, table, counters));
         inner.open.insert(table.id, Arc::clone(&open));
         open
@@ -203,6 +203,6 @@ impl TemporaryTables {
     /// Returns the number of rows of a table.
     pub fn entries(&self, table: &Table) -> u64 {
         let inner = self.inner.lock();
-        inner.rows.as_ref().map_or(0, |rows| rows.entries(table.clustered().id))
+        inner.rows.as_ref().map_or(0, |rows| rows.entries(table.rows().id))
     }
 }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use cohort_base::{IndexId, Reservation};
 use cohort_engine::{
-    Batch, BulkLoad, Direction, EachWrite, EngineError, EngineTrx, KeyRange, ReadAt, Redo, Savepoint,
+    Batch, BulkLoad, Direction, EachWrite, EngineError, EngineTrx, ReadAt, Redo, Savepoint, ScanRequest,
 };
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -267,15 +267,9 @@ impl State {
         Ok(true)
     }
 
-    fn scan(
-        &mut self,
-        id: IndexId,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        batch: &mut Batch,
-    ) -> Result<bool, EngineError> {
-        let Some(space) = self.spaces.get(&id) else { return Ok(false) };
+    fn scan(&mut self, request: &ScanRequest<'_>, batch: &mut Batch) -> Result<bool, EngineError> {
+        let &ScanRequest { index, range, direction, limit, .. } = request;
+        let Some(space) = self.spaces.get(&index) else { return Ok(false) };
         let start = range.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
         let end = range.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         if let (Some(start), Some(end)) = (&range.start, &range.end)
@@ -337,16 +331,8 @@ impl EngineTrx for TemporaryTrx {
         self.rows.state.lock().read(index, key, value)
     }
 
-    fn scan(
-        &self,
-        _: ReadAt<'_>,
-        index: IndexId,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        batch: &mut Batch,
-    ) -> Result<bool, EngineError> {
-        self.rows.state.lock().scan(index, range, direction, limit, batch)
+    fn scan(&self, request: &ScanRequest<'_>, batch: &mut Batch) -> Result<bool, EngineError> {
+        self.rows.state.lock().scan(request, batch)
     }
 
     fn put(&mut self, index: IndexId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
@@ -409,6 +395,7 @@ mod tests {
     use std::path::PathBuf;
 
     use cohort_base::Budget;
+    use cohort_engine::KeyRange;
     use cohort_vfs::{Fs, MemFs, OpenMode, Rng, SeededRng};
 
     use super::*;
@@ -431,7 +418,10 @@ mod tests {
         loop {
             batch.clear();
             let more = trx
-                .scan(ReadAt::Latest, SPACE, &range, direction, 7, &mut batch)
+                .scan(
+                    &ScanRequest { at: ReadAt::Latest, index: SPACE, range: &range, direction, limit: 7 },
+                    &mut batch,
+                )
                 .expect("the store is in memory");
             found.extend(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
             let Some((last, _)) = found.last().filter(|_| more) else { return found };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cohort_base::IndexId;
-use cohort_catalog::{IndexKind, Table};
-use cohort_engine::{Batch, Direction, KeyRange, ReadAt};
+use cohort_catalog::{RowKey, Table};
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ScanRequest};
 use cohort_table::{AUTO_INCREMENT_SPACE, OpenTable, Reserved, Series, UsedUp, largest_counted};
 use cohort_types::{SqlError, SqlResult, Value};
 
@@ -106,11 +106,11 @@ impl SessionTrx {
 
     /// Returns a new hidden row id. The caller ensures that the key is free.
     pub fn next_row_id(&mut self, table: &OpenTable) -> SqlResult<u64> {
-        debug_assert_eq!(table.indexes[0].kind, IndexKind::HiddenRowId);
+        debug_assert_eq!(table.rows.key, RowKey::HiddenRowId);
         let first = match table.auto_increment.has_row_ids() {
             true => 0,
             false => {
-                let last = self.last_key(table, table.indexes[0].id)?;
+                let last = self.last_key(table, table.rows.id)?;
                 let last = last.and_then(|key| key.try_into().ok()).map_or(0, u64::from_be_bytes);
                 last.checked_add(1).ok_or_else(SqlError::autoinc_read_failed)?
             }
@@ -149,8 +149,12 @@ impl SessionTrx {
         loop {
             self.check_killed()?;
             let engine = self.engine(table.engine);
-            let more =
-                engine.scan(ReadAt::Latest, index, &range, direction, 1, &mut batch).map_err(engine_error)?;
+            let more = engine
+                .scan(
+                    &ScanRequest { at: ReadAt::Latest, index, range: &range, direction, limit: 1 },
+                    &mut batch,
+                )
+                .map_err(engine_error)?;
             if !batch.is_empty() {
                 return Ok(Some(batch.get(0).0.to_vec()));
             }

@@ -112,7 +112,7 @@ OK 2 (Records: 2  Duplicates: 0  Warnings: 3)
 - Note | 4037 | Unexpected end of JSON text in argument 1 to function 'json_valid'
 - Warning | 4025 | CONSTRAINT `t.j` failed for `test`.`t`
 > UPDATE IGNORE t SET j = NULL WHERE a = 6
-OK (Rows matched: 1  Changed: 0  Warnings: 3)
+OK (Rows matched: 0  Changed: 0  Warnings: 3)
 - Warning | 1048 | Column 'j' cannot be null
 - Note | 4037 | Unexpected end of JSON text in argument 1 to function 'json_valid'
 - Warning | 4025 | CONSTRAINT `t.j` failed for `test`.`t`

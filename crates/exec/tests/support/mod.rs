@@ -181,6 +181,11 @@ pub fn run(session: &mut Session, sql: &str) -> String {
         create_table(session.database(), sql);
         return String::new();
     }
+    answer(session, sql)
+}
+
+/// Variant of [`run`] for a server with a catalog, which creates tables by itself.
+pub fn answer(session: &mut Session, sql: &str) -> String {
     let mut sink = TextSink::default();
     session.query(sql.as_bytes(), &mut sink);
     let db = session.database().clone();

@@ -63,7 +63,7 @@ impl Binder<'_> {
         let source = WordSource {
             engine: Arc::from(base.engine.as_str()),
             index: index.id,
-            rows: base.clustered().id,
+            rows: base.rows().id,
             collation: base.columns[index.columns[0].column].ty.collation,
         };
         match_against(bound, text, mode, source)

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use cohort_catalog::ROWS;
 use cohort_expr::Expr;
 use cohort_optimize::ReadMode;
 use cohort_row::{CursorOptions, KeySpan, ResolveAccess, RowChanges, TableCursor, every_row, row_done};
@@ -65,7 +66,7 @@ pub(super) fn run(
         || ctx.session.examined.is_limited()
         || measures.is_some();
     let way = plan.stored.as_ref().filter(|_| !needs_values);
-    if let (Some(way), 0, [KeySpan::Point(key)]) = (way, spans.index, &*spans.spans)
+    if let (Some(way), ROWS, [KeySpan::Point(key)]) = (way, spans.index, &*spans.spans)
         && sink.take_point(ctx, way, &open, key)?
     {
         return Ok(());

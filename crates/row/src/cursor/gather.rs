@@ -1,6 +1,7 @@
 //! Batched lookups: gathers the entries of many spans in one batch, to match the rows of a join.
 
-use cohort_engine::{Batch, Direction, MultiGet, ReadAt};
+use cohort_catalog::ROWS;
+use cohort_engine::{Batch, Direction, MultiGet, ReadAt, ScanRequest};
 use cohort_trx::{Counted, SessionTrx, engine_error};
 use cohort_types::SqlResult;
 
@@ -22,7 +23,7 @@ impl TableCursor {
 
     /// Returns true if entries lead to rows because they lack some wanted columns.
     pub(crate) fn leads_to_rows(&self) -> bool {
-        self.spans.index != 0 && self.covering.is_none()
+        self.spans.index != ROWS && self.covering.is_none()
     }
 
     /// Empties the batch before entries or rows ([`TableCursor::gather_row`]) are gathered.
@@ -71,7 +72,11 @@ impl TableCursor {
             }
             KeySpan::Range(mut range) => {
                 let at = ReadAt::View(&view);
-                let more = engine.scan_with_hint(at, index, &range, direction, limit, batch, &mut self.near);
+                let more = engine.scan_with_hint(
+                    &ScanRequest { at, index, range: &range, direction, limit },
+                    batch,
+                    &mut self.near,
+                );
                 more.map(|more| {
                     more.then(|| {
                         batch.cut(&mut range, direction);
@@ -102,7 +107,7 @@ impl TableCursor {
             keys.push(self.table.clustered_key_of(self.spans.index, key, value)?);
         }
         let view = self.view.take().expect("entries are gathered from a snapshot");
-        let index = self.table.indexes[0].id;
+        let index = self.table.rows.id;
         let engine = trx.engine(self.table.engine);
         let mut looks = MultiGet { index, keys: &keys, bytes_max, batch: &mut self.batch, found };
         let looked = engine.get_many(ReadAt::View(&view), &mut looks, &mut self.near_row);

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use cohort_catalog::ROWS;
 use cohort_engine::{Batch, ReadAt};
 use cohort_trx::SessionTrx;
 use cohort_types::SqlResult;
@@ -66,7 +67,7 @@ impl TableCursor {
     /// [`TableCursor::gives_stored`].
     pub fn next_stored(&mut self, trx: &mut SessionTrx, rows_max: usize) -> SqlResult<Option<Stored>> {
         while let Some(candidate) = self.candidate(trx)? {
-            if let (Candidate::Entry, 0) = (candidate, self.spans.index) {
+            if let (Candidate::Entry, ROWS) = (candidate, self.spans.index) {
                 let first = self.batch_at - 1;
                 let end = self.batch.len().min(first.saturating_add(rows_max.max(1)));
                 trx.counts().count_many(self.step, (end - self.batch_at) as u64);

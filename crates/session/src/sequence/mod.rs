@@ -107,7 +107,7 @@ impl<'u> Use<'u> {
             true => session.temporary.open(&table),
             false => db.open_table(&table)?,
         };
-        let (space, mut owner) = (table.indexes[0].id, db.locks.owner(db.trx_ids.next()));
+        let (space, mut owner) = (table.rows.id, db.locks.owner(db.trx_ids.next()));
         owner.join(&session.party, Part::Side);
         Ok(Use { session, table, space, owner })
     }
@@ -310,7 +310,7 @@ pub fn read(session: &SessionState, table: &OpenTable) -> SqlResult<Definition> 
         None => session.temporary.rows().begin(),
     };
     let (mut bytes, mut row) = (Vec::new(), Vec::new());
-    trx.get(ReadAt::Latest, table.indexes[0].id, &ROW_KEY, &mut bytes).map_err(engine_error)?;
+    trx.get(ReadAt::Latest, table.rows.id, &ROW_KEY, &mut bytes).map_err(engine_error)?;
     table.decode(&bytes, &Columns::All, &mut row)?;
     let name = &table.table().name;
     Definition::of_row(&row).ok_or_else(|| SqlError::sequence_invalid_data(&name.schema, &name.table))
