@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use cohort_base::BinlogPos;
 use cohort_binlog::{
-    Batch, BinlogFileWriter, BinlogFileWriterOptions, BinlogFiles, Chunk, Content, GtidState,
-    SpillDir, Stream, StreamOptions, StreamOut, };
+    Batch, BinlogFileWriter, BinlogFileWriterOptions, BinlogFiles, Chunk, Content, GtidState, SpillDir,
+    Stream, StreamOptions, StreamOut,
+};
 use cohort_log::{Log, LogReservation};
 use cohort_vfs::World;
 use parking_lot::Mutex;

@@ -1,11 +1,8 @@
 //! Values of cells, and the tables that a session may see.
 
-use super::{};
 use cohort_catalog::{Table, TableName};
-use cohort_ddl::create_text::{};
 use cohort_session::access::{Access, sees_table};
 use cohort_session::{StatementContext, WantedNames};
-use cohort_sql::print::{};
 use cohort_types::{Privilege, Privileges, Value};
 use std::sync::Arc;
 

@@ -2,8 +2,7 @@
 //! tables.
 
 use super::recorded_type::column_type;
-use cohort_session::{
-    VirtualColumn, VirtualTable, VirtualTables, };
+use cohort_session::{VirtualColumn, VirtualTable, VirtualTables};
 use cohort_types::Collation;
 use std::sync::{Arc, LazyLock};
 

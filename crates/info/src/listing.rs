@@ -1,14 +1,7 @@
 //! Computed results with their columns.
 
-use std::sync::Arc;
-
-use cohort_expr::ExprType;
 use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
-use cohort_sql::ast::ShowFilter;
-use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
-
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable};
-use cohort_session::{SessionNames, StatementContext};
+use cohort_types::{Collation, ColumnType, TypeKind, Value};
 
 pub(super) struct Column {
     pub name: String,

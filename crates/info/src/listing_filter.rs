@@ -1,13 +1,12 @@
 //! Filters of SHOW: LIKE and WHERE on the rows of a listing.
 
-use std::sync::Arc;
-use cohort_expr::ExprType;
-use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
-use cohort_sql::ast::ShowFilter;
-use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 use super::information_schema;
+use cohort_expr::ExprType;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable};
 use cohort_session::{SessionNames, StatementContext};
+use cohort_sql::ast::ShowFilter;
+use cohort_types::{Collation, SqlResult, Value};
+use std::sync::Arc;
 
 use super::listing::{Column, Listing};
 

@@ -1,13 +1,9 @@
 //! A table of information_schema. Its rows are computed when they are read.
 
 use std::collections::HashMap;
-use std::sync::{};
 
-use cohort_session::{
-    StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
-};
+use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 use cohort_types::{SqlResult, Value};
-
 
 /// A function that computes a table's rows.
 pub(super) type RowsOf =
