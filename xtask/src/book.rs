@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::links::normal;
+use crate::pages::track_record;
 use crate::source::Source;
 
 /// Pages outside of docs, with their names in the book.
@@ -44,6 +45,7 @@ pub fn stage(sources: &[Source], root: &Path, out: &Path) -> io::Result<()> {
         fs::create_dir_all(path.parent().unwrap_or(&pages))?;
         fs::write(path, with_links_of_book(&source.path, &name, &source.text))?;
     }
+    fs::write(pages.join("track-record.md"), track_record(root)?)?;
     let figures = "figures.svg";
     fs::create_dir_all(pages.join("docs"))?;
     fs::copy(root.join("docs").join(figures), pages.join(figures))?;

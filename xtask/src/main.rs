@@ -1,5 +1,5 @@
 //! `cargo xtask tidy`: checks of the code base that the compiler does not make. They also run as a test.
-//! `cargo xtask book DIR` prepares the documentation for mdbook.
+//! `cargo xtask book DIR` prepares the documentation for mdbook, `cargo xtask pages` writes generated pages.
 //!
 //! | check | rule |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | calls | public functions have a caller in the product |
 //! | wording | lines with words that the house style replaces: fewer, never more |
 //! | book | docs/SUMMARY.md lists every page |
+//! | pages | generated pages are up to date |
 //! | links | files and headings that pages link to exist |
 //! | licences | the licences of libraries are in the list of licenses.rs |
 //! | prose | no file mentions the machine that it was written on |
@@ -20,6 +21,7 @@ mod calls;
 mod circles;
 mod licenses;
 mod links;
+mod pages;
 mod source;
 mod tidy;
 mod wording;
@@ -48,8 +50,15 @@ fn main() -> ExitCode {
                 }
             }
         }
+        Some("pages") => match pages::write(root) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("pages: {error}");
+                ExitCode::FAILURE
+            }
+        },
         _ => {
-            eprintln!("usage: cargo xtask tidy | book DIR");
+            eprintln!("usage: cargo xtask tidy | book DIR | pages");
             ExitCode::from(2)
         }
     }

@@ -7,6 +7,7 @@ use crate::calls;
 use crate::circles;
 use crate::licenses;
 use crate::links;
+use crate::pages;
 use crate::source::{Source, code_of, read_all};
 use crate::wording;
 
@@ -81,6 +82,7 @@ pub fn run(root: &Path) -> Vec<String> {
     circles::check(&sources, &mut findings);
     wording::check(&sources, &mut findings);
     book::check(&sources, &mut findings);
+    pages::check(root, &sources, &mut findings);
     links::check(root, &sources, &mut findings);
     licenses::check(root, &mut findings);
     findings

@@ -8,6 +8,7 @@ mod codec;
 mod histogram;
 mod ids;
 mod leisure;
+mod pace;
 mod prefetch;
 mod reply_barrier;
 mod stack;
@@ -22,6 +23,7 @@ pub use ids::{
     ServerId, TableId, TrxId, TrxIds, Xid,
 };
 pub use leisure::throttle_pause;
+pub use pace::{Pace, Progress};
 pub use prefetch::prefetch;
 pub use reply_barrier::ReplyBarrier;
 pub use stack::{STACK_RESERVE, StackFloor, switch_stack};

@@ -41,6 +41,7 @@ pub struct Pages {
 /// The command to run.
 pub enum Command {
     Help,
+    Version,
     Demo(Demo),
     Instructions(Instructions),
     Sql(SqlRun),
@@ -55,6 +56,7 @@ pub fn help() -> String {
 cohort-bench report FILE... [--markdown=F] [--html=F] [--docs=F] [--front=F] [--plot=F]
                                                    the tables of results kept by --json; of several runs: medians over all
 cohort-bench demo --server=PATH --port=N -- ARGS   start a server, load it for ten seconds
+cohort-bench --version
 
 cohort-bench instructions [WORKLOAD...] [--cohortd=PATH,PATH...] [--limit=PERCENT] [--keep=DIR]
                           [--transactions=N] [--tables=N] [--rows=N] [--dir=PATH]
@@ -91,12 +93,18 @@ Options of run:
   --markdown=FILE       write the tables there, not to the terminal
   --html=FILE           write a page with tables and charts
   --docs=FILE           put the tables into the results section of docs/lab/results.md
-  --front=FILE          put the rates into the results section of README.md
+  --front=FILE          put the rates into the results section of docs/lab/front.md
   --plot=FILE           draw the rates by MariaDB's, as SVG
 
 {}",
         plan::listing()
     )
+}
+
+/// Returns the output of `--version`. `./x` sets the revision.
+pub fn version() -> String {
+    let revision = option_env!("COHORT_REVISION").map_or_else(String::new, |known| format!(" ({known})"));
+    format!("cohort-bench {}{revision}\n", env!("CARGO_PKG_VERSION"))
 }
 
 /// Parses the arguments after the program name.
@@ -105,7 +113,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
     match words.next().as_deref() {
         Some("run") => parse_run(words),
         // `./x bench TABLE` omits the command.
-        Some(name) if name.starts_with("--") && !["--help", "-h"].contains(&name) => {
+        Some(name) if name.starts_with("--") && !["--help", "-h", "--version"].contains(&name) => {
             parse_run(words.with_first(name))
         }
         Some("demo") => parse_demo(words),
@@ -114,6 +122,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
         Some("sql") => parse_sql(words),
         Some("engine") => parse_engine(words),
         None | Some("help" | "--help" | "-h") => Ok(Command::Help),
+        Some("--version" | "-V") => Ok(Command::Version),
         Some(name) => parse_run(words.with_first(name)),
     }
 }
@@ -405,6 +414,12 @@ mod tests {
             assert_eq!(clients, [1, 8], "{line}");
             assert!(run.agenda.cases.iter().all(|case| case.disk == Disk::SSD), "{line}");
         }
+    }
+
+    #[test]
+    fn the_version_is_printed() {
+        assert!(matches!(parsed("--version"), Ok(Command::Version)));
+        assert!(super::version().starts_with(concat!("cohort-bench ", env!("CARGO_PKG_VERSION"))));
     }
 
     #[test]

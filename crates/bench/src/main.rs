@@ -45,6 +45,7 @@ mod wire;
 mod workload;
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -63,10 +64,8 @@ fn main() -> ExitCode {
 
 fn obey(command: Command) -> Result<(), String> {
     match command {
-        Command::Help => {
-            print!("{}", args::help());
-            Ok(())
-        }
+        Command::Help => print(&args::help()),
+        Command::Version => print(&args::version()),
         Command::Demo(demo) => {
             interrupt::catch();
             demo::run(&demo)
@@ -98,6 +97,15 @@ fn obey(command: Command) -> Result<(), String> {
     }
 }
 
+/// Prints a text. A reader that ends early, such as `head`, is no error.
+fn print(text: &str) -> Result<(), String> {
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
 /// Reads a file that `--json` wrote.
 fn read(path: &Path) -> Result<Results, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -123,10 +131,7 @@ fn show(results: &Results, pages: &Pages) -> Result<(), String> {
     let text = report::markdown(results);
     match &pages.markdown {
         Some(path) => write(path, &text),
-        None => {
-            print!("{text}");
-            Ok(())
-        }
+        None => print(&text),
     }
 }
 

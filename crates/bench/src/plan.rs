@@ -441,7 +441,7 @@ pub fn listing() -> String {
         (REPLICATION, "what a replica costs, dumps from files, semi-synchronous commits"),
         (REPLICA, "how fast replicas apply a backlog in each parallel mode; lag; a large transaction"),
         (MEMORY, "resident memory of an idle server, and with 1,000 idle connections"),
-        (FRONT, "the figures of README.md, with PostgreSQL as a third server"),
+        (FRONT, "the chart of README.md and docs/lab/front.md, with PostgreSQL as a third server"),
         (GOALS, "every case that a goal of docs/benchmarks.md is measured by, in about 25 minutes"),
     ] {
         out.push_str(&format!("  {name:17} {about}\n"));

@@ -3,7 +3,7 @@
 //! ```text
 //! checkpoint():
 //!   hold the order stage, with everything ordered durable:
-//!     if replicas are waited for: wait a moment for them, or put the checkpoint off
+//!     if groups wait for replicas before they are published: wait a moment, or put the checkpoint off
 //!     lsn = end of the log
 //!     every participant seals what it has in memory (I3)
 //!   every participant makes the sealed part durable
@@ -11,25 +11,31 @@
 //!   write the control file: recovery starts at lsn
 //!   release log segments and spill files below lsn (I7)
 //! ```
-//! Only the hold delays commits: for microseconds and one flush.
+//! Only the hold delays commits: for one flush, some microseconds, and the wait for replicas.
 //!
-//! With semi-synchronous replication the hold waits a moment until replicas have everything that is ordered,
-//! because a participant's durable state can no longer be cut off the log's end (`recovery.rs`). If the
-//! replicas take longer, the checkpoint is put off.
+//! With semi-synchronous replication the hold waits until everything that is ordered is published (with
+//! AFTER_SYNC: until a replica has it), because recovery cannot cut a transaction from the log once a
+//! participant has made it durable (`recovery.rs`). After 50 ms the checkpoint is put off: it ends with
+//! [`CheckpointError::Gated`], and a tick starts another one if one is still due or is requested again.
 //!
 //! # When
-//! - A participant has more than `checkpoint_bytes` of redo that is not durable in it.
-//! - The log has used half of its cap.
+//! - A participant has more redo that is not durable in it than its limit (`checkpoint_bytes`, if it has none
+//!   of its own).
+//! - The log has reached half of its maximum size.
 //! - A checkpoint was requested.
-//! - Large transactions have left spill files, or much of a participant's data is kept only for the previous
-//!   checkpoint (a dropped table). The checkpoint frees both, so that they are not kept until the next large
-//!   transaction.
+//! - Large transactions have left spill files, or a participant keeps much data only because the newest
+//!   checkpoint refers to it (a dropped table). A new checkpoint frees both. Without this trigger they would
+//!   use disk space until another trigger applies, which may take long on an idle server.
 //!
 //! # Space
-//! Every tick checks the free space of the file system, also during a long checkpoint. `prepare` refuses
-//! writes with an explanation while there is less than `free_bytes_min`, less than the engines need for what
-//! they have in memory, or no space for the binlog files. Reads continue. A checkpoint that fails for lack of
-//! space is retried after [`RETRY`], and once there is space. Any other failure ends the server (`fault.rs`).
+//! Every tick checks the free space of the file system. During a long checkpoint the thread that runs it does
+//! the check between the checkpoint's steps. `prepare` refuses writes, with the reason, in these cases:
+//! - `free_bytes_min` is not 0, and less space is free than that, or than the largest amount of redo that one
+//!   participant has only in memory;
+//! - there is no space for the binlog files.
+//!
+//! Reads continue. A checkpoint that fails for lack of space is retried when [`RETRY`] has passed and there
+//! is space for that redo; a requested one is not delayed. Any other failure ends the server (`fault.rs`).
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -53,8 +53,12 @@ pub struct CoordinatorOptions {
     pub failpoint: Option<FailpointHook>,
 }
 
-/// Handling of transactions at the log's end that were durable but held by the gate: no client got an OK for
-/// them, and no plain read saw them.
+/// Handling of the transactions at the log's end that are durable, but of which the log does not show that
+/// they passed the publish gate. A crash leaves two kinds:
+/// - transactions that the gate held: no client got an OK for them, and no plain read saw them;
+/// - transactions that passed the gate shortly before the crash, after the log's last record of that. Plain
+///   reads may have seen them. Clients may have got an OK for them, and then a replica has them. With
+///   AFTER_COMMIT all are of this kind, because transactions are published before a replica has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unreleased {
     /// Keep them as committed (I2): this server continues as the source.

@@ -686,7 +686,7 @@ impl<E: CommitEnv> Pipeline<E> {
         if done.is_empty() {
             return;
         }
-        let guard = AbortOnUnwind::during("telling clients");
+        let guard = AbortOnUnwind::during("the notification of clients");
         self.env.reached(Point::Before(Stage::Acknowledge));
         let began_ns = self.env.now_ns();
         let acknowledged = self.acknowledged();
@@ -724,7 +724,7 @@ impl<E: CommitEnv> Pipeline<E> {
     /// held at the last gate. Returns false if the client is not parked. The others that wait for `seq`
     /// continue to wait: sessions that need it published, and clients whose replies show what it wrote.
     pub fn acknowledge_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
-        let guard = AbortOnUnwind::during("telling a client early");
+        let guard = AbortOnUnwind::during("the early notification of a client");
         let early: Vec<Arc<dyn Wake>> = {
             let mut waiting = self.waiting.lock();
             let is_its =

@@ -47,7 +47,7 @@ pub struct Options {
 /// The server does not start. Nothing was changed.
 #[derive(Debug)]
 pub struct StartupError {
-    /// Message for standard error.
+    /// Message for standard error, of one or more lines.
     pub message: String,
     /// Exit code of the process.
     pub exit_code: i32,
@@ -79,6 +79,12 @@ const MEMBERS_SHOWN: usize = 40;
 const FOREIGN: &str = include_str!("foreign_options.txt");
 /// Prefixes of plugins with options of their own, accepted in the same way.
 const FOREIGN_PREFIXES: &[&str] = &["rocksdb_", "plugin_", "provider_", "spider_", "mroonga_"];
+/// Options of other servers that are rejected, with the replacement.
+const INSTEAD: &[(&str, &str)] = &[
+    ("bootstrap", "use --initialize with --init-file"),
+    ("daemonize", "run it as a service, or end the command with &"),
+    ("initialize_insecure", "use --initialize"),
+];
 /// Options of MariaDB's server that have no meaning here.
 const IGNORED: &[&str] = &[
     "symbolic_links",
@@ -304,9 +310,11 @@ impl Options {
             self.without_effect.push(name.to_owned());
             return Ok(());
         }
-        let hint = match similar(name) {
-            Some(similar) => format!("; did you mean --{}?", similar.replace('_', "-")),
-            None => String::new(),
+        let instead = INSTEAD.iter().find(|(other, _)| *other == name);
+        let hint = match (instead, similar(name)) {
+            (Some((_, instead)), _) => format!("; {instead}"),
+            (None, Some(similar)) => format!("; did you mean --{}?", similar.replace('_', "-")),
+            (None, None) => String::new(),
         };
         let (text, code) = match given.value {
             None => (format!("unknown option '{}'{hint}", given.written), EXIT_UNKNOWN_OPTION),
@@ -451,13 +459,14 @@ fn edits(a: &str, b: &str) -> usize {
 }
 
 fn required<'a>(given: &Given<'a>, rest: &mut dyn Iterator<Item = &'a str>) -> Result<&'a str, StartupError> {
+    let hint = if given.written == "-h" { " (the data directory; --help prints the options)" } else { "" };
     let missing =
-        || failure(format!("option '{}' requires an argument", given.written), EXIT_ARGUMENT_REQUIRED);
+        || failure(format!("option '{}' requires an argument{hint}", given.written), EXIT_ARGUMENT_REQUIRED);
     given.value.map_or_else(|| rest.next().ok_or_else(missing), Ok)
 }
 
 fn failure(text: String, exit_code: i32) -> StartupError {
-    StartupError { message: format!("cohortd: {text}"), exit_code }
+    StartupError { message: text, exit_code }
 }
 
 fn bad_value(id: VarId, value: &str, misfit: Misfit) -> StartupError {
@@ -590,10 +599,7 @@ mod tests {
         std::fs::write(&file, "[cohortd]\nport = 3307\nprot = 1\n").expect("written");
         let arguments = [format!("--defaults-file={}", file.display()), "--validate-config".to_owned()];
         let error = load(&arguments, &BUILD).expect_err("a mistyped name");
-        let text = format!(
-            "cohortd: unknown variable 'prot=1'; did you mean --port? in {} at line 3",
-            file.display()
-        );
+        let text = format!("unknown variable 'prot=1'; did you mean --port? in {} at line 3", file.display());
         assert_eq!((error.message, error.exit_code), (text, EXIT_UNKNOWN_VARIABLE));
         std::fs::write(&file, "[cohortd]\nport = 3307\n").expect("written");
         match load(&arguments, &BUILD).expect("valid") {
@@ -613,16 +619,16 @@ mod tests {
     #[test]
     fn errors_have_the_messages_and_exit_codes_of_mariadbd() {
         for (argument, code, text) in [
-            ("--foo", 2, "cohortd: unknown option '--foo'"),
-            ("--foo=1", 7, "cohortd: unknown variable 'foo=1'"),
+            ("--foo", 2, "unknown option '--foo'"),
+            ("--foo=1", 7, "unknown variable 'foo=1'"),
             ("--max-conections=9", 7, "unknown variable 'max-conections=9'; did you mean --max-connections?"),
             ("--max-connetcions=9", 7, "did you mean --max-connections?"),
             ("--initialise", 2, "unknown option '--initialise'; did you mean --initialize?"),
             ("--innodb-buffer-pool-siz=1G", 7, "did you mean --innodb-buffer-pool-size?"),
-            ("--innodb-buffer-pool-sice=1G", 7, "cohortd: unknown variable 'innodb-buffer-pool-sice=1G'"),
+            ("--innodb-buffer-pool-sice=1G", 7, "unknown variable 'innodb-buffer-pool-sice=1G'"),
             ("--loose-innodb-buffer-pool-size", 5, "requires an argument"),
             ("--max-connections=20x", 9, "Unknown suffix 'x' used for variable 'max_connections'"),
-            ("--binlog-format=foo", 13, "cohortd: Error while setting value 'foo' to 'binlog_format'"),
+            ("--binlog-format=foo", 13, "Error while setting value 'foo' to 'binlog_format'"),
             ("--sql-mode=FOO,ANSI", 13, "Error while setting value 'FOO,ANSI' to 'sql_mode'"),
             ("--long-query-time=abc", 13, "Error while setting value 'abc' to 'long_query_time'"),
             ("--port", 5, "requires an argument"),

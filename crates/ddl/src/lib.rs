@@ -24,6 +24,7 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | `statements` | the statements, each for shared and for temporary tables |
 //! | `work` | locks, ids and the commit of a statement |
 //! | `database` | CREATE, ALTER, DROP DATABASE |
 //! | `draft` | [`TableDraft`]: a table being described |
@@ -86,14 +87,10 @@ mod rebuild;
 mod role;
 mod rules;
 mod sequence;
+mod statements;
 mod temporary;
 mod view;
 mod work;
-
-use cohort_plan::charset::check_names;
-use cohort_session::StatementContext;
-use cohort_sql::ast::Statement;
-use cohort_types::SqlResult;
 
 pub use account::{create_user_lines, resolve as resolve_account, set_password};
 pub use alter_table::recreate;
@@ -101,6 +98,11 @@ pub use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use orphans::drop_orphans;
 pub use page_format::set_page_formats;
 pub use role::set_default_role;
+pub use statements::{
+    alter_database, alter_sequence, alter_table, alter_user, create_database, create_index, create_role,
+    create_table, create_user, create_view, drop_database, drop_index, drop_role, drop_table, drop_user,
+    grant, rename_table, rename_user, revoke, truncate,
+};
 pub use view::{attributes as view_attributes, query_text, shown_text};
 pub use work::{change_event, log_statement, mode_of_own_texts, query_event};
 
@@ -112,42 +114,4 @@ pub struct DdlOutcome {
     pub info: String,
     /// The session's current database, if it was dropped.
     pub dropped_schema: Option<String>,
-}
-
-/// Runs a statement about databases, tables, indexes or accounts. Returns `None` for other statements. No
-/// transaction is open afterwards, whatever the outcome.
-pub fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
-    if let Err(error) = check_names(statement) {
-        return Some(Err(error));
-    }
-    if let Some(outcome) = temporary::run(ctx, statement) {
-        return Some(outcome);
-    }
-    let outcome = match statement {
-        Statement::CreateDatabase(create) => database::create(ctx, create),
-        Statement::AlterDatabase(alter) => database::alter(ctx, alter),
-        Statement::DropDatabase(drop) => database::drop(ctx, drop),
-        Statement::CreateTable(create) => create_table::create(ctx, create),
-        Statement::DropTable(drop) if drop.view => view::drop(ctx, drop),
-        Statement::DropTable(drop) => drop_table::drop(ctx, drop),
-        Statement::CreateView(create) => view::create(ctx, create),
-        Statement::RenameTable(rename) => drop_table::rename(ctx, rename),
-        Statement::Truncate(name) => drop_table::truncate(ctx, name),
-        Statement::AlterTable(alter) => alter_table::alter(ctx, alter),
-        Statement::AlterSequence(alter) => sequence::alter(ctx, alter),
-        Statement::CreateIndex(create) => alter_table::create_index(ctx, create),
-        Statement::DropIndex(drop) => alter_table::drop_index(ctx, drop),
-        Statement::CreateUser(create) => account::create(ctx, create),
-        Statement::CreateRole(create) => role::create(ctx, create),
-        Statement::DropRole(drop) => role::remove(ctx, drop),
-        Statement::AlterUser(alter) => account::alter(ctx, alter),
-        Statement::DropUser { if_exists, accounts } => account::drop(ctx, *if_exists, accounts),
-        Statement::RenameUser(pairs) => account::rename(ctx, pairs),
-        Statement::Grant(grant) => grant::grant(ctx, grant),
-        Statement::Revoke(revoke) => grant::revoke(ctx, revoke),
-        _ => return None,
-    };
-    // Without a commit, the locks would be held until the next one.
-    ctx.trx.rollback();
-    Some(outcome)
 }

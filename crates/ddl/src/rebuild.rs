@@ -303,10 +303,11 @@ fn load_keys(
 ) -> SqlResult<()> {
     ctx.process.set_state("copy to tmp table");
     let total = estimate(ctx, before) * fresh.len() as u64;
-    let process = ctx.process;
+    let (process, clock) = (ctx.process, &ctx.db.clock);
     for (nth, &index) in fresh.iter().enumerate() {
         let done_before = nth as u64 * (total / fresh.len() as u64);
-        let mut progress = |rows: u64| process.set_progress(percent(done_before + rows, total));
+        let mut progress =
+            |rows: u64| process.set_progress((done_before + rows, total), clock.monotonic_ns());
         build_index(ctx.trx, table, index, at, &mut progress)?;
     }
     Ok(())
@@ -354,7 +355,7 @@ fn copy(
     let total = estimate(ctx, before) * after.table.indexes.len() as u64;
     let mut to = after.table.clone();
     to.clear_storage();
-    let process = ctx.process;
+    let (process, clock) = (ctx.process, &ctx.db.clock);
     let mut rows = 0;
     let name = after.table.name.clone();
     let home = ColumnHome { schema: &name.schema, table: &name.table, collation: after.table.collation };
@@ -402,7 +403,7 @@ fn copy(
         rows += u64::from(row.is_some());
         Ok(row)
     };
-    let mut progress = |done: u64| process.set_progress(percent(done, total));
+    let mut progress = |done: u64| process.set_progress((done, total), clock.monotonic_ns());
     let on_duplicates = if after.ignores { Duplicates::Drop } else { Duplicates::Refuse };
     let duplicates = copy_rows(ctx.trx, (before, at), &to, &mut convert, on_duplicates, &mut progress)?;
     if duplicates > 0 {
@@ -734,11 +735,6 @@ fn session_value(value: Value, zone: &dyn cohort_types::TimeZone) -> Value {
 fn estimate(ctx: &StatementContext<'_>, table: &Table) -> u64 {
     let engine = ctx.db.engine_named(&table.engine);
     engine.map_or(0, |e| e.stats(table.rows().id).entries)
-}
-
-/// Returns progress in thousandths of a percent.
-fn percent(done: u64, total: u64) -> u32 {
-    done.saturating_mul(100_000).checked_div(total).map_or(0, |p| p.min(100_000) as u32)
 }
 
 /// Replaces NULL by the type's implicit default if the column is NOT NULL.

@@ -59,6 +59,12 @@ fn names_moments(format: &str) -> bool {
     ["MON", "DAY", "DY"].iter().any(|name| format.contains(name))
 }
 
+/// Returns whether a function that runs statements has this name.
+fn runs_statements(ctx: &StatementContext<'_>, name: &str) -> bool {
+    let functions = ctx.db.functions.get().filter(|_| !cohort_expr::is_native(name));
+    functions.is_some_and(|functions| !matches!(functions.result_type(name, 0), Ok(None)))
+}
+
 /// Returns the text to store for an expression of `column`, or of the table if `column` is empty. Errors 1901
 /// and 1970 for parts that the clause does not allow.
 pub(super) fn text_of(
@@ -115,6 +121,9 @@ pub(super) fn text_of(
             } =>
         {
             refused = Some(SqlError::not_allowed_in_clause(&format!("{name}()"), clause.text(), column));
+        }
+        Expr::Function { name, .. } if runs_statements(ctx, name) => {
+            refused = Some(SqlError::not_allowed_in_clause(&format!("`{name}`()"), clause.text(), column));
         }
         // A default is computed for every new row, so it may vary.
         _ if clause == Clause::Default => {}

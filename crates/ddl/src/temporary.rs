@@ -1,5 +1,5 @@
 //! DDL on a session's temporary tables. It takes no locks and logs nothing. The open transaction is committed
-//! before only where MariaDB does so (`cohort_sql::commits_implicitly`).
+//! before only where MariaDB does so (`cohort_session::commits_implicitly`).
 //!
 //! Changes of the definition copy the rows, as in MariaDB.
 
@@ -9,17 +9,16 @@ use cohort_catalog::{IndexKind, Schema, Table, TableName};
 use cohort_config::VarId;
 use cohort_sql::ast::{
     AlterAction, AlterTable, CreateMode, CreateSelect, CreateTable, DropTable, ObjectName, RenameTable,
-    Statement,
 };
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use super::alter_table::{described, index_addition, index_removal};
+use super::alter_table::described;
 use super::create_table::{describe, exists_already, like};
 use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, check_table_name, refuse_virtual, schema_of, server_collation};
 use super::{DdlOutcome, create_select, drop_table, sequence};
+use cohort_session::StatementContext;
 use cohort_session::access::drops_own;
-use cohort_session::{Changed, StatementContext};
 use cohort_table::Limits;
 
 /// Returns the temporary table that a name refers to.
@@ -28,48 +27,8 @@ pub(super) fn named(ctx: &StatementContext<'_>, name: &ObjectName) -> Option<Arc
     ctx.session.temporary.find(schema, &name.name)
 }
 
-/// Runs a statement that concerns temporary tables, including its effect on other tables. Returns `None` if
-/// it concerns none.
-pub(super) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
-    let outcome = run_own(ctx, statement)?;
-    let is_told = match statement {
-        Statement::CreateTable(create) => create.query.is_none(),
-        Statement::DropTable(drop) => drop.temporary,
-        Statement::AlterTable(_) | Statement::CreateIndex(_) | Statement::DropIndex(_) => true,
-        _ => false,
-    };
-    if is_told && outcome.is_ok() {
-        ctx.session.note_change(Changed::Other);
-    }
-    Some(outcome)
-}
-
-fn run_own(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
-    match statement {
-        Statement::CreateTable(create) if create.temporary => return Some(self::create(ctx, create)),
-        Statement::DropTable(drop) if drop.temporary => return Some(drop_named(ctx, drop)),
-        _ if ctx.session.temporary.is_empty() => return None,
-        _ => {}
-    }
-    let outcome = match statement {
-        Statement::DropTable(drop) if !drop.view => drop_some(ctx, drop)?,
-        Statement::RenameTable(rename) => self::rename(ctx, rename)?,
-        Statement::Truncate(name) => truncate(ctx, &named(ctx, name)?),
-        Statement::AlterSequence(alter) => sequence::alter_own(ctx, alter, &named(ctx, &alter.name)?),
-        Statement::AlterTable(alter) => self::alter(ctx, alter, &named(ctx, &alter.table)?),
-        Statement::CreateIndex(create) => {
-            let table = named(ctx, &create.table)?;
-            self::alter(ctx, &index_addition(create, Some(&table)), &table)
-        }
-        Statement::DropIndex(drop) => self::alter(ctx, &index_removal(drop), &named(ctx, &drop.table)?),
-        _ => return None,
-    };
-    // As after every implicitly committing statement, no transaction is open.
-    ctx.trx.rollback();
-    Some(outcome)
-}
-
-fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
+/// Runs CREATE TEMPORARY TABLE and CREATE TEMPORARY SEQUENCE.
+pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
     if !create.foreign_keys.is_empty() {
         return Err(SqlError::foreign_key_of_temporary(&schema_of(ctx, &create.name)?, &create.name.name));
     }
@@ -180,7 +139,7 @@ fn filled(
 }
 
 /// Runs DROP TEMPORARY TABLE.
-fn drop_named(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<DdlOutcome> {
+pub(super) fn drop_named(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<DdlOutcome> {
     let names = drop_table::qualified(ctx, &drop.names)?;
     for (n, name) in names.iter().enumerate() {
         if names[..n].contains(name) {
@@ -209,8 +168,9 @@ fn drop_named(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<Ddl
     Ok(DdlOutcome::default())
 }
 
-/// Runs DROP TABLE. If a temporary and a permanent table have the same name, it drops the temporary one.
-fn drop_some(ctx: &mut StatementContext<'_>, drop: &DropTable) -> Option<SqlResult<DdlOutcome>> {
+/// Runs DROP TABLE if a name means a temporary table, else returns `None`. If a temporary and a permanent
+/// table have the same name, it drops the temporary one.
+pub(super) fn drop_some(ctx: &mut StatementContext<'_>, drop: &DropTable) -> Option<SqlResult<DdlOutcome>> {
     let (own, others): (Vec<_>, Vec<_>) =
         drop.names.iter().cloned().partition(|name| drops_own(ctx.session, drop, name));
     if own.is_empty() {
@@ -224,8 +184,9 @@ fn drop_some(ctx: &mut StatementContext<'_>, drop: &DropTable) -> Option<SqlResu
     }))
 }
 
-/// Runs RENAME TABLE. Names of temporary and permanent tables do not conflict.
-fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Option<SqlResult<DdlOutcome>> {
+/// Runs RENAME TABLE if a name means a temporary table, else returns `None`. Names of temporary and permanent
+/// tables do not conflict.
+pub(super) fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Option<SqlResult<DdlOutcome>> {
     let is_own = cohort_session::access::own_renames(ctx.session, &rename.renames);
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for (pair, is_own) in rename.renames.iter().zip(is_own) {
@@ -266,7 +227,8 @@ fn check_free(ctx: &StatementContext<'_>, table: &Table, to: &TableName) -> SqlR
     }
 }
 
-fn truncate(ctx: &StatementContext<'_>, table: &Arc<Table>) -> SqlResult<DdlOutcome> {
+/// Runs TRUNCATE TABLE.
+pub(super) fn truncate(ctx: &StatementContext<'_>, table: &Arc<Table>) -> SqlResult<DdlOutcome> {
     let mut empty = Table { auto_increment_start: 0, ..Table::clone(table) };
     for index in &mut empty.indexes {
         index.id = ctx.session.temporary.index_id();
@@ -276,7 +238,12 @@ fn truncate(ctx: &StatementContext<'_>, table: &Arc<Table>) -> SqlResult<DdlOutc
     Ok(DdlOutcome::default())
 }
 
-fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable, before: &Arc<Table>) -> SqlResult<DdlOutcome> {
+/// Runs ALTER TABLE, CREATE INDEX and DROP INDEX.
+pub(super) fn alter(
+    ctx: &mut StatementContext<'_>,
+    alter: &AlterTable,
+    before: &Arc<Table>,
+) -> SqlResult<DdlOutcome> {
     let (after, extras) = described(ctx, alter, before)?;
     if !after.new_foreign_keys.is_empty() {
         return Err(SqlError::foreign_key_of_temporary(&before.name.schema, &before.name.table));

@@ -7,7 +7,7 @@
 
 use cohort_catalog::Table;
 use cohort_expr::ExprType;
-use cohort_plan::{Binder, Relation, Scope, ScopeColumn, ScopeTable};
+use cohort_plan::{Binder, Relation, Scope, ScopeColumn, ScopeTable, is_call_back};
 use cohort_query::{QueryPlan, rows_within};
 use cohort_session::StatementContext;
 use cohort_sql::ast;
@@ -22,7 +22,7 @@ pub type PlanQuery<'q> = dyn FnMut(&ast::Query, Option<&Binder<'_>>) -> SqlResul
 pub(crate) struct RowAssignment {
     pub(crate) column: usize,
     pub(crate) cell: Cell,
-    /// The subqueries of the value.
+    /// The subqueries of the value, and its calls of functions that run statements.
     asked: Option<QueryPlan>,
 }
 
@@ -93,10 +93,10 @@ impl RowAssignment {
 /// The name of the virtual table of subquery results. No statement can contain it.
 pub(crate) const ASKED: &str = "\0asked";
 
-/// Replaces the subqueries of a value by names, and appends them to the items of a SELECT.
+/// Replaces the parts of a value that call back by names, and appends them to the items of a SELECT.
 pub(crate) fn named_subqueries(value: &mut ast::Expr, items: &mut Vec<ast::SelectItem>) {
     value.each_part(&mut |part| {
-        if part.is_subquery() {
+        if is_call_back(part) {
             let text = items.len().to_string();
             let name = ast::ColumnRef { db: None, table: Some(ASKED.to_owned()), name: text.clone() };
             let expr = std::mem::replace(part, ast::Expr::Column(name));

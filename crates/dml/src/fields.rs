@@ -14,6 +14,11 @@ use cohort_types::{Charset, SqlError, SqlResult};
 pub(crate) trait Bytes {
     /// Replaces `buffer` by the next bytes; empty at the end.
     fn fill(&mut self, buffer: &mut Vec<u8>) -> SqlResult<()>;
+
+    /// Returns the number of bytes passed on and of all bytes, if known.
+    fn progress(&self) -> Option<(u64, u64)> {
+        None
+    }
 }
 
 /// The outcome of reading a field.
@@ -72,6 +77,11 @@ impl<'b> FieldReader<'b> {
             value: Vec::new(),
             bytes_max,
         }
+    }
+
+    /// Returns the number of bytes read and of all bytes, if known.
+    pub(crate) fn progress(&self) -> Option<(u64, u64)> {
+        self.source.progress()
     }
 
     /// Returns whether the end of the file was reached.

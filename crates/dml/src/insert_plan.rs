@@ -13,7 +13,7 @@ use crate::returning::{Returned, Returning, scope_of_view};
 use crate::row_change::RowSteps;
 use cohort_plan::{
     Binder, Clause, PlanContext, Reading, Scope, ScopeTable, ambiguous, bind_assignment, bind_insert_view,
-    bind_new_value, not_supported, scope_of_rows,
+    bind_new_value, calls_back, not_supported, scope_of_rows,
 };
 use cohort_query::QueryPlan;
 use cohort_session::SessionState;
@@ -104,7 +104,7 @@ impl InsertPlan {
         let sourced = Sourced::of(insert, &scope);
         let mut on_duplicate = &insert.on_duplicate;
         let rows = match &insert.source {
-            ast::InsertSource::Values(rows) if rows.iter().flatten().any(ast::Expr::has_subquery) => {
+            ast::InsertSource::Values(rows) if rows.iter().flatten().any(calls_back) => {
                 let (source, named) = values_query(rows, &columns)?;
                 columns = named;
                 Rows::Query(Box::new(query(&source, None)?))
@@ -427,7 +427,7 @@ impl Sourced {
             ast::SelectItem::Expr { expr, .. } => {
                 let is_computed =
                     |part: &ast::Expr| matches!(part, ast::Expr::Aggregate(_) | ast::Expr::Window(_));
-                !expr.has_subquery() && !expr.has_part(is_computed)
+                !calls_back(expr) && !expr.has_part(is_computed)
             }
             ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => true,
         };

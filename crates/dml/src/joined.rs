@@ -366,6 +366,7 @@ fn source(
         types: query.types.clone(),
         into: Vec::new(),
         has_limit: query.limit.count.is_some(),
+        calls_back: ctx.calls_back.get(),
     };
     Ok((plan, is_multi))
 }

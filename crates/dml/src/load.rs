@@ -35,6 +35,8 @@ use cohort_table::definition_changed;
 const PLAN_ATTEMPTS: usize = 20;
 /// Bytes read from a file at a time.
 const READ_BYTES: usize = 64 << 10;
+/// Rows between two reports of progress.
+const PROGRESS_ROWS: u64 = 10_000;
 
 /// The target of a field.
 enum Target {
@@ -106,7 +108,7 @@ pub fn load_data(
         return Err(missing(&error));
     }
     secure?;
-    let file = server.open(&path).map_err(|error| match error.kind() {
+    let (file, bytes) = server.open(&path).map_err(|error| match error.kind() {
         // A directory, a pipe or a device.
         std::io::ErrorKind::InvalidInput => {
             let text = format!(
@@ -117,7 +119,7 @@ pub fn load_data(
         }
         _ => missing(&error),
     })?;
-    let mut source = File(file);
+    let mut source = File { file, read: 0, bytes };
     let mut reader = FieldReader::new(&mut source, &load.format, plan.charset, bytes_max);
     plan.run(ctx, load, &mut reader, memory)
 }
@@ -154,17 +156,26 @@ fn check_file_privilege(ctx: &StatementContext<'_>) -> SqlResult<()> {
 }
 
 /// A file on the server.
-struct File(Box<dyn Read>);
+struct File {
+    file: Box<dyn Read>,
+    read: u64,
+    bytes: u64,
+}
 
 impl Bytes for File {
     fn fill(&mut self, buffer: &mut Vec<u8>) -> SqlResult<()> {
         buffer.resize(READ_BYTES, 0);
         let read = self
-            .0
+            .file
             .read(buffer)
             .map_err(|error| files::file_error(ErrorCode::ErrorOnRead, "Error reading file", &error))?;
         buffer.truncate(read);
+        self.read += read as u64;
         Ok(())
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        Some((self.read, self.bytes))
     }
 }
 
@@ -303,6 +314,7 @@ impl LoadPlan {
         let strictness = Assigner::strictness(&ctx.eval, self.insert.ignore);
         ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
         let mut insert = Insert::begin(&self.insert, ctx, strictness, NullRule::Adjust)?;
+        ctx.process.set_state("Reading file");
         let outcome = self.rows(ctx, load, reader, &mut insert, &mut memory);
         ctx.eval.set_abort_on_warning(false);
         outcome?;
@@ -366,6 +378,11 @@ impl LoadPlan {
             }
             insert.put(ctx)?;
             insert.reserve_more();
+            if insert.counts.records.is_multiple_of(PROGRESS_ROWS)
+                && let Some(progress) = reader.progress()
+            {
+                ctx.process.set_progress(progress, ctx.db.clock.monotonic_ns());
+            }
             match reader.next_line()? {
                 None => return Ok(()),
                 Some(false) => {}

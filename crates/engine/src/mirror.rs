@@ -173,7 +173,11 @@ impl Engine for Mirror {
         self.second.status()
     }
 
-    fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
+    fn verify(
+        &self,
+        index: IndexId,
+        goes_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Vec<String>, EngineError> {
         self.second.verify(index, goes_on)
     }
 }

@@ -405,8 +405,12 @@ pub trait Engine: Participant {
     }
 
     /// Reads the whole index for CHECK TABLE and returns its defects, in any order. Calls `goes_on` from time
-    /// to time and stops early if it returns false.
-    fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
+    /// to time with the part that is done, in thousandths, and stops early if it returns false.
+    fn verify(
+        &self,
+        index: IndexId,
+        goes_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Vec<String>, EngineError> {
         let _ = (index, goes_on);
         Ok(Vec::new())
     }

@@ -4,7 +4,7 @@
 //! - **Interval**: the time between the starts of two checkpoints. A page that changes is listed once per
 //!   interval.
 //! - **Horizon** of a checkpoint: the last transaction ordered when the checkpoint began. All transactions up
-//!   to it are published, because a checkpoint begins only while the publication gate is open. Its images
+//!   to it are published, because a checkpoint begins only while the publish gate is open. Its images
 //!   contain no later transaction.
 //! - **Reconciled**: the entries of a page as they were at the horizon, without version references.
 //! - **Captured**: reconciled before the page's structure changed, because the checkpoint had not reached the

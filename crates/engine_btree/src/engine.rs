@@ -371,7 +371,11 @@ impl Engine for BtreeEngine {
         self.inner.ground.pool.each_resident(look);
     }
 
-    fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
+    fn verify(
+        &self,
+        index: IndexId,
+        goes_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Vec<String>, EngineError> {
         self.inner.verify(index, goes_on)
     }
 

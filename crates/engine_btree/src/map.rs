@@ -405,7 +405,7 @@ impl PageMap {
         let mut pages = HashSet::new();
         for id in self.trees.values().flat_map(|tree| tree.pages.keys()) {
             if id.0 >= self.next_page || !pages.insert(*id) {
-                let what = "stands in it twice, or has a number that was not given";
+                let what = "is listed twice, or has a number that was never assigned";
                 return Err(format!("the page map is damaged: page {} {what}", id.0));
             }
         }

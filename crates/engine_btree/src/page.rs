@@ -1,35 +1,42 @@
 //! Slotted pages: the sorted entries of one node of a tree.
 //!
 //! ```text
-//! 0   4  CRC-32C of the rest, in images on disk
-//! 4   1  level: 0 leaf, above it inner nodes; 255 in compressed images (`compress.rs`)
+//! 0   4  CRC-32C of the rest of an image on disk; 0 in memory
+//! 4   1  level: 0 leaf, above it inner nodes; 255 marks a compressed image, with a header of its own
+//!        (`compress.rs`)
 //! 5   1  flags: 1 the page has a high fence
 //! 6   2  -
 //! 8   4  index id
 //! 12  4  number of entries
 //! 16  8  page id
 //! 24  4  heap start: the heap grows from the end of the page towards the slots
-//! 28  4  bytes of the heap that no slot refers to
-//! 32  4  offset of the fences in the heap
+//! 28  4  bytes of removed entries in the heap, which compaction reclaims
+//! 32  4  offset of the fences: the low fence, followed by the high fence
 //! 36  2  length of the low fence
 //! 38  2  length of the high fence
-//! 40  2  length of the prefix that both fences share
+//! 40  2  length of the prefix that both fences share; 0 without a high fence
 //! 42  6  -
-//! 48  8n slots: u32 offset of the entry | u32 head, the first four bytes of the key's suffix, big-endian
+//! 48  8n slots in the order of the keys: u32 offset of the entry | u32 head
 //!        heap: entries, fences
 //!
 //! entry  u8 flags (1 delete mark, 2 version reference, 4 overflow value)
 //!        | u16 length of the suffix | u32 length of the value
-//!        | u64 transaction, u32 position in its undo (with a version reference) | suffix | value
+//!        | with flag 2 only: u64 transaction, u32 position in its undo | suffix | value
 //! ```
+//! All numbers are little-endian. The head is the number that the first four bytes of the suffix, padded with
+//! zeros, are as a big-endian number, so heads compare like the suffixes.
 //!
 //! A page holds keys with `low fence <= key < high fence`. A page without a high fence is the last of its
 //! level. Keys are stored without the prefix that the fences share. In an inner node the value is the page id
-//! of a child, which holds the keys from its entry's key up to the next entry's.
+//! of a child, which holds the keys from its entry's key up to the next entry's. The first entry's key is the
+//! node's low fence.
 //!
-//! Pages are [`PAGE_BYTES`] long. A page with fewer than [`SPLIT_ENTRIES_MIN`] entries grows instead of being
-//! split, so the longest keys always fit. An image on disk may be longer, because reconciling may restore
-//! longer values. The next change that lacks space splits such a page.
+//! # Length
+//! A page in memory is [`PAGE_BYTES`] or a multiple of it long. A page with fewer than [`SPLIT_ENTRIES_MIN`]
+//! entries grows instead of being split, so the longest keys always fit. A page with more entries is longer
+//! than `PAGE_BYTES` if it has grown before, or if it was read from such an image: reconciling (`changes.rs`)
+//! restores older values, which may be longer. The next change that lacks space splits it. An image on disk
+//! has no free space between slots and heap, so it is as long as its content.
 
 use std::cmp::Ordering;
 use std::io;

@@ -38,7 +38,7 @@ impl Inner {
     pub fn verify(
         &self,
         index: IndexId,
-        goes_on: &mut dyn FnMut() -> bool,
+        goes_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Vec<String>, EngineError> {
         let Some(tree) = self.tree(index) else { return Ok(Vec::new()) };
         let pages_before = tree.pages.lock().clone();
@@ -46,7 +46,8 @@ impl Inner {
         let mut low = Some(Vec::new());
         while let Some(key) = low.filter(|_| look.problems.len() < PROBLEMS_MAX) {
             // If the walk ends early, unvisited pages prove nothing.
-            if !goes_on() {
+            // The second half reads the images.
+            if !goes_on((look.met.len() * 500 / pages_before.len().max(1)).min(500) as u64) {
                 return Ok(look.problems);
             }
             low = look.leaf(self, &key)?;
@@ -64,13 +65,13 @@ impl Inner {
     }
 
     /// Reads everything that a restart would read.
-    fn verify_images(&self, look: &mut Look<'_>, goes_on: &mut dyn FnMut() -> bool) {
+    fn verify_images(&self, look: &mut Look<'_>, goes_on: &mut dyn FnMut(u64) -> bool) {
         let index = look.tree.index;
         let pages: Vec<PageId> = self.store.with_map(|map| {
             map.trees.get(&index).map_or(Vec::new(), |tree| tree.pages.keys().copied().collect())
         });
-        for id in pages {
-            if look.problems.len() >= PROBLEMS_MAX || !goes_on() {
+        for (nth, &id) in pages.iter().enumerate() {
+            if look.problems.len() >= PROBLEMS_MAX || !goes_on((500 + nth * 500 / pages.len()) as u64) {
                 return;
             }
             // Otherwise a new page map could come into force meanwhile, and the image's space could be

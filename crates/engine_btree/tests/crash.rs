@@ -136,7 +136,7 @@ fn rows_at(
 /// Asserts that CHECK TABLE reports no problems.
 fn verify(engine: &BtreeEngine, what: &str) {
     for index in engine.indexes().expect("lists") {
-        let problems = engine.verify(index, &mut || true).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let problems = engine.verify(index, &mut |_| true).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert!(problems.is_empty(), "{what}: {problems:?}");
     }
 }

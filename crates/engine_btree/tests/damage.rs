@@ -94,7 +94,7 @@ fn look(memory: &MemFs, truth: &Rows, lsn: Lsn, what: &str) -> bool {
     };
     let problems: Vec<String> = [TABLE, IndexId(17)]
         .into_iter()
-        .flat_map(|index| match engine.verify(index, &mut || true) {
+        .flat_map(|index| match engine.verify(index, &mut |_| true) {
             Ok(problems) => problems,
             Err(error) => vec![error.to_string()],
         })
@@ -297,7 +297,7 @@ fn survives(memory: &MemFs, what: &str) -> bool {
     let checkpoint = engine.begin_checkpoint(Lsn(1000)).and_then(|task| task.finish());
     checkpoint.map_or_else(&mut accept, drop);
     for index in [TABLE, IndexId(17)] {
-        match engine.verify(index, &mut || true) {
+        match engine.verify(index, &mut |_| true) {
             Ok(problems) => noticed |= !problems.is_empty(),
             Err(error) => noticed |= is_helpful(&error),
         }

@@ -458,7 +458,7 @@ fn a_checkpoint_writes_of_the_page_map_what_has_changed() {
     drop(run);
     let after = Run::new(&fs);
     assert_eq!(rows(&after.engine, TABLE), expected);
-    assert_eq!(after.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+    assert_eq!(after.engine.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
 }
 
 #[test]
@@ -494,7 +494,7 @@ fn what_is_replayed_by_several_threads_is_what_was_written_last() {
     // Older redo again, as after a crash during the checkpoint that followed.
     log.chunks(60).for_each(|batch| engine.replay(batch).expect("replays"));
     assert_eq!(rows(&engine, TABLE), expected);
-    assert_eq!(engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+    assert_eq!(engine.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
     engine.begin_checkpoint(Lsn(60)).expect("begins").finish().expect("finishes");
     drop(engine);
     assert_eq!(rows(&open(), TABLE), expected);
@@ -826,12 +826,12 @@ fn later_parts_write_over_earlier_ones() {
         drop((view, younger));
         run.purge();
         assert_eq!(run.status("Innodb_history_list_length"), 0, "{what}");
-        let problems = run.engine.verify(TABLE, &mut || true).expect("verifies");
+        let problems = run.engine.verify(TABLE, &mut |_| true).expect("verifies");
         assert!(problems.is_empty(), "{what}: {problems:?}");
         run.checkpoint();
         run.checkpoint();
         // All overflow values are freed, and none was freed twice.
-        let problems = run.engine.verify(TABLE, &mut || true).expect("verifies");
+        let problems = run.engine.verify(TABLE, &mut |_| true).expect("verifies");
         assert!(problems.is_empty(), "{what}: {problems:?}");
         assert!(run.used_blocks() < 40, "{what}: {} blocks", run.used_blocks());
     }

@@ -105,7 +105,7 @@ impl Run {
         assert_eq!(self.status("Innodb_history_list_length"), 0);
         assert_eq!(self.engine.stats(TABLE).entries, self.rows.len() as u64, "no deleted entry is left");
         assert_eq!(rows(&self.engine, ReadAt::Latest), self.rows);
-        assert_eq!(self.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+        assert_eq!(self.engine.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
         self.checkpoint();
         let Run { fs, engine, rows: expected, .. } = self;
         drop(engine);

@@ -254,7 +254,7 @@ impl World {
         while self.engine.purge().expect("purges") > 0 {}
         let expected = World::rows_after(&self.order.lock());
         assert_eq!(rows(&self.engine, ReadAt::Latest, Direction::Forward), expected, "the rows in the end");
-        assert_eq!(self.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+        assert_eq!(self.engine.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
         let history = self.engine.status().into_iter().find(|(name, _)| name == "Innodb_history_list_length");
         assert_eq!(history.expect("is reported").1, 0, "purge has passed everything");
     }
@@ -644,7 +644,7 @@ fn a_checkpoint_is_one_state_beside_everything() {
                     let after = open(&left, || None);
                     assert_eq!(after.durable_lsn(), Lsn(lsn));
                     assert_eq!(rows(&after, ReadAt::Latest, Direction::Forward), expected, "what is durable");
-                    assert_eq!(after.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+                    assert_eq!(after.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
                 }
             })
         };

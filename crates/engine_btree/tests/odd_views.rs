@@ -214,7 +214,7 @@ impl Run {
         let after = open(&self.memory.crash_clone(self.rng.next_u64()), self.options);
         assert_eq!(after.durable_lsn(), Lsn(self.durable.0));
         assert_eq!(scan(&after, ReadAt::Latest, Direction::Forward), self.durable.1, "what is durable");
-        assert_eq!(after.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+        assert_eq!(after.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
     }
 
     fn view(&mut self) {
@@ -263,7 +263,7 @@ impl Run {
         assert_eq!(history.expect("is reported").1, 0);
         assert_eq!(self.engine.stats(TABLE).entries, self.rows.len() as u64, "no deleted entry is left");
         assert_eq!(scan(&self.engine, ReadAt::Latest, Direction::Forward), self.rows);
-        assert_eq!(self.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+        assert_eq!(self.engine.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
         self.crash();
     }
 }

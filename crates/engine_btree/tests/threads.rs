@@ -249,7 +249,7 @@ fn queues_stay_whole_and_small_while_their_pages_come_and_go() {
         scope.spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
                 order.checkpoint(engine);
-                let problems = engine.verify(QUEUE, &mut || true).expect("reads");
+                let problems = engine.verify(QUEUE, &mut |_| true).expect("reads");
                 assert!(problems.is_empty(), "CHECK TABLE during writes: {problems:?}");
             }
         });
@@ -266,7 +266,7 @@ fn queues_stay_whole_and_small_while_their_pages_come_and_go() {
     drop(engine);
     let engine = open();
     assert_eq!(count(&engine, ReadAt::Latest, Direction::Forward), all);
-    assert_eq!(engine.verify(QUEUE, &mut || true).expect("reads"), Vec::<String>::new());
+    assert_eq!(engine.verify(QUEUE, &mut |_| true).expect("reads"), Vec::<String>::new());
 }
 
 /// Wait slot for threads that play fibers.
@@ -353,10 +353,10 @@ fn whoever_sleeps_for_a_page_finds_it_while_pages_come_and_go() {
     });
     assert!(status(&engine, "Innodb_buffer_pool_read_waits") > 500);
     assert!(status(&engine, "Innodb_buffer_pool_read_ahead") > 50);
-    assert_eq!(engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+    assert_eq!(engine.verify(TABLE, &mut |_| true).expect("reads"), Vec::<String>::new());
     // A check that is stopped early must not report the unvisited pages.
     let mut asked = 0;
-    let mut ends_early = || {
+    let mut ends_early = |_| {
         asked += 1;
         asked != 2
     };

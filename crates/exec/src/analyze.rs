@@ -15,8 +15,8 @@ use crate::cached_plan::{CachedPlan, make_plan};
 use crate::dispatch::{Executed, PLAN_ATTEMPTS, execute};
 use crate::explain::explain;
 use crate::explain_json::explain_json;
-use crate::other_statements::KnownNow;
 use crate::session::Session;
+use crate::statement::KnownNow;
 
 /// A sink that discards rows.
 struct Discarded<'d>(&'d mut dyn ResultSink);

@@ -397,7 +397,7 @@ impl Applier {
         let parsed = parse_charged(sql, &self.session.state.parse, &mut syntax)?;
         // Changes to the rows of MariaDB's account tables change accounts here.
         let is_about_accounts = account_tables::changed_by(&self.session.state, &parsed.statement).is_some();
-        if !is_about_accounts && !cohort_sql::commits_implicitly(&parsed.statement) {
+        if !is_about_accounts && !cohort_session::commits_implicitly(&parsed.statement) {
             return self.run(sql, replaces);
         }
         let binlog = &mut self.session.trx.settings.binlog;

@@ -7,6 +7,7 @@
 
 use cohort_protocol::{ColumnMeta, OkInfo, Parameter, ResultHead, ResultSink, StatusFlags};
 use cohort_session::Command;
+use cohort_session::{Exception, traits_of};
 use cohort_sql::ast::{InsertSource, Statement};
 use cohort_trx::BeginOptions;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
@@ -29,13 +30,13 @@ pub(crate) enum Bulk {
 impl Bulk {
     /// Returns the atomicity for a statement. Error 1295 if it does not support bulk execution.
     pub(crate) fn of(statement: &Statement) -> SqlResult<Bulk> {
+        let traits = traits_of(statement);
         match statement {
-            Statement::Insert(insert) => match &insert.source {
+            Statement::Insert(insert) if traits.has(Exception::BulkAtOnce) => match &insert.source {
                 InsertSource::Values(rows) => Ok(Bulk::AllOrNothing { rows: rows.len() as u64 }),
                 InsertSource::Query(_) => Err(refused()),
             },
-            Statement::Update(_) => Ok(Bulk::OneByOne),
-            Statement::Delete(delete) if delete.targets.is_empty() => Ok(Bulk::OneByOne),
+            _ if traits.has(Exception::BulkEach) => Ok(Bulk::OneByOne),
             _ => Err(refused()),
         }
     }

@@ -6,13 +6,15 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Catalog, Table, View};
+use cohort_config::Counter;
 use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, UpdatePlan};
 use cohort_optimize::ReadMode;
-use cohort_plan::{Binder, ParamSource, PlanContext, not_supported};
+use cohort_plan::{Binder, ParamSource, PlanContext, calls_back, not_supported};
 use cohort_protocol::ColumnMeta;
 use cohort_query::{QueryPlan, plan_query, plan_query_within};
 use cohort_session::access::{self, TableNeed};
 use cohort_session::{SessionNames, SessionState};
+use cohort_sql::Plannable;
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{SqlResult, Value, Warning};
 
@@ -119,7 +121,7 @@ impl CachedPlan {
     pub(crate) fn only_reads(&self) -> bool {
         let Planned::Query(query) = &self.plan else { return false };
         let takes_numbers = self.sequences.iter().any(|(_, is_written)| *is_written);
-        query.into.is_empty() && query.locks() == ReadMode::Snapshot && !takes_numbers
+        query.into.is_empty() && query.locks() == ReadMode::Snapshot && !takes_numbers && !query.calls_back
     }
 
     pub(crate) fn reads_tables(&self) -> bool {
@@ -152,6 +154,23 @@ impl CachedPlan {
             Planned::Joined(change) => change.returning(),
         };
         returning.map_or(&[], |returning| &returning.columns)
+    }
+}
+
+/// Returns the counter of a planned statement.
+pub(crate) fn counter_of_plan(plan: &Planned) -> Counter {
+    match plan {
+        Planned::Query(_) => Counter::ComSelect,
+        Planned::Insert(insert) => match (insert.replaces(), insert.selects()) {
+            (false, false) => Counter::ComInsert,
+            (false, true) => Counter::ComInsertSelect,
+            (true, false) => Counter::ComReplace,
+            (true, true) => Counter::ComReplaceSelect,
+        },
+        Planned::Update(_) => Counter::ComUpdate,
+        Planned::Delete(_) => Counter::ComDelete,
+        Planned::Joined(change) if change.is_update() => Counter::ComUpdateMulti,
+        Planned::Joined(_) => Counter::ComDeleteMulti,
     }
 }
 
@@ -201,21 +220,25 @@ fn planned(
     let ctx = PlanContext::new(names, params, source);
     let mut within =
         |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
+    let Some(statement) = statement.plannable() else { return Err(not_supported("this statement here")) };
     let plan = match statement {
-        Statement::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
-        Statement::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),
-        Statement::Insert(insert) => Planned::Insert(InsertPlan::plan(&ctx, session, insert, &mut within)?),
-        Statement::Update(update) if update.is_simple() && !names_view(catalog, session, &update.tables) => {
+        Plannable::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
+        Plannable::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),
+        Plannable::Insert(insert) => Planned::Insert(InsertPlan::plan(&ctx, session, insert, &mut within)?),
+        Plannable::Update(update)
+            if update.is_simple(calls_back) && !names_view(catalog, session, &update.tables) =>
+        {
             Planned::Update(UpdatePlan::plan(&ctx, session, update)?)
         }
-        Statement::Update(update) => Planned::Joined(Box::new(JoinedChange::update(&ctx, session, update)?)),
-        Statement::Delete(delete) if delete.is_simple() && !names_view(catalog, session, &delete.from) => {
+        Plannable::Update(update) => Planned::Joined(Box::new(JoinedChange::update(&ctx, session, update)?)),
+        Plannable::Delete(delete)
+            if delete.is_simple(calls_back) && !names_view(catalog, session, &delete.from) =>
+        {
             Planned::Delete(DeletePlan::plan(&ctx, session, delete, &mut within)?)
         }
-        Statement::Delete(delete) => {
+        Plannable::Delete(delete) => {
             Planned::Joined(Box::new(JoinedChange::delete(&ctx, session, delete, &mut within)?))
         }
-        _ => return Err(not_supported("this statement here")),
     };
     let pin = |n: u32| ctx.params.get(n as usize).map(|value| (n, value.clone()));
     let pins = match ctx.source {

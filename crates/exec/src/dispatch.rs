@@ -8,7 +8,7 @@
 //! run_statement: checks and implicit commit, then
 //!     query or data change --> run_plannable: make_plan, run, add the plan to the cache
 //!     account table        --> change_account_table
-//!     anything else        --> run_other: its own code
+//!     anything else        --> dispatch: its own code (`statement/`)
 //! ```
 //! [`Digest::of`] replaces the literals of the text by parameters, so that texts that differ only in literals
 //! share a plan. A text without a digest is always parsed. So is every text of an account with resource
@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Reservation};
 use cohort_catalog::Table;
-use cohort_config::{Counter, VarId};
+use cohort_config::VarId;
 use cohort_expr::{EvalContext, Replication, replication_of};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement};
@@ -45,8 +45,7 @@ use cohort_trx::SessionTrx;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoredColumns, Value, Warning, check_stack};
 
 use crate::account_tables;
-use crate::cached_plan::{CachedPlan, Planned, make_plan};
-use crate::command_counters::{counter_of, counter_of_plan};
+use crate::cached_plan::{CachedPlan, Planned, counter_of_plan, make_plan};
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::session::{Session, status_of};
 use crate::text_logging::run_logged;
@@ -59,7 +58,8 @@ use cohort_query::{
 use cohort_row::chain_too_long;
 use cohort_session::access;
 use cohort_session::{
-    Conditions, Job, RowChange, SessionState, StatementContext, TableUse, TransactionState, conditions_before,
+    Conditions, Job, RowChange, SessionState, StatementContext, TableUse, TransactionState, innermost,
+    traits_of,
 };
 
 /// The outcome of a planned statement.
@@ -176,7 +176,7 @@ impl Session {
 
     fn begin_diagnostics(&mut self, statement: &Statement) {
         self.diagnostics.set_limit(self.state.env.max_error_count);
-        match conditions_before(statement) {
+        match traits_of(statement).conditions {
             Conditions::Kept => self.diagnostics.keep(),
             Conditions::Old => self.diagnostics.begin(),
             Conditions::Cleared => self.diagnostics.clear(),
@@ -200,7 +200,7 @@ impl Session {
         if access::counts_as_write(statement) && !access::is_about_temporary(&self.state, statement) {
             guards::check_read_only(&self.state)?;
         }
-        let commits = cohort_sql::commits_implicitly(statement);
+        let commits = cohort_session::commits_implicitly(statement);
         if access::refused_in_read_only_transaction(&self.state, statement) && self.trx.may_only_read(commits)
         {
             return Err(SqlError::read_only_transaction());
@@ -209,7 +209,7 @@ impl Session {
             self.trx.commit_implicitly()?;
             // SET TRANSACTION applies to the transaction of BEGIN. For any other statement, that transaction
             // is over.
-            if !matches!(statement, Statement::Begin(_)) {
+            if !matches!(innermost(statement), Statement::Begin(_)) {
                 self.trx.forget_next_characteristics();
             }
         }
@@ -219,12 +219,7 @@ impl Session {
         if let Some(table) = account_tables::changed_by(&self.state, statement) {
             return self.change_account_table(table, statement, job, sink);
         }
-        match statement {
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-                self.run_plannable(statement, job, key, sink)
-            }
-            other => self.run_other(other, job, sink),
-        }
+        self.dispatch(statement, job, key, sink)
     }
 
     /// Records the effects of the statement on the transaction state, as far as its text shows them.
@@ -244,27 +239,17 @@ impl Session {
         transactions.add(found, self.trx.autocommit());
     }
 
+    /// Counts a statement under its names in SHOW STATUS.
     fn count(&self, statement: &Statement) {
-        let status = &self.state.db.status;
-        if let Some(counter) = counter_of(statement) {
-            status.count(counter);
-        }
-        // PREPARE, EXECUTE and DEALLOCATE also count like the protocol's commands for prepared statements.
-        match statement {
-            Statement::Prepare { .. } => status.count(Counter::ComStmtPrepare),
-            Statement::Execute { .. } => status.count(Counter::ComStmtExecute),
-            Statement::Deallocate(_) => status.count(Counter::ComStmtClose),
-            Statement::ExecuteImmediate { .. } => {
-                status.count(Counter::ComStmtPrepare);
-                status.count(Counter::ComStmtExecute);
-                status.count(Counter::ComStmtClose);
-            }
-            _ => {}
-        }
+        let counted = match statement {
+            Statement::Explain { statement, .. } => statement,
+            other => other,
+        };
+        traits_of(counted).counters.iter().for_each(|counter| self.state.db.status.count(*counter));
     }
 
     /// Plans and runs a query or data change. A reusable plan is added to the cache.
-    fn run_plannable(
+    pub(crate) fn run_plannable(
         &mut self,
         statement: &Statement,
         job: &Job<'_>,

@@ -8,26 +8,23 @@
 //! | `variables` | SET, and the settings that it copies to other modules |
 //! | `prepared`, `prepared_texts` | prepared statements, and the parts that sessions share |
 //! | `session_log` | statements in the general, slow and audit logs |
-//! | `replica_control` | CHANGE MASTER, START and STOP SLAVE |
 //! | `outfile` | SELECT ... INTO OUTFILE |
 //! | `analyze` | ANALYZE of a statement |
 //! | `applier` | [`Applier`]: a session that applies a source's events |
 //! | `handler` | HANDLER |
 //! | `account_tables/` | changes of `mysql.global_priv` and similar tables, as account statements |
-//! | `command_counters` | the `Com_...` counter of each statement |
 //! | `dispatch` | dispatch of a statement to the code that runs it |
 //! | `cached_plan` | [`CachedPlan`]: a statement's plan, and the conditions for its reuse |
 //! | `explain`, `explain_access`, `explain_json`, `plan_json` | EXPLAIN, ANALYZE of a statement |
 //! | `slow_plan` | plan information in the slow log |
 //! | `inner_query` | queries inside statements of other kinds |
-//! | `other_statements` | transactions, USE, DO, KILL, EXPLAIN, SHOW WARNINGS |
+//! | `statement/` | the dispatch of all statements, and those of sessions and transactions |
 
 mod account_tables;
 mod analyze;
 mod applier;
 mod bulk;
 mod cached_plan;
-mod command_counters;
 mod dispatch;
 mod explain;
 mod explain_access;
@@ -38,15 +35,14 @@ mod handler;
 mod inner_query;
 mod kept;
 mod named_tables;
-mod other_statements;
 mod outfile;
 mod plan_json;
 mod prepared;
 mod prepared_texts;
-mod replica_control;
 mod session;
 mod session_log;
 mod slow_plan;
+mod statement;
 mod statement_names;
 mod text_logging;
 mod unfilled;

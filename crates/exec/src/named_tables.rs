@@ -12,6 +12,7 @@ use cohort_catalog::Catalog;
 use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_query::Freshness;
 use cohort_session::StatementContext;
+use cohort_sql::Plannable;
 use cohort_sql::ast::{InsertSource, ObjectName, Query, Rename, Statement, TableFactor, TableRef};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -71,17 +72,17 @@ pub(crate) fn await_definitions(
 /// Returns the tables and views in the FROM clauses of a statement, and its target.
 fn named(ctx: &StatementContext<'_>, statement: &Statement) -> Vec<(String, String)> {
     let mut looks = Looks::default();
-    match statement {
-        Statement::Query(query) => looks.query(query),
-        Statement::Insert(insert) => {
+    match statement.plannable() {
+        Some(Plannable::Query(query)) => looks.query(query),
+        Some(Plannable::Insert(insert)) => {
             looks.names.push(insert.table.clone());
             if let InsertSource::Query(query) = &insert.source {
                 looks.query(query);
             }
         }
-        Statement::Update(update) => looks.tables(&update.tables),
-        Statement::Delete(delete) => looks.tables(&delete.from),
-        _ => {}
+        Some(Plannable::Update(update)) => looks.tables(&update.tables),
+        Some(Plannable::Delete(delete)) => looks.tables(&delete.from),
+        None => {}
     }
     let current = ctx.session.current_schema.as_deref();
     let full = |name: ObjectName| {

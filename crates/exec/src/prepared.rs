@@ -21,9 +21,10 @@ use crate::dispatch::parse_charged;
 use crate::explain::explain_columns;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
 use crate::session::Session;
+use crate::statement::{ERROR_COUNT, WARNING_COUNT, count_column};
 use crate::unfilled::{self, Unfilled};
-use cohort_plan::ParamSource;
-use cohort_session::{Changed, Command, Job};
+use cohort_plan::{ParamSource, calls_back};
+use cohort_session::{AtPrepare, Changed, Command, Exception, Job, StatementKind, kind_of, traits_of};
 
 /// Reply to COM_STMT_PREPARE.
 #[derive(Clone, Debug)]
@@ -113,52 +114,9 @@ impl Session {
             restraint.check_preparable(&of.parsed.statement)?;
         }
         let text = &*of.text;
-        let columns = match &of.parsed.statement {
-            statement if account_tables::changed_by(&self.state, statement).is_some() => Vec::new(),
-            statement @ (Statement::Query(_)
-            | Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)) => {
-                let nulls = vec![Value::Null; of.parsed.params as usize];
-                let plan = self.describe(statement, &nulls, ParamSource::Placeholders)?;
-                if plan.reads_tables() {
-                    self.diagnostics.drop_old();
-                }
-                match statement {
-                    Statement::Query(_) => plan.columns().to_vec(),
-                    // The columns of RETURNING are sent with the rows.
-                    _ => Vec::new(),
-                }
-            }
-            // MariaDB checks CREATE TABLE here, too; other statements are checked at execution.
-            statement @ Statement::CreateTable(_) => {
-                cohort_session::access::check_statement(&self.state, statement)?;
-                Vec::new()
-            }
-            Statement::Explain { format, statement } => {
-                if let Statement::Query(_)
-                | Statement::Insert(_)
-                | Statement::Update(_)
-                | Statement::Delete(_) = &**statement
-                {
-                    let nulls = vec![Value::Null; of.parsed.params as usize];
-                    self.describe(statement, &nulls, ParamSource::Placeholders)?;
-                }
-                explain_columns(*format)
-            }
-            Statement::Show(show) if is_described(show) => {
-                self.describe_show(&of.parsed.statement, show, text)?
-            }
-            Statement::Show(show) if matches!(**show, ast::Show::CountWarnings) => {
-                vec![crate::other_statements::count_column("@@session.warning_count")]
-            }
-            Statement::Show(show) if matches!(**show, ast::Show::CountErrors) => {
-                vec![crate::other_statements::count_column("@@session.error_count")]
-            }
-            _ => {
-                self.diagnostics.drop_old();
-                Vec::new()
-            }
+        let columns = match account_tables::changed_by(&self.state, &of.parsed.statement) {
+            Some(_) => Vec::new(),
+            None => self.described_columns(&of.parsed, text)?,
         };
         if columns.len() > usize::from(u16::MAX) {
             return Err(SqlError::too_many_columns());
@@ -168,6 +126,44 @@ impl Session {
         let prepared =
             Prepared { of, variant: None, columns_sent, plan: None, schema, _counted: Some(counted) };
         Ok((prepared, columns))
+    }
+
+    /// Checks a statement as far as MariaDB does at PREPARE, and returns the columns of its result.
+    fn described_columns(&mut self, parsed: &Parsed, text: &[u8]) -> SqlResult<Vec<ColumnMeta>> {
+        let statement = &parsed.statement;
+        let planned = |of: &Statement| {
+            let nulls = vec![Value::Null; parsed.params as usize];
+            self.describe(of, &nulls, ParamSource::Placeholders)
+        };
+        match (traits_of(statement).prepare, statement) {
+            (AtPrepare::Planned, _) => {
+                let plan = planned(statement)?;
+                if plan.reads_tables() {
+                    self.diagnostics.drop_old();
+                }
+                // The columns of RETURNING are sent with the rows.
+                let has_columns = matches!(statement, Statement::Query(_));
+                Ok(if has_columns { plan.columns().to_vec() } else { Vec::new() })
+            }
+            (AtPrepare::Checked, _) => {
+                cohort_session::access::check_statement(&self.state, statement)?;
+                Ok(Vec::new())
+            }
+            (AtPrepare::Explained, Statement::Explain { format, statement }) => {
+                if statement.plannable().is_some() {
+                    planned(statement)?;
+                }
+                Ok(explain_columns(*format))
+            }
+            (AtPrepare::Listed, Statement::Show(show)) => self.describe_show(statement, show, text),
+            (AtPrepare::Warnings, _) => Ok(vec![count_column(WARNING_COUNT)]),
+            (AtPrepare::Errors, _) => Ok(vec![count_column(ERROR_COUNT)]),
+            (AtPrepare::Explained | AtPrepare::Listed, _) => unreachable!("of EXPLAIN and SHOW alone"),
+            (AtPrepare::Refused | AtPrepare::Nested | AtPrepare::Nothing, _) => {
+                self.diagnostics.drop_old();
+                Ok(Vec::new())
+            }
+        }
     }
 
     /// Returns the parsed text, shared with other sessions if one of them has prepared it. Error 1290 if the
@@ -183,7 +179,7 @@ impl Session {
                 if parsed.params > u32::from(u16::MAX) {
                     return Err(SqlError::too_many_parameters());
                 }
-                if !may_be_prepared(&parsed.statement) {
+                if !cohort_session::may_be_prepared(&parsed.statement) {
                     let text = "This command is not supported in the prepared statement protocol yet";
                     return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
                 }
@@ -365,7 +361,7 @@ impl Session {
         let mut params = Vec::with_capacity(using.len());
         for item in using {
             params.push(match item {
-                ast::Using::Expr(expr) if expr.has_subquery() => {
+                ast::Using::Expr(expr) if calls_back(expr) => {
                     return Err(SqlError::no_subqueries_in("EXECUTE..USING"));
                 }
                 ast::Using::Expr(expr) => Parameter::Value(self.eval_alone(expr, job)?),
@@ -490,12 +486,7 @@ impl Session {
         self.limit_examined(of.parsed.rows_examined.as_ref(), params);
         let job = Job { text: &of.text, param_at, params, source: ParamSource::Placeholders, more };
         let changes_accounts = account_tables::changed_by(&self.state, statement).is_some();
-        if changes_accounts
-            || !matches!(
-                statement,
-                Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
-            )
-        {
+        if changes_accounts || statement.plannable().is_none() {
             return self.run_statement(statement, &job, None, sink);
         }
         self.state.check_restraint(statement)?;
@@ -526,12 +517,11 @@ impl Session {
 
 /// Stores the rows of a query for a cursor, if the client requested one. Error 1323 if the query has INTO.
 fn keep_rows_of(statement: &Statement, sink: &mut dyn ResultSink) -> SqlResult<()> {
-    let has_into = match statement {
-        Statement::Query(query) => !query.into.is_empty(),
-        Statement::QueryIntoFile(_) => true,
-        _ => return Ok(()),
-    };
-    match sink.keep_rows() && has_into {
+    let kind = kind_of(statement);
+    if !kind.traits().has(Exception::Cursor) {
+        return Ok(());
+    }
+    match sink.keep_rows() && kind != StatementKind::Select {
         true => Err(SqlError::new(ErrorCode::SpBadCursorSelect, "Cursor SELECT must not have INTO")),
         false => Ok(()),
     }
@@ -542,49 +532,6 @@ fn null_for_empty(value: &Value) -> Value {
     match value {
         Value::Str(text) if text.bytes.is_empty() => Value::Null,
         other => other.clone(),
-    }
-}
-
-/// Returns true if MariaDB sends the columns of a SHOW when it is prepared.
-fn is_described(show: &ast::Show) -> bool {
-    use ast::Show;
-    matches!(
-        show,
-        Show::Databases { .. }
-            | Show::Tables { .. }
-            | Show::TableStatus { .. }
-            | Show::OpenTables { .. }
-            | Show::Columns { .. }
-            | Show::Index { .. }
-            | Show::CreateDatabase { .. }
-            | Show::CreateTable(_)
-            | Show::CreateSequence(_)
-            | Show::Variables { .. }
-            | Show::Status { .. }
-            | Show::CharacterSet { .. }
-            | Show::Collation { .. }
-            | Show::Triggers { .. }
-            | Show::Events { .. }
-            | Show::FunctionStatus { .. }
-            | Show::ProcedureStatus { .. }
-            | Show::Grants(_)
-            | Show::BinaryLogs
-            | Show::MasterStatus
-            | Show::SlaveStatus { .. }
-    )
-}
-
-/// Returns false for statements that run prepared statements, which could run themselves without end.
-fn may_be_prepared(statement: &Statement) -> bool {
-    match statement {
-        Statement::Prepare { .. }
-        | Statement::Execute { .. }
-        | Statement::ExecuteImmediate { .. }
-        | Statement::Deallocate(_) => false,
-        Statement::SetStatement { statement, .. } | Statement::WithLockWait { statement, .. } => {
-            may_be_prepared(statement)
-        }
-        _ => true,
     }
 }
 

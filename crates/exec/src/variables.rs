@@ -500,7 +500,7 @@ impl Session {
             }
             let settings = &mut self.trx.settings;
             settings.next_isolation = isolation.map(isolation_level).or(settings.next_isolation);
-            let access = access.map(crate::other_statements::access_mode);
+            let access = access.map(crate::statement::access_mode);
             settings.next_access_mode = access.or(settings.next_access_mode);
             if self.state.transactions.is_on() {
                 self.state.transactions.next(isolation, access);

@@ -225,7 +225,7 @@ impl cohort_session::ServerFiles for OnlyHardened {
     fn create(&self, _: &Path) -> io::Result<Box<dyn io::Write>> {
         Ok(Box::new(OnlyHardened { db: self.db.clone(), from: self.from, written: self.written.clone() }))
     }
-    fn open(&self, _: &Path) -> io::Result<Box<dyn io::Read>> {
+    fn open(&self, _: &Path) -> io::Result<(Box<dyn io::Read>, u64)> {
         Err(io::ErrorKind::NotFound.into())
     }
     fn public_bytes(&self, _: &Path) -> io::Result<u64> {

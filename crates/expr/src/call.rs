@@ -32,6 +32,12 @@ pub fn build_call(name: &str, args: Vec<Expr>, env: &SessionEnv) -> SqlResult<Ex
     call(function, args, Extra::None, env)
 }
 
+/// Returns whether a function, in any case, is one of the server's own, rather than one that runs statements.
+pub fn is_native(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    matches!(&*lower, "add_months" | "decode_oracle") || lookup(&lower).is_some()
+}
+
 fn wrong_count(name: &str) -> SqlError {
     let text = format!("Incorrect parameter count in the call to native function '{name}'");
     SqlError::new(ErrorCode::WrongParamcountToNativeFct, text)

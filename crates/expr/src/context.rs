@@ -13,7 +13,7 @@ use cohort_types::{
     SqlResult, Value, Warning, WarningSink, check_floor,
 };
 
-use crate::expr::Subquery;
+use crate::expr::{CallBack, Subquery};
 use crate::expr_type::TypeClass;
 use crate::locale::DateNames;
 use crate::search::{KnownSearch, WordSource};
@@ -284,12 +284,16 @@ pub trait SessionHooks {
     fn lock_holder(&self, name: &str) -> Option<u64>;
 }
 
-/// Runs the subqueries of a statement on behalf of its expressions.
+/// Calls back into the session on behalf of a statement's expressions: runs its subqueries, and functions
+/// that run statements. Expressions that call back ([`crate::Expr::calls_back`]) are evaluated while nothing
+/// is borrowed from the transaction.
 pub trait Subqueries {
     /// Returns a column of an outer query.
     fn outer(&self, slot: usize) -> SqlResult<Value>;
     /// Returns the value of a subquery's test.
     fn value(&self, subquery: &Subquery, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value>;
+    /// Runs a function with these arguments.
+    fn call(&self, function: &CallBack, args: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value>;
 }
 
 /// The warnings of a statement, limited by `max_error_count`.

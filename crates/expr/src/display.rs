@@ -218,6 +218,14 @@ impl fmt::Display for Expr {
             Expr::Outer(node) => f.write_str(&node.name),
             // Expressions do not store the query text.
             Expr::Subquery(_) => f.write_str("(subquery)"),
+            Expr::CallBack(node) => {
+                write!(f, "`{}`(", node.name)?;
+                for (n, arg) in node.args.iter().enumerate() {
+                    let separator = if n == 0 { "" } else { "," };
+                    write!(f, "{separator}{arg}")?;
+                }
+                f.write_str(")")
+            }
             Expr::Compare(node) => write!(
                 f,
                 "{} {} {}",

@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::compare::{CompareHow, compare_operands, read_constant};
 use crate::context::EvalContext;
 use crate::convert::zero_filled;
-use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
+use crate::expr::{Between, Call, CallBack, Case, Compare, CompareOp, Expr, In, Like};
 use crate::expr_type::{ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 use crate::{SessionEnv, convert};
 
@@ -60,6 +60,7 @@ impl Expr {
             Expr::Cast(node) => crate::cast::eval(node, row, ctx),
             Expr::Outer(node) => ctx.subqueries()?.outer(node.slot).map(Cow::Owned),
             Expr::Subquery(node) => ctx.subqueries()?.value(node, row, ctx).map(Cow::Owned),
+            Expr::CallBack(node) => call_back(node, row, ctx).map(Cow::Owned),
             Expr::Row(items) => items.first().map_or(Ok(Cow::Borrowed(&NULL)), |first| first.eval(row, ctx)),
             condition => condition.eval_bool(row, ctx).map(truth),
         }
@@ -510,4 +511,10 @@ pub(crate) fn escape_char(text: &str, env: &SessionEnv) -> SqlResult<char> {
 
 pub(crate) fn wrong_escape() -> SqlError {
     SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to ESCAPE")
+}
+
+/// Runs a function that runs statements.
+fn call_back(node: &CallBack, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let args = node.args.iter().map(|arg| Ok(arg.eval(row, ctx)?.into_owned()));
+    ctx.subqueries()?.call(node, &args.collect::<SqlResult<Vec<_>>>()?, ctx)
 }

@@ -47,6 +47,8 @@ pub enum Expr {
     Outer(Box<Outer>),
     /// A subquery.
     Subquery(Box<Subquery>),
+    /// A call of a function that runs statements.
+    CallBack(Box<CallBack>),
 }
 
 /// A column of an outer query. Its value is constant during one run of the inner query.
@@ -80,6 +82,16 @@ pub enum SubqueryTest {
     Exists,
     /// `operand op ANY|ALL (query)`; IN is `= ANY`, NOT IN `<> ALL`. A row operand is an [`Expr::Row`].
     Quantified { operand: Expr, op: CompareOp, all: bool, how: CompareHow },
+}
+
+/// A call of a function that runs statements ([`crate::Subqueries::call`]). Two calls with the same arguments
+/// may have different results.
+#[derive(Clone, Debug)]
+pub struct CallBack {
+    /// The function's name, in lower case.
+    pub name: Arc<str>,
+    pub args: Vec<Expr>,
+    pub ty: ExprType,
 }
 
 /// A value known when the tree was built.
@@ -333,6 +345,7 @@ impl Expr {
             Expr::Call(node) => node.ty.clone(),
             Expr::Outer(node) => node.ty.clone(),
             Expr::Subquery(node) => node.ty.clone(),
+            Expr::CallBack(node) => node.ty.clone(),
             Expr::Row(items) => items.first().map_or_else(ExprType::null, Expr::ty),
             Expr::IsNull(_) => ExprType::boolean().with_nullable(false),
             condition => ExprType::boolean().with_nullable(condition.may_be_unknown(CONDITION_DEPTH)),
@@ -393,6 +406,7 @@ impl Expr {
             Expr::Call(node) => Some(&node.ty),
             Expr::Outer(node) => Some(&node.ty),
             Expr::Subquery(node) => Some(&node.ty),
+            Expr::CallBack(node) => Some(&node.ty),
             _ => None,
         }
     }

@@ -42,7 +42,7 @@ pub fn match_against(
     let mut varies = false;
     text.walk(&mut |part| {
         varies |= match part {
-            Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) => true,
+            Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) | Expr::CallBack(_) => true,
             Expr::Call(call) => {
                 call.function.stability == Stability::Volatile && !matches!(call.function.name, "@" | ":=")
             }

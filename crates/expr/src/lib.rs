@@ -106,14 +106,14 @@ pub use build::{
     is_truth, like, not, or, regexp, row, system_variable, timestamp_add, timestamp_diff, trim,
     user_variable, user_variable_assign,
 };
-pub use call::build_call;
+pub use call::{build_call, is_native};
 pub use common_class::{to_class_of, to_common_class};
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{
     EvalContext, LoadedFile, SequenceName, SessionEnv, SessionHooks, Subqueries, TimeZone, VariableScope,
     Warnings,
 };
-pub use expr::{CastType, CompareOp, Expr, In, Like, Outer, Subquery, SubqueryTest};
+pub use expr::{CallBack, CastType, CompareOp, Expr, In, Like, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 pub use full_text::match_against;
 pub use function::{Replication, StoredIn, TrimSide};

@@ -24,7 +24,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 
 /// Returns whether rows may have different patterns, as MariaDB determines it before it reads them.
 fn varies(pattern: &Expr) -> bool {
-    !pattern.columns().is_empty() || pattern.asks_subquery()
+    !pattern.columns().is_empty() || pattern.calls_back()
 }
 
 /// Returns whether the result may be NULL. If rows have different patterns, an invalid one gives NULL.

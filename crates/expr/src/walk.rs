@@ -31,6 +31,7 @@ impl Expr {
             }
             Expr::Cast(node) => vec![&node.operand],
             Expr::Call(node) => node.args.iter().collect(),
+            Expr::CallBack(node) => node.args.iter().collect(),
         }
     }
 
@@ -66,6 +67,7 @@ impl Expr {
             }
             Expr::Cast(node) => vec![&mut node.operand],
             Expr::Call(node) => node.args.iter_mut().collect(),
+            Expr::CallBack(node) => node.args.iter_mut().collect(),
         }
     }
 
@@ -133,6 +135,7 @@ impl Expr {
             Expr::Column(_) => return None,
             Expr::Param(_) | Expr::Outer(_) => Stability::Statement,
             Expr::Subquery(node) if node.is_volatile => Stability::Volatile,
+            Expr::CallBack(_) => Stability::Volatile,
             Expr::Subquery(_) => Stability::Statement,
             Expr::Call(node) => node.function.stability,
             // Conversions may depend on time zone and sql_mode.
@@ -161,12 +164,13 @@ impl Expr {
         matches!(self.stability(), Some(Stability::Pure | Stability::Statement))
     }
 
-    /// Returns true if the expression contains a subquery. The columns that a subquery reads are unknown
-    /// before planning.
-    pub fn asks_subquery(&self) -> bool {
+    /// Returns true if the evaluation calls back into the session ([`crate::Subqueries`]): the expression
+    /// contains a subquery, or a call of a function that runs statements. Nothing may be borrowed from the
+    /// transaction meanwhile. The columns that a subquery reads are unknown before planning.
+    pub fn calls_back(&self) -> bool {
         let mut found = false;
         self.walk(&mut |node| {
-            found |= matches!(node, Expr::Subquery(_));
+            found |= matches!(node, Expr::Subquery(_) | Expr::CallBack(_));
             !found
         });
         found
@@ -179,6 +183,7 @@ impl Expr {
             volatile |= match node {
                 Expr::Call(call) => call.function.stability == Stability::Volatile,
                 Expr::Subquery(subquery) => subquery.is_volatile,
+                Expr::CallBack(_) => true,
                 _ => false,
             };
             !volatile

@@ -151,7 +151,7 @@ pub(super) fn bounds(ctx: &StatementContext<'_>, limit: Option<&Limit>) -> SqlRe
 }
 
 /// Runs FLUSH.
-pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
+pub fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
     for target in &flush.targets {
         match target {
             FlushTarget::BinaryLogs { delete_domains: Some(domains) } => delete_domains(ctx, domains)?,
@@ -246,7 +246,7 @@ fn goes_to_replicas(target: &FlushTarget) -> bool {
 }
 
 /// Runs PURGE BINARY LOGS.
-pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> SqlResult<()> {
+pub fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> SqlResult<()> {
     match purge {
         PurgeBinaryLogs::To(name) => {
             let Some(found) = ctx.db.commit.with_written_files(|files| files.find(name)) else {
@@ -288,7 +288,7 @@ fn purge_files(db: &Database, rule: PurgeRule) -> SqlResult<()> {
 
 /// Runs RESET MASTER [TO number]. Readers of the binary log must disconnect first: a connected replica would
 /// follow a log that no longer exists.
-pub(super) fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResult<()> {
+pub fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResult<()> {
     let first = u32::try_from(to.unwrap_or(1).max(1)).ok().and_then(NonZeroU32::new);
     let Some(first) = first.filter(|first| first.get() <= FILE_NUMBER_MAX) else {
         let base = ctx.db.commit.binlog_file_name(1).unwrap_or_default();

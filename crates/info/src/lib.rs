@@ -60,7 +60,7 @@ mod xa_recover;
 use cohort_catalog::Table;
 use cohort_config::Scope;
 use cohort_locks::MetadataKey;
-use cohort_sql::ast::{Backup, ObjectName, Show, ShowFilter, Statement, VariableScope};
+use cohort_sql::ast::{Backup, ObjectName, Show, ShowFilter, VariableScope};
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult, TypeKind, Value};
 use std::sync::Arc;
 
@@ -71,40 +71,19 @@ use cohort_session::access::check_global;
 use cohort_session::{MEASURES, StatementContext, measure_type};
 use cohort_trx::Counted;
 
-pub use binlog::reset_error;
+pub use binlog::{flush, purge, reset as reset_master, reset_error};
 pub use information_schema::information_schema;
 pub use listing::Listing;
 pub use log_tables::check_log_tables;
+pub use maintenance::run as maintain_tables;
+pub use plugins::run as change_plugins;
 pub use transactions::deadlock_text;
 pub use user_table::privilege_of_column;
 pub use xa_recover::xa_recover;
 
-/// Runs an administrative statement. Returns `None` for other statements, and `Some(Ok(None))` if the
-/// statement returns no rows.
-pub fn administrate(
-    ctx: &mut StatementContext<'_>,
-    statement: &Statement,
-) -> Option<SqlResult<Option<Listing>>> {
-    Some(match statement {
-        Statement::TableMaintenance(maintenance) => maintenance::run(ctx, maintenance).map(Some),
-        Statement::Flush(flush) => binlog::flush(ctx, flush).map(|()| None),
-        Statement::PurgeBinaryLogs(purge) => binlog::purge(ctx, purge).map(|()| None),
-        Statement::Shutdown => {
-            if let Some(facts) = &*ctx.db.facts.read() {
-                facts.request_stop();
-            }
-            Ok(None)
-        }
-        Statement::ResetMaster { to } => binlog::reset(ctx, *to).map(|()| None),
-        Statement::Plugin(plugin) => plugins::run(ctx, plugin).map(|()| None),
-        Statement::Backup(backup) => run_backup(ctx, backup).map(|()| None),
-        _ => return None,
-    })
-}
-
 /// Runs BACKUP. The stages take locks and write nothing. The files on disk are always a checkpoint and the
 /// log after it, so a copy taken of all files at one point in time recovers as after a crash.
-fn run_backup(ctx: &mut StatementContext<'_>, backup: &Backup) -> SqlResult<()> {
+pub fn backup(ctx: &mut StatementContext<'_>, backup: &Backup) -> SqlResult<()> {
     match backup {
         Backup::Stage(stage) => ctx.trx.enter_backup_stage(*stage),
         Backup::Lock(name) => {
@@ -151,9 +130,12 @@ pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
         Show::SlaveStatus { all, connection } => replica::status(ctx, *all, connection.as_deref()),
         Show::Grants(account) => grants(ctx, account.as_ref()),
         Show::Privileges => Ok(privileges::all()),
-        Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors => {
-            Err(not_supported("this SHOW here"))
-        }
+        // The session runs these.
+        Show::Warnings { .. }
+        | Show::Errors { .. }
+        | Show::CountWarnings
+        | Show::CountErrors
+        | Show::Explain { .. } => Err(not_supported("this SHOW here")),
         Show::CreateView(name) => create_view(ctx, name),
         Show::CreateOther { name, .. } => {
             Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("{} does not exist", name.name)))
@@ -168,7 +150,15 @@ pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
             let bounds = binlog::bounds(ctx, limit.as_ref())?;
             Ok(profile(ctx, measures, *statement, bounds))
         }
-        other => projection::simple(ctx, other),
+        Show::Engines => projection::simple(ctx, projection::ENGINES, None),
+        Show::CharacterSet { filter } => projection::simple(ctx, projection::CHARACTER_SETS, filter.as_ref()),
+        Show::Collation { filter } => projection::simple(ctx, projection::COLLATIONS, filter.as_ref()),
+        Show::Plugins { filter } => projection::simple(ctx, projection::PLUGINS, filter.as_ref()),
+        Show::Triggers { filter, .. } => projection::simple(ctx, projection::TRIGGERS, filter.as_ref()),
+        Show::Events { filter, .. } => projection::simple(ctx, projection::EVENTS, filter.as_ref()),
+        Show::ProcedureStatus { filter }
+        | Show::FunctionStatus { filter }
+        | Show::PackageStatus { filter } => projection::simple(ctx, projection::ROUTINES, filter.as_ref()),
     }
 }
 

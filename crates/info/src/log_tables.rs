@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use cohort_session::access::{check_statement, check_table};
 use cohort_session::{
-    SessionState, StatementContext, StatementLog, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
+    Exception, SessionState, StatementContext, StatementLog, VirtualColumn, VirtualDefinition, VirtualTable,
+    WantedNames, changed_names, row_target, traits_of,
 };
-use cohort_sql::ast::{ObjectName, Statement, TableRef};
-use cohort_types::{Collation, ColumnType, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
+use cohort_sql::ast::{ObjectName, Statement};
+use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
 /// A log table.
 struct LogTable {
@@ -51,30 +52,28 @@ pub fn check_log_tables(session: &SessionState, statement: &Statement) -> SqlRes
         matches!(name.name.as_str(), "general_log" | "slow_log")
             && name.db.as_deref().or(session.current_schema.as_deref()) == Some("mysql")
     };
-    let log_of = |table: &TableRef| match table {
-        TableRef::Table(factor) if is_log(&factor.name) => Some(factor.name.name.clone()),
-        _ => None,
-    };
-    let (needed, name) = match statement {
-        Statement::Insert(insert) if is_log(&insert.table) => {
-            (Privilege::Insert, Some(insert.table.name.clone()))
-        }
-        Statement::Update(update) => (Privilege::Update, log_of(&update.tables)),
-        Statement::Delete(delete) => (Privilege::Delete, log_of(&delete.from)),
-        _ => (Privilege::Select, None),
-    };
-    if let Some(name) = name {
-        check_table(session, needed, "mysql", &name)?;
-        return Err(cannot_lock());
+    for exception in traits_of(statement).exceptions {
+        let error = match (exception, statement) {
+            (Exception::LogRows(needed), _) => {
+                let target = statement.plannable().and_then(|change| row_target(&change));
+                let Some(name) = target.filter(|name| is_log(name)) else { continue };
+                check_table(session, *needed, "mysql", &name.name)?;
+                return Err(cannot_lock());
+            }
+            (Exception::LogLocked, Statement::LockTables(tables))
+                if tables.iter().any(|table| is_log(&table.table)) =>
+            {
+                cannot_lock()
+            }
+            (Exception::LogUsed(verb), _) if changed_names(statement).tables.into_iter().any(is_log) => {
+                in_use(verb)
+            }
+            _ => continue,
+        };
+        check_statement(session, statement)?;
+        return Err(error);
     }
-    let error = match statement {
-        Statement::LockTables(tables) if tables.iter().any(|table| is_log(&table.table)) => cannot_lock(),
-        Statement::DropTable(drop) if drop.names.iter().any(is_log) => in_use("DROP"),
-        Statement::AlterTable(alter) if is_log(&alter.table) => in_use("ALTER"),
-        _ => return Ok(()),
-    };
-    check_statement(session, statement)?;
-    Err(error)
+    Ok(())
 }
 
 fn cannot_lock() -> SqlError {

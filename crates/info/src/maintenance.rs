@@ -22,10 +22,13 @@ use cohort_types::{
 use super::listing::Listing;
 use super::schema_of;
 
+/// Units of progress of one pass over an index.
+const THOUSANDTHS: u64 = 1000;
+
 /// Declared length of the message column.
 const MESSAGE_CHARS_MAX: u32 = 131_072;
 
-pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {
+pub fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {
     if maintenance.kind == MaintenanceKind::Checksum {
         return checksum(ctx, maintenance);
     }
@@ -166,11 +169,22 @@ fn locked(
 /// Has the engine verify every index, and then compares the entries of secondary indexes with the rows.
 fn check(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Messages> {
     let mut problems = Vec::new();
-    for index in &table.indexes {
-        let found = verify(ctx, table, index.id)?;
+    ctx.process.set_state("Checking table");
+    // Each index is read by the engine, and again for the comparison.
+    let indexes = table.indexes.len() as u64;
+    let total = 2 * indexes * THOUSANDTHS;
+    for (nth, index) in (0..).zip(&table.indexes) {
+        let found = verify(ctx, table, index.id, (nth * THOUSANDTHS, total))?;
         problems.extend(found.into_iter().map(|problem| format!("Key {}: {problem}", index.name)));
     }
-    match check_entries(ctx.trx, table) {
+    let engine = ctx.db.engine_named(&table.engine);
+    let entries = engine.map_or(0, |engine| engine.stats(table.rows().id).entries) * indexes;
+    let (process, clock) = (ctx.process, &ctx.db.clock);
+    let mut progress = |read: u64| {
+        let part = (read * indexes * THOUSANDTHS).checked_div(entries).unwrap_or(0);
+        process.set_progress((indexes * THOUSANDTHS + part, total), clock.monotonic_ns());
+    };
+    match check_entries(ctx.trx, table, &mut progress) {
         Ok(differences) => problems.extend(differences),
         // The rows are unreadable for the reason that the engine has reported.
         Err(_) if !problems.is_empty() => {}
@@ -185,14 +199,20 @@ fn check(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Messag
 }
 
 /// Returns the problems that the engine finds in one index.
-fn verify(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: IndexId) -> SqlResult<Vec<String>> {
+fn verify(
+    ctx: &mut StatementContext<'_>,
+    table: &Arc<Table>,
+    index: IndexId,
+    (before, total): (u64, u64),
+) -> SqlResult<Vec<String>> {
     if table.is_temporary() {
         return Ok(Vec::new());
     }
     let engine = ctx.db.engine_named(&table.engine);
     let Some(engine) = engine.cloned() else { return Ok(Vec::new()) };
     let mut interrupted = Ok(());
-    let mut goes_on = || {
+    let mut goes_on = |part: u64| {
+        ctx.process.set_progress((before + part, total), ctx.db.clock.monotonic_ns());
         if interrupted.is_ok() {
             interrupted = ctx.check_interrupt();
         }

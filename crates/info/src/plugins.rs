@@ -84,7 +84,7 @@ pub fn rows(
 }
 
 /// Runs INSTALL and UNINSTALL.
-pub(super) fn run(ctx: &mut StatementContext<'_>, plugin: &Plugin) -> SqlResult<()> {
+pub fn run(ctx: &mut StatementContext<'_>, plugin: &Plugin) -> SqlResult<()> {
     let named = plugin.name.as_deref().map(|name| (name, is_there(ctx, name)));
     let library = plugin.library.as_deref().map(|name| name.strip_suffix(".so").unwrap_or(name));
     let has_library = |library: &str| {

@@ -2,7 +2,7 @@
 
 use cohort_catalog::Table;
 use cohort_ddl::create_text::{bare_default, in_zone};
-use cohort_sql::ast::{ObjectName, Show, ShowFilter};
+use cohort_sql::ast::{ObjectName, ShowFilter};
 use cohort_types::{SqlError, SqlResult, Value};
 
 use super::count_computed_table;
@@ -11,12 +11,11 @@ use super::listing::Listing;
 use super::schema_of;
 use super::schema_table::SchemaTable;
 use super::view;
-use cohort_plan::not_supported;
 use cohort_session::access::sees_table;
 use cohort_session::{StatementContext, VirtualTable, WantedNames};
 
 /// Column names of the SHOW, with those of the table.
-type Names = &'static [(&'static str, &'static str)];
+pub(super) type Names = &'static [(&'static str, &'static str)];
 
 const TABLE_STATUS: Names = &[
     ("Name", "TABLE_NAME"),
@@ -79,84 +78,105 @@ const INDEX: Names = &[
     ("Ignored", "IGNORED"),
 ];
 
-const ENGINES: Names = &[
-    ("Engine", "ENGINE"),
-    ("Support", "SUPPORT"),
-    ("Comment", "COMMENT"),
-    ("Transactions", "TRANSACTIONS"),
-    ("XA", "XA"),
-    ("Savepoints", "SAVEPOINTS"),
-];
+pub(super) const ENGINES: (&str, Names) = (
+    "ENGINES",
+    &[
+        ("Engine", "ENGINE"),
+        ("Support", "SUPPORT"),
+        ("Comment", "COMMENT"),
+        ("Transactions", "TRANSACTIONS"),
+        ("XA", "XA"),
+        ("Savepoints", "SAVEPOINTS"),
+    ],
+);
 
-const CHARACTER_SETS: Names = &[
-    ("Charset", "CHARACTER_SET_NAME"),
-    ("Description", "DESCRIPTION"),
-    ("Default collation", "DEFAULT_COLLATE_NAME"),
-    ("Maxlen", "MAXLEN"),
-];
+pub(super) const CHARACTER_SETS: (&str, Names) = (
+    "CHARACTER_SETS",
+    &[
+        ("Charset", "CHARACTER_SET_NAME"),
+        ("Description", "DESCRIPTION"),
+        ("Default collation", "DEFAULT_COLLATE_NAME"),
+        ("Maxlen", "MAXLEN"),
+    ],
+);
 
-const COLLATIONS: Names = &[
-    ("Collation", "COLLATION_NAME"),
-    ("Charset", "CHARACTER_SET_NAME"),
-    ("Id", "ID"),
-    ("Default", "IS_DEFAULT"),
-    ("Compiled", "IS_COMPILED"),
-    ("Sortlen", "SORTLEN"),
-];
+pub(super) const COLLATIONS: (&str, Names) = (
+    "COLLATIONS",
+    &[
+        ("Collation", "COLLATION_NAME"),
+        ("Charset", "CHARACTER_SET_NAME"),
+        ("Id", "ID"),
+        ("Default", "IS_DEFAULT"),
+        ("Compiled", "IS_COMPILED"),
+        ("Sortlen", "SORTLEN"),
+    ],
+);
 
-const PLUGINS: Names = &[
-    ("Name", "PLUGIN_NAME"),
-    ("Status", "PLUGIN_STATUS"),
-    ("Type", "PLUGIN_TYPE"),
-    ("Library", "PLUGIN_LIBRARY"),
-    ("License", "PLUGIN_LICENSE"),
-];
+pub(super) const PLUGINS: (&str, Names) = (
+    "PLUGINS",
+    &[
+        ("Name", "PLUGIN_NAME"),
+        ("Status", "PLUGIN_STATUS"),
+        ("Type", "PLUGIN_TYPE"),
+        ("Library", "PLUGIN_LIBRARY"),
+        ("License", "PLUGIN_LICENSE"),
+    ],
+);
 
-const TRIGGERS: Names = &[
-    ("Trigger", "TRIGGER_NAME"),
-    ("Event", "EVENT_MANIPULATION"),
-    ("Table", "EVENT_OBJECT_TABLE"),
-    ("Statement", "ACTION_STATEMENT"),
-    ("Timing", "ACTION_TIMING"),
-    ("Created", "CREATED"),
-    ("sql_mode", "SQL_MODE"),
-    ("Definer", "DEFINER"),
-    ("character_set_client", "CHARACTER_SET_CLIENT"),
-    ("collation_connection", "COLLATION_CONNECTION"),
-    ("Database Collation", "DATABASE_COLLATION"),
-];
+pub(super) const TRIGGERS: (&str, Names) = (
+    "TRIGGERS",
+    &[
+        ("Trigger", "TRIGGER_NAME"),
+        ("Event", "EVENT_MANIPULATION"),
+        ("Table", "EVENT_OBJECT_TABLE"),
+        ("Statement", "ACTION_STATEMENT"),
+        ("Timing", "ACTION_TIMING"),
+        ("Created", "CREATED"),
+        ("sql_mode", "SQL_MODE"),
+        ("Definer", "DEFINER"),
+        ("character_set_client", "CHARACTER_SET_CLIENT"),
+        ("collation_connection", "COLLATION_CONNECTION"),
+        ("Database Collation", "DATABASE_COLLATION"),
+    ],
+);
 
-const EVENTS: Names = &[
-    ("Db", "EVENT_SCHEMA"),
-    ("Name", "EVENT_NAME"),
-    ("Definer", "DEFINER"),
-    ("Time zone", "TIME_ZONE"),
-    ("Type", "EVENT_TYPE"),
-    ("Execute at", "EXECUTE_AT"),
-    ("Interval value", "INTERVAL_VALUE"),
-    ("Interval field", "INTERVAL_FIELD"),
-    ("Starts", "STARTS"),
-    ("Ends", "ENDS"),
-    ("Status", "STATUS"),
-    ("Originator", "ORIGINATOR"),
-    ("character_set_client", "CHARACTER_SET_CLIENT"),
-    ("collation_connection", "COLLATION_CONNECTION"),
-    ("Database Collation", "DATABASE_COLLATION"),
-];
+pub(super) const EVENTS: (&str, Names) = (
+    "EVENTS",
+    &[
+        ("Db", "EVENT_SCHEMA"),
+        ("Name", "EVENT_NAME"),
+        ("Definer", "DEFINER"),
+        ("Time zone", "TIME_ZONE"),
+        ("Type", "EVENT_TYPE"),
+        ("Execute at", "EXECUTE_AT"),
+        ("Interval value", "INTERVAL_VALUE"),
+        ("Interval field", "INTERVAL_FIELD"),
+        ("Starts", "STARTS"),
+        ("Ends", "ENDS"),
+        ("Status", "STATUS"),
+        ("Originator", "ORIGINATOR"),
+        ("character_set_client", "CHARACTER_SET_CLIENT"),
+        ("collation_connection", "COLLATION_CONNECTION"),
+        ("Database Collation", "DATABASE_COLLATION"),
+    ],
+);
 
-const ROUTINES: Names = &[
-    ("Db", "ROUTINE_SCHEMA"),
-    ("Name", "ROUTINE_NAME"),
-    ("Type", "ROUTINE_TYPE"),
-    ("Definer", "DEFINER"),
-    ("Modified", "LAST_ALTERED"),
-    ("Created", "CREATED"),
-    ("Security_type", "SECURITY_TYPE"),
-    ("Comment", "ROUTINE_COMMENT"),
-    ("character_set_client", "CHARACTER_SET_CLIENT"),
-    ("collation_connection", "COLLATION_CONNECTION"),
-    ("Database Collation", "DATABASE_COLLATION"),
-];
+pub(super) const ROUTINES: (&str, Names) = (
+    "ROUTINES",
+    &[
+        ("Db", "ROUTINE_SCHEMA"),
+        ("Name", "ROUTINE_NAME"),
+        ("Type", "ROUTINE_TYPE"),
+        ("Definer", "DEFINER"),
+        ("Modified", "LAST_ALTERED"),
+        ("Created", "CREATED"),
+        ("Security_type", "SECURITY_TYPE"),
+        ("Comment", "ROUTINE_COMMENT"),
+        ("character_set_client", "CHARACTER_SET_CLIENT"),
+        ("collation_connection", "COLLATION_CONNECTION"),
+        ("Database Collation", "DATABASE_COLLATION"),
+    ],
+);
 
 /// Fills the columns of a SHOW from the rows that `wanted` accepts.
 fn project(
@@ -346,21 +366,13 @@ pub(super) fn index(
 }
 
 /// Runs the SHOW statements that need only a projection.
-pub(super) fn simple(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
-    let (from, names, filter) = match show {
-        Show::Engines => ("ENGINES", ENGINES, None),
-        Show::CharacterSet { filter } => ("CHARACTER_SETS", CHARACTER_SETS, filter.as_ref()),
-        Show::Collation { filter } => ("COLLATIONS", COLLATIONS, filter.as_ref()),
-        Show::Plugins { filter } => ("PLUGINS", PLUGINS, filter.as_ref()),
-        Show::Triggers { filter, .. } => ("TRIGGERS", TRIGGERS, filter.as_ref()),
-        Show::Events { filter, .. } => ("EVENTS", EVENTS, filter.as_ref()),
-        Show::ProcedureStatus { filter }
-        | Show::FunctionStatus { filter }
-        | Show::PackageStatus { filter } => ("ROUTINES", ROUTINES, filter.as_ref()),
-        _ => return Err(not_supported("this SHOW")),
-    };
+pub(super) fn simple(
+    ctx: &mut StatementContext<'_>,
+    (from, names): (&'static str, Names),
+    filter: Option<&ShowFilter>,
+) -> SqlResult<Listing> {
     let mut listing = project(ctx, table(from), names, &WantedNames::default(), |_| true)?;
-    if matches!(show, Show::Events { .. }) {
+    if from == EVENTS.0 {
         ctx.session.reads_whole_table.set(false);
     }
     listing.filter(ctx, filter, 0)?;

@@ -12,7 +12,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cohort_base::Lsn;
+use cohort_base::{Lsn, Pace};
 use cohort_vfs::World;
 
 use crate::control::{self, Control};
@@ -22,6 +22,9 @@ use crate::scan::{Generations, Scanner};
 use crate::segment::{self, BLOCK_BYTES, Geometry};
 use crate::segments::Segments;
 use crate::{Log, LogError, LogOptions, Record};
+
+/// Records between two looks at the clock.
+const PROGRESS_RECORDS: u64 = 4096;
 
 /// State in which the log was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub struct Recovery {
     limit: u64,
     /// LSN where the log has to end although records follow.
     cut: Option<u64>,
+    pace: Pace,
+    records: u64,
     at_end: bool,
 }
 
@@ -114,6 +119,8 @@ impl Recovery {
         let limit = if state.clean { state.hardened } else { ready_end };
         let world = world.clone();
         Ok(Recovery {
+            pace: Pace::begin(world.clock.monotonic_ns()),
+            records: 0,
             world,
             options,
             opened,
@@ -160,7 +167,26 @@ impl Recovery {
             self.at_end = true;
             return Ok(None);
         }
+        self.records += 1;
+        if self.records.is_multiple_of(PROGRESS_RECORDS) {
+            self.log_progress();
+        }
         Ok(Some(self.scanner.last()))
+    }
+
+    /// Logs how much has been read, if that takes long. After a crash the end is only known not to lie after
+    /// the limit, so the estimate is an upper bound.
+    fn log_progress(&mut self) {
+        let from = self.control.state.from;
+        let (done, total) = (self.scanner.position() - from, self.limit.saturating_sub(from));
+        if let Some(progress) = self.pace.due(self.world.clock.monotonic_ns(), done, total) {
+            let mebibytes = |bytes: u64| bytes >> 20;
+            log::info!(
+                "Recovery: {} of at most {} MiB of log, {progress}",
+                mebibytes(done),
+                mebibytes(total)
+            );
+        }
     }
 
     /// Returns the LSN after the last record that [`Recovery::next`] has returned.

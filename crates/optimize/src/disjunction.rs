@@ -7,8 +7,6 @@
 use cohort_expr::{Expr, and, or};
 use cohort_plan::conjuncts::{all_of, split};
 
-use crate::visit::has_subquery;
-
 /// Returns the condition split into the conjuncts common to all alternatives, and the rest.
 pub(crate) fn factored(condition: Expr) -> Vec<Expr> {
     let Expr::Or(alternatives) = condition else { return vec![condition] };
@@ -59,5 +57,5 @@ fn and_of(mut parts: Vec<Expr>) -> Expr {
 }
 
 fn costs_or_varies(expr: &Expr) -> bool {
-    has_subquery(expr) || expr.is_volatile()
+    expr.calls_back() || expr.is_volatile()
 }

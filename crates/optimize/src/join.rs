@@ -28,7 +28,7 @@ use crate::lateral::JSON_ROWS;
 use crate::lower::{Lowering, Part, SelectFacts};
 use crate::physical::{HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan};
 use crate::sargable::{Condition, conditions};
-use crate::visit::{brings, has_subquery};
+use crate::visit::brings;
 
 /// Maximum number of inner tables for which all orders are tried.
 const EXHAUSTIVE_TABLES: usize = 7;
@@ -39,7 +39,7 @@ struct Conjunct {
     expr: Expr,
     tables: u128,
     sargs: Vec<Condition>,
-    has_subquery: bool,
+    calls_back: bool,
     /// The equivalence class of this equality. One equality per class connects a table to those placed.
     class: Option<usize>,
 }
@@ -100,7 +100,7 @@ impl Lowering<'_> {
                 _ => self.attach_outer(outer, part, facts)?,
             };
             placed |= 1 << (group.tables.len() + n);
-            let ready = take(&conjuncts, &mut used, |c| c.tables & !placed == 0 && !c.has_subquery);
+            let ready = take(&conjuncts, &mut used, |c| c.tables & !placed == 0 && !c.calls_back);
             part = self.filter(part, ready)?;
         }
         // Subqueries are evaluated last, because they are the most expensive.
@@ -124,12 +124,12 @@ impl Lowering<'_> {
         let conjunct = |(n, expr): (usize, &Expr)| {
             let columns = self.statement.columns(expr);
             let tables = columns.iter().filter_map(|c| side_of(*c)).fold(0, |mask, n| mask | 1 << n);
-            let has_subquery = has_subquery(expr);
+            let calls_back = expr.calls_back();
             // A subquery that reads these tables has no value before their rows.
-            let is_stable = !has_subquery || self.subqueries_are_constant(expr, &|c| side_of(c).is_some());
+            let is_stable = !calls_back || self.subqueries_are_constant(expr, &|c| side_of(c).is_some());
             let sargs = if is_stable { conditions(expr) } else { Vec::new() };
             let class = group.classes.of_condition[n];
-            Conjunct { expr: expr.clone(), tables, sargs, has_subquery, class }
+            Conjunct { expr: expr.clone(), tables, sargs, calls_back, class }
         };
         group.conditions.iter().enumerate().map(conjunct).collect()
     }
@@ -223,7 +223,7 @@ impl Lowering<'_> {
                 c.tables & bit != 0
                     && c.tables & placed != 0
                     && c.tables & !(placed | bit) == 0
-                    && !c.has_subquery
+                    && !c.calls_back
             })
         };
         let equal: Vec<&Conjunct> = joining()
@@ -307,7 +307,7 @@ impl Lowering<'_> {
         // Columns of outer queries have no value at planning time.
         let reads_around = |c: &&Conjunct| c.expr.columns().iter().any(|column| !brings(table, *column));
         let (open, own): (Vec<&Conjunct>, Vec<&Conjunct>) =
-            conjuncts.iter().filter(|c| c.tables == 1 << n && !c.has_subquery).partition(reads_around);
+            conjuncts.iter().filter(|c| c.tables == 1 << n && !c.calls_back).partition(reads_around);
         let guess = |of: &[&Conjunct]| of.iter().map(|c| selectivity(&c.expr)).product::<f64>();
         let known = match (&table.source, own.is_empty()) {
             (Source::Base { table: base, .. }, false) => {
@@ -453,7 +453,7 @@ impl Lowering<'_> {
         let bit = 1 << n;
         let rows = before.as_ref().map_or(1.0, |part| part.rows);
         let candidate = self.candidate(group, n, placed, rows, conjuncts, facts);
-        let own = take(conjuncts, used, |c| c.tables == bit && !c.has_subquery);
+        let own = take(conjuncts, used, |c| c.tables == bit && !c.calls_back);
         let Some(before) = before else {
             let choice = match candidate.way {
                 Way::Access(choice) | Way::Hash(Some(choice)) | Way::Loop(Some(choice)) => Some(choice),
@@ -490,7 +490,7 @@ impl Lowering<'_> {
             let columns = self.statement.columns(expr);
             columns.iter().any(&is_inside)
                 && !columns.iter().any(|c| before.layout.contains(c))
-                && !has_subquery(expr)
+                && !expr.calls_back()
         };
         let (own, on): (Vec<Expr>, Vec<Expr>) = outer.on.iter().cloned().partition(is_own);
         let rows = before.rows;
@@ -506,7 +506,7 @@ impl Lowering<'_> {
             let sargs: Vec<Condition> = own
                 .iter()
                 .chain(&on)
-                .filter(|expr| !has_subquery(expr))
+                .filter(|expr| !expr.calls_back())
                 .flat_map(conditions)
                 .filter(|c| !c.reads.iter().any(&is_inside))
                 .collect();
@@ -676,7 +676,7 @@ impl Lowering<'_> {
         if keys.is_empty() {
             let is_of_left = |expr: &Expr| {
                 let reads_right = expr.columns().iter().any(|column| right.layout.contains(column));
-                !reads_right && !has_subquery(expr) && !expr.is_volatile()
+                !reads_right && !expr.calls_back() && !expr.is_volatile()
             };
             let (of_left, others) = rest.into_iter().partition(is_of_left);
             gate = all_of(of_left).map(|expr| self.place(expr, &before.layout)).transpose()?;
@@ -710,7 +710,7 @@ impl Lowering<'_> {
         is_left: &dyn Fn(usize) -> bool,
     ) -> Option<(Expr, Expr, Collation)> {
         let Expr::Compare(node) = expr else { return None };
-        if node.op != CompareOp::Eq || has_subquery(expr) || expr.is_volatile() {
+        if node.op != CompareOp::Eq || expr.calls_back() || expr.is_volatile() {
             return None;
         }
         let reads = |e: &Expr, is: &dyn Fn(usize) -> bool| {
@@ -754,7 +754,7 @@ fn take_connecting(conjuncts: &[Conjunct], used: &mut [bool], placed: u128) -> V
     let mut classes = Vec::new();
     let mut taken = Vec::new();
     for (conjunct, used) in conjuncts.iter().zip(used) {
-        if *used || conjunct.has_subquery || conjunct.tables & !placed != 0 {
+        if *used || conjunct.calls_back || conjunct.tables & !placed != 0 {
             continue;
         }
         *used = true;

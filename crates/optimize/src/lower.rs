@@ -22,7 +22,7 @@ use crate::physical::{
     RecursiveStep, SetChain, Sort, Span, SubqueryPlan, WindowNode,
 };
 use crate::unordered::forget_order;
-use crate::visit::{ColumnSet, Statement, each_expr, has_subquery};
+use crate::visit::{ColumnSet, Statement, each_expr};
 
 /// Maximum nesting of set operators that return rows before they have read all input. The smallest thread
 /// stack has room for that many.
@@ -411,7 +411,7 @@ impl Lowering<'_> {
     fn output(&mut self, part: Part, query: &Query, select: &Select, above: Above) -> SqlResult<Part> {
         let width = above.items.len();
         let numbers: Vec<usize> = (query.first_column..query.first_column + width).collect();
-        let costs = |expr: &Expr| has_subquery(expr) || expr.is_volatile();
+        let costs = |expr: &Expr| expr.calls_back() || expr.is_volatile();
         let sorts_by_costly = above.order.iter().any(|(by, _)| match by {
             SortedBy::Item(n) => costs(&above.items[*n]),
             SortedBy::Expr(_) => false,
@@ -646,10 +646,11 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Returns true if the subqueries of an expression read no column accepted by `is_here`.
+    /// Returns true if an expression calls back subqueries only, which read no column accepted by `is_here`.
     pub(crate) fn subqueries_are_constant(&self, expr: &Expr, is_here: &dyn Fn(usize) -> bool) -> bool {
         let mut constant = true;
         expr.walk(&mut |node| {
+            constant &= !matches!(node, Expr::CallBack(_));
             if let Expr::Subquery(subquery) = node {
                 constant &= !self.statement.free(subquery.id).iter().any(|c| is_here(*c));
                 constant &= !self.statement.is_volatile(subquery.id);

@@ -9,8 +9,6 @@
 use cohort_expr::{CompareHow, Expr, ExprType, TypeClass};
 use cohort_plan::{Body, CommonTable, From, FromTable, Items, Query, Select, Source, with_items};
 
-use crate::visit::has_subquery;
-
 /// Pushes conditions down in all blocks of a statement.
 pub fn push_conditions(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTable]) {
     in_query(query);
@@ -39,7 +37,7 @@ fn in_select(select: &mut Select) {
     derived(from, false, &mut tables);
     select.conditions.retain(|condition| {
         let columns = condition.columns();
-        if columns.is_empty() || condition.is_volatile() || has_subquery(condition) {
+        if columns.is_empty() || condition.is_volatile() || condition.calls_back() {
             return true;
         }
         let reads_only = |table: &FromTable| {
@@ -89,7 +87,7 @@ fn accepts(query: &Query, condition: &Expr) -> bool {
     match &query.body {
         Body::Select(select) => {
             let Select { group, windows, distinct, items, .. } = &**select;
-            let is_plain = |n: usize| !items[n].is_volatile() && !has_subquery(&items[n]);
+            let is_plain = |n: usize| !items[n].is_volatile() && !items[n].calls_back();
             let is_key = |n: usize| match group {
                 None => true,
                 Some(group) => group.explicit && !group.rollup && group.keys.contains(&items[n]),

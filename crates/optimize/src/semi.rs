@@ -27,7 +27,7 @@ use crate::estimate::{BUILD_COST, LOOP_COST, PROBE_COST, found_cost, lookup_cost
 use crate::lower::{Lowering, Part, SelectFacts};
 use crate::physical::{JoinKind, ReadMode, Spans};
 use crate::sargable::{Condition, conditions};
-use crate::visit::{brings, has_subquery};
+use crate::visit::brings;
 
 /// Estimated fraction of rows that such a join keeps.
 const SHARE: f64 = 0.5;
@@ -142,7 +142,7 @@ impl<'o> Lowering<'o> {
                 CompareHow::Row(hows) => hows.get(n)?,
                 scalar => scalar,
             };
-            if left.is_volatile() || has_subquery(left) || has_subquery(item) || item.columns().is_empty() {
+            if left.is_volatile() || left.calls_back() || item.calls_back() || item.columns().is_empty() {
                 return None;
             }
             let may_be_null = left.ty().nullable
@@ -166,7 +166,7 @@ impl<'o> Lowering<'o> {
         let mut part = match self.semi_lookup(from, &own, &on, &before, facts) {
             Some(choice) => {
                 let From::Table(table) = from else { unreachable!("only a table is looked up") };
-                let (asked, own): (Vec<Expr>, Vec<Expr>) = own.into_iter().partition(has_subquery);
+                let (asked, own): (Vec<Expr>, Vec<Expr>) = own.into_iter().partition(Expr::calls_back);
                 let on = on.into_iter().chain(asked).collect();
                 self.lookup_join(kind, before, table, choice, own, on, facts)?
             }
@@ -196,7 +196,7 @@ impl<'o> Lowering<'o> {
         let sargs: Vec<Condition> = own
             .iter()
             .chain(on)
-            .filter(|expr| !has_subquery(expr))
+            .filter(|expr| !expr.calls_back())
             .flat_map(conditions)
             .filter(|condition| !condition.reads.iter().any(is_inside))
             .collect();
@@ -206,7 +206,7 @@ impl<'o> Lowering<'o> {
             return None;
         }
         let alone: Vec<Condition> =
-            own.iter().filter(|expr| !has_subquery(expr)).flat_map(conditions).collect();
+            own.iter().filter(|expr| !expr.calls_back()).flat_map(conditions).collect();
         let alone = self.choose_access(table, alone.iter().collect(), facts);
         // Only the first match is read, unless there are further conditions on it.
         let entries = self.rows_of(table);

@@ -12,7 +12,7 @@ use cohort_expr::{CompareHow, CompareOp, Expr, SubqueryTest, compare_as};
 use cohort_plan::{Body, CommonTable, From, FromJoin, FromTable, Query, Select, Source};
 
 use crate::join::hashable;
-use crate::visit::{Statement, has_subquery};
+use crate::visit::Statement;
 
 /// Maximum number of tables of a FROM to which a table is added.
 const TABLES_MAX: usize = 60;
@@ -140,7 +140,7 @@ impl Ready {
                 scalar => scalar,
             };
             let item = Expr::column(query.column(n), ty.clone(), "");
-            if left.is_volatile() || has_subquery(left) || left.columns().is_empty() {
+            if left.is_volatile() || left.calls_back() || left.columns().is_empty() {
                 return None;
             }
             if hashable(&item, left, how)? != ty.collation {

@@ -94,11 +94,6 @@ pub(crate) fn brings(table: &FromTable, column: usize) -> bool {
     (table.first..table.first + table.width).contains(&column)
 }
 
-/// Returns true if an expression contains a subquery.
-pub(crate) fn has_subquery(expr: &Expr) -> bool {
-    expr.asks_subquery()
-}
-
 /// Calls `see` with the first number and the count of the columns that a query defines: its own and its
 /// tables'.
 fn each_brought(query: &Query, see: &mut dyn FnMut(usize, usize)) {

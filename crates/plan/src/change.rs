@@ -13,6 +13,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable, not_supported};
 use crate::block::{Assigned, AssignedTo, Body, From, FromTable, Order, OrderBy, Query, Select, Source};
+use crate::call_back::calls_back;
 use crate::conjuncts;
 use crate::from::bind_from_for;
 use crate::query::bind_plain_limit;
@@ -182,7 +183,7 @@ pub fn bind_joined_delete(
             // RETURNING refers to columns of the base table, which the view may hide or rename.
             for item in returning {
                 if let ast::SelectItem::Expr { expr, .. } = item
-                    && !expr.has_subquery()
+                    && !calls_back(expr)
                 {
                     change.binder(Clause::Returning).expression(expr)?;
                 }
@@ -331,7 +332,7 @@ impl<'c> Change<'c> {
         }
         for item in clauses.order_by {
             let expr = change.binder(Clause::OrderBy).expression(&item.expr)?;
-            if !expr.is_const_per_execution() || expr.asks_subquery() {
+            if !expr.is_const_per_execution() || expr.calls_back() {
                 let collation = expr.ty().collation;
                 let key = cohort_expr::SortKey { collation, descending: item.descending };
                 change.order.push(Order { by: OrderBy::Expr(expr), key });

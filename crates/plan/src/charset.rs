@@ -1,6 +1,6 @@
 //! Resolves the collation of a declaration that names a character set, a collation, both or neither.
 
-use cohort_sql::ast::{DatabaseOptions, Statement, TableOption};
+use cohort_sql::ast::{CreateDatabase, CreateTable, DatabaseOptions, Statement, TableOption};
 use cohort_types::{Charset, Collation, SqlError, SqlResult};
 
 /// Returns the collation; `inherited` if neither was written.
@@ -36,30 +36,37 @@ pub fn of_database(options: &DatabaseOptions, inherited: Collation) -> SqlResult
     resolve(options.charset.as_deref(), options.collation.as_deref(), inherited)
 }
 
-/// Checks the character set and collation names of a statement. Like in MariaDB's parser, unknown names are
-/// errors even if the statement would do nothing, and at PREPARE.
+/// Checks the names of a statement with options of a database or a table, at PREPARE.
 pub fn check_names(statement: &Statement) -> SqlResult<()> {
-    let known = |charset: Option<&str>, collation: Option<&str>| {
-        resolve(charset, collation, Collation::UTF8MB4_GENERAL_CI).map(drop)
-    };
     match statement {
-        Statement::CreateDatabase(create) => {
-            known(create.options.charset.as_deref(), create.options.collation.as_deref())
-        }
-        Statement::CreateTable(create) => {
-            for option in &create.options {
-                match option {
-                    TableOption::Charset(charset) => known(charset.as_deref(), None)?,
-                    TableOption::Collate(collation) => known(None, Some(collation))?,
-                    _ => {}
-                }
-            }
-            create.columns.iter().try_for_each(|column| {
-                known(column.data_type.charset.as_deref(), column.data_type.collation.as_deref())
-            })
-        }
+        Statement::CreateDatabase(create) => check_database_names(create),
+        Statement::CreateTable(create) => check_table_names(create),
         _ => Ok(()),
     }
+}
+
+fn check_known(charset: Option<&str>, collation: Option<&str>) -> SqlResult<()> {
+    resolve(charset, collation, Collation::UTF8MB4_GENERAL_CI).map(drop)
+}
+
+/// Checks the character set and collation names of CREATE DATABASE. Like in MariaDB's parser, unknown names
+/// are errors even if the statement would do nothing.
+pub fn check_database_names(create: &CreateDatabase) -> SqlResult<()> {
+    check_known(create.options.charset.as_deref(), create.options.collation.as_deref())
+}
+
+/// Checks the character set and collation names of CREATE TABLE.
+pub fn check_table_names(create: &CreateTable) -> SqlResult<()> {
+    for option in &create.options {
+        match option {
+            TableOption::Charset(charset) => check_known(charset.as_deref(), None)?,
+            TableOption::Collate(collation) => check_known(None, Some(collation))?,
+            _ => {}
+        }
+    }
+    create.columns.iter().try_for_each(|column| {
+        check_known(column.data_type.charset.as_deref(), column.data_type.collation.as_deref())
+    })
 }
 
 #[cfg(test)]

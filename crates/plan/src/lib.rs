@@ -5,6 +5,7 @@
 //! | `names` | [`Names`]: the interface of session, catalog and privileges |
 //! | `bind/` | [`Binder`]: binds expressions of the AST; [`Scope`]: the tables that names may refer to |
 //! | `block` | [`Query`], [`Select`]: a query as blocks |
+//! | `call_back` | parts of statements that call back into the session |
 //! | `change` | UPDATE and DELETE over joins |
 //! | `query` | set operations, VALUES, the clauses around a SELECT |
 //! | `table_names` | [`TableNames`]: session settings for the expressions of a table |
@@ -25,6 +26,7 @@
 
 mod bind;
 mod block;
+mod call_back;
 mod change;
 pub mod charset;
 pub mod conjuncts;
@@ -55,6 +57,7 @@ pub use block::{
     Assigned, AssignedTo, Body, Collected, CommonTable, From, FromJoin, FromTable, Group, Limit, Operand,
     Order, OrderBy, Query, Select, SetOperation, Source, Step,
 };
+pub use call_back::{calls_back, is_call_back};
 pub use change::{
     ChangeAssignment, ChangeClauses, ChangeTarget, JoinedChange, bind_assignment, bind_joined_delete,
     bind_joined_update, bind_new_value,

@@ -15,6 +15,13 @@ pub trait Names {
     /// Returns the session's variables.
     fn hooks(&self) -> &dyn SessionHooks;
 
+    /// Returns the type of a function that runs statements. Returns `None` if there is no such function, or
+    /// if no expression may call one: in expressions of a table.
+    fn function(&self, name: &str, args: usize) -> SqlResult<Option<ExprType>> {
+        let _ = (name, args);
+        Ok(None)
+    }
+
     /// Returns the current database.
     fn current_schema(&self) -> Option<&str>;
 

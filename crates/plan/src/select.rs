@@ -384,7 +384,7 @@ impl SelectBinder<'_> {
         let aliases = ItemAliases { binder: self, clause: Clause::OrderBy };
         let inner = self.binder(Clause::OrderBy);
         let bound = Binder { aliases: Some(&aliases), ..inner }.expression(expr)?;
-        if bound.is_const_per_execution() && !bound.asks_subquery() {
+        if bound.is_const_per_execution() && !bound.calls_back() {
             return Ok(None);
         }
         let item = self.items.iter().position(|i| i.expr == bound);

@@ -29,15 +29,9 @@ pub fn is_mergeable(query: &Query) -> bool {
 pub fn can_merge(query: &Query, padded: bool) -> bool {
     let Body::Select(select) = &query.body else { return false };
     let is_column = |item: &Expr| matches!(item, Expr::Column(_));
-    let asks = |item: &Expr| {
-        let mut found = false;
-        item.walk(&mut |node| {
-            found |= matches!(node, Expr::Subquery(_));
-            !found
-        });
-        found
-    };
-    is_mergeable(query) && !select.items.iter().any(asks) && (!padded || select.items.iter().all(is_column))
+    is_mergeable(query)
+        && !select.items.iter().any(Expr::calls_back)
+        && (!padded || select.items.iter().all(is_column))
 }
 
 impl Query {

@@ -143,12 +143,7 @@ impl Written<'_> {
         let check = |condition: Expr| {
             let condition = with_items(condition, &items);
             let is_own = condition.columns().iter().all(|c| (first..first + width).contains(c));
-            let mut asks = false;
-            condition.walk(&mut |node| {
-                asks |= matches!(node, Expr::Subquery(_));
-                !asks
-            });
-            if asks || !is_own {
+            if condition.calls_back() || !is_own {
                 return Err(not_supported("WITH CHECK OPTION with a subquery"));
             }
             let condition = condition.map_columns(&mut |column| column - first);

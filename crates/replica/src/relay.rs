@@ -1,24 +1,28 @@
-//! The relay log: events that were received and are not applied yet, in classic binlog files.
+//! The relay log: received events, in classic binlog files that are kept until all their events are applied.
 //!
 //! # Concepts
 //! One writer (the receiver thread) appends, one reader (the applier thread) follows. Files are numbered
-//! without gaps and listed in the index. Events keep the source's positions. All events have a checksum,
-//! whatever the source sends, so that damage is detected. A file begins with a format description of this
-//! server and an artificial ROTATE that gives the position in the source's log. It ends with a ROTATE that
-//! names the next file, even if its receiver ended and a later one continued.
+//! without gaps and listed in the index. The positions in the events' headers are those of the source. All
+//! events have a checksum, whether or not the source sends one, so that damage is detected. A file begins
+//! with a format description of this server and an artificial ROTATE that gives the position in the source's
+//! log. Every file but the newest ends with a ROTATE that names the next file. If a receiver ended without
+//! writing it, the next receiver appends it before it begins a new file.
 //!
 //! # Syncing
 //! A file is synced before the next one begins, and everything is synced before events are acknowledged to a
-//! semi-synchronous source ([`RelayWriter::sync`]). Before the first acknowledgement the log gets marks
-//! ([`RelayLog::arm`], [`marks`](crate::marks)): from then on it is kept across restarts, whatever the
-//! settings say, and checked at each start ([`survey`](crate::survey)). A log without marks is deleted at a
-//! start, and events that are not applied are fetched again.
+//! semi-synchronous source ([`RelayWriter::sync`]). Before the first acknowledgement a *marks file* is added
+//! to the log ([`RelayLog::arm`], [`marks`](crate::marks)).
+//!
+//! When replication starts with neither thread running (`begin.rs`), a log with a marks file is checked
+//! ([`survey`](crate::survey)) and kept, regardless of settings such as relay_log_recovery. A log without one
+//! is deleted, and events that are not applied are fetched again.
 //!
 //! # On failure
-//! A file that cannot be written ends the receiver with error 1595. A file that cannot be read ends the
-//! applier with error 1594. A full disk makes the receiver wait. Bytes left by a failed write lie after the
-//! recorded end of the file, where no reader looks. After a failed sync the kernel may have lost writes, so
-//! nothing more is acknowledged until the log was checked.
+//! If a file cannot be written, the receiver ends with error 1595; if the disk is full, it waits. If a file
+//! cannot be read, the applier ends with error 1594. Bytes left by a failed write lie after the valid length
+//! of the file, which is in memory (`RelayFile`). No reader looks there. The next write overwrites them, or
+//! the next receiver cuts them off. After a failed sync the kernel may have lost earlier writes. Each further
+//! sync then fails, so nothing more is acknowledged, until a new start has checked or deleted the log.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;

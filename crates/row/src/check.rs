@@ -11,6 +11,8 @@ use cohort_table::{OpenTable, definition_changed};
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::{Columns, SqlResult};
 
+use crate::build::Progress;
+
 const BATCH_ENTRIES: usize = 1024;
 
 /// Number of entries of an index, and sum of their checksums.
@@ -31,8 +33,13 @@ impl Entries {
     }
 }
 
-/// Reads the whole table and returns a description of each inconsistency.
-pub fn check_entries(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Vec<String>> {
+/// Reads the whole table and returns a description of each inconsistency. Calls `progress` with the number of
+/// entries read.
+pub fn check_entries(
+    trx: &mut SessionTrx,
+    table: &Arc<Table>,
+    progress: &mut Progress<'_>,
+) -> SqlResult<Vec<String>> {
     let open = trx.open_table(table)?;
     let view = trx.read_view()?;
     if open.indexes.iter().any(|index| trx.has_view_before(index.since)) {
@@ -40,8 +47,12 @@ pub fn check_entries(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Vec<
     }
     let mut expected = vec![Entries::default(); open.indexes.len()];
     let (mut row, mut entry) = (Vec::new(), Vec::new());
-    let mut rows = 0_u64;
-    each_entry(trx, &open, &view, open.rows.id, &mut |key, value| {
+    let (mut rows, mut read) = (0_u64, 0_u64);
+    let mut progress = |entries: usize| {
+        read += entries as u64;
+        progress(read);
+    };
+    each_entry(trx, (&open, open.rows.id), &view, &mut progress, &mut |key, value| {
         open.decode(value, &Columns::All, &mut row)?;
         rows += 1;
         for (index, expected) in expected.iter_mut().enumerate().skip(1) {
@@ -57,7 +68,7 @@ pub fn check_entries(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Vec<
     let mut problems = Vec::new();
     for (n, expected) in expected.iter().enumerate().skip(1) {
         let mut found = Entries::default();
-        each_entry(trx, &open, &view, open.indexes[n].id, &mut |key, value| {
+        each_entry(trx, (&open, open.indexes[n].id), &view, &mut progress, &mut |key, value| {
             found.add(key, value);
             Ok(())
         })?;
@@ -75,9 +86,9 @@ pub fn check_entries(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Vec<
 
 fn each_entry(
     trx: &mut SessionTrx,
-    table: &OpenTable,
+    (table, index): (&OpenTable, IndexId),
     view: &ReadView,
-    index: IndexId,
+    progress: &mut dyn FnMut(usize),
     look: &mut dyn FnMut(&[u8], &[u8]) -> SqlResult<()>,
 ) -> SqlResult<()> {
     let (mut range, mut batch) = (KeyRange::default(), Batch::default());
@@ -89,6 +100,7 @@ fn each_entry(
             .scan(&ScanRequest::forward(ReadAt::View(view), index, &range, BATCH_ENTRIES), &mut batch)
             .map_err(engine_error)?;
         batch.iter().try_for_each(|(key, value)| look(key, value))?;
+        progress(batch.len());
         if !more {
             return Ok(());
         }

@@ -6,15 +6,15 @@
 //! evaluation context; it is passed to every operator.
 //!
 //! # Borrows
-//! The storage is borrowed for one call, during which no subquery may run. Subqueries in a scan's spans are
-//! evaluated before that ([`Run::prime`]). A subquery's operators are moved out of the state while they run,
-//! so that the state is never borrowed while an expression is evaluated.
+//! The storage is borrowed for one call, during which no expression may call back. Subqueries in a scan's
+//! spans are evaluated before that ([`Run::prime`]). A subquery's operators are moved out of the state while
+//! they run, so that the state is never borrowed while an expression is evaluated.
 
 use std::cell::{Cell, RefCell, RefMut};
 
-use cohort_expr::{EvalContext, Expr, Subqueries, Subquery};
+use cohort_expr::{CallBack, EvalContext, Expr, Subqueries, Subquery};
 use cohort_optimize::{Node, Plan};
-use cohort_types::{SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::common::CommonState;
 use crate::measure::Measures;
@@ -152,6 +152,13 @@ impl Subqueries for Runtime<'_, '_, '_> {
             Some(value) => Ok(value),
             None => crate::subquery::value(self.run(ctx), subquery, row),
         }
+    }
+
+    fn call(&self, function: &CallBack, args: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        let storage = self.storage.try_borrow_mut();
+        debug_assert!(storage.is_ok(), "{} is called within a scan", function.name);
+        let refused = |_| SqlError::not_supported(&format!("calls of {} here", function.name));
+        storage.map_err(refused)?.call(function, args, ctx)
     }
 }
 

@@ -1,9 +1,9 @@
 //! [`Storage`]: the source of rows. It hides the transaction's tables and the server's own tables under one
 //! interface, so that operators know neither sessions nor engines.
 
-use cohort_expr::EvalContext;
+use cohort_expr::{CallBack, EvalContext};
 use cohort_optimize::{Scan, VirtualScan};
-use cohort_types::{SqlResult, Value, VectorType};
+use cohort_types::{SqlError, SqlResult, Value, VectorType};
 use cohort_vfs::SharedFile;
 
 use crate::batch::Batch;
@@ -63,7 +63,7 @@ pub enum Matching {
 }
 
 /// The transaction and the server, as operators see them. Filters are evaluated while the implementor is
-/// borrowed, so they contain no subqueries except precomputed ones.
+/// borrowed, so they call back nothing but precomputed subqueries.
 pub trait Storage {
     /// Opens a scan. The span expressions read `row`. `rows_expected`: the caller is unlikely to read more
     /// rows.
@@ -83,6 +83,12 @@ pub trait Storage {
         row: &[Value],
         eval: &EvalContext<'_>,
     ) -> SqlResult<()>;
+
+    /// Runs a function that runs statements, in the transaction. Open cursors of the caller stay as they are.
+    fn call(&mut self, function: &CallBack, args: &[Value], eval: &EvalContext<'_>) -> SqlResult<Value> {
+        let _ = (args, eval);
+        Err(SqlError::not_supported(&format!("calls of {} here", function.name)))
+    }
 
     /// Writes the next row that passes the scan's filter to `row`, one value per column of the *table*.
     /// Returns false at the end.

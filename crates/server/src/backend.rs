@@ -3,7 +3,7 @@
 //! A command runs to completion on a worker, and its reply goes into the sink. Afterwards the connection
 //! reads [`Session::hold`]. If that position is not acknowledged, the reply stays in the buffer and no thread
 //! waits: the connection registers a [`Wake`] with the commit path and lets it flush ([`Backend::lead`]). The
-//! thread that publishes the position wakes the connection, which sends its reply on that thread.
+//! thread that acknowledges the position wakes the connection, which sends its reply on that thread.
 
 use std::sync::Arc;
 

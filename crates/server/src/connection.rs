@@ -8,7 +8,7 @@
 //!   thread that closes a half-open login ([`Connection::give_way`]);
 //! - as the accepting thread, which makes the connection and sends the greeting;
 //! - through the ready queue ([`Shared::serve_later`]), from the previous owner;
-//! - [`Wake::acknowledged`], as the thread that publishes what a parked reply waits for;
+//! - [`Wake::acknowledged`], as the thread that acknowledges the commit that a parked reply waits for;
 //! - as the dump thread of a replica (`dump.rs`), which keeps the connection to its end.
 //!
 //! The owner holds the lock of [`Inner`] while it works. No other thread waits for this lock during a
@@ -33,16 +33,17 @@
 //!   the two cases above.
 //! - **The connection becomes a replica's** ([`After::Dump`]). A new thread takes it over.
 //!
-//! The thread that publishes the commit calls [`Wake::acknowledged`]: it unparks the connection, releases it
-//! and sends the reply. If an event was missed or input is left, it sends the reply and passes the connection
-//! to a worker, because a publishing thread does not serve clients.
+//! The thread that acknowledges the commit calls [`Wake::acknowledged`]: it unparks the connection, releases
+//! it and sends the reply. If an event was missed or input is left, it sends the reply and passes the
+//! connection to a worker, because an acknowledging thread does not serve clients.
 //!
 //! A large result does not stay in `out`: the worker sends parts of it while the statement runs (`drain.rs`).
 //! Before each part it waits until everything that the part depends on is acknowledged.
 //!
 //! # Invariants
-//! - Bytes are sent only when everything they depend on is durable and published (I4, I5). While a connection
-//!   is parked, nothing is sent and no further command starts. `drain.rs` checks the same before each send.
+//! - Bytes are sent only when everything they depend on is acknowledged, and so durable and published (I4,
+//!   I5). While a connection is parked, nothing is sent and no further command starts. `drain.rs` checks the
+//!   same before each send.
 //! - No input is missed, although epoll reports each event once. An owner reads until a short read. A worker
 //!   that receives an event of a connection with an owner leaves a mark in the state. `release` or `unpark`
 //!   returns the mark to the owner.
@@ -273,7 +274,7 @@ impl Connection {
         self.dead.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the connection has no owner. Only a hint.
+    /// Returns whether the connection is Idle: it has no owner and is not parked. Only a hint.
     pub fn is_idle(&self) -> bool {
         self.owner.is_idle()
     }
@@ -564,8 +565,8 @@ impl Connection {
         }
     }
 
-    /// Leaves the reply to the thread that publishes `seq`. Returns false if that has already happened: the
-    /// caller still owns the connection.
+    /// Leaves the reply to the thread that acknowledges `seq`. Returns false if it is already acknowledged:
+    /// the caller still owns the connection.
     fn park(self: &Arc<Self>, seq: CommitSeq) -> bool {
         let backend = &self.shared.backend;
         self.owner.park();
@@ -737,7 +738,7 @@ impl Wake for Connection {
         if !more && !self.is_dead() && self.send_idle(&mut inner) {
             return;
         }
-        // This thread publishes, so it leaves further work to a worker.
+        // This thread runs the commit path, so it leaves further work to a worker.
         inner.drained = false;
         if let Flushed::Gone = self.flush(&mut inner) {
             self.disconnect();

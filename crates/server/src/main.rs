@@ -2,6 +2,7 @@
 //! SHUTDOWN stops it.
 
 use std::fmt::Display;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock, Weak};
@@ -51,17 +52,31 @@ fn main() -> ExitCode {
     let options = match cohort_config::load(&arguments, &BUILD) {
         Ok(StartupRequest::Run(options)) => options,
         Ok(StartupRequest::Print(text)) => {
-            print!("{text}");
-            return ExitCode::SUCCESS;
+            return print(&text);
         }
         Err(error) => {
-            eprintln!("{error}");
+            if let Ok(log) = ErrorLog::open(None, World::real().clock) {
+                error.message.lines().for_each(|line| log.error(format_args!("{line}")));
+                log.error(format_args!("Aborting"));
+            }
             return ExitCode::from(error.exit_code as u8);
         }
     };
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failed) => ExitCode::FAILURE,
+    }
+}
+
+/// Prints a text. A reader that ends early, such as `head`, is no error.
+fn print(text: &str) -> ExitCode {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            eprintln!("cohortd: {error}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
     }
 }
 

@@ -3,16 +3,18 @@
 //! # Concepts
 //! A worker is in one of four states:
 //! - *active*: it serves a request or waits for an event;
-//! - *blocked*: it sleeps until a client receives a result, or until a result may be seen (a statement that
-//!   waits for a lock does not block its worker, see `fiber.rs`);
+//! - *blocked*: during a statement it waits until its client receives a part of the result or sends data, or
+//!   until what a part of the result depends on is acknowledged (`drain.rs`). A statement that waits for a
+//!   lock does not block its worker (`fiber.rs`);
 //! - *away*: it has served one request for longer than thread_pool_stall_limit;
 //! - *spare*: it waits until it is needed.
 //!
-//! The pool keeps as many workers active as the machine can use: one for each core, and one more while
-//! flushes take long, because one of the workers is usually the leader then. While flushes are short, an
-//! extra worker would only be woken for requests that the others are about to take, and clients on the same
-//! machine would wait for a processor. A worker that is away still uses a processor, but another worker must
-//! be available for KILL and logins.
+//! The pool keeps thread_pool_size workers active. By default these are as many as the machine can use: one
+//! for each core, and one more while flushes of the log take long, because one of the workers is usually the
+//! leader of the commit path then, and waits for the flush. While flushes are short, an extra worker would
+//! only be woken for requests that the others are about to take, and clients on the same machine would wait
+//! for a processor. A worker that is away is replaced although it may still use a processor, because KILL and
+//! logins need a worker.
 //!
 //! # States and transitions
 //! | move | by |
@@ -22,31 +24,34 @@
 //! | active -> away | [`Workers::replace_stalled`], by housekeeping |
 //! | away -> active | the worker's own [`Workers::done`] or [`Workers::end`] |
 //! | active -> spare | [`Workers::stay`], on the worker, when more workers are active than wanted |
-//! | spare -> active, or a new thread | `begin` when fewer than two are left, else `top_up` a little later: most waits are shorter than starting a thread |
+//! | spare -> active, or a new thread | `begin`, if fewer than two active workers are left; else `top_up` |
 //! | spare -> ended | `stay`, after thread_pool_idle_timeout |
 //! | active -> ended | the worker's `main` returns, because the server stops |
 //!
+//! `begin` has no effect on a worker that is away; the matching `end` makes it active. `top_up` runs in
+//! housekeeping, a little later, because most waits take less time than the start of a thread.
+//!
 //! # Ownership of the states
 //! Each worker has a worker slot ([`Post`]): one word with the start time of its request and a bit that says
-//! whether the worker is *out* (blocked or away). The bit and the count of active workers always change
-//! together:
+//! whether the worker is *out* (blocked or away). Each change of the bit comes with one change of the count
+//! of active workers, by the same thread:
 //! - The thread that sets the bit decrements `active`. It holds the state's lock while it does both.
-//! - The thread that clears the bit increments `active`. Only the worker clears its own bit: during a request
-//!   under the state's lock, at the end of a request before it takes the lock.
+//! - The thread that clears the bit increments `active`. Only the worker clears its own bit. In `end` it does
+//!   both under the state's lock. In `done` it clears the bit first and then takes the lock for `active`.
 //!
 //! Housekeeping sets the bit by a compare-and-swap against the word that it read, so it never marks a worker
 //! that has finished that request in the meantime. A worker becomes spare only between requests, when its
 //! word is zero and no other thread sets the bit.
 //!
 //! # Invariants
-//! - `active` is the number of workers that are neither out, spare nor ended, minus those that ended their
-//!   request while they were out and wait for the lock to increment `active`. No thread marks these as out in
-//!   the meantime, so `active` never falls below zero.
+//! - `active` is the number of workers that are neither out, spare nor ended, minus those that are in `done`
+//!   between the two changes. No thread sets the bit of these in the meantime, because their word is zero, so
+//!   `active` never falls below zero.
 //! - A spare worker that was called counts as active from the call on. Any of the spare workers may be the
 //!   one that wakes up.
 //!
 //! # Lock order
-//! The locks of the state and of the housekeeper are leaves.
+//! The locks of the state and of the housekeeper are leaves: no other lock is taken while one is held.
 
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};

@@ -112,14 +112,15 @@ impl ServerFiles for MachineFiles {
         Ok(Box::new(file))
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>> {
+    fn open(&self, path: &Path) -> io::Result<(Box<dyn io::Read>, u64)> {
         // A pipe or a device could block the worker indefinitely.
         if !fs::metadata(path)?.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let file = fs::File::open(path)?;
         refuse_kept(&file)?;
-        Ok(Box::new(file))
+        let bytes = file.metadata()?.len();
+        Ok((Box::new(file), bytes))
     }
 
     fn public_bytes(&self, path: &Path) -> io::Result<u64> {

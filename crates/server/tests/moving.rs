@@ -1,15 +1,16 @@
-//! Follows docs/moving.md, docs/backup.md and docs/tutorial.md line by line, the first with concurrent writes
+//! Follows README.md and the tutorial and how-to pages line by line, docs/moving.md with concurrent writes
 //! from applications.
 
 mod support;
 
-use std::process::Command;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
-use support::{Cohort, Maria, free_port};
+use support::{Cohort, Maria, free_port, wait_until};
 
 const PAGE: &str = include_str!("../../../docs/moving.md");
 const TUTORIAL: &str = include_str!("../../../docs/tutorial.md");
@@ -253,4 +254,294 @@ fn a_first_server_is_run_by_the_page() {
     assert_eq!(commands, 18, "the page has its lines");
     assert!(answers.contains(&"a lamp 39.00".to_owned()), "{answers:?}");
     assert_eq!(answers.last().map(String::as_str), Some("2"), "rows survive the crash");
+}
+
+/// Pages that a new user follows from the top, each in a directory of its own. Other tests of this file
+/// follow docs/moving.md, docs/backup.md and docs/tutorial.md.
+const HOW_TO: &[(&str, &str)] = &[
+    ("README.md", include_str!("../../../README.md")),
+    ("docs/howto/install.md", include_str!("../../../docs/howto/install.md")),
+    ("docs/howto/configure.md", include_str!("../../../docs/howto/configure.md")),
+    ("docs/operating.md", include_str!("../../../docs/operating.md")),
+    ("docs/upgrade.md", include_str!("../../../docs/upgrade.md")),
+    ("docs/replication.md", include_str!("../../../docs/replication.md")),
+    ("docs/howto/monitor.md", include_str!("../../../docs/howto/monitor.md")),
+    ("docs/howto/secure.md", include_str!("../../../docs/howto/secure.md")),
+    ("docs/encryption.md", include_str!("../../../docs/encryption.md")),
+    ("docs/howto/change-tables.md", include_str!("../../../docs/howto/change-tables.md")),
+    ("docs/howto/disk-full.md", include_str!("../../../docs/howto/disk-full.md")),
+];
+
+/// Names in the pages that stand for others in the test.
+const STAND_INS: &[(&str, &str)] = &[
+    ("/etc/cohort", "@DIR@/etc/cohort"),
+    ("/var/lib/cohort", "@DIR@/var/lib/cohort"),
+    ("/srv/cohort", "@DIR@/srv/cohort"),
+    ("=@DIR@/srv/cohort/socket", "=@DIR@/srv/cohort/socket --port=@PORT@ --bind-address=127.0.0.1"),
+    ("--user=cohort", "--user=@USER@"),
+    ("--host=cohort", "--host=127.0.0.1 --user=root"),
+    ("./x run", "./x run --port=@PORT@ --socket=@DIR@/socket"),
+    ("--metrics-port=9104", "--metrics-port=@METRICS@"),
+    ("'0-1-4711'", "''"),
+];
+
+/// A code block of a page.
+struct Block {
+    kind: &'static str,
+    lines: Vec<&'static str>,
+}
+
+fn blocks(page: &'static str) -> Vec<Block> {
+    let (mut found, mut open): (Vec<Block>, Option<Block>) = (Vec::new(), None);
+    for line in page.lines() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(kind), None) => open = Some(Block { kind, lines: Vec::new() }),
+            (Some(_), Some(_)) => found.extend(open.take()),
+            (None, Some(block)) => block.lines.push(line),
+            (None, None) => assert!(!line.starts_with("    "), "a block without its kind: {line}"),
+        }
+    }
+    found
+}
+
+/// A new user in a fresh directory, who follows one page.
+struct Newcomer {
+    folder: tempfile::TempDir,
+    port: u16,
+    metrics: u16,
+    path: String,
+    user: String,
+    /// The server that the page last started.
+    server: Option<Child>,
+}
+
+impl Drop for Newcomer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Newcomer {
+    /// Has the programs of a package in the path, and the checkout's `x`, for which everything is built.
+    fn new() -> Newcomer {
+        let folder = tempfile::tempdir().expect("a folder");
+        let built = std::path::Path::new(env!("CARGO_BIN_EXE_cohortd"));
+        let (port, metrics) = (free_port(), free_port());
+        let at = |name: &str| folder.path().join(name);
+        let archive = "cohort-VERSION-linux-x86_64";
+        for name in
+            ["bin", "etc/cohort", "var/lib", "srv", "target/release", &format!("packed/{archive}/bin")]
+        {
+            std::fs::create_dir_all(at(name)).expect("made");
+        }
+        for link in ["bin/cohortd", "target/release/cohortd", &format!("packed/{archive}/bin/cohortd")] {
+            std::os::unix::fs::symlink(built, at(link)).expect("linked");
+        }
+        // A profile of tests has the load generator only when the whole workspace was built.
+        let _ = std::os::unix::fs::symlink(
+            built.with_file_name("cohort-bench"),
+            at("target/release/cohort-bench"),
+        );
+        let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../x");
+        std::fs::copy(source, at("x")).expect("copied");
+        for program in ["cargo", "dpkg-query"] {
+            let text = "#!/bin/sh\necho 'install ok installed'\n";
+            std::fs::write(at("bin").join(program), text).expect("written");
+            shell(&format!("chmod +x bin/{program}"), folder.path());
+        }
+        shell(&format!("tar -C packed -cf {archive}.tar.zst {archive}"), folder.path());
+        let options = format!(
+            "[cohortd]\ndatadir={dir}/var/lib/cohort\nport={port}\nsocket={dir}/socket\nbind-address=127.0.0.1\n",
+            dir = folder.path().display()
+        );
+        std::fs::write(at("etc/cohort/cohort.cnf"), options).expect("written");
+        let path = format!("{}:{}", at("bin").display(), std::env::var("PATH").unwrap_or_default());
+        let user = shell("id -un", folder.path()).trim().to_owned();
+        Newcomer { folder, port, metrics, path, user, server: None }
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(self.folder.path());
+        command.env("PATH", &self.path).env("MYSQL_TCP_PORT", self.port.to_string());
+        command.env("CARGO_TARGET_DIR", self.folder.path().join("target")).env("HOME", self.folder.path());
+        command.stdin(Stdio::null()).stdout(self.output()).stderr(self.output());
+        command
+    }
+
+    /// Returns the file with the output of all commands.
+    fn output(&self) -> std::fs::File {
+        let path = self.folder.path().join("output");
+        std::fs::OpenOptions::new().create(true).append(true).open(path).expect("a file")
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("output")).unwrap_or_default()
+    }
+
+    fn replaced(&self, text: &str) -> String {
+        let text = STAND_INS.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
+        let text =
+            text.replace("@DIR@", &self.folder.path().display().to_string()).replace("@USER@", &self.user);
+        text.replace("@PORT@", &self.port.to_string()).replace("@METRICS@", &self.metrics.to_string())
+    }
+
+    fn client(&self) -> mysql::Result<mysql::Conn> {
+        let options = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(self.port);
+        mysql::Conn::new(options.user(Some("root")).prefer_socket(false))
+    }
+
+    /// Runs a line of a page. Returns whether it ran.
+    fn run(&mut self, line: &str) {
+        let line = self.replaced(line.split("   #").next().unwrap_or(line).trim_end());
+        if line.contains("--demo") && !self.folder.path().join("target/release/cohort-bench").exists() {
+            eprintln!("without cohort-bench there is no demo");
+            return;
+        }
+        let is_task =
+            ["--initialize", "--validate-config", "--convert"].iter().any(|task| line.contains(task));
+        if line.contains("x run") || (line.contains("cohortd --") && !is_task) {
+            self.stop();
+            self.serve(&line);
+            return;
+        }
+        if is_task {
+            self.stop();
+        } else if line.starts_with("mariadb") && self.server.is_none() {
+            self.serve("cohortd --defaults-file=etc/cohort/cohort.cnf");
+        }
+        // A command that follows the server's binary log does not end by itself.
+        let (wanted, seconds) = if line.contains("--stop-never") { (124, 2) } else { (0, 60) };
+        let ended = self.command(&format!("timeout {seconds} {line}")).status().expect("a shell");
+        assert_eq!(ended.code(), Some(wanted), "{line}:\n{}", self.said());
+    }
+
+    /// Starts a server and waits until it accepts connections.
+    fn serve(&mut self, line: &str) {
+        let datadir = self.folder.path().join("var/lib/cohort");
+        if line.contains("defaults-file") && !datadir.exists() {
+            self.run("cohortd --no-defaults --initialize --datadir=/var/lib/cohort");
+        }
+        let mut server = self.command(&format!("exec {line}")).spawn().expect("a shell");
+        let end = Instant::now() + Duration::from_secs(60);
+        while self.client().is_err() {
+            let ended = server.try_wait().expect("asked");
+            assert!(ended.is_none() && Instant::now() < end, "{line}:\n{}", self.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.server = Some(server);
+        if line.contains("--demo") {
+            wait_until("the demo ends", || self.said().contains("The server keeps running"));
+        }
+    }
+
+    /// Stops the server as Ctrl-C does.
+    fn stop(&mut self) {
+        let Some(mut server) = self.server.take() else { return };
+        shell(&format!("kill -INT {}", server.id()), self.folder.path());
+        let ended = server.wait().expect("ended");
+        assert!(ended.success() || std::thread::panicking(), "{ended}:\n{}", self.said());
+    }
+
+    fn statements(&mut self, lines: &[&str]) {
+        if self.server.is_none() {
+            self.serve("cohortd --defaults-file=etc/cohort/cohort.cnf");
+        }
+        let mut client = self.client().expect("a client");
+        for line in lines {
+            let statements = self.replaced(line.split("  --").next().unwrap_or(line));
+            for statement in statements.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
+                client.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+            }
+        }
+    }
+
+    /// Checks that the endpoint has the metrics of an alert.
+    fn metrics_of(&self, lines: &[&str]) {
+        let address = format!("127.0.0.1:{}", self.metrics);
+        let mut endpoint = std::net::TcpStream::connect(address).expect("the page has turned it on");
+        endpoint
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: cohort\r\nConnection: close\r\n\r\n")
+            .expect("sent");
+        let mut metrics = String::new();
+        endpoint.read_to_string(&mut metrics).expect("an answer");
+        for expression in lines.iter().filter_map(|line| line.split_once("expr: ")) {
+            let name =
+                expression.1.split(['(', '[']).find(|part| part.starts_with("cohort_")).expect("a metric");
+            assert!(metrics.contains(&format!("\n{name} ")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_new_user_follows_the_pages() {
+    let (mut followed, mut by_the_system) = (0, 0);
+    for (name, page) in HOW_TO {
+        let mut user = Newcomer::new();
+        for block in blocks(page) {
+            followed += block.lines.len();
+            match block.kind {
+                "sh" => block.lines.iter().for_each(|line| user.run(line)),
+                // Packages, containers and disks: `./x package --test` runs the first two.
+                "sh system" => by_the_system += block.lines.len(),
+                "sql" => user.statements(&block.lines),
+                "ini" => {
+                    let file = user.folder.path().join("page.cnf");
+                    std::fs::write(file, user.replaced(&block.lines.join("\n"))).expect("written");
+                    user.run("cohortd --defaults-file=page.cnf --validate-config");
+                }
+                "yaml" => user.metrics_of(&block.lines),
+                "text" => {}
+                other => panic!("{name}: blocks of kind '{other}' are not known"),
+            }
+        }
+        user.stop();
+    }
+    assert!(followed > 50 && by_the_system <= 8, "{followed} lines, {by_the_system} not run");
+}
+
+/// Calls of `x` with missing packages: arguments, whether on a terminal, the reply, and whether it installs.
+const INSTALLS: &[(&str, bool, &str, bool)] = &[
+    ("build", false, "", true),
+    ("build", true, "", true),
+    ("build", true, "y", true),
+    ("build", true, "n", false),
+    ("--yes build", true, "n", true),
+    ("build --help", true, "", false),
+    ("run --help", false, "", false),
+    ("bench --help", false, "", false),
+    ("crash --help", false, "", false),
+    ("test --help", false, "", false),
+    ("docs --help", false, "", false),
+    ("package --help", false, "", false),
+];
+
+#[test]
+fn packages_are_installed_after_a_question() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../x");
+    std::fs::copy(source, folder.path().join("x")).expect("copied");
+    for (program, text) in
+        [("cargo", "exit 1"), ("dpkg-query", ""), ("id", "echo 0"), ("apt-get", "touch ran")]
+    {
+        std::fs::write(folder.path().join(program), format!("#!/bin/sh\n{text}\n")).expect("written");
+        shell(&format!("chmod +x {program}"), folder.path());
+    }
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    for (arguments, is_terminal, reply, installs) in INSTALLS {
+        let call = format!("CARGO_TARGET_DIR=$PWD/target ./x {arguments}");
+        let line = match is_terminal {
+            true => format!("printf '{reply}\\n' | script -qec '{call}' /dev/null"),
+            false => format!("{call} </dev/null"),
+        };
+        let mut command = Command::new("sh");
+        let command = command.args(["-c", &line]).current_dir(folder.path()).env("PATH", &path);
+        let output = command.output().expect("a shell");
+        let said =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let ran = std::fs::remove_file(folder.path().join("ran")).is_ok();
+        assert_eq!(ran, *installs, "{arguments}, terminal: {is_terminal}, reply '{reply}': {said}");
+        assert_eq!(said.contains("build-essential"), !arguments.contains("--help"), "{arguments}: {said}");
+        assert_eq!(said.contains("[Y/n]"), *is_terminal && *arguments == "build", "{arguments}: {said}");
+    }
 }

@@ -22,7 +22,11 @@ fn what_cannot_start_says_why_and_touches_nothing() {
     let datadir_option = format!("--datadir={}", datadir.display());
     let socket = format!("--socket={}", scratch.path().join("socket").display());
     let (code, said) = refused(&[&datadir_option, "--no-such-option"]);
-    assert_eq!((code, said.trim()), (2, "cohortd: unknown option '--no-such-option'"));
+    // As every line of the error log: time, thread, level, program.
+    let lines: Vec<&str> =
+        said.lines().filter_map(|line| Some(line.split_once(" 0 [ERROR] cohortd: ")?.1)).collect();
+    assert_eq!((code, lines.as_slice()), (2, ["unknown option '--no-such-option'", "Aborting"].as_slice()));
+    assert!(said.starts_with("20") && said.lines().count() == 2, "{said}");
     assert_eq!(refused(&[&datadir_option, "--max-connections=many"]).0, 9);
 
     // A data directory that may be an unmounted volume is refused.
@@ -144,6 +148,10 @@ const MISTAKES: &[(&str, i32, &[&str])] = &[
     ("--binlog-format=rows", 13, &["'binlog_format'", "'rows'", "Values: MIXED, STATEMENT, ROW"]),
     ("--sql-mode=STRICT", 13, &["'sql_mode'", "'STRICT'", "STRICT_ALL_TABLES"]),
     ("--port", 5, &["option '--port' requires an argument"]),
+    ("-h", 5, &["option '-h' requires an argument", "the data directory", "--help"]),
+    ("--sock=DIR/socket", 7, &["unknown variable 'sock="]),
+    ("--bootstrap", 2, &["use --initialize with --init-file"]),
+    ("--daemonize", 2, &["run it as a service"]),
     ("--encrypt-binlog", 13, &["--encrypt-binlog=1 is refused", "not encrypted"]),
     ("--lower-case-table-names=1", 13, &["--lower-case-table-names=1 is refused"]),
     ("serve", 1, &["Too many arguments"]),
@@ -226,7 +234,7 @@ fn a_mistake_is_answered_by_what_is_wrong_and_what_to_do() {
         if !options.contains("--bind-address") {
             arguments.push("--bind-address=127.0.0.1".to_owned());
         }
-        if options == "--port" {
+        if options == "--port" || options == "-h" {
             // A missing value is an error only at the end of the arguments.
             arguments.rotate_left(1);
         }

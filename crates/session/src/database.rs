@@ -20,6 +20,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::account_usage::AccountUsages;
 use crate::audit::Audit;
+use crate::functions::StatementFunctions;
 use crate::ids::Ids;
 use crate::process_list::ProcessList;
 use crate::replication::ReplicaControl;
@@ -151,6 +152,8 @@ pub struct Database {
     pub sequences: Sequences,
     /// The dictionary for checking new passwords; set at most once, by the server.
     pub words: OnceLock<WordList>,
+    /// The functions that run statements; set at most once, before the first statement.
+    pub functions: OnceLock<Arc<dyn StatementFunctions>>,
     /// The hooks of row changes; set at most once, before the first statement.
     pub row_hooks: OnceLock<Arc<dyn RowHooks>>,
     /// The files of the statement logs; set once by the server.
@@ -211,6 +214,7 @@ impl Database {
             next_short_uuid: AtomicU64::new(first_short_uuid),
             sequences: Sequences::default(),
             words: OnceLock::new(),
+            functions: OnceLock::new(),
             row_hooks: OnceLock::new(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),

@@ -1,7 +1,6 @@
 //! Conditions of the last statement, for SHOW WARNINGS and SHOW ERRORS.
 
 use cohort_expr::Warnings;
-use cohort_sql::ast::{self, Statement};
 use cohort_types::{ErrorCode, Level, SqlError, Warning};
 
 /// The conditions of the last statement that read a table or raised any. SHOW WARNINGS itself does not clear
@@ -162,18 +161,6 @@ fn located(warning: Warning, row: u64) -> Warning {
     Warning { error: warning.error.at_row(row), ..warning }
 }
 
-/// Returns ROW_NUMBER for conditions without a row of their own: 0 if the statement concerns tables.
-pub fn row_of_rest(statement: &Statement) -> u64 {
-    use ast::{InsertSource, QueryBody};
-    let is_without_table = match statement {
-        Statement::Query(query) => matches!(&query.body, QueryBody::Select(select) if select.from.is_none()),
-        Statement::Insert(insert) => matches!(insert.source, InsertSource::Query(_)),
-        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::ExecuteImmediate { .. } => true,
-        other => matches!(conditions_before(other), Conditions::Old),
-    };
-    u64::from(is_without_table)
-}
-
 /// Creates error 1064.
 pub fn syntax_error(near: &str) -> SqlError {
     let text = format!(
@@ -181,40 +168,4 @@ pub fn syntax_error(near: &str) -> SqlError {
          the right syntax to use near '{near}' at line 1"
     );
     SqlError::new(ErrorCode::Parse, text)
-}
-
-/// The treatment of the previous statement's conditions.
-pub enum Conditions {
-    /// Kept: this statement shows them.
-    Kept,
-    /// Kept until a new condition. A query clears them once its plan reads a table.
-    Old,
-    Cleared,
-}
-
-pub fn conditions_before(statement: &Statement) -> Conditions {
-    use ast::Show;
-    match statement {
-        Statement::Show(show) => match **show {
-            Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors => {
-                Conditions::Kept
-            }
-            _ => Conditions::Cleared,
-        },
-        Statement::GetDiagnostics(_) => Conditions::Kept,
-        Statement::Query(_)
-        | Statement::Do(_)
-        | Statement::Begin(_)
-        | Statement::Commit(_)
-        | Statement::Rollback(_)
-        | Statement::Savepoint(_)
-        | Statement::RollbackTo(_)
-        | Statement::ReleaseSavepoint(_)
-        | Statement::UnlockTables
-        | Statement::Set(_)
-        | Statement::Deallocate(_)
-        | Statement::Use(_)
-        | Statement::Kill(_) => Conditions::Old,
-        _ => Conditions::Cleared,
-    }
 }

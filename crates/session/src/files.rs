@@ -74,7 +74,7 @@ pub fn load(session: &SessionState, name: &str, bytes_max: u64) -> SqlResult<Loa
     if bytes > bytes_max {
         return Ok(LoadedFile::TooLong(bytes));
     }
-    let Ok(mut file) = files.open(&path) else { return Ok(LoadedFile::Missing) };
+    let Ok((mut file, _)) = files.open(&path) else { return Ok(LoadedFile::Missing) };
     let (mut whole, mut piece) = (Vec::with_capacity(bytes as usize), vec![0; PIECE_BYTES]);
     loop {
         session.check_interrupt()?;

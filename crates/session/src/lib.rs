@@ -12,7 +12,9 @@
 //! | `connection` | [`ConnectionInfo`]: the client's identity and how it is connected |
 //! | `session_state` | [`SessionState`]: a session as expressions and planners see it |
 //! | `hooks`, `full_text` | session callbacks of expressions; term frequencies |
+//! | `statements/` | the table of statements: [`StatementKind`], [`StatementTraits`] |
 //! | `statement` | [`Job`], [`StatementContext`]: a statement to run; the context of a running one |
+//! | `functions` | [`StatementFunctions`]: functions that run statements |
 //! | `row_hooks` | [`RowHook`]: code that runs before and after each change of a row |
 //! | `access/` | privileges |
 //! | `account_usage`, `restraint` | resource limits of accounts; how sessions enforce them |
@@ -42,6 +44,7 @@ mod diagnostics;
 mod examined;
 pub mod files;
 mod full_text;
+mod functions;
 mod general_log;
 mod gtid_position;
 mod hooks;
@@ -59,6 +62,7 @@ mod session_state;
 mod settings;
 mod statement;
 mod statement_log;
+mod statements;
 mod statistics;
 mod transaction_track;
 mod user_lock_holders;
@@ -74,8 +78,9 @@ pub use audit::{
 };
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
-pub use diagnostics::{Conditions, Diagnostics, conditions_before, row_of_rest, syntax_error};
+pub use diagnostics::{Diagnostics, syntax_error};
 pub use examined::RowsExamined;
+pub use functions::StatementFunctions;
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
 pub use names::SessionNames;
@@ -91,6 +96,11 @@ pub use session_state::{BinlogStatements, Changed, NamedCharsets, SessionState, 
 pub use settings::set_error;
 pub use statement::{Job, StatementContext};
 pub use statement_log::{LogFiles, LogRows, StatementLog};
+pub use statements::{
+    AtPrepare, ChangedNames, Conditions, Exception, ImplicitCommit, ProgramRule, StatementKind,
+    StatementTraits, Writes, changed_names, commits_implicitly, innermost, kind_of, may_be_prepared,
+    row_of_rest, row_target, traits_of,
+};
 pub use statistics::{PlanStatistics, cardinality, has_row};
 pub use transaction_track::{TrackTransaction, TransactionState};
 pub use virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames};

@@ -103,6 +103,13 @@ impl Names for SessionNames<'_> {
         &self.session.env
     }
 
+    fn function(&self, name: &str, args: usize) -> SqlResult<Option<ExprType>> {
+        match self.session.db.functions.get() {
+            Some(functions) => functions.result_type(name, args),
+            None => Ok(None),
+        }
+    }
+
     fn hooks(&self) -> &dyn SessionHooks {
         self.session
     }

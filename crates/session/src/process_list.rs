@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use cohort_base::{Budget, CommitSeq, ConnectionId, ReplyBarrier};
+use cohort_base::{Budget, CommitSeq, ConnectionId, Pace, ReplyBarrier};
 use cohort_locks::{KillFlag, KillLevel};
 use cohort_sql::{ParseMode, without_secrets};
 use cohort_trx::{SessionCounts, TrxStats};
@@ -126,6 +126,16 @@ struct ProcessInfo {
     mode: Option<ParseMode>,
     state: &'static str,
     progress: u32,
+    /// Since the state reports progress.
+    pace: Option<Pace>,
+}
+
+impl ProcessInfo {
+    fn set_state(&mut self, state: &'static str) {
+        self.state = state;
+        self.progress = 0;
+        self.pace = None;
+    }
 }
 
 /// A row of SHOW PROCESSLIST.
@@ -233,8 +243,7 @@ impl Process {
         self.kill.clear_query();
         info.query_id = query_id;
         info.running = true;
-        info.state = "";
-        info.progress = 0;
+        info.set_state("");
         info.text.clear();
         info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
         info.mode = Some(mode);
@@ -256,8 +265,7 @@ impl Process {
         self.set_command(Command::Sleep, now_us);
         let mut info = self.info.lock();
         info.running = false;
-        info.state = "";
-        info.progress = 0;
+        info.set_state("");
         if info.text.capacity() > INFO_BYTES_MAX / 8 {
             info.text = Vec::new();
         }
@@ -281,9 +289,7 @@ impl Process {
 
     /// Sets the state text of the statement.
     pub fn set_state(&self, state: &'static str) {
-        let mut info = self.info.lock();
-        info.state = state;
-        info.progress = 0;
+        self.info.lock().set_state(state);
     }
 
     /// Runs a wait of a statement that does nothing else meanwhile. If the client disconnects, the statement
@@ -318,9 +324,16 @@ impl Process {
             || self.kill.waited_for_lock().is_some_and(|waited| waited >= patience)
     }
 
-    /// Sets the progress in thousandths of a percent.
-    pub fn set_progress(&self, progress: u32) {
-        self.info.lock().progress = progress;
+    /// Sets the progress of the statement's state, and logs it if the state lasts long. `now_ns` is
+    /// `Clock::monotonic_ns`.
+    pub fn set_progress(&self, (done, total): (u64, u64), now_ns: u64) {
+        let mut info = self.info.lock();
+        info.progress = done.saturating_mul(100_000).checked_div(total).map_or(0, |p| p.min(100_000) as u32);
+        let state = info.state;
+        let pace = info.pace.get_or_insert_with(|| Pace::begin(now_ns));
+        if let Some(progress) = pace.due(now_ns, done, total) {
+            log::info!("Connection {}, {state}: {progress}", self.id);
+        }
     }
 
     /// Sets the account.

@@ -8,9 +8,9 @@ use cohort_config::VarId;
 use cohort_sql::ast::Statement;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use crate::access::counts_as_write;
 use crate::account_usage::{AccountLimits, Use};
 use crate::session_state::SessionState;
+use crate::statements::{Exception, Writes, traits_of};
 
 impl SessionState {
     /// Applies the account's limits and default role after a login or a change of user.
@@ -65,7 +65,7 @@ impl AccountLimits {
         let Some(usage) = &self.usage else { return Ok(()) };
         let (user, now_us) = (&session.info.user, session.db.clock.wall_us());
         usage.count(user, now_us, Use::Query)?;
-        if counts_as_write(statement) || is_change_of_rows(statement) {
+        if traits_of(statement).writes != Writes::Nothing {
             usage.count(user, now_us, Use::Update)?;
         }
         Ok(())
@@ -73,12 +73,9 @@ impl AccountLimits {
 
     /// Returns error 1820 for a statement that cannot be part of changing the password.
     pub fn check_preparable(&self, statement: &Statement) -> SqlResult<()> {
-        match statement {
-            Statement::Set(_)
-            | Statement::Prepare { .. }
-            | Statement::Execute { .. }
-            | Statement::Deallocate { .. } => Ok(()),
-            _ => self.check_password(),
+        match traits_of(statement).has(Exception::ExpiredPassword) {
+            true => Ok(()),
+            false => self.check_password(),
         }
     }
 
@@ -92,11 +89,4 @@ impl AccountLimits {
             }
         }
     }
-}
-
-fn is_change_of_rows(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::LoadData(_)
-    )
 }

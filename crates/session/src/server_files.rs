@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 pub trait ServerFiles: Send + Sync {
     /// Creates a file. Fails if it exists, or if the server could mistake it for one of its own files.
     fn create(&self, path: &Path) -> io::Result<Box<dyn io::Write>>;
-    /// Opens a file for reading.
-    fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>>;
+    /// Opens a file for reading, and returns its length.
+    fn open(&self, path: &Path) -> io::Result<(Box<dyn io::Read>, u64)>;
     /// Returns the length of a file that is readable by all users of the host.
     fn public_bytes(&self, path: &Path) -> io::Result<u64>;
     /// Removes a file that a statement created and could not complete.

@@ -64,7 +64,7 @@ impl<'p> PlanStatistics<'p> {
         expr.walk(&mut |node| {
             known &= match node {
                 Expr::Param(param) => param.index < self.ctx.params.len(),
-                Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) => false,
+                Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) | Expr::CallBack(_) => false,
                 _ => true,
             };
             known
@@ -112,7 +112,7 @@ impl Statistics for PlanStatistics<'_> {
         condition.walk(&mut |node| {
             is_known &= match node {
                 Expr::Param(param) => param.index < self.ctx.params.len(),
-                Expr::Outer(_) | Expr::Subquery(_) => false,
+                Expr::Outer(_) | Expr::Subquery(_) | Expr::CallBack(_) => false,
                 _ => true,
             };
             is_known

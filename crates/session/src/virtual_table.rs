@@ -159,7 +159,7 @@ fn equal_text(condition: &Expr, ctx: &EvalContext<'_>) -> SqlResult<Option<(usiz
     };
     let mut is_own = other.is_const_per_execution();
     other.walk(&mut |node| {
-        is_own &= !matches!(node, Expr::Subquery(_) | Expr::Outer(_));
+        is_own &= !matches!(node, Expr::Subquery(_) | Expr::CallBack(_) | Expr::Outer(_));
         is_own
     });
     if !is_own {

@@ -13,7 +13,7 @@
 //! | `parser` | the grammar |
 //! | `digest` | [`Digest`]: a hash of a statement without its literals |
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
-//! | `kind` | [`statement_kind`], [`commits_implicitly`] |
+//! | `plannable` | [`Plannable`]: queries and row changes |
 //! | `first_words` | [`first_words`]: the kind of a statement, even if it cannot be parsed |
 //! | `secrets` | [`for_replicas`]: account statements in the form that is logged for replicas |
 //! | `secret_text` | [`without_secrets`], [`secret_literals`]: password redaction for logs and lists |
@@ -26,12 +26,12 @@ pub mod ast;
 mod client_text;
 mod digest;
 mod first_words;
-mod kind;
 mod lexer;
 mod literal;
 mod options;
 mod parser;
 mod plan_cache;
+mod plannable;
 pub mod print;
 mod print_json_table;
 pub mod print_query;
@@ -45,13 +45,13 @@ mod unsafe_words;
 pub use client_text::decode_literals;
 pub use digest::Digest;
 pub use first_words::{changes_rows, defines_program, first_words};
-pub use kind::{StatementKind, commits_implicitly, statement_kind};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{
     Charge, IDENTIFIER_CHARS_MAX, Parsed, function_without_parens, next_statement, parse, parse_charged,
     parse_own, syntax_bytes,
 };
 pub use plan_cache::{PlanCache, PlanKey};
+pub use plannable::Plannable;
 pub use secret_text::{message_without_secrets, secret_literals, without_secrets};
 pub use secrets::{StoredForm, for_replicas};
 pub use unsafe_words::has_unsafe_words;

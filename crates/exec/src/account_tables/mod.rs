@@ -30,12 +30,12 @@ mod statements;
 use cohort_plan::{ParamSource, not_supported};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_session::access::check_table;
-use cohort_session::{Job, SessionState};
-use cohort_sql::ParseOptions;
+use cohort_session::{Job, SessionState, row_target};
 use cohort_sql::ast::{
-    Assignment, Delete, Expr, Insert, InsertSource, Limit, ObjectName, OrderItem, Query, QueryBody, Select,
-    SelectItem, Statement, TableRef, Update,
+    Assignment, Delete, Expr, Insert, InsertSource, Limit, OrderItem, Query, QueryBody, Select, SelectItem,
+    Statement, TableRef, Update,
 };
+use cohort_sql::{ParseOptions, Plannable};
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
 use crate::session::Session;
@@ -73,18 +73,7 @@ impl AccountTable {
 
 /// Returns the account table that a statement changes, `None` if it changes another table or none.
 pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Option<AccountTable> {
-    fn of_factor(table: &TableRef) -> Option<&ObjectName> {
-        match table {
-            TableRef::Table(factor) => Some(&factor.name),
-            TableRef::Derived { .. } | TableRef::Json(_) | TableRef::Join(_) => None,
-        }
-    }
-    let name = match statement {
-        Statement::Insert(insert) => &insert.table,
-        Statement::Update(update) => of_factor(&update.tables)?,
-        Statement::Delete(delete) => of_factor(&delete.from)?,
-        _ => return None,
-    };
+    let name = row_target(&statement.plannable()?)?;
     // This runs at each execution of a prepared statement; most return at the schema check.
     let schema = name.db.as_deref().or(session.current_schema.as_deref()).filter(|name| *name == SCHEMA)?;
     let (_, table) = AccountTable::ALL.iter().find(|(known, _)| *known == name.name)?;
@@ -126,11 +115,11 @@ impl Session {
         if self.trx.may_only_read(false) {
             return Err(SqlError::read_only_transaction());
         }
-        let changed = match statement {
-            Statement::Delete(delete) => self.delete_account_rows(table, delete, job)?,
-            Statement::Update(update) => self.update_account_rows(table, update, job)?,
-            Statement::Insert(insert) => self.insert_account_rows(table, insert, job)?,
-            _ => unreachable!("found by changed_by"),
+        let changed = match statement.plannable() {
+            Some(Plannable::Delete(delete)) => self.delete_account_rows(table, delete, job)?,
+            Some(Plannable::Update(update)) => self.update_account_rows(table, update, job)?,
+            Some(Plannable::Insert(insert)) => self.insert_account_rows(table, insert, job)?,
+            Some(Plannable::Query(_)) | None => unreachable!("found by changed_by"),
         };
         self.state.env.row_count = changed as i64;
         self.work.rows_affected = changed;

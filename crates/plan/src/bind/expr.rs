@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
-    CompareOp, EvalContext, Expr, ExprType, IntervalOp, LikeEscape, TypeClass, UnaryOp, and, between,
-    build_binary, build_call, build_unary, case, cast, char_using, collate, compare_exprs, convert_using,
-    date_arith, extract, in_list, is_null, is_truth, like, or, regexp, row, system_variable, timestamp_diff,
-    trim, user_variable, user_variable_assign,
+    CallBack, CompareOp, EvalContext, Expr, ExprType, IntervalOp, LikeEscape, TypeClass, UnaryOp, and,
+    between, build_binary, build_call, build_unary, case, cast, char_using, collate, compare_exprs,
+    convert_using, date_arith, extract, in_list, is_native, is_null, is_truth, like, or, regexp, row,
+    system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
 use cohort_types::{Collation, DateTime, ErrorCode, SqlError, SqlResult, TimeZone, TypeKind, Value};
@@ -502,6 +502,12 @@ impl<'b> Binder<'b> {
     fn call(&self, name: &str, args: &[ast::Expr]) -> SqlResult<Expr> {
         let env = self.ctx.names.env();
         let mut args = self.list(args)?;
+        if !is_native(name)
+            && let Some(ty) = self.ctx.names.function(name, args.len())?
+        {
+            self.ctx.calls_back.set(true);
+            return Ok(Expr::CallBack(Box::new(CallBack { name: name.into(), args, ty })));
+        }
         if let ("round" | "truncate", [_, places]) = (name, &mut args[..]) {
             *places = self.known_value(std::mem::replace(places, Expr::null()))?;
         }
@@ -522,7 +528,7 @@ impl<'b> Binder<'b> {
         arg.walk(&mut |node| {
             is_known &= match node {
                 Expr::Param(param) => param.index < self.ctx.params.len(),
-                Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) => false,
+                Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) | Expr::CallBack(_) => false,
                 _ => true,
             };
             is_known

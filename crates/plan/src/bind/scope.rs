@@ -54,6 +54,8 @@ pub struct PlanContext<'p> {
     pub subqueries: RefCell<Vec<Query>>,
     /// Referenced common table expressions, by number.
     pub common: RefCell<Vec<CommonTable>>,
+    /// An expression calls a function that runs statements.
+    pub calls_back: Cell<bool>,
 }
 
 /// The source of a table's rows.
@@ -140,6 +142,7 @@ impl<'p> PlanContext<'p> {
             next_block: Cell::new(1),
             subqueries: RefCell::default(),
             common: RefCell::default(),
+            calls_back: Cell::new(false),
         }
     }
 

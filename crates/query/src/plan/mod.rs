@@ -45,7 +45,8 @@ fn plan_bound(ctx: &PlanContext<'_>, session: &SessionState, mut bound: Query) -
     cohort_optimize::push_conditions(&mut bound, &mut subqueries, &mut common);
     cohort_optimize::unnest(&mut bound, &mut subqueries, &mut common);
     let stats = PlanStatistics::new(session, ctx);
-    let direct = match subqueries.is_empty() && common.is_empty() {
+    let is_plain = subqueries.is_empty() && common.is_empty() && !ctx.calls_back.get();
+    let direct = match is_plain {
         true => direct::direct(&bound, &stats)?,
         false => None,
     };
@@ -55,5 +56,13 @@ fn plan_bound(ctx: &PlanContext<'_>, session: &SessionState, mut bound: Query) -
     };
     let has_limit = bound.limit.count.is_some();
     let shape = PlanShape::of(&body);
-    Ok(QueryPlan { body, columns: bound.columns, types: bound.types, into: bound.into, has_limit, shape })
+    Ok(QueryPlan {
+        body,
+        columns: bound.columns,
+        types: bound.types,
+        into: bound.into,
+        has_limit,
+        shape,
+        calls_back: ctx.calls_back.get(),
+    })
 }

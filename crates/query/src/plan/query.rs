@@ -31,6 +31,8 @@ pub struct QueryPlan {
     pub has_limit: bool,
     /// Status counters of its runs.
     pub shape: PlanShape,
+    /// The statement calls functions that run statements.
+    pub calls_back: bool,
 }
 
 /// The executable part of a plan.
@@ -125,7 +127,9 @@ impl QueryPlan {
         match &self.body {
             PlanBody::Direct(_) => true,
             PlanBody::Tree(plan) => {
-                plan.given.is_empty() && !plan.subqueries.iter().any(|subquery| subquery.is_volatile)
+                !self.calls_back
+                    && plan.given.is_empty()
+                    && !plan.subqueries.iter().any(|subquery| subquery.is_volatile)
             }
         }
     }

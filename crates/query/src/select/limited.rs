@@ -1,7 +1,7 @@
 //! [`LimitedStorage`]: reads a transaction's tables under LIMIT ROWS EXAMINED. Rows are read one by one, and
 //! scans end when the limit is reached.
 
-use cohort_expr::EvalContext;
+use cohort_expr::{CallBack, EvalContext};
 use cohort_optimize::{Node, Scan, VirtualScan};
 use cohort_run::{CursorId, Event, Kept, Storage};
 use cohort_session::RowsExamined;
@@ -65,6 +65,10 @@ impl LeftOut {
 }
 
 impl Storage for LimitedStorage<'_> {
+    fn call(&mut self, function: &CallBack, args: &[Value], eval: &EvalContext<'_>) -> SqlResult<Value> {
+        self.inner.call(function, args, eval)
+    }
+
     fn open(
         &mut self,
         scan: &Scan,

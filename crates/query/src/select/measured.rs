@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use cohort_expr::EvalContext;
+use cohort_expr::{CallBack, EvalContext};
 use cohort_optimize::{Scan, VirtualScan};
 use cohort_run::{
     Batch, CursorId, Event, Kept, Matching, Measure, Measures, Storage, Tally, Vectors, nanos_since,
@@ -43,6 +43,10 @@ impl<'m, 's> MeasuredStorage<'m, 's> {
 }
 
 impl Storage for MeasuredStorage<'_, '_> {
+    fn call(&mut self, function: &CallBack, args: &[Value], eval: &EvalContext<'_>) -> SqlResult<Value> {
+        self.inner.call(function, args, eval)
+    }
+
     fn open(
         &mut self,
         scan: &Scan,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cohort_base::CommitSeq;
 use cohort_config::VarId;
-use cohort_expr::EvalContext;
+use cohort_expr::{CallBack, EvalContext};
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
 use cohort_row::{
     CursorOptions, MatchScan, ResolveAccess, RowChanges, RowFilter, TableCursor, VectorScan, row_done,
@@ -186,6 +186,30 @@ impl TrxStorage<'_> {
 }
 
 impl Storage for TrxStorage<'_> {
+    fn call(&mut self, function: &CallBack, args: &[Value], eval: &EvalContext<'_>) -> SqlResult<Value> {
+        let Some(functions) = self.session.db.functions.get() else {
+            return Err(SqlError::does_not_exist("FUNCTION", &function.name));
+        };
+        let mut ctx = StatementContext {
+            db: self.db,
+            session: self.session,
+            // The statements that it runs have parameters, strictness and warnings of their own.
+            eval: EvalContext::new(eval.env, eval.hooks, &[]),
+            trx: &mut *self.trx,
+            process: self.process,
+            text: &[],
+            param_at: &[],
+            params: &[],
+            more: false,
+            uses_zone: Cell::new(false),
+            uses_micros: Cell::new(false),
+        };
+        let value = functions.call(&function.name, args, &mut ctx)?;
+        // What it has read may not be durable yet (I5).
+        self.hold.set(self.trx.hold_until());
+        Ok(value)
+    }
+
     fn open(
         &mut self,
         scan: &Scan,

@@ -1,16 +1,18 @@
-//! Hash join: the right rows are in a hash table.
+//! Hash join: left rows are looked up in a hash table of the right rows.
 //!
 //! # States
 //! - *unbuilt*: the table is built when the first left row arrives;
-//! - *whole*: all right rows are in memory; left rows are looked up in their order;
-//! - *parted*: the right rows do not fit. The rows of both sides are spilled to partitions
-//!   ([`crate::partition`]), which are joined one after the other, so rows are returned in no order. A right
-//!   partition that does not fit is partitioned again, down to level [`DEEPEST`]. Rows with equal keys cannot
-//!   be separated, so at that level they stay in memory.
+//! - *whole*: all right rows that can match are in memory. Rows are returned in the order of the left rows.
+//!   The table is reused when the join is opened again, unless the right rows may have changed;
+//! - *parted* (partitioned): the right rows do not fit into memory. The rows of both sides are spilled to
+//!   partitions ([`crate::partition`]), which are joined one after the other, so rows are returned in no
+//!   particular order. A right partition that does not fit is partitioned again, except at level [`DEEPEST`]
+//!   and while all its rows read so far have the same key, which partitioning cannot separate. Such a
+//!   partition is kept in memory beyond the limit.
 //!
 //! # Vectorized
-//! If the consumer reads vectors, the join works on columns ([`VectorHash`]) until the right rows do not fit.
-//! Then it partitions the rows of both sides as above.
+//! If the consumer reads vectors, the join works on columns ([`VectorHash`]). If the right rows turn out not
+//! to fit, which is before the first row is returned, it partitions the rows of both sides as above.
 
 use cohort_expr::Expr;
 use cohort_optimize::{HashKey, Join, JoinKind, JoinMethod};

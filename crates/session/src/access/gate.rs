@@ -1,11 +1,11 @@
-//! The privilege check before a statement runs. Every match here lists every statement, so a new one does not
-//! compile until its privileges are decided.
+//! The privilege check before a statement runs. The match lists every statement, so a new one does not
+//! compile until its privileges are decided. The other properties are in the table of statements.
 
 use cohort_catalog::PUBLIC;
 use cohort_sql::ast::{
-    AccessMode, Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, DropTable, Flush,
-    FlushLock, FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Revoke, SetItem, Show,
-    Statement, TableMaintenance,
+    Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, DropTable, Flush, FlushLock,
+    FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Revoke, Show, Statement,
+    TableMaintenance,
 };
 use cohort_types::{Privilege as P, Privileges, SqlError, SqlResult};
 
@@ -13,6 +13,7 @@ use crate::access::check::{
     check_any_on_table, check_any_on_whole, check_global, check_schema, check_table, may_enter, may_list,
 };
 use crate::session_state::SessionState;
+use crate::statements::{Exception, Writes, changed_names, traits_of};
 
 /// The schema of the account tables. A session that may write there may change accounts.
 const ACCOUNTS: &str = "mysql";
@@ -386,119 +387,34 @@ pub fn drops_own(session: &SessionState, drop: &DropTable, name: &ObjectName) ->
 /// Returns whether a statement other than a row change affects only temporary tables of the session. Neither
 /// `read_only` nor a read-only transaction refuses such a statement.
 pub fn is_about_temporary(session: &SessionState, statement: &Statement) -> bool {
-    let own = |name: &ObjectName| is_temporary(session, name);
+    let traits = traits_of(statement);
+    if traits.has(Exception::Temporary) {
+        return true;
+    }
+    if session.temporary.is_empty() || !traits.has(Exception::MaybeTemporary) {
+        return false;
+    }
     match statement {
-        Statement::CreateTable(create) => create.temporary,
-        Statement::DropTable(drop) => {
-            drop.temporary || drop.names.iter().all(|name| drops_own(session, drop, name))
-        }
-        Statement::AlterTable(alter) => own(&alter.table),
-        Statement::AlterSequence(alter) => own(&alter.name),
-        Statement::CreateIndex(create) => own(&create.table),
-        Statement::DropIndex(drop) => own(&drop.table),
-        Statement::Truncate(name) => own(name),
+        Statement::DropTable(drop) => drop.names.iter().all(|name| drops_own(session, drop, name)),
         Statement::RenameTable(rename) => own_renames(session, &rename.renames).into_iter().all(|own| own),
-        Statement::TableMaintenance(work) => work.names.iter().all(own),
-        _ => false,
+        other => changed_names(other).tables.into_iter().all(|name| is_temporary(session, name)),
     }
 }
 
 /// Returns whether `read_only` refuses a statement other than a row change. Row changes are checked with
 /// their tables.
 pub fn counts_as_write(statement: &Statement) -> bool {
-    match statement {
-        Statement::Binlog(_) => true,
-        Statement::TableMaintenance(work) => match work.kind {
-            MaintenanceKind::Check | MaintenanceKind::Checksum => false,
-            MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => true,
-        },
-        Statement::Begin(begin) => begin.access == Some(AccessMode::ReadWrite),
-        Statement::Set(items) => items.iter().any(|item| matches!(item, SetItem::Password { .. })),
-        other => changes_definitions(other),
+    match traits_of(statement).writes {
+        Writes::Objects | Writes::ServerOnly => true,
+        Writes::Nothing | Writes::Rows => false,
     }
 }
 
 /// Returns whether a read-only transaction, or a session with read-only transactions, refuses the statement:
 /// error 1792. Row changes are checked with their tables.
 pub fn refused_in_read_only_transaction(session: &SessionState, statement: &Statement) -> bool {
-    match statement {
-        // Other statements of this kind commit before they begin.
-        Statement::CreateTable(create) if create.temporary => true,
-        Statement::DropTable(drop) if drop.temporary => true,
-        own if is_about_temporary(session, own) => false,
-        Statement::TableMaintenance(work) => match work.kind {
-            MaintenanceKind::Optimize | MaintenanceKind::Repair => true,
-            MaintenanceKind::Check | MaintenanceKind::Checksum | MaintenanceKind::Analyze => false,
-        },
-        other => changes_definitions(other),
-    }
-}
-
-/// Returns whether the statement changes databases, tables, indexes or accounts.
-fn changes_definitions(statement: &Statement) -> bool {
-    match statement {
-        Statement::CreateDatabase(_)
-        | Statement::AlterDatabase(_)
-        | Statement::DropDatabase(_)
-        | Statement::CreateTable(_)
-        | Statement::AlterTable(_)
-        | Statement::AlterSequence(_)
-        | Statement::DropTable(_)
-        | Statement::CreateView(_)
-        | Statement::RenameTable(_)
-        | Statement::Truncate(_)
-        | Statement::CreateIndex(_)
-        | Statement::DropIndex(_)
-        | Statement::CreateUser(_)
-        | Statement::CreateRole(_)
-        | Statement::DropRole(_)
-        | Statement::AlterUser(_)
-        | Statement::DropUser { .. }
-        | Statement::RenameUser(_)
-        | Statement::Grant(_)
-        | Statement::Revoke(_) => true,
-        Statement::Query(_)
-        | Statement::Insert(_)
-        | Statement::Update(_)
-        | Statement::Delete(_)
-        | Statement::Do(_)
-        | Statement::Handler(_)
-        | Statement::QueryIntoFile(_)
-        | Statement::LoadData(_)
-        | Statement::Explain { .. }
-        | Statement::SetStatement { .. }
-        | Statement::WithLockWait { .. }
-        | Statement::Prepare { .. }
-        | Statement::Execute { .. }
-        | Statement::ExecuteImmediate { .. }
-        | Statement::Deallocate(_)
-        | Statement::Set(_)
-        | Statement::Use(_)
-        | Statement::Kill(_)
-        | Statement::GetDiagnostics(_)
-        | Statement::Begin(_)
-        | Statement::Commit(_)
-        | Statement::Rollback(_)
-        | Statement::Savepoint(_)
-        | Statement::RollbackTo(_)
-        | Statement::ReleaseSavepoint(_)
-        | Statement::LockTables(_)
-        | Statement::UnlockTables
-        | Statement::Xa(_)
-        | Statement::Help(_)
-        | Statement::Show(_)
-        | Statement::Describe { .. }
-        | Statement::Flush(_)
-        | Statement::ResetMaster { .. }
-        | Statement::ResetSlave { .. }
-        | Statement::PurgeBinaryLogs(_)
-        | Statement::Binlog(_)
-        | Statement::TableMaintenance(_)
-        | Statement::Backup(_)
-        | Statement::Plugin(_)
-        | Statement::Shutdown
-        | Statement::ChangeMaster(_)
-        | Statement::StartSlave(_)
-        | Statement::StopSlave(_) => false,
-    }
+    let traits = traits_of(statement);
+    // Statements about other temporary tables commit before they begin.
+    traits.writes == Writes::Objects
+        && (traits.has(Exception::Temporary) || !is_about_temporary(session, statement))
 }

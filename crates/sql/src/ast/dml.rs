@@ -65,21 +65,20 @@ pub struct Delete {
 }
 
 impl Update {
-    /// Returns whether it changes one table and has no subquery.
-    pub fn is_simple(&self) -> bool {
+    /// Returns whether it changes one table, and no expression calls back.
+    pub fn is_simple(&self, calls_back: impl Fn(&Expr) -> bool) -> bool {
         let values = self.assignments.iter().map(|assignment| &assignment.value);
         let order = self.order_by.iter().map(|item| &item.expr);
-        matches!(self.tables, TableRef::Table(_))
-            && !values.chain(order).chain(&self.filter).any(Expr::has_subquery)
+        matches!(self.tables, TableRef::Table(_)) && !values.chain(order).chain(&self.filter).any(calls_back)
     }
 }
 
 impl Delete {
-    /// Returns whether it changes one table, named in FROM, and has no subquery.
-    pub fn is_simple(&self) -> bool {
+    /// Returns whether it changes one table, named in FROM, and no expression calls back.
+    pub fn is_simple(&self, calls_back: impl Fn(&Expr) -> bool) -> bool {
         let order = self.order_by.iter().map(|item| &item.expr);
         matches!(self.from, TableRef::Table(_))
             && self.targets.is_empty()
-            && !order.chain(&self.filter).any(Expr::has_subquery)
+            && !order.chain(&self.filter).any(calls_back)
     }
 }

@@ -1,11 +1,13 @@
 //! CHANGE MASTER, START, STOP and RESET SLAVE: evaluates their options and calls the replica.
 
+use std::sync::Arc;
+
 use cohort_plan::not_supported;
 use cohort_session::{
-    Job, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, check_domains, parse_gtids,
+    Job, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, check_domains, parse_gtids,
 };
-use cohort_sql::ast::{ChangeMaster, Expr, Literal, SlaveControl, Statement};
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_sql::ast::{ChangeMaster, Expr, Literal, SlaveControl};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, Warning};
 
 use crate::session::Session;
 
@@ -17,32 +19,42 @@ fn no_replica() -> SqlError {
 }
 
 impl Session {
-    /// Runs a replication statement. Returns false for other statements.
-    pub(crate) fn run_replication(&mut self, statement: &Statement, job: &Job<'_>) -> SqlResult<bool> {
-        let control = self.state.db.replica.read().clone();
-        let control = || control.clone().ok_or_else(no_replica);
-        let notes = match statement {
-            Statement::ChangeMaster(change) => {
-                let name = self.source_name(change.connection.as_deref());
-                let options = self.source_options(change, job)?;
-                control()?.change_master(&name, &options)?
-            }
-            Statement::StartSlave(start) => {
-                let until = self.until(start, job)?;
-                control()?.start(&self.source_names(start), threads(start), &until)?
-            }
-            Statement::StopSlave(stop) => control()?.stop(&self.source_names(stop), threads(stop))?,
-            Statement::ResetSlave { connection, all } => {
-                let name = self.source_name(connection.as_deref());
-                control()?.reset(&name, *all)?;
-                Vec::new()
-            }
-            _ => return Ok(false),
-        };
-        for note in notes {
-            self.diagnostics.push(note);
-        }
-        Ok(true)
+    /// Runs CHANGE MASTER.
+    pub(crate) fn change_master(&mut self, change: &ChangeMaster, job: &Job<'_>) -> SqlResult<()> {
+        let name = self.source_name(change.connection.as_deref());
+        let options = self.source_options(change, job)?;
+        let notes = self.replica()?.change_master(&name, &options)?;
+        self.note_all(notes);
+        Ok(())
+    }
+
+    /// Runs START SLAVE.
+    pub(crate) fn start_replica(&mut self, start: &SlaveControl, job: &Job<'_>) -> SqlResult<()> {
+        let until = self.until(start, job)?;
+        let notes = self.replica()?.start(&self.source_names(start), threads(start), &until)?;
+        self.note_all(notes);
+        Ok(())
+    }
+
+    /// Runs STOP SLAVE.
+    pub(crate) fn stop_replica(&mut self, stop: &SlaveControl) -> SqlResult<()> {
+        let notes = self.replica()?.stop(&self.source_names(stop), threads(stop))?;
+        self.note_all(notes);
+        Ok(())
+    }
+
+    /// Runs RESET SLAVE.
+    pub(crate) fn reset_replica(&mut self, connection: Option<&str>, all: bool) -> SqlResult<()> {
+        self.replica()?.reset(&self.source_name(connection), all)
+    }
+
+    /// Returns the control of the replica side. Error 1200 if the server has none.
+    fn replica(&self) -> SqlResult<Arc<dyn ReplicaControl>> {
+        self.state.db.replica.read().clone().ok_or_else(no_replica)
+    }
+
+    fn note_all(&mut self, notes: Vec<Warning>) {
+        notes.into_iter().for_each(|note| self.diagnostics.push(note));
     }
 
     /// Returns the named connection, or `default_master_connection`.

@@ -1,0 +1,15 @@
+//! Parts of statements that call back: subqueries, and functions that run statements.
+
+use cohort_expr::is_native;
+use cohort_sql::ast;
+
+/// Returns whether an expression itself contains a query, or calls a function that runs statements: one that
+/// is not the server's own.
+pub fn is_call_back(part: &ast::Expr) -> bool {
+    part.is_subquery() || matches!(part, ast::Expr::Function { name, .. } if !is_native(name))
+}
+
+/// Returns whether an expression or one of its parts calls back.
+pub fn calls_back(expr: &ast::Expr) -> bool {
+    expr.has_part(is_call_back)
+}
