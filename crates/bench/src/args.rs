@@ -7,7 +7,7 @@ use crate::demo::Demo;
 use crate::disk::Disk;
 use crate::engine::{self, EngineRun};
 use crate::instructions::Instructions;
-use crate::plan::{self, Overrides};
+use crate::plan::{self, Agenda, Overrides};
 use crate::servers::{Contestant, Setup};
 use crate::sql::{Benchmark, SqlRun};
 use crate::workload::{Keys, Protocol, Scale};

@@ -18,7 +18,7 @@ use crate::interrupt;
 use crate::large::Large;
 use crate::memory;
 use crate::pipeline;
-use crate::plan::{Agenda, Case, Link};
+use crate::plan::{Case, Link};
 use crate::progress::Progress;
 use crate::recovery;
 use crate::replica;
@@ -26,7 +26,7 @@ use crate::replication;
 use crate::report;
 use crate::results::{CaseResult, Machine, Results, ServerInfo, Settings};
 use crate::sample::{Counters, Sample, Spread};
-use crate::servers::{Contestant, Kind, Server, Setup};
+use crate::servers::{Contestant, Kind, Server};
 use crate::tables::{self, SCHEMA};
 use crate::workload::{self, Keys, Protocol, Scale};
 
