@@ -259,7 +259,7 @@ fn plans_are_keyed_by_the_settings_that_act_in_them() {
     let acting = VarId::ALL.iter().map(|id| id.setting()).filter(|setting| setting.acts_in() == Acts::Plan);
     let acting: BTreeSet<&str> = acting.map(|setting| setting.name).collect();
     assert_eq!(acting, values.iter().map(|(name, _)| *name).collect(), "each has a case here");
-    let mut plans_made = |a: &mut Client| {
+    let plans_made = |a: &mut Client| {
         let before = kept.plans.misses();
         assert_eq!(a.run(query), "k\n10\n");
         kept.plans.misses() - before

@@ -13,7 +13,7 @@ use super::{global_priv, log_tables, position_table, server_tables, user_table};
 /// `[TABLE]`, followed by a line per column with tab-separated fields: name, type, and `null` if nullable.
 const COLUMNS: &str = include_str!("information_schema.txt");
 
-static TABLES: LazyLock<Vec<Arc<SchemaTable>>> = LazyLock::new(|| {
+pub(super) static TABLES: LazyLock<Vec<Arc<SchemaTable>>> = LazyLock::new(|| {
     let mut tables: Vec<SchemaTable> = Vec::new();
     for line in COLUMNS.lines() {
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {

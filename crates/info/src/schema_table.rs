@@ -91,6 +91,7 @@ impl VirtualTable for SchemaTable {
 
 #[cfg(test)]
 mod tests {
+    use super::super::information_schema::{TABLES, table};
     use super::*;
 
     #[test]
