@@ -72,7 +72,7 @@ pub fn run(root: &Path) -> Vec<String> {
     widths(&sources, &mut findings);
     walls(&sources, &mut findings);
     machine(&sources, &mut findings);
-    row_trees(&sources, &mut findings);
+    sole_users(&sources, &mut findings);
     invariants(&sources, &mut findings);
     recovery_rows(&sources, &mut findings);
     error_texts(&sources, &mut findings);
@@ -171,23 +171,38 @@ fn machine(sources: &[Source], findings: &mut Vec<String>) {
     }
 }
 
-/// The only file that may take the clustered index of a table from the list of its indexes.
-const ROW_TREE: &str = "crates/catalog/src/row_tree.rs";
+/// Words that only some files of product code may contain, and what other files use.
+const SOLE_USERS: &[(&[&str], &[&str], &str)] = &[
+    (
+        &["indexes[0]", "indexes.first()", ".clustered()"],
+        &["crates/catalog/src/row_tree.rs"],
+        "the tree of a table's rows is a `RowTree`",
+    ),
+    (
+        &["IndexKind::"],
+        &[
+            "crates/catalog/src/codec.rs",
+            "crates/catalog/src/index_method.rs",
+            "crates/catalog/src/model.rs",
+            "crates/ddl/src/key.rs",
+            "crates/row/src/test_world.rs",
+            "crates/table/src/keys.rs",
+        ],
+        "request a property of the kind (`IndexMethod`)",
+    ),
+];
 
-fn row_trees(sources: &[Source], findings: &mut Vec<String>) {
-    for source in sources.iter().filter(|s| s.is_product() && s.path != ROW_TREE) {
-        if !source.path.starts_with("crates/") {
-            continue;
-        }
-        for (number, line) in source.text.lines().enumerate() {
-            let code = code_of(line);
-            let words = ["indexes[0]", "indexes.first()", ".clustered()"];
-            if let Some(word) = words.iter().find(|word| code.contains(*word)) {
-                findings.push(format!(
-                    "{}:{}: {word}: the tree of a table's rows comes from {ROW_TREE}",
-                    source.path,
-                    number + 1
-                ));
+fn sole_users(sources: &[Source], findings: &mut Vec<String>) {
+    for source in sources.iter().filter(|s| s.is_product() && s.path.starts_with("crates/")) {
+        for (words, files, why) in SOLE_USERS {
+            if files.contains(&source.path.as_str()) {
+                continue;
+            }
+            for (number, line) in source.text.lines().enumerate() {
+                let code = code_of(line);
+                if let Some(word) = words.iter().find(|word| code.contains(*word)) {
+                    findings.push(format!("{}:{}: {word}: {why}", source.path, number + 1));
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use cohort_base::Gtid;
 use cohort_vfs::SharedFs;
 
-use crate::event::{DecodeError, Event, EventHeader, EventType, flags, gtid_flags2};
+use crate::event::{DecodeError, Event, EventHeader, EventType, InGroup, flags, gtid_flags2};
 use crate::reader::Passed;
 use crate::{BinlogError, EventReader, GtidState};
 
@@ -169,14 +169,13 @@ impl Walk {
 
 /// Returns whether this event is the last one of a transaction that started with (or without) STANDALONE.
 pub(crate) fn ends_group(standalone: bool, kind: EventType, event: Option<&Event>) -> bool {
-    match kind {
-        EventType::XID | EventType::XA_PREPARE => true,
-        EventType::INTVAR | EventType::RAND | EventType::USER_VAR | EventType::ANNOTATE_ROWS => false,
-        EventType::TABLE_MAP | EventType::BEGIN_LOAD_QUERY | EventType::APPEND_BLOCK => false,
-        EventType::QUERY if !standalone => match event {
+    match kind.in_group() {
+        InGroup::Ends => true,
+        InGroup::Before => false,
+        InGroup::ByText if !standalone => match event {
             Some(Event::Query(query)) => matches!(query.sql.as_slice(), b"COMMIT" | b"ROLLBACK"),
             _ => false,
         },
-        _ => standalone,
+        InGroup::ByText | InGroup::Single => standalone,
     }
 }

@@ -36,9 +36,9 @@ use cohort_types::{
 };
 
 use crate::foreign::{put_foreign_key, read_foreign_key};
+use crate::index_method::{IndexKind, KeyMethod};
 use crate::model::{
-    Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, KeyMethod, OnUpdate, Schema,
-    Table, TableName,
+    Check, Column, DefaultValue, Generated, Index, IndexColumn, OnUpdate, Schema, Table, TableName,
 };
 
 /// Type kinds, indexed by their number on disk.
@@ -75,14 +75,6 @@ const KINDS: [TypeKind; 32] = [
     TypeKind::Uuid,
     TypeKind::Inet6,
     TypeKind::Inet4,
-];
-
-const INDEX_KINDS: [IndexKind; 5] = [
-    IndexKind::Primary,
-    IndexKind::HiddenRowId,
-    IndexKind::Unique,
-    IndexKind::Secondary,
-    IndexKind::FullText,
 ];
 
 /// Flag bits in the creation time.
@@ -339,7 +331,7 @@ fn put_index(out: &mut Vec<u8>, index: &Index) {
     out.put_u32(index.id.0);
     put_string(out, &index.name);
     out.put_u8(
-        number_of(&INDEX_KINDS, &index.kind)
+        index.kind.number()
             | flag(INDEX_IGNORED, index.ignored)
             | flag(INDEX_GENERATED, index.generated)
             | flag(INDEX_USING_BTREE, index.using == Some(KeyMethod::BTree))
@@ -357,7 +349,7 @@ fn read_index(r: &mut Reader<'_>) -> Result<Index, Truncated> {
     Ok(Index {
         id,
         name,
-        kind: *INDEX_KINDS.get(usize::from(kind & !INDEX_FLAGS)).ok_or(Truncated)?,
+        kind: IndexKind::numbered(kind & !INDEX_FLAGS).ok_or(Truncated)?,
         ignored: kind & INDEX_IGNORED != 0,
         generated: kind & INDEX_GENERATED != 0,
         using: match kind & (INDEX_USING_BTREE | INDEX_USING_HASH) {

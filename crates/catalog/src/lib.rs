@@ -6,6 +6,7 @@ mod account;
 mod change;
 mod codec;
 mod foreign;
+mod index_method;
 mod model;
 mod page_format;
 mod roles;
@@ -20,9 +21,10 @@ pub use account::{
 };
 pub use change::CatalogChange;
 pub use foreign::{ForeignAction, ForeignKey};
+pub use index_method::{EntryValue, IndexKind, IndexMethod, KeyMethod};
 pub use model::{
-    Catalog, Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, KeyMethod, OnUpdate,
-    SEQUENCE_OPTION, Schema, Table, TableName,
+    Catalog, Check, Column, DefaultValue, Generated, Index, IndexColumn, OnUpdate, SEQUENCE_OPTION, Schema,
+    Table, TableName,
 };
 pub use page_format::{is_block_size, is_on, level_of, option_of};
 pub use roles::roles_of;

@@ -9,6 +9,7 @@ use cohort_types::{Collation, ColumnType, RowLayout, StoredPlace, TypeKind, Valu
 
 use crate::account::{Account, AccountName};
 use crate::foreign::ForeignKey;
+use crate::index_method::{IndexKind, KeyMethod};
 use crate::view::View;
 
 /// `schema.table`, in exact spelling (lower_case_table_names = 0).
@@ -161,23 +162,6 @@ pub enum OnUpdate {
     CurrentTimestamp,
 }
 
-/// The kind of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexKind {
-    /// PRIMARY KEY, clustered: key = columns, value = row.
-    Primary,
-    /// No primary key was declared: key = u64 row id, big-endian; value = row.
-    HiddenRowId,
-    /// UNIQUE: key = columns, value = clustered key. If a column is NULL, the clustered key is appended to
-    /// the key.
-    Unique,
-    /// KEY: key = columns + clustered key, value empty.
-    Secondary,
-    /// FULLTEXT: one entry per word of the row's columns; key = word + clustered key, value empty. The
-    /// fulltext indexes of a table come last.
-    FullText,
-}
-
 /// An index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Index {
@@ -199,19 +183,19 @@ pub struct Index {
     pub since: CommitSeq,
 }
 
-/// Requested structure of an index. Each is a B+tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyMethod {
-    BTree,
-    Hash,
-}
-
-impl KeyMethod {
-    /// Returns its name in statements.
-    pub fn name(self) -> &'static str {
-        match self {
-            KeyMethod::BTree => "BTREE",
-            KeyMethod::Hash => "HASH",
+impl Index {
+    /// Describes the clustered index of a table without a primary key.
+    pub fn hidden_row_id(id: IndexId) -> Index {
+        Index {
+            id,
+            name: String::new(),
+            kind: IndexKind::HiddenRowId,
+            columns: Vec::new(),
+            comment: String::new(),
+            ignored: false,
+            using: None,
+            generated: false,
+            since: CommitSeq(0),
         }
     }
 }
@@ -249,15 +233,21 @@ impl Table {
     /// key whose columns are NOT NULL, if it is an integer.
     pub fn row_id_column(&self) -> Option<usize> {
         use TypeKind::{Bit, Year};
-        let is_required = |part: &IndexColumn| !self.columns[part.column].nullable;
-        let is_key = |index: &&Index| match index.kind {
-            IndexKind::Primary => true,
-            IndexKind::Unique => index.columns.iter().all(is_required),
-            _ => false,
-        };
-        let [part] = self.indexes.iter().find(is_key)?.columns.as_slice() else { return None };
+        let [part] = self.identifying_key()?.columns.as_slice() else { return None };
         let kind = self.columns[part.column].ty.kind;
         (kind.is_integer() || matches!(kind, Bit | Year)).then_some(part.column)
+    }
+
+    /// Returns whether each row has its own values in the columns of an index: of the primary key, or of a
+    /// unique key whose columns are NOT NULL.
+    pub fn identifies_rows(&self, index: &Index) -> bool {
+        let is_required = |part: &IndexColumn| !self.columns[part.column].nullable;
+        index.kind.is_unique() && index.kind.is_sorted() && index.columns.iter().all(is_required)
+    }
+
+    /// Returns the first index that identifies rows.
+    pub fn identifying_key(&self) -> Option<&Index> {
+        self.indexes.iter().find(|index| self.identifies_rows(index))
     }
 
     /// Returns whether it is a sequence, whose state is its only row.

@@ -7,7 +7,7 @@
 
 use cohort_base::{CommitSeq, IndexId};
 
-use crate::model::{Index, IndexColumn, IndexKind, Table};
+use crate::model::{Index, IndexColumn, Table};
 
 /// Position of the clustered index in [`Table::indexes`].
 pub const ROWS: usize = 0;
@@ -35,10 +35,8 @@ impl Table {
     #[inline]
     pub fn rows(&self) -> RowTree {
         let index = self.row_index();
-        let key = match index.kind {
-            IndexKind::HiddenRowId => RowKey::HiddenRowId,
-            _ => RowKey::Primary,
-        };
+        debug_assert!(index.kind.holds_rows());
+        let key = if index.kind.is_primary() { RowKey::Primary } else { RowKey::HiddenRowId };
         RowTree { id: index.id, key, since: index.since }
     }
 

@@ -45,7 +45,7 @@ pub(super) fn resolve_grantee(
     match name {
         Name::CurrentRole => {
             let malformed = || SqlError::new(ErrorCode::MalformedDefiner, "Invalid definer");
-            let current = session.role.as_deref().ok_or_else(malformed)?;
+            let current = session.identity.role.as_deref().ok_or_else(malformed)?;
             book.find(&role(current))
                 .map(|account| account.name)
                 .ok_or_else(|| SqlError::invalid_role(current))
@@ -165,29 +165,43 @@ pub(super) fn new_account(session: &SessionState, name: AccountName) -> Account 
     account
 }
 
+/// Returns the form in which a statement about these users is logged: with the client if CURRENT_USER means
+/// it.
+fn log_text<'n>(mut names: impl Iterator<Item = &'n Name>) -> LogText {
+    match names.any(|name| *name == Name::CurrentUser) {
+        true => LogText::AboutUsers,
+        false => LogText::Accounts,
+    }
+}
+
 /// Commits the successful part. The error names the failed part.
 fn finish(
     ctx: &mut StatementContext<'_>,
     book: AccountChanges,
     failed: &[String],
-    operation: &str,
+    (operation, log): (&str, LogText),
 ) -> SqlResult<DdlOutcome> {
     let changes = book.close();
     let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
     match failed {
         Some(error) if changes.catalog.is_empty() => Err(error),
-        failed => commit(ctx, changes.failing(failed), LogText::Accounts).map(|()| DdlOutcome::default()),
+        failed => commit(ctx, changes.failing(failed), log).map(|()| DdlOutcome::default()),
     }
 }
 
 /// Stops the list at an account that is refused. The accounts before it are committed, as in MariaDB, whose
 /// replicas expect this.
-fn stop(ctx: &mut StatementContext<'_>, book: AccountChanges, error: SqlError) -> SqlResult<DdlOutcome> {
+fn stop(
+    ctx: &mut StatementContext<'_>,
+    book: AccountChanges,
+    error: SqlError,
+    log: LogText,
+) -> SqlResult<DdlOutcome> {
     let changes = book.close();
     if changes.catalog.is_empty() {
         return Err(error);
     }
-    commit(ctx, changes.failing(Some(error)), LogText::Accounts).map(|()| DdlOutcome::default())
+    commit(ctx, changes.failing(Some(error)), log).map(|()| DdlOutcome::default())
 }
 
 /// Adds the note that ALTER USER IF EXISTS returns instead of an error.
@@ -229,17 +243,18 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
             None => check_password(ctx.session, &account.name.0, ""),
         };
         if let Err(error) = authenticated {
-            return stop(ctx, book, error);
+            return stop(ctx, book, error, LogText::Accounts);
         }
         account_rules::apply(&mut account.rules, &create.options);
         book.put(account);
     }
-    finish(ctx, book, &failed, "CREATE USER")
+    finish(ctx, book, &failed, ("CREATE USER", LogText::Accounts))
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlResult<DdlOutcome> {
     let mut book = AccountChanges::open(ctx)?;
     let (mut altered, mut failed) = (Vec::new(), Vec::new());
+    let log = || log_text(alter.users.iter().map(|user| &user.account));
     let before = ctx.trx.last_ordered();
     for UserSpec { account: name, authentication } in &alter.users {
         let name = resolve(ctx.session, name);
@@ -253,13 +268,13 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlRes
         if let Some(how) = authentication
             && let Err(error) = authenticate(ctx.session, &mut account, how)
         {
-            return stop(ctx, book, error);
+            return stop(ctx, book, error, log());
         }
         account_rules::apply(&mut account.rules, &alter.options);
         altered.push(account.name.clone());
         book.put(account);
     }
-    let outcome = finish(ctx, book, &failed, "ALTER USER");
+    let outcome = finish(ctx, book, &failed, ("ALTER USER", log()));
     // Altered accounts are unblocked even if other accounts of the list did not exist.
     if outcome.is_ok() || ctx.trx.last_ordered() > before {
         altered.iter().for_each(|name| ctx.db.account_usages.unblock_one(name));
@@ -284,7 +299,7 @@ pub(super) fn drop(
             failed.push(shown(&name));
         }
     }
-    finish(ctx, book, &failed, "DROP USER")
+    finish(ctx, book, &failed, ("DROP USER", log_text(accounts.iter())))
 }
 
 pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> SqlResult<DdlOutcome> {
@@ -299,7 +314,8 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> 
         book.remove(from);
         book.put(Account { name: to, ..account });
     }
-    finish(ctx, book, &failed, "RENAME USER")
+    let names = pairs.iter().flat_map(|(from, to)| [from, to]);
+    finish(ctx, book, &failed, ("RENAME USER", log_text(names)))
 }
 
 /// Runs SET PASSWORD. For another account it requires the privilege to write the table of accounts.
@@ -318,7 +334,7 @@ pub fn set_password(
     }
     let outcome = change_password(ctx, &name, password);
     ctx.trx.rollback();
-    if let (true, Ok(()), Some(restraint)) = (name == own, &outcome, &ctx.session.restraint) {
+    if let (true, Ok(()), Some(restraint)) = (name == own, &outcome, &ctx.session.identity.restraint) {
         restraint.password_changed();
     }
     outcome

@@ -1,7 +1,7 @@
 //! ALTER TABLE, CREATE INDEX, DROP INDEX.
 
 use cohort_base::CommitSeq;
-use cohort_catalog::{Catalog, CatalogChange, Column, DefaultValue, ForeignKey, IndexKind, Table, TableName};
+use cohort_catalog::{Catalog, CatalogChange, Column, DefaultValue, ForeignKey, Table, TableName};
 use cohort_sql::ast::{
     AlterAction, AlterOptions, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateMode, DropIndex,
     ObjectName, TableOption,
@@ -366,7 +366,7 @@ fn apply(
         AlterAction::Option(option) => apply_option(ctx, draft, extras, option),
         // MariaDB adds no note if all keys are primary keys.
         AlterAction::EnableKeys | AlterAction::DisableKeys
-            if draft.keys.iter().all(|key| key.kind == IndexKind::Primary) =>
+            if draft.keys.iter().all(|key| key.kind.is_primary()) =>
         {
             Ok(())
         }
@@ -500,8 +500,7 @@ fn apply_key(
             None => missing(ctx, SqlError::cannot_drop("INDEX", name), *if_exists)?,
         },
         AlterAction::DropConstraint { if_exists, name } => {
-            let is_constraint =
-                |n: &usize| matches!(draft.keys[*n].kind, IndexKind::Primary | IndexKind::Unique);
+            let is_constraint = |n: &usize| draft.keys[*n].kind.is_unique();
             if let Some(n) = draft.checks.iter().position(|check| same_name(&check.name, name)) {
                 draft.checks.remove(n);
             } else if let Some(n) = draft.key(name).filter(is_constraint) {
@@ -513,7 +512,7 @@ fn apply_key(
             }
         }
         AlterAction::DropPrimaryKey { if_exists } => {
-            match draft.keys.iter().position(|k| k.kind == IndexKind::Primary) {
+            match draft.keys.iter().position(|k| k.kind.is_primary()) {
                 Some(n) => drop(draft.keys.remove(n)),
                 None => missing(ctx, SqlError::cannot_drop("INDEX", "PRIMARY"), *if_exists)?,
             }
@@ -522,7 +521,7 @@ fn apply_key(
         AlterAction::SetKeyIgnored { if_exists, name, ignored } => {
             let is_old = has_key(before, name);
             match draft.key(name).filter(|n| is_old && draft.keys[*n].origin.is_some()) {
-                Some(n) if draft.keys[n].kind == IndexKind::Primary => {
+                Some(n) if draft.keys[n].kind.is_primary() => {
                     return Err(SqlError::primary_key_ignored());
                 }
                 Some(n) => draft.keys[n].ignored = *ignored,
@@ -596,7 +595,7 @@ fn drop_column(
     };
     let column = draft.columns.remove(n).column;
     for key in &mut draft.keys {
-        let words = key.kind == IndexKind::FullText;
+        let words = key.kind.has_words();
         for part in key.parts.iter_mut().filter(|part| same_name(&part.column, &column.name)) {
             part.is_dropped = true;
             part.prefix = part.prefix.or_else(|| key::whole_length(&column.ty)).filter(|_| !words);
@@ -630,7 +629,7 @@ fn settle_keys(draft: &mut TableDraft) -> SqlResult<()> {
         key.parts.retain(|part| !part.is_dropped);
     }
     keys.retain(|key| !key.parts.is_empty());
-    let lossy = keys.iter().filter(|key| matches!(key.kind, IndexKind::Primary | IndexKind::Unique));
+    let lossy = keys.iter().filter(|key| key.kind.is_unique());
     match lossy.filter_map(|key| key.lost.as_ref()).next() {
         Some(column) => Err(SqlError::key_column_missing(column)),
         None => Ok(()),

@@ -4,7 +4,7 @@
 //! written, and a MariaDB replica stops at a clause that it refuses. A statement without a clause uses the
 //! cheapest method.
 
-use cohort_catalog::{DefaultValue, IndexColumn, IndexKind, ROWS, Table};
+use cohort_catalog::{DefaultValue, IndexColumn, ROWS, Table};
 use cohort_engine::PageFormat;
 use cohort_sql::ast::AlterOptions;
 use cohort_types::{SqlError, SqlResult};
@@ -108,7 +108,7 @@ pub(super) fn is_rebuilt_in_place(before: &Table, after: &Described, options: &A
 }
 
 fn has_words(table: &Table) -> bool {
-    table.indexes.iter().any(|index| index.kind == IndexKind::FullText)
+    table.indexes.iter().any(|index| index.kind.has_words())
 }
 
 /// Returns whether a key contains a virtual column. MariaDB moves no columns of such a table, and during a

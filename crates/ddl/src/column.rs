@@ -4,7 +4,7 @@ use cohort_catalog::{Column, DefaultValue, Generated, OnUpdate};
 use cohort_plan::column_type;
 use cohort_sql::ast::{ColumnDef, ColumnDefault, DataType, DeclaredKind, Expr, LiteralKind};
 use cohort_types::{
-    Collation, ColumnType, ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning,
+    Collation, ColumnType, ErrorCode, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning,
 };
 
 use super::draft::DraftColumn;
@@ -221,6 +221,10 @@ pub(super) fn default_of(
             if value.is_null() {
                 return if nullable { Ok(DefaultValue::Value(Value::Null)) } else { Err(invalid()) };
             }
+            let value = match ty.kind {
+                TypeKind::Enum | TypeKind::Set => named_members(value, ty).ok_or_else(invalid)?,
+                _ => value,
+            };
             let (stored, notes) = store_default(ctx, column, value, ty, (home, 0)).map_err(|_| invalid())?;
             notes.into_iter().for_each(|note| ctx.eval.push_warning(note));
             Ok(DefaultValue::Value(stored))
@@ -235,6 +239,23 @@ pub(super) fn default_of(
             Ok(DefaultValue::Expression(if is_plain { text } else { format!("({text})") }))
         }
     }
+}
+
+/// Returns the text of a default that names members of an ENUM or SET. A number is no default, though it
+/// could be stored, unless a member has that name.
+fn named_members(value: Value, ty: &ColumnType) -> Option<Value> {
+    let text = match value {
+        Value::Str(text) => text,
+        value => Str { bytes: value.to_text().into_bytes(), collation: ty.collation },
+    };
+    let named = text.bytes.trim_ascii_end();
+    let is_member =
+        |label: &[u8]| ty.members.iter().any(|m| ty.collation.compare(m.as_bytes(), label).is_eq());
+    let names = match ty.kind {
+        TypeKind::Set => named.is_empty() || named.split(|&b| b == b',').all(is_member),
+        _ => is_member(named),
+    };
+    names.then_some(Value::Str(text))
 }
 
 /// Returns error 1067 for defaults that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses, in columns that are

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
+use cohort_catalog::{Column, DefaultValue, Index, OnUpdate, Schema, Table};
 use cohort_session::StatementContext;
 use cohort_session::sequence::Definition;
 use cohort_sql::print::{Style, expr_in, quoted_name, quoted_text};
@@ -232,7 +232,7 @@ fn table_text(
     let style = show.style;
     let schema = schema.map_or_else(String::new, |schema| format!("{}.", style.name(schema)));
     let mut lines: Vec<String> = table.columns.iter().map(|c| column(table, c, show)).collect();
-    let keys = table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId);
+    let keys = table.indexes.iter().filter(|i| i.kind.is_declared());
     lines.extend(keys.map(|i| key(table, i, show)));
     lines.extend(table.foreign_keys.iter().map(|key| constraint_text_in(table, key, style)));
     let check = |check: &cohort_catalog::Check| {
@@ -324,18 +324,18 @@ fn key(table: &Table, index: &Index, show: ShowStyle) -> String {
             format!("{name}{prefix}{}", if part.descending { " DESC" } else { "" })
         })
         .collect();
-    let head = match index.kind {
-        IndexKind::Primary => "PRIMARY KEY".to_owned(),
-        IndexKind::Unique => format!("UNIQUE KEY {}", style.name(&index.name)),
-        IndexKind::FullText => format!("FULLTEXT KEY {}", style.name(&index.name)),
-        _ => format!("KEY {}", style.name(&index.name)),
+    let method = index.kind.method();
+    let words = method.declaration.unwrap_or_default();
+    let head = match index.kind.is_primary() {
+        true => words.to_owned(),
+        false => format!("{words} {}", style.name(&index.name)),
     };
     let comment = match index.comment.as_str() {
         "" => String::new(),
         _ if show.mode.has(SqlMode::NO_KEY_OPTIONS) => String::new(),
         comment => format!(" COMMENT {}", quoted_text(comment)),
     };
-    let using = index.using.filter(|_| !show.mode.has(SqlMode::NO_KEY_OPTIONS));
+    let using = method.using.or(index.using).filter(|_| !show.mode.has(SqlMode::NO_KEY_OPTIONS));
     let using = using.map_or_else(String::new, |method| format!(" USING {}", method.name()));
     let ignored = if index.ignored { " IGNORED" } else { "" };
     format!("{head} ({}){using}{comment}{ignored}", parts.join(","))

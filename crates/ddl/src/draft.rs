@@ -81,14 +81,9 @@ pub(super) fn check_has_key(ctx: &StatementContext<'_>, table: &Table) -> SqlRes
     if !is_asked || !table.engine.eq_ignore_ascii_case("InnoDB") {
         return Ok(());
     }
-    let names_rows = |index: &Index| match index.kind {
-        IndexKind::Primary => true,
-        IndexKind::Unique => index.columns.iter().all(|part| !table.columns[part.column].nullable),
-        IndexKind::HiddenRowId | IndexKind::Secondary | IndexKind::FullText => false,
-    };
-    match table.indexes.iter().any(names_rows) {
-        true => Ok(()),
-        false => Err(SqlError::requires_primary_key()),
+    match table.identifying_key() {
+        Some(_) => Ok(()),
+        None => Err(SqlError::requires_primary_key()),
     }
 }
 
@@ -110,10 +105,9 @@ pub(super) struct Described {
 impl Described {
     /// Returns whether rows of the previous table may be duplicates in a unique key of the new one.
     pub(super) fn drops_duplicates(&self, before: &Table) -> bool {
-        let is_new = |n: usize| match self.table.indexes[n].kind {
-            IndexKind::Primary => !is_same_clustering(before, self),
-            IndexKind::Unique => !is_same_index(before, self, n),
-            _ => false,
+        let is_new = |n: usize| match n {
+            ROWS => self.table.has_primary_key() && !is_same_clustering(before, self),
+            _ => self.table.indexes[n].kind.is_unique() && !is_same_index(before, self, n),
         };
         self.ignores && (0..self.table.indexes.len()).any(is_new)
     }
@@ -144,7 +138,7 @@ impl TableDraft {
             origin: Some(n),
             is_described: false,
         });
-        let keys = table.indexes.iter().enumerate().filter(|(_, i)| i.kind != IndexKind::HiddenRowId);
+        let keys = table.indexes.iter().enumerate().filter(|(_, i)| i.kind.is_declared());
         let part = |p: &IndexColumn| DraftPart {
             column: table.columns[p.column].name.clone(),
             prefix: p.prefix,
@@ -153,7 +147,7 @@ impl TableDraft {
         };
         let keys = keys.map(|(n, index)| DraftKey {
             name: Some(index.name.clone()),
-            kind: index.kind,
+            kind: key::declared_kind(index.kind),
             parts: index.columns.iter().map(part).collect(),
             comment: index.comment.clone(),
             ignored: index.ignored,
@@ -185,7 +179,7 @@ impl TableDraft {
                 return Err(SqlError::too_long_identifier(&name));
             }
             let is_constraint = |key: &DraftKey| {
-                (key.kind == IndexKind::Unique || key.generated)
+                (key.kind.is_unique() && !key.kind.is_primary() || key.generated)
                     && key.name.as_deref().is_some_and(|known| same_name(known, &name))
             };
             let is_taken = self.checks.iter().any(|known| same_name(&known.name, &name));
@@ -228,7 +222,7 @@ impl TableDraft {
         before: Option<&Table>,
     ) -> SqlResult<Described> {
         self.check_columns()?;
-        key::drop_superfluous(&mut self.keys);
+        key::drop_superfluous(&mut self);
         key::name_keys(&mut self.keys)?;
         key::check_keys(ctx, &mut self)?;
         self.check_invisible()?;
@@ -281,6 +275,12 @@ impl TableDraft {
         let starts_key = |k: &DraftKey| {
             k.parts.first().is_some_and(|p| p.prefix.is_none() && same_name(&p.column, &column.column.name))
         };
+        let holds = |k: &&DraftKey| k.parts.iter().any(|p| same_name(&p.column, &column.column.name));
+        let hashed = self.keys.iter().filter(|k| key::is_hashed(k, &self.columns)).find(holds);
+        if let Some(key) = hashed {
+            let key = key.name.as_deref().unwrap_or_default();
+            return Err(SqlError::auto_increment_in_hash(&column.column.name, key));
+        }
         if automatic.next().is_some() || !self.keys.iter().any(starts_key) {
             return Err(SqlError::wrong_auto_key());
         }
@@ -304,20 +304,11 @@ impl TableDraft {
         let catalog = ctx.db.catalog();
         let mut origins: Vec<Option<usize>> = Vec::new();
         let mut indexes = Vec::new();
-        if self.keys.first().is_none_or(|k| k.kind != IndexKind::Primary) {
+        if self.keys.first().is_none_or(|k| !k.kind.is_primary()) {
             let origin = before.map(Table::rows).filter(|rows| rows.key == RowKey::HiddenRowId);
             origins.push(origin.map(|_| ROWS));
-            indexes.push(Index {
-                id: origin.map_or_else(|| ctx.db.ids.index(&catalog), |rows| rows.id),
-                name: String::new(),
-                kind: IndexKind::HiddenRowId,
-                columns: Vec::new(),
-                comment: String::new(),
-                ignored: false,
-                using: None,
-                generated: false,
-                since: CommitSeq(0),
-            });
+            let id = origin.map_or_else(|| ctx.db.ids.index(&catalog), |rows| rows.id);
+            indexes.push(Index::hidden_row_id(id));
         }
         for key in &self.keys {
             let part = |p: &DraftPart| IndexColumn {
@@ -330,7 +321,7 @@ impl TableDraft {
             indexes.push(Index {
                 id: origin.map_or_else(|| ctx.db.ids.index(&catalog), |o| o.1),
                 name: key.name.clone().expect("named before"),
-                kind: key.kind,
+                kind: key::stored_kind(key, &self.columns),
                 columns: key.parts.iter().map(part).collect(),
                 comment: key.comment.clone(),
                 ignored: key.ignored,

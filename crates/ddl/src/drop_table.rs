@@ -126,7 +126,7 @@ pub(super) fn truncate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> Sql
     report_table(ctx, TableUse::Write, &table);
     let catalog = catalog(ctx);
     let mut changes = Changes::default();
-    changes.free(&table.engine, table.indexes.iter().map(|i| i.id));
+    changes.free(&table.engine, table.trees());
     let mut empty = Table::clone(&table);
     empty.auto_increment_start = 0;
     empty.clear_storage();

@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cohort_base::TableId;
-use cohort_catalog::{Catalog, CatalogChange, ForeignAction, ForeignKey, IndexKind, Table, TableName};
+use cohort_catalog::{Catalog, CatalogChange, ForeignAction, ForeignKey, Table, TableName};
 use cohort_config::VarId;
 use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_sql::ast::{self, ReferenceAction};
@@ -41,6 +41,7 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, Warning};
 
 use super::draft::{Described, TableDraft};
+use super::key;
 use super::work::{check_key_name, schema_of};
 use cohort_plan::{not_supported, same_name};
 use cohort_session::StatementContext;
@@ -437,6 +438,7 @@ pub(super) fn check_kept(ctx: &StatementContext<'_>, before: &Table, draft: &Tab
         let now: Vec<_> = key.columns.iter().map(|name| draft.column(name)).collect();
         let is_led = draft.keys.iter().any(|index| {
             index.parts.len() >= key.columns.len()
+                && !key::is_hashed(index, &draft.columns)
                 && index
                     .parts
                     .iter()
@@ -518,7 +520,7 @@ pub(super) fn follow(
                 // With `foreign_key_checks`, an index that loses the column is reported in place of the
                 // column.
                 let index = fit(&child, key, before).ok().map(|(_, index)| &before.indexes[index]);
-                return Err(match index.filter(|index| is_checked && index.kind != IndexKind::Primary) {
+                return Err(match index.filter(|index| is_checked && !index.kind.is_primary()) {
                     Some(index) => index_needed(&index.name),
                     None => column_needed(name, key, &child),
                 });
@@ -542,9 +544,9 @@ pub(super) fn follow(
             && leading_index(&after.table, &places).is_none()
             && let Some(index) = fitted
         {
-            return Err(match index.kind {
-                IndexKind::Primary => rename_failed(ctx, &before.name),
-                _ => index_needed(&index.name),
+            return Err(match index.kind.is_primary() {
+                true => rename_failed(ctx, &before.name),
+                false => index_needed(&index.name),
             });
         }
         if names == key.parent_columns {

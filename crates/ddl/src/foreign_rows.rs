@@ -15,7 +15,7 @@ use super::draft::Described;
 use super::foreign::are_checked;
 use cohort_plan::not_supported;
 use cohort_session::StatementContext;
-use cohort_table::{OpenTable, fit, named_constraint};
+use cohort_table::{OpenTable, counterpart, fit, named_constraint};
 use cohort_trx::engine_error;
 
 const BATCH_ENTRIES: usize = 1024;
@@ -144,7 +144,8 @@ impl Lookup {
                 return Ok(true);
             }
             let part = self.parent.key_part(self.index, place, *theirs);
-            part.encode(value, &mut key).map_err(|e| self.parent.key_error(self.index, e))?;
+            let Some(value) = counterpart(value, &part.ty) else { return Ok(false) };
+            part.encode(&value, &mut key).map_err(|e| self.parent.key_error(self.index, e))?;
         }
         let range = KeyRange { end: prefix_end(&key), start: Some(key) };
         let mut found = Batch::default();

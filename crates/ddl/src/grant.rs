@@ -209,7 +209,8 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     check_giver(ctx.session, &place, &named)?;
     check_table_exists(ctx.session, &book.catalog, &place, &named)?;
     for user in &grant.users {
-        let mut account = grantee(ctx.session, &book, user, &grant.options)?;
+        let name = grantee_name(ctx.session, &book, user, &grant.options)?;
+        let mut account = grantee(ctx.session, &book, name, user, &grant.options)?;
         give(&mut account.grants, &place, &named);
         book.put(account);
     }
@@ -217,23 +218,39 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     Ok(DdlOutcome::default())
 }
 
-/// Returns the account that receives privileges. IDENTIFIED creates an account, and so does a name without an
-/// account if sql_mode allows it. For existing accounts, IDENTIFIED changes the password, and REQUIRE and
-/// limits change the account's rules. GRANT OPTION alone allows none of these.
-pub(super) fn grantee(
+/// Returns the name of the account that receives privileges: a user's, if the clauses are those of users.
+pub(super) fn grantee_name(
     session: &SessionState,
     book: &AccountChanges,
     user: &UserSpec,
     options: &AccountOptions,
-) -> SqlResult<Account> {
-    // Only a user has a password and limits.
-    let is_user = user.authentication.is_some() || *options != AccountOptions::default();
-    let name = match &user.account {
-        AccountWord::NameAlone(alone) if is_user && !alone.eq_ignore_ascii_case(PUBLIC) => {
-            resolve(session, &user.account)
+) -> SqlResult<AccountName> {
+    match &user.account {
+        AccountWord::NameAlone(alone)
+            if describes_user(user, options) && !alone.eq_ignore_ascii_case(PUBLIC) =>
+        {
+            Ok(resolve(session, &user.account))
         }
-        account => resolve_grantee(session, book, account)?,
-    };
+        account => resolve_grantee(session, book, account),
+    }
+}
+
+/// Returns whether a password or limits are given, which only a user has.
+fn describes_user(user: &UserSpec, options: &AccountOptions) -> bool {
+    user.authentication.is_some() || *options != AccountOptions::default()
+}
+
+/// Returns the account of this name that receives privileges. IDENTIFIED creates an account, and so does a
+/// name without an account if sql_mode allows it. For existing accounts, IDENTIFIED changes the password, and
+/// REQUIRE and limits change the account's rules. GRANT OPTION alone allows none of these.
+pub(super) fn grantee(
+    session: &SessionState,
+    book: &AccountChanges,
+    name: AccountName,
+    user: &UserSpec,
+    options: &AccountOptions,
+) -> SqlResult<Account> {
+    let is_user = describes_user(user, options);
     let mut account = match (book.find(&name), &user.authentication) {
         (Some(account), None) if !is_user => return Ok(account),
         (None, None) if session.env.sql_mode.has(SqlMode::NO_AUTO_CREATE_USER) => {

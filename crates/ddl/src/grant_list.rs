@@ -25,7 +25,7 @@ pub fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(St
     let is_own = name.is_none();
     let name = match name {
         None => own(),
-        Some(Name::CurrentRole) => match &session.role {
+        Some(Name::CurrentRole) => match &session.identity.role {
             Some(role) => role_name(role),
             None => return Err(nonexisting(&own())),
         },
@@ -50,7 +50,7 @@ pub fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(St
     // For a role, include the roles granted to it; for the own account, the active role.
     let roles = match () {
         () if account.is_role => roles_of(&catalog, Some(&name.0)).into_iter().skip(1).collect(),
-        () if name == session.info.account => roles_of(&catalog, session.role.as_deref()),
+        () if name == session.info.account => roles_of(&catalog, session.identity.role.as_deref()),
         () => Vec::new(),
     };
     roles.iter().for_each(|role| lines.extend(account_lines(role)));

@@ -4,7 +4,7 @@ use cohort_catalog::{Column, IndexKind, KeyMethod, option_of};
 use cohort_sql::ast::{KeyDef, KeyKind};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
 
-use super::draft::{DraftKey, DraftPart, TableDraft};
+use super::draft::{DraftColumn, DraftKey, DraftPart, TableDraft};
 use super::options::fit_comment;
 use super::work::{check_key_name, not_supported};
 use cohort_plan::same_name;
@@ -32,7 +32,7 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
     if let Some(name) = &name {
         check_key_name(name)?;
         let is_taken = ["PRIMARY", "GEN_CLUST_INDEX"].iter().any(|taken| name.eq_ignore_ascii_case(taken));
-        if kind != IndexKind::Primary && is_taken {
+        if !kind.is_primary() && is_taken {
             return Err(SqlError::wrong_index_name(name));
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
         descending: p.descending && using != Some(KeyMethod::Hash),
         is_dropped: false,
     };
-    if kind == IndexKind::Primary && def.options.ignored {
+    if kind.is_primary() && def.options.ignored {
         return Err(SqlError::primary_key_ignored());
     }
     let mut comment = def.options.comment.clone().unwrap_or_default();
@@ -73,10 +73,12 @@ fn using(def: &KeyDef) -> SqlResult<Option<KeyMethod>> {
 
 /// Drops keys that exist only for foreign keys if another key serves as well. Of two equal keys of this kind,
 /// the later one is kept.
-pub(super) fn drop_superfluous(keys: &mut Vec<DraftKey>) {
+pub(super) fn drop_superfluous(draft: &mut TableDraft) {
+    let TableDraft { columns, keys, .. } = draft;
     let serves = |other: &DraftKey, key: &DraftKey| {
         let same = |(a, b): (&DraftPart, &DraftPart)| same_name(&a.column, &b.column) && a.prefix == b.prefix;
-        other.kind != IndexKind::FullText
+        !other.kind.has_words()
+            && !is_hashed(other, columns)
             && other.parts.len() >= key.parts.len()
             && other.parts.iter().zip(&key.parts).all(same)
     };
@@ -99,7 +101,7 @@ pub(super) fn name_keys(keys: &mut [DraftKey]) -> SqlResult<()> {
     if keys.len() as u32 > KEYS_MAX {
         return Err(SqlError::too_many_keys(KEYS_MAX));
     }
-    if keys.iter().filter(|k| k.kind == IndexKind::Primary).count() > 1 {
+    if keys.iter().filter(|k| k.kind.is_primary()).count() > 1 {
         return Err(SqlError::multiple_primary_key());
     }
     for n in 0..keys.len() {
@@ -132,7 +134,7 @@ fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
     let same = |key: &DraftKey, other: &DraftKey| {
         key.kind == other.kind
             && key.using == other.using
-            && key.kind != IndexKind::FullText
+            && !key.kind.has_words()
             && !other.generated
             && key.parts.len() == other.parts.len()
             && key.parts.iter().zip(&other.parts).all(same_part)
@@ -146,6 +148,29 @@ fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
             ctx.eval.note(ErrorCode::WarnDuplicateIndex, text);
         }
     }
+}
+
+/// Returns whether a unique key is too long for the values themselves, so that its entries hold hashes of
+/// them: it has a whole BLOB or TEXT column, or more bytes than a key may have.
+pub(super) fn is_hashed(key: &DraftKey, columns: &[DraftColumn]) -> bool {
+    let parts = key.parts.iter().filter_map(|part| {
+        let column = columns.iter().find(|c| same_name(&c.column.name, &part.column))?;
+        Some((part, &column.column))
+    });
+    let is_whole = |(part, column): (&DraftPart, &Column)| part.prefix.is_none() && column.ty.kind.is_blob();
+    let bytes: u64 = parts.clone().map(|(part, column)| part_bytes(part, column)).sum();
+    key.kind == IndexKind::Unique && (bytes > KEY_BYTES_MAX || parts.clone().any(is_whole))
+}
+
+/// Returns the kind that the finished table stores a key with.
+pub(super) fn stored_kind(key: &DraftKey, columns: &[DraftColumn]) -> IndexKind {
+    if is_hashed(key, columns) { IndexKind::UniqueHash } else { key.kind }
+}
+
+/// Returns the kind of key that was declared for an index. The columns of the finished draft determine again
+/// whether the key is hashed.
+pub(super) fn declared_kind(kind: IndexKind) -> IndexKind {
+    if kind == IndexKind::UniqueHash { IndexKind::Unique } else { kind }
 }
 
 /// Returns whether a row format allows only short key parts.
@@ -163,6 +188,11 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
     let before = catalog.table(&draft.name.schema, &draft.name.table);
     let was_short = before.is_some_and(|before| is_short(option_of(&before.options, "ROW_FORMAT")));
     let TableDraft { columns, keys, .. } = draft;
+    for key in keys.iter_mut().filter(|key| is_hashed(key, columns) && key.using != Some(KeyMethod::BTree)) {
+        // The kind of the index shows the structure. Hashes have no order.
+        key.using = None;
+        key.parts.iter_mut().for_each(|part| part.descending = false);
+    }
     note_duplicates(ctx, keys);
     for key in keys.iter_mut() {
         if key.parts.len() as u32 > KEY_PARTS_MAX {
@@ -185,7 +215,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
                 // The prefix in characters equals the maximum length in bytes.
                 part.prefix = u32::try_from(column.column.ty.byte_len_max()).ok();
             }
-            if key.kind == IndexKind::FullText {
+            if key.kind.has_words() {
                 let ty = &column.column.ty;
                 if column.column.is_virtual() {
                     return Err(SqlError::unsupported_on_generated());
@@ -198,25 +228,35 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
                 }
                 continue;
             }
-            if key.kind == IndexKind::Primary {
+            if key.kind.is_primary() {
                 if column.column.generated.is_some() {
                     return Err(SqlError::primary_key_generated());
                 }
                 column.make_not_null();
             }
-            bytes += part_bytes(part, &column.column);
+            let length = part_bytes(part, &column.column);
+            if key.kind == IndexKind::Unique && part.prefix.is_some() && length > u64::from(u16::MAX) {
+                return Err(SqlError::key_prefix_too_long(u16::MAX.into()));
+            }
+            bytes += length;
         }
-        if bytes > KEY_BYTES_MAX {
+        let is_hashed = is_hashed(key, columns);
+        let is_too_long = match is_hashed {
+            true => key.using == Some(KeyMethod::BTree),
+            false => bytes > KEY_BYTES_MAX,
+        };
+        if is_too_long {
             shorten(ctx, key, columns.iter().map(|c| &c.column))?;
         }
         // A table may have longer ones already, and a source's table may be of another engine.
-        let is_exempt = key.origin.is_some() && was_short || ctx.session.is_applier;
+        let is_exempt = key.origin.is_some() && was_short || ctx.session.identity.is_applier;
         let part_max = if is_exempt { KEY_BYTES_MAX } else { part_max };
         let is_too_long = |part: &DraftPart| {
             let column = columns.iter().find(|c| same_name(&c.column.name, &part.column));
             column.is_some_and(|column| part_bytes(part, &column.column) > part_max)
         };
-        if key.kind != IndexKind::FullText && key.parts.iter().any(is_too_long) {
+        let is_limited = !key.kind.has_words() && (!is_hashed || part_max < KEY_BYTES_MAX);
+        if is_limited && key.parts.iter().any(is_too_long) {
             return Err(SqlError::key_part_too_long(part_max as u32));
         }
     }
@@ -231,9 +271,6 @@ fn checked_prefix(part: &DraftPart, column: &Column, kind: IndexKind) -> SqlResu
         return Ok(None);
     }
     match part.prefix {
-        None if ty.kind.is_blob() && kind == IndexKind::Unique => {
-            Err(not_supported("UNIQUE over a whole BLOB/TEXT column"))
-        }
         None if ty.kind.is_blob() && kind == IndexKind::Primary => {
             Err(SqlError::blob_key_without_length(&column.name))
         }
@@ -292,7 +329,7 @@ fn shorten<'c>(
 }
 
 /// Sorts keys in MariaDB's order: the primary key, unique keys without NULL, other unique keys, then the
-/// rest. Among unique keys, those over whole columns precede those with prefixes.
+/// rest. Among unique keys, those over whole columns precede those with prefixes, and hashed ones come last.
 pub(super) fn sort_keys(draft: &mut TableDraft) {
     let columns = &draft.columns;
     let has_null = |key: &DraftKey| {
@@ -302,12 +339,15 @@ pub(super) fn sort_keys(draft: &mut TableDraft) {
     };
     draft.keys.sort_by_key(|key| match key.kind {
         IndexKind::Primary | IndexKind::HiddenRowId => 0,
-        IndexKind::Unique => {
+        IndexKind::Unique | IndexKind::UniqueHash => {
             let has_prefix = key.parts.iter().any(|part| part.prefix.is_some());
-            1 + 2 * u8::from(has_null(key)) + u8::from(has_prefix)
+            match is_hashed(key, columns) {
+                true => 5,
+                false => 1 + 2 * u8::from(has_null(key)) + u8::from(has_prefix),
+            }
         }
-        IndexKind::Secondary => 5,
-        IndexKind::FullText => 6,
+        IndexKind::Secondary => 6,
+        IndexKind::FullText => 7,
     });
 }
 

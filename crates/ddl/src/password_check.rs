@@ -47,14 +47,14 @@ impl Policy {
 
 /// Returns error 1819 for a password that is too simple.
 pub(super) fn check_password(session: &SessionState, user: &str, password: &str) -> SqlResult<()> {
-    if session.is_applier {
+    if session.identity.is_applier {
         return Ok(());
     }
     if let Some(words) = session.db.words.get()
         && let Some(objection) = words.objection(user, password)
     {
         let error = SqlError::new(ErrorCode::NotValidPassword, format!("cracklib: {objection}"));
-        session.planning_warnings.borrow_mut().push(Warning { level: Level::Warning, error });
+        session.statement.planning_warnings.borrow_mut().push(Warning { level: Level::Warning, error });
         return Err(refused("cracklib_password_check"));
     }
     match Policy::of(session).is_none_or(|policy| policy.takes(user, password)) {
@@ -72,7 +72,7 @@ fn refused(by: &str) -> SqlError {
 pub(super) fn check_stored_form(session: &SessionState) -> SqlResult<()> {
     let is_strict = session.db.globals.flag(VarId::StrictPasswordValidation);
     let is_judged = session.db.words.get().is_some() || Policy::of(session).is_some();
-    match is_strict && !session.is_applier && is_judged {
+    match is_strict && !session.identity.is_applier && is_judged {
         true => Err(SqlError::prevented_by_option("--strict-password-validation")),
         false => Ok(()),
     }

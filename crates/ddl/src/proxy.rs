@@ -18,7 +18,7 @@ use super::work::{LogText, commit};
 /// Checks that the account may grant PROXY: on itself, or on accounts for which it has the grant option.
 /// Error 1698 otherwise.
 fn check_giver(session: &SessionState, proxied: &AccountName) -> SqlResult<()> {
-    if session.is_applier || *proxied == session.info.account {
+    if session.identity.is_applier || *proxied == session.info.account {
         return Ok(());
     }
     let catalog = session.db.catalog();
@@ -44,7 +44,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, of: &Name, grant: &Grant) ->
         if user.authentication.is_none() && book.find(&name).is_none_or(|account| account.is_role) {
             return Err(no_such_account());
         }
-        let mut account = grantee(ctx.session, &book, user, &grant.options)?;
+        let mut account = grantee(ctx.session, &book, name, user, &grant.options)?;
         let option = account.proxies.entry(proxied.clone()).or_insert(AdminOption::Without);
         if grant.grant_option {
             *option = AdminOption::With;

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Column, DefaultValue, IndexKind, ROWS, Table};
+use cohort_catalog::{Column, DefaultValue, ROWS, Table};
 use cohort_config::VarId;
 use cohort_engine::{ReadAt, ReadView};
 use cohort_expr::{EvalContext, Expr};
@@ -112,8 +112,8 @@ pub(super) fn rebuild(
     match made {
         Ok(copied) => {
             changes.loaded = loaded;
-            let kept: Vec<_> = after.table.indexes.iter().map(|i| i.id).collect();
-            let gone = before.indexes.iter().map(|i| i.id).filter(|id| !kept.contains(id));
+            let kept: Vec<_> = after.table.trees().collect();
+            let gone = before.trees().filter(|id| !kept.contains(id));
             changes.free(&before.engine, gone);
             Ok((after.table, copied))
         }
@@ -174,7 +174,7 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
 /// Returns whether a FULLTEXT index is built. Concurrent writes are not tracked for it, so writers must wait.
 pub(super) fn makes_words(before: &Table, after: &Described) -> bool {
     let mut indexes = after.table.indexes.iter().enumerate();
-    indexes.any(|(n, index)| index.kind == IndexKind::FullText && !is_same_index(before, after, n))
+    indexes.any(|(n, index)| index.kind.has_words() && !is_same_index(before, after, n))
 }
 
 /// Allowed access of other sessions while the data is built.
@@ -422,7 +422,7 @@ fn copy(
     for warning in warnings {
         ctx.eval.push_warning(warning);
     }
-    let is_logged = ctx.trx.settings.binlog.on && !before.is_temporary() && !ctx.session.is_applier;
+    let is_logged = ctx.trx.settings.binlog.on && !before.is_temporary() && !ctx.session.identity.is_applier;
     if !is_repeatable && rows > 0 && is_logged {
         ctx.eval.note(ErrorCode::BinlogUnsafeStatement, UNSAFE);
     }

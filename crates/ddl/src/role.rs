@@ -16,7 +16,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 use super::DdlOutcome;
 use super::account::{resolve, resolve_grantee};
 use super::account_changes::{AccountChanges, no_such_account};
-use super::grant::grantee;
+use super::grant::{grantee, grantee_name};
 use super::work::{LogText, commit};
 
 fn role_name(role: &str) -> AccountName {
@@ -85,7 +85,7 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
     let mut book = AccountChanges::open(ctx)?;
     let mut failed = Vec::new();
     for role in &drop.roles {
-        let role = match (role, &ctx.session.role) {
+        let role = match (role, &ctx.session.identity.role) {
             (Name::CurrentRole, None) => {
                 failed.push("CURRENT_ROLE".to_owned());
                 continue;
@@ -151,9 +151,10 @@ fn named(book: &AccountChanges, words: &[Word]) -> SqlResult<String> {
 /// Returns error 1698 for an account that may not grant the role.
 fn check_admin(session: &SessionState, book: &AccountChanges, role: &str) -> SqlResult<()> {
     let own = session.info.account.clone();
-    let holders = [Some(own.clone()), session.role.as_deref().map(role_name)];
+    let holders = [Some(own.clone()), session.identity.role.as_deref().map(role_name)];
     let may = holders.into_iter().flatten().filter_map(|name| book.find(&name));
-    if session.is_applier || may.into_iter().any(|it| it.roles.get(role) == Some(&AdminOption::With)) {
+    if session.identity.is_applier || may.into_iter().any(|it| it.roles.get(role) == Some(&AdminOption::With))
+    {
         return Ok(());
     }
     let text = format!("Access denied for user '{}'@'{}'", own.0, own.1);
@@ -175,11 +176,11 @@ fn leads_to(book: &AccountChanges, from: &str, to: &str) -> bool {
     false
 }
 
-/// Returns the account that gains or loses the role: error 1959 for CURRENT_ROLE without an active role.
-fn holder(session: &SessionState, book: &AccountChanges, name: &Name) -> SqlResult<AccountName> {
+/// Returns error 1959 for CURRENT_ROLE without an active role as the account that gains or loses a role.
+fn check_holder(session: &SessionState, name: &Name) -> SqlResult<()> {
     match name {
-        Name::CurrentRole if session.role.is_none() => Err(SqlError::invalid_role("NONE")),
-        name => resolve_grantee(session, book, name),
+        Name::CurrentRole if session.identity.role.is_none() => Err(SqlError::invalid_role("NONE")),
+        _ => Ok(()),
     }
 }
 
@@ -189,10 +190,11 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     let role = named(&book, &grant.privileges)?;
     check_admin(ctx.session, &book, &role)?;
     for user in &grant.users {
-        let name = holder(ctx.session, &book, &user.account)?;
-        let mut account = grantee(ctx.session, &book, user, &AccountOptions::default())?;
-        if account.is_role && leads_to(&book, &role, &name.0) {
-            let text = format!("Cannot grant role '{role}' to: {}", shown(&name));
+        check_holder(ctx.session, &user.account)?;
+        let name = grantee_name(ctx.session, &book, user, &AccountOptions::default())?;
+        let mut account = grantee(ctx.session, &book, name, user, &AccountOptions::default())?;
+        if account.is_role && leads_to(&book, &role, &account.name.0) {
+            let text = format!("Cannot grant role '{role}' to: {}", shown(&account.name));
             return Err(SqlError::new(ErrorCode::CannotGrantRole, text));
         }
         let held = account.roles.entry(role.clone()).or_insert(AdminOption::Without);
@@ -211,7 +213,8 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     let role = named(&book, &revoke.privileges)?;
     check_admin(ctx.session, &book, &role)?;
     for name in &revoke.accounts {
-        let name = holder(ctx.session, &book, name)?;
+        check_holder(ctx.session, name)?;
+        let name = resolve_grantee(ctx.session, &book, name)?;
         let cannot = || {
             let text = format!("Cannot revoke role '{role}' from: {}", shown(&name));
             SqlError::new(ErrorCode::CannotRevokeRole, text)
@@ -237,7 +240,7 @@ pub fn set_default_role(
 ) -> SqlResult<()> {
     let role = match role {
         None => None,
-        Some(Name::CurrentRole) => ctx.session.role.clone(),
+        Some(Name::CurrentRole) => ctx.session.identity.role.clone(),
         Some(role) => Some(resolve(ctx.session, role).0),
     };
     let own = ctx.session.info.account.clone();

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::CommitSeq;
-use cohort_catalog::{Column, DefaultValue, Index, IndexKind, SEQUENCE_OPTION, Schema, Table, TableName};
+use cohort_catalog::{Column, DefaultValue, Index, SEQUENCE_OPTION, Schema, Table, TableName};
 use cohort_expr::SequenceName;
 use cohort_session::StatementContext;
 use cohort_session::sequence::{Definition, ROW_KEY, default_step, read};
@@ -54,17 +53,7 @@ pub(super) fn describe(
         comment: comment.to_owned(),
         ..Column::plain(name.to_owned(), ty, false, DefaultValue::None)
     };
-    let rows = Index {
-        id: ctx.db.ids.index(&catalog),
-        name: String::new(),
-        kind: IndexKind::HiddenRowId,
-        columns: Vec::new(),
-        comment: String::new(),
-        ignored: false,
-        using: None,
-        generated: false,
-        since: CommitSeq(0),
-    };
+    let rows = Index::hidden_row_id(ctx.db.ids.index(&catalog));
     Ok(Table {
         id: ctx.db.ids.table(&catalog),
         name: name.clone(),

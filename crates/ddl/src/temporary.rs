@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Schema, Table, TableName};
+use cohort_catalog::{Schema, Table, TableName};
 use cohort_config::VarId;
 use cohort_sql::ast::{
     AlterAction, AlterTable, CreateMode, CreateSelect, CreateTable, DropTable, ObjectName, RenameTable,
@@ -79,7 +79,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
 
 /// Returns error 1796 for a table with FULLTEXT indexes.
 fn refuse_words(table: &Table) -> SqlResult<()> {
-    match table.indexes.iter().any(|index| index.kind == IndexKind::FullText) {
+    match table.indexes.iter().any(|index| index.kind.has_words()) {
         true => {
             let text = "Cannot create FULLTEXT index on temporary InnoDB table";
             Err(SqlError::new(ErrorCode::InnodbNoFtTempTable, text))
@@ -132,7 +132,7 @@ fn filled(
             Ok((table, ddl_outcome))
         }
         Err(error) => {
-            ctx.session.temporary.free(table.indexes.iter().map(|index| index.id));
+            ctx.session.temporary.free(table.trees());
             Err(error)
         }
     }
@@ -234,7 +234,7 @@ pub(super) fn truncate(ctx: &StatementContext<'_>, table: &Arc<Table>) -> SqlRes
         index.id = ctx.session.temporary.index_id();
     }
     ctx.session.temporary.put(Arc::new(empty));
-    ctx.session.temporary.free(table.indexes.iter().map(|index| index.id));
+    ctx.session.temporary.free(table.trees());
     Ok(DdlOutcome::default())
 }
 

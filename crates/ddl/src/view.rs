@@ -149,7 +149,7 @@ fn definer(ctx: &StatementContext<'_>, create: &CreateView) -> SqlResult<Account
     let role = |role: &str| (role.to_owned(), String::new());
     let named = match named {
         Account::CurrentRole => {
-            let current = ctx.session.role.as_deref();
+            let current = ctx.session.identity.role.as_deref();
             let malformed = || SqlError::new(ErrorCode::MalformedDefiner, "Invalid definer");
             role(current.ok_or_else(malformed)?)
         }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_catalog::{CATALOG, Catalog, CatalogChange, Schema, Table};
-use cohort_commit::GroupKind;
+use cohort_commit::{GroupKind, Wake};
 use cohort_config::VarId;
 use cohort_locks::{MetadataKey, MetadataMode};
-use cohort_session::{SessionState, StatementContext, TableUse, changed_tables};
+use cohort_session::{Database, SessionState, StatementContext, TableUse, changed_tables};
 use cohort_sql::ast::ObjectName;
 use cohort_trx::DdlCommit;
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlMode, SqlResult};
@@ -162,7 +162,14 @@ fn commit_with(
     // Once ordered, the commit stands, even if a later step fails.
     let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
     tables.iter().for_each(|table| page_format::pass_all_to_engine(ctx.db, table));
-    wait(ctx, seq)?;
+    let left = Arc::new(Left { db: Arc::clone(ctx.db), closed, freed });
+    if let Err(error) = wait(ctx, seq) {
+        // KILL ended the wait for a replica. The change stands, and will be published.
+        if !ctx.db.commit.when_acknowledged(seq, Arc::clone(&left) as Arc<dyn Wake>) {
+            left.free();
+        }
+        return Err(error);
+    }
     if ctx.trx.has_locked_tables() {
         let drops = catalog.iter().any(|change| matches!(change, CatalogChange::DropTable(_)));
         let now = ctx.db.catalog();
@@ -174,11 +181,30 @@ fn commit_with(
     if let (Some(tables), Some((before, changes))) = (ctx.session.audit_tables(), &audited) {
         changed_tables(&tables, before, changes);
     }
-    closed.iter().for_each(|id| ctx.db.tables.forget(*id));
-    freed.iter().for_each(|(_, space)| ctx.db.sequences.forget(*space));
-    ctx.db.tables.forget_counters(freed.iter().map(|(_, space)| *space));
-    free(ctx, &freed);
+    left.free();
     failed.map_or(Ok(()), Err)
+}
+
+/// Tables and indexes that nothing refers to once a change is published.
+struct Left {
+    db: Arc<Database>,
+    closed: Vec<TableId>,
+    freed: Vec<(String, IndexId)>,
+}
+
+impl Left {
+    fn free(&self) {
+        self.closed.iter().for_each(|id| self.db.tables.forget(*id));
+        self.freed.iter().for_each(|(_, space)| self.db.sequences.forget(*space));
+        self.db.tables.forget_counters(self.freed.iter().map(|(_, space)| *space));
+        free_in_engines(&self.db, &self.freed);
+    }
+}
+
+impl Wake for Left {
+    fn acknowledged(self: Arc<Self>) {
+        self.free();
+    }
 }
 
 /// Returns an error if a description is replaced without exclusive locks on its old and new name. Otherwise
@@ -209,7 +235,7 @@ pub(super) fn report_table(ctx: &StatementContext<'_>, of: TableUse, table: &Tab
 fn wait(ctx: &StatementContext<'_>, seq: CommitSeq) -> SqlResult<()> {
     // KILL reads this.
     ctx.process.hold_until(seq);
-    if ctx.session.is_applier {
+    if ctx.session.identity.is_applier {
         // STOP SLAVE must not wait for the replicas of this server.
         return ctx.trx.await_own();
     }
@@ -232,7 +258,11 @@ pub fn log_statement(ctx: &mut StatementContext<'_>, kind: GroupKind) -> SqlResu
 pub(super) fn free(ctx: &StatementContext<'_>, indexes: &[(String, IndexId)]) {
     let (own, indexes): (Vec<_>, Vec<_>) = indexes.iter().cloned().partition(|(_, id)| id.is_temporary());
     ctx.session.temporary.free(own.into_iter().map(|(_, id)| id));
-    for engine in &ctx.db.engines {
+    free_in_engines(ctx.db, &indexes);
+}
+
+fn free_in_engines(db: &Database, indexes: &[(String, IndexId)]) {
+    for engine in &db.engines {
         let own: Vec<IndexId> = indexes
             .iter()
             .filter(|(name, _)| name.eq_ignore_ascii_case(engine.name()))
@@ -250,7 +280,7 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
     let thread = session.info.id.0 as u32;
     let hashed = match &log {
         LogText::Accounts | LogText::AboutUsers => {
-            let (mode, role) = (session.parse.mode, session.role.as_deref());
+            let (mode, role) = (session.parse.mode, session.identity.role.as_deref());
             cohort_sql::for_replicas(ctx.text, mode, role, &mut super::account::stored_form)
         }
         _ => None,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use cohort_base::Reader;
 use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
-use cohort_catalog::{Column, DefaultValue, IndexKind, Table};
+use cohort_catalog::{Column, DefaultValue, ROWS, Table};
 use cohort_config::{Globals, VarId};
 use cohort_locks::MetadataMode;
 use cohort_types::{BinlogColumn, Columns, ErrorCode, ImageError, SqlError, SqlResult, Value, WireFit};
@@ -352,7 +352,7 @@ impl RowApplier {
     /// answer is then false, unless there is no index to use.
     fn needs_scan(&self, by: Option<usize>) -> bool {
         let mut kinds = self.open().indexes.iter().map(|index| index.kind);
-        by.is_none() || !kinds.any(|kind| matches!(kind, IndexKind::Primary | IndexKind::Unique))
+        by.is_none() || !kinds.any(|kind| kind.is_unique())
     }
 
     /// Returns the index for lookups: the primary key, else a unique key, else any other index whose columns
@@ -361,16 +361,19 @@ impl RowApplier {
         let open = self.open();
         let usable = |n: &usize| {
             let index = &open.indexes[*n];
-            index.kind != IndexKind::HiddenRowId && index.parts.iter().all(|(column, _)| is_there(*column))
+            index.kind.is_declared() && index.parts.iter().all(|(column, _)| is_there(*column))
         };
-        let rank = |n: &usize| match open.indexes[*n].kind {
-            IndexKind::Primary => 0,
+        // The primary key is the first index.
+        let rank = |n: &usize| match &open.table().indexes[*n] {
+            index if open.table().identifies_rows(index) => 0,
             // A unique key with nullable columns may match many rows.
-            IndexKind::Unique if open.indexes[*n].parts.iter().all(|(_, part)| !part.nullable) => 1,
-            IndexKind::Unique => 2,
-            IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => 3,
+            index if index.kind.is_unique() => 1,
+            _ => 2,
         };
-        (0..open.ordered).filter(usable).min_by_key(rank)
+        std::iter::once(ROWS)
+            .chain(open.single_entry_indexes().map(|(n, _)| n))
+            .filter(usable)
+            .min_by_key(rank)
     }
 
     pub(super) fn open(&self) -> &OpenTable {
@@ -386,7 +389,7 @@ impl RowApplier {
         key: Vec<u8>,
         before: &Image,
     ) -> SqlResult<Option<(Vec<u8>, Vec<Value>)>> {
-        let by_key = self.open().indexes[index].kind == IndexKind::Primary;
+        let by_key = self.open().indexes[index].kind.is_primary();
         let mut same = |row: &[Value]| {
             let equal = |(value, old): (&Value, &Option<Value>)| old.as_ref().is_none_or(|old| old == value);
             Ok(by_key || row.iter().zip(before).all(equal))
@@ -412,12 +415,7 @@ impl RowApplier {
         let row: Vec<Value> = before.iter().map(|value| value.clone().unwrap_or(Value::Null)).collect();
         let mut key = Vec::new();
         open.indexes[index].encode_columns(&row, &mut key).map_err(|e| open.key_error(index, e))?;
-        let is_point = match open.indexes[index].kind {
-            IndexKind::Primary => true,
-            IndexKind::Unique => !open.indexes[index].has_null(&row),
-            IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
-        };
-        Ok(if is_point {
+        Ok(if open.indexes[index].is_unique_for(&row) {
             KeySpan::Point(key)
         } else {
             let end = cohort_types::prefix_end(&key);

@@ -16,7 +16,7 @@ use crate::binlog_statement::bad_event;
 use ahash::RandomState;
 use cohort_base::Reader;
 use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap, rows_flags};
-use cohort_catalog::{Catalog, IndexKind, Table, TableName};
+use cohort_catalog::{Catalog, Table, TableName};
 use cohort_session::Database;
 use cohort_table::OpenTable;
 use cohort_types::{BinlogColumn, SqlError, SqlResult, Value};
@@ -124,7 +124,7 @@ impl RowKeys {
         for (column, described) in columns.iter_mut().zip(&table.columns) {
             column.unsigned = described.ty.unsigned;
         }
-        let unique = open.indexes.iter().filter(|index| is_unique(index.kind));
+        let unique = open.indexes.iter().filter(|index| index.kind.is_unique());
         unique.flat_map(|index| &index.parts).for_each(|(column, _)| is_needed[*column] = true);
         let hash = self.hasher.hash_one((&map.db, &map.table));
         let related = related_tables(&db.catalog(), &table);
@@ -151,10 +151,6 @@ fn related_tables(catalog: &Catalog, table: &Table) -> BTreeSet<TableName> {
     found
 }
 
-fn is_unique(kind: IndexKind) -> bool {
-    matches!(kind, IndexKind::Primary | IndexKind::Unique)
-}
-
 impl Known {
     fn add<H: Hasher + Clone>(
         &self,
@@ -163,7 +159,7 @@ impl Known {
         Scratch { row, key }: &mut Scratch,
         found: &mut KeySet,
     ) -> SqlResult<()> {
-        let has_key = self.open.indexes.iter().any(|index| is_unique(index.kind));
+        let has_key = self.open.indexes.iter().any(|index| index.kind.is_unique());
         let holds_all = |present: &[u8]| {
             (0..self.open.columns().len())
                 .all(|n| !self.is_needed[n] || n < self.columns.len() && bit(present, n))
@@ -223,7 +219,7 @@ impl Known {
         key: &mut Vec<u8>,
         out: &mut Vec<u64>,
     ) -> SqlResult<()> {
-        for (n, index) in self.open.indexes.iter().enumerate().filter(|(_, index)| is_unique(index.kind)) {
+        for (n, index) in self.open.indexes.iter().enumerate().filter(|(_, index)| index.kind.is_unique()) {
             if index.has_null(row) {
                 continue;
             }

@@ -16,9 +16,9 @@ pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlR
                     server version for the right syntax to use";
         return Err(SqlError::new(ErrorCode::SyntaxError, text));
     }
-    let mut applier = ctx.session.binlog_applier.take();
+    let mut applier = ctx.session.binlog_applier.take().unwrap_or_default();
     let result = apply(&mut applier, ctx, text);
-    ctx.session.binlog_applier.replace(applier);
+    ctx.session.binlog_applier.replace(Some(applier));
     result.map(|()| DmlOutcome::default())
 }
 

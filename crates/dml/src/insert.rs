@@ -101,7 +101,7 @@ impl<'p> Insert<'p> {
             pipeline: RowPipeline::new(&plan.steps, &plan.table, strictness, null),
             writer,
             counts: Counts::default(),
-            rows_before: ctx.session.rows_before.get(),
+            rows_before: ctx.session.statement.rows_before.get(),
             row: Vec::with_capacity(plan.table.columns.len()),
             existing: Vec::new(),
             source: Vec::new(),
@@ -546,7 +546,10 @@ impl Insert<'_> {
             affected: copied + deleted + updated,
             // A row that was found but did not change counts once.
             found: copied + deleted + updated + (touched - updated),
-            insert_id: self.generated_id.or(ctx.session.next_insert_id.get()).unwrap_or(self.last_id),
+            insert_id: self
+                .generated_id
+                .or(ctx.session.statement.next_insert_id.get())
+                .unwrap_or(self.last_id),
             generated_id: self.generated_id,
             info,
             returned: None,

@@ -64,7 +64,7 @@ pub fn load_data(
     sink: &mut dyn ResultSink,
 ) -> SqlResult<DmlOutcome> {
     if let Some(blocks) = ctx.session.received_file.take() {
-        return of_the_source(ctx, load, job, blocks);
+        return of_the_source(ctx, load, job, *blocks);
     }
     if load.local && !(ctx.session.db.globals.flag(VarId::LocalInfile) && sink.may_send_files()) {
         let text = "The used command is not allowed because the MariaDB server or client has disabled the local \

@@ -305,7 +305,7 @@ impl<'p> RowPipeline<'p> {
             hook.before(ctx, old, row.new.as_deref_mut())?;
         }
         let Some(new) = row.new.as_deref_mut() else { return Ok(()) };
-        // They are touched only if the row changes otherwise.
+        // The generate step touches them again, if the row changes otherwise.
         if let Some(old) = old {
             for (column, value) in touched {
                 if new[column] == value {
@@ -319,19 +319,21 @@ impl<'p> RowPipeline<'p> {
                 new[column] = last.store(&ctx.eval, column, Value::Null, number)?;
             }
         }
-        // The hooks may have changed the columns that others are computed from.
-        self.steps.rules.generate(&ctx.eval, &self.assigner, new, number)
+        Ok(())
     }
 
     /// Runs the hooks after a change. As in MariaDB, they see touched columns even if the row is unchanged.
     #[cold]
     fn after(&self, ctx: &mut StatementContext<'_>, row: &mut RowChange<'_>) -> SqlResult<()> {
-        if let (Some(old), Some(new)) = (row.old, row.new.as_deref_mut())
-            && *old == *new
-        {
+        let is_same = row.old.is_some() && row.old == row.new.as_deref();
+        if let Some(new) = row.new.as_deref_mut().filter(|_| is_same) {
             self.touch(ctx, new)?;
         }
-        self.steps.hooks.iter().try_for_each(|hook| hook.after(ctx, row.old, row.new.as_deref()))
+        self.steps.hooks.iter().try_for_each(|hook| hook.after(ctx, row.old, row.new.as_deref()))?;
+        if let (true, Some(old), Some(new)) = (is_same, row.old, row.new.as_deref_mut()) {
+            new.clone_from_slice(old);
+        }
+        Ok(())
     }
 
     /// Sets the ON UPDATE CURRENT_TIMESTAMP columns that the statement does not assign.

@@ -55,7 +55,7 @@ impl TargetPlan {
         written: &[usize],
         change: &mut Change<'_>,
     ) -> SqlResult<()> {
-        let Some(measures) = ctx.session.measures() else {
+        let Some(measures) = ctx.session.statement.measures() else {
             return self.for_each_row(ctx, wait, order, written, None, change);
         };
         let (start, tally) = (Instant::now(), measures.tally(&*self.table));
@@ -74,7 +74,7 @@ impl TargetPlan {
         change: &mut Change<'_>,
     ) -> SqlResult<()> {
         if matches!(self.access.spans, Spans::Full) {
-            ctx.session.reads_whole_table.set(true);
+            ctx.session.statement.reads_whole_table.set(true);
         }
         let mut writer = TableWriter::open(ctx.trx, &self.table)?;
         writer.narrow_images(ctx.trx, written.iter().copied());

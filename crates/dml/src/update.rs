@@ -103,7 +103,7 @@ impl UpdatePlan {
         Ok(DmlOutcome {
             affected: changed,
             found: matched,
-            insert_id: ctx.session.next_insert_id.get().unwrap_or(0),
+            insert_id: ctx.session.statement.next_insert_id.get().unwrap_or(0),
             info: format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}"),
             ..DmlOutcome::default()
         })

@@ -62,11 +62,13 @@ pub struct RocksOptions {
     pub block_cache_bytes: usize,
     /// Number of threads for flush and compaction.
     pub background_jobs: i32,
+    /// Bytes of changes in memory that trigger a checkpoint.
+    pub checkpoint_bytes: u64,
 }
 
 impl Default for RocksOptions {
     fn default() -> RocksOptions {
-        RocksOptions { block_cache_bytes: 512 << 20, background_jobs: 2 }
+        RocksOptions { block_cache_bytes: 512 << 20, background_jobs: 2, checkpoint_bytes: 16 << 20 }
     }
 }
 
@@ -81,6 +83,7 @@ pub struct RocksEngine {
     load_dir: PathBuf,
     loads: AtomicU64,
     durable: Arc<Mutex<Lsn>>,
+    checkpoint_bytes: u64,
     errors: Arc<BackgroundErrors>,
     /// A checkpoint has sealed a memtable whose flush it has not seen complete. Set when a checkpoint begins,
     /// cleared when it is durable.
@@ -169,6 +172,7 @@ impl RocksEngine {
             load_dir,
             loads: AtomicU64::new(0),
             durable: Arc::new(Mutex::new(durable)),
+            checkpoint_bytes: sizes.checkpoint_bytes,
             errors,
             is_unfinished: Arc::new(AtomicBool::new(false)),
             newest: Mutex::new(None),
@@ -200,6 +204,10 @@ impl Participant for RocksEngine {
 
     fn place(&self) -> String {
         format!("the storage engine in '{}'", self.db.path().display())
+    }
+
+    fn checkpoint_bytes(&self) -> Option<u64> {
+        Some(self.checkpoint_bytes)
     }
 
     fn commit_ordered(&self, _seq: CommitSeq, redo: &[&Redo]) {

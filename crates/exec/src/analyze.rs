@@ -63,16 +63,16 @@ impl Session {
         for _ in 0..PLAN_ATTEMPTS {
             let catalog = self.state.db.catalog();
             let measures = Arc::new(Measures::default());
-            let around = self.state.measure(None);
+            let around = self.state.statement.measure(None);
             let outcome = self.in_statement(job, sink, |ctx, sink| {
                 let start = Instant::now();
                 let plan = make_plan(&catalog, ctx.session, job.params, job.source, statement)?;
                 plan.check_told(ctx.session)?;
                 measures.set_planning(nanos_since(start));
-                ctx.session.measure(Some(Arc::clone(&measures)));
+                ctx.session.statement.measure(Some(Arc::clone(&measures)));
                 Ok((execute(ctx, &plan, sink)?, plan))
             });
-            self.state.measure(around);
+            self.state.statement.measure(around);
             match outcome? {
                 (Executed::Stale, _) => {}
                 (executed, plan) => {

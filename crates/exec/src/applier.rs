@@ -39,6 +39,7 @@ use cohort_binlog::event::{
     DecodeError, ExecuteLoadQuery, FileBlock, Intvar, IntvarKind, QueryEvent, Rand, RowsEvent, StatusVars,
     TableMap, UserVar, UserVarType, gtid_flags2, rows_flags,
 };
+use cohort_catalog::AccountName;
 use cohort_commit::GroupKind;
 use cohort_config::{VarId, VarValue};
 use cohort_engine::Redo;
@@ -53,7 +54,7 @@ use crate::session::Session;
 use cohort_dml::apply_rows;
 pub use cohort_dml::{ApplyRules, Conversions};
 use cohort_plan::ParamSource;
-use cohort_session::{Command, ConnectionInfo, Database, Job, Process, ProcessIdentity};
+use cohort_session::{Command, ConnectionInfo, Database, Job, Origin, Process, ProcessIdentity};
 use cohort_table::{SourceTemporaryTables, SourceThread};
 pub use cohort_trx::AllowsOutcome;
 use cohort_trx::{BeginOptions, DetachedTrx, Isolation, OnceEnd};
@@ -159,11 +160,9 @@ impl Applier {
             encryption: None,
             is_local: true,
         };
-        let session = Session::new_internal(Arc::clone(db), info, Arc::clone(&process));
+        let session = Session::with_origin(Arc::clone(db), info, Arc::clone(&process), Origin::Source);
         let mut session = session.inspect_err(|_| db.processes.remove(id))?;
         process.set_command(command, db.clock.wall_us());
-        session.state.is_applier = true;
-        session.bind_writer();
         // Settings for clients do not apply to transactions that the source has already executed.
         let vars = &mut session.state.vars;
         vars.put(VarId::Autocommit, &VarValue::Bool(true));
@@ -554,7 +553,7 @@ impl Applier {
             _ => b" INFILE 'source' INTO ",
         };
         let query = QueryEvent { sql: [before, name, after].concat(), ..event.query.clone() };
-        self.session.state.received_file.set(Some(blocks));
+        self.session.state.received_file.set(Some(Box::new(blocks)));
         let outcome = self.statement(&query, db, timestamp, false);
         self.session.state.received_file.set(None);
         self.forget_files();
@@ -647,6 +646,17 @@ impl Applier {
 
     fn adopt_settings(&mut self, from: &StatusVars) -> SqlResult<()> {
         let state = &mut self.session.state;
+        // CURRENT_USER and CURRENT_ROLE mean those of the source's session. A role is an invoker without a
+        // host.
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let invoker = from.invoker.as_ref().map(|(user, host)| (text(user), text(host)));
+        let (account, role) = match invoker.unwrap_or_default() {
+            (role, host) if host.is_empty() && !role.is_empty() => (AccountName::default(), Some(role)),
+            account => (account, None),
+        };
+        state.info.account = account;
+        state.env.current_role.clone_from(&role);
+        state.identity.role = role;
         let vars = &mut state.vars;
         let flags2 = from.flags2.unwrap_or(0);
         for (id, value) in [

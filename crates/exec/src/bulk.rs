@@ -72,7 +72,7 @@ impl Session {
         };
         let tally = tally.total;
         self.diagnostics.accumulate(false);
-        self.state.rows_before.set(0);
+        self.state.statement.rows_before.set(0);
         let is_one = bulk != Bulk::OneByOne;
         if is_one && let Some(id) = self.work.generated_id {
             self.state.env.last_insert_id = id;
@@ -172,7 +172,7 @@ impl Session {
         // Conditions of all rows are reported together.
         self.diagnostics.accumulate(true);
         tally.total.rows += tally.rows_each;
-        self.state.rows_before.set(tally.total.rows);
+        self.state.statement.rows_before.set(tally.total.rows);
         Ok(())
     }
 

@@ -246,7 +246,7 @@ fn planned(
         ParamSource::Placeholders => Vec::new(),
     };
     let kinds = ctx.params.iter().map(ParamKind::of).collect();
-    let warnings = session.planning_warnings.take();
+    let warnings = session.statement.planning_warnings.take();
     let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
     let sequences = names.take_sequences();
     Ok(CachedPlan { plan, pins, kinds, warnings, needs, views, sequences, reusable })

@@ -117,7 +117,7 @@ impl Session {
         let digest = Digest::of(text, &self.state.parse, literals);
         // Statements of accounts with resource limits bypass the plan cache, because the limits are checked
         // first.
-        let digest = digest.filter(|_| self.state.restraint.is_none());
+        let digest = digest.filter(|_| self.state.identity.restraint.is_none());
         let key = digest.map(|digest| PlanKey { digest, session: self.state.plan_key });
         if let Some(key) = key {
             let version = self.state.db.catalog_version();
@@ -143,27 +143,27 @@ impl Session {
         let job = Job { text, param_at: &[], params: literals, source: ParamSource::Literals, more };
         self.limit_examined(parsed.rows_examined.as_ref(), &[]);
         let outcome = self.run_statement(&parsed.statement, &job, key, sink);
-        self.state.examined.begin(None);
+        self.state.statement.examined.begin(None);
         outcome
     }
 
     /// Starts the count of examined rows for a statement with or without LIMIT ROWS EXAMINED.
     pub(crate) fn limit_examined(&self, limit: Option<&ast::Expr>, params: &[Value]) {
         let value = match limit {
-            None => return self.state.examined.begin(None),
+            None => return self.state.statement.examined.begin(None),
             Some(ast::Expr::Literal(literal)) => Some(&literal.value),
             Some(ast::Expr::Param(n)) => params.get(*n as usize),
             Some(_) => None,
         };
         let rows = value.and_then(|value| value.to_int(&mut cohort_types::NoWarnings));
         let rows = rows.map_or(0, |rows| u64::try_from(rows.wide()).unwrap_or(0));
-        self.state.examined.begin(Some(rows));
+        self.state.statement.examined.begin(Some(rows));
     }
 
     /// Starts a statement: sets its clock, which the caller has read, and the state of the previous statement
     /// that it may refer to.
     pub(crate) fn begin_command(&mut self) {
-        self.state.reads_whole_table.set(false);
+        self.state.statement.reads_whole_table.set(false);
         // The error of a text that cannot be parsed is also kept here.
         self.diagnostics.set_limit(self.state.env.max_error_count);
         self.state.env.now_micros = self.state.clock_override.unwrap_or(self.clock_us as i64);
@@ -306,7 +306,7 @@ impl Session {
                 Err(error) if is_of_definitions(&error) => {
                     return match await_definitions(ctx, statement, &catalog, error.code)? {
                         Freshness::Stale => {
-                            ctx.session.planning_warnings.borrow_mut().clear();
+                            ctx.session.statement.planning_warnings.borrow_mut().clear();
                             Ok(None)
                         }
                         Freshness::Fresh => Err(error),
@@ -350,7 +350,7 @@ impl Session {
         let deadline_ns = (seconds_max > 0.0)
             .then(|| self.state.db.clock.monotonic_ns().saturating_add((seconds_max * 1e9) as u64));
         self.trx.set_deadline(deadline_ns);
-        self.state.deadline_ns.set(deadline_ns);
+        self.state.statement.deadline_ns.set(deadline_ns);
         let mut ctx = StatementContext {
             db: &self.state.db,
             session: &self.state,
@@ -374,20 +374,20 @@ impl Session {
             ErrorCode::NoSuchTable => error.at_row(0),
             _ => ctx.eval.at_row(error),
         });
-        if let Some(warning) = ctx.session.examined.warning() {
+        if let Some(warning) = ctx.session.statement.examined.warning() {
             ctx.eval.push_warning(warning);
         }
         let warnings = ctx.eval.take_warnings();
         drop(ctx);
         self.trx.set_deadline(None);
-        self.state.deadline_ns.set(None);
-        for warning in self.state.planning_warnings.take() {
+        self.state.statement.deadline_ns.set(None);
+        for warning in self.state.statement.planning_warnings.take() {
             self.diagnostics.push(warning);
         }
         if warnings.total() > 0 {
             self.diagnostics.add_all(&warnings);
         }
-        if let Some(id) = self.state.next_insert_id.take() {
+        if let Some(id) = self.state.statement.next_insert_id.take() {
             self.state.env.last_insert_id = id;
         }
         self.trx.statement_end(outcome)
@@ -414,7 +414,7 @@ impl Session {
             self.diagnostics.drop_old();
         }
         self.diagnostics.put_first(&plan.warnings);
-        if let Some(measures) = self.state.measures() {
+        if let Some(measures) = self.state.statement.measures() {
             self.note_plan(&plan.plan, &measures);
         }
         let env = &mut self.state.env;
@@ -424,20 +424,21 @@ impl Session {
                 (env.found_rows, env.row_count) = (counts.found, -1);
                 self.work.rows_sent = counts.sent;
                 let columns = plan.columns().len();
-                let is_news = self.state.columns_sent.get().is_some_and(|sent| sent != columns);
+                let is_news = self.state.statement.columns_sent.get().is_some_and(|sent| sent != columns);
                 let mut status = self.status_for(job.more);
                 if is_news {
                     status = status.with(StatusFlags::METADATA_CHANGED);
-                    self.state.columns_sent.set(Some(columns));
+                    self.state.statement.columns_sent.set(Some(columns));
                 }
                 self.finish_rows(status, self.diagnostics.count_for_client(), sink);
             }
             Executed::Into(rows) => {
-                (env.found_rows, env.row_count) = (self.state.rows_found.take().unwrap_or(rows), rows as i64);
+                (env.found_rows, env.row_count) =
+                    (self.state.statement.rows_found.take().unwrap_or(rows), rows as i64);
                 self.send_ok(job.more, rows, 0, "", sink);
             }
             Executed::Changed(outcome) => {
-                if let Some(found) = self.state.rows_found.take() {
+                if let Some(found) = self.state.statement.rows_found.take() {
                     env.found_rows = found;
                 }
                 if let Some(id) = outcome.generated_id {
@@ -550,7 +551,7 @@ impl Session {
     ) -> SqlResult<CachedPlan> {
         let catalog = self.state.db.catalog();
         let outcome = make_plan(&catalog, &self.state, params, source, statement);
-        self.state.planning_warnings.borrow_mut().clear();
+        self.state.statement.planning_warnings.borrow_mut().clear();
         outcome
     }
 }
@@ -558,7 +559,7 @@ impl Session {
 /// Returns the status flags for a result: the state of the session, and of the result's statement.
 fn statement_status(trx: &SessionTrx, session: &SessionState, more: bool) -> StatusFlags {
     let mut flags = status_of(trx, session);
-    if session.reads_whole_table.get() {
+    if session.statement.reads_whole_table.get() {
         flags = flags.with(StatusFlags::NO_INDEX_USED);
     }
     if more { flags.with(StatusFlags::MORE_RESULTS) } else { flags }
@@ -640,7 +641,7 @@ fn lock_and_run(
         check_uses(ctx, cached)?;
     }
     report_tables(ctx.session, cached);
-    ctx.session.rows_found.set(None);
+    ctx.session.statement.rows_found.set(None);
     match &cached.plan {
         Planned::Query(plan) => {
             let limit = ctx.session.vars.uint(VarId::SqlSelectLimit);

@@ -360,7 +360,8 @@ impl Lines<'_> {
     fn target(&mut self, target: &TargetPlan) {
         let filter = target.filter.as_ref();
         let columns = &Columns::All;
-        let mut line = Read { table: &target.table, access: &target.access, filter, columns }.line(None);
+        let read = Read { table: &target.table, access: &target.access, filter, columns };
+        let mut line = read.line_of_change();
         line.measured = self.measures.map(|measures| Measured::of(measures, &*target.table));
         if !target.sort.is_empty() {
             line.extra.push("Using filesort");

@@ -1,6 +1,6 @@
 //! EXPLAIN of one table access: access type, keys, key length, compared values, and the remaining condition.
 
-use cohort_catalog::{Index, IndexColumn, IndexKind, ROWS, Table};
+use cohort_catalog::{Index, IndexColumn, ROWS, Table};
 use cohort_expr::Expr;
 use cohort_optimize::{Access, Columns, Sarg, Span, Spans, conditions};
 use cohort_plan::conjuncts::split;
@@ -109,6 +109,20 @@ impl Read<'_> {
         line
     }
 
+    /// Returns the line of the table whose rows an UPDATE or DELETE changes. MariaDB reads equal keys as
+    /// ranges there, and checks the whole condition.
+    pub(super) fn line_of_change(&self) -> Line {
+        let mut line = self.line(None);
+        if matches!(line.kind, Some("const" | "eq_ref" | "ref")) {
+            line.kind = Some("range");
+            line.reference = None;
+        }
+        if self.filter.is_some() && !line.extra.contains(&"Using where") {
+            line.extra.insert(0, "Using where");
+        }
+        line
+    }
+
     /// Returns true if the access is a lookup of one row by a complete unique key with constant values.
     pub(super) fn is_constant(&self) -> bool {
         self.kind() == "const"
@@ -129,8 +143,7 @@ impl Read<'_> {
         if matches!(self.access.spans, Spans::Full) {
             // The clustered index holds the rows. It is named as a key only if the access needs its order, or
             // only its key.
-            let is_key_alone =
-                self.index().kind == IndexKind::Primary && self.covers() && !self.table.is_sequence();
+            let is_key_alone = self.index().kind.is_primary() && self.covers() && !self.table.is_sequence();
             let names_key = self.access.index != ROWS || self.access.is_for_order || is_key_alone;
             return if names_key { "index" } else { "ALL" };
         }
@@ -138,7 +151,7 @@ impl Read<'_> {
             return "fulltext";
         }
         let Some(span) = self.one_span() else { return "range" };
-        let unique = matches!(self.index().kind, IndexKind::Primary | IndexKind::Unique);
+        let unique = self.index().kind.is_unique();
         let by_column = span.eq.iter().any(|e| !e.columns().is_empty());
         let is_one_row = unique && span.null_safe == 0 && span.eq.len() == self.index().columns.len();
         match (is_one_row, by_column) {
@@ -154,8 +167,8 @@ impl Read<'_> {
         let is_used = |n: usize| n == self.access.index && !matches!(self.access.spans, Spans::Full);
         let is_possible = |n: usize, index: &Index| {
             let first = index.columns.first().map(|part| part.column);
-            let is_asked = index.kind != IndexKind::FullText && first.is_some_and(|c| asked.contains(&c));
-            index.kind != IndexKind::HiddenRowId && (is_used(n) || is_asked)
+            let is_asked = index.kind.is_scannable() && first.is_some_and(|c| asked.contains(&c));
+            index.kind.is_declared() && (is_used(n) || is_asked)
         };
         let indexes = self.table.indexes.iter().enumerate();
         let names: Vec<&str> =
@@ -205,7 +218,7 @@ impl Read<'_> {
             Columns::All => &all[..],
         };
         let index = self.index();
-        if index.kind == IndexKind::FullText {
+        if !index.kind.is_scannable() {
             return false;
         }
         if self.access.index == ROWS {

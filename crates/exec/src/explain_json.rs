@@ -73,7 +73,7 @@ fn loops_and_time(measure: Measure) -> Members {
 fn of_target(what: &'static str, target: &TargetPlan, measures: Option<&Measures>) -> Members {
     let filter = target.filter.as_ref();
     let read = Read { table: &target.table, access: &target.access, filter, columns: &Columns::All };
-    let mut line = read.line(None);
+    let mut line = read.line_of_change();
     line.measured = measures.map(|measures| Measured::of(measures, &*target.table));
     let total = line.measured.map(|measured| ("r_total_time_ms", milliseconds(measured.read.nanos)));
     let mut table = vec![(what, Json::Number(1))];

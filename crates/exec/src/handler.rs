@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use cohort_base::Reservation;
-use cohort_catalog::{Index, IndexKind, Table};
+use cohort_catalog::{Index, Table};
 use cohort_engine::KeyRange;
 use cohort_expr::Expr;
 use cohort_locks::MetadataMode;
@@ -183,18 +183,13 @@ fn unknown(alias: &str) -> SqlError {
     SqlError::new(ErrorCode::UnknownTable, format!("Unknown table '{alias}' in HANDLER"))
 }
 
-fn has_values(kind: IndexKind) -> bool {
-    !matches!(kind, IndexKind::HiddenRowId | IndexKind::FullText)
-}
-
-/// Returns the position of the named index. Error 1176 if there is none, 4143 for a full-text index.
+/// Returns the position of the named index. Error 1176 if there is none, 4143 if it is not sorted.
 fn index_of(table: &Table, name: &str, alias: &str) -> SqlResult<usize> {
-    let is_named =
-        |index: &Index| index.kind != IndexKind::HiddenRowId && index.name.eq_ignore_ascii_case(name);
+    let is_named = |index: &Index| index.kind.is_declared() && index.name.eq_ignore_ascii_case(name);
     let found = table.indexes.iter().position(is_named).ok_or_else(|| SqlError::unknown_key(name, alias))?;
     match &table.indexes[found] {
-        index if has_values(index.kind) => Ok(found),
-        index => Err(SqlError::key_does_not_support("FULLTEXT", &index.name)),
+        index if index.kind.is_sorted() => Ok(found),
+        index => Err(SqlError::key_does_not_support(index.kind.method().structure, &index.name)),
     }
 }
 

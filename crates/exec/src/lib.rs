@@ -20,6 +20,9 @@
 //! | `inner_query` | queries inside statements of other kinds |
 //! | `statement/` | the dispatch of all statements, and those of sessions and transactions |
 
+#[cfg(test)]
+extern crate self as cohort_exec;
+
 mod account_tables;
 mod analyze;
 mod applier;
@@ -33,6 +36,8 @@ mod field_list;
 mod get_diagnostics;
 mod handler;
 mod inner_query;
+#[cfg(test)]
+mod inner_tests;
 mod kept;
 mod named_tables;
 mod outfile;

@@ -110,7 +110,7 @@ impl Session {
         let counted = self.count_prepared()?;
         let of = self.shared_text(&sql[range])?;
         self.diagnostics.set_row(cohort_session::row_of_rest(&of.parsed.statement));
-        if let Some(restraint) = &self.state.restraint {
+        if let Some(restraint) = &self.state.identity.restraint {
             restraint.check_preparable(&of.parsed.statement)?;
         }
         let text = &*of.text;
@@ -239,7 +239,7 @@ impl Session {
         };
         let of = Arc::clone(&prepared.of);
         let (text, param_at) = (&*of.text, &*of.parsed.param_at);
-        self.state.columns_sent.set(Some(prepared.columns_sent));
+        self.state.statement.columns_sent.set(Some(prepared.columns_sent));
         self.begin_process(Command::Execute, text);
         let watch = self.watch_execute(text, (param_at, params));
         self.begin_command();
@@ -251,7 +251,7 @@ impl Session {
         self.profiled(watch, text);
         self.watched(watch, text, (param_at, params));
         if let (Some(columns), Some(prepared)) =
-            (self.state.columns_sent.take(), self.prepared.by_id.get_mut(&id))
+            (self.state.statement.columns_sent.take(), self.prepared.by_id.get_mut(&id))
         {
             prepared.columns_sent = columns;
         }
@@ -426,7 +426,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let outcome = self.run_prepared_there(handle, params, more, sink);
-        self.state.examined.begin(None);
+        self.state.statement.examined.begin(None);
         outcome
     }
 

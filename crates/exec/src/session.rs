@@ -8,7 +8,7 @@ use cohort_base::{CommitSeq, ReplyBarrier};
 use cohort_config::{Counter, VarId};
 use cohort_locks::{KillLevel, Party};
 use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
-use cohort_session::ConnectionInfo;
+use cohort_session::{ConnectionInfo, Origin};
 use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
@@ -51,7 +51,7 @@ impl Session {
     /// Creates the session of an authenticated user and logs the connection. `process` is the connection's
     /// entry in `Database::processes`.
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
-        let session = Session::new_internal(db, info, process)?;
+        let session = Session::with_origin(db, info, process, Origin::Client)?;
         session.state.audit_connection(ConnectionEvent::Connect, 0);
         if session.state.db.globals.flag(VarId::GeneralLog) {
             session.log_connect("Connect");
@@ -61,20 +61,15 @@ impl Session {
 
     /// Creates the session that runs the statements of `init_file`: it has all privileges and no limits.
     pub fn of_server(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
-        let mut session = Session::new_internal(db, info, process)?;
-        let state = &mut session.state;
-        state.acts_for_server = true;
-        (state.restraint, state.role, state.env.current_role) = (None, None, None);
-        *state.access.borrow_mut() = None;
-        session.bind_writer();
-        Ok(session)
+        Session::with_origin(db, info, process, Origin::Server)
     }
 
-    /// Creates a session for an internal server thread, without logging it.
-    pub(crate) fn new_internal(
+    /// Creates a session without logging a connection.
+    pub(crate) fn with_origin(
         db: Arc<Database>,
         info: ConnectionInfo,
         process: Arc<Process>,
+        origin: Origin,
     ) -> SqlResult<Session> {
         check_client_charset(info.collation)?;
         let kept = Kept::of(&db);
@@ -84,8 +79,7 @@ impl Session {
         trx.look_for_kills_at(Arc::clone(process.hold()));
         trx.charge_to(Arc::clone(process.memory()));
         let (group_commit, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
-        let state = SessionState::new(db, info, kill, group_commit, memory, shared_by(&trx));
-        let mut state = state;
+        let mut state = SessionState::new(db, info, kill, group_commit, memory, shared_by(&trx), origin);
         state.adopt_account()?;
         if let Some(schema) = &state.info.schema {
             check_enterable(&state, schema)?;
@@ -316,8 +310,8 @@ impl Session {
         check_client_charset(info.collation)?;
         self.state.info = info;
         // Neither privileges nor resource limits of the old account may survive.
-        (self.state.role, self.state.restraint) = (None, None);
-        *self.state.access.borrow_mut() = None;
+        (self.state.identity.role, self.state.identity.restraint) = (None, None);
+        *self.state.identity.access.borrow_mut() = None;
         let schema: Option<Arc<str>> = self.state.info.schema.as_deref().map(Arc::from);
         self.begin_anew(schema.clone());
         self.state.adopt_account()?;
@@ -341,9 +335,10 @@ impl Session {
         let (kill, group_commit, memory) =
             (old.kill.clone(), Arc::clone(&old.group_commit), Arc::clone(self.process.memory()));
         // The account's resource limits and role stay in force.
-        let (restraint, role) = (self.state.restraint.take(), self.state.role.take());
-        self.state = SessionState::new(db, info, kill, group_commit, memory, shared_by(&self.trx));
-        (self.state.restraint, self.state.role) = (restraint, role);
+        let (restraint, role) = (self.state.identity.restraint.take(), self.state.identity.role.take());
+        let shared = shared_by(&self.trx);
+        self.state = SessionState::new(db, info, kill, group_commit, memory, shared, Origin::Client);
+        (self.state.identity.restraint, self.state.identity.role) = (restraint, role);
         self.state.current_schema = schema;
         self.bind_writer();
         self.state.apply_limits();
@@ -356,7 +351,7 @@ impl Session {
 
     /// Error 1820 if the account's password has expired: for commands that run no statement.
     pub fn check_password(&self) -> SqlResult<()> {
-        self.state.restraint.as_ref().map_or(Ok(()), AccountLimits::check_password)
+        self.state.identity.restraint.as_ref().map_or(Ok(()), AccountLimits::check_password)
     }
 
     /// Runs COM_SET_OPTION.

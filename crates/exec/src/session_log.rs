@@ -56,7 +56,7 @@ impl Session {
         }
         let profiled = self.state.vars.flag(VarId::Profiling);
         if self.verbosity().is_about_plans() && self.has_slow_log() {
-            self.state.measure(Some(Arc::default()));
+            self.state.statement.measure(Some(Arc::default()));
             self.plan_notes = PlanNotes { began_us: self.clock_us, lines: String::new() };
         }
         let audited = self.state.audit_begins();
@@ -75,7 +75,7 @@ impl Session {
     fn is_slow(&self, took_us: u64) -> bool {
         let vars = &self.state.vars;
         took_us as f64 > vars.double(VarId::LongQueryTime) * 1e6
-            || self.state.reads_whole_table.get() && vars.flag(VarId::LogQueriesNotUsingIndexes)
+            || self.state.statement.reads_whole_table.get() && vars.flag(VarId::LogQueriesNotUsingIndexes)
     }
 
     /// Formats the slow-log lines about a plan that has run within the statement, if it was slow.
@@ -95,7 +95,7 @@ impl Session {
         }
         self.look_at_clock();
         let took_us = self.clock_us.saturating_sub(watch.began_us);
-        let notes = match self.state.measure(None) {
+        let notes = match self.state.statement.measure(None) {
             Some(_) => std::mem::take(&mut self.plan_notes).lines,
             None => String::new(),
         };
@@ -129,7 +129,7 @@ impl Session {
         if watch.profiled && self.state.vars.flag(VarId::Profiling) && !is_about_profiles(text) {
             let took_us = self.state.db.clock.wall_us().saturating_sub(watch.began_us);
             let most = self.state.vars.uint(VarId::ProfilingHistorySize) as usize;
-            self.state.profiles.borrow_mut().note(text.trim_ascii(), took_us, most);
+            self.state.log.profiles.borrow_mut().note(text.trim_ascii(), took_us, most);
         }
     }
 
@@ -275,7 +275,7 @@ fn is_about_profiles(text: &[u8]) -> bool {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if self.state.is_applier {
+        if self.state.identity.is_applier {
             return;
         }
         if self.state.db.globals.flag(VarId::GeneralLog) {

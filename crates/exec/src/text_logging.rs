@@ -59,7 +59,8 @@ pub(crate) fn run_logged(
     run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<DmlOutcome>,
 ) -> SqlResult<DmlOutcome> {
     let binlog = &ctx.trx.settings.binlog;
-    if !binlog.as_text || !binlog.on {
+    // The text of an inner statement is not in the log.
+    if !binlog.as_text || !binlog.on || ctx.trx.is_inside() {
         return run(ctx);
     }
     let says = what_is_said(ctx, table);

@@ -353,7 +353,7 @@ impl Session {
         if is_one_of(&ENDS) {
             self.state.audit_ended(job.text, 0);
         }
-        self.state.audit_always.set(is_one_of(&USERS));
+        self.state.log.always_audits.set(is_one_of(&USERS));
     }
 
     /// Sets a variable. A SET of `read_only` waits for commits in progress, like FLUSH TABLES WITH READ LOCK,
@@ -557,7 +557,7 @@ impl Session {
         binlog.allow_parallel = !vars.flag(VarId::SkipParallelReplication);
         binlog.domain = DomainId(vars.uint(VarId::GtidDomainId) as u32);
         binlog.server = ServerId(vars.uint(VarId::ServerId) as u32);
-        self.state.binlog.borrow_mut().clone_from(binlog);
+        self.state.log.binlog.borrow_mut().clone_from(binlog);
         // A session starts with the global value; only a change ends a transaction.
         let autocommit = vars.flag(VarId::Autocommit);
         if autocommit != self.trx.autocommit() && !self.trx.in_transaction() {

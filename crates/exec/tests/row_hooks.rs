@@ -147,6 +147,18 @@ fn hooks_run_around_each_change_of_a_row() {
         assert_eq!(found, expected.trim(), "{sql}: {answer}");
         client.ok("DELETE FROM log");
     }
+    // A generated column is computed before the hooks, which see it, and after them.
+    client.ok("ALTER TABLE t MODIFY g TINYINT AS (v * 2), ADD KEY (g)");
+    client.ok("SET sql_mode = ''");
+    let answer = client.run("UPDATE t SET v = 90 WHERE id = 104");
+    assert_eq!(answer.matches("Out of range value for column 'g'").count(), 2, "{answer}");
+    client.ok("UPDATE t SET v = 7 WHERE id = 104");
+    // An unchanged row that ON DUPLICATE KEY UPDATE finds is returned as it is stored.
+    client.ok("UPDATE t SET ts = '2001-01-01 00:00:00' WHERE id = 104");
+    let returned =
+        client.run("INSERT INTO t (id, v) VALUES (104, 7) ON DUPLICATE KEY UPDATE v = 7 RETURNING YEAR(ts)");
+    assert_eq!(returned, "YEAR(ts)\n2001\n");
+    client.ok("DELETE FROM log");
     let rows = client.run("SELECT id, v, g, u, p FROM t ORDER BY id");
     assert_eq!(
         rows,

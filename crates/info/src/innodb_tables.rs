@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cohort_base::Reservation;
-use cohort_catalog::{Index, IndexKind, ROWS, Table};
+use cohort_catalog::{Index, ROWS, Table};
 use cohort_session::{StatementContext, WantedNames};
 use cohort_sql::print::quoted_name;
 use cohort_types::{SqlError, SqlResult, Value, row_memory_bytes};
@@ -232,19 +232,8 @@ pub(super) fn sys_tablestats(out: &SchemaTable, _: &WantedNames, ctx: &mut State
     Ok(all.iter().map(row).collect())
 }
 
-/// Returns InnoDB's number for an index kind, the sum of: 1 clustered, 2 unique, 32 FULLTEXT.
-fn kind_of(index: &Index) -> u64 {
-    match index.kind {
-        IndexKind::Primary => 3,
-        IndexKind::HiddenRowId => 1,
-        IndexKind::Unique => 2,
-        IndexKind::Secondary => 0,
-        IndexKind::FullText => 32,
-    }
-}
-
 fn index_name(index: &Index) -> Value {
-    text(if index.kind == IndexKind::HiddenRowId { "GEN_CLUST_INDEX" } else { &*index.name })
+    text(if index.kind.is_declared() { &*index.name } else { "GEN_CLUST_INDEX" })
 }
 
 pub(super) fn sys_indexes(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
@@ -255,7 +244,7 @@ pub(super) fn sys_indexes(out: &SchemaTable, _: &WantedNames, ctx: &mut Statemen
                 ("INDEX_ID", number(u64::from(index.id.0))),
                 ("NAME", index_name(index)),
                 ("TABLE_ID", number(table.id.0)),
-                ("TYPE", integer(kind_of(index))),
+                ("TYPE", integer(index.kind.method().innodb_type)),
                 ("N_FIELDS", integer(index.columns.len() as u64)),
                 ("SPACE", integer(table.id.0)),
                 ("MERGE_THRESHOLD", integer(50)),

@@ -236,7 +236,7 @@ fn create_database(ctx: &StatementContext<'_>, if_not_exists: bool, name: &str) 
 
 /// Counts a SHOW that MariaDB runs as a query on a table of information_schema.
 fn count_computed_table(ctx: &StatementContext<'_>) {
-    ctx.session.reads_whole_table.set(true);
+    ctx.session.statement.reads_whole_table.set(true);
     ctx.process.counts().count(Counted::SelectScan);
     ctx.process.counts().count(Counted::CreatedTmpTables);
 }
@@ -303,7 +303,7 @@ fn profiles(ctx: &StatementContext<'_>) -> Listing {
     listing.column("Query_ID", ColumnType::int(TypeKind::Int, Some(10), true), false);
     listing.column("Duration", ColumnType::real(TypeKind::Double, Some((10, 8))), false);
     listing.text("Query", 300);
-    ctx.session.profiles.borrow().rows().for_each(|row| listing.add(row));
+    ctx.session.log.profiles.borrow().rows().for_each(|row| listing.add(row));
     listing
 }
 
@@ -321,7 +321,7 @@ fn profile(
     for column in &columns {
         listing.column(*column, measure_type(column), true);
     }
-    let steps = ctx.session.profiles.borrow().steps(statement);
+    let steps = ctx.session.log.profiles.borrow().steps(statement);
     for step in steps.into_iter().skip(skipped).take(count) {
         listing.rows.push(step.into_iter().chain(columns.iter().map(|_| Value::Null)).collect());
     }

@@ -48,7 +48,7 @@ pub fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> Sq
     }
     // A statement that failed for all tables is not replicated. A replica logs whatever its source has
     // logged.
-    let is_logged = is_done || ctx.session.is_applier;
+    let is_logged = is_done || ctx.session.identity.is_applier;
     if maintenance.kind != MaintenanceKind::Check && !maintenance.local {
         match is_logged {
             true => cohort_ddl::log_statement(ctx, GroupKind::Ddl)?,

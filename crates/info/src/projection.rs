@@ -373,7 +373,7 @@ pub(super) fn simple(
 ) -> SqlResult<Listing> {
     let mut listing = project(ctx, table(from), names, &WantedNames::default(), |_| true)?;
     if from == EVENTS.0 {
-        ctx.session.reads_whole_table.set(false);
+        ctx.session.statement.reads_whole_table.set(false);
     }
     listing.filter(ctx, filter, 0)?;
     Ok(listing)

@@ -239,7 +239,7 @@ pub(super) fn applicable_roles(out: &SchemaTable, _: &WantedNames, ctx: &mut Sta
 
 /// Returns the active role and all roles granted to it, or NULL without an active role.
 pub(super) fn enabled_roles(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
-    let enabled = roles_of(&ctx.db.catalog(), ctx.session.role.as_deref());
+    let enabled = roles_of(&ctx.db.catalog(), ctx.session.identity.role.as_deref());
     if enabled.is_empty() {
         return Ok(vec![out.row([("ROLE_NAME", Value::Null)])]);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, ROWS, Schema, Table};
+use cohort_catalog::{Column, DefaultValue, Index, OnUpdate, ROWS, Schema, Table};
 use cohort_session::access::{Access, sees_schema, sees_table};
 use cohort_session::{StatementContext, VirtualColumn, VirtualTable, WantedNames, cardinality};
 use cohort_sql::print::{quoted_name, quoted_text};
@@ -341,16 +341,17 @@ fn column_key(table: &Table, n: usize) -> &'static str {
     let is_not_null =
         |i: &Index| i.columns.iter().all(|p| !table.columns[p.column].nullable && p.prefix.is_none());
     // Without a primary key, the first NOT NULL unique key is shown as PRI.
-    let stand_in = table.indexes.iter().position(|i| i.kind == IndexKind::Unique && is_not_null(i));
+    let stand_in =
+        table.indexes.iter().position(|i| i.kind.is_unique() && i.kind.is_sorted() && is_not_null(i));
     let mut found = "";
     for (at, index) in table.indexes.iter().enumerate() {
         let Some(part) = index.columns.iter().position(|p| p.column == n) else { continue };
-        let is_primary = index.kind == IndexKind::Primary || (!has_primary && stand_in == Some(at));
+        let is_primary = index.kind.is_primary() || (!has_primary && stand_in == Some(at));
         if is_primary {
             return "PRI";
         }
         if part == 0 {
-            let is_unique = index.kind == IndexKind::Unique && index.columns.len() == 1;
+            let is_unique = index.kind.is_unique() && index.columns.len() == 1;
             if is_unique {
                 found = "UNI";
             } else if found.is_empty() {
@@ -383,31 +384,27 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
     let access = ctx.session.access();
     for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
-        let shown =
-            table.indexes.iter().enumerate().filter(|(_, index)| index.kind != IndexKind::HiddenRowId);
+        let shown = table.indexes.iter().enumerate().filter(|(_, index)| index.kind.is_declared());
         for (at, index) in shown.filter(|(_, index)| sees_index(&access, &table, index)) {
             for (n, part) in index.columns.iter().enumerate() {
                 let column = &table.columns[part.column];
-                let has_words = index.kind == IndexKind::FullText;
+                let has_words = index.kind.has_words();
                 let of_order = |value: Value| if has_words { Value::Null } else { value };
                 let distinct = || cardinality(ctx.session, &table, at, n + 1);
                 rows.push(out.row([
                     ("TABLE_CATALOG", text("def")),
                     ("TABLE_SCHEMA", text(&table.name.schema)),
                     ("TABLE_NAME", text(&table.name.table)),
-                    (
-                        "NON_UNIQUE",
-                        integer(i64::from(matches!(index.kind, IndexKind::Secondary | IndexKind::FullText))),
-                    ),
+                    ("NON_UNIQUE", integer(i64::from(!index.kind.is_unique()))),
                     ("INDEX_SCHEMA", text(&table.name.schema)),
                     ("INDEX_NAME", text(&index.name)),
                     ("SEQ_IN_INDEX", integer(n as i64 + 1)),
                     ("COLUMN_NAME", text(&column.name)),
                     ("COLLATION", of_order(text(if part.descending { "D" } else { "A" }))),
-                    ("CARDINALITY", if has_words { Value::Null } else { integer(distinct()) }),
+                    ("CARDINALITY", if index.kind.is_sorted() { integer(distinct()) } else { Value::Null }),
                     ("SUB_PART", part.prefix.map_or(Value::Null, integer)),
                     ("NULLABLE", text(if column.nullable { "YES" } else { "" })),
-                    ("INDEX_TYPE", text(if has_words { "FULLTEXT" } else { "BTREE" })),
+                    ("INDEX_TYPE", text(index.kind.method().structure)),
                     ("COMMENT", text("")),
                     ("INDEX_COMMENT", text(&index.comment)),
                     ("IGNORED", text(if index.ignored { "YES" } else { "NO" })),
@@ -431,7 +428,7 @@ fn holds_on_whole(access: &Access, table: &Table) -> bool {
 }
 
 fn unique_keys(table: &Table) -> impl Iterator<Item = &Index> {
-    table.indexes.iter().filter(|i| matches!(i.kind, IndexKind::Primary | IndexKind::Unique))
+    table.indexes.iter().filter(|i| i.kind.is_unique())
 }
 
 pub(super) fn key_column_usage(
@@ -479,7 +476,7 @@ pub(super) fn table_constraints(
             continue;
         }
         for index in unique_keys(&table) {
-            let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
+            let kind = if index.kind.is_primary() { "PRIMARY KEY" } else { "UNIQUE" };
             rows.push(out.row([
                 ("CONSTRAINT_CATALOG", text("def")),
                 ("CONSTRAINT_SCHEMA", text(&table.name.schema)),

@@ -92,7 +92,6 @@ impl VirtualTable for SchemaTable {
 #[cfg(test)]
 mod tests {
     use super::super::information_schema::{TABLES, table};
-    use super::*;
 
     #[test]
     fn recorded_columns_are_understood() {

@@ -1,6 +1,6 @@
 //! SHOW CREATE VIEW, and rows of information_schema about views and their columns.
 
-use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Table, View};
+use cohort_catalog::{Column, DefaultValue, Index, OnUpdate, Table, View};
 use cohort_ddl::create_text::ShowStyle;
 use cohort_ddl::{shown_text, view_attributes};
 use cohort_expr::ExprType;
@@ -126,20 +126,10 @@ pub(super) fn as_table(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) 
     let names = SessionNames::of_server(&catalog, ctx.session);
     let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
     let bound = bind_view(&plan, view);
-    ctx.session.planning_warnings.borrow_mut().clear();
+    ctx.session.statement.planning_warnings.borrow_mut().clear();
     let bound = bound?;
     let columns = (0..bound.types.len()).map(|n| column(&bound, n)).collect();
-    let no_key = Index {
-        id: cohort_base::IndexId(0),
-        name: String::new(),
-        kind: IndexKind::HiddenRowId,
-        columns: Vec::new(),
-        comment: String::new(),
-        ignored: false,
-        using: None,
-        generated: false,
-        since: cohort_base::CommitSeq(0),
-    };
+    let no_key = Index::hidden_row_id(cohort_base::IndexId(0));
     Ok(Table {
         id: cohort_base::TableId(0),
         name: view.name.clone(),

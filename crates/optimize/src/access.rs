@@ -12,7 +12,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use cohort_catalog::{Index, IndexColumn, IndexKind, ROWS, Table};
+use cohort_catalog::{Index, IndexColumn, ROWS, Table};
 use cohort_expr::Expr;
 use cohort_types::{ColumnType, Columns, KeyPart};
 
@@ -240,7 +240,7 @@ impl Candidates<'_> {
                 prefix.selectivity *= EQ_SELECTIVITY;
                 prefix.null_safe |= u64::from(is_null_safe) << n.min(63);
                 if n + 1 == index.columns.len() && part.prefix.is_none() && prefix.null_safe == 0 {
-                    prefix.unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
+                    prefix.unique = index.kind.is_unique();
                 }
                 // No further part can follow a prefix part: equal prefixes do not imply equal columns.
                 if part.prefix.is_some() {
@@ -250,9 +250,8 @@ impl Candidates<'_> {
             }
             let list = of_column().find_map(|s| if let Sarg::In(list) = s { Some(list) } else { None });
             if let Some(list) = list.filter(|l| l.len() <= SPANS_MAX) {
-                prefix.unique = n + 1 == index.columns.len()
-                    && matches!(index.kind, IndexKind::Primary | IndexKind::Unique)
-                    && part.prefix.is_none();
+                prefix.unique =
+                    n + 1 == index.columns.len() && index.kind.is_unique() && part.prefix.is_none();
                 prefix.selectivity *= (EQ_SELECTIVITY * list.len() as f64).min(1.0);
                 prefix.last = Last::In(list.clone());
                 return prefix;
@@ -330,7 +329,7 @@ impl Candidates<'_> {
     /// Returns true if the index entries contain all columns that are read.
     fn covers(&self, n: usize) -> bool {
         let Columns::Some(columns) = &self.columns else { return n == ROWS };
-        if self.table.indexes[n].kind == IndexKind::FullText {
+        if !self.table.indexes[n].kind.is_scannable() {
             return false;
         }
         let parts = || self.table.indexes[n].columns.iter().chain(self.table.row_key());
@@ -390,12 +389,12 @@ impl Candidates<'_> {
         }
         let mut order: Vec<Option<usize>> =
             index.columns.iter().map(|p| p.prefix.is_none().then_some(p.column)).collect();
-        if index.kind == IndexKind::Secondary {
+        if index.kind.ends_with_row_key() {
             order.extend(self.table.row_key().iter().map(|p| p.prefix.is_none().then_some(p.column)));
         }
         let constant: Vec<usize> = order[..fixed.min(order.len())].iter().flatten().copied().collect();
         let mut rest = order[fixed.min(order.len())..].iter();
-        let whole_key = index.kind == IndexKind::Primary;
+        let whole_key = index.kind.is_primary();
         for wanted in &self.wanted.columns {
             if constant.contains(wanted) {
                 continue;

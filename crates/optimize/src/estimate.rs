@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::Table;
 use cohort_expr::{CompareOp, Expr};
 use cohort_types::SqlResult;
 
@@ -123,8 +123,11 @@ pub(crate) fn distinct_values(
         if index.columns.first().is_none_or(|part| part.column != column) {
             continue;
         }
-        if matches!(index.kind, IndexKind::Primary | IndexKind::Unique) && index.columns.len() == 1 {
+        if index.kind.is_unique() && index.columns.len() == 1 {
             return entries.max(1.0);
+        }
+        if !index.kind.is_sorted() {
+            continue;
         }
         match stats.rows_per_key(table, n, 1) {
             Some(rows) => return (entries / rows.max(1.0)).max(1.0),

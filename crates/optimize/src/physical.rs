@@ -18,7 +18,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::Table;
 use cohort_expr::{Aggregate, Expr, ExprType, JsonTable, SortKey};
 use cohort_locks::WaitPolicy;
 use cohort_plan::WindowCall;
@@ -445,9 +445,7 @@ impl Scan {
         let index = &self.table.indexes[self.access.index];
         let Spans::List(spans) = &self.access.spans else { return false };
         let [span] = spans.as_slice() else { return false };
-        matches!(index.kind, IndexKind::Primary | IndexKind::Unique)
-            && span.eq.len() == index.columns.len()
-            && span.null_safe == 0
+        index.kind.is_unique() && span.eq.len() == index.columns.len() && span.null_safe == 0
     }
 }
 

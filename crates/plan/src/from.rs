@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Index, IndexKind, Table, View};
+use cohort_catalog::{Index, Table, View};
 use cohort_expr::{CompareOp, Expr, ExprType, compare_exprs};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
@@ -418,8 +418,7 @@ fn virtual_scope(found: &Arc<dyn VirtualDefinition>, shown: &str, first_slot: us
 
 /// Returns the indexes that USE, FORCE and IGNORE allow, and whether a scan is the last resort. Error 1176.
 pub fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(Vec<usize>, bool)> {
-    // A range of a FULLTEXT index is not a range of values.
-    let is_usable = |index: &Index| !index.ignored && index.kind != IndexKind::FullText;
+    let is_usable = |index: &Index| !index.ignored && index.kind.is_scannable();
     let mut allowed: Vec<usize> =
         (0..table.indexes.len()).filter(|&n| is_usable(&table.indexes[n])).collect();
     let mut forced = false;

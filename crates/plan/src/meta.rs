@@ -1,6 +1,6 @@
 //! Metadata of result columns.
 
-use cohort_catalog::{IndexKind, OnUpdate, Table};
+use cohort_catalog::{OnUpdate, Table};
 use cohort_expr::{Expr, ExprType, TypeClass};
 use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
 use cohort_types::{Collation, ColumnType, FixedKind, TypeKind};
@@ -84,14 +84,11 @@ fn column_flags(table: &Table, n: usize) -> ColumnFlags {
     let mut flags = ColumnFlags::default();
     for index in &table.indexes {
         let Some(part) = index.columns.iter().position(|p| p.column == n) else { continue };
-        flags = flags.with(match index.kind {
-            IndexKind::Primary => ColumnFlags::PRI_KEY.with(ColumnFlags::PART_KEY),
-            IndexKind::Unique if part == 0 && index.columns.len() == 1 => {
-                ColumnFlags::UNIQUE_KEY.with(ColumnFlags::PART_KEY)
-            }
-            IndexKind::HiddenRowId => ColumnFlags::default(),
-            _ if part == 0 => ColumnFlags::MULTIPLE_KEY.with(ColumnFlags::PART_KEY),
-            _ => ColumnFlags::PART_KEY,
+        flags = flags.with(ColumnFlags::PART_KEY).with(match index.kind {
+            kind if kind.is_primary() => ColumnFlags::PRI_KEY,
+            kind if kind.is_unique() && index.columns.len() == 1 => ColumnFlags::UNIQUE_KEY,
+            _ if part == 0 => ColumnFlags::MULTIPLE_KEY,
+            _ => ColumnFlags::default(),
         });
     }
     if column.auto_increment {

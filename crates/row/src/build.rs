@@ -16,7 +16,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, ROWS, RowKey, Table};
+use cohort_catalog::{ROWS, RowKey, Table};
 use cohort_engine::{Batch, BulkLoad, Direction, KeyRange, ReadAt, ScanRequest};
 use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};
@@ -57,14 +57,9 @@ pub fn build_index(
     while scan.fill(trx)? {
         for (key, bytes) in scan.batch.iter() {
             open.decode(bytes, &Columns::All, &mut scan.row)?;
-            if index < open.ordered {
-                let mut entry = Vec::new();
-                open.index_key(index, &scan.row, key, &mut entry)?;
-                runs.add(trx, entry, open.index_value(index, key).to_vec())?;
-            }
             let mut goes_on = |_| trx.check_interrupt();
-            for entry in open.word_keys(index, &scan.row, key, &mut goes_on)? {
-                runs.add(trx, entry, Vec::new())?;
+            for entry in open.entry_keys(index, &scan.row, key, &mut goes_on)? {
+                runs.add(trx, entry, open.index_value(index, key).to_vec())?;
             }
             rows += 1;
             if rows.is_multiple_of(PROGRESS_ROWS) {
@@ -88,8 +83,8 @@ pub fn copy_rows(
     let (source, target) = (trx.open_table(from)?, trx.open_table(to)?);
     let mut runs = match duplicates {
         Duplicates::Refuse => vec![Runs::new(&target, ROWS, ReadAt::Latest)],
-        Duplicates::Drop => (0..target.ordered)
-            .filter(|n| *n == ROWS || target.indexes[*n].kind == IndexKind::Unique)
+        Duplicates::Drop => (0..target.indexes.len())
+            .filter(|n| *n == ROWS || target.indexes[*n].kind.is_unique())
             .map(|n| Runs::of_distinct(&target, n))
             .collect(),
     };
@@ -141,7 +136,7 @@ fn add_distinct(
     for run in runs.iter() {
         let (table, index) = (run.table, run.index);
         entries.push(match index {
-            0 => (clustered.clone(), Vec::new()),
+            ROWS => (clustered.clone(), Vec::new()),
             _ => {
                 let mut key = Vec::new();
                 table.index_key(index, row, &clustered, &mut key)?;
@@ -295,7 +290,7 @@ impl<'t> Runs<'t> {
     }
 
     fn can_collide(&self) -> bool {
-        matches!(self.table.indexes[self.index].kind, IndexKind::Primary | IndexKind::Unique)
+        self.table.indexes[self.index].kind.is_unique()
     }
 
     fn is_loaded(&self, trx: &mut SessionTrx, key: &[u8]) -> SqlResult<bool> {

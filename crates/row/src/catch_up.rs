@@ -25,7 +25,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, ROWS, RowKey, Table};
+use cohort_catalog::{ROWS, RowKey, Table};
 use cohort_engine::{ReadAt, ReadView};
 use cohort_locks::RowMode;
 use cohort_table::{OpenTable, TouchedRows};
@@ -171,7 +171,7 @@ impl<'t> CatchUp<'t> {
         let index = self.fresh[place];
         let (id, kind) = (self.table.indexes[index].id, self.table.indexes[index].kind);
         let engine = trx.engine(self.table.engine);
-        if matches!(kind, IndexKind::Unique | IndexKind::Primary) {
+        if kind.is_unique() {
             let is_taken = engine.get(ReadAt::Latest, id, &entry, &mut Vec::new()).map_err(engine_error)?;
             if is_taken && alone {
                 return Err(self.collision(trx, index, key)?);

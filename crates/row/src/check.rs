@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Table;
+use cohort_catalog::{ROWS, Table};
 use cohort_engine::{Batch, Direction, IndexId, KeyRange, ReadAt, ReadView, ScanRequest};
 use cohort_table::{OpenTable, definition_changed};
 use cohort_trx::{SessionTrx, engine_error};
@@ -46,7 +46,7 @@ pub fn check_entries(
         return Err(definition_changed());
     }
     let mut expected = vec![Entries::default(); open.indexes.len()];
-    let (mut row, mut entry) = (Vec::new(), Vec::new());
+    let mut row = Vec::new();
     let (mut rows, mut read) = (0_u64, 0_u64);
     let mut progress = |entries: usize| {
         read += entries as u64;
@@ -55,18 +55,15 @@ pub fn check_entries(
     each_entry(trx, (&open, open.rows.id), &view, &mut progress, &mut |key, value| {
         open.decode(value, &Columns::All, &mut row)?;
         rows += 1;
-        for (index, expected) in expected.iter_mut().enumerate().skip(1) {
-            if index < open.ordered {
-                open.index_key(index, &row, key, &mut entry)?;
+        for (index, expected) in expected.iter_mut().enumerate().skip(ROWS + 1) {
+            for entry in open.entry_keys(index, &row, key, &mut |_| Ok(()))? {
                 expected.add(&entry, open.index_value(index, key));
             }
-            let words = open.word_keys(index, &row, key, &mut |_| Ok(()))?;
-            words.iter().for_each(|entry| expected.add(entry, &[]));
         }
         Ok(())
     })?;
     let mut problems = Vec::new();
-    for (n, expected) in expected.iter().enumerate().skip(1) {
+    for (n, expected) in expected.iter().enumerate().skip(ROWS + 1) {
         let mut found = Entries::default();
         each_entry(trx, (&open, open.indexes[n].id), &view, &mut progress, &mut |key, value| {
             found.add(key, value);
@@ -74,8 +71,11 @@ pub fn check_entries(
         })?;
         let name = &table.indexes[n].name;
         if found.count != expected.count {
-            let wanted =
-                if n < open.ordered { format!("{rows} rows") } else { format!("{} words", expected.count) };
+            let wanted = if table.indexes[n].kind.has_words() {
+                format!("{} words", expected.count)
+            } else {
+                format!("{rows} rows")
+            };
             problems.push(format!("Key {name} has {} entries, the table {wanted}", found.count));
         } else if found.sum != expected.sum {
             problems.push(format!("Key {name} has entries that differ from the table's rows"));

@@ -1,6 +1,6 @@
 //! Covering index scans: rows decoded from entries of a secondary index, without reading the clustered row.
 
-use cohort_catalog::{IndexKind, ROWS};
+use cohort_catalog::{EntryValue, ROWS};
 use cohort_optimize::Columns;
 use cohort_table::OpenTable;
 use cohort_types::{KeyError, KeyPart, SqlResult, Value, Vector, VectorType};
@@ -23,10 +23,11 @@ pub(super) struct Covering {
 }
 
 impl Covering {
-    /// Returns `None` if the index lacks a wanted column, or if it is the clustered index.
+    /// Returns `None` if the index lacks a wanted column, if it is the clustered index, or if its entries
+    /// hold no values.
     pub(super) fn of(table: &OpenTable, index: usize, columns: &Columns) -> Option<Covering> {
         let Columns::Some(wanted) = columns else { return None };
-        if index == ROWS {
+        if index == ROWS || !table.indexes[index].kind.is_sorted() {
             return None;
         }
         let mut missing: Vec<usize> = wanted.to_vec();
@@ -63,7 +64,7 @@ impl Covering {
             return of(&self.key, at, Vec::new(), false);
         }
         let at = self.clustered.iter().position(is_it)?;
-        match table.indexes[index].kind == IndexKind::Unique {
+        match table.indexes[index].kind.value() == EntryValue::RowKey {
             true => of(&self.clustered, at, Vec::new(), true),
             false => {
                 let key = self.key.iter().map(|step| step.part().clone()).collect();
@@ -85,7 +86,8 @@ impl Covering {
         row.resize(table.columns().len(), Value::Null);
         let mut rest = key;
         let result = take(&self.key, &mut rest, row).and_then(|()| {
-            let mut clustered = if table.indexes[index].kind == IndexKind::Unique { value } else { rest };
+            let in_value = table.indexes[index].kind.value() == EntryValue::RowKey;
+            let mut clustered = if in_value { value } else { rest };
             take(&self.clustered, &mut clustered, row)
         });
         result.map_err(|e| table.key_error(index, e))

@@ -61,7 +61,7 @@ mod stored;
 
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, ROWS, Table};
+use cohort_catalog::{ROWS, Table};
 use cohort_commit::AppliedMark;
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, ScanRequest, SearchHint};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
@@ -72,7 +72,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value, successor};
 
 use crate::access::{KeySpan, KeySpans};
 use crate::covering::Covering;
-use crate::word_scan::WordScan;
+use crate::row_keys::RowKeys;
 
 pub(crate) use gather::Into;
 pub use stored::{Stored, StoredBatch};
@@ -156,8 +156,8 @@ pub struct TableCursor {
     /// Search hints: the last position read in the index, and in the clustered index.
     near: SearchHint,
     near_row: SearchHint,
-    /// A full-text scan that replaces the spans: it returns keys of rows that contain given words.
-    words: Option<WordScan>,
+    /// A search that replaces the spans: it returns keys of rows.
+    row_keys: Option<RowKeys>,
 }
 
 /// Range-lock state of a cursor that locks ranges.
@@ -237,9 +237,9 @@ impl TableCursor {
             batch_range: KeyRange::default(),
             near: SearchHint::default(),
             near_row: SearchHint::default(),
-            words: None,
+            row_keys: None,
         };
-        cursor.take_words();
+        cursor.row_keys = RowKeys::of(&cursor.table, &mut cursor.spans);
         if let Some(wait) = cursor.options.mode.locks()
             && !cursor.table.is_temporary()
             && trx.locks_ranges()
@@ -277,7 +277,7 @@ impl TableCursor {
     #[inline]
     pub fn reopen(&mut self, spans: KeySpans) {
         let index = std::mem::replace(&mut self.spans, spans).index;
-        self.take_words();
+        self.row_keys = RowKeys::of(&self.table, &mut self.spans);
         debug_assert_eq!(self.spans.index, index, "places kept in an index are of that index");
         self.span_next = 0;
         self.range = None;
@@ -343,7 +343,7 @@ impl TableCursor {
     pub(super) fn reads_batches(&self) -> bool {
         let is_range = |span: &KeySpan| matches!(span, KeySpan::Range(_));
         let has_all = self.spans.index == ROWS || self.covering.is_some();
-        self.view.is_some() && self.words.is_none() && has_all && self.spans.spans.iter().all(is_range)
+        self.view.is_some() && self.row_keys.is_none() && has_all && self.spans.spans.iter().all(is_range)
     }
 
     /// Returns the decoder of index entries, or `None` if entries are whole rows.
@@ -420,8 +420,8 @@ impl TableCursor {
             if let Some(look) = self.look.take() {
                 trx.counts().count(look);
             }
-            if let Some(words) = &mut self.words {
-                let found = words.next(&self.table, trx, self.view.as_ref(), &mut self.index_key)?;
+            if let Some(keys) = &mut self.row_keys {
+                let found = keys.next(&self.table, trx, self.view.as_ref(), &mut self.index_key)?;
                 trx.counts().count(Counted::ReadKey);
                 return Ok(found.then_some(Candidate::Point));
             }
@@ -441,22 +441,6 @@ impl TableCursor {
                 }
             }
         }
-    }
-
-    /// Turns the spans of a FULLTEXT index into a word scan that returns points of the clustered index.
-    fn take_words(&mut self) {
-        self.words = None;
-        let index = self.spans.index;
-        if self.table.indexes[index].words.is_none() {
-            return;
-        }
-        let spans = std::mem::take(&mut self.spans.spans).into_iter();
-        let ranges = spans.filter_map(|span| match span {
-            KeySpan::Range(range) => Some(range),
-            KeySpan::Point(_) => None,
-        });
-        self.words = Some(WordScan::new(index, ranges.collect()));
-        self.spans.index = ROWS;
     }
 
     fn new_passing(&self, wait: WaitPolicy) -> Passing {
@@ -664,7 +648,7 @@ impl TableCursor {
                 Ok(true)
             }
             Candidate::Point => {
-                debug_assert_eq!(self.table.indexes[index].kind, IndexKind::Unique);
+                debug_assert!(self.table.indexes[index].kind.is_unique());
                 let engine = trx.engine(self.table.engine);
                 let id = self.table.indexes[index].id;
                 let found = engine

@@ -45,7 +45,7 @@ use cohort_binlog::event::rows_flags;
 use cohort_catalog::{ForeignAction, ForeignKey, Table, TableName};
 use cohort_engine::KeyRange;
 use cohort_locks::{MetadataKey, MetadataMode};
-use cohort_table::{OpenTable, fit, is_led, leading_index};
+use cohort_table::{OpenTable, counterpart, fit, is_led, leading_index};
 use cohort_trx::{SessionCounts, SessionTrx};
 use cohort_types::{SqlResult, Value, prefix_end};
 
@@ -216,7 +216,8 @@ fn lock_metadata(trx: &mut SessionTrx, name: &TableName, mode: MetadataMode) -> 
 }
 
 impl Place {
-    /// Returns the other table's key for these columns of a row, or `None` if one of them is NULL.
+    /// Returns the other table's key for these columns of a row, or `None` if one of them is NULL or has a
+    /// value that the other table's column cannot have.
     pub(super) fn key_of(&self, columns: &[usize], row: &[Value]) -> SqlResult<Option<Vec<u8>>> {
         if columns.iter().any(|column| row[*column].is_null()) {
             return Ok(None);
@@ -225,7 +226,8 @@ impl Place {
         for (place, column) in columns.iter().enumerate() {
             let at = self.columns[place];
             let part = self.open.key_part(self.index, place, at);
-            part.encode(&row[*column], &mut key).map_err(|e| self.open.key_error(self.index, e))?;
+            let Some(value) = counterpart(&row[*column], &part.ty) else { return Ok(None) };
+            part.encode(&value, &mut key).map_err(|e| self.open.key_error(self.index, e))?;
         }
         Ok(Some(key))
     }
@@ -233,9 +235,7 @@ impl Place {
     /// Returns true if the columns are all columns of a unique index.
     pub(super) fn is_unique(&self) -> bool {
         let index = &self.open.indexes[self.index];
-        let is_unique =
-            matches!(index.kind, cohort_catalog::IndexKind::Primary | cohort_catalog::IndexKind::Unique);
-        is_unique && index.parts.len() == self.columns.len()
+        index.kind.is_unique() && index.parts.len() == self.columns.len()
     }
 
     /// Returns the spans that hold the rows with this key.

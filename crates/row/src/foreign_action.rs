@@ -10,9 +10,9 @@
 //! [`Link::refuses`] reproduces these entries.
 
 use cohort_base::TableId;
-use cohort_catalog::{ForeignAction, IndexKind, ROWS};
+use cohort_catalog::{ForeignAction, ROWS};
 use cohort_optimize::{Columns, ReadMode};
-use cohort_table::{OpenTable, named_constraint};
+use cohort_table::{OpenTable, counterpart, named_constraint};
 use cohort_trx::{SessionTrx, WaitPolicy};
 use cohort_types::{ErrorCode, NoWarnings, SqlError, SqlMode, SqlResult, StoreContext, Value, check_stack};
 
@@ -91,7 +91,7 @@ impl Refused {
             Refused::Error(error) => return error,
             Refused::Duplicate { table, key } => (table, key),
         };
-        let first = table.indexes.iter().position(|index| index.kind != IndexKind::HiddenRowId);
+        let first = table.indexes.iter().position(|index| index.kind.is_declared());
         let shown = row.after.unwrap_or(row.before);
         let record = first.map_or_else(String::new, |n| table.key_text(n, shown, &trx.settings.time_zone));
         let text = format!(
@@ -312,7 +312,7 @@ impl ChildKey {
                     let stored = column.ty.store(value, &store, &mut NoWarnings);
                     stored.map_err(|_| self.refused())?
                 }
-                _ => value,
+                _ => counterpart(&value, &column.ty).ok_or_else(|| self.refused())?,
             };
         }
         Ok(after)

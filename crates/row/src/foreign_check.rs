@@ -59,7 +59,9 @@ impl ParentKey {
             return Ok(());
         }
         let Some(parent) = &mut self.parent else { return Err(refused(table, self.key)) };
-        let Some(key) = parent.key_of(&self.columns, row.after)? else { return Ok(()) };
+        let Some(key) = parent.key_of(&self.columns, row.after)? else {
+            return Err(refused(table, self.key));
+        };
         // The row may be its own parent, through indexes that are already written: with its new key or with
         // its old one.
         let is_written = self.is_self && parent.index < self.index;

@@ -11,6 +11,7 @@
 //! | `point` | reads the row of one key without a cursor |
 //! | `vector_scan` | [`VectorScan`]: a vectorized snapshot scan, one batch at a time |
 //! | `match_scan` | [`MatchScan`]: batched index lookups for many rows of a join's outer side |
+//! | `row_keys` | searches that return keys of rows |
 //! | `word_scan` | full-text lookup: rows that contain given words, from a FULLTEXT index |
 //! | `covering` | rows decoded from index entries alone (covering index) |
 //! | `write` | [`TableWriter`]: insert, update and delete, with locks, unique checks and all indexes |
@@ -31,9 +32,12 @@ mod cursor;
 mod foreign;
 mod foreign_action;
 mod foreign_check;
+#[cfg(test)]
+mod inner_tests;
 mod match_scan;
 mod point;
 mod resolve;
+mod row_keys;
 mod search_positions;
 mod steps;
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use cohort_catalog::{IndexKind, ROWS, Table};
+use cohort_catalog::{ROWS, Table};
 use cohort_engine::KeyRange;
 use cohort_expr::{CompareHow, EvalContext, Expr, compare};
 use cohort_optimize::{Access, LikeStart, Span, Spans};
@@ -108,7 +108,7 @@ fn resolve_span(
         Ok(value)
     };
     let mut base = Vec::with_capacity(32);
-    let mut is_unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
+    let mut is_unique = index.kind.is_unique();
     for (n, (expr, (_, part))) in span.eq.iter().zip(&index.parts).enumerate() {
         let is_null_safe = span.null_safe.checked_shr(n as u32).is_some_and(|bits| bits & 1 == 1);
         match key_value(expr, part)? {

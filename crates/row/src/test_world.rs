@@ -211,15 +211,18 @@ pub(crate) fn statement<T>(
 
 /// Inserts one row. A duplicate is error 1062.
 pub(crate) fn insert(trx: &mut SessionTrx, values: &[Value]) -> SqlResult<()> {
-    statement(trx, |trx| {
-        let mut writer = TableWriter::open(trx, &table_of(trx))?;
-        match writer.insert(trx, values)? {
-            Ok(()) => Ok(()),
-            Err(duplicate) => {
-                Err(writer.table().duplicate_error(duplicate.index, values, &trx.settings.time_zone))
-            }
+    statement(trx, |trx| put(trx, values))
+}
+
+/// Inserts one row within a statement.
+pub(crate) fn put(trx: &mut SessionTrx, values: &[Value]) -> SqlResult<()> {
+    let mut writer = TableWriter::open(trx, &table_of(trx))?;
+    match writer.insert(trx, values)? {
+        Ok(()) => Ok(()),
+        Err(duplicate) => {
+            Err(writer.table().duplicate_error(duplicate.index, values, &trx.settings.time_zone))
         }
-    })
+    }
 }
 
 /// Updates (to `Some`) or deletes the rows that the filter accepts. Returns their number.
@@ -259,16 +262,19 @@ pub(crate) fn change(
 
 /// Returns all rows in the order of an index.
 pub(crate) fn rows(trx: &mut SessionTrx, index: usize, mode: ReadMode) -> SqlResult<Vec<Vec<Value>>> {
-    statement(trx, |trx| {
-        let options =
-            CursorOptions { mode, columns: Columns::All, changes: RowChanges::Any, rows_expected: None };
-        let mut cursor = TableCursor::open(trx, &table_of(trx), all_of(index), options)?;
-        let (mut all, mut row) = (Vec::new(), Vec::new());
-        while cursor.next(trx, &mut every_row, &mut row)? {
-            all.push(row.clone());
-        }
-        Ok(all)
-    })
+    statement(trx, |trx| read(trx, index, mode))
+}
+
+/// Returns all rows within a statement.
+pub(crate) fn read(trx: &mut SessionTrx, index: usize, mode: ReadMode) -> SqlResult<Vec<Vec<Value>>> {
+    let options =
+        CursorOptions { mode, columns: Columns::All, changes: RowChanges::Any, rows_expected: None };
+    let mut cursor = TableCursor::open(trx, &table_of(trx), all_of(index), options)?;
+    let (mut all, mut row) = (Vec::new(), Vec::new());
+    while cursor.next(trx, &mut every_row, &mut row)? {
+        all.push(row.clone());
+    }
+    Ok(all)
 }
 
 /// Returns the spans of the whole index.

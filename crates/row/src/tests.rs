@@ -210,7 +210,7 @@ fn what_is_logged_is_what_was_changed() {
 }
 
 /// Returns the kinds of row events, and of the events around them, of all binlog files.
-fn kinds_of_events(disk: &SharedFs, db: &Arc<TrxEnv>) -> Vec<&'static str> {
+pub(crate) fn kinds_of_events(disk: &SharedFs, db: &Arc<TrxEnv>) -> Vec<&'static str> {
     use cohort_binlog::EventReader;
     use cohort_binlog::event::{Event, RowsKind};
     let read = db.commit.with_binlog_files(|files| {

@@ -18,10 +18,10 @@
 use std::sync::Arc;
 
 use cohort_base::Reservation;
-use cohort_catalog::{IndexKind, ROWS, RowKey, Table};
+use cohort_catalog::{ROWS, RowKey, Table};
 use cohort_engine::ReadAt;
 use cohort_locks::RowMode;
-use cohort_table::{Change, OpenTable, Presence, TouchedRows};
+use cohort_table::{Change, OpenIndex, OpenTable, Presence, TouchedRows};
 use cohort_trx::{Counted, RowLock, SessionTrx, WaitPolicy, engine_error};
 use cohort_types::{Columns, SqlResult, Value};
 
@@ -249,24 +249,24 @@ impl TableWriter {
     }
 }
 
-/// Words written between two checks for KILL and for the size of the transaction.
-const WORDS_UNASKED: usize = 1 << 12;
+/// Entries written between two checks for KILL and for the size of the transaction.
+const ENTRIES_UNASKED: usize = 1 << 12;
 
-/// Writes the changes of FULLTEXT indexes. Their entries are never locked.
-fn write_words(
+/// Writes the changes of indexes with any number of entries per row. Their entries are never locked.
+fn write_multiple(
     table: &OpenTable,
     trx: &mut SessionTrx,
     before: Option<(&[u8], &[Value])>,
     after: Option<(&[u8], &[Value])>,
     changes: impl Fn(usize) -> bool,
 ) -> SqlResult<()> {
-    for index in (table.ordered..table.indexes.len()).filter(|index| changes(*index)) {
+    for index in table.multiple_entry_indexes().filter(|index| changes(*index)) {
         let id = table.indexes[index].id;
         // The words of a long text take many times the bytes of the text.
         let mut memory = (trx.reservation(), trx.reservation());
         let keys = |row: Option<(&[u8], &[Value])>, memory: &mut Reservation| match row {
             None => Ok(Vec::new()),
-            Some((key, row)) => table.word_keys(index, row, key, &mut |bytes| {
+            Some((key, row)) => table.sorted_keys(index, row, key, &mut |bytes| {
                 trx.check_interrupt()?;
                 Ok(memory.resize(bytes as u64)?)
             }),
@@ -275,7 +275,7 @@ fn write_words(
         let gone = old.iter().filter(|key| new.binary_search(key).is_err()).map(|key| (key, false));
         let come = new.iter().filter(|key| old.binary_search(key).is_err()).map(|key| (key, true));
         for (n, (key, is_there)) in gone.chain(come).enumerate() {
-            if n % WORDS_UNASKED == WORDS_UNASKED - 1 {
+            if n % ENTRIES_UNASKED == ENTRIES_UNASKED - 1 {
                 trx.check_interrupt()?;
                 trx.charge_writes()?;
             }
@@ -313,7 +313,7 @@ impl Buffers {
             return Ok(Some(duplicate));
         }
         self.entries.clear();
-        for index in 1..table.ordered {
+        for (index, _) in table.single_entry_indexes() {
             before(trx, index)?;
             if let Some(duplicate) = self.claim_entry(table, trx, index, row)? {
                 return Ok(Some(duplicate));
@@ -329,11 +329,11 @@ impl Buffers {
         self.touch(&self.key);
         let engine = trx.engine(table.engine);
         engine.put(table.rows.id, &self.key, &self.bytes).map_err(engine_error)?;
-        for (index, open) in table.indexes[..table.ordered].iter().enumerate().skip(1) {
+        for (index, open) in table.single_entry_indexes() {
             let value = table.index_value(index, &self.key);
             engine.put(open.id, self.entries.get(index - 1), value).map_err(engine_error)?;
         }
-        write_words(table, trx, None, Some((&self.key, row)), |_| true)?;
+        write_multiple(table, trx, None, Some((&self.key, row)), |_| true)?;
         self.log(table, trx, Change::Insert(row))?;
         trx.note_changed_row();
         trx.charge_writes()?;
@@ -421,7 +421,7 @@ impl Buffers {
             return Ok(Some(duplicate));
         }
         self.entries.clear();
-        for index in 1..table.ordered {
+        for (index, _) in table.single_entry_indexes() {
             if (moved || table.index_has_any(index, &self.changed))
                 && let Some(duplicate) = self.exchange_claims(table, trx, index, key, before, after)?
             {
@@ -452,9 +452,9 @@ impl Buffers {
             engine.delete(table.rows.id, key).map_err(engine_error)?;
         }
         engine.put(table.rows.id, &self.key, &self.bytes).map_err(engine_error)?;
-        let touched = |index: &usize| moved || table.index_has_any(*index, &self.changed);
-        for (n, index) in (1..table.ordered).filter(touched).enumerate() {
-            let id = table.indexes[index].id;
+        let touched = |(index, _): &(usize, &OpenIndex)| moved || table.index_has_any(*index, &self.changed);
+        for (n, (index, open)) in table.single_entry_indexes().filter(touched).enumerate() {
+            let id = open.id;
             let (old, new) = (self.entries.get(2 * n), self.entries.get(2 * n + 1));
             if old != new {
                 engine.delete(id, old).map_err(engine_error)?;
@@ -464,7 +464,7 @@ impl Buffers {
             }
         }
         let has_changed = |index| moved || table.index_has_any(index, &self.changed);
-        write_words(table, trx, Some((key, before)), Some((&self.key, after)), has_changed)?;
+        write_multiple(table, trx, Some((key, before)), Some((&self.key, after)), has_changed)?;
         self.log(table, trx, Change::Update { before, after })?;
         trx.note_changed_row();
         trx.charge_writes()?;
@@ -479,11 +479,11 @@ impl Buffers {
         row: &[Value],
     ) -> SqlResult<()> {
         trx.counts().count(Counted::Delete);
-        write_words(table, trx, Some((key, row)), None, |_| true)?;
-        for (index, open) in table.indexes[..table.ordered].iter().enumerate().skip(1) {
+        write_multiple(table, trx, Some((key, row)), None, |_| true)?;
+        for (index, open) in table.single_entry_indexes() {
             let entry = &mut self.entries.next;
             table.index_key(index, row, key, entry)?;
-            if open.kind == IndexKind::Unique && !open.has_null(row) {
+            if open.is_unique_for(row) {
                 trx.lock_row(open.id, entry, RowMode::Exclusive, WaitPolicy::Wait)?;
             }
             trx.engine(table.engine).delete(open.id, entry).map_err(engine_error)?;
@@ -568,7 +568,7 @@ impl Buffers {
         row: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
         let open = &table.indexes[index];
-        if open.kind != IndexKind::Unique || open.has_null(row) {
+        if !open.is_unique_for(row) {
             trx.put_key(open.id, &self.entries.next, WaitPolicy::Wait)?;
             return Ok(None);
         }
@@ -630,7 +630,7 @@ impl Buffers {
         let open = &table.indexes[index];
         table.index_key(index, before, key, self.entries.begin())?;
         self.entries.push();
-        if open.kind == IndexKind::Unique && !open.has_null(before) {
+        if open.is_unique_for(before) {
             trx.lock_row(open.id, &self.entries.next, RowMode::Exclusive, WaitPolicy::Wait)?;
         }
         table.index_key(index, after, &self.key, self.entries.begin())?;

@@ -37,6 +37,9 @@ const ROCKSDB_DIR: &str = "rocksdb";
 
 /// Free space of the file system below which writes are refused.
 const FREE_BYTES_MIN: u64 = 64 << 20;
+/// Redo that triggers a checkpoint, for participants that are no storage engines: the catalog, positions of
+/// appliers, prepared XA transactions.
+const CHECKPOINT_BYTES: u64 = 16 << 20;
 
 /// The data directory could not be opened.
 #[derive(Debug)]
@@ -201,6 +204,7 @@ fn open_rocksdb(datadir: &Path, _: &World, globals: &Globals) -> Result<Vec<Arc<
     let sizes = cohort_engine_rocks::RocksOptions {
         block_cache_bytes: globals.uint(VarId::RocksdbBlockCacheSize) as usize,
         background_jobs: globals.uint(VarId::RocksdbMaxBackgroundJobs) as i32,
+        checkpoint_bytes: globals.uint(VarId::RocksdbWriteBufferSize),
     };
     let opened = cohort_engine_rocks::RocksEngine::open(ROCKSDB, &datadir.join(ROCKSDB_DIR), sizes);
     Ok(vec![Arc::new(opened.map_err(|e| OpenError::Engine("RocksDB tables", e))?)])
@@ -249,7 +253,7 @@ fn coordinator_options(
             0 => Unreleased::Keep,
             _ => Unreleased::Cut,
         },
-        checkpoint_bytes: globals.uint(VarId::RocksdbWriteBufferSize),
+        checkpoint_bytes: CHECKPOINT_BYTES,
         checkpoint_bytes_max: globals.uint(VarId::CheckpointBytesMax),
         free_bytes_min: FREE_BYTES_MIN,
         has_threads: true,

@@ -220,8 +220,19 @@ fn definitions_that_wait_for_another_replica_end_with_stop_slave_and_kill() {
         replica.follow(source.port);
         source.sql("CREATE TABLE test.t (a INT PRIMARY KEY); CREATE SEQUENCE test.s");
         replica.wait_for(&end_of(&source));
+        let pages = || -> u64 {
+            let status = replica.sql("SHOW STATUS LIKE 'Innodb_buffer_pool_pages_data'");
+            status.split_whitespace().nth(1).and_then(|count| count.parse().ok()).expect("a number")
+        };
+        let before = pages();
+        source.sql(
+            "CREATE TABLE test.large (a INT PRIMARY KEY, b VARCHAR(1000)); \
+             INSERT INTO test.large SELECT seq, REPEAT('x', 1000) FROM test.seq_1_to_5000",
+        );
+        replica.wait_for(&end_of(&source));
+        assert!(pages() > before + 200, "{before}");
         replica.sql(SHUT);
-        source.sql("CREATE TABLE test.new (a INT); INSERT INTO test.new VALUES (1); ALTER TABLE test.t ADD b INT; INSERT INTO test.t VALUES (1, 1)");
+        source.sql("DROP TABLE test.large; CREATE TABLE test.new (a INT); INSERT INTO test.new VALUES (1); ALTER TABLE test.t ADD b INT; INSERT INTO test.t VALUES (1, 1)");
         let waits = "SELECT COUNT(*) FROM information_schema.processlist \
              WHERE state = 'Waiting for semi-sync ACK from slave' AND user = 'system user'";
         wait_until("it does not wait", || replica.sql(waits) == "1");
@@ -244,6 +255,8 @@ fn definitions_that_wait_for_another_replica_end_with_stop_slave_and_kill() {
         replica.sql(OPEN);
         replica.wait_for(&end_of(&source));
         assert_eq!(replica.sql("SELECT * FROM test.t; SELECT * FROM test.new"), "1\t1\n1");
+        // STOP SLAVE ended the wait of DROP TABLE.
+        wait_until("the dropped table keeps its pages", || pages() < before + 100);
     }
 }
 

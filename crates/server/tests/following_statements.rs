@@ -244,3 +244,52 @@ fn a_change_that_is_logged_as_text_shows_a_replica_whose_rows_differ() {
     let rows = "SELECT id, a, UNIX_TIMESTAMP(d) FROM shop.t ORDER BY id";
     assert_eq!((cohort.sql(rows), maria.sql(rows)), (source.sql(rows), source.sql(rows)));
 }
+
+#[test]
+fn the_current_user_and_role_of_a_statement_are_those_of_the_source() {
+    let source = Maria::source(&["--binlog-format=STATEMENT"]);
+    let replica = Cohort::new(&["--log-slave-updates", "--server-id=7"]);
+    let last = Maria::new(&["--server-id=9"]);
+    replica.follow(source.port);
+    last.follow(replica.port);
+    source.sql(
+        "CREATE DATABASE IF NOT EXISTS test; CREATE TABLE test.t (a INT); \
+         CREATE USER boss@'127.0.0.1', boss@localhost, other@localhost; CREATE ROLE head, tail; \
+         GRANT ALL ON *.* TO boss@'127.0.0.1' WITH GRANT OPTION; GRANT ALL ON *.* TO boss@localhost WITH GRANT OPTION; \
+         GRANT head TO boss@localhost WITH ADMIN OPTION; GRANT tail TO boss@localhost WITH ADMIN OPTION; \
+         GRANT ALL ON *.* TO head WITH GRANT OPTION",
+    );
+    let mut client =
+        mysql::Conn::new(source.options().user(Some("boss")).pass(None::<String>)).expect("logged in");
+    let own: String = client.query_first("SELECT CURRENT_USER()").expect("answers").expect("a row");
+    if own == "boss@127.0.0.1" {
+        source.sql("GRANT head TO boss@'127.0.0.1' WITH ADMIN OPTION; GRANT tail TO boss@'127.0.0.1' WITH ADMIN OPTION");
+    }
+    // MariaDB logs no invoker for GRANT role TO CURRENT_ROLE, so its own replicas stop there.
+    for sql in [
+        "SET ROLE head",
+        "GRANT SELECT ON test.t TO CURRENT_ROLE",
+        "CREATE DEFINER=CURRENT_ROLE VIEW test.of_role AS SELECT a FROM test.t",
+        "GRANT INSERT ON test.t TO CURRENT_USER",
+        "ALTER USER CURRENT_USER IDENTIFIED BY 'new'",
+        "CREATE ROLE made WITH ADMIN CURRENT_USER",
+        "CREATE ROLE of_head WITH ADMIN CURRENT_ROLE",
+        "CREATE VIEW test.own AS SELECT a FROM test.t",
+        "SET PASSWORD = PASSWORD('newer')",
+        "DROP ROLE tail",
+    ] {
+        client.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let end = source.gtid_end();
+    replica.wait_for(&end);
+    last.wait_for(&end);
+    let (user, host) = own.split_once('@').expect("a host");
+    let looks = format!(
+        "SHOW GRANTS FOR '{user}'@'{host}'; SHOW GRANTS FOR head; SHOW GRANTS FOR made; SHOW GRANTS FOR of_head; \
+         SELECT table_name, definer FROM information_schema.views WHERE table_schema = 'test' ORDER BY 1; \
+         SELECT * FROM mysql.roles_mapping ORDER BY 1, 2, 3"
+    );
+    let expected = source.sql(&looks);
+    assert_eq!(replica.sql(&looks), expected);
+    assert_eq!(last.sql(&looks), expected);
+}

@@ -356,7 +356,10 @@ impl Newcomer {
         );
         std::fs::write(at("etc/cohort/cohort.cnf"), options).expect("written");
         let path = format!("{}:{}", at("bin").display(), std::env::var("PATH").unwrap_or_default());
-        let user = shell("id -un", folder.path()).trim().to_owned();
+        // Root gives the data directory to a user who owns nothing above it.
+        shell("chmod 755 .", folder.path());
+        let user = shell("if [ $(id -u) = 0 ]; then echo nobody; else id -un; fi", folder.path());
+        let user = user.trim().to_owned();
         Newcomer { folder, port, metrics, path, user, server: None }
     }
 

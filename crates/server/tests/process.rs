@@ -72,6 +72,15 @@ fn what_cannot_start_says_why_and_touches_nothing() {
     );
 }
 
+/// Regression test: the program panicked when `head` had read enough.
+#[test]
+fn a_reader_of_the_help_text_may_end_early() {
+    let line = format!("'{}' --help --verbose | head -1", env!("CARGO_BIN_EXE_cohortd"));
+    let output = run("sh", &["-c", &line]);
+    assert!(output.stdout.starts_with(b"cohortd  Ver "));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
 /// Starts that must fail: options, exit code, and the parts of the message that explain the mistake and its
 /// fix. `DIR` stands for a scratch directory with a data directory `data`; `PORT` for a port in use.
 const MISTAKES: &[(&str, i32, &[&str])] = &[

@@ -21,6 +21,8 @@ pub struct Diagnostics {
     accumulates: bool,
     /// ROW_NUMBER for conditions of this statement that have no row of their own.
     row: u64,
+    /// The area of the outer statement, while a statement runs inside it.
+    outer: Option<Box<Diagnostics>>,
 }
 
 impl Diagnostics {
@@ -32,6 +34,19 @@ impl Diagnostics {
     /// Sets whether each statement adds to the existing conditions.
     pub fn accumulate(&mut self, accumulates: bool) {
         self.accumulates = accumulates;
+    }
+
+    /// Begins an empty area for a statement inside the running one.
+    pub fn push_area(&mut self) {
+        let inner = Diagnostics { limit: self.limit, row: 1, ..Diagnostics::default() };
+        let outer = std::mem::replace(self, inner);
+        self.outer = Some(Box::new(outer));
+    }
+
+    /// Ends the area of an inner statement, and returns it. The area of the outer one is as it was.
+    pub fn pop_area(&mut self) -> Diagnostics {
+        let outer = self.outer.take().expect("an area was pushed");
+        std::mem::replace(self, *outer)
     }
 
     /// Sets the row number for conditions that have no row of their own.
@@ -168,4 +183,37 @@ pub fn syntax_error(near: &str) -> SqlError {
          the right syntax to use near '{near}' at line 1"
     );
     SqlError::new(ErrorCode::Parse, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warn(diagnostics: &mut Diagnostics, text: &str) {
+        let error = SqlError::new(ErrorCode::UnknownError, text);
+        diagnostics.push(Warning { level: Level::Warning, error });
+    }
+
+    #[test]
+    fn areas_of_inner_statements_form_a_stack() {
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.set_limit(2);
+        diagnostics.clear();
+        warn(&mut diagnostics, "outer");
+        for depth in 1..=3 {
+            diagnostics.push_area();
+            assert_eq!((diagnostics.total(), diagnostics.list().len()), (0, 0), "{depth}");
+            for _ in 0..=depth {
+                warn(&mut diagnostics, "inner");
+            }
+        }
+        for depth in (1..=3).rev() {
+            let ended = diagnostics.pop_area();
+            assert_eq!((ended.total(), ended.list().len()), (depth + 1, 2));
+        }
+        warn(&mut diagnostics, "outer again");
+        let texts: Vec<&str> = diagnostics.list().iter().map(|it| &*it.error.message).collect();
+        assert_eq!(texts, ["outer", "outer again"]);
+        assert_eq!(diagnostics.count_for_client(), 2);
+    }
 }

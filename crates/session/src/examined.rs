@@ -20,6 +20,13 @@ impl RowsExamined {
         self.is_over.set(false);
     }
 
+    /// Exchanges the limit and its count with another statement's.
+    pub(crate) fn swap(&self, other: &RowsExamined) {
+        self.limit.swap(&other.limit);
+        self.seen.swap(&other.seen);
+        self.is_over.swap(&other.is_over);
+    }
+
     /// Returns whether the statement has a limit.
     #[inline]
     pub fn is_limited(&self) -> bool {

@@ -58,11 +58,11 @@ impl SessionHooks for SessionState {
     }
 
     fn set_last_insert_id(&self, id: u64) {
-        self.next_insert_id.set(Some(id));
+        self.statement.next_insert_id.set(Some(id));
     }
 
     fn last_insert_id_set(&self) -> Option<u64> {
-        self.next_insert_id.get()
+        self.statement.next_insert_id.get()
     }
 
     fn load_file(&self, name: &str, bytes_max: u64) -> SqlResult<LoadedFile> {
@@ -103,7 +103,7 @@ impl SessionHooks for SessionState {
         if let Some(level) = self.kill.killed() {
             return Err(lock_error(LockError::Killed(level)));
         }
-        match self.deadline_ns.get() {
+        match self.statement.deadline_ns.get() {
             Some(deadline_ns) if self.db.clock.monotonic_ns() > deadline_ns => {
                 Err(SqlError::statement_timeout())
             }
@@ -130,7 +130,8 @@ impl SessionHooks for SessionState {
     }
 
     fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool> {
-        let left = self.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
+        let left =
+            self.statement.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
         let left = left.map(Duration::from_nanos).filter(|left| *left < timeout);
         match self.user_locks.lock(name, left.unwrap_or(timeout), &self.kill)? {
             false if left.is_some() => Err(SqlError::statement_timeout()),
@@ -164,7 +165,8 @@ impl SessionState {
     /// Sleeps within a statement until the duration or the statement's time limit ends, or the session is
     /// killed.
     pub(crate) fn pause(&self, duration: Duration) -> SqlResult<()> {
-        let left = self.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
+        let left =
+            self.statement.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
         let left = left.map(Duration::from_nanos).filter(|left| *left < duration);
         self.db.locks.sleep(left.unwrap_or(duration), &self.kill).map_err(lock_error)?;
         if left.is_some() { Err(SqlError::statement_timeout()) } else { Ok(()) }

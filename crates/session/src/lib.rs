@@ -12,6 +12,7 @@
 //! | `connection` | [`ConnectionInfo`]: the client's identity and how it is connected |
 //! | `session_state` | [`SessionState`]: a session as expressions and planners see it |
 //! | `hooks`, `full_text` | session callbacks of expressions; term frequencies |
+//! | `statement_state` | [`StatementState`]: the state that belongs to one statement |
 //! | `statements/` | the table of statements: [`StatementKind`], [`StatementTraits`] |
 //! | `statement` | [`Job`], [`StatementContext`]: a statement to run; the context of a running one |
 //! | `functions` | [`StatementFunctions`]: functions that run statements |
@@ -62,6 +63,7 @@ mod session_state;
 mod settings;
 mod statement;
 mod statement_log;
+mod statement_state;
 mod statements;
 mod statistics;
 mod transaction_track;
@@ -92,10 +94,14 @@ pub use replication::{
 };
 pub use row_hooks::{RowHook, RowHooks};
 pub use server_files::ServerFiles;
-pub use session_state::{BinlogStatements, Changed, NamedCharsets, SessionState, check_client_charset};
+pub use session_state::{
+    BinlogStatements, Changed, Identity, NamedCharsets, Origin, SessionLog, SessionState,
+    check_client_charset,
+};
 pub use settings::set_error;
 pub use statement::{Job, StatementContext};
 pub use statement_log::{LogFiles, LogRows, StatementLog};
+pub use statement_state::StatementState;
 pub use statements::{
     AtPrepare, ChangedNames, Conditions, Exception, ImplicitCommit, ProgramRule, StatementKind,
     StatementTraits, Writes, changed_names, commits_implicitly, innermost, kind_of, may_be_prepared,

@@ -13,18 +13,19 @@ use crate::session_state::SessionState;
 use crate::statements::{Exception, Writes, traits_of};
 
 impl SessionState {
-    /// Applies the account's limits and default role after a login or a change of user.
+    /// Applies the account's limits and default role after a login or a change of user, if the session is a
+    /// client's.
     pub fn adopt_account(&mut self) -> SqlResult<()> {
-        if self.is_applier {
+        if self.identity.is_applier || self.identity.acts_for_server {
             return Ok(());
         }
         let account = self.db.catalog().accounts.get(&self.info.account).cloned();
         let Some(account) = account else { return Ok(()) };
-        self.restraint = AccountLimits::of_login(self, &account)?;
+        self.identity.restraint = AccountLimits::of_login(self, &account)?;
         let role = &account.default_role;
-        self.role = (!role.is_empty() && self.may_use_role(role)).then(|| role.clone());
-        *self.access.borrow_mut() = None;
-        self.env.current_role.clone_from(&self.role);
+        self.identity.role = (!role.is_empty() && self.may_use_role(role)).then(|| role.clone());
+        *self.identity.access.borrow_mut() = None;
+        self.env.current_role.clone_from(&self.identity.role);
         self.apply_limits();
         Ok(())
     }
@@ -32,7 +33,7 @@ impl SessionState {
     /// Checks that the account's limits allow a statement to run.
     #[inline]
     pub fn check_restraint(&self, statement: &Statement) -> SqlResult<()> {
-        self.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
+        self.identity.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
     }
 }
 

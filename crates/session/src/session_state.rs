@@ -16,7 +16,6 @@ use cohort_expr::locale::DateNames;
 use cohort_expr::{Expr, ExprType, SessionEnv, TimeZone};
 use cohort_locks::{KillFlag, Party};
 use cohort_protocol::{ResultSink, SessionChange};
-use cohort_run::Measures;
 use cohort_sql::ParseOptions;
 use cohort_types::{
     Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlMode, SqlResult, UnsafeText, Value, Warning,
@@ -31,9 +30,9 @@ use crate::access::{Access, roles_of};
 use crate::account_usage::AccountLimits;
 use crate::connection::ConnectionInfo;
 use crate::database::Database;
-use crate::examined::RowsExamined;
 use crate::profiles::Profiles;
 use crate::settings::to_value;
+use crate::statement_state::StatementState;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
 use crate::user_locks::UserLocks;
 
@@ -62,10 +61,6 @@ pub struct SessionState {
     pub db: Arc<Database>,
     pub info: ConnectionInfo,
     pub vars: SessionVars,
-    /// Resource limits of the account; most accounts have none.
-    pub restraint: Option<AccountLimits>,
-    /// The active role (SET ROLE).
-    pub role: Option<String>,
     /// Settings and facts that expressions depend on. They do not change while a statement runs.
     pub env: SessionEnv,
     /// Parser options.
@@ -81,36 +76,22 @@ pub struct SessionState {
     pub client_collation: Collation,
     /// Cached character sets, with the version of the variables that they were computed from.
     named_charsets: Cell<(u64, Option<NamedCharsets>)>,
-    /// LAST_INSERT_ID(n) of the running statement.
-    pub next_insert_id: Cell<Option<u64>>,
-    /// Rows inserted by earlier parts of a bulk execution. Row numbers of this part continue after them.
-    pub rows_before: Cell<u64>,
-    /// LIMIT ROWS EXAMINED.
-    pub examined: RowsExamined,
-    /// While a statement prepared over the protocol runs, the number of result columns known to its client.
-    pub columns_sent: Cell<Option<usize>>,
-    /// FOUND_ROWS() of a query that the running statement reads without sending its rows.
-    pub rows_found: Cell<Option<u64>>,
-    /// Whether the running statement scans a whole table, which the client is notified of.
-    pub reads_whole_table: Cell<bool>,
-    /// Operator statistics of the running statement, if they are collected.
-    measures: RefCell<Option<Arc<Measures>>>,
-    /// Warnings found during planning.
-    pub planning_warnings: RefCell<Vec<Warning>>,
+    /// The state of the running statement.
+    pub statement: StatementState,
+    /// The account and role that the session acts for.
+    pub identity: Identity,
+    /// State for the logs.
+    pub log: SessionLog,
     /// Hash of everything that plans depend on besides the catalog.
     pub plan_key: u64,
     /// SET timestamp, in microseconds.
     pub clock_override: Option<i64>,
     pub last: LastCounts,
-    /// Cached privileges of the account.
-    pub access: RefCell<Option<Arc<Access>>>,
     pub kill: KillFlag,
     /// The last NEXTVAL result in the session, by sequence.
     pub(crate) last_values: RefCell<HashMap<TableId, i64>>,
-    /// Binlog settings for what the session logs outside its transaction.
-    pub binlog: RefCell<BinlogSettings>,
     /// Table maps and decoder state collected from BINLOG statements so far.
-    pub binlog_applier: RefCell<BinlogStatements>,
+    pub binlog_applier: RefCell<Option<Box<BinlogStatements>>>,
     /// Cached search positions, near which row events look for their next rows.
     pub trail: RefCell<SearchPositions>,
     /// The session's temporary tables.
@@ -119,31 +100,58 @@ pub struct SessionState {
     pub(crate) changes: RefCell<Vec<Changed>>,
     /// Transaction state changes to report to the client.
     pub transactions: TransactionTracker,
-    /// Deadline of the running statement, by `Clock::monotonic_ns`.
-    pub deadline_ns: Cell<Option<u64>>,
     /// Commit history of this connection, for the group-commit policy.
     pub group_commit: Arc<ClientCommits>,
-    /// The number of the running statement in the audit log.
-    pub(crate) audit_statement: Cell<u64>,
-    /// The current database when that statement began.
-    pub(crate) audit_schema: RefCell<Option<Arc<str>>>,
-    /// Whether the running statement is audited regardless of the user.
-    pub audit_always: Cell<bool>,
-    /// Profiles for SHOW PROFILES.
-    pub profiles: RefCell<Profiles>,
     /// Locks taken with GET_LOCK.
     pub user_locks: UserLocks,
     /// The session's node in the wait-for graph.
     pub(crate) party: Arc<Party>,
+    /// Seed for the next RAND() without one: the seed that a source logged.
+    pub next_random: Cell<Option<u64>>,
+    /// Contents for an applier's next LOAD DATA, used instead of the file that it names.
+    pub received_file: Cell<Option<Box<Vec<Vec<u8>>>>>,
+}
+
+/// The account and role that a session acts for, with what follows from them.
+#[derive(Default)]
+pub struct Identity {
+    /// Resource limits of the account; most accounts have none.
+    pub restraint: Option<AccountLimits>,
+    /// The active role (SET ROLE).
+    pub role: Option<String>,
+    /// Cached privileges of the account and the role.
+    pub access: RefCell<Option<Arc<Access>>>,
     /// Whether the session applies another server's changes. Privileges are not checked then.
     pub is_applier: bool,
     /// Whether the session runs statements of the server's own start: it has all privileges, whatever became
     /// of its account.
     pub acts_for_server: bool,
-    /// Seed for the next RAND() without one: the seed that a source logged.
-    pub next_random: Cell<Option<u64>>,
-    /// Contents for an applier's next LOAD DATA, used instead of the file that it names.
-    pub received_file: Cell<Option<Vec<Vec<u8>>>>,
+}
+
+/// The state of a session for its logs.
+pub struct SessionLog {
+    /// The number of the running statement in the audit log.
+    pub(crate) statement: Cell<u64>,
+    /// The current database when that statement began.
+    pub(crate) schema: RefCell<Option<Arc<str>>>,
+    /// Whether the running statement is audited regardless of the user.
+    pub always_audits: Cell<bool>,
+    /// Profiles for SHOW PROFILES.
+    pub profiles: RefCell<Profiles>,
+    /// Binlog settings for what the session logs outside its transaction.
+    pub binlog: RefCell<BinlogSettings>,
+}
+
+impl Default for SessionLog {
+    fn default() -> SessionLog {
+        SessionLog {
+            statement: Cell::new(0),
+            schema: RefCell::default(),
+            always_audits: Cell::new(false),
+            profiles: RefCell::default(),
+            binlog: RefCell::new(TrxSettings::default().binlog),
+        }
+    }
 }
 
 /// State that a session keeps between BINLOG statements.
@@ -152,6 +160,17 @@ pub struct BinlogStatements {
     pub decoder: StatementDecoder,
     /// Kept until the source's statement ends.
     pub maps: Vec<Arc<TableMap>>,
+}
+
+/// The origin of a session's statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A client that has logged in.
+    Client,
+    /// The server's own start.
+    Server,
+    /// The binary log of a source.
+    Source,
 }
 
 /// A change that a statement made to its session.
@@ -178,18 +197,6 @@ pub fn check_client_charset(collation: Collation) -> SqlResult<()> {
 }
 
 impl SessionState {
-    /// Returns the running statement's operator statistics, if they are collected.
-    #[inline]
-    pub fn measures(&self) -> Option<Arc<Measures>> {
-        self.measures.borrow().clone()
-    }
-
-    /// Turns operator statistics on or off for the following statements. Returns the previous ones.
-    #[inline]
-    pub fn measure(&self, measures: Option<Arc<Measures>>) -> Option<Arc<Measures>> {
-        self.measures.replace(measures)
-    }
-
     /// Returns whether the role exists and was granted to the account.
     pub(crate) fn may_use_role(&self, role: &str) -> bool {
         let catalog = self.db.catalog();
@@ -216,9 +223,9 @@ impl SessionState {
 
     /// Returns the identity under which the session commits.
     pub fn writer(&self) -> Writer {
-        match self.is_applier || self.acts_for_server {
+        match self.identity.is_applier || self.identity.acts_for_server {
             true => Writer::Server,
-            false => Writer::Account(Arc::new((self.info.account.clone(), self.role.clone()))),
+            false => Writer::Account(Arc::new((self.info.account.clone(), self.identity.role.clone()))),
         }
     }
 
@@ -231,16 +238,16 @@ impl SessionState {
                 false => SqlError::invalid_role(role),
             });
         }
-        self.role = role.map(str::to_owned);
-        self.env.current_role.clone_from(&self.role);
-        *self.access.borrow_mut() = None;
+        self.identity.role = role.map(str::to_owned);
+        self.env.current_role.clone_from(&self.identity.role);
+        *self.identity.access.borrow_mut() = None;
         Ok(())
     }
 
     /// Sets the session variables that the account's limits determine.
     pub fn apply_limits(&mut self) {
         let account = self.db.catalog().accounts.get(&self.info.account).cloned();
-        let Some(account) = account.filter(|_| !self.is_applier) else { return };
+        let Some(account) = account.filter(|_| !self.identity.is_applier) else { return };
         let limits = &account.rules.limits;
         if limits.statement_time_us > 0 {
             let seconds = VarValue::Double(limits.statement_time_us as f64 / 1e6);
@@ -315,6 +322,7 @@ impl SessionState {
         group_commit: Arc<ClientCommits>,
         memory: Arc<Budget>,
         (temporary, party): (Arc<TemporaryTables>, Arc<Party>),
+        origin: Origin,
     ) -> SessionState {
         let vars = db.globals.new_session();
         let user_locks = UserLocks::new(Arc::clone(&db), info.id.0, Arc::clone(&party), Arc::clone(&memory));
@@ -324,8 +332,6 @@ impl SessionState {
             db,
             info,
             vars,
-            restraint: None,
-            role: None,
             env,
             parse: ParseOptions::default(),
             current_schema,
@@ -333,37 +339,27 @@ impl SessionState {
             trail: RefCell::default(),
             temporary,
             last_values: RefCell::default(),
-            audit_statement: Cell::new(0),
-            audit_always: Cell::new(false),
-            audit_schema: RefCell::default(),
-            profiles: RefCell::default(),
-            binlog: RefCell::new(TrxSettings::default().binlog),
+            statement: StatementState::default(),
+            identity: Identity {
+                is_applier: origin == Origin::Source,
+                acts_for_server: origin == Origin::Server,
+                ..Identity::default()
+            },
+            log: SessionLog::default(),
             user_variables: RefCell::default(),
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&memory))),
             memory,
             client_collation: Collation::UTF8MB4_GENERAL_CI,
             named_charsets: Cell::default(),
-            next_insert_id: Cell::new(None),
-            rows_before: Cell::new(0),
-            examined: RowsExamined::default(),
-            columns_sent: Cell::new(None),
-            rows_found: Cell::new(None),
-            reads_whole_table: Cell::new(false),
-            measures: RefCell::default(),
-            planning_warnings: RefCell::default(),
             plan_key: 0,
             clock_override: None,
             last: LastCounts::default(),
-            access: RefCell::default(),
             kill,
             changes: RefCell::default(),
             transactions: TransactionTracker::default(),
-            deadline_ns: Cell::new(None),
             group_commit,
             user_locks,
             party,
-            is_applier: false,
-            acts_for_server: false,
             next_random: Cell::new(None),
             received_file: Cell::new(None),
         };
@@ -472,7 +468,7 @@ impl SessionState {
         env.connection_id = self.info.id.0;
         env.user = format!("{}@{}", self.info.user, self.info.host);
         env.current_user = format!("{}@{}", self.info.account.0, self.info.account.1);
-        env.current_role.clone_from(&self.role);
+        env.current_role.clone_from(&self.identity.role);
         env.database = self.current_schema.as_deref().map(str::to_owned);
         env.version = cohort_config::VERSION.to_owned();
         self.parse = ParseOptions { mode: mode.into(), collation, client: self.client_charset() };
@@ -499,7 +495,7 @@ impl SessionState {
     /// Adds a warning found during planning to the statement.
     pub fn warn_planning(&self, code: ErrorCode, text: String) {
         let warning = Warning { level: Level::Warning, error: SqlError::new(code, text) };
-        self.planning_warnings.borrow_mut().push(warning);
+        self.statement.planning_warnings.borrow_mut().push(warning);
     }
 
     /// Returns the value of a variable that is computed when it is read.

@@ -10,10 +10,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use cohort_expr::EvalContext;
+use cohort_expr::{EvalContext, Warnings};
 use cohort_plan::ParamSource;
 use cohort_row::row_done;
-use cohort_trx::SessionTrx;
+use cohort_trx::{AfterFailure, SessionTrx};
 use cohort_types::{SqlResult, Value};
 
 use crate::database::Database;
@@ -55,6 +55,42 @@ impl StatementContext<'_> {
             let mode = self.session.env.sql_mode;
             crate::annotation::append_statement(out, self.text, self.param_at, self.params, mode);
         }
+    }
+
+    /// Runs a statement inside this one, as stored functions and triggers do: in the same transaction, with
+    /// parameters, state and warnings of its own. Returns its outcome and its warnings.
+    pub fn run_inside<T>(
+        &mut self,
+        after: AfterFailure,
+        params: &[Value],
+        run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
+    ) -> (SqlResult<T>, Warnings) {
+        if !self.trx.is_inside() {
+            // Rows of inner statements belong to the events of this one.
+            self.annotate();
+        }
+        let outer = match self.trx.inner_begin(after) {
+            Ok(outer) => outer,
+            Err(error) => return (Err(error), Warnings::new(self.session.env.max_error_count)),
+        };
+        let state = self.session.statement.begin_inner();
+        let mut inner = StatementContext {
+            db: self.db,
+            session: self.session,
+            eval: EvalContext::new(&self.session.env, self.session, params),
+            trx: &mut *self.trx,
+            process: self.process,
+            text: b"",
+            param_at: &[],
+            params,
+            more: false,
+            uses_zone: Cell::new(false),
+            uses_micros: Cell::new(false),
+        };
+        let outcome = run(&mut inner);
+        let warnings = inner.eval.take_warnings();
+        self.session.statement.end_inner(&state);
+        (self.trx.inner_end(outer, outcome), warnings)
     }
 
     /// Fails if the statement was killed or has timed out. Loops over rows call it once per row.

@@ -1,8 +1,8 @@
 //! Checks that a foreign key fits its two tables, and prints it.
 
-use cohort_catalog::{ForeignAction, ForeignKey, IndexColumn, IndexKind, Table};
+use cohort_catalog::{ForeignAction, ForeignKey, IndexColumn, Table};
 use cohort_sql::print::{Style, quoted_name};
-use cohort_types::{ColumnType, TypeKind};
+use cohort_types::{ColumnType, TypeKind, Value};
 
 /// The reason why a foreign key cannot refer to a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +30,10 @@ enum Parts {
 /// key.
 fn begins_with(table: &Table, index: usize, columns: &[usize], parts: Parts) -> bool {
     let index = &table.indexes[index];
-    let suffix: &[IndexColumn] = match index.kind {
-        IndexKind::FullText => return false,
-        IndexKind::Secondary => table.row_key(),
-        _ => &[],
-    };
+    if !index.kind.is_scannable() {
+        return false;
+    }
+    let suffix: &[IndexColumn] = if index.kind.ends_with_row_key() { table.row_key() } else { &[] };
     let held = || index.columns.iter().chain(suffix);
     held().count() >= columns.len()
         && held()
@@ -79,11 +78,30 @@ fn compares_with(a: &ColumnType, b: &ColumnType) -> bool {
         TypeKind::Set => ty.members.len().div_ceil(8),
         _ => 0,
     };
-    let is_exact = a.kind.is_temporal() || a.kind == TypeKind::Decimal || a.kind == TypeKind::Bit;
-    if is_exact && (a.length, a.decimals) != (b.length, b.decimals) {
-        return false;
-    }
     a.kind == b.kind && (a.unsigned == b.unsigned || !a.kind.is_integer()) && members(a) == members(b)
+}
+
+/// Returns a value of one column of a foreign key as a column of the other table holds it, or `None` if no
+/// equal value has that column's type: types of one kind may differ in digits.
+pub fn counterpart(value: &Value, ty: &ColumnType) -> Option<Value> {
+    let has_digits = |micros: i64| micros % 10_i64.pow(6 - u32::from(ty.decimals.min(6))) == 0;
+    let is_held = match value {
+        Value::Decimal(number) => {
+            let held = number.round(i32::from(ty.decimals)).ok().filter(|held| held == number)?;
+            let fits = u32::from(held.int_digits()) + u32::from(ty.decimals) <= ty.length;
+            return (fits && !(ty.unsigned && held.is_negative())).then_some(Value::Decimal(held));
+        }
+        Value::Bit { bits, .. } => {
+            let width = ty.length as u8;
+            return (bits.checked_shr(ty.length).unwrap_or(0) == 0)
+                .then_some(Value::Bit { bits: *bits, width });
+        }
+        Value::Time(time) => has_digits(time.micros),
+        Value::DateTime(time) => has_digits(i64::from(time.micros)),
+        Value::Timestamp(micros) => has_digits(*micros),
+        _ => true,
+    };
+    is_held.then(|| value.clone())
 }
 
 /// Returns `CONSTRAINT ... ON UPDATE ...` as in SHOW CREATE TABLE.

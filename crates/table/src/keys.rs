@@ -5,15 +5,17 @@
 //! | PRIMARY | columns | row |
 //! | hidden row id | u64, big-endian | row |
 //! | UNIQUE | columns; if one of them is NULL also the clustered key | clustered key |
+//! | UNIQUE over long columns | SHA-256 of the columns; if one of them is NULL also the clustered key | clustered key |
 //! | KEY | columns, clustered key | empty |
 //! | FULLTEXT | for each word: word, clustered key | empty |
 
 use std::borrow::Cow;
 
-use cohort_catalog::{IndexKind, ROWS, RowKey};
+use cohort_catalog::{EntryValue, IndexKind, ROWS, RowKey};
 use cohort_types::{
     Collation, ErrorCode, KeyError, KeyPart, SqlError, SqlResult, TimeZone, TypeKind, Value, full_text,
 };
+use sha2::{Digest, Sha256};
 
 use crate::open_table::{OpenIndex, OpenTable};
 
@@ -44,15 +46,33 @@ impl OpenTable {
         out.clear();
         let open = &self.indexes[index];
         open.encode_columns(row, out).map_err(|e| self.key_error(index, e))?;
-        if open.kind == IndexKind::Secondary || open.has_null(row) {
+        if open.kind.value() == EntryValue::Nothing || open.has_null(row) {
             out.extend_from_slice(clustered_key);
         }
         Ok(())
     }
 
-    /// Returns the keys of a row's entries in a FULLTEXT index, in order. Calls `goes_on` now and then with
-    /// the bytes so far.
-    pub fn word_keys(
+    /// Returns the keys of a row's entries in any index but the clustered one. `goes_on` as in
+    /// [`OpenTable::sorted_keys`].
+    pub fn entry_keys(
+        &self,
+        index: usize,
+        row: &[Value],
+        clustered_key: &[u8],
+        goes_on: &mut dyn FnMut(usize) -> SqlResult<()>,
+    ) -> SqlResult<impl Iterator<Item = Vec<u8>> + use<>> {
+        let (mut one, mut many) = (None, Vec::new());
+        if self.multiple_entry_indexes().contains(&index) {
+            many = self.sorted_keys(index, row, clustered_key, goes_on)?;
+        } else {
+            self.index_key(index, row, clustered_key, one.insert(Vec::new()))?;
+        }
+        Ok(one.into_iter().chain(many))
+    }
+
+    /// Returns the keys of a row's entries, in order, in an index with any number of entries per row. Calls
+    /// `goes_on` now and then with the bytes so far.
+    pub fn sorted_keys(
         &self,
         index: usize,
         row: &[Value],
@@ -89,9 +109,9 @@ impl OpenTable {
     /// Returns the value of an index entry.
     #[inline]
     pub fn index_value<'k>(&self, index: usize, clustered_key: &'k [u8]) -> &'k [u8] {
-        match self.indexes[index].kind {
-            IndexKind::Unique => clustered_key,
-            _ => &[],
+        match self.indexes[index].kind.value() {
+            EntryValue::RowKey => clustered_key,
+            EntryValue::Row | EntryValue::Nothing => &[],
         }
     }
 
@@ -99,22 +119,10 @@ impl OpenTable {
     #[inline]
     pub fn clustered_key_of<'e>(&self, index: usize, key: &'e [u8], value: &'e [u8]) -> SqlResult<&'e [u8]> {
         let open = &self.indexes[index];
-        match open.kind {
-            IndexKind::Primary | IndexKind::HiddenRowId => Ok(key),
-            IndexKind::Unique => Ok(value),
-            IndexKind::FullText => {
-                let mut rest = key;
-                let words = open.words.as_ref().expect("it has words");
-                words.part.skip(&mut rest).map_err(|e| self.key_error(index, e))?;
-                Ok(rest)
-            }
-            IndexKind::Secondary => {
-                let mut rest = key;
-                for (_, part) in &open.parts {
-                    part.skip(&mut rest).map_err(|e| self.key_error(index, e))?;
-                }
-                Ok(rest)
-            }
+        match open.kind.value() {
+            EntryValue::Row => Ok(key),
+            EntryValue::RowKey => Ok(value),
+            EntryValue::Nothing => open.after_columns(key).map_err(|e| self.key_error(index, e)),
         }
     }
 
@@ -131,7 +139,7 @@ impl OpenTable {
     /// Returns true if no unique index follows this one, so that a row with a duplicate here has no unchecked
     /// duplicate elsewhere.
     pub fn is_last_unique(&self, index: usize) -> bool {
-        self.indexes[index + 1..].iter().all(|later| later.kind != IndexKind::Unique)
+        self.indexes[index + 1..].iter().all(|later| !later.kind.is_unique())
     }
 
     /// Returns error 1062 with the key's values as `a-1`, TIMESTAMPs in the session's time zone.
@@ -182,10 +190,43 @@ impl OpenTable {
 }
 
 impl OpenIndex {
-    /// Appends the encoded key columns.
+    /// Appends the encoded key columns, or their hash.
     #[inline]
     pub fn encode_columns(&self, row: &[Value], out: &mut Vec<u8>) -> Result<(), KeyError> {
-        self.parts.iter().try_for_each(|(column, part)| part.encode(&row[*column], out))
+        match self.kind {
+            IndexKind::UniqueHash => self.hash_columns(row, out),
+            _ => self.parts.iter().try_for_each(|(column, part)| part.encode(&row[*column], out)),
+        }
+    }
+
+    /// Appends the hash of the encoded key columns. Columns that compare as equal have equal encodings.
+    fn hash_columns(&self, row: &[Value], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        let mut hash = Sha256::new();
+        for (column, part) in &self.parts {
+            // The parts are long, so each buffer is freed before the next part.
+            let mut bytes = Vec::new();
+            part.encode(&row[*column], &mut bytes)?;
+            hash.update(&bytes);
+        }
+        out.extend_from_slice(&hash.finalize());
+        Ok(())
+    }
+
+    /// Returns the rest of an entry's key after the columns, or after the word.
+    #[inline]
+    fn after_columns<'e>(&self, key: &'e [u8]) -> Result<&'e [u8], KeyError> {
+        let mut rest = key;
+        match &self.words {
+            Some(words) => words.part.skip(&mut rest)?,
+            None => self.parts.iter().try_for_each(|(_, part)| part.skip(&mut rest))?,
+        }
+        Ok(rest)
+    }
+
+    /// Returns true if at most one row can have the row's values in the key columns.
+    #[inline]
+    pub fn is_unique_for(&self, row: &[Value]) -> bool {
+        self.kind.is_unique() && !self.has_null(row)
     }
 
     /// Returns true if a key column is NULL: such rows never collide in a unique index.

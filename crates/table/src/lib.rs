@@ -36,8 +36,8 @@ pub use auto_increment::{
     AUTO_INCREMENT_SPACE, AutoIncrement, Reserved, Series, UsedUp, largest_counted, positive,
 };
 pub use foreign_fit::{
-    Misfit, bare_constraint_text, constraint_text, constraint_text_in, fit, is_led, leading_index,
-    named_constraint,
+    Misfit, bare_constraint_text, constraint_text, constraint_text_in, counterpart, fit, is_led,
+    leading_index, named_constraint,
 };
 pub use image::Change;
 pub use map_metadata::MapMetadata;

@@ -21,8 +21,6 @@ use cohort_binlog::event::TableMap;
 use cohort_catalog::{Column, Table};
 use cohort_types::{BinlogColumn, TypeKind};
 
-use crate::presence::identifying_key;
-
 /// `binlog_row_metadata`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapMetadata {
@@ -155,7 +153,7 @@ fn members(table: &Table, kind: TypeKind, code: u8, out: &mut Vec<u8>) {
 }
 
 fn primary_key(table: &Table, out: &mut Vec<u8>) {
-    let Some(key) = identifying_key(table) else { return };
+    let Some(key) = table.identifying_key() else { return };
     let has_prefix = key.columns.iter().any(|part| part.prefix.is_some());
     let mut value = Vec::new();
     for part in &key.columns {

@@ -1,11 +1,12 @@
 //! [`OpenTable`]: the catalog's description of a table with prepared codecs, shared by all sessions.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_binlog::event::TableMap;
-use cohort_catalog::{Catalog, CatalogVersions, Column, IndexKind, OnUpdate, RowTree, Table};
+use cohort_catalog::{Catalog, CatalogVersions, Column, IndexKind, OnUpdate, ROWS, RowTree, Table};
 use cohort_engine::Engine;
 use cohort_locks::MetadataKey;
 use cohort_types::{
@@ -33,13 +34,13 @@ pub struct OpenIndex {
     pub parts: Vec<(usize, KeyPart)>,
     /// Read views older than this find nothing in the index.
     pub since: CommitSeq,
-    /// The columns of a FULLTEXT index, which has no `parts`.
-    pub words: Option<WordColumns>,
+    /// The columns of an index of words, which has no `parts`.
+    pub(crate) words: Option<WordColumns>,
 }
 
 /// The columns whose words a FULLTEXT index contains.
 #[derive(Debug)]
-pub struct WordColumns {
+pub(crate) struct WordColumns {
     pub columns: Vec<usize>,
     /// Encoding of a word.
     pub part: KeyPart,
@@ -54,8 +55,8 @@ pub struct OpenTable {
     pub rows: RowTree,
     /// In the order of [`Table::indexes`]: the clustered one first.
     pub indexes: Vec<OpenIndex>,
-    /// Number of indexes with one entry per row; FULLTEXT indexes follow them.
-    pub ordered: usize,
+    /// Number of indexes with one entry per row. Those with any number of entries follow them.
+    single: usize,
     /// The AUTO_INCREMENT column and the index that begins with it.
     pub auto_column: Option<(usize, usize)>,
     pub auto_increment: Arc<AutoIncrement>,
@@ -204,11 +205,11 @@ impl OpenTable {
         let name: Arc<str> = table.name.table.as_str().into();
         let indexes: Vec<OpenIndex> =
             table.indexes.iter().map(|index| OpenIndex::new(table, index)).collect();
-        let ordered = indexes.iter().take_while(|index| index.words.is_none()).count();
-        debug_assert!(indexes[ordered..].iter().all(|index| index.words.is_some()), "they come last");
+        let single = indexes.iter().take_while(|index| !index.kind.has_words()).count();
+        debug_assert!(indexes[single..].iter().all(|index| index.kind.has_words()), "they come last");
         OpenTable {
             engine,
-            ordered,
+            single,
             layout: table.row_layout(),
             rows: table.rows(),
             auto_column: auto_column(table, &indexes),
@@ -233,6 +234,18 @@ impl OpenTable {
     #[inline]
     pub fn is_temporary(&self) -> bool {
         self.table.is_temporary()
+    }
+
+    /// Returns the indexes with one entry per row, except the clustered one, with their positions.
+    #[inline]
+    pub fn single_entry_indexes(&self) -> impl Iterator<Item = (usize, &OpenIndex)> {
+        self.indexes[..self.single].iter().enumerate().skip(ROWS + 1)
+    }
+
+    /// Returns the positions of the indexes with any number of entries per row.
+    #[inline]
+    pub fn multiple_entry_indexes(&self) -> Range<usize> {
+        self.single..self.indexes.len()
     }
 
     /// Returns the catalog's description.
@@ -319,9 +332,9 @@ impl OpenIndex {
             let column = &table.columns[part.column];
             (part.column, KeyPart { ty: column.ty.clone(), prefix: part.prefix, nullable: column.nullable })
         };
-        let (parts, words) = match index.kind {
-            IndexKind::FullText => (Vec::new(), Some(WordColumns::new(table, index))),
-            _ => (index.columns.iter().map(part).collect(), None),
+        let (parts, words) = match index.kind.has_words() {
+            true => (Vec::new(), Some(WordColumns::new(table, index))),
+            false => (index.columns.iter().map(part).collect(), None),
         };
         OpenIndex { id: index.id, kind: index.kind, parts, since: index.since, words }
     }

@@ -10,7 +10,7 @@
 //! full images. Columns that REPLACE resets in an existing row count as written; otherwise a replica would
 //! keep them.
 
-use cohort_catalog::{DefaultValue, IndexKind, Table};
+use cohort_catalog::{DefaultValue, Table};
 use cohort_types::Value;
 
 /// The columns in row images (`binlog_row_image`).
@@ -40,23 +40,13 @@ fn set_bit(bits: &mut [u8], n: usize) {
     bits[n / 8] |= 1 << (n % 8);
 }
 
-/// Returns the key that identifies rows for replicas.
-pub fn identifying_key(table: &Table) -> Option<&cohort_catalog::Index> {
-    let whole = |index: &&cohort_catalog::Index| match index.kind {
-        IndexKind::Primary => true,
-        IndexKind::Unique => index.columns.iter().all(|part| !table.columns[part.column].nullable),
-        IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
-    };
-    table.indexes.iter().find(whole)
-}
-
 impl Presence {
     /// Returns `None` for full images. `written` are the columns that the statement assigns.
     pub fn of(image: RowImage, table: &Table, written: impl Iterator<Item = usize>) -> Option<Presence> {
         if image == RowImage::Full {
             return None;
         }
-        let key = identifying_key(table)?;
+        let key = table.identifying_key()?;
         let width = table.columns.len();
         let mut before = vec![0; width.div_ceil(8)];
         key.columns.iter().for_each(|part| set_bit(&mut before, part.column));

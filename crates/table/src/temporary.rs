@@ -123,7 +123,7 @@ impl TemporaryTables {
     pub fn drop_table(&self, name: &TableName) {
         let Some(table) = self.take(name) else { return };
         self.inner.lock().open.remove(&table.id);
-        self.free(table.indexes.iter().map(|index| index.id));
+        self.free(table.trees());
     }
 
     /// Frees indexes.

@@ -12,13 +12,19 @@ use crate::settings::BinlogSettings;
 
 /// A position in the events, for truncation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LogMark(CachePos);
+pub struct LogMark {
+    at: CachePos,
+    /// The running statement has events before it.
+    is_inside: bool,
+}
 
 /// State of the running statement in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Statement {
     /// Nothing written yet.
     Silent,
+    /// Its events so far have ended; more may follow, without another annotation.
+    Paused,
     /// A row was written: the cache knows the statement.
     Logged,
 }
@@ -44,7 +50,18 @@ impl StatementLog {
     }
 
     pub(crate) fn mark(&self) -> LogMark {
-        LogMark(self.cache.position())
+        LogMark { at: self.cache.position(), is_inside: self.statement != Statement::Silent }
+    }
+
+    /// Ends the events of the running statement so far, so that they can be kept while later ones are
+    /// removed.
+    pub(crate) fn pause(&mut self) -> SqlResult<()> {
+        if self.statement == Statement::Logged {
+            self.statement = Statement::Paused;
+            self.tables.clear();
+            self.cache.end_statement().map_err(cache_error)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn statement_begin(&mut self, timestamp: u32) {
@@ -56,16 +73,16 @@ impl StatementLog {
     #[inline]
     pub(crate) fn statement_end(&mut self) -> SqlResult<()> {
         match std::mem::replace(&mut self.statement, Statement::Silent) {
-            Statement::Silent => Ok(()),
+            Statement::Silent | Statement::Paused => Ok(()),
             Statement::Logged => self.cache.end_statement().map_err(cache_error),
         }
     }
 
     /// Removes the events after the mark.
     pub(crate) fn truncate(&mut self, mark: LogMark) -> SqlResult<()> {
-        self.statement = Statement::Silent;
+        self.statement = if mark.is_inside { Statement::Paused } else { Statement::Silent };
         self.tables.clear();
-        self.cache.truncate(mark.0).map_err(cache_error)
+        self.cache.truncate(mark.at).map_err(cache_error)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -121,8 +138,9 @@ impl StatementLog {
         compression: impl FnOnce() -> Option<usize>,
         row: &LoggedRow<'_>,
     ) -> SqlResult<()> {
-        if self.statement == Statement::Silent {
-            self.begin(settings, (!annotation.is_empty()).then_some(annotation));
+        if self.statement != Statement::Logged {
+            let is_first = self.statement == Statement::Silent;
+            self.begin(settings, (is_first && !annotation.is_empty()).then_some(annotation));
             self.cache.set_compression(compression());
         }
         let id = row.map.table_id;

@@ -63,6 +63,7 @@ impl SessionTrx {
     /// until [`SessionTrx::hold_until`]. After an error the transaction is rolled back.
     #[inline]
     pub fn commit(&mut self) -> SqlResult<Option<CommitSeq>> {
+        debug_assert!(!self.is_inside(), "the outermost statement commits");
         self.check_no_branch()?;
         if self.active.is_none() {
             return Ok(None);

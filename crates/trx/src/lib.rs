@@ -43,6 +43,7 @@
 //! | `parts` | incremental flush of large write sets |
 //! | `binlog`, `row_log`, `binlog_filter` | its binlog events; row events; the databases that are logged |
 //! | `auto_increment` | generated values |
+//! | `inner` | statements inside the running one |
 //! | `savepoint` | SAVEPOINT |
 //! | `commit`, `published` | COMMIT; waits until a transaction is published |
 //! | `once` | the single commit of an applied statement |
@@ -63,6 +64,7 @@ mod engines;
 mod env;
 mod errors;
 mod held_locks;
+mod inner;
 mod locking;
 mod once;
 mod parts;
@@ -85,6 +87,7 @@ pub use commit::{DdlCommit, DetachedTrx};
 pub use env::{BinlogCache, DeadlockObserver, TrxEnv, TrxEnvParts};
 pub use errors::{commit_error, engine_error, lock_error, read_only, rmfail};
 pub use held_locks::{AliasLock, LockedTables, TableLock};
+pub use inner::{AfterFailure, OuterStatement};
 pub use locking::{RowLock, WaitPolicy};
 pub use once::{AllowsOutcome, OnceEnd};
 pub use session_counts::{Counted, SessionCounts};

@@ -54,8 +54,11 @@ impl SessionTrx {
     }
 
     /// Returns the empty buffer for the text with which the running statement's row events are annotated;
-    /// `None` if they are not annotated.
+    /// `None` if they are not annotated, or have the text of an outer statement.
     pub fn annotation(&mut self) -> Option<&mut Vec<u8>> {
+        if self.is_inside() {
+            return None;
+        }
         self.annotation.clear();
         (self.settings.binlog.on && self.settings.binlog.annotate).then_some(&mut self.annotation)
     }

@@ -15,6 +15,7 @@ use crate::binlog::StatementLog;
 use crate::branch::{SessionXa, xa_error_for};
 use crate::env::TrxEnv;
 use crate::held_locks::SessionLocks;
+use crate::inner::InnerFailure;
 use crate::once::Once;
 use crate::session_counts::{Counted, SessionCounts};
 use crate::settings::{AccessMode, Isolation, TrxSettings};
@@ -50,6 +51,10 @@ pub struct SessionTrx {
     pub(super) statement_timestamp: u32,
     /// The running statement changes rows.
     pub(super) is_writing: bool,
+    /// Number of statements that run inside the running one, each in the one before.
+    pub(super) inner_depth: u16,
+    /// The error of an inner statement, with which the running one must fail.
+    pub(super) inner_failure: Option<Box<InnerFailure>>,
     /// A cleared transaction for reuse. Allocating its components would be noticeable in a point select.
     pub(super) spare: Option<Box<Active>>,
     /// Components of earlier transactions for reuse.
@@ -100,6 +105,8 @@ impl SessionTrx {
             last_ordered: CommitSeq(0),
             statement_timestamp: 0,
             is_writing: false,
+            inner_depth: 0,
+            inner_failure: None,
             spare: None,
             spare_engines: Vec::new(),
             spare_log: None,
@@ -294,6 +301,7 @@ impl SessionTrx {
     /// transaction, one starts when the statement first needs it.
     #[inline]
     pub fn statement_begin(&mut self, timestamp: u32) {
+        debug_assert!(!self.is_inside(), "an inner statement begins with inner_begin");
         self.statement_timestamp = timestamp;
         self.is_writing = false;
         if let Some(active) = &mut self.active {
@@ -309,6 +317,12 @@ impl SessionTrx {
     /// transaction after a deadlock, or if the statement met a row newer than its view
     /// (`innodb_snapshot_isolation`).
     pub fn statement_end<T>(&mut self, outcome: SqlResult<T>) -> SqlResult<T> {
+        debug_assert!(!self.is_inside(), "the inner statements have ended");
+        // The statement fails if an inner one failed without a mark, even if its error was dropped.
+        let outcome = match self.inner_failure.take() {
+            Some(failure) => outcome.and(Err(failure.error)),
+            None => outcome,
+        };
         let Some(active) = &mut self.active else { return outcome };
         if !active.isolation.keeps_view() {
             // Between two statements the view would prevent engines from freeing old versions.
@@ -342,14 +356,9 @@ impl SessionTrx {
     }
 
     fn undo_failed(&mut self, error: &SqlError) {
-        let whole = match error.code {
-            _ if error.keeps_transaction() => false,
-            ErrorCode::LockDeadlock | ErrorCode::CheckRead => true,
-            ErrorCode::LockWaitTimeout => self.settings.rollback_on_timeout,
-            _ => false,
-        };
+        let is_whole = self.undoes_transaction(error);
         let undone = match &mut self.active {
-            Some(active) if active.ends == Ends::Explicitly && !whole => active.rollback_statement(),
+            Some(active) if active.ends == Ends::Explicitly && !is_whole => active.rollback_statement(),
             _ => {
                 self.note_branch_undone(xa_error_for(error.code));
                 return self.rollback();
@@ -358,6 +367,16 @@ impl SessionTrx {
         // The binlog cache cannot be truncated: it would log changes that the engines do not have.
         if undone.is_err() {
             self.rollback();
+        }
+    }
+
+    /// Returns whether the error rolls back the whole transaction.
+    pub(super) fn undoes_transaction(&self, error: &SqlError) -> bool {
+        match error.code {
+            _ if error.keeps_transaction() => false,
+            ErrorCode::LockDeadlock | ErrorCode::CheckRead => true,
+            ErrorCode::LockWaitTimeout => self.settings.rollback_on_timeout,
+            _ => false,
         }
     }
 
@@ -422,6 +441,7 @@ impl SessionTrx {
         self.spare_engines.clear();
         self.release_session_locks();
         self.settings = TrxSettings::default();
+        (self.inner_depth, self.inner_failure) = (0, None);
         self.deadline_ns = None;
         self.annotation.clear();
         self.detach();

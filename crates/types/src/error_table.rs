@@ -812,8 +812,16 @@ macro_rules! error_table {
         };
         UserIsBlocked = 4150, "HY000";
         AccountHasBeenLocked = 4151, "HY000";
+        TooLongKeypart = 4159, "42000" {
+            key_prefix_too_long(bytes_max: u32) =
+                "Specified key part was too long; max key part length is {bytes_max} bytes";
+        };
         UnknownDataType = 4161, "HY000";
         LoadInfileCapabilityDisabled = 4166, "HY000";
+        NoAutoincrementWithUnique = 4169, "HY000" {
+            auto_increment_in_hash(column: &str, key: &str) =
+                "AUTO_INCREMENT column `{column}` cannot be used in the UNIQUE index `{key}`";
+        };
         NotAllowedInThisContext = 4172, "HY000" {
             not_allowed_here(what: &str) = "'{what}' is not allowed in this context";
         };

@@ -51,7 +51,7 @@ pub use small::{
 };
 pub use status_vars::StatusVars;
 pub use table_map::{OptionalMetadata, TableMap};
-pub use types::EventType;
+pub use types::{EventType, InGroup};
 pub use user_var::{UserVar, UserVarType, UserVarValue};
 pub use xa::{XaPrepare, XaXid};
 

@@ -6,7 +6,7 @@
 //! applied with the statement's last event, or when they reach [`HELD_BYTES_MAX`].
 
 use cohort_binlog::event::{Packing, RowsEvent, RowsKind, SharedBytes, TableMap};
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::Table;
 use cohort_dml::ApplyRules;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -37,11 +37,7 @@ impl Held {
 
 /// Returns true if rows of the table may have to be found by a scan.
 fn is_searched(table: &Table) -> bool {
-    !table.indexes.iter().any(|index| match index.kind {
-        IndexKind::Primary => true,
-        IndexKind::Unique => index.columns.iter().all(|part| !table.columns[part.column].nullable),
-        IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
-    })
+    table.identifying_key().is_none()
 }
 
 impl Applier {

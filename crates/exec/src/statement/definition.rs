@@ -16,7 +16,7 @@ impl Session {
         run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<DdlOutcome>,
     ) -> SqlResult<()> {
         let epoch = self.state.temporary.epoch();
-        self.state.rows_found.set(None);
+        self.state.statement.rows_found.set(None);
         let outcome = self.with_context(job, run);
         if self.state.temporary.epoch() != epoch {
             // Existing plans do not know the session's temporary tables.
@@ -29,7 +29,7 @@ impl Session {
             self.leave_schema();
         }
         self.state.env.row_count = outcome.affected as i64;
-        if let Some(found) = self.state.rows_found.take() {
+        if let Some(found) = self.state.statement.rows_found.take() {
             self.state.env.found_rows = found;
         }
         self.send_ok(job.more, outcome.affected, 0, &outcome.info, sink);

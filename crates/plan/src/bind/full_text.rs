@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::Table;
 use cohort_expr::{Expr, SearchMode, WordSource, match_against};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -54,7 +54,7 @@ impl Binder<'_> {
         }
         let (_, base) = base.ok_or_else(no_index)?;
         let has_just_these = |index: &&cohort_catalog::Index| {
-            index.kind == IndexKind::FullText
+            index.kind.has_words()
                 && !index.ignored
                 && index.columns.len() == wanted.len()
                 && index.columns.iter().all(|part| wanted.contains(&part.column))

@@ -125,7 +125,7 @@ pub fn run_query(
     // a locking read looked for (I5).
     ctx.trx.mark_observed();
     let counts = run_within(plan, &[], ctx, limit_default, sink)?;
-    ctx.session.rows_found.set(Some(counts.found));
+    ctx.session.statement.rows_found.set(Some(counts.found));
     ctx.trx.mark_observed();
     Ok(counts)
 }
@@ -141,7 +141,7 @@ fn run_within(
     let limit_default = if plan.has_limit { u64::MAX } else { limit_default };
     match &plan.body {
         PlanBody::Direct(direct) => {
-            let Some(measures) = ctx.session.measures() else {
+            let Some(measures) = ctx.session.statement.measures() else {
                 return run_direct(direct, &plan.shape, ctx, limit_default, sink);
             };
             let start = Instant::now();
@@ -173,7 +173,7 @@ pub fn count_sort(counts: &SessionCounts, sorted: Sorted) {
 pub fn rows(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
     let mut all = Collect::default();
     let counts = run_within(plan, &[], ctx, u64::MAX, &mut all)?;
-    ctx.session.rows_found.set(Some(counts.found));
+    ctx.session.statement.rows_found.set(Some(counts.found));
     Ok(all.rows)
 }
 
@@ -191,7 +191,7 @@ pub fn rows_within(
 /// Counts the start of a run.
 fn begin(shape: &PlanShape, ctx: &StatementContext<'_>) {
     if shape.reads_whole_table {
-        ctx.session.reads_whole_table.set(true);
+        ctx.session.statement.reads_whole_table.set(true);
     }
     shape.count(ctx.process.counts());
 }
@@ -224,12 +224,12 @@ fn run_direct(
             if possible {
                 scan::run(plan, ctx, None, &mut groups)?;
             }
-            if !ctx.session.examined.is_over() {
+            if !ctx.session.statement.examined.is_over() {
                 groups.finish(ctx, &mut output)?;
             }
         }
     }
-    if plan.group.is_none() && !plan.sort.is_empty() && ctx.session.examined.is_over() {
+    if plan.group.is_none() && !plan.sort.is_empty() && ctx.session.statement.examined.is_over() {
         limited::LeftOut::Sort.keeps_rows()?;
     }
     output.finish(ctx)

@@ -60,10 +60,10 @@ pub(super) fn run(
         Some(exact) if is_exact && mode == ReadMode::Snapshot => (&exact.filter, &exact.columns),
         _ => (&direct.filter, &direct.columns),
     };
-    let measures = ctx.session.measures();
+    let measures = ctx.session.statement.measures();
     let needs_values = filter.is_some()
         || mode != ReadMode::Snapshot
-        || ctx.session.examined.is_limited()
+        || ctx.session.statement.examined.is_limited()
         || measures.is_some();
     let way = plan.stored.as_ref().filter(|_| !needs_values);
     if let (Some(way), ROWS, [KeySpan::Point(key)]) = (way, spans.index, &*spans.spans)
@@ -128,7 +128,7 @@ fn each_row(
 ) -> SqlResult<u64> {
     let mut row = Vec::with_capacity(width);
     let mut seen = 0;
-    let examined = &ctx.session.examined;
+    let examined = &ctx.session.statement.examined;
     loop {
         let found = match filter {
             Some(filter) => {

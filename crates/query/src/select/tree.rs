@@ -38,7 +38,7 @@ pub(super) fn run(
     }
     let hold = Cell::new(ctx.trx.hold_until());
     let session = ctx.session;
-    let measures = ctx.session.measures();
+    let measures = ctx.session.statement.measures();
     let mut storage = TrxStorage {
         db: ctx.db,
         session: ctx.session,
@@ -50,7 +50,7 @@ pub(super) fn run(
     let eval = &ctx.eval;
     let mut sent = 0;
     let mut values = Vec::with_capacity(plan.width);
-    let examined = &session.examined;
+    let examined = &session.statement.examined;
     let left_out = examined.is_limited().then(|| LeftOut::of(&plan.root));
     let is_whole = || match left_out {
         Some(left_out) if examined.is_over() => left_out.keeps_rows(),

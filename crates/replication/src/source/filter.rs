@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use cohort_base::{DomainId, Gtid, ServerId};
 use cohort_binlog::GtidState;
-use cohort_binlog::event::{Checksum, EventType, HEADER_LEN, gtid_flags2};
+use cohort_binlog::event::{Checksum, EventType, HEADER_LEN, InGroup, gtid_flags2};
 use cohort_types::SqlError;
 
 use super::errors;
@@ -50,23 +50,14 @@ impl GtidHead {
 
 /// Returns whether this event, other than a GTID event, is the last of its group.
 pub(crate) fn ends_group(kind: GroupKind, event: &[u8], sum: Checksum) -> bool {
-    match (kind, EventType(event[4])) {
-        (_, EventType::XID | EventType::XA_PREPARE) => true,
-        (GroupKind::Transaction, EventType::QUERY) => {
+    match (EventType(event[4]).in_group(), kind) {
+        (InGroup::Ends, _) => true,
+        (InGroup::Before, _) => false,
+        (InGroup::ByText, GroupKind::Transaction) => {
             matches!(query_text(event, sum), Some(b"COMMIT" | b"ROLLBACK"))
         }
-        (GroupKind::Transaction, _) => false,
-        (
-            GroupKind::Standalone,
-            EventType::INTVAR
-            | EventType::RAND
-            | EventType::USER_VAR
-            | EventType::TABLE_MAP
-            | EventType::ANNOTATE_ROWS
-            | EventType::BEGIN_LOAD_QUERY
-            | EventType::APPEND_BLOCK,
-        ) => false,
-        (GroupKind::Standalone, _) => true,
+        (InGroup::Single, GroupKind::Transaction) => false,
+        (InGroup::ByText | InGroup::Single, GroupKind::Standalone) => true,
     }
 }
 

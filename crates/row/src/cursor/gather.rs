@@ -18,7 +18,7 @@ pub(crate) enum Into<'b> {
 impl TableCursor {
     /// Returns true if entries of many spans can be gathered. Cursors that lock cannot.
     pub(crate) fn gathers(&self) -> bool {
-        self.view.is_some() && self.words.is_none()
+        self.view.is_some() && self.row_keys.is_none()
     }
 
     /// Returns true if entries lead to rows because they lack some wanted columns.

@@ -169,13 +169,15 @@ impl Player {
 fn play(options: OptsBuilder, schedule: &Schedule) -> (Vec<String>, bool) {
     let mut player = Player::new(options);
     let prepared = [
-        "DROP TABLE IF EXISTS test.t, test.u, test.h",
+        "DROP TABLE IF EXISTS test.t, test.u, test.h, test.w",
         "CREATE TABLE test.t (id INT PRIMARY KEY, k INT, v INT DEFAULT 0, KEY(k)) ENGINE=InnoDB",
         "INSERT INTO test.t (id, k) VALUES (10, 10), (20, 20), (30, 30), (40, 40), (50, 50)",
         "CREATE TABLE test.u (id INT PRIMARY KEY, u INT UNIQUE, v INT DEFAULT 0) ENGINE=InnoDB",
         "INSERT INTO test.u (id, u) VALUES (1, 10), (2, 20), (3, 30)",
         "CREATE TABLE test.h (a INT, b INT) ENGINE=InnoDB",
         "INSERT INTO test.h VALUES (1, 1), (2, 2)",
+        "CREATE TABLE test.w (id INT PRIMARY KEY, body TEXT, UNIQUE (body)) ENGINE=InnoDB",
+        "INSERT INTO test.w VALUES (7, 'seven')",
     ];
     for statement in prepared {
         player.monitor.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));

@@ -329,6 +329,11 @@ fn columns_and_keys_are_defined_as_in_mariadb() {
 }
 
 #[test]
+fn long_unique_keys_are_those_of_mariadb() {
+    compare(include_str!("scripts/long_unique.sql"));
+}
+
+#[test]
 fn foreign_keys_are_defined_as_in_mariadb() {
     compare(include_str!("scripts/foreign_ddl.sql"));
 }

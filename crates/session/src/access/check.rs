@@ -14,14 +14,14 @@ impl SessionState {
     #[inline]
     pub fn access(&self) -> Arc<Access> {
         let version = self.db.catalog_version();
-        let mut kept = self.access.borrow_mut();
+        let mut kept = self.identity.access.borrow_mut();
         match &*kept {
             Some(access) if access.version == version => Arc::clone(access),
             _ => {
                 let catalog = self.db.catalog();
-                let access = match self.is_applier || self.acts_for_server {
+                let access = match self.identity.is_applier || self.identity.acts_for_server {
                     true => Access::of_server(&catalog),
-                    false => Access::of(&catalog, &self.info.account, self.role.as_deref()),
+                    false => Access::of(&catalog, &self.info.account, self.identity.role.as_deref()),
                 };
                 Arc::clone(kept.insert(Arc::new(access)))
             }
@@ -36,7 +36,8 @@ impl SessionState {
 
     /// Returns whether the definer of a view is the session's account or its active role.
     pub fn is_definer(&self, definer: &AccountName) -> bool {
-        *definer == self.info.account || (definer.1.is_empty() && self.role.as_ref() == Some(&definer.0))
+        *definer == self.info.account
+            || (definer.1.is_empty() && self.identity.role.as_ref() == Some(&definer.0))
     }
 
     pub fn database_access_denied(&self, schema: &str) -> SqlError {

@@ -348,7 +348,7 @@ impl Gate<'_> {
             None | Some(Account::CurrentUser | Account::CurrentRole) => Ok(()),
             Some(Account::Named { user, host }) if (user, host) == (&own.0, &own.1) => Ok(()),
             Some(Account::NameAlone(name)) if name == &own.0 && own.1 == "%" => Ok(()),
-            Some(Account::NameAlone(role)) if self.session.role.as_ref() == Some(role) => Ok(()),
+            Some(Account::NameAlone(role)) if self.session.identity.role.as_ref() == Some(role) => Ok(()),
             Some(Account::NameAlone(role)) if role.eq_ignore_ascii_case(PUBLIC) => Ok(()),
             Some(Account::Named { .. } | Account::NameAlone(_)) => self.schema(P::Select, ACCOUNTS),
         }

@@ -36,7 +36,7 @@ impl Viewer {
         match self {
             Viewer::Session => session.access(),
             Viewer::Server => Arc::new(Access::of_server(&session.db.catalog())),
-            Viewer::Definer(_) if session.is_applier => session.access(),
+            Viewer::Definer(_) if session.identity.is_applier => session.access(),
             Viewer::Definer(name) => Arc::new(Access::of_definer(&session.db.catalog(), name)),
         }
     }

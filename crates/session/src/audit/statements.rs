@@ -23,8 +23,8 @@ impl SessionState {
             return false;
         }
         let number = audit.last_statement.fetch_add(1, Ordering::Relaxed) + 1;
-        self.audit_statement.set(number);
-        self.audit_schema.borrow_mut().clone_from(&self.current_schema);
+        self.log.statement.set(number);
+        self.log.schema.borrow_mut().clone_from(&self.current_schema);
         true
     }
 
@@ -34,11 +34,11 @@ impl SessionState {
         let rules = Arc::clone(&db.audit.rules.read());
         let client = self.client();
         let mode = self.parse.mode;
-        let is_told = self.audit_always.take() || rules.wants_user(client.user);
+        let is_told = self.log.always_audits.take() || rules.wants_user(client.user);
         if !db.audit.wants(EventKind::Statement) || !is_told || !rules.wants_statement(text, mode) {
             return;
         }
-        let mut line = head(&db.globals, client, self.audit_statement.get(), "QUERY");
+        let mut line = head(&db.globals, client, self.log.statement.get(), "QUERY");
         self.put_statement(&mut line, text, (&rules, mode));
         line.extend_from_slice(format!(",{code}").as_bytes());
         db.audit.write(db.clock.wall_us(), &line);
@@ -46,7 +46,7 @@ impl SessionState {
 
     fn put_statement(&self, line: &mut Vec<u8>, text: &[u8], (rules, mode): (&Rules, ParseMode)) {
         // A statement that drops the current database is logged under that database.
-        let before = self.audit_schema.borrow();
+        let before = self.log.schema.borrow();
         let schema = self.current_schema.as_deref().or(before.as_deref());
         text::put_name(line, schema.unwrap_or_default());
         line.extend_from_slice(b",'");

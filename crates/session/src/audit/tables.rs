@@ -105,11 +105,11 @@ impl AuditTables<'_> {
     fn write(&self, operation: &str, name: &TableName, to: Option<&TableName>) {
         let AuditTables(session) = self;
         let (db, info) = (&session.db, &session.info);
-        if session.is_applier || !db.audit.rules.read().wants_user(&info.user) {
+        if session.identity.is_applier || !db.audit.rules.read().wants_user(&info.user) {
             return;
         }
         let client = Client { id: info.id, user: &info.user, host: &info.host };
-        let mut line = head(&db.globals, client, session.audit_statement.get(), operation);
+        let mut line = head(&db.globals, client, session.log.statement.get(), operation);
         text::put_name(&mut line, &name.schema);
         line.push(b',');
         text::put_name(&mut line, &name.table);

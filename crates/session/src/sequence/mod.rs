@@ -176,7 +176,7 @@ impl<'u> Use<'u> {
     /// may be for a replica, so the process list shows it, and KILL ends it.
     fn await_reserved(&self, by: CommitSeq) -> SqlResult<()> {
         let (db, session) = (&self.session.db, self.session);
-        if let Some(process) = db.processes.get(session.info.id).filter(|_| !session.is_applier) {
+        if let Some(process) = db.processes.get(session.info.id).filter(|_| !session.identity.is_applier) {
             process.hold_until(by);
         }
         let goes_on = || session.kill.killed().is_none();
@@ -259,10 +259,10 @@ impl<'u> Use<'u> {
 
     /// Returns the binary log event: the row as inserted.
     fn event(&self, row: &[Value]) -> SqlResult<Option<BinlogPart>> {
-        let (db, settings) = (&self.session.db, self.session.binlog.borrow().clone());
+        let (db, settings) = (&self.session.db, self.session.log.binlog.borrow().clone());
         // A reservation made while applying a source's statement is not a transaction of this server.
         if !settings.on
-            || self.session.is_applier
+            || self.session.identity.is_applier
             || !db.binlog_filter.lets_pass(&self.table.table().name.schema)
         {
             return Ok(None);

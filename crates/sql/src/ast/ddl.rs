@@ -127,6 +127,17 @@ pub enum KeyKind {
     Spatial,
 }
 
+impl KeyKind {
+    /// Words before KEY or INDEX, and the kinds that they declare.
+    pub(crate) const WORDS: [(&str, KeyKind); 3] =
+        [("UNIQUE", KeyKind::Unique), ("FULLTEXT", KeyKind::FullText), ("SPATIAL", KeyKind::Spatial)];
+
+    /// Returns whether USING may request the structure of this kind of key.
+    pub(crate) fn has_structure(self) -> bool {
+        !matches!(self, KeyKind::FullText | KeyKind::Spatial)
+    }
+}
+
 /// A key of CREATE TABLE, ALTER TABLE ADD, CREATE INDEX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyDef {

@@ -1,5 +1,7 @@
 //! Calls: ordinary functions, functions with special syntax, aggregates, window functions.
 
+use std::ops::RangeInclusive;
+
 use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
 use super::Parser;
@@ -66,7 +68,11 @@ impl Parser<'_> {
                     return Err(self.error_at(self.at - 1));
                 }
                 let name = canonical_name(&name).to_string();
-                Expr::Function { name, args: self.call_args()? }
+                let args = match window_arguments(&name) {
+                    Some(counts) => self.counted_args(&counts)?,
+                    None => self.call_args()?,
+                };
+                Expr::Function { name, args }
             }
         };
         self.over(expr)
@@ -202,6 +208,26 @@ impl Parser<'_> {
             return Ok(Vec::new());
         }
         let args = self.list(Self::expr)?;
+        self.expect(Kind::RightParen)?;
+        Ok(args)
+    }
+
+    /// Parses arguments whose number the grammar limits.
+    fn counted_args(&mut self, counts: &RangeInclusive<usize>) -> SqlResult<Vec<Expr>> {
+        self.expect(Kind::LeftParen)?;
+        let mut args = Vec::new();
+        while args.len() < *counts.start() || self.kind() != Kind::RightParen {
+            if args.len() == *counts.end() {
+                return Err(self.error());
+            }
+            args.push(self.expr()?);
+            if !self.eat(Kind::Comma) {
+                break;
+            }
+        }
+        if args.len() < *counts.start() {
+            return Err(self.error());
+        }
         self.expect(Kind::RightParen)?;
         Ok(args)
     }
@@ -752,6 +778,18 @@ pub(super) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
         "group_concat" => Kind::GroupConcat,
         "json_arrayagg" => Kind::JsonArrayAgg,
         "json_objectagg" => Kind::JsonObjectAgg,
+        _ => return None,
+    })
+}
+
+/// Returns the numbers of arguments that the grammar gives a window function. LAST_VALUE is also a plain
+/// function.
+fn window_arguments(name: &str) -> Option<RangeInclusive<usize>> {
+    Some(match name {
+        "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" => 0..=0,
+        "ntile" | "first_value" | "median" | "percentile_cont" | "percentile_disc" => 1..=1,
+        "nth_value" => 2..=2,
+        "lag" | "lead" => 1..=2,
         _ => return None,
     })
 }

@@ -110,22 +110,18 @@ impl Parser<'_> {
     /// Parses CREATE INDEX after CREATE [OR REPLACE].
     fn create_index(&mut self, or_replace: bool) -> SqlResult<Statement> {
         self.eat_word("ONLINE");
-        let kind = match () {
-            () if self.eat_word("UNIQUE") => KeyKind::Unique,
-            () if self.eat_word("FULLTEXT") => KeyKind::FullText,
-            () if self.eat_word("SPATIAL") => KeyKind::Spatial,
-            () => KeyKind::Plain,
-        };
+        let declared = KeyKind::WORDS.iter().find(|(word, _)| self.eat_word(word));
+        let kind = declared.map_or(KeyKind::Plain, |(_, kind)| *kind);
         self.expect_word("INDEX")?;
         let mode = self.create_mode(or_replace)?;
         let name = Some(self.name()?);
         let mut options = KeyOptions::default();
-        self.key_using(&mut options)?;
+        self.key_using(kind, &mut options)?;
         self.expect_word("ON")?;
         let table = self.object_name()?;
         let parts = self.key_parts()?;
         self.ddl_wait()?;
-        self.key_options(&mut options)?;
+        self.key_options(kind, &mut options)?;
         let alter = self.alter_options()?;
         let if_not_exists = mode == CreateMode::IfNotExists;
         let key = KeyDef { kind, name, if_not_exists, parts, options, generated: false };

@@ -254,12 +254,12 @@ impl Parser<'_> {
                 self.expect_word("KEY")?;
                 KeyKind::Primary
             }
-            "UNIQUE" => KeyKind::Unique,
-            "FULLTEXT" => KeyKind::FullText,
-            "SPATIAL" => KeyKind::Spatial,
-            _ => KeyKind::Plain,
+            word => {
+                let declared = KeyKind::WORDS.iter().find(|(known, _)| *known == word);
+                declared.map_or(KeyKind::Plain, |(_, kind)| *kind)
+            }
         };
-        if matches!(kind, KeyKind::Unique | KeyKind::FullText | KeyKind::Spatial) {
+        if !matches!(kind, KeyKind::Primary | KeyKind::Plain) {
             self.eat_any(&["KEY", "INDEX"]);
         }
         let if_not_exists = self.eat_words(&["IF", "NOT", "EXISTS"]);
@@ -273,16 +273,15 @@ impl Parser<'_> {
         if kind == KeyKind::Primary {
             name = None;
         }
-        if kind != KeyKind::FullText {
-            self.key_using(&mut options)?;
-        }
+        self.key_using(kind, &mut options)?;
         let parts = self.key_parts()?;
-        self.key_options(&mut options)?;
+        self.key_options(kind, &mut options)?;
         Ok(KeyDef { kind, name, if_not_exists, parts, options, generated: false })
     }
 
-    pub(super) fn key_using(&mut self, options: &mut KeyOptions) -> SqlResult<()> {
-        if self.eat_any(&["USING", "TYPE"]) {
+    /// Parses USING, if the kind of key has it.
+    pub(super) fn key_using(&mut self, kind: KeyKind, options: &mut KeyOptions) -> SqlResult<()> {
+        if kind.has_structure() && self.eat_any(&["USING", "TYPE"]) {
             if !self.is_any(&["BTREE", "HASH", "RTREE"]) {
                 return Err(self.error());
             }
@@ -307,10 +306,12 @@ impl Parser<'_> {
         })
     }
 
-    pub(super) fn key_options(&mut self, options: &mut KeyOptions) -> SqlResult<()> {
+    pub(super) fn key_options(&mut self, kind: KeyKind, options: &mut KeyOptions) -> SqlResult<()> {
         loop {
             match () {
-                () if self.is_any(&["USING", "TYPE"]) => self.key_using(options)?,
+                () if kind.has_structure() && self.is_any(&["USING", "TYPE"]) => {
+                    self.key_using(kind, options)?;
+                }
                 () if self.eat_word("COMMENT") => options.comment = Some(self.text()?),
                 () if self.eat_word("KEY_BLOCK_SIZE") => {
                     self.eat(Kind::Equal);

@@ -176,3 +176,17 @@ create table dp as select 1 a;
 create table dp (b int, a int, key (a,b));
 insert into dc values (1,null);
 drop table dc, dp, dq;
+-- Columns of different precision.
+create table pd (a decimal(10,2), b datetime(6), c time, d timestamp(3) null, e bit(5), f date, key(a), key(b), key(c), key(d), key(e), key(f));
+create table cd (a decimal(5,1), b datetime, c time(3), d timestamp null, e bit(17), foreign key (a) references pd (a), foreign key (b) references pd (b), foreign key (c) references pd (c), foreign key (d) references pd (d), foreign key (e) references pd (e));
+show create table cd;
+create table ce (a datetime, foreign key (a) references pd (f));
+insert into pd (a, b) values (1.55, '2020-01-01 00:00:00.5'), (2, '2020-01-01');
+insert into cd (a) values (1.5);
+insert into cd (a) values (3);
+insert into cd (b) values ('2020-01-02 00:00:00');
+insert into cd (c) values ('10:00:00.5');
+insert into cd (e) values (70000);
+alter table cd modify a decimal(5,2);
+alter table pd modify a decimal(10,3);
+alter table cd drop foreign key cd_ibfk_1, add foreign key (a) references pd (a);

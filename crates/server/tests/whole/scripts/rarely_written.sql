@@ -229,3 +229,12 @@ insert into x values (1),(2),(3);
 alter table x add id tinyint unsigned auto_increment primary key, auto_increment=20, algorithm=copy;
 select * from x order by a;
 set auto_increment_increment=default, auto_increment_offset=default;
+-- Window functions have as many arguments as their grammar gives them.
+select lead(1,1,0) over (order by 1);
+select lag() over (order by 1);
+select rank(1) over (order by 1);
+select ntile(1,2) over (order by 1);
+select nth_value(1) over (order by 1);
+select first_value(1,2) over (order by 1);
+select percentile_cont(1,2) within group (order by 1) over ();
+select lag(1,2) over (order by 1), nth_value(3,1) over (order by 1), rank() over (order by 1);

@@ -1,0 +1,109 @@
+//! The state of the running statement. A statement that runs inside it has its own.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use cohort_run::Measures;
+use cohort_types::Warning;
+
+use crate::examined::RowsExamined;
+
+/// The state that belongs to one statement. Readers change it through its cells.
+#[derive(Default)]
+pub struct StatementState {
+    /// LAST_INSERT_ID(n) of the statement.
+    pub next_insert_id: Cell<Option<u64>>,
+    /// Rows inserted by earlier parts of a bulk execution. Row numbers of this part continue after them.
+    pub rows_before: Cell<u64>,
+    /// LIMIT ROWS EXAMINED.
+    pub examined: RowsExamined,
+    /// While a statement prepared over the protocol runs, the number of result columns known to its client.
+    pub columns_sent: Cell<Option<usize>>,
+    /// FOUND_ROWS() of a query that the statement reads without sending its rows.
+    pub rows_found: Cell<Option<u64>>,
+    /// Whether the statement scans a whole table, which the client is notified of.
+    pub reads_whole_table: Cell<bool>,
+    /// Warnings found during planning.
+    pub planning_warnings: RefCell<Vec<Warning>>,
+    /// Deadline, by `Clock::monotonic_ns`.
+    pub deadline_ns: Cell<Option<u64>>,
+    /// Operator statistics, if they are collected.
+    measures: RefCell<Option<Arc<Measures>>>,
+}
+
+impl StatementState {
+    /// Returns the statement's operator statistics, if they are collected.
+    #[inline]
+    pub fn measures(&self) -> Option<Arc<Measures>> {
+        self.measures.borrow().clone()
+    }
+
+    /// Turns operator statistics on or off for the following statements. Returns the previous ones.
+    #[inline]
+    pub fn measure(&self, measures: Option<Arc<Measures>>) -> Option<Arc<Measures>> {
+        self.measures.replace(measures)
+    }
+
+    /// Begins a statement inside this one. Returns the state of the outer one, for
+    /// [`StatementState::end_inner`]. The deadline stays in force.
+    pub fn begin_inner(&self) -> StatementState {
+        let outer = StatementState::default();
+        outer.deadline_ns.set(self.deadline_ns.get());
+        self.swap(&outer);
+        outer
+    }
+
+    /// Ends the inner statement and restores the state of the outer one. Its result also depends on scans of
+    /// the inner one.
+    pub fn end_inner(&self, outer: &StatementState) {
+        outer.reads_whole_table.set(outer.reads_whole_table.get() || self.reads_whole_table.get());
+        self.swap(outer);
+    }
+
+    fn swap(&self, other: &StatementState) {
+        let StatementState {
+            next_insert_id,
+            rows_before,
+            examined,
+            columns_sent,
+            rows_found,
+            reads_whole_table,
+            planning_warnings,
+            deadline_ns,
+            measures,
+        } = self;
+        next_insert_id.swap(&other.next_insert_id);
+        rows_before.swap(&other.rows_before);
+        examined.swap(&other.examined);
+        columns_sent.swap(&other.columns_sent);
+        rows_found.swap(&other.rows_found);
+        reads_whole_table.swap(&other.reads_whole_table);
+        planning_warnings.swap(&other.planning_warnings);
+        deadline_ns.swap(&other.deadline_ns);
+        measures.swap(&other.measures);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inner_statement_has_its_own_state() {
+        let state = StatementState::default();
+        state.next_insert_id.set(Some(7));
+        state.deadline_ns.set(Some(9));
+        state.examined.begin(Some(1));
+        state.examined.examine().expect("the first row");
+        let outer = state.begin_inner();
+        assert_eq!((state.next_insert_id.get(), state.deadline_ns.get()), (None, Some(9)));
+        assert!(!state.examined.is_limited());
+        state.next_insert_id.set(Some(8));
+        state.rows_found.set(Some(3));
+        state.reads_whole_table.set(true);
+        state.end_inner(&outer);
+        assert_eq!((state.next_insert_id.get(), state.rows_found.get()), (Some(7), None));
+        assert!(state.reads_whole_table.get());
+        assert!(state.examined.examine().is_err(), "the outer limit goes on");
+    }
+}
