@@ -136,8 +136,8 @@ fn run(options: &Options) -> Result<(), Failed> {
         let datadir = inspected.take().map_err(|e| refuse(&e))?;
         let done = storage::convert_layout(datadir.path(), &world, &globals, &storage_options, &stderr);
         let what = match done.map_err(|e| refuse(&e))? {
-            Converted::Done => "has got",
-            Converted::Nothing => "has",
+            Converted::Done => "was converted to",
+            Converted::Nothing => "already has",
         };
         let layout = storage::layout(&globals);
         stderr.note(format_args!("Data directory '{}' {what} log_layout={layout}", path.display()));
@@ -253,7 +253,7 @@ impl Signals {
             (Signal::Flush, Some(running)) => flush_logs(&log, running),
             (Signal::Flush, None) => reopen(&log),
             (Signal::Meaningless(name), _) => {
-                log.note(format_args!("{name} was received; it means nothing here"));
+                log.note(format_args!("{name} was received and ignored"));
             }
         })?;
         Ok(Signals(running))
