@@ -41,9 +41,9 @@ pub enum Access {
 pub enum Acts {
     /// At the next start of the server.
     Start,
-    /// In the server, at once: SET GLOBAL calls `ServerCallbacks::global_changed`, which has an arm for it.
+    /// In the server, at once: SET GLOBAL calls `global_changed`, which has an arm for it.
     Global,
-    /// In the session, at once: SET SESSION calls `Session::session_variable_changed`, which has an arm for it.
+    /// In the session, at once: SET SESSION calls `session_variable_changed`, which has an arm for it.
     Session,
     /// In the next statement, or the next task of a thread, that reads the value.
     Statement,

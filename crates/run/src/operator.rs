@@ -32,8 +32,8 @@
 //!   Otherwise the caller reads them and drops them.
 //!
 //! # Stack and interruption
-//! [`Run::build`], [`Input::open`] and [`Input::next`] recurse along the plan, so each checks the stack (error
-//! 1436). `next` and `next_vectors` count one step for the call and one for each row. After a certain number
+//! [`Run::build`], [`Input::open`] and [`Input::next`] recurse along the plan, so each checks the stack
+//! (error 1436). `next` and `next_vectors` count one step for the call and one for each row. After a certain number
 //! of steps the evaluation context checks whether the statement was killed or has run out of time. Operators
 //! count further steps in loops that return no rows.
 //!

@@ -457,8 +457,8 @@ select 1
 use tracked
 set session_track_state_change=0";
 
-/// Each setting that acts in the server has its arm in `global_changed`; a debug assertion stops a server that
-/// lacks one.
+/// Each setting that acts in the server has its arm in `global_changed`; a debug assertion stops a server
+/// that lacks one.
 #[test]
 fn settings_that_act_in_the_server_are_applied() {
     let server = Cohort::new(&[]);
