@@ -33,9 +33,9 @@
 //!
 //! # Stack and interruption
 //! [`Run::build`], [`Input::open`] and [`Input::next`] recurse along the plan, so each checks the stack
-//! (error 1436). `next` and `next_vectors` count one step for the call and one for each row. After a certain number
-//! of steps the evaluation context checks whether the statement was killed or has run out of time. Operators
-//! count further steps in loops that return no rows.
+//! (error 1436). `next` and `next_vectors` count one step for the call and one for each row. After a certain
+//! number of steps the evaluation context checks whether the statement was killed or has run out of time.
+//! Operators count further steps in loops that return no rows.
 //!
 //! # On failure
 //! An error passes up through all operators. `out` may then contain rows, which are not part of the result.
