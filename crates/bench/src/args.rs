@@ -7,11 +7,24 @@ use crate::demo::Demo;
 use crate::disk::Disk;
 use crate::engine::{self, EngineRun};
 use crate::instructions::Instructions;
-use crate::plan::{self, Overrides};
-use crate::run::Run;
+use crate::plan::{self, Agenda, Overrides};
 use crate::servers::{Contestant, Setup};
 use crate::sql::{Benchmark, SqlRun};
 use crate::workload::{Keys, Protocol, Scale};
+
+/// Options of a run.
+pub struct Run {
+    pub agenda: Agenda,
+    pub contestants: Vec<Contestant>,
+    pub setup: Setup,
+    pub scale: Scale,
+    pub threads: usize,
+    /// Number of idle connections in addition to the clients.
+    pub idle: usize,
+    pub warm: Duration,
+    pub measure: Duration,
+    pub repeats: usize,
+}
 
 /// Output files of the tables.
 #[derive(Default)]

@@ -8,6 +8,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::args::Run;
 use crate::connection::{Connection, ConnectionError};
 use crate::disk::Disk;
 use crate::driver::{self, Load, Moment};
@@ -16,7 +17,6 @@ use crate::large::Large;
 use crate::process;
 use crate::progress::Progress;
 use crate::results::{ReplicaLive, ReplicaRate, ReplicaResults, ServerInfo};
-use crate::run::Run;
 use crate::servers::{Contestant, Kind, Server};
 use crate::tables::{self, SCHEMA};
 use crate::workload::{self, Schema};

@@ -7,13 +7,13 @@
 
 use std::time::{Duration, Instant};
 
+use crate::args::Run;
 use crate::connection::{Connection, ConnectionError};
 use crate::driver::{self, Load};
 use crate::dump::{self, Follower, Place, Tally};
 use crate::interrupt;
 use crate::process;
 use crate::results::{ReplicationResult, ServerInfo};
-use crate::run::Run;
 use crate::sample::Spread;
 use crate::servers::{Contestant, Server};
 use crate::tables::{self, SCHEMA};

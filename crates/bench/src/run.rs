@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::args::Run;
 use crate::certificate::Certificate;
 use crate::connection::{Address, Connection, ConnectionError};
 use crate::disk::{self, Disk};
@@ -17,7 +18,7 @@ use crate::interrupt;
 use crate::large::Large;
 use crate::memory;
 use crate::pipeline;
-use crate::plan::{Agenda, Case, Link};
+use crate::plan::{Case, Link};
 use crate::progress::Progress;
 use crate::recovery;
 use crate::replica;
@@ -25,7 +26,7 @@ use crate::replication;
 use crate::report;
 use crate::results::{CaseResult, Machine, Results, ServerInfo, Settings};
 use crate::sample::{Counters, Sample, Spread};
-use crate::servers::{Contestant, Kind, Server, Setup};
+use crate::servers::{Contestant, Kind, Server};
 use crate::tables::{self, SCHEMA};
 use crate::workload::{self, Keys, Protocol, Scale};
 
@@ -34,20 +35,6 @@ const FLUSHES_MIN: u32 = 60;
 /// Workloads that age the tables, one after the other, each for twice the length of a measurement.
 const AGEING: &[&str] = &["update_index", "insert", "write_only"];
 const AGEING_CLIENTS: usize = 16;
-
-/// Options of a run.
-pub struct Run {
-    pub agenda: Agenda,
-    pub contestants: Vec<Contestant>,
-    pub setup: Setup,
-    pub scale: Scale,
-    pub threads: usize,
-    /// Number of idle connections in addition to the clients.
-    pub idle: usize,
-    pub warm: Duration,
-    pub measure: Duration,
-    pub repeats: usize,
-}
 
 /// A started server with a connection for its counters.
 struct Contender {

@@ -51,7 +51,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::chunk::Content;
 use crate::files::PendingSync;
 use crate::spill::CopyPlace;
-use crate::{BinlogError, BinlogFiles, BinlogName, Chunk, Pins, SpillDir, StreamTail};
+use crate::{Batch, BinlogError, BinlogFiles, BinlogName, Chunk, Pins, SpillDir, StreamTail};
 
 /// Batches written before other threads get the writer's lock.
 const SLICE_BATCHES: usize = 64;
@@ -84,15 +84,6 @@ impl Default for BinlogFileWriterOptions {
             tail_bytes_max: 8 << 20,
         }
     }
-}
-
-/// Durable chunks of one flush group. `bytes` are those of the inline chunks.
-#[derive(Clone, Debug, Default)]
-pub struct Batch {
-    /// Places of the chunks.
-    pub chunks: Vec<Chunk>,
-    /// Bytes of the inline chunks.
-    pub bytes: Vec<u8>,
 }
 
 /// State of the writer.

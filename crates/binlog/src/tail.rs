@@ -27,9 +27,18 @@ use std::time::Duration;
 use cohort_base::BinlogPos;
 use parking_lot::{Condvar, Mutex};
 
-use crate::Batch;
+use crate::Chunk;
 use crate::chunk::Content;
 use crate::event::MAGIC;
+
+/// Durable chunks of one flush group. `bytes` are those of the inline chunks.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Places of the chunks.
+    pub chunks: Vec<Chunk>,
+    /// Bytes of the inline chunks.
+    pub bytes: Vec<u8>,
+}
 
 /// Continuation of the stream at a position.
 #[derive(Clone, Debug)]

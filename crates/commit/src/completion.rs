@@ -8,7 +8,7 @@ use std::thread::Scope;
 use cohort_base::Lsn;
 use cohort_binlog::{BinlogFiles, Chunk, Content, Recovered, SpillDir};
 
-use crate::recovery::{RecoveryError, Row, refused, unreadable};
+use crate::recovery_error::{RecoveryError, Row, refused, unreadable};
 use crate::worker::Worker;
 
 /// Size at which a batch is handed over.

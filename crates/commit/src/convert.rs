@@ -19,7 +19,7 @@ use cohort_vfs::World;
 use crate::logs::{LogLayout, engine_dir, main_dir};
 use crate::open_logs::layout_of;
 use crate::record::{self, Checkpoint, EngineLogs};
-use crate::recovery::RecoveryError;
+use crate::recovery_error::RecoveryError;
 use crate::separate::Pair;
 
 /// Result of a conversion.

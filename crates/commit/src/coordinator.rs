@@ -17,6 +17,7 @@
 //! does not grow. After these calls nothing fails; a failed log flush calls the stop hook, which ends the
 //! process.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,6 +28,7 @@ use cohort_engine::ReadView;
 use crate::checkpoint::Checkpointer;
 use crate::env::{AppliedMark, ReplicaGate, ServerEnv};
 use crate::error::{CheckpointError, CommitError};
+use crate::fault::Severity;
 use crate::group_commit::GroupCommitPolicy;
 use crate::logs::engine_dir;
 use crate::metrics::Metrics;
@@ -410,5 +412,39 @@ fn check_order(env: &ServerEnv, gtid: Gtid) -> Result<(), CommitError> {
             "An attempt was made to binlog GTID {gtid} which would create an out-of-order sequence number with \
              existing GTID {last}, and gtid strict mode is enabled"
         ))),
+    }
+}
+
+impl Coordinator {
+    /// Ends the server: no client gets an OK any more, the reason goes to the error log, and the process ends
+    /// (in tests the stop hook only records the call).
+    pub(crate) fn fail(&self, error: &dyn fmt::Display) {
+        self.pipeline.stop();
+        (self.env().on_stop)(error);
+    }
+
+    /// Ends the server if the error is that severe.
+    pub(crate) fn judge(&self, meaning: Severity, error: &dyn fmt::Display) {
+        if meaning == Severity::Stop {
+            self.fail(error);
+        }
+    }
+
+    /// Ends the server if a background thread has failed: the one that prepares log segments, or the writer
+    /// of the binlog files.
+    pub(crate) fn look_for_failures(&self) {
+        let binlog = self.env().binlog.as_ref();
+        let failed = match binlog.map(|binlog| binlog.files.status()) {
+            Some(cohort_binlog::MaterialiseStatus::Failed(error)) => Some(error),
+            _ => None,
+        };
+        let failed = self.env().logs.poisoned().map(|error| error.to_string()).or(failed);
+        // A log that was closed on purpose reports the same error; it is closed only after `is_closing` is
+        // set.
+        if let Some(error) = failed
+            && !self.is_closing()
+        {
+            self.fail(&error);
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cohort_base::DomainId;
-use cohort_binlog::SEQ_NO_MAX;
+use cohort_binlog::{BinlogError, SEQ_NO_MAX};
 use cohort_engine::EngineError;
 use cohort_log::LogError;
 
@@ -101,3 +101,29 @@ impl fmt::Display for CheckpointError {
 }
 
 impl std::error::Error for CheckpointError {}
+
+/// Reason why a purge failed, or removed only a part of the files.
+#[derive(Debug)]
+pub enum PurgeError {
+    Checkpoint(CheckpointError),
+    Commit(CommitError),
+    Binlog(BinlogError),
+}
+
+impl fmt::Display for PurgeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PurgeError::Checkpoint(error) => error.fmt(f),
+            PurgeError::Commit(error) => error.fmt(f),
+            PurgeError::Binlog(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PurgeError {}
+
+impl From<BinlogError> for PurgeError {
+    fn from(error: BinlogError) -> PurgeError {
+        PurgeError::Binlog(error)
+    }
+}

@@ -11,14 +11,12 @@
 //! having written anything. A server that continued could only refuse every later write. So it ends, and the
 //! next start recovers from the log.
 
-use std::fmt;
 use std::io;
 
 use cohort_binlog::BinlogError;
 use cohort_engine::EngineError;
 use cohort_log::LogError;
 
-use crate::coordinator::Coordinator;
 use crate::error::CheckpointError;
 
 /// Severity of an error.
@@ -78,40 +76,6 @@ impl Severity {
             CheckpointError::Binlog(error) => Severity::of_binlog(error),
             CheckpointError::Log(error) => Severity::of_log(error),
             CheckpointError::Gated | CheckpointError::Stopped => Severity::Refuse,
-        }
-    }
-}
-
-impl Coordinator {
-    /// Ends the server: no client gets an OK any more, the reason goes to the error log, and the process ends
-    /// (in tests the stop hook only records the call).
-    pub(crate) fn fail(&self, error: &dyn fmt::Display) {
-        self.pipeline.stop();
-        (self.env().on_stop)(error);
-    }
-
-    /// Ends the server if the error is that severe.
-    pub(crate) fn judge(&self, meaning: Severity, error: &dyn fmt::Display) {
-        if meaning == Severity::Stop {
-            self.fail(error);
-        }
-    }
-
-    /// Ends the server if a background thread has failed: the one that prepares log segments, or the writer
-    /// of the binlog files.
-    pub(crate) fn look_for_failures(&self) {
-        let binlog = self.env().binlog.as_ref();
-        let failed = match binlog.map(|binlog| binlog.files.status()) {
-            Some(cohort_binlog::MaterialiseStatus::Failed(error)) => Some(error),
-            _ => None,
-        };
-        let failed = self.env().logs.poisoned().map(|error| error.to_string()).or(failed);
-        // A log that was closed on purpose reports the same error; it is closed only after `is_closing` is
-        // set.
-        if let Some(error) = failed
-            && !self.is_closing()
-        {
-            self.fail(&error);
         }
     }
 }

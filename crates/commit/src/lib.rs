@@ -26,6 +26,8 @@
 //! | `fault` | severity of an I/O error: refuse or stop |
 //! | `record` | payloads of log records |
 //! | `recovery` | the recovery table and the pass over the log |
+//! | `recovery_error` | the rows of the recovery table, and the reasons why a server does not start |
+//! | `binlog_control` | rotation, checksums and GTID domains of the binlog |
 //! | `purge` | [`PurgeRule`]: removal of old binlog files |
 //! | `reset` | RESET MASTER: reset of the binlog |
 //! | `redo_files` | redo that engines write into files themselves |
@@ -41,6 +43,7 @@
 //! | `xa_file` | the files of prepared branches, written by checkpoints |
 
 mod binlog;
+mod binlog_control;
 mod checkpoint;
 mod completion;
 mod convert;
@@ -60,6 +63,7 @@ mod prepare;
 mod purge;
 mod record;
 mod recovery;
+mod recovery_error;
 mod redo_files;
 mod replay;
 mod request;
@@ -81,14 +85,15 @@ mod xa_file;
 pub use convert::{Converted, convert, layout_on_disk, make_logs};
 pub use coordinator::{Coordinator, LogPositions};
 pub use env::{AppliedMark, FailpointHook, ReplicaGate, StopHook};
-pub use error::{CheckpointError, CommitError, HardenError};
+pub use error::{CheckpointError, CommitError, HardenError, PurgeError};
 pub use group_commit::{ClientCommits, GroupCommitOptions, GroupCommitPolicy, Triggers};
 pub use logs::LogLayout;
 pub use metrics::{Metrics, Step, StepSnapshot};
 pub use options::{BinlogSettings, CoordinatorOptions, Unreleased};
 pub use pipeline::Pipeline;
-pub use purge::{HeldBack, PurgeError, PurgeRule, Purged};
-pub use recovery::{Recovered, RecoveryError, Row};
+pub use purge::{HeldBack, PurgeRule, Purged};
+pub use recovery::Recovered;
+pub use recovery_error::{RecoveryError, Row};
 pub use request::{BinlogPart, CommitRequest, GroupKind, GtidHints, Prepared};
 pub use reset::ResetError;
 pub use seam::{CommitEnv, Stopped, Wake};

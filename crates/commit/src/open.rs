@@ -20,7 +20,8 @@ use crate::metrics::Metrics;
 use crate::open_logs::{FoundLogs, FoundSeparate, open_logs};
 use crate::options::{BinlogSettings, CoordinatorOptions};
 use crate::pipeline::Pipeline;
-use crate::recovery::{self, RecoveryError, Scene};
+use crate::recovery::{self, Scene};
+use crate::recovery_error::RecoveryError;
 use crate::separate_recovery::{self, SeparateScene};
 use crate::xa::XaBranches;
 

@@ -18,7 +18,7 @@ use cohort_vfs::World;
 use crate::logs::{LogLayout, Logs, engine_dir, main_dir};
 use crate::options::CoordinatorOptions;
 use crate::record::{self, Checkpoint};
-use crate::recovery::{RecoveryError, Row, refused};
+use crate::recovery_error::{RecoveryError, Row, refused};
 use crate::separate::{Pair, SeparateLogs};
 use crate::separate_recovery::OwnRecovery;
 

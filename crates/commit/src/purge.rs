@@ -10,8 +10,8 @@
 
 use cohort_binlog::{BinlogError, BinlogFiles};
 
+use crate::PurgeError;
 use crate::coordinator::Coordinator;
-use crate::error::{CheckpointError, CommitError};
 
 /// A selection of files to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,32 +40,6 @@ pub struct HeldBack {
     pub file: String,
     /// Name of the reader.
     pub by: String,
-}
-
-/// Reason why a purge failed, or removed only a part of the files.
-#[derive(Debug)]
-pub enum PurgeError {
-    Checkpoint(CheckpointError),
-    Commit(CommitError),
-    Binlog(BinlogError),
-}
-
-impl std::fmt::Display for PurgeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            PurgeError::Checkpoint(error) => error.fmt(f),
-            PurgeError::Commit(error) => error.fmt(f),
-            PurgeError::Binlog(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for PurgeError {}
-
-impl From<BinlogError> for PurgeError {
-    fn from(error: BinlogError) -> PurgeError {
-        PurgeError::Binlog(error)
-    }
 }
 
 impl Coordinator {

@@ -8,7 +8,7 @@ use std::thread::Scope;
 use cohort_base::ParticipantId;
 use cohort_engine::{Participant, Redo};
 
-use crate::recovery::RecoveryError;
+use crate::recovery_error::RecoveryError;
 use crate::worker::Worker;
 
 /// Size at which a participant's redo is handed over.

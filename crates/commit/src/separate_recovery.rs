@@ -39,10 +39,8 @@ use cohort_log::{Opened, Recovery};
 
 use crate::options::Unreleased;
 use crate::record::{self, Checkpoint};
-use crate::recovery::{
-    BinlogOnDisk, Recovered, RecoveryError, Row, Scene, check_durable, open_binlog, refused, replay_redo,
-    unreadable,
-};
+use crate::recovery::{BinlogOnDisk, Recovered, Scene, check_durable, open_binlog, replay_redo};
+use crate::recovery_error::{RecoveryError, Row, refused, unreadable};
 use crate::replay::Replay;
 use crate::separate::COORDINATOR;
 

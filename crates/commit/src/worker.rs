@@ -4,7 +4,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use crate::recovery::RecoveryError;
+use crate::recovery_error::RecoveryError;
 
 /// Maximum number of work items in the channel.
 const WORK_MAX: usize = 4;

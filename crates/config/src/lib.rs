@@ -19,6 +19,7 @@
 //! the sample file, the documentation and the manual page are all derived from it.
 
 mod build;
+mod exit;
 mod help;
 mod inert;
 mod manual;
@@ -32,11 +33,12 @@ mod table;
 mod value;
 
 pub use build::Build;
+pub use exit::EXIT_CODES;
 pub use manual::{manual_page, sample_file};
 pub use option_file::{DefaultsPlan, OptionFileError};
-pub use options::{EXIT_CODES, Options, StartupError, StartupRequest, load};
+pub use options::{Options, StartupError, StartupRequest, load};
 pub use runtime::{Globals, SessionVars, SetError, SetNote, settable};
-pub use setting::{Access, Kind, Scope, Setting, SettingScope};
+pub use setting::{Access, Acts, Kind, Scope, Setting, SettingScope};
 pub use status::{Counter, HeldGauge, Status, StatusSource};
 pub use table::VarId;
 pub use value::VarValue;

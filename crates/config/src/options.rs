@@ -4,6 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::build::Build;
+use crate::exit::{
+    EXIT_ARGUMENT_REQUIRED, EXIT_BAD_NUMBER, EXIT_BAD_VALUE, EXIT_UNKNOWN_OPTION, EXIT_UNKNOWN_VARIABLE,
+};
 use crate::help;
 use crate::option_file::{DefaultsPlan, FileOption, OptionFileError};
 use crate::runtime::{Globals, expand_sql_mode, followers, option_text};
@@ -70,23 +73,6 @@ const HELP: &[&str] = &["--help", "-?", "-I"];
 
 /// Maximum number of values that an error message lists.
 const MEMBERS_SHOWN: usize = 40;
-
-const EXIT_UNKNOWN_OPTION: i32 = 2;
-const EXIT_ARGUMENT_REQUIRED: i32 = 5;
-const EXIT_UNKNOWN_VARIABLE: i32 = 7;
-const EXIT_BAD_NUMBER: i32 = 9;
-const EXIT_BAD_VALUE: i32 = 13;
-
-/// Exit codes of the program with their meaning.
-pub const EXIT_CODES: &[(i32, &str)] = &[
-    (0, "stopped, or the task was done"),
-    (1, "the start failed, or a stop took too long: the error log says why"),
-    (EXIT_UNKNOWN_OPTION, "unknown option"),
-    (EXIT_ARGUMENT_REQUIRED, "an option without its value"),
-    (EXIT_UNKNOWN_VARIABLE, "unknown variable (--name=value)"),
-    (EXIT_BAD_NUMBER, "a number with an unknown suffix"),
-    (EXIT_BAD_VALUE, "a value that the setting does not have, or that is rejected"),
-];
 
 /// Options of MariaDB engines and plugins that this server does not have, one per line. They are accepted and
 /// listed in one line of the error log. The list has full names, so that a mistyped option is refused.

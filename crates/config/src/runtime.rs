@@ -6,12 +6,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::setting::{Access, Kind, Scope, Setting, SettingScope};
+use crate::setting::{Access, Acts, Kind, Scope, Setting, SettingScope};
 use crate::table::{CHARSETS, COLLATIONS, VarId};
 use crate::value::{Misfit, Raw, VarValue};
 use cohort_types::{Charset, Collation};
@@ -362,6 +363,10 @@ pub struct SessionVars {
     version: u64,
 }
 
+/// The settings that act in plans.
+static PLAN_SETTINGS: LazyLock<Vec<VarId>> =
+    LazyLock::new(|| VarId::ALL.iter().copied().filter(|id| id.setting().acts_in() == Acts::Plan).collect());
+
 impl SessionVars {
     /// Returns the global values.
     pub fn globals(&self) -> &Arc<Globals> {
@@ -409,6 +414,13 @@ impl SessionVars {
         match SLOTS.of[canonical as usize] {
             u16::MAX => self.globals.value(id),
             _ => id.setting().kind.value(self.values.raw(canonical)),
+        }
+    }
+
+    /// Hashes the values of all settings that act in plans.
+    pub fn hash_plan_settings(&self, hasher: &mut impl Hasher) {
+        for id in PLAN_SETTINGS.iter() {
+            self.value(*id).to_string().hash(hasher);
         }
     }
 
@@ -676,6 +688,22 @@ mod tests {
         first.set_default("WAIT_TIMEOUT", Scope::Session).expect("dynamic");
         assert_eq!(first.uint(VarId::WaitTimeout), 7);
         assert_eq!(first.get("tx_isolation", None), Ok(VarValue::text("REPEATABLE-READ")));
+    }
+
+    #[test]
+    fn each_setting_that_can_change_says_where_it_acts() {
+        for id in VarId::ALL {
+            let setting = id.setting();
+            let name = setting.name;
+            let can_change =
+                setting.access != Access::ReadOnly && setting.alias_of.is_none() && setting.has_effect();
+            assert_eq!(setting.acts.is_some(), can_change, "{name}");
+            match setting.acts_in() {
+                Acts::Global => assert!(setting.has_global_value(), "{name}"),
+                Acts::Session | Acts::Plan => assert!(setting.has_session_value(), "{name}"),
+                Acts::Start | Acts::Statement | Acts::Nowhere => {}
+            }
+        }
     }
 
     #[test]

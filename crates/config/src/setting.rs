@@ -36,6 +36,23 @@ pub enum Access {
     SessionReadOnly,
 }
 
+/// Where a changed value takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acts {
+    /// At the next start of the server.
+    Start,
+    /// In the server, at once: SET GLOBAL calls `global_changed`, which has an arm for it.
+    Global,
+    /// In the session, at once: SET SESSION calls `session_variable_changed`, which has an arm for it.
+    Session,
+    /// In the next statement, or the next task of a thread, that reads the value.
+    Statement,
+    /// In plans. The key of cached plans contains the value.
+    Plan,
+    /// Nowhere: the setting has no effect.
+    Nowhere,
+}
+
 /// Type, default and bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -103,6 +120,8 @@ pub struct Setting {
     pub scope: SettingScope,
     /// How it can be changed.
     pub access: Access,
+    /// Where a changed value takes effect, if the rest of the row does not determine it.
+    pub(crate) acts: Option<Acts>,
     /// SET GLOBAL requires one of these.
     pub global_admins: Privileges,
     /// SET SESSION requires one of these; if empty, no privilege is needed.
@@ -138,6 +157,7 @@ impl Setting {
             kind,
             scope,
             access: Access::Dynamic,
+            acts: None,
             global_admins: SUPER,
             session_admins: Privileges::NONE,
             unit: "",
@@ -197,6 +217,11 @@ impl Setting {
 
     pub(crate) const fn session_read_only(mut self) -> Setting {
         self.access = Access::SessionReadOnly;
+        self
+    }
+
+    pub(crate) const fn acts(mut self, acts: Acts) -> Setting {
+        self.acts = Some(acts);
         self
     }
 
@@ -277,6 +302,16 @@ impl Setting {
     /// Returns `None` if it has its effect, or only tunes how results are found.
     pub fn missing_effect(&self) -> Option<&'static str> {
         self.no_effect.filter(|why| !TUNING.contains(why))
+    }
+
+    /// Returns where a changed value takes effect.
+    pub fn acts_in(&self) -> Acts {
+        match (self.alias_of, self.acts) {
+            (Some(other), _) => other.setting().acts_in(),
+            (None, Some(acts)) => acts,
+            (None, None) if !self.has_effect() => Acts::Nowhere,
+            (None, None) => Acts::Start,
+        }
     }
 
     /// Returns whether values other than the default are accepted and change something.

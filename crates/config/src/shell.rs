@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use crate::build::Build;
+use crate::exit::EXIT_CODES;
 use crate::help::{GROUPS, OPTION_FILES, SYNOPSIS, description, options, plain};
 use crate::manual::default_text;
-use crate::options::EXIT_CODES;
 use crate::setting::{Kind, Setting};
 
 /// Signals that a running server handles, with their meaning.

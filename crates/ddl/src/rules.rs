@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Column, DefaultValue, Table};
-use cohort_expr::mode_dependence;
+use cohort_expr::{StoredIn, mode_dependence, stored_in};
 use cohort_sql::ast::{self, DeclaredKind, Expr};
 use cohort_sql::print::Style;
 use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Warning};
@@ -36,62 +36,8 @@ impl Clause {
     }
 }
 
-/// Functions that are never allowed: they read or change more than their arguments and the row.
-const IMPOSSIBLE: &[&str] = &[
-    "last_insert_id",
-    "row_count",
-    "found_rows",
-    "sleep",
-    "benchmark",
-    "get_lock",
-    "release_lock",
-    "release_all_locks",
-    "is_free_lock",
-    "is_used_lock",
-    "load_file",
-    "master_pos_wait",
-    "master_gtid_wait",
-    "binlog_gtid_pos",
-    "name_const",
-];
-
-/// Functions that do not depend on their arguments alone, and are allowed in some clauses.
-const VOLATILE: &[&str] = &[
-    "now",
-    "curdate",
-    "curtime",
-    "sysdate",
-    "utc_date",
-    "utc_time",
-    "utc_timestamp",
-    "rand",
-    "uuid",
-    "uuid_short",
-    "sys_guid",
-    "user",
-    "current_user",
-    "session_user",
-    "system_user",
-    "current_role",
-    "connection_id",
-    "database",
-    "schema",
-    "version",
-];
-
-/// Returns whether a function depends on `lc_time_names`, `default_week_format` or `time_zone`. Functions
-/// that MariaDB treats as such are included, because its replicas would refuse the statement.
-fn depends_on_session(name: &str, args: &[Expr]) -> bool {
-    match name {
-        "dayname" | "monthname" | "from_unixtime" | "to_char" | "natural_sort_key" => true,
-        "week" => args.len() == 1,
-        "date_format" => args.len() == 2,
-        _ => false,
-    }
-}
-
-/// Returns whether the result really differs between sessions. A format may contain no names of months and
-/// days.
+/// Returns whether the result of a function that is not allowed in indexes really differs between sessions. A
+/// format may contain no names of months and days.
 fn differs_by_session(name: &str, args: &[Expr]) -> bool {
     let format = || match args.get(1) {
         Some(Expr::Literal(literal)) => Some(literal.value.to_text()),
@@ -103,7 +49,7 @@ fn differs_by_session(name: &str, args: &[Expr]) -> bool {
             format().is_none_or(|format| ["%W", "%M", "%a", "%b"].iter().any(|name| format.contains(name)))
         }
         "to_char" => args.len() > 1 && format().is_none_or(|format| names_moments(&format)),
-        _ => depends_on_session(name, args),
+        _ => true,
     }
 }
 
@@ -167,9 +113,12 @@ pub(super) fn text_of(
             let what = "match ... against()";
             refused = Some(SqlError::not_allowed_in_clause(what, clause.text(), column));
         }
-        Expr::Function { name, .. }
-            if IMPOSSIBLE.contains(&name.as_str())
-                || (name == "random_bytes" && clause != Clause::Default) =>
+        Expr::Function { name, args }
+            if match stored_in(name, args.len()) {
+                StoredIn::Nowhere => true,
+                StoredIn::OnlyDefault => clause != Clause::Default,
+                _ => false,
+            } =>
         {
             refused = Some(SqlError::not_allowed_in_clause(&format!("{name}()"), clause.text(), column));
         }
@@ -181,18 +130,16 @@ pub(super) fn text_of(
         Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Assign { .. } => {
             refused = Some(refusal(&cohort_sql::print::expr(part)));
         }
-        // The stored value of a VIRTUAL column is the one that the writer computes.
-        Expr::Function { name, args }
-            if match clause {
-                Clause::Generated { stored: false } => differs_by_session(name, args),
-                _ => depends_on_session(name, args),
-            } =>
-        {
-            refused = Some(refusal(&format!("{name}()")));
-        }
         Expr::Function { name, args } => {
-            let is_now = name == "unix_timestamp" && args.is_empty();
-            if is_now || VOLATILE.contains(&name.as_str()) {
+            let is_refused = match stored_in(name, args.len()) {
+                StoredIn::Anywhere => false,
+                // The stored value of a VIRTUAL column is the one that the writer computes.
+                StoredIn::NotIndexed if clause == (Clause::Generated { stored: false }) => {
+                    differs_by_session(name, args)
+                }
+                _ => true,
+            };
+            if is_refused {
                 let text = if name == "now" { "current_timestamp" } else { name };
                 refused = Some(refusal(&format!("{text}()")));
             }
@@ -256,7 +203,7 @@ fn check_indexed(text: &str, column: &str) -> SqlResult<()> {
     let clause = Clause::Generated { stored: true };
     let mut outcome = Ok(());
     parsed(text)?.each_part(&mut |part| match part {
-        Expr::Function { name, args } if depends_on_session(name, args) => {
+        Expr::Function { name, args } if stored_in(name, args.len()) != StoredIn::Anywhere => {
             outcome = Err(SqlError::not_allowed_in_clause(&format!("{name}()"), clause.text(), column));
         }
         _ => {}

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, Reservation};
 use cohort_catalog::Table;
 use cohort_config::VarId;
-use cohort_expr::EvalContext;
+use cohort_expr::{EvalContext, Replication, replication_of};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement, Target};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
@@ -242,8 +242,9 @@ impl Session {
         if !self.trx.in_transaction() {
             transactions.end(self.trx.has_next_characteristics());
         }
+        let is_unsafe = |name: &str| replication_of(name) == Replication::Unsafe;
         let mut found = TransactionState::default();
-        if cohort_sql::has_unsafe_words(job.text, self.state.parse.mode) {
+        if cohort_sql::has_unsafe_words(job.text, self.state.parse.mode, is_unsafe) {
             found = found.with(TransactionState::UNSAFE);
         }
         if matches!(statement, Statement::LoadData(_)) {

@@ -18,78 +18,10 @@ use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_config::VarId;
 use cohort_ddl::change_event;
 use cohort_dml::DmlOutcome;
+use cohort_expr::{Replication, replication_of};
 use cohort_session::StatementContext;
+use cohort_sql::function_without_parens;
 use cohort_types::{SqlMode, SqlResult};
-
-/// Functions whose value depends only on their arguments and the statement's time.
-const REPEATABLE: [&str; 66] = [
-    "ABS",
-    "ADDDATE",
-    "AVG",
-    "BIT_AND",
-    "BIT_OR",
-    "BIT_XOR",
-    "CAST",
-    "CEIL",
-    "CHAR",
-    "CHAR_LENGTH",
-    "COALESCE",
-    "CONCAT",
-    "CONCAT_WS",
-    "CONV",
-    "CONVERT",
-    "COUNT",
-    "CRC32",
-    "CURDATE",
-    "CURRENT_TIMESTAMP",
-    "DATE",
-    "DATE_ADD",
-    "DATE_FORMAT",
-    "DATE_SUB",
-    "DATEDIFF",
-    "DAY",
-    "FLOOR",
-    "FROM_UNIXTIME",
-    "GREATEST",
-    "HEX",
-    "HOUR",
-    "IF",
-    "IFNULL",
-    "INSTR",
-    "ISNULL",
-    "LAST_DAY",
-    "LCASE",
-    "LEAST",
-    "LEFT",
-    "LENGTH",
-    "LOWER",
-    "LPAD",
-    "LTRIM",
-    "MAX",
-    "MD5",
-    "MIN",
-    "MOD",
-    "MONTH",
-    "NOW",
-    "NULLIF",
-    "REPEAT",
-    "REPLACE",
-    "REVERSE",
-    "RIGHT",
-    "ROUND",
-    "RPAD",
-    "RTRIM",
-    "SHA1",
-    "SUBSTR",
-    "SUBSTRING",
-    "SUM",
-    "TRIM",
-    "UCASE",
-    "UNHEX",
-    "UNIX_TIMESTAMP",
-    "UPPER",
-    "YEAR",
-];
 
 /// Words that may precede a parenthesis without being functions.
 const NO_FUNCTIONS: [&str; 25] = [
@@ -97,10 +29,8 @@ const NO_FUNCTIONS: [&str; 25] = [
     "JOIN", "KEY", "LIKE", "NOT", "ON", "OR", "SELECT", "SET", "THEN", "USING", "VALUES", "WHEN", "WHERE",
 ];
 
-/// Words that make a statement depend on more than its text.
-const TELLING: [&str; 13] = [
-    "CURRENT_ROLE",
-    "CURRENT_USER",
+/// Clauses and schemas that make a statement depend on more than its text.
+const TELLING: [&str; 10] = [
     "IGNORE",
     "INFORMATION_SCHEMA",
     "MYSQL",
@@ -111,7 +41,6 @@ const TELLING: [&str; 13] = [
     "PREVIOUS",
     "RETURNING",
     "SYS",
-    "SYSDATE",
 ];
 
 /// How far a text determines its change.
@@ -218,8 +147,12 @@ fn is_allowed(word: &[u8], after: &[u8], is_view: &dyn Fn(&str) -> bool) -> bool
     if TELLING.contains(&word.as_str()) || is_view(&word) {
         return false;
     }
-    let calls = after.trim_ascii_start().first() == Some(&b'(');
-    !calls || REPEATABLE.contains(&word.as_str()) || NO_FUNCTIONS.contains(&word.as_str())
+    let function = match after.trim_ascii_start().first() {
+        Some(b'(') if NO_FUNCTIONS.contains(&word.as_str()) => None,
+        Some(b'(') => Some(word.to_ascii_lowercase()),
+        _ => function_without_parens(word.as_bytes()).map(str::to_owned),
+    };
+    function.is_none_or(|name| replication_of(&name) == Replication::Text)
 }
 
 /// Returns the text after the closing quote.
@@ -256,6 +189,7 @@ mod tests {
              FROM `shop`.`t` FORCE INDEX(`PRIMARY`) WHERE ((`id` >= '1')) AND ((`id` <= '10')) /*checksum chunk*/",
             "UPDATE t SET a = '@x', b = \"it's \\\" LIMIT\", c = NOW() WHERE d IN (1, 2)",
             "DELETE FROM t WHERE a = 1",
+            "UPDATE t SET a = CEILING(b), c = utc_date, d = LOCALTIMESTAMP, uuid = 1",
         ] {
             assert_eq!(said_by(text.as_bytes(), &|name| name == "V"), Says::All, "{text}");
         }
@@ -265,6 +199,9 @@ mod tests {
             "UPDATE t SET a = RAND()",
             "UPDATE t SET a = my_function (1)",
             "UPDATE t SET a = CURRENT_USER",
+            "UPDATE t SET a = Current_Role WHERE b = 1",
+            "UPDATE t SET a = SYSDATE()",
+            "UPDATE t SET a = EXP(2)",
             "DELETE FROM t WHERE a = RAND() LIMIT 1",
             "DELETE FROM t /*! LIMIT 1 */",
             "DELETE FROM t WHERE a = 'open",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cohort_base::{DomainId, Gtid, ServerId};
 use cohort_binlog::event::{flags, rows_flags};
-use cohort_config::{Scope, SessionVars, SetError, SetNote, VarId, VarValue};
+use cohort_config::{Acts, Scope, SessionVars, SetError, SetNote, VarId, VarValue};
 use cohort_expr::{SessionHooks, TimeZone};
 use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, SetItem, SetValue, Statement};
@@ -415,7 +415,11 @@ impl Session {
 
     /// Applies the immediate effects of a changed variable. `apply_settings` does the rest.
     fn variable_changed(&mut self, id: VarId, scope: Scope, value: Option<&VarValue>) -> SqlResult<()> {
+        let acts = id.setting().acts_in();
         if scope == Scope::Global {
+            if acts != Acts::Global {
+                return Ok(());
+            }
             let facts = self.state.db.facts.read().clone();
             for error in facts.map_or(Ok(Vec::new()), |facts| facts.global_changed(id))? {
                 self.diagnostics.push(Warning { level: Level::Warning, error });
@@ -423,10 +427,15 @@ impl Session {
             return Ok(());
         }
         self.state.note_change(Changed::Variable(id));
+        if acts == Acts::Session { self.session_variable_changed(id.canonical(), value) } else { Ok(()) }
+    }
+
+    /// Applies a changed variable that acts in the session at once.
+    fn session_variable_changed(&mut self, id: VarId, value: Option<&VarValue>) -> SqlResult<()> {
         match id {
             // SET SESSION applies to the next transaction, too.
-            VarId::TransactionIsolation | VarId::TxIsolation => self.trx.settings.next_isolation = None,
-            VarId::TransactionReadOnly | VarId::TxReadOnly => self.trx.settings.next_access_mode = None,
+            VarId::TransactionIsolation => self.trx.settings.next_isolation = None,
+            VarId::TransactionReadOnly => self.trx.settings.next_access_mode = None,
             VarId::Autocommit => self.trx.set_autocommit(self.state.vars.flag(VarId::Autocommit))?,
             VarId::Timestamp => {
                 let seconds = match value {
@@ -435,7 +444,7 @@ impl Session {
                 };
                 self.state.clock_override = (seconds > 0.0).then_some((seconds * 1e6) as i64);
             }
-            VarId::LastInsertId | VarId::Identity => {
+            VarId::LastInsertId => {
                 self.state.env.last_insert_id = self.state.vars.uint(VarId::LastInsertId);
             }
             VarId::SessionTrackTransactionInfo => self.apply_transaction_tracking(),
@@ -445,7 +454,7 @@ impl Session {
                 self.check_gtid(n)?;
                 self.trx.settings.binlog.seq_no = (n > 0).then_some(n);
             }
-            _ => {}
+            other => debug_assert!(false, "{other:?} acts in the session, and is not applied"),
         }
         Ok(())
     }

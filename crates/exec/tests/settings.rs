@@ -2,6 +2,9 @@
 
 mod world;
 
+use std::collections::BTreeSet;
+
+use cohort_config::{Acts, VarId};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{Date, DateTime, SqlError, Value};
 use world::{Client, Server};
@@ -233,4 +236,42 @@ fn a_collation_that_is_not_there_is_an_error_wherever_it_is_named() {
         );
     }
     assert!(a.run("show tables like 'w'").ends_with(")\n"));
+}
+
+/// A cached plan is reused while no setting changes, and not under another value of a setting that acts in
+/// plans.
+#[test]
+fn plans_are_keyed_by_the_settings_that_act_in_them() {
+    let (server, mut a, _b) = two_sessions();
+    let kept = cohort_exec::Kept::of(&server.db);
+    let query = "select k from t where id = 1";
+    let values = [
+        ("character_set_client", "latin1"),
+        ("collation_connection", "utf8mb4_bin"),
+        ("default_week_format", "3"),
+        ("div_precision_increment", "7"),
+        ("group_concat_max_len", "2000"),
+        ("lc_time_names", "'de_DE'"),
+        ("sql_mode", "'ANSI_QUOTES'"),
+        ("sql_safe_updates", "1"),
+        ("time_zone", "'+03:00'"),
+    ];
+    let acting = VarId::ALL.iter().map(|id| id.setting()).filter(|setting| setting.acts_in() == Acts::Plan);
+    let acting: BTreeSet<&str> = acting.map(|setting| setting.name).collect();
+    assert_eq!(acting, values.iter().map(|(name, _)| *name).collect(), "each has a case here");
+    let plans_made = |a: &mut Client| {
+        let before = kept.plans.misses();
+        assert_eq!(a.run(query), "k\n10\n");
+        kept.plans.misses() - before
+    };
+    plans_made(&mut a);
+    for (name, value) in values {
+        assert_eq!(plans_made(&mut a), 0, "{name} at its default");
+        a.ok(&format!("set {name} = {value}"));
+        assert_eq!(plans_made(&mut a), 1, "{name} = {value}");
+        assert_eq!(plans_made(&mut a), 0, "{name} = {value}, again");
+        a.ok(&format!("set {name} = default"));
+    }
+    a.ok("set max_error_count = 7");
+    assert_eq!(plans_made(&mut a), 0, "a setting that does not act in plans");
 }

@@ -9,7 +9,7 @@ use crate::convert;
 use crate::convert::hex_number;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass, decimal_width, int_type};
-use crate::function::{Function, NumberOf};
+use crate::function::{Anywhere, Function, NumberOf, Text};
 use crate::typing::{byte_width, precision_of, scale_of, width};
 
 pub(crate) static ADD: Function = Function::operator("+", type_add, add);
@@ -20,7 +20,7 @@ pub(crate) static INT_DIV: Function = Function::operator("DIV", type_int_div, in
 pub(crate) static MOD: Function = Function::operator("MOD", type_mod, rem);
 pub(crate) static NEG: Function = Function::operator("neg", type_neg, neg);
 
-pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("mod", 2, 2, type_mod, rem)];
+pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("mod", 2, 2, type_mod, rem, Text, Anywhere)];
 
 /// Maximum number of characters of a printed DOUBLE.
 const DOUBLE_CHARS_MAX: u32 = 53;

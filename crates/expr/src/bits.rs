@@ -8,7 +8,7 @@ use crate::context::SessionEnv;
 use crate::convert::{self, bits_of};
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::function::Function;
+use crate::function::{Anywhere, Function, Rows};
 
 pub(crate) static AND: Function = Function::operator("&", type_bits, and);
 pub(crate) static OR: Function = Function::operator("|", type_bits, or);
@@ -17,7 +17,8 @@ pub(crate) static LEFT: Function = Function::operator("<<", type_bits, shift_lef
 pub(crate) static RIGHT: Function = Function::operator(">>", type_bits, shift_right);
 pub(crate) static NOT: Function = Function::operator("~", type_bits, not);
 
-pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("bit_count", 1, 1, type_count, count)];
+pub(crate) static FUNCTIONS: &[Function] =
+    &[Function::pure("bit_count", 1, 1, type_count, count, Rows, Anywhere)];
 
 fn type_bits(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);

@@ -13,30 +13,34 @@ use crate::convert;
 use crate::date_part::real_moment;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::function::{Extra, Function, NumberOf};
+use crate::function::{Anywhere, Extra, Function, NumberOf, Rows, Text};
 use crate::typing::temporal_decimals;
 use crate::typing::{any_nullable, ascii_string};
 
 pub(crate) static DATE_ADD: Function =
-    Function::of_statement("date_add", 2, 2, type_date_arith, date_add).with_number(NumberOf::Moment);
+    Function::of_statement("date_add", 2, 2, type_date_arith, date_add, Text, Anywhere)
+        .with_number(NumberOf::Moment);
 pub(crate) static DATE_SUB: Function =
-    Function::of_statement("date_sub", 2, 2, type_date_arith, date_sub).with_number(NumberOf::Moment);
+    Function::of_statement("date_sub", 2, 2, type_date_arith, date_sub, Text, Anywhere)
+        .with_number(NumberOf::Moment);
 pub(crate) static TIMESTAMP_DIFF: Function =
-    Function::of_statement("timestampdiff", 2, 2, type_bigint, timestamp_diff);
+    Function::of_statement("timestampdiff", 2, 2, type_bigint, timestamp_diff, Rows, Anywhere);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("addtime", 2, 2, type_add_time, add_time).with_number(NumberOf::Moment),
-    Function::of_statement("subtime", 2, 2, type_add_time, sub_time).with_number(NumberOf::Moment),
-    Function::of_statement("timediff", 2, 2, type_time_diff, time_diff),
-    Function::of_statement("datediff", 2, 2, type_days, date_diff),
-    Function::pure("makedate", 2, 2, type_date, make_date),
-    Function::pure("maketime", 3, 3, type_make_time, make_time),
-    Function::pure("sec_to_time", 1, 1, type_sec_to_time, sec_to_time),
-    Function::pure("period_add", 2, 2, type_period, period_add),
-    Function::pure("period_diff", 2, 2, type_period, period_diff),
-    Function::of_statement("date", 1, 1, type_date, date),
-    Function::of_statement("time", 1, 1, type_time, time),
-    Function::of_statement("timestamp", 1, 2, type_timestamp, timestamp),
+    Function::of_statement("addtime", 2, 2, type_add_time, add_time, Rows, Anywhere)
+        .with_number(NumberOf::Moment),
+    Function::of_statement("subtime", 2, 2, type_add_time, sub_time, Rows, Anywhere)
+        .with_number(NumberOf::Moment),
+    Function::of_statement("timediff", 2, 2, type_time_diff, time_diff, Rows, Anywhere),
+    Function::of_statement("datediff", 2, 2, type_days, date_diff, Text, Anywhere),
+    Function::pure("makedate", 2, 2, type_date, make_date, Rows, Anywhere),
+    Function::pure("maketime", 3, 3, type_make_time, make_time, Rows, Anywhere),
+    Function::pure("sec_to_time", 1, 1, type_sec_to_time, sec_to_time, Rows, Anywhere),
+    Function::pure("period_add", 2, 2, type_period, period_add, Rows, Anywhere),
+    Function::pure("period_diff", 2, 2, type_period, period_diff, Rows, Anywhere),
+    Function::of_statement("date", 1, 1, type_date, date, Text, Anywhere),
+    Function::of_statement("time", 1, 1, type_time, time, Rows, Anywhere),
+    Function::of_statement("timestamp", 1, 2, type_timestamp, timestamp, Rows, Anywhere),
 ];
 
 /// Returns the type of `date +/- INTERVAL`: a DATE remains one unless the unit is less than a day, a string

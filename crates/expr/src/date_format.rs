@@ -9,14 +9,14 @@ use crate::context::SessionEnv;
 use crate::date_part::{DAY_NAMES, MONTH_NAMES};
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::function::Function;
+use crate::function::{Anywhere, Function, NotIndexed, Rows, Text};
 use crate::locale::DateNames;
 use crate::typing::{ascii_string, width};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("date_format", 2, 3, type_formatted, date_format),
-    Function::of_statement("time_format", 2, 2, type_formatted, time_format),
-    Function::pure("get_format", 2, 2, type_get_format, get_format),
+    Function::of_statement("date_format", 2, 3, type_formatted, date_format, Text, NotIndexed).only_with(2),
+    Function::of_statement("time_format", 2, 2, type_formatted, time_format, Rows, Anywhere),
+    Function::pure("get_format", 2, 2, type_get_format, get_format, Rows, Anywhere),
 ];
 
 /// Derives the length from a constant format; otherwise ten characters for each character of the format.

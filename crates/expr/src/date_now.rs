@@ -7,25 +7,26 @@ use crate::context::SessionEnv;
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::function::Function;
+use crate::function::{Anywhere, Function, NotGenerated, NotIndexed, Rows, Text, Unsafe};
 use crate::typing::temporal_decimals;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("now", 0, 1, type_datetime, now),
-    Function::of_statement("current_timestamp", 0, 1, type_datetime, now),
-    Function::of_statement("localtime", 0, 1, type_datetime, now),
-    Function::of_statement("localtimestamp", 0, 1, type_datetime, now),
-    Function::of_statement("utc_timestamp", 0, 1, type_utc_timestamp, utc_timestamp),
-    Function::volatile("sysdate", 0, 1, type_datetime, sysdate),
-    Function::of_statement("curdate", 0, 0, type_date, curdate),
-    Function::of_statement("current_date", 0, 0, type_date, curdate),
-    Function::of_statement("utc_date", 0, 0, type_date, utc_date),
-    Function::of_statement("curtime", 0, 1, type_time, curtime),
-    Function::of_statement("current_time", 0, 1, type_time, curtime),
-    Function::of_statement("utc_time", 0, 1, type_utc_time, utc_time),
-    Function::of_statement("unix_timestamp", 0, 1, type_unix, unix_timestamp),
-    Function::of_statement("from_unixtime", 1, 2, type_from_unix, from_unixtime),
-    Function::of_statement("convert_tz", 3, 3, type_convert_tz, convert_tz),
+    Function::of_statement("now", 0, 1, type_datetime, now, Text, NotGenerated),
+    Function::of_statement("current_timestamp", 0, 1, type_datetime, now, Text, NotGenerated),
+    Function::of_statement("localtime", 0, 1, type_datetime, now, Text, NotGenerated),
+    Function::of_statement("localtimestamp", 0, 1, type_datetime, now, Text, NotGenerated),
+    Function::of_statement("utc_timestamp", 0, 1, type_utc_timestamp, utc_timestamp, Text, NotGenerated),
+    Function::volatile("sysdate", 0, 1, type_datetime, sysdate, Unsafe, NotGenerated),
+    Function::of_statement("curdate", 0, 0, type_date, curdate, Text, NotGenerated),
+    Function::of_statement("current_date", 0, 0, type_date, curdate, Text, NotGenerated),
+    Function::of_statement("utc_date", 0, 0, type_date, utc_date, Text, NotGenerated),
+    Function::of_statement("curtime", 0, 1, type_time, curtime, Text, NotGenerated),
+    Function::of_statement("current_time", 0, 1, type_time, curtime, Text, NotGenerated),
+    Function::of_statement("utc_time", 0, 1, type_utc_time, utc_time, Text, NotGenerated),
+    Function::of_statement("unix_timestamp", 0, 1, type_unix, unix_timestamp, Text, NotGenerated)
+        .only_with(0),
+    Function::of_statement("from_unixtime", 1, 2, type_from_unix, from_unixtime, Text, NotIndexed),
+    Function::of_statement("convert_tz", 3, 3, type_convert_tz, convert_tz, Rows, Anywhere),
 ];
 
 /// Returns the constant number of fraction digits in the parentheses.

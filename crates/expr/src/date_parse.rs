@@ -8,11 +8,11 @@ use crate::convert;
 use crate::date_part::{DAY_NAMES, MONTH_NAMES};
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::function::Function;
+use crate::function::{Anywhere, Function, Rows};
 use crate::text_size::text_collation;
 
 pub(crate) static FUNCTIONS: &[Function] =
-    &[Function::of_statement("str_to_date", 2, 2, type_str_to_date, str_to_date)];
+    &[Function::of_statement("str_to_date", 2, 2, type_str_to_date, str_to_date, Rows, Anywhere)];
 
 const TIME_LETTERS: &[u8] = b"HISThfiklprs";
 

@@ -13,13 +13,20 @@ use crate::args::Args;
 use crate::context::{EvalContext, SessionEnv};
 use crate::expr::{Call, Expr};
 use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS};
-use crate::function::{ANY, Extra, Function, Stability};
+use crate::function::{ANY, Extra, Function, Nowhere, Rows, Stability};
 use crate::search::{
     Found, KnownSearch, Match, NEEDED_MAX, SEARCH_BYTES_EACH, Search, SearchMode, WordRange, WordSource,
 };
 
-pub(crate) static MATCH: Function =
-    Function::of_statement("match", 2, ANY, |_: &mut [Expr], _: &SessionEnv| Ok(relevance_type()), evaluate);
+pub(crate) static MATCH: Function = Function::of_statement(
+    "match",
+    2,
+    ANY,
+    |_: &mut [Expr], _: &SessionEnv| Ok(relevance_type()),
+    evaluate,
+    Rows,
+    Nowhere,
+);
 
 fn relevance_type() -> ExprType {
     ExprType::number(TypeKind::Double, 12, NOT_FIXED_DECIMALS)

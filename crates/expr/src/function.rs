@@ -49,6 +49,33 @@ pub(crate) enum NumberOf {
     OfArguments,
 }
 
+/// Logging of a statement that calls a function, under `binlog_format=STATEMENT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replication {
+    /// As text: the result depends on the arguments and the time of the statement only.
+    Text,
+    /// As row events: the result is not known to be equal on all servers.
+    Rows,
+    /// As row events. MariaDB calls the statement unsafe, and session tracking reports it.
+    Unsafe,
+}
+
+/// The clauses of a table's description that may call a function. Each excludes more than the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StoredIn {
+    Anywhere,
+    /// DEFAULT and VIRTUAL columns without an index: the result depends on settings of the session.
+    NotIndexed,
+    /// DEFAULT. MariaDB also allows VIRTUAL columns.
+    NotGenerated,
+    OnlyDefault,
+    Nowhere,
+}
+
+// The words of the columns in the tables of functions.
+pub(crate) use Replication::{Rows, Text, Unsafe};
+pub(crate) use StoredIn::{Anywhere, NotGenerated, NotIndexed, Nowhere, OnlyDefault};
+
 /// A function.
 pub(crate) struct Function {
     pub name: &'static str,
@@ -57,6 +84,10 @@ pub(crate) struct Function {
     pub typing: TypeFn,
     pub eval: EvalFn,
     pub stability: Stability,
+    pub replication: Replication,
+    stored_in: StoredIn,
+    /// Number of arguments of the calls that `stored_in` applies to; `None` for all calls.
+    stored_args: Option<usize>,
     pub notation: Notation,
     pub number: NumberOf,
 }
@@ -72,6 +103,8 @@ impl Function {
         args_max: usize,
         typing: TypeFn,
         eval: EvalFn,
+        replication: Replication,
+        stored_in: StoredIn,
     ) -> Function {
         Function {
             name,
@@ -80,6 +113,9 @@ impl Function {
             typing,
             eval,
             stability: Stability::Pure,
+            replication,
+            stored_in,
+            stored_args: None,
             notation: Notation::Call,
             number: NumberOf::Text,
         }
@@ -92,8 +128,11 @@ impl Function {
         args_max: usize,
         typing: TypeFn,
         eval: EvalFn,
+        replication: Replication,
+        stored_in: StoredIn,
     ) -> Function {
-        Function { stability: Stability::Statement, ..Function::pure(name, args_min, args_max, typing, eval) }
+        let function = Function::pure(name, args_min, args_max, typing, eval, replication, stored_in);
+        Function { stability: Stability::Statement, ..function }
     }
 
     /// Defines a function with a different result for each call, or with side effects.
@@ -103,8 +142,11 @@ impl Function {
         args_max: usize,
         typing: TypeFn,
         eval: EvalFn,
+        replication: Replication,
+        stored_in: StoredIn,
     ) -> Function {
-        Function { stability: Stability::Volatile, ..Function::pure(name, args_min, args_max, typing, eval) }
+        let function = Function::pure(name, args_min, args_max, typing, eval, replication, stored_in);
+        Function { stability: Stability::Volatile, ..function }
     }
 
     /// Changes the conversion of a text result to a number.
@@ -112,9 +154,20 @@ impl Function {
         Function { number, ..self }
     }
 
-    /// Defines an operator; the parser checks its number of arguments.
+    /// Restricts `stored_in` to calls with this number of arguments. Other calls may be stored anywhere.
+    pub const fn only_with(self, args: usize) -> Function {
+        Function { stored_args: Some(args), ..self }
+    }
+
+    /// Returns the clauses that may contain a call with this number of arguments.
+    pub fn stored_in(&self, args: usize) -> StoredIn {
+        if self.stored_args.is_none_or(|only| only == args) { self.stored_in } else { Anywhere }
+    }
+
+    /// Defines an operator, which depends on its operands only. The parser checks the number of operands.
     pub const fn operator(name: &'static str, typing: TypeFn, eval: EvalFn) -> Function {
-        Function { notation: Notation::Operator, ..Function::pure(name, 1, 2, typing, eval) }
+        let function = Function::pure(name, 1, 2, typing, eval, Text, Anywhere);
+        Function { notation: Notation::Operator, ..function }
     }
 }
 

@@ -8,31 +8,32 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
-use crate::function::{ANY, Function, NumberOf};
+use crate::function::{ANY, Anywhere, Function, NumberOf, Rows};
 use crate::json::{Json, all, any, complaint, document, member, number, spans, unescape};
 use crate::json_path::{Path, path, single_path};
 use crate::json_typing;
 use crate::typing::string_of;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("json_valid", 1, 1, type_flag, valid),
-    Function::pure("json_extract", 2, ANY, json_typing::extracted, extract).with_number(NumberOf::Json),
-    Function::pure("json_query", 2, 2, json_typing::part, query),
-    Function::pure("json_value", 2, 2, json_typing::scalar, value),
-    Function::pure("json_unquote", 1, 1, json_typing::unquoted, unquote),
-    Function::pure("json_length", 1, 2, type_count, length),
-    Function::pure("json_depth", 1, 1, type_count, depth),
-    Function::pure("json_type", 1, 1, type_word, type_name),
-    Function::pure("json_keys", 1, 2, json_typing::scalar, keys),
-    Function::pure("json_contains", 2, 3, type_flag, contains),
-    Function::pure("json_contains_path", 3, ANY, type_flag, contains_path),
-    Function::pure("json_exists", 2, 2, type_flag, exists),
-    Function::pure("json_equals", 2, 2, type_flag, equals),
-    Function::pure("json_overlaps", 2, 2, type_flag, overlaps),
-    Function::pure("json_compact", 1, 1, json_typing::compact, compact),
-    Function::pure("json_loose", 1, 1, json_typing::loose, loose),
-    Function::pure("json_detailed", 1, 2, json_typing::detailed, detailed),
-    Function::pure("json_pretty", 1, 1, json_typing::detailed, detailed),
+    Function::pure("json_valid", 1, 1, type_flag, valid, Rows, Anywhere),
+    Function::pure("json_extract", 2, ANY, json_typing::extracted, extract, Rows, Anywhere)
+        .with_number(NumberOf::Json),
+    Function::pure("json_query", 2, 2, json_typing::part, query, Rows, Anywhere),
+    Function::pure("json_value", 2, 2, json_typing::scalar, value, Rows, Anywhere),
+    Function::pure("json_unquote", 1, 1, json_typing::unquoted, unquote, Rows, Anywhere),
+    Function::pure("json_length", 1, 2, type_count, length, Rows, Anywhere),
+    Function::pure("json_depth", 1, 1, type_count, depth, Rows, Anywhere),
+    Function::pure("json_type", 1, 1, type_word, type_name, Rows, Anywhere),
+    Function::pure("json_keys", 1, 2, json_typing::scalar, keys, Rows, Anywhere),
+    Function::pure("json_contains", 2, 3, type_flag, contains, Rows, Anywhere),
+    Function::pure("json_contains_path", 3, ANY, type_flag, contains_path, Rows, Anywhere),
+    Function::pure("json_exists", 2, 2, type_flag, exists, Rows, Anywhere),
+    Function::pure("json_equals", 2, 2, type_flag, equals, Rows, Anywhere),
+    Function::pure("json_overlaps", 2, 2, type_flag, overlaps, Rows, Anywhere),
+    Function::pure("json_compact", 1, 1, json_typing::compact, compact, Rows, Anywhere),
+    Function::pure("json_loose", 1, 1, json_typing::loose, loose, Rows, Anywhere),
+    Function::pure("json_detailed", 1, 2, json_typing::detailed, detailed, Rows, Anywhere),
+    Function::pure("json_pretty", 1, 1, json_typing::detailed, detailed, Rows, Anywhere),
 ];
 
 fn type_flag(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {

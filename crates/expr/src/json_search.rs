@@ -6,15 +6,15 @@ use std::collections::HashSet;
 use cohort_types::{ErrorCode, Interrupt as _, SqlResult, Value};
 
 use crate::args::{Args, or_null};
-use crate::function::{ANY, Function};
+use crate::function::{ANY, Anywhere, Function, Rows};
 use crate::json::{Json, document, unescape};
 use crate::json_path::{Path, path};
 use crate::json_typing;
 use crate::json_write::append_string;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("json_search", 3, ANY, json_typing::found, search),
-    Function::pure("json_normalize", 1, 1, json_typing::normalized, normalize),
+    Function::pure("json_search", 3, ANY, json_typing::found, search, Rows, Anywhere),
+    Function::pure("json_normalize", 1, 1, json_typing::normalized, normalize, Rows, Anywhere),
 ];
 
 /// Parameters and results of a search.

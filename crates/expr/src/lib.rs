@@ -116,11 +116,11 @@ pub use context::{
 pub use expr::{CallBack, CastType, CompareOp, Expr, In, Like, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 pub use full_text::match_against;
-pub use function::TrimSide;
+pub use function::{Replication, StoredIn, TrimSide};
 pub use joined::{to_joined, union_type};
 pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse, JsonTable};
 pub use mode_dependence::mode_dependence;
-pub use registry::functions;
+pub use registry::{functions, replication_of, stored_in};
 pub use search::{SearchMode, WordRange, WordSource};
 pub use sort::sort_rows;
 pub use vectors::{

@@ -7,10 +7,11 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::function::Function;
+use crate::function::{Function, Nowhere, Unsafe};
 use crate::typing::binary_string;
 
-pub(crate) static FUNCTIONS: &[Function] = &[Function::volatile("load_file", 1, 1, type_of_file, load_file)];
+pub(crate) static FUNCTIONS: &[Function] =
+    &[Function::volatile("load_file", 1, 1, type_of_file, load_file, Unsafe, Nowhere)];
 
 fn type_of_file(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(binary_string(16 << 20).into_long_text().with_nullable(true))

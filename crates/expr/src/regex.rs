@@ -9,7 +9,7 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, aggregate_collations};
-use crate::function::Function;
+use crate::function::{Anywhere, Function, Rows};
 use crate::mixing::{compared, compared_texts};
 use crate::pcre::{Groups, Pattern, PatternOptions};
 use crate::typing::{any_nullable, long_string_of, string_of, width};
@@ -17,9 +17,9 @@ use crate::typing::{any_nullable, long_string_of, string_of, width};
 pub(crate) static REGEXP: Function = Function::operator("regexp", type_match, matches);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("regexp_instr", 2, 2, type_instr, instr),
-    Function::pure("regexp_substr", 2, 2, type_substr, substr),
-    Function::pure("regexp_replace", 3, 3, type_replace, replace),
+    Function::pure("regexp_instr", 2, 2, type_instr, instr, Rows, Anywhere),
+    Function::pure("regexp_substr", 2, 2, type_substr, substr, Rows, Anywhere),
+    Function::pure("regexp_replace", 3, 3, type_replace, replace, Rows, Anywhere),
 ];
 
 /// Returns whether rows may have different patterns, as MariaDB determines it before it reads them.

@@ -12,10 +12,11 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::function::{ANY, Function};
+use crate::function::{ANY, Anywhere, Function, Rows};
 use crate::typing::joined_collation;
 
-pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("sformat", 1, ANY, type_sformat, sformat)];
+pub(crate) static FUNCTIONS: &[Function] =
+    &[Function::pure("sformat", 1, ANY, type_sformat, sformat, Rows, Anywhere)];
 
 /// Length of the result type.
 const LENGTH: u32 = 16 << 20;

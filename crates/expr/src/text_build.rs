@@ -7,27 +7,27 @@ use crate::context::SessionEnv;
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
-use crate::function::{ANY, Function};
+use crate::function::{ANY, Anywhere, Function, Rows, Text};
 use crate::mixing::{compared_texts, joined_pair, joined_texts};
 use crate::text_size::find;
 use crate::typing::{binary_string, joined_collation, long_string_of, or_connection, string_of, width};
 
 /// CHAR(n, .. USING charset).
-pub(crate) static CHAR: Function = Function::pure("char", 1, ANY, type_char, char);
+pub(crate) static CHAR: Function = Function::pure("char", 1, ANY, type_char, char, Text, Anywhere);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("concat", 1, ANY, type_concat, concat),
-    Function::pure("concat_ws", 2, ANY, type_concat_ws, concat_ws),
-    Function::pure("lpad", 2, 3, type_pad, lpad),
-    Function::pure("rpad", 2, 3, type_pad, rpad),
-    Function::pure("repeat", 2, 2, type_repeat, repeat),
-    Function::pure("space", 1, 1, type_space, space),
-    Function::pure("replace", 3, 3, type_replace, replace),
-    Function::pure("insert", 4, 4, type_insert, insert),
-    Function::pure("make_set", 2, ANY, type_make_set, make_set),
-    Function::pure("export_set", 3, 5, type_export_set, export_set),
-    Function::pure("char", 1, ANY, type_char, char),
-    Function::pure("chr", 1, 1, type_chr, chr),
+    Function::pure("concat", 1, ANY, type_concat, concat, Text, Anywhere),
+    Function::pure("concat_ws", 2, ANY, type_concat_ws, concat_ws, Text, Anywhere),
+    Function::pure("lpad", 2, 3, type_pad, lpad, Text, Anywhere),
+    Function::pure("rpad", 2, 3, type_pad, rpad, Text, Anywhere),
+    Function::pure("repeat", 2, 2, type_repeat, repeat, Text, Anywhere),
+    Function::pure("space", 1, 1, type_space, space, Rows, Anywhere),
+    Function::pure("replace", 3, 3, type_replace, replace, Text, Anywhere),
+    Function::pure("insert", 4, 4, type_insert, insert, Rows, Anywhere),
+    Function::pure("make_set", 2, ANY, type_make_set, make_set, Rows, Anywhere),
+    Function::pure("export_set", 3, 5, type_export_set, export_set, Rows, Anywhere),
+    Function::pure("char", 1, ANY, type_char, char, Text, Anywhere),
+    Function::pure("chr", 1, 1, type_chr, chr, Rows, Anywhere),
 ];
 
 pub(crate) fn type_concat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -10,7 +10,7 @@ use crate::convert;
 use crate::convert::hex_text;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::function::Function;
+use crate::function::{Anywhere, Function, Rows, Text};
 use crate::number_style::NumberStyle;
 use crate::text_size::stored_bytes;
 use crate::typing::{
@@ -19,16 +19,16 @@ use crate::typing::{
 };
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("hex", 1, 1, type_hex, hex),
-    Function::pure("unhex", 1, 1, type_unhex, unhex),
-    Function::pure("bin", 1, 1, type_conv, bin),
-    Function::pure("oct", 1, 1, type_conv, oct),
-    Function::pure("conv", 3, 3, type_conv, conv),
-    Function::pure("quote", 1, 1, type_quote, quote),
-    Function::pure("format", 2, 3, type_format, format),
-    Function::pure("soundex", 1, 1, type_soundex, soundex),
-    Function::pure("to_base64", 1, 1, type_to_base64, to_base64),
-    Function::pure("from_base64", 1, 1, type_from_base64, from_base64),
+    Function::pure("hex", 1, 1, type_hex, hex, Text, Anywhere),
+    Function::pure("unhex", 1, 1, type_unhex, unhex, Text, Anywhere),
+    Function::pure("bin", 1, 1, type_conv, bin, Rows, Anywhere),
+    Function::pure("oct", 1, 1, type_conv, oct, Rows, Anywhere),
+    Function::pure("conv", 3, 3, type_conv, conv, Text, Anywhere),
+    Function::pure("quote", 1, 1, type_quote, quote, Rows, Anywhere),
+    Function::pure("format", 2, 3, type_format, format, Rows, Anywhere),
+    Function::pure("soundex", 1, 1, type_soundex, soundex, Rows, Anywhere),
+    Function::pure("to_base64", 1, 1, type_to_base64, to_base64, Rows, Anywhere),
+    Function::pure("from_base64", 1, 1, type_from_base64, from_base64, Rows, Anywhere),
 ];
 
 fn type_hex(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

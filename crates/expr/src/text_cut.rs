@@ -6,29 +6,29 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::function::TrimSide;
+use crate::function::{Anywhere, Rows, Text, TrimSide};
 use crate::function::{Extra, Function};
 use crate::mixing::compared_texts;
 use crate::text_size::find;
 use crate::typing::{byte_width, joined_collation, long_string_of, string_of, width};
 
-pub(crate) static TRIM: Function = Function::pure("trim", 1, 2, type_trim, trim);
+pub(crate) static TRIM: Function = Function::pure("trim", 1, 2, type_trim, trim, Text, Anywhere);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("upper", 1, 1, type_same, upper),
-    Function::pure("ucase", 1, 1, type_same, upper),
-    Function::pure("lower", 1, 1, type_same, lower),
-    Function::pure("lcase", 1, 1, type_same, lower),
-    Function::pure("left", 2, 2, type_side, left),
-    Function::pure("right", 2, 2, type_side, right),
-    Function::pure("substring", 2, 3, type_substring, substring),
-    Function::pure("substr", 2, 3, type_substring, substring),
-    Function::pure("mid", 3, 3, type_substring, substring),
-    Function::pure("substring_index", 3, 3, type_index, substring_index),
-    Function::pure("trim", 1, 1, type_trim, trim),
-    Function::pure("ltrim", 1, 1, type_trim, ltrim),
-    Function::pure("rtrim", 1, 1, type_trim, rtrim),
-    Function::pure("reverse", 1, 1, type_reversed, reverse),
+    Function::pure("upper", 1, 1, type_same, upper, Text, Anywhere),
+    Function::pure("ucase", 1, 1, type_same, upper, Text, Anywhere),
+    Function::pure("lower", 1, 1, type_same, lower, Text, Anywhere),
+    Function::pure("lcase", 1, 1, type_same, lower, Text, Anywhere),
+    Function::pure("left", 2, 2, type_side, left, Text, Anywhere),
+    Function::pure("right", 2, 2, type_side, right, Text, Anywhere),
+    Function::pure("substring", 2, 3, type_substring, substring, Text, Anywhere),
+    Function::pure("substr", 2, 3, type_substring, substring, Text, Anywhere),
+    Function::pure("mid", 3, 3, type_substring, substring, Text, Anywhere),
+    Function::pure("substring_index", 3, 3, type_index, substring_index, Rows, Anywhere),
+    Function::pure("trim", 1, 1, type_trim, trim, Text, Anywhere),
+    Function::pure("ltrim", 1, 1, type_trim, ltrim, Text, Anywhere),
+    Function::pure("rtrim", 1, 1, type_trim, rtrim, Text, Anywhere),
+    Function::pure("reverse", 1, 1, type_reversed, reverse, Text, Anywhere),
 ];
 
 fn type_same(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

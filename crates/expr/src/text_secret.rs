@@ -9,16 +9,16 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::function::Function;
+use crate::function::{Anywhere, Function, Rows};
 use crate::hash::old_hash;
 use crate::text_size::stored_bytes;
 use crate::typing::{byte_width, long_binary_string};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("aes_encrypt", 2, 2, type_encrypted, aes_encrypt),
-    Function::pure("aes_decrypt", 2, 2, type_as_long, aes_decrypt),
-    Function::pure("encode", 2, 2, type_as_long, encode),
-    Function::pure("decode", 2, 2, type_as_long, decode),
+    Function::pure("aes_encrypt", 2, 2, type_encrypted, aes_encrypt, Rows, Anywhere),
+    Function::pure("aes_decrypt", 2, 2, type_as_long, aes_decrypt, Rows, Anywhere),
+    Function::pure("encode", 2, 2, type_as_long, encode, Rows, Anywhere),
+    Function::pure("decode", 2, 2, type_as_long, decode, Rows, Anywhere),
 ];
 
 const BLOCK: usize = 16;

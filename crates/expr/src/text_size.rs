@@ -9,27 +9,27 @@ use crate::context::SessionEnv;
 use crate::convert::encode;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, ExprType, aggregate_collations};
-use crate::function::Function;
+use crate::function::{Anywhere, Function, Rows, Text};
 use crate::mixing::compared;
 use crate::typing::any_nullable;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("length", 1, 1, type_length, length),
-    Function::pure("octet_length", 1, 1, type_length, length),
-    Function::pure("lengthb", 1, 1, type_length, length),
-    Function::pure("char_length", 1, 1, type_length, char_length),
-    Function::pure("character_length", 1, 1, type_length, char_length),
-    Function::pure("bit_length", 1, 1, type_bits, bit_length),
-    Function::pure("ascii", 1, 1, type_small, ascii),
-    Function::pure("ord", 1, 1, type_code, ord),
-    Function::pure("instr", 2, 2, type_instr, instr),
-    Function::pure("locate", 2, 3, type_locate, locate),
-    Function::pure("position", 2, 2, type_locate, locate),
-    Function::pure("strcmp", 2, 2, type_order, strcmp),
-    Function::pure("find_in_set", 2, 2, type_find_in_set, find_in_set),
-    Function::pure("charset", 1, 1, type_name, charset),
-    Function::pure("collation", 1, 1, type_name, collation),
-    Function::pure("coercibility", 1, 1, type_strength, coercibility),
+    Function::pure("length", 1, 1, type_length, length, Text, Anywhere),
+    Function::pure("octet_length", 1, 1, type_length, length, Text, Anywhere),
+    Function::pure("lengthb", 1, 1, type_length, length, Text, Anywhere),
+    Function::pure("char_length", 1, 1, type_length, char_length, Text, Anywhere),
+    Function::pure("character_length", 1, 1, type_length, char_length, Text, Anywhere),
+    Function::pure("bit_length", 1, 1, type_bits, bit_length, Rows, Anywhere),
+    Function::pure("ascii", 1, 1, type_small, ascii, Rows, Anywhere),
+    Function::pure("ord", 1, 1, type_code, ord, Rows, Anywhere),
+    Function::pure("instr", 2, 2, type_instr, instr, Text, Anywhere),
+    Function::pure("locate", 2, 3, type_locate, locate, Rows, Anywhere),
+    Function::pure("position", 2, 2, type_locate, locate, Rows, Anywhere),
+    Function::pure("strcmp", 2, 2, type_order, strcmp, Rows, Anywhere),
+    Function::pure("find_in_set", 2, 2, type_find_in_set, find_in_set, Rows, Anywhere),
+    Function::pure("charset", 1, 1, type_name, charset, Rows, Anywhere),
+    Function::pure("collation", 1, 1, type_name, collation, Rows, Anywhere),
+    Function::pure("coercibility", 1, 1, type_strength, coercibility, Rows, Anywhere),
 ];
 
 fn int(args: &[Expr], length: u32) -> ExprType {

@@ -8,14 +8,14 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::function::Function;
+use crate::function::{Anywhere, Function, Rows};
 use crate::text_size::stored_bytes;
 use crate::typing::{binary_string, byte_width, long_binary_string};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("compress", 1, 1, type_compressed, compress),
-    Function::pure("uncompress", 1, 1, type_uncompressed, uncompress),
-    Function::pure("uncompressed_length", 1, 1, type_length, uncompressed_length),
+    Function::pure("compress", 1, 1, type_compressed, compress, Rows, Anywhere),
+    Function::pure("uncompress", 1, 1, type_uncompressed, uncompress, Rows, Anywhere),
+    Function::pure("uncompressed_length", 1, 1, type_length, uncompressed_length, Rows, Anywhere),
 ];
 
 fn type_compressed(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {

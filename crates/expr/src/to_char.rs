@@ -11,11 +11,12 @@ use crate::context::SessionEnv;
 use crate::date_format::{Fields, half_of_day, put};
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::function::Function;
+use crate::function::{Function, NotIndexed, Rows};
 use crate::locale::DateNames;
 use crate::typing::{ascii_string, width};
 
-pub(crate) static FUNCTIONS: &[Function] = &[Function::of_statement("to_char", 1, 2, type_of, to_char)];
+pub(crate) static FUNCTIONS: &[Function] =
+    &[Function::of_statement("to_char", 1, 2, type_of, to_char, Rows, NotIndexed)];
 
 const DEFAULT_FORMAT: &[u8] = b"YYYY-MM-DD HH24:MI:SS";
 /// Maximum length of a format.

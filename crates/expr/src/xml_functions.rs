@@ -14,15 +14,15 @@ use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
 use crate::expr::{CompareOp, Expr};
 use crate::expr_type::ExprType;
-use crate::function::{Extra, Function};
+use crate::function::{Anywhere, Extra, Function, Rows};
 use crate::typing::{joined_collation, long_string_of};
 use crate::xml::{Document, NodeKind, parsed as parsed_xml};
 use crate::xpath::{self, Axis, Binary, Path};
 use crate::{math, text_build, text_cut, text_size};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("extractvalue", 2, 2, type_of, extract),
-    Function::of_statement("updatexml", 3, 3, type_of, update),
+    Function::of_statement("extractvalue", 2, 2, type_of, extract, Rows, Anywhere),
+    Function::of_statement("updatexml", 3, 3, type_of, update, Rows, Anywhere),
 ];
 
 fn type_of(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -8,7 +8,7 @@ use cohort_commit::StepSnapshot;
 use cohort_session::{StatementContext, WantedNames};
 use cohort_types::{SqlResult, Value};
 
-use super::rows_tables::{integer, text};
+use super::cells::{integer, text};
 use super::schema_table::SchemaTable;
 
 pub fn rows(

@@ -6,7 +6,7 @@ use cohort_session::{StatementContext, WantedNames};
 use cohort_table::fit;
 use cohort_types::{ErrorCode, Level, Privilege, SqlError, SqlResult, Value, Warning};
 
-use super::rows_tables::{does_more_than_read, integer, number, text, visible_tables};
+use super::cells::{does_more_than_read, integer, number, text, visible_tables};
 use super::schema_table::SchemaTable;
 
 type Rows = SqlResult<Vec<Vec<Value>>>;

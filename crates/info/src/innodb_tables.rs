@@ -12,8 +12,8 @@ use cohort_session::{StatementContext, WantedNames};
 use cohort_sql::print::quoted_name;
 use cohort_types::{SqlError, SqlResult, Value, row_memory_bytes};
 
+use super::cells::{integer, number, text};
 use super::foreign::sees_innodb;
-use super::rows_tables::{integer, number, text};
 use super::schema_table::SchemaTable;
 use super::status::{Of, POOL_PAGE_BYTES as PAGE_BYTES, server_status};
 

@@ -2,11 +2,13 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | `schema_table` | tables of information_schema: columns recorded from MariaDB |
+//! | `information_schema` | tables of information_schema: columns recorded from MariaDB |
+//! | `schema_table` | one of these tables |
+//! | `cells` | values of cells |
 //! | `rows`, `rows_tables`, `rows_server` | the rows of these tables |
 //! | `foreign` | foreign keys in information_schema |
 //! | `innodb_tables` | the B+tree engine in information_schema, under InnoDB's names |
-//! | `listing` | [`Listing`]: a result with its columns; LIKE and WHERE |
+//! | `listing`, `listing_filter` | [`Listing`]: a result with its columns; LIKE and WHERE |
 //! | `projection` | SHOW statements that return columns of information_schema under other names |
 //! | `status` | SHOW STATUS |
 //! | `system_variables` | information_schema.SYSTEM_VARIABLES |
@@ -25,12 +27,15 @@
 //! | `recorded_type` | column types as recorded from MariaDB |
 
 mod binlog;
+mod cells;
 mod commit_stages;
 mod engine_status;
 mod foreign;
 mod global_priv;
+mod information_schema;
 mod innodb_tables;
 mod listing;
+mod listing_filter;
 mod log_tables;
 mod maintenance;
 mod plugins;
@@ -67,11 +72,11 @@ use cohort_session::{MEASURES, StatementContext, measure_type};
 use cohort_trx::Counted;
 
 pub use binlog::{flush, purge, reset as reset_master, reset_error};
+pub use information_schema::information_schema;
 pub use listing::Listing;
 pub use log_tables::check_log_tables;
 pub use maintenance::run as maintain_tables;
 pub use plugins::run as change_plugins;
-pub use schema_table::information_schema;
 pub use transactions::deadlock_text;
 pub use user_table::privilege_of_column;
 pub use xa_recover::xa_recover;

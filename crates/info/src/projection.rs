@@ -6,9 +6,10 @@ use cohort_sql::ast::{ObjectName, ShowFilter};
 use cohort_types::{SqlError, SqlResult, Value};
 
 use super::count_computed_table;
+use super::information_schema::table;
 use super::listing::Listing;
 use super::schema_of;
-use super::schema_table::{SchemaTable, table};
+use super::schema_table::SchemaTable;
 use super::view;
 use cohort_session::access::sees_table;
 use cohort_session::{StatementContext, VirtualTable, WantedNames};

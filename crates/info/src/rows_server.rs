@@ -12,7 +12,7 @@ use cohort_session::access::roles_of;
 use cohort_session::{Command, ProcessSnapshot, StatementContext, WantedNames};
 use cohort_types::{Charset, Collation, Decimal, Privilege, SqlResult, Value};
 
-use super::rows_tables::{integer, text};
+use super::cells::{integer, text};
 use super::schema_table::SchemaTable;
 use super::status::{Of, server_status};
 use super::transactions::blocked_states;

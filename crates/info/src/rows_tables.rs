@@ -2,30 +2,18 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Column, DefaultValue, Index, OnUpdate, ROWS, Schema, Table, TableName};
+use cohort_catalog::{Column, DefaultValue, Index, OnUpdate, ROWS, Schema, Table};
 use cohort_session::access::{Access, sees_schema, sees_table};
 use cohort_session::{StatementContext, VirtualColumn, VirtualTable, WantedNames, cardinality};
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, TypeKind, Value};
 
+use super::cells::{does_more_than_read, integer, number, text, visible_tables};
 use super::schema_table::SchemaTable;
 use super::{foreign, view};
 use cohort_ddl::create_text::{default_text, engine_options, in_zone, ordered_options};
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
-
-pub(super) fn text(text: impl Into<String>) -> Value {
-    Value::text(text)
-}
-
-pub(super) fn number(n: impl TryInto<u64>) -> Value {
-    Value::UInt(n.try_into().unwrap_or(u64::MAX))
-}
-
-/// Returns a signed number, for signed columns.
-pub(super) fn integer(n: impl TryInto<i64>) -> Value {
-    Value::Int(n.try_into().unwrap_or(i64::MAX))
-}
 
 fn yes_no(yes: bool) -> Value {
     text(if yes { "YES" } else { "NO" })
@@ -35,17 +23,6 @@ fn yes_no(yes: bool) -> Value {
 fn visible(ctx: &StatementContext<'_>) -> Vec<Arc<Schema>> {
     let (catalog, access) = (ctx.db.catalog(), ctx.session.access());
     catalog.schemas.values().filter(|s| sees_schema(&access, &s.name)).cloned().collect()
-}
-
-pub(super) fn visible_tables(ctx: &StatementContext<'_>, wanted: &WantedNames) -> Vec<Arc<Table>> {
-    if let Some(own) = wanted.temporary(ctx.session) {
-        return vec![own];
-    }
-    let (catalog, access) = (ctx.db.catalog(), ctx.session.access());
-    let schemas = catalog.schemas.values().filter(|schema| wanted.has_schema(&schema.name));
-    let all = schemas.flat_map(|schema| schema.tables.values());
-    let named = all.filter(|table| wanted.has_table(&table.name.table));
-    named.filter(|table| sees_table(&access, &table.name.schema, &table.name.table)).cloned().collect()
 }
 
 pub(super) fn schemata(table: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
@@ -522,13 +499,6 @@ pub(super) fn table_constraints(
         rows.extend(foreign::constraints(out, &table));
     }
     Ok(rows)
-}
-
-pub(super) fn does_more_than_read(access: &Access, table: &TableName) -> bool {
-    let columns = access.granted_on_table(&table.schema, &table.table);
-    let of_columns = columns.map_or(Privileges::NONE, |grant| grant.on_any_column());
-    let held = access.on_table(&table.schema, &table.table).within(Privileges::OF_TABLE).and(of_columns);
-    !held.without(Privilege::Select.into()).is_empty()
 }
 
 /// Returns name, level and clause of each CHECK of a table.

@@ -1,18 +1,9 @@
-//! Tables of information_schema: columns as recorded from MariaDB 10.11, followed by those of COHORT tables.
-//! Rows are computed when they are read.
+//! A table of information_schema. Its rows are computed when they are read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
 
-use cohort_session::{
-    StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames,
-};
-use cohort_types::{Collation, SqlResult, Value};
-
-use super::recorded_type::column_type;
-
-/// `[TABLE]`, followed by a line per column with tab-separated fields: name, type, and `null` if nullable.
-const COLUMNS: &str = include_str!("information_schema.txt");
+use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
+use cohort_types::{SqlResult, Value};
 
 /// A function that computes a table's rows.
 pub(super) type RowsOf =
@@ -26,41 +17,18 @@ pub(super) struct SchemaTable {
     rows: RowsOf,
 }
 
-static TABLES: LazyLock<Vec<Arc<SchemaTable>>> = LazyLock::new(|| {
-    let mut tables: Vec<SchemaTable> = Vec::new();
-    for line in COLUMNS.lines() {
-        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
-            let rows = super::rows::rows_of(name);
-            tables.push(SchemaTable { name, columns: Vec::new(), places: HashMap::new(), rows });
-            continue;
-        }
-        let table = tables.last_mut().expect("a table's name comes before its columns");
-        let mut fields = line.split('\t');
-        let name = fields.next().expect("split yields at least one");
-        let ty = column_type(fields.next().unwrap_or_default(), Collation::UTF8MB3_GENERAL_CI);
-        let nullable = fields.next() == Some("null");
-        table.places.insert(name, table.columns.len());
-        table.columns.push(VirtualColumn { name, ty, nullable });
-    }
-    tables.into_iter().map(Arc::new).collect()
-});
-
-/// Returns the tables of information_schema and the virtual tables of the other schemas.
-pub fn information_schema() -> VirtualTables {
-    let tables = TABLES.iter().map(|t| t.clone() as Arc<dyn VirtualTable>);
-    let others = super::log_tables::log_tables()
-        .into_iter()
-        .chain([super::user_table::user_table(), super::global_priv::global_priv()])
-        .chain([super::position_table::position_table()]);
-    VirtualTables::new(tables.chain(others).chain(super::server_tables::server_tables()).collect())
-}
-
-/// Returns a table by its name.
-pub(super) fn table(name: &str) -> &'static Arc<SchemaTable> {
-    TABLES.iter().find(|t| t.name == name).expect("the callers name recorded tables")
-}
-
 impl SchemaTable {
+    /// Creates a table without columns.
+    pub(super) fn new(name: &'static str, rows: RowsOf) -> SchemaTable {
+        SchemaTable { name, columns: Vec::new(), places: HashMap::new(), rows }
+    }
+
+    /// Appends a column.
+    pub(super) fn push(&mut self, column: VirtualColumn) {
+        self.places.insert(column.name, self.columns.len());
+        self.columns.push(column);
+    }
+
     /// Returns a row with these cells. The other cells are NULL.
     pub(super) fn row<const N: usize>(&self, cells: [(&str, Value); N]) -> Vec<Value> {
         let mut row = vec![Value::Null; self.columns.len()];
@@ -123,7 +91,7 @@ impl VirtualTable for SchemaTable {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::information_schema::{TABLES, table};
 
     #[test]
     fn recorded_columns_are_understood() {

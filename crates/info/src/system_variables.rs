@@ -7,8 +7,8 @@ use cohort_config::{Access, Kind, Scope, SettingScope, VarId};
 use cohort_session::{StatementContext, WantedNames};
 use cohort_types::{SqlResult, Value};
 
+use super::cells::text;
 use super::rows_server::variables;
-use super::rows_tables::text;
 use super::schema_table::SchemaTable;
 
 /// Returns a kind's type name, minimum, maximum, block size and enumerated values.

@@ -17,7 +17,7 @@ use cohort_session::{Database, Process, StatementContext, WantedNames};
 use cohort_trx::{AccessMode, Isolation, TrxSnapshot};
 use cohort_types::{Privilege, SqlResult, TimeZone, Value};
 
-use super::rows_tables::{integer, text};
+use super::cells::{integer, text};
 use super::schema_table::SchemaTable;
 
 type Rows = SqlResult<Vec<Vec<Value>>>;

@@ -9,8 +9,8 @@ use cohort_session::access::{Access, sees_table};
 use cohort_session::{SessionNames, StatementContext, WantedNames};
 use cohort_types::{SqlResult, TypeKind, Value};
 
+use super::cells::text;
 use super::listing::Listing;
-use super::rows_tables::text;
 use super::schema_table::SchemaTable;
 
 /// Runs SHOW CREATE VIEW.

@@ -23,7 +23,7 @@ use cohort_types::{ErrorCode, SqlResult, Value};
 use hashbrown::HashSet;
 
 use crate::batch::Batch;
-use crate::operator::{Input, Operator, build};
+use crate::operator::{Input, Operator};
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::{Held, Run};
 
@@ -62,13 +62,13 @@ fn fill(run: Run<'_, '_>, number: usize) -> SqlResult<()> {
     }
     let mut seen = plan.step.as_ref().filter(|step| step.distinct).map(Seen::new);
     let taken = state.borrow_mut().seed.take();
-    let mut seed = taken.map_or_else(|| build(&plan.seed, run), Ok)?;
+    let mut seed = taken.map_or_else(|| run.build(&plan.seed), Ok)?;
     seed.open(run)?;
     pull(run, number, &mut seed, &mut seen)?;
     state.borrow_mut().seed = Some(seed);
     if let Some(step) = &plan.step {
         let taken = state.borrow_mut().step.take();
-        let mut input = taken.map_or_else(|| build(&step.node, run), Ok)?;
+        let mut input = taken.map_or_else(|| run.build(&step.node), Ok)?;
         let outcome = recurse(run, number, &mut input, &mut seen);
         state.borrow_mut().recent = None;
         outcome?;

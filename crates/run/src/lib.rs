@@ -5,10 +5,11 @@
 //! | `storage` | [`Storage`]: the source of rows |
 //! | `rows` | [`run`], [`Rows`]: returns a plan's rows, pushed or pulled |
 //! | `batch` | [`Batch`]: rows passed between operators |
-//! | `vectors` | [`Vectors`]: column batches |
-//! | `measure` | operator statistics, for ANALYZE |
+//! | `vectors`, `vector_source` | [`Vectors`]: column batches; inputs as vectors |
+//! | `measure`, `measured` | operator statistics, for ANALYZE |
 //! | `runtime` | state shared by the operators of a run; memory accounting |
-//! | `operator` | the operator interface; builds operators from a plan |
+//! | `operator` | the operator interface |
+//! | `assemble` | builds operators from a plan |
 //! | `nodes` | plan analysis: volatile nodes, side effects |
 //! | `source`, `scan` | rows of constants, expressions and tables |
 //! | `project`, `limit` | filter, projection, LIMIT |
@@ -24,6 +25,7 @@
 //! | `row_store`, `partition`, `spill` | stored, partitioned and spilled rows |
 
 mod aggregate;
+mod assemble;
 mod batch;
 mod common;
 mod equal_key;
@@ -32,6 +34,7 @@ mod join;
 mod key_table;
 mod limit;
 mod measure;
+mod measured;
 mod nodes;
 mod operator;
 mod partition;
@@ -52,6 +55,7 @@ mod storage;
 mod subquery;
 mod vector_groups;
 mod vector_sort;
+mod vector_source;
 mod vectors;
 mod window;
 

@@ -1,4 +1,4 @@
-//! The operator interface, and the construction of operators from a plan.
+//! The operator interface. `assemble` builds operators from a plan.
 //!
 //! # Concepts
 //! - **Operator** ([`Operator`]): returns the rows of a plan node. Operators form a tree, and rows are
@@ -32,10 +32,10 @@
 //!   Otherwise the caller reads them and drops them.
 //!
 //! # Stack and interruption
-//! [`build`], [`Input::open`] and [`Input::next`] recurse along the plan, so each checks the stack (error
-//! 1436). `next` and `next_vectors` count one step for the call and one for each row. After a certain number
-//! of steps the evaluation context checks whether the statement was killed or has run out of time. Operators
-//! count further steps in loops that return no rows.
+//! [`Run::build`], [`Input::open`] and [`Input::next`] recurse along the plan, so each checks the stack
+//! (error 1436). `next` and `next_vectors` count one step for the call and one for each row. After a certain
+//! number of steps the evaluation context checks whether the statement was killed or has run out of time.
+//! Operators count further steps in loops that return no rows.
 //!
 //! # On failure
 //! An error passes up through all operators. `out` may then contain rows, which are not part of the result.
@@ -43,25 +43,11 @@
 //! is usually dropped without `close`: its cursors are released with the storage, and its memory is given
 //! back at the end of the statement.
 
-use cohort_optimize::{JoinMethod, Node, ReadMode};
 use cohort_types::{Interrupt, SqlResult, VectorType};
 
-use crate::aggregate::AggregateOperator;
 use crate::batch::Batch;
-use crate::common::CommonReader;
-use crate::extend::Extend;
-use crate::limit::Limit;
-use crate::measure::{Measured, Measures};
-use crate::nodes::varies;
-use crate::project::{Convert, Filter, Gate, Project};
 use crate::runtime::Run;
-use crate::scan::{ScanOperator, Virtual};
-use crate::set_chain::SetChainOperator;
-use crate::set_operation::SetOperator;
-use crate::sort::SortOperator;
-use crate::source::{Concat, Constants, Empty, Series, Unit};
 use crate::vectors::Vectors;
-use crate::window::Window;
 
 /// An operator: returns rows in batches.
 pub(crate) trait Operator<'p>: Send {
@@ -97,20 +83,14 @@ pub(crate) trait Operator<'p>: Send {
 
 /// An operator as the input of another operator.
 pub(crate) struct Input<'p> {
-    operator: Box<dyn Operator<'p> + 'p>,
+    pub operator: Box<dyn Operator<'p> + 'p>,
     /// Reading locks the rows, so rows that may not be needed are never requested.
-    locks: bool,
+    pub locks: bool,
 }
 
 impl<'p> Input<'p> {
     pub fn new(operator: impl Operator<'p> + 'p, locks: bool) -> Input<'p> {
         Input { operator: Box::new(operator), locks }
-    }
-
-    /// Wraps the operator to measure it as a part of its plan.
-    fn measured(self, measures: &'p Measures, node: &'p Node) -> Input<'p> {
-        let tally = measures.tally(node);
-        Input { operator: Box::new(Measured { inner: self.operator, measures, tally }), locks: self.locks }
     }
 
     pub fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
@@ -167,77 +147,4 @@ impl<'p> Input<'p> {
     pub fn close(&mut self, run: Run<'_, 'p>) {
         self.operator.close(run);
     }
-}
-
-/// Builds the operators of a node and of its inputs. Recursive, so its stack frame is kept small.
-pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>> {
-    run.eval.check_stack()?;
-    let mut inputs = Vec::new();
-    for below in node.inputs() {
-        inputs.push(build(below, run)?);
-    }
-    let input = assemble(node, inputs, run)?;
-    Ok(match run.state.measures {
-        Some(measures) => input.measured(measures, node),
-        None => input,
-    })
-}
-
-/// Builds the operator of a node from those of its inputs.
-#[inline(never)]
-fn assemble<'p>(node: &'p Node, inputs: Vec<Input<'p>>, run: Run<'_, 'p>) -> SqlResult<Input<'p>> {
-    let locks = inputs.iter().any(|input| input.locks);
-    let first_locks = inputs.first().is_some_and(|input| input.locks);
-    match node {
-        Node::Concat(_) => return Ok(Input::new(Concat::new(inputs), locks)),
-        Node::SetChain(node) => return Ok(Input::new(SetChainOperator::new(node, inputs), false)),
-        _ => {}
-    }
-    let mut inputs = inputs.into_iter();
-    let mut below = || inputs.next().expect("an operator for each input");
-    Ok(match node {
-        Node::Unit => Input::new(Unit::default(), false),
-        Node::Empty | Node::Concat(_) | Node::SetChain(_) => Input::new(Empty, false),
-        Node::Values(rows) => Input::new(Constants::new(rows), false),
-        Node::Scan(scan) => Input::new(ScanOperator::new(scan), scan.mode != ReadMode::Snapshot),
-        Node::Virtual(scan) => Input::new(Virtual::new(scan), false),
-        Node::Common { number } => Input::new(CommonReader::new(*number), false),
-        Node::Filter { condition, .. } => Input::new(Filter::new(below(), condition), locks),
-        Node::Gate { condition, .. } => Input::new(Gate::new(below(), condition), locks),
-        Node::Convert { from, to, .. } => Input::new(Convert::new(below(), from, to), locks),
-        Node::Project { items, kept, .. } => Input::new(Project::new(below(), items, kept), locks),
-        Node::Extend { more, .. } => Input::new(Extend::new(below(), more), locks),
-        Node::Join(join) => {
-            let left = below();
-            match &join.method {
-                JoinMethod::Lookup(scan) => {
-                    let locks = locks || scan.mode != ReadMode::Snapshot;
-                    Input::new(crate::join::Lookup::new(join, left, scan), locks)
-                }
-                JoinMethod::Hash { right, keys, right_width } => {
-                    let varies = varies(right, run.state.plan);
-                    let keys = (keys.as_slice(), *right_width);
-                    Input::new(crate::join::Hash::new(join, left, below(), keys, varies), locks)
-                }
-                JoinMethod::Json(scan) => Input::new(crate::join::JsonRows::new(join, left, scan), locks),
-                JoinMethod::Loop { right, right_width, gate } => {
-                    let varies = varies(right, run.state.plan);
-                    Input::new(
-                        crate::join::Loop::new(join, left, below(), (*right_width, gate.as_ref()), varies),
-                        locks,
-                    )
-                }
-            }
-        }
-        Node::Aggregate(node) => Input::new(AggregateOperator::new(node, below()), false),
-        Node::Sort(sort) => Input::new(SortOperator::new(sort, below()), false),
-        Node::Limit(limit) => Input::new(Limit::new(limit, below()), locks),
-        Node::Distinct { collations, .. } => Input::new(SetOperator::distinct(below(), collations), locks),
-        Node::Series { first, last, step } => Input::new(Series::new(*first, *last, *step), false),
-        Node::SetOperation(node) => {
-            let left = below();
-            Input::new(SetOperator::operation(node, left, below()), first_locks)
-        }
-        Node::Window(node) => Input::new(Window::new(node, below(), run)?, false),
-    })
 }

@@ -7,10 +7,11 @@ use cohort_expr::EvalContext;
 use cohort_optimize::Plan;
 use cohort_types::{SqlResult, Value};
 
+use crate::assemble::build;
 use crate::batch::Batch;
 use crate::measure::Measures;
 use crate::nodes::batch_rows;
-use crate::operator::{Input, build};
+use crate::operator::Input;
 use crate::runtime::{Run, Runtime, State};
 use crate::storage::Storage;
 
@@ -28,7 +29,7 @@ impl<'p> Rows<'p> {
     }
 
     fn of(plan: &'p Plan, row: &[Value], measures: Option<&'p Measures>) -> Rows<'p> {
-        Rows { state: State::new(plan, row, batch_rows(plan), measures), root: None, yielded: 0 }
+        Rows { state: State::new(plan, row, batch_rows(plan), measures, build), root: None, yielded: 0 }
     }
 
     /// Replaces the batch with at most `want` rows. Returns false at the end. Reads no row that was not
@@ -47,7 +48,7 @@ impl<'p> Rows<'p> {
             let mut input = match root.take() {
                 Some(input) => input,
                 None => {
-                    let mut input = build(&run.state.plan.root, run)?;
+                    let mut input = run.build(&run.state.plan.root)?;
                     input.open(run)?;
                     input
                 }

@@ -13,11 +13,12 @@
 use std::cell::{Cell, RefCell, RefMut};
 
 use cohort_expr::{CallBack, EvalContext, Expr, Subqueries, Subquery};
-use cohort_optimize::Plan;
+use cohort_optimize::{Node, Plan};
 use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::common::CommonState;
 use crate::measure::Measures;
+use crate::operator::Input;
 use crate::storage::Storage;
 use crate::subquery::SubqueryState;
 
@@ -39,7 +40,11 @@ pub(crate) struct State<'p> {
     pub batch_rows: usize,
     /// If set, operators are measured.
     pub measures: Option<&'p Measures>,
+    build: Build<'p>,
 }
+
+/// Builds the operators of a node. Subqueries and common table expressions are built when they first run.
+pub(crate) type Build<'p> = fn(&'p Node, Run<'_, 'p>) -> SqlResult<Input<'p>>;
 
 impl<'p> State<'p> {
     /// Creates the state. Copies the values that the plan reads from `row` into the frame.
@@ -48,6 +53,7 @@ impl<'p> State<'p> {
         row: &[Value],
         batch_rows: usize,
         measures: Option<&'p Measures>,
+        build: Build<'p>,
     ) -> State<'p> {
         let mut frame = vec![Value::Null; plan.frame];
         for (column, slot) in &plan.given {
@@ -62,6 +68,7 @@ impl<'p> State<'p> {
             found: Cell::new(None),
             batch_rows,
             measures,
+            build,
         }
     }
 }
@@ -98,6 +105,11 @@ pub(crate) struct Run<'a, 'p> {
 }
 
 impl<'a, 'p> Run<'a, 'p> {
+    /// Builds the operators of a node and of its inputs.
+    pub fn build(&self, node: &'p Node) -> SqlResult<Input<'p>> {
+        (self.state.build)(node, *self)
+    }
+
     /// Borrows the storage for one call.
     pub fn storage(&self) -> RefMut<'a, dyn Storage + 'a> {
         self.storage.storage()

@@ -15,7 +15,7 @@ use hashbrown::HashMap;
 
 use crate::batch::Batch;
 use crate::common::KEY_BYTES;
-use crate::operator::{Input, build};
+use crate::operator::Input;
 use crate::quantified::{Members, Operand, Verdict};
 use crate::runtime::{Held, Run};
 
@@ -206,7 +206,7 @@ fn with_root<'a, 'p, T>(
     ask: impl FnOnce(&mut Input<'p>) -> SqlResult<T>,
 ) -> SqlResult<T> {
     let taken = run.state.subqueries[id].borrow_mut().root.take();
-    let mut root = taken.map_or_else(|| build(&run.state.plan.subqueries[id].root, run), Ok)?;
+    let mut root = taken.map_or_else(|| run.build(&run.state.plan.subqueries[id].root), Ok)?;
     root.open(run)?;
     let answer = ask(&mut root);
     run.state.subqueries[id].borrow_mut().root = Some(root);

@@ -734,7 +734,7 @@ impl ServerCallbacks for Facts {
                 let rotated = self.commit.set_binlog_checksum(storage::checksum(&self.globals));
                 rotated.map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
             }
-            _ => {}
+            other => debug_assert!(false, "{other:?} acts in the server, and is not applied"),
         }
         Ok(Vec::new())
     }

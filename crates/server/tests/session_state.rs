@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use cohort_config::{Acts, VarId};
 use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn};
 use support::{Cohort, Maria, error_code, wait_until};
@@ -317,6 +318,18 @@ begin
 delete from tt where a in (select a from uu)
 rollback
 begin
+select version()
+rollback
+begin
+select sys_guid() > ''
+rollback
+begin
+select current_role
+rollback
+begin
+select current_user
+rollback
+begin
 select rand()
 do 1
 set @x=1
@@ -443,6 +456,25 @@ drop database tt2
 select 1
 use tracked
 set session_track_state_change=0";
+
+/// Each setting that acts in the server has its arm in `global_changed`; a debug assertion stops a server
+/// that lacks one.
+#[test]
+fn settings_that_act_in_the_server_are_applied() {
+    let server = Cohort::new(&[]);
+    let mut client = server.in_test();
+    let all = VarId::ALL.iter().map(|id| id.setting());
+    let names = all.filter(|setting| setting.acts_in() == Acts::Global).map(|setting| setting.name);
+    let mut rejected = Vec::new();
+    for name in names {
+        let outcome = client.query_drop(format!("SET GLOBAL {name} = @@global.{name}"));
+        if outcome.is_err() {
+            rejected.push((name, error_code(outcome)));
+        }
+    }
+    // The binary log is not empty.
+    assert_eq!(rejected, [("gtid_binlog_state", 1956)]);
+}
 
 /// Found by comparison: `session_track_transaction_info` had no effect, and AND CHAIN started nothing outside
 /// of a transaction and lost the transaction's characteristics.

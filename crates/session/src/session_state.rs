@@ -472,20 +472,16 @@ impl SessionState {
         env.database = self.current_schema.as_deref().map(str::to_owned);
         env.version = cohort_config::VERSION.to_owned();
         self.parse = ParseOptions { mode: mode.into(), collation, client: self.client_charset() };
-        self.plan_key = self.hash_for_plans(zone.as_deref());
+        self.plan_key = self.hash_for_plans();
     }
 
-    fn hash_for_plans(&self, zone: Option<&str>) -> u64 {
+    /// Returns a hash of all that plans depend on, apart from the catalog: settings that act in plans, the
+    /// current database, the client's character set and the temporary tables.
+    fn hash_for_plans(&self) -> u64 {
         // Fixed seeds are fine: the hash never leaves memory.
         let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
-        let env = &self.env;
-        (self.current_schema.as_deref(), self.parse, env.sql_mode.0, env.collation_connection)
-            .hash(&mut hasher);
-        (env.div_precision_increment, env.default_week_format, env.group_concat_max_len, zone)
-            .hash(&mut hasher);
-        self.vars.value(VarId::LcTimeNames).to_string().hash(&mut hasher);
-        self.vars.flag(VarId::SqlSafeUpdates).hash(&mut hasher);
-        self.temporary.epoch().hash(&mut hasher);
+        self.vars.hash_plan_settings(&mut hasher);
+        (self.current_schema.as_deref(), self.parse, self.temporary.epoch()).hash(&mut hasher);
         hasher.finish()
     }
 

@@ -207,6 +207,13 @@ fn change(trx: &mut [Box<dyn EngineTrx>; 2], account: u64, by: i64) {
     side.put(BALANCES, &account.to_be_bytes(), &new.to_le_bytes()).expect("in memory");
 }
 
+impl World {
+    /// Returns the number of transfers in the left engine.
+    pub fn transfers_done(&self) -> u64 {
+        done(&*self.engines[0]).len() as u64
+    }
+}
+
 pub(crate) fn done(engine: &dyn Engine) -> Vec<u64> {
     let mut batch = Batch::default();
     let trx = engine.begin();

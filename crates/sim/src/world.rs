@@ -109,11 +109,6 @@ impl World {
         Ok(World { coordinator, engines, locks, is_stopped, clock })
     }
 
-    /// Returns the number of transfers in the left engine.
-    pub fn transfers_done(&self) -> u64 {
-        crate::bank::done(&*self.engines[0]).len() as u64
-    }
-
     /// Returns the paths of all binlog files, oldest first, once everything published is written to them.
     pub fn binlog_files(&self) -> Result<Vec<PathBuf>, String> {
         let found = self.coordinator.with_binlog_files(|files| {

@@ -47,8 +47,8 @@ pub use digest::Digest;
 pub use first_words::{changes_rows, defines_program, first_words};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{
-    Charge, IDENTIFIER_CHARS_MAX, Parsed, has_statement, next_statement, parse, parse_charged, parse_own,
-    syntax_bytes,
+    Charge, IDENTIFIER_CHARS_MAX, Parsed, function_without_parens, has_statement, next_statement, parse,
+    parse_charged, parse_own, syntax_bytes,
 };
 pub use plan_cache::{PlanCache, PlanKey};
 pub use plannable::Plannable;

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use rustls::{RootCertStore, ServerConfig};
 
 use crate::settings::names_of;
-use crate::stream::EARLY_BYTES_MAX;
-use crate::{TlsError, TlsSettings, TlsStream, material, own, x509};
+use crate::{TlsError, TlsSettings, material, own, unusable, x509};
 
 /// Context for accepting connections: certificate, key, authorities of clients. Immutable; when files change,
 /// a new one replaces it.
 pub struct Acceptor {
-    config: Arc<ServerConfig>,
+    pub(crate) config: Arc<ServerConfig>,
     certificate: ServerCertificate,
     ciphers: String,
     checks_clients: bool,
@@ -84,15 +83,6 @@ impl Acceptor {
         Ok(Acceptor { config: Arc::new(config), certificate, ciphers, checks_clients, own })
     }
 
-    /// Accepts a connection whose client requested TLS. `early` are the bytes received after the request.
-    pub fn accept(self: &Arc<Self>, early: Vec<u8>) -> Result<TlsStream, TlsError> {
-        if early.len() > EARLY_BYTES_MAX {
-            return Err(TlsError::Unusable(format!("{} bytes came with the request for TLS", early.len())));
-        }
-        let session = ServerConnection::new(Arc::clone(&self.config)).map_err(unusable)?;
-        Ok(TlsStream::new(session.into(), Some(Arc::clone(self)), early))
-    }
-
     /// Returns the validity of the server's certificate.
     pub fn certificate(&self) -> &ServerCertificate {
         &self.certificate
@@ -112,8 +102,4 @@ impl Acceptor {
     pub fn checks_clients(&self) -> bool {
         self.checks_clients
     }
-}
-
-pub(crate) fn unusable(error: impl std::fmt::Display) -> TlsError {
-    TlsError::Unusable(error.to_string())
 }

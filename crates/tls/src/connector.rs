@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
-use crate::acceptor::unusable;
+use crate::unusable;
 use crate::verifier::ServerCheck;
 use crate::{TlsError, TlsSettings, TlsStream, material};
 

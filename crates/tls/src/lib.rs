@@ -57,3 +57,8 @@ impl fmt::Display for TlsError {
 }
 
 impl std::error::Error for TlsError {}
+
+/// Returns the error of a certificate, a key or a connection that cannot be used.
+pub(crate) fn unusable(error: impl std::fmt::Display) -> TlsError {
+    TlsError::Unusable(error.to_string())
+}

@@ -8,7 +8,7 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::TlsError;
-use crate::acceptor::unusable;
+use crate::unusable;
 
 /// Subject of the certificate; not a host name.
 const COMMON_NAME: &str = "Cohort Server";

@@ -17,10 +17,10 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 
-use rustls::{Connection, HandshakeKind, ProtocolVersion};
+use rustls::{Connection, HandshakeKind, ProtocolVersion, ServerConnection};
 
 use crate::settings::cipher_name;
-use crate::{Acceptor, x509};
+use crate::{Acceptor, TlsError, unusable, x509};
 
 /// Maximum plaintext that is encrypted before the socket is known to have space.
 const WRITE_BYTES: usize = 48 << 10;
@@ -59,6 +59,17 @@ pub struct PeerCertificate {
     /// Names in OpenSSL's one-line format: `/C=DE/CN=one`.
     pub subject: String,
     pub issuer: String,
+}
+
+impl Acceptor {
+    /// Accepts a connection whose client requested TLS. `early` are the bytes received after the request.
+    pub fn accept(self: &Arc<Self>, early: Vec<u8>) -> Result<TlsStream, TlsError> {
+        if early.len() > EARLY_BYTES_MAX {
+            return Err(TlsError::Unusable(format!("{} bytes came with the request for TLS", early.len())));
+        }
+        let session = ServerConnection::new(Arc::clone(&self.config)).map_err(unusable)?;
+        Ok(TlsStream::new(session.into(), Some(Arc::clone(self)), early))
+    }
 }
 
 impl TlsStream {

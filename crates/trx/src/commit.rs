@@ -7,14 +7,13 @@ use cohort_binlog::event::QueryEvent;
 use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
 use cohort_config::VarId;
 use cohort_engine::{Redo, RedoFiles};
-use cohort_locks::{MetadataKey, MetadataMode, Part, RowMode, WritePermit};
+use cohort_locks::{MetadataKey, MetadataMode, Part, RowMode, WaitPolicy, WritePermit};
 use cohort_table::{AUTO_INCREMENT_SPACE, OpenTable};
 use cohort_types::{SqlError, SqlResult};
 
 use crate::active::{Active, TemporaryChanges};
 use crate::binlog::LogMark;
 use crate::errors::{commit_error, engine_error};
-use crate::locking::WaitPolicy;
 use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 use crate::settings::BinlogSettings;

@@ -7,10 +7,11 @@
 //! | `decimal` | [`Decimal`]: exact numbers of up to 65 digits, 38 after the point |
 //! | `temporal` | [`Date`], [`Time`], [`DateTime`]: packed forms, parsing, printing, arithmetic |
 //! | `collation` | [`Collation`]: character sets and orders |
-//! | `error` | [`SqlError`], [`ErrorCode`]: the only table of error numbers, SQLSTATEs and texts |
+//! | `error` | [`SqlError`], [`ErrorCode`], warnings |
+//! | `error_table` | the only table of error numbers, SQLSTATEs and texts, by number |
 //! | `sql_mode` | [`SqlMode`]: the flags that change the SQL dialect |
 //! | `interrupt` | [`Interrupt`]: stops a long loop on KILL or at a time limit |
-//! | `error_text` | constructors of the common errors with MariaDB's texts |
+//! | `error_text` | values in the texts of errors |
 //! | `privilege` | [`Privilege`], [`Privileges`]: the privileges that GRANT can name |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
 //! | `vector` | [`Vector`]: column vectors, the values of one column for many rows as numbers or texts |
@@ -31,6 +32,7 @@ mod collation;
 mod column;
 mod decimal;
 mod error;
+mod error_table;
 mod error_text;
 mod fixed;
 pub mod full_text;

@@ -20,6 +20,7 @@ mod rng;
 mod trace;
 mod traits;
 mod unnamed;
+mod world;
 mod writeback;
 
 pub use clock::{RealClock, SimClock};
@@ -30,8 +31,7 @@ pub use mem::MemFs;
 pub use real::{RealFs, resolved};
 pub use rng::{RealRng, SeededRng};
 pub use trace::TraceFs;
-pub use traits::{
-    Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, World, is_no_space,
-};
+pub use traits::{Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, is_no_space};
 pub use unnamed::anonymous_temp_file;
+pub use world::World;
 pub use writeback::WritebackFile;

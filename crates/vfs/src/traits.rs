@@ -5,8 +5,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{RealClock, RealFs, RealRng, SeededRng, SimClock};
-
 /// A shared file system.
 pub type SharedFs = Arc<dyn Fs>;
 /// A shared open file. Dropping the last reference closes it.
@@ -15,29 +13,6 @@ pub type SharedFile = Arc<dyn File>;
 pub type SharedClock = Arc<dyn Clock>;
 /// A shared source of random numbers.
 pub type SharedRng = Arc<dyn Rng>;
-
-/// The interfaces of a component to the machine it runs on.
-#[derive(Clone)]
-pub struct World {
-    /// Files.
-    pub fs: SharedFs,
-    /// Clock.
-    pub clock: SharedClock,
-    /// Random numbers.
-    pub rng: SharedRng,
-}
-
-impl World {
-    /// Returns the real machine.
-    pub fn real() -> World {
-        World { fs: RealFs::shared(), clock: RealClock::shared(), rng: RealRng::shared() }
-    }
-
-    /// Returns a simulation on this file system: a clock that stands still, and reproducible random numbers.
-    pub fn sim(fs: SharedFs, seed: u64) -> World {
-        World { fs, clock: SimClock::new(1_700_000_000_000_000), rng: SeededRng::shared(seed) }
-    }
-}
 
 /// Returns whether the error means "no space", on the disk or in the user's quota: the same call may succeed
 /// later.

@@ -28,7 +28,8 @@ use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::runtime::{Held, Run};
 use crate::spill::SpillFile;
 use crate::storage::Kept;
-use crate::vectors::{VectorSource, Vectors, push_rows};
+use crate::vector_source::VectorSource;
+use crate::vectors::{Vectors, push_rows};
 
 /// Maximum number of partitioning levels.
 const DEEPEST: u32 = 6;

@@ -12,7 +12,7 @@ use cohort_optimize::{Join, JoinKind, ReadMode, Scan, Spans};
 use cohort_types::{Interrupt, SqlResult, Value, VectorType, row_memory_bytes};
 
 use super::Left;
-use super::vector_lookup::{VectorLookup, matching};
+use super::vector_lookup::{GATHERED_BYTES_MAX, GATHERED_ROWS_MAX, VectorLookup, matching};
 use crate::batch::Batch;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
@@ -22,10 +22,6 @@ use crate::vectors::Vectors;
 
 /// Minimum number of left rows for which they are sorted.
 const SORTED_ROWS_MIN: usize = 256;
-/// Maximum number of gathered rows and of their bytes. The first batches are smaller, because the consumer
-/// may stop early.
-pub(super) const GATHERED_ROWS_MAX: usize = 16 << 10;
-pub(super) const GATHERED_BYTES_MAX: usize = 4 << 20;
 /// Number of rows requested by the consumer from which on matches are prefetched.
 const MATCHED_WANT_MIN: usize = 256;
 

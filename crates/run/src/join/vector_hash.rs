@@ -20,7 +20,8 @@ use crate::key_table::{KeyBatch, KeyTable};
 use crate::operator::Input;
 use crate::runtime::{Held, Run};
 use crate::storage::Kept;
-use crate::vectors::{VectorSource, Vectors, column_types, right_types};
+use crate::vector_source::VectorSource;
+use crate::vectors::{Vectors, column_types, right_types};
 
 /// Maximum number of pairs built at once.
 const PAIRS_MAX: usize = 4096;

@@ -7,14 +7,19 @@ use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind, Scan};
 use cohort_types::{Interrupt, SqlResult, Value, VectorType};
 
-use super::lookup::{GATHERED_BYTES_MAX, GATHERED_ROWS_MAX};
 use super::vector_hash::{PairCondition, joined_types, read_columns};
 use crate::batch::Batch;
 use crate::operator::Input;
 use crate::runtime::{Held, Run};
 use crate::scan::{Cursor, span_exprs};
 use crate::storage::{MATCHED_BYTES, Matching};
-use crate::vectors::{VectorSource, Vectors, column_types, scan_types};
+use crate::vector_source::VectorSource;
+use crate::vectors::{Vectors, column_types, scan_types};
+
+/// Maximum number of gathered rows and of their bytes. The first batches are smaller, because the consumer
+/// may stop early.
+pub(super) const GATHERED_ROWS_MAX: usize = 16 << 10;
+pub(super) const GATHERED_BYTES_MAX: usize = 4 << 20;
 
 /// A vectorized index lookup join.
 pub(super) struct VectorLookup<'p> {

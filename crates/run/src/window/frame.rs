@@ -11,9 +11,20 @@ use cohort_expr::{BinaryOp, Expr, SortKey, build_binary, compare_rows};
 use cohort_optimize::{Frame, FrameBound, FrameUnit, WindowNode};
 use cohort_types::{Class, Interrupt, SqlResult, Value};
 
-use super::Place;
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::Run;
+
+/// A row of a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub row: u64,
+    /// Rows with equal order keys.
+    pub peers: Range<u64>,
+    /// Number of peer groups before.
+    pub groups_before: u64,
+    /// Number of rows in the partition.
+    pub rows: u64,
+}
 
 /// Both bounds of a frame.
 pub(super) struct Bounds {

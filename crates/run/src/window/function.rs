@@ -4,8 +4,7 @@ use cohort_expr::Expr;
 use cohort_optimize::{WindowCall, WindowFunction, WindowNode};
 use cohort_types::{ErrorCode, NoWarnings, SqlError, SqlResult, Value};
 
-use super::Place;
-use super::frame::Bounds;
+use super::frame::{Bounds, Place};
 use super::percentile::Percentile;
 use super::sliding::Sliding;
 use crate::row_store::{RowStore, StoreReader};

@@ -11,8 +11,6 @@ mod function;
 mod percentile;
 mod sliding;
 
-use std::ops::Range;
-
 use cohort_expr::{Expr, SortKey, compare_rows};
 use cohort_optimize::WindowNode;
 use cohort_types::{CountBytes, Interrupt, SqlResult, Value};
@@ -22,19 +20,8 @@ use crate::operator::{Input, Operator};
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::Run;
 use crate::sort::{Order, Sorter};
+use crate::window::frame::Place;
 use function::Call;
-
-/// A row of a partition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
-    row: u64,
-    /// Rows with equal order keys.
-    peers: Range<u64>,
-    /// Number of peer groups before.
-    groups_before: u64,
-    /// Number of rows in the partition.
-    rows: u64,
-}
 
 /// Calls with the same partitioning and order.
 pub(crate) struct Window<'p> {

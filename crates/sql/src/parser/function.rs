@@ -12,23 +12,33 @@ use crate::ast::{
 };
 use crate::lexer::Kind;
 
+/// Words that call a function without parentheses.
+const WITHOUT_PARENS: &[(&str, &str)] = &[
+    ("CURRENT_DATE", "curdate"),
+    ("CURRENT_ROLE", "current_role"),
+    ("CURRENT_TIME", "curtime"),
+    ("CURRENT_TIMESTAMP", "now"),
+    ("CURRENT_USER", "current_user"),
+    ("LOCALTIME", "now"),
+    ("LOCALTIMESTAMP", "now"),
+    ("UTC_DATE", "utc_date"),
+    ("UTC_TIME", "utc_time"),
+    ("UTC_TIMESTAMP", "utc_timestamp"),
+];
+
+/// Returns the function that a word calls without parentheses.
+pub fn function_without_parens(word: &[u8]) -> Option<&'static str> {
+    let known = WITHOUT_PARENS.iter().find(|(known, _)| word.eq_ignore_ascii_case(known.as_bytes()));
+    known.map(|(_, name)| *name)
+}
+
 impl Parser<'_> {
     /// Parses a function that can be called without parentheses. Returns `None` if none follows.
     pub(super) fn call_without_parens(&mut self) -> SqlResult<Option<Expr>> {
         if self.kind() != Kind::Word || self.peek(1).kind == Kind::Dot {
             return Ok(None);
         }
-        let name = match () {
-            () if self.is_any(&["CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"]) => "now",
-            () if self.is("CURRENT_DATE") => "curdate",
-            () if self.is("CURRENT_TIME") => "curtime",
-            () if self.is("CURRENT_USER") => "current_user",
-            () if self.is("CURRENT_ROLE") => "current_role",
-            () if self.is("UTC_DATE") => "utc_date",
-            () if self.is("UTC_TIME") => "utc_time",
-            () if self.is("UTC_TIMESTAMP") => "utc_timestamp",
-            () => return Ok(None),
-        };
+        let Some(name) = function_without_parens(self.bytes(self.token())) else { return Ok(None) };
         self.advance();
         Ok(Some(function(name, Vec::new())))
     }

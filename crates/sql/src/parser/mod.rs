@@ -35,6 +35,8 @@ use std::ops::Range;
 use cohort_base::StackFloor;
 use cohort_types::{ErrorCode, SqlError, SqlResult, check_floor};
 
+pub use function::function_without_parens;
+
 use crate::ast::{Expr, ObjectName, Statement, Target};
 use crate::first_words::has_compound_body;
 use crate::lexer::{Kind, Lexer, Token};

@@ -21,12 +21,12 @@ mod zone;
 use crate::{SqlError, SqlMode, Warning};
 
 pub use interval::{Interval, IntervalUnit};
+pub(crate) use numeric::check_date;
 pub(crate) use packed::{
     datetime_len, read_date, read_datetime, read_time, read_timestamp, time_len, timestamp_len, write_date,
     write_datetime, write_time, write_timestamp,
 };
 pub use parse::Span;
-pub(crate) use parse::check_date;
 pub use zone::{FixedOffset, LocalToUtc, TIMESTAMP_MICROS_MAX, TimeZone};
 
 /// A calendar date; `0000-00-00` and days of month 0 are representable.

@@ -1,6 +1,5 @@
 //! Conversion between temporals and numbers.
 
-use super::parse::check_date;
 use super::{Date, DateTime, Issues, Parsed, SECOND, Time};
 use crate::{Decimal, SqlMode};
 
@@ -154,4 +153,16 @@ impl Time {
         let number = magnitude / 3600 * 10_000 + magnitude / 60 % 60 * 100 + magnitude % 60;
         if seconds < 0 { -number } else { number }
     }
+}
+
+/// Checks a whole date. `not_zero`: a field of the date or time is not 0.
+pub(crate) fn check_date(date: Date, not_zero: bool, mode: SqlMode) -> Result<(), Issues> {
+    if !not_zero {
+        return if mode.has(SqlMode::NO_ZERO_DATE) { Err(Issues::ZERO_DATE) } else { Ok(()) };
+    }
+    if mode.has(SqlMode::NO_ZERO_IN_DATE) && (date.month == 0 || date.day == 0) {
+        return Err(Issues::ZERO_IN_DATE);
+    }
+    let too_late = date.month > 0 && date.day > Date::days_in_month(date.year, date.month);
+    if too_late && !mode.has(SqlMode::ALLOW_INVALID_DATES) { Err(Issues::OUT_OF_RANGE) } else { Ok(()) }
 }

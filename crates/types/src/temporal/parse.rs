@@ -4,6 +4,7 @@
 //! 8, or at least 14 of them), or numbers separated by single punctuation characters. Year, month and day are
 //! required.
 
+use super::numeric::check_date;
 use super::{Date, DateTime, Issues, Parsed, SECOND, Time};
 use crate::SqlMode;
 
@@ -193,18 +194,6 @@ fn delimited_fields(s: &mut Scanner<'_>, separator: Separator, f: &mut Fields) -
         f.is_datetime |= f.count > 3;
     }
     Some(())
-}
-
-/// Checks a whole date. `not_zero`: a field of the date or time is not 0.
-pub(crate) fn check_date(date: Date, not_zero: bool, mode: SqlMode) -> Result<(), Issues> {
-    if !not_zero {
-        return if mode.has(SqlMode::NO_ZERO_DATE) { Err(Issues::ZERO_DATE) } else { Ok(()) };
-    }
-    if mode.has(SqlMode::NO_ZERO_IN_DATE) && (date.month == 0 || date.day == 0) {
-        return Err(Issues::ZERO_IN_DATE);
-    }
-    let too_late = date.month > 0 && date.day > Date::days_in_month(date.year, date.month);
-    if too_late && !mode.has(SqlMode::ALLOW_INVALID_DATES) { Err(Issues::OUT_OF_RANGE) } else { Ok(()) }
 }
 
 /// Validates the fields and builds a datetime.

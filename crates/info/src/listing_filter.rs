@@ -1,0 +1,88 @@
+//! Filters of SHOW: LIKE and WHERE on the rows of a listing.
+
+use super::information_schema;
+use cohort_expr::ExprType;
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable};
+use cohort_session::{SessionNames, StatementContext};
+use cohort_sql::ast::ShowFilter;
+use cohort_types::{Collation, SqlResult, Value};
+use std::sync::Arc;
+
+use super::listing::{Column, Listing};
+
+impl Listing {
+    /// Keeps the rows that a LIKE accepts by the name in column `like`, or that a WHERE accepts. Names are
+    /// case-sensitive, except `information_schema`.
+    pub(super) fn filter_names(
+        &mut self,
+        ctx: &StatementContext<'_>,
+        filter: Option<&ShowFilter>,
+        like: usize,
+    ) -> SqlResult<()> {
+        let Some(ShowFilter::Like(pattern)) = filter else { return self.filter(ctx, filter, like) };
+        self.rows.retain(|row| {
+            let name = row[like].as_bytes().unwrap_or_default();
+            let collation = match name {
+                b"information_schema" => Collation::UTF8MB3_GENERAL_CI,
+                _ => Collation::UTF8MB3_BIN,
+            };
+            collation.like(name, pattern.as_bytes(), Some('\\'))
+        });
+        Ok(())
+    }
+
+    /// Keeps the rows that a LIKE accepts by column `like`, or that a WHERE accepts.
+    pub(super) fn filter(
+        &mut self,
+        ctx: &StatementContext<'_>,
+        filter: Option<&ShowFilter>,
+        like: usize,
+    ) -> SqlResult<()> {
+        match filter {
+            None => Ok(()),
+            Some(ShowFilter::Like(pattern)) => {
+                let accepts = |row: &Vec<Value>| {
+                    let text = row[like].as_bytes().unwrap_or_default();
+                    Collation::UTF8MB3_GENERAL_CI.like(text, pattern.as_bytes(), Some('\\'))
+                };
+                self.rows.retain(accepts);
+                Ok(())
+            }
+            Some(ShowFilter::Where(expr)) => self.keep_where(ctx, expr),
+        }
+    }
+
+    fn keep_where(&mut self, ctx: &StatementContext<'_>, expr: &cohort_sql::ast::Expr) -> SqlResult<()> {
+        let column = |c: &Column| ScopeColumn {
+            name: c.name.as_str().into(),
+            ty: ExprType::of_column(&c.ty, c.nullable),
+            full_name: format!("`{}`", c.name).into(),
+            hidden: false,
+            invisible: false,
+        };
+        let table = ScopeTable {
+            // Only the columns below matter; any virtual table can stand for their origin.
+            relation: Relation::Virtual(information_schema::table("SCHEMATA").clone()),
+            schema: Some(Arc::from("information_schema")),
+            name: Arc::from("SHOW"),
+            columns: self.columns.iter().map(column).collect(),
+            first_slot: 0,
+            view: None,
+            merged: None,
+        };
+        let mut scope = Scope::default();
+        scope.push(table);
+        let catalog = ctx.db.catalog();
+        let names = SessionNames::new(&catalog, ctx.session);
+        let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+        let filter = Binder::new(&plan, &scope, Clause::Where).expression(expr)?;
+        let mut kept = Vec::with_capacity(self.rows.len());
+        for row in std::mem::take(&mut self.rows) {
+            if filter.passes(&row, &ctx.eval)? {
+                kept.push(row);
+            }
+        }
+        self.rows = kept;
+        Ok(())
+    }
+}
