@@ -19,6 +19,7 @@ use cohort_types::{ColumnType, Columns, KeyPart};
 use crate::estimate::Statistics;
 use crate::physical::{Access, LikeStart, Span, Spans};
 use crate::sargable::{Condition, Sarg};
+use crate::sound::check_estimate;
 
 /// Costs of rows that do not come from a scan of the clustered index.
 #[derive(Clone, Copy, Debug)]
@@ -148,6 +149,7 @@ impl Candidates<'_> {
                 best = Choice { cost, ..choice };
             }
         }
+        check_estimate(best.rows, best.cost);
         if guessed.0 != best.access.index {
             self.stats.depends_on_values();
         }
@@ -319,6 +321,11 @@ impl Candidates<'_> {
             (false, Some(rows)) => (rows * keys).clamp(1.0, entries),
             (false, None) => (entries * prefix.selectivity).max(keys).min(entries),
         };
+        debug_assert!(
+            (0.0..=1.0).contains(&prefix.selectivity),
+            "a span of {} of the rows",
+            prefix.selectivity
+        );
         // The parts fixed by single equalities do not take part in the order.
         let one_row = prefix.unique && one_eq && !self.wanted.columns.is_empty();
         let ordered = one_row || self.is_ordered(index, prefix.eq.len());
@@ -377,6 +384,7 @@ impl Candidates<'_> {
         };
         // Sorting means handling each row once more.
         let sort = if ordered || self.wanted.columns.is_empty() { 0.0 } else { rows * 0.5 };
+        debug_assert!(per_row > 0.0, "rows of an index cost {per_row}");
         let reverse = ordered && self.wanted.descending;
         let access = Access { index: n, spans, reverse, is_for_order: ordered };
         Choice { access, rows, cost: read * per_row + sort, ordered }

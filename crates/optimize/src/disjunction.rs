@@ -17,13 +17,19 @@ pub(crate) fn factored(condition: Expr) -> Vec<Expr> {
     let Some((first, others)) = parts.split_first_mut() else { return vec![or(Vec::new())] };
     let mut common = Vec::new();
     first.retain(|part| {
-        let is_common = others.iter().all(|other| other.contains(part));
-        if is_common {
+        // A conjunct that the first alternative repeats is found once.
+        let is_known = common.contains(part);
+        let is_common = is_known || others.iter().all(|other| other.contains(part));
+        if is_common && !is_known {
             others.iter_mut().for_each(|other| other.retain(|known| known != part));
             common.push(part.clone());
         }
         !is_common
     });
+    debug_assert!(
+        !common.iter().any(|part| parts.iter().flatten().any(|rest| rest == part)),
+        "a common conjunct stays in an alternative, and is evaluated twice"
+    );
     // An alternative without other conjuncts accepts every row.
     if !parts.iter().any(Vec::is_empty) {
         common.push(or(parts.into_iter().map(and_of).collect()));

@@ -56,6 +56,11 @@ impl Classes {
                 of_condition.push(Some(number));
             }
         }
+        debug_assert_eq!(of_condition.len(), conditions.len(), "a condition has no class, not even none");
+        debug_assert!(
+            of_condition.iter().flatten().all(|class| *class < classes.len()),
+            "an equality belongs to a class that was given up"
+        );
         Ok(Classes { of_condition })
     }
 }

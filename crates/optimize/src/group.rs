@@ -103,6 +103,7 @@ impl<'q> JoinGroup<'q> {
             self.conditions.extend(outer.on);
             let is_required = |column| self.tables.iter().any(|table| is_required_in(table, column));
             let now = self.conditions.drain(before..).collect::<Vec<_>>().into_iter();
+            debug_assert!(outer.kind == JoinKind::Left, "an inner join is simplified again");
             let now = now.map(|condition| with_zero_dates(condition, &is_required));
             let now = now.collect::<SqlResult<Vec<_>>>()?;
             self.conditions.extend(now);
@@ -159,5 +160,13 @@ impl Lowering<'_> {
             tables.filter(|(_, other)| reads(other)).fold(0, |mask, (n, _)| mask | 1 << n)
         };
         group.made_of = group.tables.iter().map(|table| read_by(table)).collect();
+        debug_assert!(
+            group.made_of.iter().enumerate().all(|(n, made_of)| made_of & 1 << n == 0),
+            "a JSON_TABLE is computed from its own row"
+        );
+        debug_assert!(
+            group.keep_order.iter().all(|first| *first > 0 && *first < group.tables.len()),
+            "STRAIGHT_JOIN orders a table that is not in the group"
+        );
     }
 }

@@ -28,6 +28,7 @@ use crate::lateral::JSON_ROWS;
 use crate::lower::{Lowering, Part, SelectFacts};
 use crate::physical::{HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan};
 use crate::sargable::{Condition, conditions};
+use crate::sound::check_estimate;
 use crate::visit::brings;
 
 /// Maximum number of inner tables for which all orders are tried.
@@ -84,6 +85,15 @@ impl Lowering<'_> {
         group.classes = Classes::complete(&mut group.conditions, &group.tables)?;
         let conjuncts = self.conjuncts(&group);
         let order = self.order(&group, &conjuncts, facts);
+        debug_assert!(
+            is_permutation(&order, group.tables.len()),
+            "join order {order:?} is no order of all tables"
+        );
+        debug_assert_eq!(
+            group.tables.len() + group.outers.iter().map(|outer| outer.from.tables().len()).sum::<usize>(),
+            tables.len(),
+            "a table of FROM is joined twice, or not at all"
+        );
         let mut placed = 0;
         let mut used = vec![false; conjuncts.len()];
         let mut part: Option<Part> = None;
@@ -103,8 +113,13 @@ impl Lowering<'_> {
             let ready = take(&conjuncts, &mut used, |c| c.tables & !placed == 0 && !c.calls_back);
             part = self.filter(part, ready)?;
         }
+        debug_assert!(
+            conjuncts.iter().zip(&used).all(|(c, used)| *used || c.calls_back || c.tables & !placed == 0),
+            "a condition reads a table that is not joined"
+        );
         // Subqueries are evaluated last, because they are the most expensive.
         let left = take(&conjuncts, &mut used, |_| true);
+        debug_assert!(!used.contains(&false), "a condition is evaluated nowhere");
         let is_inner = |column: usize| group.tables.iter().any(|table| brings(table, column));
         let (part, left) = self.semi_joins(part, left, facts, &is_inner)?;
         self.filter(part, left)
@@ -317,6 +332,7 @@ impl Lowering<'_> {
             _ => None,
         };
         let share = known.unwrap_or_else(|| guess(&own)) * guess(&open);
+        debug_assert!((0.0..=1.0).contains(&share), "conditions leave {share} of a table's rows");
         group.shares.borrow_mut().insert(n, share);
         share
     }
@@ -452,7 +468,13 @@ impl Lowering<'_> {
         let table = group.tables[n];
         let bit = 1 << n;
         let rows = before.as_ref().map_or(1.0, |part| part.rows);
+        debug_assert!(placed & bit == 0, "a table is joined twice");
+        debug_assert!(
+            group.made_of[n] & !placed == 0,
+            "a JSON_TABLE comes before the row it is computed from"
+        );
         let candidate = self.candidate(group, n, placed, rows, conjuncts, facts);
+        check_estimate(candidate.fan_out, candidate.cost);
         let own = take(conjuncts, used, |c| c.tables == bit && !c.calls_back);
         let Some(before) = before else {
             let choice = match candidate.way {
@@ -685,6 +707,10 @@ impl Lowering<'_> {
         let mut layout = before.layout;
         layout.extend(right.layout);
         let on = all_of(rest).map(|expr| self.place(expr, &layout)).transpose()?;
+        debug_assert!(
+            gate.is_none() || keys.is_empty(),
+            "a hash join has no condition on its left rows alone"
+        );
         let method = match keys.is_empty() {
             true => JoinMethod::Loop { right: right.node, right_width, gate },
             false => JoinMethod::Hash { right: right.node, keys, right_width },
@@ -727,6 +753,11 @@ impl Lowering<'_> {
         let collation = hashable(right, left, &node.how)?;
         Some((left.clone(), right.clone(), collation))
     }
+}
+
+/// Returns true if `order` contains each number below `count` once.
+fn is_permutation(order: &[usize], count: usize) -> bool {
+    order.len() == count && (0..count).all(|n| order.contains(&n))
 }
 
 /// Returns the read mode of a table.

@@ -14,6 +14,7 @@
 //! | `answered` | residual conditions after an index access |
 //! | `disjunction` | common parts of OR alternatives |
 //! | `estimate` | cost model and cardinality estimates |
+//! | `sound` | invariants of plans |
 //! | `visit` | walks over query blocks |
 
 mod access;
@@ -30,6 +31,7 @@ mod physical;
 mod push;
 mod sargable;
 mod semi;
+mod sound;
 mod unnest;
 mod unordered;
 mod visit;

@@ -11,7 +11,7 @@ use cohort_expr::{Aggregate, Expr, ExprType, SortKey, TypeClass};
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{
     Assigned, AssignedTo, Body, CommonTable, From, FromTable, Group, Limit, Operand, OrderBy, Query, Select,
-    SetOperation, WindowCall, WindowUse, is_of_changed_row,
+    SetOperation, WindowCall, WindowUse, check_statement, is_of_changed_row,
 };
 use cohort_sql::ast;
 use cohort_types::{SqlError, SqlResult, check_stack};
@@ -21,6 +21,7 @@ use crate::physical::{
     AggregateNode, ChainInput, CommonPlan, Extension, LimitCount, LimitNode, Node, Plan, ReadMode,
     RecursiveStep, SetChain, Sort, Span, SubqueryPlan, WindowNode,
 };
+use crate::sound::{check_estimate, check_plan};
 use crate::unordered::forget_order;
 use crate::visit::{ColumnSet, Statement, each_expr};
 
@@ -35,6 +36,7 @@ pub fn optimize(
     common: &[CommonTable],
     stats: &dyn Statistics,
 ) -> SqlResult<Plan> {
+    check_statement(query, subqueries, common);
     let statement = Statement::new(subqueries, common);
     let mut needed = ColumnSet::new();
     let mut note = |expr: &Expr| needed.extend(expr.columns());
@@ -70,7 +72,9 @@ pub fn optimize(
     let slots = lowering.slots;
     let frame = slots.len();
     let given = slots.into_iter().filter(|(column, _)| is_of_changed_row(*column)).collect();
-    Ok(Plan { root, width: query.types.len(), subqueries, common, frame, given })
+    let plan = Plan { root, width: query.types.len(), subqueries, common, frame, given };
+    check_plan(&plan);
+    Ok(plan)
 }
 
 /// Marks the LIMIT of the statement itself, which reports the number of rows.
@@ -187,6 +191,11 @@ impl Lowering<'_> {
             part.node = Node::Project { input: Box::new(part.node), items, kept };
             part.layout.truncate(query.types.len());
         }
+        debug_assert_eq!(
+            part.layout.len(),
+            query.types.len(),
+            "a query returns other columns than it declares"
+        );
         Ok(part)
     }
 
@@ -207,6 +216,7 @@ impl Lowering<'_> {
         // A final sequence of UNION ALL only concatenates rows.
         let plain = set.rest.iter().rev().take_while(|operand| is_union_all(operand)).count();
         let (before, plain) = set.rest.split_at(set.rest.len() - plain);
+        debug_assert!(before.last().is_none_or(|last| !is_union_all(last)), "UNION ALL removes duplicates");
         let runs: Vec<&[Operand]> = before.chunk_by(one_operator).collect();
         let levels = |run: &&[Operand]| if run[0].op == ast::SetOperator::Intersect { run.len() } else { 1 };
         let mut node = self.operand(&set.first, query)?;
@@ -354,6 +364,11 @@ impl Lowering<'_> {
         for collected in &group.aggregates {
             aggregates.push(self.place_aggregate(&collected.aggregate, &part.layout)?);
         }
+        debug_assert_eq!(
+            layout.len(),
+            keys.len() + first_columns.len() + aggregates.len(),
+            "a grouping returns other columns than its layout names"
+        );
         let rows = if group.explicit { (part.rows / 3.0).max(1.0) } else { 1.0 };
         let mut node = AggregateNode {
             input: part.node,
@@ -393,6 +408,7 @@ impl Lowering<'_> {
             layout.push(window.column);
             calls.push(self.place_call(&window.call, &part.layout)?);
         }
+        debug_assert_eq!(layout.len(), part.layout.len() + calls.len(), "a window function has no column");
         let node = WindowNode { input: part.node, partition, order, calls };
         Ok(Part { node: Node::Window(Box::new(node)), layout, rows: part.rows })
     }
@@ -500,6 +516,12 @@ impl Lowering<'_> {
         if !kept.is_empty() {
             kept.resize(items.len(), false);
         }
+        debug_assert_eq!(
+            items.len(),
+            layout.len(),
+            "a projection returns other columns than its layout names"
+        );
+        check_estimate(part.rows, 0.0);
         let node = Node::Project { input: Box::new(part.node), items, kept };
         Ok(Part { node, layout, rows: part.rows })
     }
@@ -585,6 +607,7 @@ impl Lowering<'_> {
             }
             None => None,
         };
+        debug_assert!(self.common[at].is_none(), "a common table expression is planned twice");
         self.common[at] = Some(CommonPlan { seed, step });
         Ok(at)
     }

@@ -13,7 +13,8 @@
 
 use cohort_expr::Expr;
 use cohort_plan::{
-    Body, CommonTable, From, FromJoin, Items, OrderBy, Query, Select, Source, can_merge, with_items,
+    Body, CommonTable, From, FromJoin, Items, OrderBy, Query, Select, Source, can_merge, check_statement,
+    with_items,
 };
 
 use crate::visit::each_expr_mut;
@@ -25,8 +26,8 @@ const TABLES_MAX: usize = 61;
 pub fn merge(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTable]) {
     let mut items = Items::new();
     let mut all: Vec<&mut Query> = vec![query];
-    all.extend(subqueries);
-    for table in common {
+    all.extend(&mut *subqueries);
+    for table in &mut *common {
         all.push(&mut table.seed);
         all.extend(table.step.as_mut().map(|step| &mut step.query));
     }
@@ -34,11 +35,16 @@ pub fn merge(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTa
     if items.is_empty() {
         return;
     }
-    for query in all {
+    for query in &mut all {
         each_expr_mut(query, &mut |expr| {
             *expr = with_items(std::mem::replace(expr, Expr::null()), &items);
+            debug_assert!(
+                !expr.columns().iter().any(|column| items.contains_key(column)),
+                "an expression names a column of a merged table"
+            );
         });
     }
+    check_statement(query, subqueries, common);
 }
 
 fn merge_query(query: &mut Query, items: &mut Items) {
@@ -68,6 +74,8 @@ fn merge_select(select: &mut Select, locks: bool, items: &mut Items) -> Option<V
     let is_view = matches!(&from, From::Table(table) if table.view.is_some());
     let mut conditions = Vec::new();
     select.from = Some(merging.from(from, false, &mut conditions));
+    let count = select.from.as_ref().map_or(0, |from| from.tables().len());
+    debug_assert_eq!(count, merging.tables, "tables of a SELECT are counted wrong");
     let order = merging.order.filter(|_| is_view);
     select.conditions.splice(..0, conditions);
     order
@@ -115,6 +123,14 @@ impl Merging<'_> {
                 }
                 self.tables = self.tables - 1 + count;
                 let first = query.first_column;
+                debug_assert!(
+                    table.key.is_none(),
+                    "a table with keys of its rows is merged: the keys are lost"
+                );
+                debug_assert!(
+                    query.into.is_empty() && query.limit.count.is_none(),
+                    "a merged query loses its INTO or LIMIT"
+                );
                 let order = std::mem::take(&mut query.order);
                 let Body::Select(select) = std::mem::replace(&mut query.body, Body::Values(Vec::new()))
                 else {
@@ -128,6 +144,14 @@ impl Merging<'_> {
                 };
                 self.order =
                     Some(order.iter().map(by_expr).collect()).filter(|order: &Vec<_>| !order.is_empty());
+                debug_assert!(
+                    !select.items.iter().any(Expr::is_volatile),
+                    "a volatile item of a merged query is evaluated at each of its uses"
+                );
+                debug_assert!(
+                    (0..select.items.len()).all(|n| !self.items.contains_key(&(first + n))),
+                    "two merged tables bring one column number"
+                );
                 self.items.extend(select.items.into_iter().enumerate().map(|(n, item)| (first + n, item)));
                 conditions.extend(select.conditions);
                 // Its own derived tables were merged earlier.

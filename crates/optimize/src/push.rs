@@ -7,16 +7,19 @@
 //! collation. A condition on texts can be pushed through them only if it compares in that collation.
 
 use cohort_expr::{CompareHow, Expr, ExprType, TypeClass};
-use cohort_plan::{Body, CommonTable, From, FromTable, Items, Query, Select, Source, with_items};
+use cohort_plan::{
+    Body, CommonTable, From, FromTable, Items, Query, Select, Source, check_statement, with_items,
+};
 
 /// Pushes conditions down in all blocks of a statement.
 pub fn push_conditions(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTable]) {
     in_query(query);
     subqueries.iter_mut().for_each(in_query);
-    for table in common {
+    for table in &mut *common {
         in_query(&mut table.seed);
         table.step.iter_mut().for_each(|step| in_query(&mut step.query));
     }
+    check_statement(query, subqueries, common);
 }
 
 fn in_query(query: &mut Query) {
@@ -141,11 +144,22 @@ fn renumbered(condition: &Expr, from: &Query, to: &Query) -> Expr {
 
 fn push(query: &mut Query, condition: Expr) {
     let first = query.first_column;
+    debug_assert!(
+        condition.columns().iter().all(|column| (first..first + query.types.len()).contains(column)),
+        "a condition that also reads other tables is pushed down"
+    );
+    debug_assert!(query.limit.count.is_none(), "rows are left out before a LIMIT counts them");
+    debug_assert!(!condition.is_volatile() && !condition.calls_back(), "a condition with effects is moved");
     let renumber = |to: usize| condition.clone().map_columns(&mut |column| column - first + to);
     match &mut query.body {
         Body::Select(select) => {
             let items: Items =
                 select.items.iter().enumerate().map(|(n, item)| (first + n, item.clone())).collect();
+            debug_assert!(select.windows.is_empty(), "rows are left out before a window function sees them");
+            debug_assert!(
+                select.group.as_ref().is_none_or(|group| group.explicit && !group.rollup),
+                "rows are left out of a group that exists without them"
+            );
             select.conditions.push(with_items(condition, &items));
         }
         Body::Set(set) => {

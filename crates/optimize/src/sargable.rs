@@ -234,6 +234,12 @@ fn bounds(conditions: &[Condition], slot: usize) -> Option<(Vec<Range>, Vec<usiz
 
 fn push(found: &mut Vec<Condition>, slot: usize, sarg: Sarg, values: &[&Expr]) {
     let reads: Vec<usize> = values.iter().flat_map(|v| v.columns()).collect();
+    debug_assert!(
+        !matches!(&sarg, Sarg::Ranges(ranges) if ranges.iter().any(|(low, high)| {
+            matches!((low, high), (Bound::Unbounded, Bound::Unbounded))
+        })),
+        "a range without bounds restricts nothing"
+    );
     if !reads.contains(&slot) {
         found.push(Condition { slot, sarg, reads });
     }

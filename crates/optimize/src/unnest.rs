@@ -9,7 +9,7 @@
 //! outer columns is not converted.
 
 use cohort_expr::{CompareHow, CompareOp, Expr, SubqueryTest, compare_as};
-use cohort_plan::{Body, CommonTable, From, FromJoin, FromTable, Query, Select, Source};
+use cohort_plan::{Body, CommonTable, From, FromJoin, FromTable, Query, Select, Source, check_statement};
 
 use crate::join::hashable;
 use crate::visit::Statement;
@@ -37,10 +37,11 @@ pub fn unnest(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonT
     let mut ready = Ready(ready);
     ready.in_query(query);
     subqueries.iter_mut().for_each(|query| ready.in_query(query));
-    for table in common {
+    for table in &mut *common {
         ready.in_query(&mut table.seed);
         table.step.iter_mut().for_each(|step| ready.in_query(&mut step.query));
     }
+    check_statement(query, subqueries, common);
 }
 
 /// Returns true if the items are exactly the grouping keys, so that rows are distinct.
@@ -148,6 +149,11 @@ impl Ready {
             }
             equalities.push(compare_as(CompareOp::Eq, left.clone(), item, how.clone()));
         }
+        debug_assert_eq!(
+            equalities.len(),
+            query.types.len(),
+            "a row without all its equalities has several matches"
+        );
         let query = self.0[node.id].take()?;
         let table = FromTable {
             first: query.first_column,

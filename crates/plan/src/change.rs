@@ -379,6 +379,11 @@ impl<'c> Change<'c> {
         self.items.push(Expr::column(key, ExprType::null(), "key"));
         self.firsts.push(first);
         mark_target(&mut self.from, first, key);
+        debug_assert_eq!(
+            keys_in(&self.from),
+            self.targets.len(),
+            "a target's rows are not locked, or others are"
+        );
         Ok((self.targets.len() - 1, column))
     }
 
@@ -398,6 +403,16 @@ impl<'c> Change<'c> {
     }
 
     fn finish(self, assignments: Vec<ChangeAssignment>) -> JoinedChange {
+        let items = self.items.len();
+        debug_assert_eq!(self.targets.len(), self.firsts.len(), "a target without columns");
+        debug_assert!(self.targets.iter().all(|target| target.key_at < items), "a key that is not returned");
+        debug_assert!(!self.targets.is_empty(), "a data change without a table");
+        for made in &assignments {
+            debug_assert!(made.target < self.targets.len(), "an assignment to a table that is not changed");
+            let columns = self.targets[made.target].table.columns.len();
+            debug_assert!(made.column < columns, "an assignment to a column that does not exist");
+            debug_assert!(made.value_at.is_none_or(|at| at < items), "an assigned value is not returned");
+        }
         let types: Vec<ExprType> = self.items.iter().map(Expr::ty).collect();
         let select = Select {
             block: self.block,
@@ -415,6 +430,15 @@ impl<'c> Change<'c> {
         (query.order, query.limit) = (self.order, self.limit);
         JoinedChange { query, targets: self.targets, assignments }
     }
+}
+
+/// Returns the number of tables whose rows are locked for a change.
+fn keys_in(from: &From) -> usize {
+    let of_table = |table: &FromTable| match &table.source {
+        Source::Derived(query) => query.select().and_then(|select| select.from.as_ref()).map_or(0, keys_in),
+        _ => usize::from(table.key.is_some()),
+    };
+    from.tables().into_iter().map(of_table).sum()
 }
 
 /// Marks a table so that its rows are locked for a change and their keys returned.

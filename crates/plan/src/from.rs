@@ -78,6 +78,12 @@ pub(crate) fn bind_from_for(
         let text = "Too many tables; MariaDB can only use 61 tables in a join";
         return Err(SqlError::new(ErrorCode::TooManyTables, text));
     }
+    debug_assert!(
+        tables.padded == 0 && tables.unreachable.is_empty(),
+        "a join ended without its restrictions"
+    );
+    let numbers = bound.as_ref().map_or(0, |side| side.numbers.len());
+    debug_assert_eq!(numbers, tables.scope.tables.len(), "a table in scope is no table of FROM");
     Ok((bound.map(|side| side.from), tables.scope))
 }
 
@@ -254,6 +260,10 @@ impl Tables<'_> {
         };
         let number = self.scope.tables.len();
         let (first, width, name) = (table.first_slot, table.columns.len(), table.name.clone());
+        debug_assert!(
+            self.scope.tables.iter().all(|t| t.first_slot != first || width == 0),
+            "numbers used twice"
+        );
         self.scope.push(table);
         let from = From::Table(Box::new(FromTable { first, width, name, source, view, key: None }));
         Ok(Side { from, numbers: vec![number] })
@@ -277,6 +287,10 @@ impl Tables<'_> {
         self.unreachable.truncate(reachable);
         let right = right?;
         let on = self.join_conditions(join, &left.numbers, &right.numbers)?;
+        debug_assert!(
+            !left.numbers.iter().any(|n| right.numbers.contains(n)),
+            "a table is on both sides of a join: NULL-padding would reach the wrong columns"
+        );
         let numbers: Vec<usize> = left.numbers.iter().chain(&right.numbers).copied().collect();
         let keep_order = join.kind == ast::JoinKind::Straight;
         let (outer, left, right) = match join.kind {
@@ -363,7 +377,13 @@ impl Tables<'_> {
         let joined: Vec<usize> = common.into_iter().chain(rest).chain(others).collect();
         let is_joined = |s: &usize| left.iter().chain(right).any(|n| *n == self.scope.table_of(*s));
         let mut star: Vec<usize> = self.scope.star.iter().copied().filter(|s| !is_joined(s)).collect();
+        debug_assert_eq!(kept.len(), hidden.len(), "USING keeps one column of each pair");
+        debug_assert_eq!(kept.len(), conditions.len(), "a pair of USING without an equality");
         star.extend(joined);
+        debug_assert!(
+            star.len() == star.iter().collect::<std::collections::BTreeSet<_>>().len(),
+            "`*` returns a column twice"
+        );
         self.scope.star = star;
         hidden.into_iter().for_each(|slot| self.hide(slot));
         Ok(conditions)
@@ -373,6 +393,7 @@ impl Tables<'_> {
         let table = self.scope.table_of(slot);
         let table = &mut self.scope.tables[table];
         let column = slot - table.first_slot;
+        debug_assert!(!table.columns[column].hidden, "USING merges a column twice: one of its names is lost");
         table.columns[column].hidden = true;
     }
 }

@@ -23,6 +23,7 @@
 //! | `meta` | result metadata |
 //! | `charset`, `declared_type` | declared collations and types |
 //! | `conjuncts` | lists of conjuncts |
+//! | `sound` | post-conditions of binding and of rewrites |
 
 mod bind;
 mod block;
@@ -39,6 +40,7 @@ pub mod meta;
 mod names;
 mod query;
 mod select;
+mod sound;
 mod table_names;
 mod updatable;
 mod view;
@@ -67,6 +69,7 @@ pub use from::{allowed_indexes, scope_of_rows};
 pub use meaning::Meanings;
 pub use names::{Names, VirtualColumn, VirtualDefinition};
 pub use query::{bind_plain_limit, bind_query};
+pub use sound::check_statement;
 pub use table_names::TableNames;
 pub use updatable::{Items, can_merge, is_mergeable, origin, with_items};
 pub use view::{bind_view, invalid_view, view_query};

@@ -14,6 +14,7 @@ use crate::bind::{
 use crate::block::{Body, Limit, Operand, Order, OrderBy, Query, SetOperation};
 use crate::meta::{expression_meta, field_meta, joined_meta};
 use crate::select::bind_select;
+use crate::sound::check_statement;
 use crate::with::CommonTables;
 
 /// Binds a query. `outer` is the binder of the expression that contains it.
@@ -28,6 +29,10 @@ pub fn bind_query(
     let bound = bind_within(ctx, &with, outer, query)?;
     if let Some(named) = &query.with {
         with.check_unused(ctx, named)?;
+    }
+    // A subquery is checked with the query around it, whose columns it reads.
+    if outer.is_none() {
+        check_statement(&bound, &ctx.subqueries.borrow(), &ctx.common.borrow());
     }
     Ok(bound)
 }
@@ -183,6 +188,7 @@ fn bind_set_operation(
         union_type(&sides.map(|query| query.item(n)).collect::<Vec<Expr>>(), ctx.names.env())
     };
     let types = (0..first.types.len()).map(of_all).collect::<SqlResult<Vec<ExprType>>>()?;
+    debug_assert!(first.columns.len() == types.len(), "a column of a set operation has no name");
     let names = first.columns.iter().map(|c| c.name.clone());
     let columns = names.zip(&types).map(|(name, ty)| joined_meta(name, ty)).collect();
     let is_plain = operands.iter().all(|operand| operand.op == ast::SetOperator::Union && operand.all);
@@ -250,6 +256,7 @@ fn order_over_result(
         };
         // A constant does not affect the order.
         let Some(n) = n else { continue };
+        debug_assert!(n < query.types.len(), "ORDER BY {n} of {} columns", query.types.len());
         let key = SortKey { collation: query.types[n].collation, descending: item.descending };
         order.push(Order { by: OrderBy::Item(n), key });
     }

@@ -72,6 +72,11 @@ impl<'q> CommonTables<'q> {
                 }));
             }
         }
+        let mut named = tables.iter().enumerate();
+        debug_assert!(
+            named.all(|(n, common)| common.sees <= tables.len() && (common.sees > n || !common.recursive)),
+            "a recursive common table expression does not see itself"
+        );
         Ok(CommonTables { tables })
     }
 
@@ -81,6 +86,7 @@ impl<'q> CommonTables<'q> {
         let Some(common) = found.map(|at| &self.tables[at]) else { return Ok(None) };
         self.make_known(ctx, common)?;
         let known = common.known.borrow().clone().expect("bound above");
+        debug_assert_eq!(known.names.len(), known.types.len(), "a column of {name} has no name");
         if !common.inside.get() {
             ctx.common.borrow_mut()[known.number].references += 1;
         }
@@ -155,6 +161,7 @@ impl Common<'_> {
             return Err(SqlError::new(ErrorCode::WrongNumberOfColumnsInSelect, text));
         }
         let distinct = steps.iter().any(|operand| !operand.all) || !cycle.is_empty();
+        debug_assert!(common[number].step.is_none(), "a recursive part is bound twice");
         common[number].step = Some(Step { query, distinct, cycle });
         Ok(())
     }
@@ -180,6 +187,7 @@ impl Common<'_> {
             }
             cycle.push(column);
         }
+        debug_assert!(cycle.len() <= names.len(), "CYCLE compares a column twice");
         Ok(cycle)
     }
 

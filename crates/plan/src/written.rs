@@ -60,6 +60,7 @@ pub(crate) fn written(from: &From, column: usize) -> Result<Written<'_>, Refusal
         match &table.source {
             Source::Base { table: base, .. } => {
                 let (base, at) = (base.clone(), column - table.first);
+                debug_assert!(at < base.columns.len(), "a written column that its table does not have");
                 return Ok(Written { levels, base: table, table: base, column: at });
             }
             Source::Derived(query) if table.view.is_some() => {
@@ -147,6 +148,7 @@ impl Written<'_> {
                 return Err(not_supported("WITH CHECK OPTION with a subquery"));
             }
             let condition = condition.map_columns(&mut |column| column - first);
+            debug_assert!(!condition.is_volatile(), "CHECK OPTION of a view that cannot be merged");
             Ok(RowCheck { view: outermost.name.clone(), condition })
         };
         conditions.into_iter().map(check).collect()
@@ -225,5 +227,10 @@ pub fn bind_insert_view(
     base.want(ctx, wanted)?;
     let checks = base.checks()?;
     let table = base.table.clone();
+    debug_assert_eq!(scope.width(), table.columns.len(), "a row of the view's table has other columns");
+    debug_assert!(
+        (1..own.len()).all(|n| !own[..n].contains(&own[n])),
+        "the view shows a column twice: INSERT would assign it twice"
+    );
     Ok(Some(InsertView { table, scope, columns: own, checks }))
 }

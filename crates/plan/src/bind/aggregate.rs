@@ -42,6 +42,10 @@ impl Binder<'_> {
         if owner.has_aggregate(&columns) {
             return Err(SqlError::invalid_group_function());
         }
+        debug_assert!(
+            list.borrow().iter().all(|known| !columns.contains(&known.column)),
+            "an argument reads an aggregate over the same rows"
+        );
         let mut list = list.borrow_mut();
         let n = list.iter().position(|known| known.aggregate == bound).unwrap_or_else(|| {
             list.push(Collected { column: self.ctx.new_columns(1), aggregate: bound });

@@ -149,6 +149,7 @@ impl<'p> PlanContext<'p> {
     /// Allocates `count` column numbers, unique in the statement.
     pub fn new_columns(&self, count: usize) -> usize {
         let first = self.next_column.get();
+        debug_assert!(!is_of_changed_row(first), "numbers wrapped around");
         self.next_column.set(first + count);
         first
     }
@@ -289,6 +290,11 @@ impl Scope {
 
     /// Adds a table, whose first slot is the scope's width.
     pub fn push(&mut self, table: ScopeTable) {
+        debug_assert!(table.first_slot >= self.width(), "tables of a scope are found by their first slots");
+        debug_assert!(
+            table.merged.as_ref().is_none_or(|merged| merged.len() == table.columns.len()),
+            "a merged table has an origin for each column"
+        );
         self.star.extend(table.visible_slots());
         self.tables.push(table);
     }
@@ -302,6 +308,7 @@ impl Scope {
     pub fn slot(&self, slot: usize) -> &ScopeColumn {
         let table = self.table_of(slot);
         let table = &self.tables[table];
+        debug_assert!(slot - table.first_slot < table.columns.len(), "slot {slot} belongs to no table");
         &table.columns[slot - table.first_slot]
     }
 
@@ -312,6 +319,7 @@ impl Scope {
 
     /// Returns the position of the table that a slot belongs to.
     pub fn table_of(&self, slot: usize) -> usize {
+        debug_assert!(self.holds(slot), "slot {slot} belongs to no table in scope");
         self.tables.partition_point(|t| t.first_slot <= slot) - 1
     }
 
@@ -336,6 +344,7 @@ impl Scope {
                 if !same_name(&column.name, &name.name) || (column.hidden && name.table.is_none()) {
                     continue;
                 }
+                debug_assert!(found != Some(table.first_slot + n), "a table is in scope twice");
                 if found.replace(table.first_slot + n).is_some() {
                     return Err(ambiguous(name, clause));
                 }

@@ -19,6 +19,7 @@ impl Binder<'_> {
         let with = self.with.cloned().unwrap_or_default();
         let bound = bind_query(self.ctx, &with, Some(self), query)?.not_counted()?;
         let types = bound.types.clone();
+        debug_assert!(bound.into.is_empty(), "INTO of a subquery would assign once for each row");
         let mut known = self.ctx.subqueries.borrow_mut();
         known.push(bound);
         Ok((known.len() - 1, types))
@@ -98,6 +99,11 @@ impl Binder<'_> {
         let mut known = self.ctx.subqueries.borrow_mut();
         let query = &mut known[id];
         let Body::Select(select) = &mut query.body else { return Ok(()) };
+        debug_assert_eq!(
+            items.len(),
+            select.items.len(),
+            "a subquery is compared with a row of another width"
+        );
         for (n, ready) in items.into_iter().enumerate() {
             if matches!(ready, Expr::Column(_)) {
                 continue;
@@ -109,6 +115,7 @@ impl Binder<'_> {
                     other => other,
                 })
             })?;
+            debug_assert!(!matches!(ready, Expr::Row(_)), "a column of a subquery becomes a row");
             query.types[n] = ready.ty();
             select.items[n] = ready;
         }

@@ -109,6 +109,10 @@ impl Binder<'_> {
         let ty = type_of(&function, &order);
         let frame = inner.window_frame(spec.frame, &order)?;
         let column = self.ctx.new_columns(1);
+        debug_assert!(
+            !matches!(function, WindowFunction::PercentileDisc { .. }) || order.len() <= 1,
+            "a percentile of two values"
+        );
         let call = WindowCall { function, frame, ty: ty.clone() };
         windows.found.borrow_mut().push(WindowUse { column, partition, order, call });
         Ok(Expr::column(column, ty, "window function"))
