@@ -10,7 +10,6 @@
 
 use std::ops::Bound;
 
-use cohort_catalog::IndexKind;
 use cohort_expr::Expr;
 use cohort_types::{Columns, check_stack};
 
@@ -332,7 +331,7 @@ impl Check<'_> {
     fn access(&self, scan: &Scan, access: &Access, left: usize) {
         debug_assert!(access.index < scan.table.indexes.len(), "{} has no such index", scan.name);
         let index = &scan.table.indexes[access.index];
-        let has_words = index.kind == IndexKind::FullText;
+        let has_words = index.kind.has_words();
         match &access.spans {
             Spans::Full => debug_assert!(!has_words, "a FULLTEXT index has no rows to scan"),
             Spans::List(spans) => {

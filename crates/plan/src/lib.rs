@@ -52,12 +52,11 @@ mod written;
 
 pub use bind::{
     AliasOrder, Aliases, Binder, Clause, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn,
-    ScopeTable, ambiguous, convert, is_of_changed_row, not_supported, one_column, same_name, unknown_column,
-    with_zero_dates,
+    ScopeTable, ambiguous, convert, not_supported, one_column, same_name, unknown_column, with_zero_dates,
 };
 pub use block::{
     Assigned, AssignedTo, Body, Collected, CommonTable, From, FromJoin, FromTable, Group, Limit, Operand,
-    Order, OrderBy, Query, Select, SetOperation, Source, Step,
+    Order, OrderBy, Query, Select, SetOperation, Source, Step, is_of_changed_row,
 };
 pub use call_back::{calls_back, is_call_back};
 pub use change::{

@@ -9,12 +9,12 @@
 
 use std::cell::RefCell;
 
-use cohort_catalog::IndexKind;
 use cohort_expr::{Expr, SubqueryTest};
 use cohort_types::check_stack;
 
-use crate::bind::is_of_changed_row;
-use crate::block::{Body, CommonTable, From, FromTable, Group, OrderBy, Query, Select, Source};
+use crate::block::{
+    Body, CommonTable, From, FromTable, Group, OrderBy, Query, Select, Source, is_of_changed_row,
+};
 use crate::window::{Frame, FrameBound, FrameUnit, WindowFunction, WindowUse};
 
 /// Checks the invariants of a statement. Does nothing without debug assertions.
@@ -266,8 +266,7 @@ impl Check<'_> {
         let width = match &table.source {
             Source::Base { table: base, allowed, .. } => {
                 debug_assert!(allowed.is_sorted_by(|a, b| a < b), "an index is allowed twice");
-                let is_usable =
-                    |n: &usize| base.indexes.get(*n).is_some_and(|index| index.kind != IndexKind::FullText);
+                let is_usable = |n: &usize| base.indexes.get(*n).is_some_and(|index| !index.kind.has_words());
                 debug_assert!(allowed.iter().all(is_usable), "an allowed index has no ordered entries");
                 base.columns.len()
             }

@@ -21,6 +21,6 @@ pub use expr::{
 };
 pub use scope::{
     MergedColumn, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn, ScopeTable, ambiguous,
-    is_of_changed_row, same_name, unknown_column,
+    same_name, unknown_column,
 };
 pub use window::Windows;

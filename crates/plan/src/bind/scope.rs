@@ -10,7 +10,7 @@ use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult, Value, check_stack};
 
 use crate::bind::Clause;
-use crate::block::{CommonTable, Query};
+use crate::block::{CommonTable, FIRST_COLUMN, Query, is_of_changed_row};
 use crate::meaning::Meanings;
 use crate::names::{Names, VirtualDefinition};
 
@@ -21,14 +21,6 @@ pub enum ParamSource {
     Literals,
     /// The values bound to `?`; literals are constants.
     Placeholders,
-}
-
-/// Smaller numbers are reserved for the row of a data change: its columns, followed by those of the new row.
-const FIRST_COLUMN: usize = 1 << 20;
-
-/// Returns true if a column belongs to the row of a data change.
-pub fn is_of_changed_row(column: usize) -> bool {
-    column < FIRST_COLUMN
 }
 
 /// Planning input, and facts that planning collects about the statement as a whole.
