@@ -15,8 +15,8 @@ use cohort_types::Collation;
 use crate::names::VirtualDefinition;
 use crate::window::WindowUse;
 
-/// Smaller column numbers are reserved for the row of a data change: its columns, followed by those of the new
-/// row.
+/// Smaller column numbers are reserved for the row of a data change: its columns, followed by those of the
+/// new row.
 pub(crate) const FIRST_COLUMN: usize = 1 << 20;
 
 /// Returns whether a column belongs to the row of a data change.
