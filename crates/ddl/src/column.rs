@@ -90,7 +90,7 @@ pub(super) fn draft(
         other => other?,
     }
     for error in ty.duplicated_members(name) {
-        if ctx.session.env.sql_mode.is_strict() {
+        if ctx.session.settings.env.sql_mode.is_strict() {
             return Err(error);
         }
         ctx.eval.note(error.code, error.message);
@@ -136,7 +136,8 @@ fn ty_has_width(declared: &DataType) -> bool {
 
 /// Returns whether a too long string type is converted to a TEXT type, as in non-strict mode.
 fn becomes_text(ctx: &StatementContext<'_>, ty: &ColumnType) -> bool {
-    matches!(ty.kind, TypeKind::VarChar | TypeKind::VarBinary) && !ctx.session.env.sql_mode.is_strict()
+    matches!(ty.kind, TypeKind::VarChar | TypeKind::VarBinary)
+        && !ctx.session.settings.env.sql_mode.is_strict()
 }
 
 /// Returns whether the expression is `json_valid(column)`.
@@ -264,7 +265,7 @@ pub(super) fn check_zero_dates<'c>(
     ctx: &StatementContext<'_>,
     mut columns: impl Iterator<Item = &'c Column>,
 ) -> SqlResult<()> {
-    let mode = ctx.session.env.sql_mode;
+    let mode = ctx.session.settings.env.sql_mode;
     let is_refused = |column: &&Column| match &column.default {
         DefaultValue::Value(value) => value.is_refused_date(mode),
         _ => false,
@@ -281,14 +282,14 @@ pub(super) fn store_default(
     (home, row): (ColumnHome<'_>, u64),
 ) -> SqlResult<(Value, Vec<Warning>)> {
     let store = StoreContext {
-        sql_mode: ctx.session.env.sql_mode,
+        sql_mode: ctx.session.settings.env.sql_mode,
         strict: true,
         database: home.schema,
         table: home.table,
         column,
         row,
-        zone: &ctx.session.env.time_zone,
-        now_micros: ctx.session.env.now_micros,
+        zone: &ctx.session.settings.env.time_zone,
+        now_micros: ctx.session.settings.env.now_micros,
     };
     let mut warnings: Vec<Warning> = Vec::new();
     let stored = ty.store(value, &store, &mut warnings)?;
@@ -330,7 +331,7 @@ pub(super) fn value_now(
         DefaultValue::Value(value) => return Ok(value.clone()),
         DefaultValue::None => return Ok(column.ty.implicit_default()),
         DefaultValue::CurrentTimestamp => {
-            let now = Value::Timestamp(ctx.session.env.now_micros);
+            let now = Value::Timestamp(ctx.session.settings.env.now_micros);
             now_in_zone(ctx, now)
         }
         DefaultValue::Expression(text) => {
@@ -347,5 +348,5 @@ fn now_in_zone(ctx: &StatementContext<'_>, now: Value) -> Value {
     let Value::Timestamp(micros) = now else { return now };
     ctx.uses_zone.set(true);
     ctx.uses_micros.set(true);
-    Value::DateTime(cohort_types::TimeZone::to_local(&ctx.session.env.time_zone, micros))
+    Value::DateTime(cohort_types::TimeZone::to_local(&ctx.session.settings.env.time_zone, micros))
 }

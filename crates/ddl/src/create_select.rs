@@ -188,5 +188,5 @@ pub(super) fn statement(ctx: &StatementContext<'_>, create: &CreateTable, table:
     let schema =
         (ctx.session.current_schema.as_deref() != Some(&*table.name.schema)).then_some(&*table.name.schema);
     let verb = if create.mode == CreateMode::OrReplace { "CREATE OR REPLACE" } else { "CREATE" };
-    create_text(verb, schema, (table, &ctx.session.env.time_zone), (engine, charset))
+    create_text(verb, schema, (table, &ctx.session.settings.env.time_zone), (engine, charset))
 }

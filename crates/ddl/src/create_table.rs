@@ -196,5 +196,5 @@ pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &Obj
 
 /// Returns the statement's time in seconds since 1970.
 pub(super) fn created_at(ctx: &StatementContext<'_>) -> u64 {
-    (ctx.session.env.now_micros / 1_000_000).max(0) as u64
+    (ctx.session.settings.env.now_micros / 1_000_000).max(0) as u64
 }

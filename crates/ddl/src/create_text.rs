@@ -25,9 +25,9 @@ impl ShowStyle {
 
     /// Returns the session's style.
     pub fn of(ctx: &StatementContext<'_>) -> ShowStyle {
-        let mode = ctx.session.env.sql_mode;
+        let mode = ctx.session.settings.env.sql_mode;
         let quote = if mode.has(SqlMode::ANSI_QUOTES) { '"' } else { '`' };
-        let bare = !ctx.session.vars.flag(cohort_config::VarId::SqlQuoteShowCreate);
+        let bare = !ctx.session.settings.vars.flag(cohort_config::VarId::SqlQuoteShowCreate);
         ShowStyle { style: Style { quote, bare, ..Style::default() }, mode }
     }
 

@@ -77,7 +77,7 @@ pub(super) struct TableDraft {
 
 /// Returns an error if `innodb_force_primary_key` requires a key and the table has none.
 pub(super) fn check_has_key(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> {
-    let is_asked = ctx.session.vars.globals().flag(VarId::InnodbForcePrimaryKey);
+    let is_asked = ctx.session.settings.vars.globals().flag(VarId::InnodbForcePrimaryKey);
     if !is_asked || !table.engine.eq_ignore_ascii_case("InnoDB") {
         return Ok(());
     }

@@ -147,7 +147,7 @@ pub(super) fn finished(draft: &TableDraft) -> Vec<ForeignKey> {
 
 /// Returns whether the session checks foreign keys (`foreign_key_checks`).
 pub(super) fn are_checked(ctx: &StatementContext<'_>) -> bool {
-    ctx.session.vars.flag(VarId::ForeignKeyChecks)
+    ctx.session.settings.vars.flag(VarId::ForeignKeyChecks)
 }
 
 /// CREATE or ALTER, for the text of warnings.

@@ -253,7 +253,7 @@ pub(super) fn grantee(
     let is_user = describes_user(user, options);
     let mut account = match (book.find(&name), &user.authentication) {
         (Some(account), None) if !is_user => return Ok(account),
-        (None, None) if session.env.sql_mode.has(SqlMode::NO_AUTO_CREATE_USER) => {
+        (None, None) if session.settings.env.sql_mode.has(SqlMode::NO_AUTO_CREATE_USER) => {
             return Err(no_such_account());
         }
         (Some(account), _) if account.is_public() => return Err(SqlError::invalid_role(PUBLIC)),

@@ -20,7 +20,7 @@ fn offered<'e>(ctx: &'e StatementContext<'_>, name: &str) -> Option<&'e str> {
 
 /// Returns `default_storage_engine`, or the first engine if the setting names none that is available.
 fn default_engine<'e>(ctx: &'e StatementContext<'_>) -> &'e str {
-    let wanted = ctx.session.vars.text(VarId::DefaultStorageEngine);
+    let wanted = ctx.session.settings.vars.text(VarId::DefaultStorageEngine);
     wanted.and_then(|name| offered(ctx, &name)).unwrap_or_else(|| ctx.db.engines[0].name())
 }
 
@@ -37,7 +37,7 @@ pub(super) fn engine(ctx: &StatementContext<'_>, wanted: Option<&str>, table: &s
         return Ok(default.to_owned());
     }
     let unknown = SqlError::unknown_engine(wanted);
-    if ctx.session.env.sql_mode.has(SqlMode::NO_ENGINE_SUBSTITUTION) {
+    if ctx.session.settings.env.sql_mode.has(SqlMode::NO_ENGINE_SUBSTITUTION) {
         return Err(unknown);
     }
     ctx.eval.warn(unknown.code, unknown.message)?;
@@ -84,7 +84,7 @@ pub(super) fn fit_comment(
 ) -> SqlResult<()> {
     let Some((end, _)) = comment.char_indices().nth(chars_max) else { return Ok(()) };
     let text = format!("Comment for {} is too long (max = {chars_max})", what());
-    if ctx.session.env.sql_mode.is_strict() {
+    if ctx.session.settings.env.sql_mode.is_strict() {
         return Err(SqlError::new(code, text));
     }
     ctx.eval.warn(code, text)?;
@@ -110,7 +110,7 @@ pub(super) fn apply(
         TableOption::RowFormat(format) => put(draft, "ROW_FORMAT", format),
         TableOption::OfEngine { name, .. } if !page_format::is_known(name) => {
             let error = SqlError::unknown_option(name);
-            if !ctx.session.env.sql_mode.has(SqlMode::IGNORE_BAD_TABLE_OPTIONS) {
+            if !ctx.session.settings.env.sql_mode.has(SqlMode::IGNORE_BAD_TABLE_OPTIONS) {
                 return Err(error);
             }
             ctx.eval.push_warning(cohort_types::Warning::new(error));

@@ -62,7 +62,7 @@ pub(super) fn settle(
 }
 
 fn is_default(ctx: &StatementContext<'_>) -> bool {
-    ctx.session.vars.flag(VarId::InnodbCompressionDefault)
+    ctx.session.settings.vars.flag(VarId::InnodbCompressionDefault)
 }
 
 /// Rejects conflicting options. The table must be stored in the engine that was asked for.
@@ -112,7 +112,7 @@ fn check_row_format(
     verb: Verb,
     (row_format, block_size): (Option<&str>, Option<&str>),
 ) -> SqlResult<()> {
-    let is_strict = ctx.session.vars.flag(VarId::InnodbStrictMode);
+    let is_strict = ctx.session.settings.vars.flag(VarId::InnodbStrictMode);
     let odd = |strict: String, lenient: String, option: &str| {
         warn(ctx, ErrorCode::IllegalHaCreateOption, if is_strict { strict } else { lenient });
         if is_strict { Err(refused(ctx, draft, verb, option)) } else { Ok(()) }

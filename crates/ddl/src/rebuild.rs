@@ -72,7 +72,7 @@ pub(super) fn rebuild(
     changes: &mut Changes,
 ) -> SqlResult<(Table, Copied)> {
     let mut after = after;
-    let allowed = Allowed::of(ctx.session.vars.globals());
+    let allowed = Allowed::of(ctx.session.settings.vars.globals());
     // The zero date is an error only if there is a row, and only copying finds out.
     let lacks_date = (0..after.table.columns.len()).any(|n| zero_date(ctx, &after, n).is_some());
     let copies = asked.forced
@@ -249,7 +249,7 @@ impl Concurrent {
     /// Admits writers. The caller must stop the tracking of touched rows afterwards, whether the build
     /// succeeds or not.
     fn begin(ctx: &mut StatementContext<'_>, before: &OpenTable) -> SqlResult<Concurrent> {
-        let bytes_max = ctx.session.vars.globals().uint(VarId::InnodbOnlineAlterLogMaxSize);
+        let bytes_max = ctx.session.settings.vars.globals().uint(VarId::InnodbOnlineAlterLogMaxSize);
         // Under LOCK TABLES, the last writer may have been this session.
         ctx.trx.await_own()?;
         let (view, touched) = (ctx.db.commit.read_view(), Arc::new(TouchedRows::new(bytes_max)));
@@ -363,7 +363,7 @@ fn copy(
     let fills = fills(ctx, before, after, home)?;
     let mut rules = rules_of(ctx, &after.table)?.of_copies();
     // As in MariaDB, rebuilding a table in place keeps rows that violate its constraints.
-    if rule == Rule::InPlace || !ctx.session.vars.flag(VarId::CheckConstraintChecks) {
+    if rule == Rule::InPlace || !ctx.session.settings.vars.flag(VarId::CheckConstraintChecks) {
         rules.drop_checks();
     }
     let eval = &ctx.eval;
@@ -373,11 +373,11 @@ fn copy(
     let max = auto.map_or(u64::MAX, |auto| largest_counted(&after.table.columns[auto].ty));
     let counting = Counting::new(ctx.trx.series(), rule, after.table.auto_increment_start, max);
     let is_repeatable = !fills.iter().any(|fill| matches!(fill, Fill::Computed(expr) if expr.is_volatile()));
-    let sql_mode = ctx.session.env.sql_mode;
+    let sql_mode = ctx.session.settings.env.sql_mode;
     let counted_before = |n: usize| after.column_origins[n].is_some_and(|n| before.columns[n].auto_increment);
     let counts_zero = !sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO) && !auto.is_some_and(counted_before);
     let mut converter = Converter { after, fills, rules, eval, row: 0, counting, auto, counts_zero };
-    let zone = &ctx.session.env.time_zone;
+    let zone = &ctx.session.settings.env.time_zone;
     let mut warnings: Vec<Warning> = Vec::new();
     let store = StoreContext {
         sql_mode,
@@ -465,7 +465,7 @@ fn zero_date(ctx: &StatementContext<'_>, after: &Described, n: usize) -> Option<
         && !column.nullable
         && column.generated.is_none()
         && matches!(column.default, DefaultValue::None);
-    if !is_zero || after.ignores || !ctx.session.env.sql_mode.has(SqlMode::NO_ZERO_DATE) {
+    if !is_zero || after.ignores || !ctx.session.settings.env.sql_mode.has(SqlMode::NO_ZERO_DATE) {
         return None;
     }
     let (kind, zero) = match column.ty.kind {

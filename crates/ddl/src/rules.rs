@@ -73,7 +73,7 @@ pub(super) fn text_of(
     column: &str,
     expr: &Expr,
 ) -> SqlResult<String> {
-    let connection = ctx.session.env.collation_connection.charset().name();
+    let connection = ctx.session.settings.env.collation_connection.charset().name();
     let refusal = |text: &str| match clause {
         Clause::Generated { stored: false } => {
             not_supported("VIRTUAL columns that depend on the session or the time")
@@ -149,7 +149,9 @@ pub(super) fn text_of(
     match refused {
         Some(error) => Err(error),
         // String literals are parsed later in the default character set.
-        None => Ok(cohort_sql::print::expr_in(&expr, Style::of(ctx.session.env.collation_connection))),
+        None => {
+            Ok(cohort_sql::print::expr_in(&expr, Style::of(ctx.session.settings.env.collation_connection)))
+        }
     }
 }
 

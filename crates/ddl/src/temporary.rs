@@ -44,8 +44,8 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
         }
     }
     ctx.session.temporary.rows().set_limits(Limits {
-        memory_bytes: ctx.session.vars.uint(VarId::TmpTableSize),
-        file_bytes: ctx.session.vars.uint(VarId::TmpDiskTableSize),
+        memory_bytes: ctx.session.settings.vars.uint(VarId::TmpTableSize),
+        file_bytes: ctx.session.settings.vars.uint(VarId::TmpDiskTableSize),
     });
     let (table, outcome) = match (&create.query, &create.like) {
         (Some(select), _) => filled(ctx, create, select, &name)?,

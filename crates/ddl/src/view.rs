@@ -91,7 +91,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         _ => definer,
     };
     let view = View {
-        text: printed(*query, Style::of(ctx.session.env.collation_connection)),
+        text: printed(*query, Style::of(ctx.session.settings.env.collation_connection)),
         algorithm: algorithm.name().to_owned(),
         definer,
         by_invoker: security == ViewSecurity::Invoker,
@@ -121,7 +121,7 @@ fn empty_view(ctx: &StatementContext<'_>, name: TableName) -> View {
         check: String::new(),
         updatable: false,
         client: client_collation(ctx),
-        connection: ctx.session.env.collation_connection,
+        connection: ctx.session.settings.env.collation_connection,
         created_at: created_at(ctx),
     }
 }
@@ -184,7 +184,7 @@ fn bind(ctx: &StatementContext<'_>, name: &TableName, query: &mut ast::Query) ->
     let catalog = catalog(ctx);
     let names = SessionNames::new(&catalog, ctx.session);
     let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
-    plan.meanings.replace(Some(Meanings::new(ctx.session.env.collation_connection.charset())));
+    plan.meanings.replace(Some(Meanings::new(ctx.session.settings.env.collation_connection.charset())));
     let bound = bind_query(&plan, &CommonTables::default(), None, query)?;
     if let Some(table) = names.temporary_used() {
         return Err(SqlError::view_of_temporary(&table));
@@ -204,14 +204,14 @@ pub fn query_text(ctx: &StatementContext<'_>, query: &ast::Query) -> SqlResult<S
     let catalog = catalog(ctx);
     let names = SessionNames::new(&catalog, ctx.session);
     let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
-    plan.meanings.replace(Some(Meanings::new(ctx.session.env.collation_connection.charset())));
+    plan.meanings.replace(Some(Meanings::new(ctx.session.settings.env.collation_connection.charset())));
     let mut query = query.clone();
     bind_query(&plan, &CommonTables::default(), None, &query)?;
     if let Some(meanings) = plan.meanings.take() {
         meanings.write_into(&mut query);
     }
     spell_out_aliases(&mut query);
-    Ok(printed(query, Style::of(ctx.session.env.collation_connection)))
+    Ok(printed(query, Style::of(ctx.session.settings.env.collation_connection)))
 }
 
 /// Replaces names of select items in ORDER BY and GROUP BY by their expressions.
@@ -370,7 +370,7 @@ fn algorithm_of(before: Option<&View>, alter: bool) -> ViewAlgorithm {
 }
 
 fn client_collation(ctx: &StatementContext<'_>) -> cohort_types::Collation {
-    let charset = match ctx.session.vars.value(VarId::CharacterSetClient) {
+    let charset = match ctx.session.settings.vars.value(VarId::CharacterSetClient) {
         VarValue::Text(name) => Charset::by_name(&name),
         _ => None,
     };

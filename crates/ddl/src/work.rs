@@ -280,7 +280,7 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
     let thread = session.info.id.0 as u32;
     let hashed = match &log {
         LogText::Accounts | LogText::AboutUsers => {
-            let (mode, role) = (session.parse.mode, session.identity.role.as_deref());
+            let (mode, role) = (session.settings.parse.mode, session.identity.role.as_deref());
             cohort_sql::for_replicas(ctx.text, mode, role, &mut super::account::stored_form)
         }
         _ => None,
@@ -301,10 +301,13 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
         status.sql_mode = status.sql_mode.map(|mode| mode_of_own_texts(SqlMode(mode)).0);
     }
     if ctx.uses_zone.get() {
-        status.time_zone = session.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
+        status.time_zone = session.settings.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
     }
-    status.hrnow =
-        ctx.uses_micros.get().then_some((session.env.now_micros % 1_000_000) as u32).filter(|us| *us > 0);
+    status.hrnow = ctx
+        .uses_micros
+        .get()
+        .then_some((session.settings.env.now_micros % 1_000_000) as u32)
+        .filter(|us| *us > 0);
     if matches!(log, LogText::AboutUsers) {
         let (user, host) = &session.info.account;
         status.invoker = Some((user.clone().into_bytes(), host.clone().into_bytes()));
@@ -346,20 +349,20 @@ pub fn query_event(session: &SessionState, text: &str) -> QueryEvent {
 pub fn change_event(ctx: &StatementContext<'_>, text: &[u8]) -> QueryEvent {
     let session = ctx.session;
     let mut status = status_vars(session, text);
-    status.time_zone = session.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
-    let micros = (session.env.now_micros % 1_000_000) as u32;
+    status.time_zone = session.settings.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
+    let micros = (session.settings.env.now_micros % 1_000_000) as u32;
     status.hrnow = (micros > 0).then_some(micros);
     let current = session.current_schema.as_deref().unwrap_or("");
     QueryEvent::new(session.info.id.0 as u32, &status, current.as_bytes(), text)
 }
 
 fn status_vars(session: &SessionState, text: &[u8]) -> StatusVars {
-    let vars = &session.vars;
+    let vars = &session.settings.vars;
     let named = session.named_charsets();
     // The event's text is UTF-8 whatever the client sent. ASCII text is the same in both character sets.
     let says = |charset: &Charset| text.is_ascii() || charset.is_as_in_memory();
     let charset = named.client.filter(says).unwrap_or(Charset::Utf8mb4);
-    let client = match session.client_collation {
+    let client = match session.settings.client_collation {
         named if named.charset() == charset => named,
         _ => charset.default_collation(),
     };
@@ -376,11 +379,11 @@ fn status_vars(session: &SessionState, text: &[u8]) -> StatusVars {
         (vars.uint(VarId::AutoIncrementIncrement), vars.uint(VarId::AutoIncrementOffset));
     StatusVars {
         flags2: Some(flags2),
-        sql_mode: Some(session.env.sql_mode.0),
+        sql_mode: Some(session.settings.env.sql_mode.0),
         catalog: Some(b"std".to_vec()),
         lc_time_names: (locale != 0).then_some(locale),
         auto_increment: (increment != 1 || offset != 1).then_some((increment as u16, offset as u16)),
-        charset: Some([client.0, session.env.collation_connection.0, named.server.0]),
+        charset: Some([client.0, session.settings.env.collation_connection.0, named.server.0]),
         ..StatusVars::default()
     }
 }

@@ -313,7 +313,7 @@ impl RowApplier {
         let outcome = pipeline.run(ctx, RowChange::update(row, &mut new, 1), |ctx, new| {
             match writer.update(ctx.trx, key, row, new)? {
                 Err(duplicate) if !is_idempotent => {
-                    let zone = &ctx.session.env.time_zone;
+                    let zone = &ctx.session.settings.env.time_zone;
                     Err(writer.table().duplicate_error(duplicate.index, new, zone))
                 }
                 Err(duplicate) => Ok(Outcome::Duplicate(duplicate)),
@@ -441,7 +441,7 @@ fn put(
         let Err(duplicate) = writer.insert(ctx.trx, row)? else { return Ok(Outcome::Done) };
         let mut before = Vec::new();
         if !is_idempotent || !writer.fetch(ctx.trx, &duplicate.key, &mut before)? {
-            let zone = &ctx.session.env.time_zone;
+            let zone = &ctx.session.settings.env.time_zone;
             return Err(writer.table().duplicate_error(duplicate.index, row, zone));
         }
         writer.delete(ctx.trx, &duplicate.key, &before)?;

@@ -432,7 +432,8 @@ impl Insert<'_> {
 
     /// Reports a duplicate of a plain INSERT: error 1062. With IGNORE, adds a warning.
     fn refuse(&mut self, ctx: &StatementContext<'_>, duplicate: &Duplicate, new: &[Value]) -> SqlResult<()> {
-        let error = self.writer.table().duplicate_error(duplicate.index, new, &ctx.session.env.time_zone);
+        let error =
+            self.writer.table().duplicate_error(duplicate.index, new, &ctx.session.settings.env.time_zone);
         if !self.plan.ignore {
             return Err(error);
         }
@@ -523,7 +524,7 @@ impl Insert<'_> {
         let refused = match pipeline.update(ctx, &mut self.writer, &duplicate.key, row)? {
             Outcome::Done => return Ok(Some(true)),
             Outcome::Duplicate(other) => {
-                let zone = &ctx.session.env.time_zone;
+                let zone = &ctx.session.settings.env.time_zone;
                 self.writer.table().duplicate_error(other.index, &self.existing, zone)
             }
             Outcome::Foreign(error) => error,

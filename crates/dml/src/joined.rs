@@ -66,7 +66,7 @@ impl JoinedChange {
             order_by: &update.order_by,
             limit: update.limit.as_ref(),
         };
-        let at_once = session.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
+        let at_once = session.settings.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
         let bound = bind_joined_update(ctx, &clauses, &update.assignments, at_once)?;
         let mut defaults = Vec::with_capacity(bound.assignments.len());
         for assignment in &bound.assignments {

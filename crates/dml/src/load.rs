@@ -81,7 +81,7 @@ pub fn load_data(
     let plan = bind(ctx, load, job)?;
     ctx.annotate();
     let memory = Reservation::new(std::sync::Arc::clone(ctx.process.memory()));
-    let bytes_max = ctx.session.vars.uint(VarId::MaxAllowedPacket) as usize;
+    let bytes_max = ctx.session.settings.vars.uint(VarId::MaxAllowedPacket) as usize;
     if load.local {
         // The file name may contain data read from rows that are not durable yet (I5).
         ctx.trx.mark_observed();
@@ -137,7 +137,7 @@ fn of_the_source(
     let plan = bind(ctx, load, job)?;
     ctx.annotate();
     let memory = Reservation::new(std::sync::Arc::clone(ctx.process.memory()));
-    let bytes_max = ctx.session.vars.uint(VarId::MaxAllowedPacket) as usize;
+    let bytes_max = ctx.session.settings.vars.uint(VarId::MaxAllowedPacket) as usize;
     let mut source = Blocks(blocks.into_iter());
     let mut reader = FieldReader::new(&mut source, &load.format, plan.charset, bytes_max);
     plan.run(ctx, load, &mut reader, memory)

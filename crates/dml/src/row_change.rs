@@ -251,7 +251,7 @@ impl<'p> RowPipeline<'p> {
                 Ok(()) => Ok(Outcome::Done),
                 Err(duplicate) if self.ignores() => Ok(Outcome::Duplicate(duplicate)),
                 Err(duplicate) => {
-                    let zone = &ctx.session.env.time_zone;
+                    let zone = &ctx.session.settings.env.time_zone;
                     Err(writer.table().duplicate_error(duplicate.index, new, zone))
                 }
             }

@@ -167,7 +167,7 @@ impl RowRules {
         table: &Table,
         row: &[Value],
     ) -> SqlResult<Option<SqlError>> {
-        if self.checks.is_empty() || !ctx.session.vars.flag(VarId::CheckConstraintChecks) {
+        if self.checks.is_empty() || !ctx.session.settings.vars.flag(VarId::CheckConstraintChecks) {
             return Ok(None);
         }
         Ok(self.check(&ctx.eval, table, row)?.err())

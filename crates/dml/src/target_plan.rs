@@ -81,7 +81,7 @@ pub fn plan_target(
 /// Returns the number of entries to assume for the table at least: enough for the planner to prefer an index
 /// to a scan, and with `sql_safe_updates` to take any index that is usable.
 fn entries_for_change(session: &SessionState) -> u64 {
-    if session.vars.flag(VarId::SqlSafeUpdates) { 1 << 40 } else { LOCKED_ENTRIES_MIN }
+    if session.settings.vars.flag(VarId::SqlSafeUpdates) { 1 << 40 } else { LOCKED_ENTRIES_MIN }
 }
 
 fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {
@@ -100,7 +100,7 @@ fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {
 /// Returns error 1175 under `sql_safe_updates` if the rows are not found by a key. `no_where`: a DELETE is
 /// also refused without a WHERE that depends on the row, whatever its LIMIT.
 pub fn check_safe_update(session: &SessionState, target: &TargetPlan, no_where: bool) -> SqlResult<()> {
-    if !session.vars.flag(VarId::SqlSafeUpdates) {
+    if !session.settings.vars.flag(VarId::SqlSafeUpdates) {
         return Ok(());
     }
     let uses_key = !matches!(target.access.spans, Spans::Full);

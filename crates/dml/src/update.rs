@@ -50,7 +50,7 @@ impl UpdatePlan {
         let (mut assignments, mut defaults) = (Vec::new(), Vec::new());
         for assignment in &update.assignments {
             let (column, value) = bind_assignment(&binder, assignment)?;
-            if session.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT)
+            if session.settings.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT)
                 && assignments.iter().any(|(before, _)| *before == column)
             {
                 let name = &target.table.columns[column].name;

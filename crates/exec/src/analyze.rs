@@ -79,7 +79,7 @@ impl Session {
                     if let Executed::Changed(outcome) = executed
                         && let Some(id) = outcome.generated_id
                     {
-                        self.state.env.last_insert_id = id;
+                        self.state.settings.env.last_insert_id = id;
                     }
                     return Ok((plan, measures));
                 }

@@ -164,7 +164,7 @@ impl Applier {
         let mut session = session.inspect_err(|_| db.processes.remove(id))?;
         process.set_command(command, db.clock.wall_us());
         // Settings for clients do not apply to transactions that the source has already executed.
-        let vars = &mut session.state.vars;
+        let vars = &mut session.state.settings.vars;
         vars.put(VarId::Autocommit, &VarValue::Bool(true));
         vars.put(VarId::TransactionReadOnly, &VarValue::Bool(false));
         vars.put(VarId::SqlSafeUpdates, &VarValue::Bool(false));
@@ -254,7 +254,8 @@ impl Applier {
     }
 
     fn set_clock(&mut self, timestamp: u32, micros: u32) {
-        self.session.state.clock_override = Some(i64::from(timestamp) * 1_000_000 + i64::from(micros));
+        self.session.state.settings.clock_override =
+            Some(i64::from(timestamp) * 1_000_000 + i64::from(micros));
     }
 
     /// Applies the row changes of one event. `annotation` is the text of their statement, or empty.
@@ -354,7 +355,7 @@ impl Applier {
     fn skips(&self, sql: &[u8]) -> bool {
         let state = &self.session.state;
         state.db.globals.flag(VarId::SlaveSkipStoredPrograms)
-            && cohort_sql::defines_program(sql, state.parse.mode)
+            && cohort_sql::defines_program(sql, state.settings.parse.mode)
     }
 
     /// Logs a definition of a stored program without running it. So the binary log has no gap, and the source
@@ -376,7 +377,7 @@ impl Applier {
     /// source had none.
     fn replace(&mut self, sql: &[u8], before: SqlError, replaces: bool) -> SqlResult<()> {
         let mut syntax = Reservation::new(Arc::clone(self.session.process.memory()));
-        let mut parsed = parse_charged(sql, &self.session.state.parse, &mut syntax)?;
+        let mut parsed = parse_charged(sql, &self.session.state.settings.parse, &mut syntax)?;
         let Statement::CreateTable(create) = &mut parsed.statement else { return Err(before) };
         if !replaces && !create.temporary {
             return Err(before);
@@ -393,7 +394,7 @@ impl Applier {
     /// logged with the rows that follow.
     fn definition_inside(&mut self, sql: &[u8], replaces: bool) -> SqlResult<()> {
         let mut syntax = Reservation::new(Arc::clone(self.session.process.memory()));
-        let parsed = parse_charged(sql, &self.session.state.parse, &mut syntax)?;
+        let parsed = parse_charged(sql, &self.session.state.settings.parse, &mut syntax)?;
         // Changes to the rows of MariaDB's account tables change accounts here.
         let is_about_accounts = account_tables::changed_by(&self.session.state, &parsed.statement).is_some();
         if !is_about_accounts && !cohort_session::commits_implicitly(&parsed.statement) {
@@ -564,7 +565,7 @@ impl Applier {
     pub fn set_intvar(&mut self, event: &Intvar) {
         match event.kind {
             IntvarKind::InsertId => self.session.trx.settings.insert_id = event.value,
-            IntvarKind::LastInsertId => self.session.state.env.last_insert_id = event.value,
+            IntvarKind::LastInsertId => self.session.state.settings.env.last_insert_id = event.value,
         }
     }
 
@@ -627,7 +628,7 @@ impl Applier {
     /// Converts a text to utf8mb4, in which statements are parsed here. If it is logged again, its event has
     /// that character set.
     fn in_utf8<'s>(&mut self, sql: Cow<'s, [u8]>) -> SqlResult<Cow<'s, [u8]>> {
-        let charset = self.session.state.client_collation.charset();
+        let charset = self.session.state.settings.client_collation.charset();
         if sql.is_ascii() || matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Binary) {
             return Ok(sql);
         }
@@ -637,8 +638,8 @@ impl Applier {
             SqlError::new(ErrorCode::InvalidCharacterString, what)
         })?;
         let state = &mut self.session.state;
-        state.client_collation = Collation::UTF8MB4_GENERAL_CI;
-        state.vars.put(VarId::CharacterSetClient, &VarValue::text(Charset::Utf8mb4.name()));
+        state.settings.client_collation = Collation::UTF8MB4_GENERAL_CI;
+        state.settings.vars.put(VarId::CharacterSetClient, &VarValue::text(Charset::Utf8mb4.name()));
         self.status.clear();
         self.obey();
         Ok(Cow::Owned(text))
@@ -655,9 +656,9 @@ impl Applier {
             account => (account, None),
         };
         state.info.account = account;
-        state.env.current_role.clone_from(&role);
+        state.settings.env.current_role.clone_from(&role);
         state.identity.role = role;
-        let vars = &mut state.vars;
+        let vars = &mut state.settings.vars;
         let flags2 = from.flags2.unwrap_or(0);
         for (id, value) in [
             (VarId::SqlAutoIsNull, flags2 & 0x4000 != 0),
@@ -686,7 +687,7 @@ impl Applier {
         };
         if let Some([client, connection, server]) = from.charset {
             use VarId::*;
-            state.client_collation = put(vars, client, &[CharacterSetClient], &[])?;
+            state.settings.client_collation = put(vars, client, &[CharacterSetClient], &[])?;
             put(vars, connection, &[CharacterSetConnection], &[CollationConnection])?;
             put(vars, server, &[CharacterSetServer], &[CollationServer])?;
         }

@@ -75,14 +75,14 @@ impl Session {
         self.state.statement.rows_before.set(0);
         let is_one = bulk != Bulk::OneByOne;
         if is_one && let Some(id) = self.work.generated_id {
-            self.state.env.last_insert_id = id;
+            self.state.settings.env.last_insert_id = id;
         }
         match outcome {
             Ok(()) if tally.returning => {
                 sink.finish(self.status(), tally.warnings.min(u32::from(u16::MAX)) as u16);
             }
             Ok(()) => {
-                self.state.env.row_count = tally.affected as i64;
+                self.state.settings.env.row_count = tally.affected as i64;
                 let info = match tally.rows {
                     0 | 1 => String::new(),
                     n => format!(

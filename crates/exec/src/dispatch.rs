@@ -97,7 +97,9 @@ impl Session {
     /// of a stored program is charged while it is needed.
     pub(crate) fn next_statement(&self, sql: &[u8]) -> Option<(Range<usize>, usize)> {
         let mut syntax = Reservation::new(Arc::clone(self.process.memory()));
-        cohort_sql::next_statement(sql, self.state.parse.mode, &mut |bytes| Ok(syntax.resize(bytes as u64)?))
+        cohort_sql::next_statement(sql, self.state.settings.parse.mode, &mut |bytes| {
+            Ok(syntax.resize(bytes as u64)?)
+        })
     }
 }
 
@@ -128,11 +130,11 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         self.begin_command();
-        let digest = Digest::of(text, &self.state.parse, literals);
+        let digest = Digest::of(text, &self.state.settings.parse, literals);
         // Statements of accounts with resource limits bypass the plan cache, because the limits are checked
         // first.
         let digest = digest.filter(|_| self.state.identity.restraint.is_none());
-        let key = digest.map(|digest| PlanKey { digest, session: self.state.plan_key });
+        let key = digest.map(|digest| PlanKey { digest, session: self.state.settings.plan_key });
         if let Some(key) = key {
             let version = self.state.db.catalog_version();
             if let Some(cached) = self.kept.plans.get(&key, version)
@@ -148,8 +150,8 @@ impl Session {
             literals.clear();
         }
         let mut syntax = Reservation::new(Arc::clone(self.process.memory()));
-        let parsed =
-            parse_charged(text, &self.state.parse, &mut syntax).inspect_err(|_| self.diagnostics.clear())?;
+        let parsed = parse_charged(text, &self.state.settings.parse, &mut syntax)
+            .inspect_err(|_| self.diagnostics.clear())?;
         if parsed.params > 0 {
             return Err(cohort_session::syntax_error("?"));
         }
@@ -179,8 +181,9 @@ impl Session {
     pub(crate) fn begin_command(&mut self) {
         self.state.statement.reads_whole_table.set(false);
         // The error of a text that cannot be parsed is also kept here.
-        self.diagnostics.set_limit(self.state.env.max_error_count);
-        self.state.env.now_micros = self.state.clock_override.unwrap_or(self.clock_us as i64);
+        self.diagnostics.set_limit(self.state.settings.env.max_error_count);
+        self.state.settings.env.now_micros =
+            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();
         self.state.last.in_transaction = self.trx.in_transaction();
@@ -189,7 +192,7 @@ impl Session {
     }
 
     fn begin_diagnostics(&mut self, statement: &Statement) {
-        self.diagnostics.set_limit(self.state.env.max_error_count);
+        self.diagnostics.set_limit(self.state.settings.env.max_error_count);
         match traits_of(statement).conditions {
             Conditions::Kept => self.diagnostics.keep(),
             Conditions::Old => self.diagnostics.begin(),
@@ -244,7 +247,7 @@ impl Session {
         }
         let is_unsafe = |name: &str| replication_of(name) == Replication::Unsafe;
         let mut found = TransactionState::default();
-        if cohort_sql::has_unsafe_words(job.text, self.state.parse.mode, is_unsafe) {
+        if cohort_sql::has_unsafe_words(job.text, self.state.settings.parse.mode, is_unsafe) {
             found = found.with(TransactionState::UNSAFE);
         }
         if matches!(statement, Statement::LoadData(_)) {
@@ -276,7 +279,7 @@ impl Session {
             };
             // Plans that may refer to this session's temporary tables are not cached.
             if let (Some(key), true) = (key, plan.reusable && self.state.temporary.is_empty()) {
-                let syntax = cohort_sql::syntax_bytes(job.text, self.state.parse.mode);
+                let syntax = cohort_sql::syntax_bytes(job.text, self.state.settings.parse.mode);
                 self.kept.plans.put(key, version, plan.clone(), plan.memory_bytes(syntax));
             }
             self.report(executed, &plan, job, sink);
@@ -358,9 +361,9 @@ impl Session {
         sink: &mut dyn ResultSink,
         run: impl FnOnce(&mut StatementContext<'_>, &mut dyn ResultSink) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        let timestamp = (self.state.env.now_micros / 1_000_000) as u32;
+        let timestamp = (self.state.settings.env.now_micros / 1_000_000) as u32;
         self.trx.statement_begin(timestamp);
-        let seconds_max = self.state.vars.double(VarId::MaxStatementTime);
+        let seconds_max = self.state.settings.vars.double(VarId::MaxStatementTime);
         let deadline_ns = (seconds_max > 0.0)
             .then(|| self.state.db.clock.monotonic_ns().saturating_add((seconds_max * 1e9) as u64));
         self.trx.set_deadline(deadline_ns);
@@ -368,7 +371,7 @@ impl Session {
         let mut ctx = StatementContext {
             db: &self.state.db,
             session: &self.state,
-            eval: EvalContext::new(&self.state.env, &self.state, job.params),
+            eval: EvalContext::new(&self.state.settings.env, &self.state, job.params),
             trx: &mut self.trx,
             process: &self.process,
             text: job.text,
@@ -402,7 +405,7 @@ impl Session {
             self.diagnostics.add_all(&warnings);
         }
         if let Some(id) = self.state.statement.next_insert_id.take() {
-            self.state.env.last_insert_id = id;
+            self.state.settings.env.last_insert_id = id;
         }
         self.trx.statement_end(outcome)
     }
@@ -431,7 +434,7 @@ impl Session {
         if let Some(measures) = self.state.statement.measures() {
             self.note_plan(&plan.plan, &measures);
         }
-        let env = &mut self.state.env;
+        let env = &mut self.state.settings.env;
         match executed {
             Executed::Stale => return false,
             Executed::Rows(counts) => {
@@ -552,7 +555,7 @@ impl Session {
         for row in rows {
             sink.row(row);
         }
-        (self.state.env.found_rows, self.state.env.row_count) = (rows.len() as u64, -1);
+        (self.state.settings.env.found_rows, self.state.settings.env.row_count) = (rows.len() as u64, -1);
         self.finish_rows(head.status, warnings, sink);
     }
 
@@ -658,7 +661,7 @@ fn lock_and_run(
     ctx.session.statement.rows_found.set(None);
     match &cached.plan {
         Planned::Query(plan) => {
-            let limit = ctx.session.vars.uint(VarId::SqlSelectLimit);
+            let limit = ctx.session.settings.vars.uint(VarId::SqlSelectLimit);
             if !plan.into.is_empty() {
                 return run_into(plan, ctx, limit);
             }

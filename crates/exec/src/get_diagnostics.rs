@@ -15,7 +15,7 @@ impl Session {
             GetDiagnostics::Statement(items) => {
                 // The number of stored conditions: these are the numbers that can be requested.
                 let number = self.diagnostics.list().len() as u64;
-                let row_count = self.state.env.row_count;
+                let row_count = self.state.settings.env.row_count;
                 for (variable, item) in items {
                     let value = match item {
                         StatementInfo::Number => Value::UInt(number),
@@ -25,9 +25,9 @@ impl Session {
                 }
             }
             GetDiagnostics::Condition { number, items } => {
-                let counts = (self.state.env.found_rows, self.state.env.row_count);
+                let counts = (self.state.settings.env.found_rows, self.state.settings.env.row_count);
                 let number = self.eval_alone(number, job)?.to_int(&mut cohort_types::NoWarnings);
-                (self.state.env.found_rows, self.state.env.row_count) = counts;
+                (self.state.settings.env.found_rows, self.state.settings.env.row_count) = counts;
                 let at = number.and_then(|n| usize::try_from(n.wide()).ok()).and_then(|n| n.checked_sub(1));
                 let Some(condition) = at.and_then(|at| self.diagnostics.list().get(at)).cloned() else {
                     let code = ErrorCode::DaInvalidConditionNumber;

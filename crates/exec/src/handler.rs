@@ -68,7 +68,7 @@ impl Session {
             }
             HandlerAction::Read(read) => return self.read_handler(&handler.name.name, read, job, sink),
         }
-        self.state.env.row_count = 0;
+        self.state.settings.env.row_count = 0;
         self.send_ok(job.more, 0, 0, "", sink);
         Ok(())
     }
@@ -249,14 +249,14 @@ fn key_prefix(
         let value = binder.expression(value)?.eval(&[], &ctx.eval)?.into_owned();
         let column = &table.columns[*column];
         let store = StoreContext {
-            sql_mode: ctx.session.env.sql_mode,
+            sql_mode: ctx.session.settings.env.sql_mode,
             strict: false,
             database: &table.name.schema,
             table: &table.name.table,
             column: &column.name,
             row: 1,
-            zone: &ctx.session.env.time_zone,
-            now_micros: ctx.session.env.now_micros,
+            zone: &ctx.session.settings.env.time_zone,
+            now_micros: ctx.session.settings.env.now_micros,
         };
         let value = match value {
             Value::Null => Value::Null,

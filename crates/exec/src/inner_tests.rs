@@ -14,7 +14,7 @@ mod world;
 
 /// Plans and runs a statement within the running one.
 fn run(ctx: &mut StatementContext<'_>, sql: &str, params: &[Value]) -> SqlResult<()> {
-    let parsed = cohort_sql::parse(sql.as_bytes(), &ctx.session.parse)?;
+    let parsed = cohort_sql::parse(sql.as_bytes(), &ctx.session.settings.parse)?;
     let plan =
         make_plan(&ctx.db.catalog(), ctx.session, params, ParamSource::Placeholders, &parsed.statement)?;
     execute(ctx, &plan, &mut NullSink).map(drop)

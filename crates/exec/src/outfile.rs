@@ -39,7 +39,7 @@ impl Session {
     ) -> SqlResult<()> {
         let rows = self.with_context(job, |ctx| write_file(ctx, statement, job))?;
         let found = self.state.statement.rows_found.take().unwrap_or(rows);
-        (self.state.env.found_rows, self.state.env.row_count) = (found, rows as i64);
+        (self.state.settings.env.found_rows, self.state.settings.env.row_count) = (found, rows as i64);
         self.send_ok(job.more, rows, 0, "", sink);
         Ok(())
     }

@@ -104,7 +104,7 @@ impl Session {
             return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
         };
         let rest = &sql[next.min(sql.len())..];
-        if cohort_sql::has_statement(rest, self.state.parse.mode) {
+        if cohort_sql::has_statement(rest, self.state.settings.parse.mode) {
             return Err(cohort_session::syntax_error(&String::from_utf8_lossy(rest)));
         }
         let counted = self.count_prepared()?;
@@ -169,7 +169,7 @@ impl Session {
     /// Returns the parsed text, shared with other sessions if one of them has prepared it. Error 1290 if the
     /// session's statements exceed `max_session_mem_used`, 1041 if there is no memory for it.
     fn shared_text(&self, text: &[u8]) -> SqlResult<Arc<PreparedText>> {
-        let (texts, options) = (&self.kept.prepared_texts, self.state.parse);
+        let (texts, options) = (&self.kept.prepared_texts, self.state.settings.parse);
         let of = match texts.get(text, &options) {
             Some(found) => found,
             None => {
@@ -194,7 +194,7 @@ impl Session {
                 )?
             }
         };
-        let limit_bytes = self.state.vars.uint(VarId::MaxSessionMemUsed);
+        let limit_bytes = self.state.settings.vars.uint(VarId::MaxSessionMemUsed);
         match self.prepared.bytes.saturating_add(of.bytes()) > limit_bytes {
             true => Err(OverBudget { of: BudgetOf::Session, limit_bytes }.into()),
             false => Ok(of),
@@ -469,7 +469,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let filled: Vec<Value>;
-        let params = match self.state.parse.mode.empty_string_is_null {
+        let params = match self.state.settings.parse.mode.empty_string_is_null {
             false => params,
             true => {
                 filled = params.iter().map(null_for_empty).collect();
@@ -490,7 +490,7 @@ impl Session {
             return self.run_statement(statement, &job, None, sink);
         }
         self.state.check_restraint(statement)?;
-        let (version, session) = (self.state.db.catalog_version(), self.state.plan_key);
+        let (version, session) = (self.state.db.catalog_version(), self.state.settings.plan_key);
         // Plans that depend on this session's temporary tables, and plans of variants, are not shared.
         let is_shared = self.state.temporary.is_empty() && variant.is_none();
         let own = kept.filter(|kept| kept.is_of(version, session, params));

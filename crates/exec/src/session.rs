@@ -136,7 +136,7 @@ impl Session {
 
     /// Returns the session's variables.
     pub fn vars(&self) -> &cohort_config::SessionVars {
-        &self.state.vars
+        &self.state.settings.vars
     }
 
     /// Returns the collation of character_set_results, `None` if it is NULL.
@@ -146,7 +146,7 @@ impl Session {
 
     /// Sets a variable on the session's behalf.
     pub fn put_variable(&mut self, id: cohort_config::VarId, value: &cohort_config::VarValue) {
-        self.state.vars.put(id, value);
+        self.state.settings.vars.put(id, value);
     }
 
     /// Returns user and host of the account used for authentication.
@@ -183,7 +183,7 @@ impl Session {
 
     /// Returns the settings that decoding depends on: the client's character set, and NO_BACKSLASH_ESCAPES.
     fn reading(&self) -> (Charset, bool) {
-        (self.state.parse.client, self.state.parse.mode.no_backslash_escapes)
+        (self.state.settings.parse.client, self.state.settings.parse.mode.no_backslash_escapes)
     }
 
     /// Runs COM_QUERY, with one or more results. Settings made by one statement apply to the parsing of the
@@ -207,7 +207,7 @@ impl Session {
             let Some((range, next)) = self.next_statement(rest) else { break };
             let text = &rest[range];
             let after = &rest[next.min(rest.len())..];
-            let more = cohort_sql::has_statement(after, self.state.parse.mode);
+            let more = cohort_sql::has_statement(after, self.state.settings.parse.mode);
             if more && !self.state.info.multi_statements {
                 let near = String::from_utf8_lossy(&after[..after.len().min(80)]).into_owned();
                 self.fail(&cohort_session::syntax_error(&near), sink);
@@ -252,7 +252,12 @@ impl Session {
     pub(crate) fn begin_process(&mut self, command: Command, text: &[u8]) {
         self.look_at_clock();
         let query_id = self.state.db.processes.next_query_id();
-        self.process.begin_statement(command, (text, self.state.parse.mode), self.clock_us, query_id);
+        self.process.begin_statement(
+            command,
+            (text, self.state.settings.parse.mode),
+            self.clock_us,
+            query_id,
+        );
     }
 
     /// Records the end of a command. The caller has read the clock.
@@ -368,14 +373,14 @@ impl Session {
         self.trx.mark_observed();
         self.diagnostics.set_error(error);
         self.work.error = error.code as u16;
-        self.state.env.row_count = -1;
+        self.state.settings.env.row_count = -1;
         sink.error(error);
     }
 }
 
 /// Returns the status flags of a session.
 pub(crate) fn status_of(trx: &SessionTrx, session: &SessionState) -> StatusFlags {
-    let mode = &session.parse.mode;
+    let mode = &session.settings.parse.mode;
     [
         (trx.in_transaction(), StatusFlags::IN_TRANS),
         (trx.in_transaction() && trx.is_read_only(), StatusFlags::IN_TRANS_READONLY),

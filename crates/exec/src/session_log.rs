@@ -54,7 +54,7 @@ impl Session {
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general(command, text);
         }
-        let profiled = self.state.vars.flag(VarId::Profiling);
+        let profiled = self.state.settings.vars.flag(VarId::Profiling);
         if self.verbosity().is_about_plans() && self.has_slow_log() {
             self.state.statement.measure(Some(Arc::default()));
             self.plan_notes = PlanNotes { began_us: self.clock_us, lines: String::new() };
@@ -64,16 +64,16 @@ impl Session {
     }
 
     fn verbosity(&self) -> Verbosity {
-        Verbosity(self.state.vars.uint(VarId::LogSlowVerbosity))
+        Verbosity(self.state.settings.vars.uint(VarId::LogSlowVerbosity))
     }
 
     fn has_slow_log(&self) -> bool {
-        self.state.db.globals.flag(VarId::SlowQueryLog) && self.state.vars.flag(VarId::SlowQueryLog)
+        self.state.db.globals.flag(VarId::SlowQueryLog) && self.state.settings.vars.flag(VarId::SlowQueryLog)
     }
 
     /// Returns true if a statement with this duration belongs in the slow log.
     fn is_slow(&self, took_us: u64) -> bool {
-        let vars = &self.state.vars;
+        let vars = &self.state.settings.vars;
         took_us as f64 > vars.double(VarId::LongQueryTime) * 1e6
             || self.state.statement.reads_whole_table.get() && vars.flag(VarId::LogQueriesNotUsingIndexes)
     }
@@ -118,7 +118,8 @@ impl Session {
         let executed = self.executed_text.take();
         let text = executed.as_deref().unwrap_or(text);
         let is_logged = self.state.db.globals.flag(VarId::GeneralLog)
-            || (self.trx.settings.binlog.on && cohort_sql::changes_rows(text, self.state.parse.mode));
+            || (self.trx.settings.binlog.on
+                && cohort_sql::changes_rows(text, self.state.settings.parse.mode));
         let text = if is_logged { self.expanded(text, params) } else { Cow::Borrowed(text) };
         self.state.audit_ended(&text, self.work.error);
     }
@@ -126,20 +127,20 @@ impl Session {
     /// Stores the statement for SHOW PROFILES, with `text` as the client sent it, including statements that
     /// follow.
     pub(crate) fn profiled(&self, watch: Watch, text: &[u8]) {
-        if watch.profiled && self.state.vars.flag(VarId::Profiling) && !is_about_profiles(text) {
+        if watch.profiled && self.state.settings.vars.flag(VarId::Profiling) && !is_about_profiles(text) {
             let took_us = self.state.db.clock.wall_us().saturating_sub(watch.began_us);
-            let most = self.state.vars.uint(VarId::ProfilingHistorySize) as usize;
+            let most = self.state.settings.vars.uint(VarId::ProfilingHistorySize) as usize;
             self.state.log.profiles.borrow_mut().note(text.trim_ascii(), took_us, most);
         }
     }
 
     /// Writes a command to the general log, unless `sql_log_off` is set.
     pub(crate) fn log_general(&self, command: &str, text: &[u8]) {
-        if !self.state.vars.flag(VarId::SqlLogOff) {
+        if !self.state.settings.vars.flag(VarId::SqlLogOff) {
             self.state.db.log_general(
                 (self.state.info.id, &self.user_host()),
                 command,
-                &shown(text, self.state.parse.mode),
+                &shown(text, self.state.settings.parse.mode),
             );
         }
     }
@@ -163,7 +164,7 @@ impl Session {
         if output & LOG_NOWHERE != 0 {
             return;
         }
-        let text = shown(slow.text, self.state.parse.mode);
+        let text = shown(slow.text, self.state.settings.parse.mode);
         if output & LOG_TO_FILE != 0
             && let Some(files) = db.log_files.read().as_ref()
         {
@@ -171,7 +172,7 @@ impl Session {
         }
         if output & LOG_TO_TABLE != 0 {
             let bytes = text.len();
-            let env = &self.state.env;
+            let env = &self.state.settings.env;
             let row = vec![
                 Value::Timestamp(slow.watch.began_us as i64),
                 Value::text(self.user_host()),
@@ -219,11 +220,11 @@ impl Session {
     }
 
     fn append_warnings(&self, text: &[u8], entry: &mut String) {
-        let most = self.state.vars.uint(VarId::LogSlowMaxWarnings) as usize;
+        let most = self.state.settings.vars.uint(VarId::LogSlowMaxWarnings) as usize;
         for (n, warning) in self.diagnostics.list().iter().take(most).enumerate() {
             let head = if n == 0 { "# Warnings\n" } else { "" };
             let error = &warning.error;
-            let message = message_without_secrets(&error.message, text, Some(self.state.parse.mode));
+            let message = message_without_secrets(&error.message, text, Some(self.state.settings.parse.mode));
             let _ = writeln!(entry, "{head}# {} {} {message}", warning.level.name(), error.code.number());
         }
     }
@@ -243,7 +244,7 @@ impl Session {
             return Cow::Borrowed(text);
         }
         let mut out = Vec::new();
-        append_statement(&mut out, text, param_at, params, self.state.env.sql_mode);
+        append_statement(&mut out, text, param_at, params, self.state.settings.env.sql_mode);
         Cow::Owned(out)
     }
 

@@ -74,7 +74,7 @@ pub(crate) fn run_logged(
     if is_exact && outcome.generated_id.is_none() {
         ctx.trx.unlog(mark)?;
         let mut text = Vec::new();
-        let (params, mode) = (ctx.params, ctx.session.env.sql_mode);
+        let (params, mode) = (ctx.params, ctx.session.settings.env.sql_mode);
         cohort_session::append_statement(&mut text, ctx.text.trim_ascii(), ctx.param_at, params, mode);
         let event = change_event(ctx, &text);
         ctx.trx.log_text(event)?;
@@ -83,9 +83,9 @@ pub(crate) fn run_logged(
 }
 
 fn what_is_said(ctx: &StatementContext<'_>, table: &Table) -> Says {
-    let mode = ctx.session.env.sql_mode;
+    let mode = ctx.session.settings.env.sql_mode;
     let is_plain = !mode.has(SqlMode::NO_BACKSLASH_ESCAPES) || !ctx.text.contains(&b'\\');
-    let vars = &ctx.session.vars;
+    let vars = &ctx.session.settings.vars;
     // Settings that the event does not transmit must have their default values.
     let is_usual = vars.uint(VarId::DivPrecisionIncrement) == 4
         && [VarId::DefaultWeekFormat, VarId::LcTimeNames].iter().all(|id| vars.uint(*id) == 0)

@@ -87,11 +87,11 @@ impl Session {
     pub(crate) fn set_items(&mut self, items: &[SetItem], job: &Job<'_>) -> SqlResult<()> {
         let steps: Vec<Step<'_>> =
             items.iter().map(|item| self.check_item(item, job)).collect::<SqlResult<_>>()?;
-        let before = self.state.vars.clone();
+        let before = self.state.settings.vars.clone();
         let outcome = steps.into_iter().try_for_each(|step| self.set_item(step, job));
         if outcome.is_err() {
-            self.state.vars = before;
-            self.trx.settings.autocommit = self.state.vars.flag(VarId::Autocommit);
+            self.state.settings.vars = before;
+            self.trx.settings.autocommit = self.state.settings.vars.flag(VarId::Autocommit);
         }
         self.state.refresh();
         self.apply_settings();
@@ -123,7 +123,8 @@ impl Session {
         let ids: Vec<VarId> = items.iter().filter_map(id).collect();
         self.set_items(items, job)?;
         // The statement's time was already set.
-        self.state.env.now_micros = self.state.clock_override.unwrap_or(self.clock_us as i64);
+        self.state.settings.env.now_micros =
+            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
         sink.results(self.state.results_collation());
         self.run_with_settings(&before, &ids, statement, job, sink)
     }
@@ -139,7 +140,7 @@ impl Session {
         let before = self.before_statement();
         let ids = [VarId::LockWaitTimeout, VarId::InnodbLockWaitTimeout];
         for id in ids {
-            self.state.vars.put(id, &VarValue::UInt(seconds));
+            self.state.settings.vars.put(id, &VarValue::UInt(seconds));
         }
         self.apply_settings();
         self.run_with_settings(&before, &ids, statement, job, sink)
@@ -155,9 +156,9 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let given = self.state.vars.clone();
+        let given = self.state.settings.vars.clone();
         let outcome = self.run_statement(statement, job, None, sink);
-        self.state.vars.take_back(&before.vars, &given, ids);
+        self.state.settings.vars.take_back(&before.vars, &given, ids);
         ids.iter().for_each(|id| self.take_back(*id, before));
         self.state.refresh();
         self.apply_settings();
@@ -168,9 +169,9 @@ impl Session {
     fn before_statement(&self) -> BeforeStatement {
         let settings = &self.trx.settings;
         BeforeStatement {
-            vars: self.state.vars.clone(),
-            clock_override: self.state.clock_override,
-            last_insert_id: self.state.env.last_insert_id,
+            vars: self.state.settings.vars.clone(),
+            clock_override: self.state.settings.clock_override,
+            last_insert_id: self.state.settings.env.last_insert_id,
             insert_id: settings.insert_id,
             gtid_seq_no: settings.binlog.seq_no,
             next_isolation: settings.next_isolation,
@@ -182,8 +183,10 @@ impl Session {
     fn take_back(&mut self, id: VarId, before: &BeforeStatement) {
         let settings = &mut self.trx.settings;
         match id {
-            VarId::Timestamp => self.state.clock_override = before.clock_override,
-            VarId::LastInsertId | VarId::Identity => self.state.env.last_insert_id = before.last_insert_id,
+            VarId::Timestamp => self.state.settings.clock_override = before.clock_override,
+            VarId::LastInsertId | VarId::Identity => {
+                self.state.settings.env.last_insert_id = before.last_insert_id
+            }
             VarId::InsertId => settings.insert_id = before.insert_id,
             VarId::GtidSeqNo => settings.binlog.seq_no = before.gtid_seq_no,
             VarId::TransactionIsolation | VarId::TxIsolation => {
@@ -198,7 +201,7 @@ impl Session {
     }
 
     fn apply_transaction_tracking(&mut self) {
-        let wanted = match self.state.vars.uint(VarId::SessionTrackTransactionInfo) {
+        let wanted = match self.state.settings.vars.uint(VarId::SessionTrackTransactionInfo) {
             0 => TrackTransaction::Off,
             1 => TrackTransaction::State,
             _ => TrackTransaction::Characteristics,
@@ -303,7 +306,7 @@ impl Session {
         if let Some(VarValue::Text(list)) = &value {
             check_rules(id, list)?;
         }
-        self.state.vars.check(name, scope, value.as_ref()).map_err(set_error)?;
+        self.state.settings.vars.check(name, scope, value.as_ref()).map_err(set_error)?;
         if id == VarId::EventScheduler {
             // MariaDB returns this error if it was started with a disabled event scheduler.
             let text = "The MariaDB server is running with the --event-scheduler=DISABLED or \
@@ -325,7 +328,7 @@ impl Session {
 
     /// Sets a property of the next transaction only, by the name of a variable.
     fn set_next(&mut self, id: VarId, name: &str, value: Option<VarValue>) -> SqlResult<()> {
-        let mut with_it = self.state.vars.clone();
+        let mut with_it = self.state.settings.vars.clone();
         match value {
             Some(value) => drop(with_it.set(name, Scope::Session, &value).map_err(set_error)?),
             None => with_it.set_default(name, Scope::Session).map_err(set_error)?,
@@ -378,10 +381,10 @@ impl Session {
         value: Option<VarValue>,
     ) -> SqlResult<()> {
         let Some(value) = value else {
-            self.state.vars.set_default(name, scope).map_err(set_error)?;
+            self.state.settings.vars.set_default(name, scope).map_err(set_error)?;
             return self.variable_changed(id, scope, None);
         };
-        match self.state.vars.set(name, scope, &value).map_err(set_error)? {
+        match self.state.settings.vars.set(name, scope, &value).map_err(set_error)? {
             SetNote::Exact => self.note_missing_effect(id, name, scope),
             SetNote::Adjusted(text) => {
                 let error = SqlError::new(ErrorCode::TruncatedWrongValue, text);
@@ -405,7 +408,7 @@ impl Session {
     fn note_missing_effect(&mut self, id: VarId, name: &str, scope: Scope) {
         let setting = id.setting();
         let Some(why) = setting.missing_effect() else { return };
-        if self.state.vars.get(name, Some(scope)) == Ok(setting.default_value()) {
+        if self.state.settings.vars.get(name, Some(scope)) == Ok(setting.default_value()) {
             return;
         }
         let text = format!("'{}' has no effect: {why}", name.to_ascii_lowercase());
@@ -436,21 +439,21 @@ impl Session {
             // SET SESSION applies to the next transaction, too.
             VarId::TransactionIsolation => self.trx.settings.next_isolation = None,
             VarId::TransactionReadOnly => self.trx.settings.next_access_mode = None,
-            VarId::Autocommit => self.trx.set_autocommit(self.state.vars.flag(VarId::Autocommit))?,
+            VarId::Autocommit => self.trx.set_autocommit(self.state.settings.vars.flag(VarId::Autocommit))?,
             VarId::Timestamp => {
                 let seconds = match value {
-                    Some(_) => self.state.vars.double(VarId::Timestamp),
+                    Some(_) => self.state.settings.vars.double(VarId::Timestamp),
                     None => 0.0,
                 };
-                self.state.clock_override = (seconds > 0.0).then_some((seconds * 1e6) as i64);
+                self.state.settings.clock_override = (seconds > 0.0).then_some((seconds * 1e6) as i64);
             }
             VarId::LastInsertId => {
-                self.state.env.last_insert_id = self.state.vars.uint(VarId::LastInsertId);
+                self.state.settings.env.last_insert_id = self.state.settings.vars.uint(VarId::LastInsertId);
             }
             VarId::SessionTrackTransactionInfo => self.apply_transaction_tracking(),
-            VarId::InsertId => self.trx.settings.insert_id = self.state.vars.uint(VarId::InsertId),
+            VarId::InsertId => self.trx.settings.insert_id = self.state.settings.vars.uint(VarId::InsertId),
             VarId::GtidSeqNo => {
-                let n = self.state.vars.uint(VarId::GtidSeqNo);
+                let n = self.state.settings.vars.uint(VarId::GtidSeqNo);
                 self.check_gtid(n)?;
                 self.trx.settings.binlog.seq_no = (n > 0).then_some(n);
             }
@@ -461,12 +464,12 @@ impl Session {
 
     /// Refuses a sequence number that does not increase, under `gtid_strict_mode`.
     fn check_gtid(&self, seq_no: u64) -> SqlResult<()> {
-        if seq_no == 0 || !self.state.vars.globals().flag(VarId::GtidStrictMode) {
+        if seq_no == 0 || !self.state.settings.vars.globals().flag(VarId::GtidStrictMode) {
             return Ok(());
         }
         let gtid = Gtid {
-            domain: DomainId(self.state.vars.uint(VarId::GtidDomainId) as u32),
-            server: ServerId(self.state.vars.uint(VarId::ServerId) as u32),
+            domain: DomainId(self.state.settings.vars.uint(VarId::GtidDomainId) as u32),
+            server: ServerId(self.state.settings.vars.uint(VarId::ServerId) as u32),
             seq_no,
         };
         self.state.db.commit.check_gtid_order(gtid).map_err(cohort_trx::commit_error)
@@ -476,10 +479,10 @@ impl Session {
         let (charset, collation) = names(charset, collation)?;
         let name = VarValue::text(charset.name());
         for id in [VarId::CharacterSetClient, VarId::CharacterSetResults, VarId::CharacterSetConnection] {
-            self.state.vars.put(id, &name);
+            self.state.settings.vars.put(id, &name);
         }
-        self.state.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
-        self.state.client_collation = collation;
+        self.state.settings.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
+        self.state.settings.client_collation = collation;
         // Session trackers report them in MariaDB's order.
         use VarId::*;
         for id in [CharacterSetConnection, CharacterSetClient, CharacterSetResults, CollationConnection] {
@@ -511,13 +514,13 @@ impl Session {
         if let Some(level) = isolation {
             self.settable("transaction_isolation", scope)?;
             let value = VarValue::UInt(level as u64);
-            self.state.vars.set("transaction_isolation", scope, &value).map_err(set_error)?;
+            self.state.settings.vars.set("transaction_isolation", scope, &value).map_err(set_error)?;
             self.variable_changed(VarId::TransactionIsolation, scope, Some(&value))?;
         }
         if let Some(access) = access {
             self.settable("transaction_read_only", scope)?;
             let value = VarValue::Bool(access == ast::AccessMode::ReadOnly);
-            self.state.vars.set("transaction_read_only", scope, &value).map_err(set_error)?;
+            self.state.settings.vars.set("transaction_read_only", scope, &value).map_err(set_error)?;
             self.variable_changed(VarId::TransactionReadOnly, scope, Some(&value))?;
         }
         Ok(())
@@ -525,7 +528,7 @@ impl Session {
 
     /// Copies the variables that affect transactions to the transaction's settings.
     pub(crate) fn apply_settings(&mut self) {
-        let vars = &self.state.vars;
+        let vars = &self.state.settings.vars;
         let settings = &mut self.trx.settings;
         settings.isolation = isolation_of(vars);
         settings.access_mode = access_mode_of(vars);
@@ -533,7 +536,7 @@ impl Session {
         settings.metadata_lock_wait = Duration::from_secs(vars.uint(VarId::LockWaitTimeout));
         settings.rollback_on_timeout = vars.flag(VarId::InnodbRollbackOnTimeout);
         settings.snapshot_isolation = vars.flag(VarId::InnodbSnapshotIsolation);
-        settings.time_zone = self.state.env.time_zone.clone();
+        settings.time_zone = self.state.settings.env.time_zone.clone();
         settings.auto_increment_increment = vars.uint(VarId::AutoIncrementIncrement);
         settings.auto_increment_offset = vars.uint(VarId::AutoIncrementOffset);
         let binlog = &mut settings.binlog;

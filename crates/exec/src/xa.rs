@@ -28,7 +28,7 @@ fn name_of(xid: &XaId) -> XaXid {
 impl Session {
     /// Runs an XA statement.
     pub(crate) fn xa(&mut self, xa: &Xa, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {
-        self.trx.set_statement_time((self.state.env.now_micros / 1_000_000) as u32);
+        self.trx.set_statement_time((self.state.settings.env.now_micros / 1_000_000) as u32);
         match xa {
             Xa::Start { xid, join, resume } => self.xa_start(name_of(xid), *join, *resume)?,
             Xa::End { xid, suspend } => self.xa_end(&name_of(xid), *suspend)?,
@@ -41,7 +41,7 @@ impl Session {
                 return self.send_listing(&listing, job, sink);
             }
         }
-        self.state.env.row_count = 0;
+        self.state.settings.env.row_count = 0;
         self.send_ok(job.more, 0, 0, "", sink);
         Ok(())
     }

@@ -262,14 +262,14 @@ pub fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> SqlResu
             let value = constant(ctx, expr)?;
             let ty = ColumnType::temporal(TypeKind::Timestamp, 0);
             let store = cohort_types::StoreContext {
-                sql_mode: ctx.session.env.sql_mode,
+                sql_mode: ctx.session.settings.env.sql_mode,
                 strict: true,
                 database: "",
                 table: "",
                 column: "",
                 row: 1,
-                zone: &ctx.session.env.time_zone,
-                now_micros: ctx.session.env.now_micros,
+                zone: &ctx.session.settings.env.time_zone,
+                now_micros: ctx.session.settings.env.now_micros,
             };
             let stored = ty.store(value, &store, &mut cohort_types::NoWarnings);
             let Ok(Value::Timestamp(micros)) = stored else {

@@ -19,7 +19,7 @@ pub(super) fn text(ctx: &StatementContext<'_>) -> String {
     locks(ctx, &mut out);
     if let Some((at_us, text)) = &*ctx.db.last_deadlock.lock() {
         heading("LATEST DETECTED DEADLOCK", &mut out);
-        let zone = &ctx.session.env.time_zone;
+        let zone = &ctx.session.settings.env.time_zone;
         let at = cohort_types::TimeZone::to_local(zone, *at_us as i64);
         writeln!(out, "{}", cohort_types::Value::DateTime(at).to_text()).expect("a string");
         out.push_str(text);

@@ -191,7 +191,7 @@ fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
     let table = base_table(ctx, name)?;
     let open = ctx.trx.open_table(&table)?;
     let next = ctx.trx.auto_increment_next(&open)?;
-    let text = create::table(&table, next, (create::ShowStyle::of(ctx), &ctx.session.env.time_zone));
+    let text = create::table(&table, next, (create::ShowStyle::of(ctx), &ctx.session.settings.env.time_zone));
     listing.add([Value::text(&table.name.table), Value::text(text)]);
     Ok(listing)
 }

@@ -346,7 +346,7 @@ fn unquote_defaults(ctx: &StatementContext<'_>, base: &Table, listing: &mut List
     // Columns that the account may not see have no row.
     for row in &mut listing.rows {
         let shown = base.columns.iter().find(|column| is_text(&row[0], &column.name));
-        let shown = shown.map(|column| in_zone(column, &ctx.session.env.time_zone));
+        let shown = shown.map(|column| in_zone(column, &ctx.session.settings.env.time_zone));
         row[at] = shown.and_then(|column| bare_default(&column)).map_or(Value::Null, Value::text);
     }
 }

@@ -123,7 +123,7 @@ pub(super) fn status(ctx: &StatementContext<'_>, all: bool, connection: Option<&
 }
 
 fn source_name(ctx: &StatementContext<'_>, connection: Option<&str>) -> String {
-    let default = || ctx.session.vars.text(VarId::DefaultMasterConnection);
+    let default = || ctx.session.settings.vars.text(VarId::DefaultMasterConnection);
     connection.map_or_else(|| default().as_deref().unwrap_or("").to_owned(), str::to_owned).to_lowercase()
 }
 

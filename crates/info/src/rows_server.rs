@@ -168,7 +168,7 @@ pub(super) fn variables(ctx: &StatementContext<'_>, scope: Scope) -> BTreeMap<St
         } else if is_global {
             ctx.db.globals.value(id).to_string()
         } else {
-            ctx.session.vars.value(id).to_string()
+            ctx.session.settings.vars.value(id).to_string()
         };
         all.insert(setting.name.to_owned(), value);
     }

@@ -175,7 +175,7 @@ fn table_row(out: &SchemaTable, ctx: &mut StatementContext<'_>, table: &Arc<Tabl
 
 fn created_at(ctx: &StatementContext<'_>, seconds: u64) -> Value {
     let micros = i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000);
-    Value::DateTime(cohort_types::TimeZone::to_local(&ctx.session.env.time_zone, micros))
+    Value::DateTime(cohort_types::TimeZone::to_local(&ctx.session.settings.env.time_zone, micros))
 }
 
 /// Returns the account's privileges on a column, of those that can be granted on columns.
@@ -314,7 +314,7 @@ fn column_row(
         (_, true) if column.generated.is_some() => text("NULL"),
         _ if column.generated.is_some() => Value::Null,
         (DefaultValue::None, true) => text("NULL"),
-        _ => default_text(&in_zone(column, &ctx.session.env.time_zone)).map_or(Value::Null, text),
+        _ => default_text(&in_zone(column, &ctx.session.settings.env.time_zone)).map_or(Value::Null, text),
     };
     let cells = out.row([
         ("TABLE_CATALOG", text("def")),

@@ -37,7 +37,7 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     for engine in &db.engines {
         all.extend(engine.status().into_iter().map(|(name, value)| (name, value.to_string())));
     }
-    all.extend(pool_sizes(&all, ctx.session.vars.globals().uint(VarId::InnodbBufferPoolSize)));
+    all.extend(pool_sizes(&all, ctx.session.settings.vars.globals().uint(VarId::InnodbBufferPoolSize)));
     let everybodys;
     let counts = match of {
         Of::Session => &**ctx.process.counts(),

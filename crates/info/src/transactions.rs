@@ -97,7 +97,7 @@ fn query_text(process: &Process) -> Option<String> {
 pub(super) fn transactions(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     check_global(ctx.session, Privilege::Process)?;
     let waits = waits_by_trx(ctx.db);
-    let zone = &ctx.session.env.time_zone;
+    let zone = &ctx.session.settings.env.time_zone;
     let time = |us: u64| {
         let mut local = zone.to_local(us as i64);
         local.micros = 0;

@@ -19,7 +19,7 @@ pub fn check_read_only(session: &SessionState) -> SqlResult<()> {
 
 /// Returns error 1175 under `sql_safe_updates`.
 pub fn refuse_without_key(session: &SessionState) -> SqlResult<()> {
-    if !session.vars.flag(VarId::SqlSafeUpdates) {
+    if !session.settings.vars.flag(VarId::SqlSafeUpdates) {
         return Ok(());
     }
     let text = "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column";

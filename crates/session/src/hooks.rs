@@ -52,7 +52,7 @@ impl SessionHooks for SessionState {
             VariableScope::Global => Some(Scope::Global),
             VariableScope::Session => Some(Scope::Session),
         };
-        let stored = self.vars.get(name, scope).map_err(set_error)?;
+        let stored = self.settings.vars.get(name, scope).map_err(set_error)?;
         let computed = VarId::find(name).filter(|id| id.setting().computed).and_then(|id| self.computed(id));
         Ok(computed.unwrap_or_else(|| to_value(&stored)))
     }

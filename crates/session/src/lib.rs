@@ -95,7 +95,7 @@ pub use replication::{
 pub use row_hooks::{RowHook, RowHooks};
 pub use server_files::ServerFiles;
 pub use session_state::{
-    BinlogStatements, Changed, Identity, NamedCharsets, Origin, SessionLog, SessionState,
+    BinlogStatements, Changed, Identity, NamedCharsets, Origin, SessionLog, SessionState, Settings,
     check_client_charset,
 };
 pub use settings::set_error;

@@ -100,7 +100,7 @@ impl<'n> SessionNames<'n> {
 
 impl Names for SessionNames<'_> {
     fn env(&self) -> &SessionEnv {
-        &self.session.env
+        &self.session.settings.env
     }
 
     fn function(&self, name: &str, args: usize) -> SqlResult<Option<ExprType>> {
@@ -146,7 +146,7 @@ impl Names for SessionNames<'_> {
     }
 
     fn declared_type(&self, declared: &DataType, column: &str) -> SqlResult<ColumnType> {
-        let ty = cohort_plan::column_type(declared, column, self.session.env.collation_connection)?;
+        let ty = cohort_plan::column_type(declared, column, self.session.settings.env.collation_connection)?;
         ty.check(column)?;
         Ok(ty)
     }

@@ -25,7 +25,7 @@ impl SessionState {
         let role = &account.default_role;
         self.identity.role = (!role.is_empty() && self.may_use_role(role)).then(|| role.clone());
         *self.identity.access.borrow_mut() = None;
-        self.env.current_role.clone_from(&self.identity.role);
+        self.settings.env.current_role.clone_from(&self.identity.role);
         self.apply_limits();
         Ok(())
     }

@@ -60,11 +60,7 @@ pub struct LastCounts {
 pub struct SessionState {
     pub db: Arc<Database>,
     pub info: ConnectionInfo,
-    pub vars: SessionVars,
-    /// Settings and facts that expressions depend on. They do not change while a statement runs.
-    pub env: SessionEnv,
-    /// Parser options.
-    pub parse: ParseOptions,
+    pub settings: Settings,
     pub current_schema: Option<Arc<str>>,
     /// User variables by lower-case name.
     pub user_variables: RefCell<HashMap<String, Value>>,
@@ -72,20 +68,12 @@ pub struct SessionState {
     pub user_variable_memory: RefCell<Reservation>,
     /// Memory budget of the session.
     pub memory: Arc<Budget>,
-    /// The collation with which the client's character set was last named. Query events carry it.
-    pub client_collation: Collation,
-    /// Cached character sets, with the version of the variables that they were computed from.
-    named_charsets: Cell<(u64, Option<NamedCharsets>)>,
     /// The state of the running statement.
     pub statement: StatementState,
     /// The account and role that the session acts for.
     pub identity: Identity,
     /// State for the logs.
     pub log: SessionLog,
-    /// Hash of everything that plans depend on besides the catalog.
-    pub plan_key: u64,
-    /// SET timestamp, in microseconds.
-    pub clock_override: Option<i64>,
     pub last: LastCounts,
     pub kill: KillFlag,
     /// The last NEXTVAL result in the session, by sequence.
@@ -110,6 +98,23 @@ pub struct SessionState {
     pub next_random: Cell<Option<u64>>,
     /// Contents for an applier's next LOAD DATA, used instead of the file that it names.
     pub received_file: Cell<Option<Box<Vec<Vec<u8>>>>>,
+}
+
+/// The variables of a session, with what is derived from them ([`SessionState::refresh`]).
+pub struct Settings {
+    pub vars: SessionVars,
+    /// Settings and facts that expressions depend on. They do not change while a statement runs.
+    pub env: SessionEnv,
+    /// Parser options.
+    pub parse: ParseOptions,
+    /// Hash of everything that plans depend on besides the catalog.
+    pub plan_key: u64,
+    /// SET timestamp, in microseconds.
+    pub clock_override: Option<i64>,
+    /// The collation with which the client's character set was last named. Query events carry it.
+    pub client_collation: Collation,
+    /// Cached character sets, with the version of the variables that they were computed from.
+    named_charsets: Cell<(u64, Option<NamedCharsets>)>,
 }
 
 /// The account and role that a session acts for, with what follows from them.
@@ -239,7 +244,7 @@ impl SessionState {
             });
         }
         self.identity.role = role.map(str::to_owned);
-        self.env.current_role.clone_from(&self.identity.role);
+        self.settings.env.current_role.clone_from(&self.identity.role);
         *self.identity.access.borrow_mut() = None;
         Ok(())
     }
@@ -251,11 +256,11 @@ impl SessionState {
         let limits = &account.rules.limits;
         if limits.statement_time_us > 0 {
             let seconds = VarValue::Double(limits.statement_time_us as f64 / 1e6);
-            self.vars.put(VarId::MaxStatementTime, &seconds);
+            self.settings.vars.put(VarId::MaxStatementTime, &seconds);
         }
         if limits.user_connections > 0 {
             let count = VarValue::UInt(limits.user_connections as u64);
-            self.vars.put(VarId::MaxUserConnections, &count);
+            self.settings.vars.put(VarId::MaxUserConnections, &count);
         }
     }
 
@@ -279,11 +284,13 @@ impl SessionState {
         let is_state = changes.iter().any(|change| *change != Changed::SchemaDropped);
         for change in changes {
             match change {
-                Changed::Schema | Changed::SchemaDropped if self.vars.flag(VarId::SessionTrackSchema) => {
+                Changed::Schema | Changed::SchemaDropped
+                    if self.settings.vars.flag(VarId::SessionTrackSchema) =>
+                {
                     sink.changed(SessionChange::Schema(self.current_schema.as_deref().unwrap_or_default()));
                 }
                 Changed::Variable(id) if self.is_tracked(id) => {
-                    let value = match self.vars.value(id) {
+                    let value = match self.settings.vars.value(id) {
                         VarValue::Null => String::new(),
                         value => value.to_string(),
                     };
@@ -292,7 +299,7 @@ impl SessionState {
                 Changed::Schema | Changed::SchemaDropped | Changed::Variable(_) | Changed::Other => {}
             }
         }
-        if is_state && self.vars.flag(VarId::SessionTrackStateChange) {
+        if is_state && self.settings.vars.flag(VarId::SessionTrackStateChange) {
             sink.changed(SessionChange::State);
         }
         if self.transactions.is_on() {
@@ -307,7 +314,7 @@ impl SessionState {
     }
 
     fn is_tracked(&self, id: VarId) -> bool {
-        let tracked = self.vars.text(VarId::SessionTrackSystemVariables);
+        let tracked = self.settings.vars.text(VarId::SessionTrackSystemVariables);
         let name = id.setting().name;
         tracked.is_some_and(|list| {
             list.split(',').map(str::trim).any(|one| one == "*" || one.eq_ignore_ascii_case(name))
@@ -331,9 +338,15 @@ impl SessionState {
         let mut state = SessionState {
             db,
             info,
-            vars,
-            env,
-            parse: ParseOptions::default(),
+            settings: Settings {
+                vars,
+                env,
+                parse: ParseOptions::default(),
+                plan_key: 0,
+                clock_override: None,
+                client_collation: Collation::UTF8MB4_GENERAL_CI,
+                named_charsets: Cell::default(),
+            },
             current_schema,
             binlog_applier: RefCell::default(),
             trail: RefCell::default(),
@@ -349,10 +362,6 @@ impl SessionState {
             user_variables: RefCell::default(),
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&memory))),
             memory,
-            client_collation: Collation::UTF8MB4_GENERAL_CI,
-            named_charsets: Cell::default(),
-            plan_key: 0,
-            clock_override: None,
             last: LastCounts::default(),
             kill,
             changes: RefCell::default(),
@@ -370,7 +379,7 @@ impl SessionState {
 
     /// Returns the character set of the client's statements, if it is not UTF-8.
     fn client_charset(&self) -> Charset {
-        let VarValue::Text(name) = self.vars.value(VarId::CharacterSetClient) else {
+        let VarValue::Text(name) = self.settings.vars.value(VarId::CharacterSetClient) else {
             return Charset::Utf8mb4;
         };
         let charset = Charset::by_name(&name);
@@ -381,18 +390,18 @@ impl SessionState {
     /// unchanged, and the error is raised where the text is used. Returns error 1300 if the lexer would
     /// misread it.
     pub fn decoded<'t>(&self, text: &'t [u8]) -> SqlResult<Cow<'t, [u8]>> {
-        let charset = self.parse.client;
+        let charset = self.settings.parse.client;
         if charset == Charset::Utf8mb4 || (charset == Charset::Latin1 && text.is_ascii()) {
             return Ok(Cow::Borrowed(text));
         }
         if charset.has_ascii_trails() {
-            let decoded = charset.decode_statement(text, !self.parse.mode.no_backslash_escapes);
+            let decoded = charset.decode_statement(text, !self.settings.parse.mode.no_backslash_escapes);
             return decoded
                 .map(Cow::Owned)
                 .map_err(|UnsafeText| SqlError::invalid_character_string(charset.name(), text));
         }
         if charset.has_other_signs() {
-            let decoded = cohort_sql::decode_literals(text, charset, self.parse.mode);
+            let decoded = cohort_sql::decode_literals(text, charset, self.settings.parse.mode);
             return Ok(decoded.map_or(Cow::Borrowed(text), Cow::Owned));
         }
         let mut out = Vec::with_capacity(text.len());
@@ -405,12 +414,12 @@ impl SessionState {
     /// Returns the character sets named by `character_set_client` and `collation_server`. The result is
     /// cached: every query event carries them, and looking up names is slow.
     pub fn named_charsets(&self) -> NamedCharsets {
-        let version = self.vars.version();
-        match self.named_charsets.get() {
+        let version = self.settings.vars.version();
+        match self.settings.named_charsets.get() {
             (of, Some(named)) if of == version => return named,
             _ => {}
         }
-        let word = |id| match self.vars.value(id) {
+        let word = |id| match self.settings.vars.value(id) {
             VarValue::Text(name) => name,
             _ => "".into(),
         };
@@ -420,7 +429,7 @@ impl SessionState {
                 .unwrap_or(Collation::UTF8MB4_GENERAL_CI),
         };
         // Variables that were never changed have no version, so their result is not cached.
-        self.named_charsets.set((version, (version > 0).then_some(named)));
+        self.settings.named_charsets.set((version, (version > 0).then_some(named)));
         named
     }
 
@@ -429,24 +438,24 @@ impl SessionState {
         let Some(collation) = Collation::from_id(self.info.collation.0) else { return };
         let charset = VarValue::text(collation.charset().name());
         for id in [VarId::CharacterSetClient, VarId::CharacterSetResults, VarId::CharacterSetConnection] {
-            self.vars.put(id, &charset);
+            self.settings.vars.put(id, &charset);
         }
-        self.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
-        self.client_collation = collation;
+        self.settings.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
+        self.settings.client_collation = collation;
     }
 
     /// Returns the collation that strings are announced with: the one with which the client named its
     /// character set. Returns `None` if character_set_results is NULL; strings are then sent unconverted.
     pub fn results_collation(&self) -> Option<Collation> {
-        let VarValue::Text(name) = self.vars.value(VarId::CharacterSetResults) else { return None };
+        let VarValue::Text(name) = self.settings.vars.value(VarId::CharacterSetResults) else { return None };
         let charset = Charset::by_name(&name)?;
-        let named = self.client_collation;
+        let named = self.settings.client_collation;
         Some(if named.charset() == charset { named } else { charset.default_collation() })
     }
 
     /// Recomputes derived state after variables or the current database changed.
     pub fn refresh(&mut self) {
-        let vars = &self.vars;
+        let vars = &self.settings.vars;
         let mode = SqlMode(vars.uint(VarId::SqlMode));
         let collation = match vars.value(VarId::CollationConnection) {
             VarValue::Text(name) => Collation::by_name(&name),
@@ -455,7 +464,7 @@ impl SessionState {
         let collation = collation.unwrap_or(Collation::UTF8MB4_GENERAL_CI);
         let zone = vars.text(VarId::TimeZone);
         self.memory.set_limit(vars.uint(VarId::MaxSessionMemUsed));
-        let env = &mut self.env;
+        let env = &mut self.settings.env;
         env.sql_mode = mode;
         env.time_zone = zone.as_deref().and_then(TimeZone::parse).unwrap_or(TimeZone::Offset(0));
         env.collation_connection = collation;
@@ -471,8 +480,8 @@ impl SessionState {
         env.current_role.clone_from(&self.identity.role);
         env.database = self.current_schema.as_deref().map(str::to_owned);
         env.version = cohort_config::VERSION.to_owned();
-        self.parse = ParseOptions { mode: mode.into(), collation, client: self.client_charset() };
-        self.plan_key = self.hash_for_plans();
+        self.settings.parse = ParseOptions { mode: mode.into(), collation, client: self.client_charset() };
+        self.settings.plan_key = self.hash_for_plans();
     }
 
     /// Returns a hash of all that plans depend on, apart from the catalog: settings that act in plans, the
@@ -480,8 +489,8 @@ impl SessionState {
     fn hash_for_plans(&self) -> u64 {
         // Fixed seeds are fine: the hash never leaves memory.
         let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
-        self.vars.hash_plan_settings(&mut hasher);
-        (self.current_schema.as_deref(), self.parse, self.temporary.epoch()).hash(&mut hasher);
+        self.settings.vars.hash_plan_settings(&mut hasher);
+        (self.current_schema.as_deref(), self.settings.parse, self.temporary.epoch()).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -501,8 +510,8 @@ impl SessionState {
     /// Returns the value of a variable that is computed when it is read.
     pub fn computed(&self, id: VarId) -> Option<Value> {
         Some(match id {
-            VarId::LastInsertId | VarId::Identity => Value::UInt(self.env.last_insert_id),
-            VarId::Timestamp => Value::Double(self.env.now_micros as f64 / 1e6),
+            VarId::LastInsertId | VarId::Identity => Value::UInt(self.settings.env.last_insert_id),
+            VarId::Timestamp => Value::Double(self.settings.env.now_micros as f64 / 1e6),
             VarId::PseudoThreadId => Value::UInt(self.info.id.0),
             VarId::WarningCount => Value::UInt(self.last.warnings),
             VarId::ErrorCount => Value::UInt(self.last.errors),

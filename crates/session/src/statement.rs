@@ -52,7 +52,7 @@ impl StatementContext<'_> {
         if self.param_at.is_empty() {
             out.extend_from_slice(self.text);
         } else {
-            let mode = self.session.env.sql_mode;
+            let mode = self.session.settings.env.sql_mode;
             crate::annotation::append_statement(out, self.text, self.param_at, self.params, mode);
         }
     }
@@ -71,13 +71,13 @@ impl StatementContext<'_> {
         }
         let outer = match self.trx.inner_begin(after) {
             Ok(outer) => outer,
-            Err(error) => return (Err(error), Warnings::new(self.session.env.max_error_count)),
+            Err(error) => return (Err(error), Warnings::new(self.session.settings.env.max_error_count)),
         };
         let state = self.session.statement.begin_inner();
         let mut inner = StatementContext {
             db: self.db,
             session: self.session,
-            eval: EvalContext::new(&self.session.env, self.session, params),
+            eval: EvalContext::new(&self.session.settings.env, self.session, params),
             trx: &mut *self.trx,
             process: self.process,
             text: b"",

@@ -97,7 +97,7 @@ impl Statistics for PlanStatistics<'_> {
         }
         let sample = self.sample(table, access.index)?;
         let open = self.session.db.open_table(table).ok()?;
-        let eval = EvalContext::new(&self.session.env, self.session, self.ctx.params);
+        let eval = EvalContext::new(&self.session.settings.env, self.session, self.ctx.params);
         let resolved = access.resolve(&open, &[] as &[Value], &eval).ok()?;
         let entries = self.entries(table) as f64;
         let rows = |span: &KeySpan| match span {
@@ -125,7 +125,7 @@ impl Statistics for PlanStatistics<'_> {
         let condition = condition.clone().map_columns(&mut |column| column - first);
         let columns = Columns::Some(condition.columns().into());
         // Warnings are dropped here; they are reported when the statement runs.
-        let eval = EvalContext::new(&self.session.env, self.session, self.ctx.params);
+        let eval = EvalContext::new(&self.session.settings.env, self.session, self.ctx.params);
         let (mut row, mut passed) = (Vec::new(), 0);
         for (_, value) in sample.rows.iter() {
             open.decode(value, &columns, &mut row).ok()?;
@@ -201,7 +201,7 @@ pub fn has_row(
     }
     let engine = engine_of(session, table)?;
     let open = session.db.open_table(table).ok()?;
-    let eval = EvalContext::new(&session.env, session, params);
+    let eval = EvalContext::new(&session.settings.env, session, params);
     if asks_for_what_is_too_long(table, access, &eval) {
         return Some(false);
     }

@@ -122,7 +122,7 @@ impl Session {
             Some(Plannable::Insert(insert)) => self.insert_account_rows(table, insert, job)?,
             Some(Plannable::Query(_)) | None => unreachable!("found by changed_by"),
         };
-        self.state.env.row_count = changed as i64;
+        self.state.settings.env.row_count = changed as i64;
         self.work.rows_affected = changed;
         self.send_ok(job.more, changed, 0, "", sink);
         Ok(())
@@ -239,11 +239,11 @@ impl Session {
     /// Runs account statements as if the client had sent them. The server generated their text, so they are
     /// parsed, and logged for replicas, without the SQL modes that affect parsing.
     fn run_all(&mut self, texts: &[String]) -> SqlResult<()> {
-        let kept = (self.state.env.sql_mode, self.state.parse);
+        let kept = (self.state.settings.env.sql_mode, self.state.settings.parse);
         let own = (cohort_ddl::mode_of_own_texts(kept.0), ParseOptions::default());
-        (self.state.env.sql_mode, self.state.parse) = own;
+        (self.state.settings.env.sql_mode, self.state.settings.parse) = own;
         let outcome = self.run_own(texts);
-        (self.state.env.sql_mode, self.state.parse) = kept;
+        (self.state.settings.env.sql_mode, self.state.settings.parse) = kept;
         outcome
     }
 

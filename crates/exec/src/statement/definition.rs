@@ -28,9 +28,9 @@ impl Session {
         {
             self.leave_schema();
         }
-        self.state.env.row_count = outcome.affected as i64;
+        self.state.settings.env.row_count = outcome.affected as i64;
         if let Some(found) = self.state.statement.rows_found.take() {
-            self.state.env.found_rows = found;
+            self.state.settings.env.found_rows = found;
         }
         self.send_ok(job.more, outcome.affected, 0, &outcome.info, sink);
         Ok(())

@@ -158,7 +158,7 @@ impl Session {
             S::Grant(grant) => return self.define(job, sink, |ctx| cohort_ddl::grant(ctx, grant)),
             S::Revoke(revoke) => return self.define(job, sink, |ctx| cohort_ddl::revoke(ctx, revoke)),
         }
-        self.state.env.row_count = 0;
+        self.state.settings.env.row_count = 0;
         self.send_ok(job.more, 0, 0, "", sink);
         Ok(())
     }

@@ -59,7 +59,7 @@ impl Session {
 
     /// Returns the named connection, or `default_master_connection`.
     fn source_name(&self, named: Option<&str>) -> String {
-        let default = || self.state.vars.text(cohort_config::VarId::DefaultMasterConnection);
+        let default = || self.state.settings.vars.text(cohort_config::VarId::DefaultMasterConnection);
         named.map_or_else(|| default().as_deref().unwrap_or("").to_owned(), str::to_owned).to_lowercase()
     }
 

@@ -23,9 +23,9 @@ impl Session {
         let outcome =
             self.in_statement(job, sink, |ctx, sink| cohort_dml::load_data(ctx, load, job, sink))?;
         if let Some(id) = outcome.generated_id {
-            self.state.env.last_insert_id = id;
+            self.state.settings.env.last_insert_id = id;
         }
-        self.state.env.row_count = outcome.affected as i64;
+        self.state.settings.env.row_count = outcome.affected as i64;
         self.work.rows_affected = outcome.affected;
         self.send_ok(job.more, outcome.affected, outcome.insert_id, &outcome.info, sink);
         Ok(())
@@ -54,7 +54,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let killed = self.kill_targets(kill, job)?;
-        self.state.env.row_count = killed as i64;
+        self.state.settings.env.row_count = killed as i64;
         self.send_ok(job.more, killed, 0, "", sink);
         Ok(())
     }

@@ -44,7 +44,7 @@ impl Session {
         };
         let running = process.snapshot(&|_| false);
         let text = running.info.ok_or_else(none)?;
-        let parsed = cohort_sql::parse(text.as_bytes(), &self.state.parse).map_err(|_| none())?;
+        let parsed = cohort_sql::parse(text.as_bytes(), &self.state.settings.parse).map_err(|_| none())?;
         if parsed.statement.plannable().is_none() {
             return Err(none());
         }
@@ -223,9 +223,9 @@ impl Session {
             |column: ColumnMeta| ColumnMeta { flags: column.flags.with(ColumnFlags::NOT_NULL), ..column };
         let columns = columns.map(not_null);
         // The conditions listed are not conditions of SHOW itself, which has none.
-        let found_rows = self.state.env.found_rows;
+        let found_rows = self.state.settings.env.found_rows;
         self.send_rows_and(0, job.more, &columns, &rows, sink);
-        self.state.env.found_rows = found_rows;
+        self.state.settings.env.found_rows = found_rows;
         Ok(())
     }
 
@@ -271,7 +271,7 @@ impl crate::explain::Known for KnownNow<'_> {
     }
 
     fn is_never(&self, condition: &Expr) -> bool {
-        let eval = EvalContext::new(&self.session.env, self.session, self.params);
+        let eval = EvalContext::new(&self.session.settings.env, self.session, self.params);
         let value = match condition.is_const_per_execution() && !condition.is_volatile() {
             true => condition.eval(&[], &eval).ok(),
             false => None,

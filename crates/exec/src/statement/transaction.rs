@@ -36,8 +36,10 @@ impl Session {
 
     pub(crate) fn complete(&mut self, completion: ast::Completion, end: End) -> SqlResult<()> {
         self.check_branch(false)?;
-        let chain = completion.chain.unwrap_or_else(|| self.state.vars.uint(VarId::CompletionType) == 1);
-        let release = completion.release.unwrap_or_else(|| self.state.vars.uint(VarId::CompletionType) == 2);
+        let chain =
+            completion.chain.unwrap_or_else(|| self.state.settings.vars.uint(VarId::CompletionType) == 1);
+        let release =
+            completion.release.unwrap_or_else(|| self.state.settings.vars.uint(VarId::CompletionType) == 2);
         let (isolation, access_mode) = self.trx.characteristics();
         match end {
             End::Commit => drop(self.trx.commit()?),

@@ -393,7 +393,7 @@ impl Storage for TrxStorage<'_> {
     }
 
     fn operator_memory(&self, kept: Kept) -> usize {
-        let setting = |id| usize::try_from(self.session.vars.uint(id)).unwrap_or(usize::MAX);
+        let setting = |id| usize::try_from(self.session.settings.vars.uint(id)).unwrap_or(usize::MAX);
         match kept {
             Kept::Sorted => setting(VarId::SortBufferSize),
             // The default of join_buffer_size is meant for one row at a time.

@@ -33,7 +33,7 @@ impl SessionState {
         let db = &self.db;
         let rules = Arc::clone(&db.audit.rules.read());
         let client = self.client();
-        let mode = self.parse.mode;
+        let mode = self.settings.parse.mode;
         let is_told = self.log.always_audits.take() || rules.wants_user(client.user);
         if !db.audit.wants(EventKind::Statement) || !is_told || !rules.wants_statement(text, mode) {
             return;

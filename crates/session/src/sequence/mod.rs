@@ -199,7 +199,7 @@ impl<'u> Use<'u> {
     }
 
     fn wait(&self, setting: VarId) -> WaitLimit {
-        WaitLimit::For(Duration::from_secs(self.session.vars.uint(setting)))
+        WaitLimit::For(Duration::from_secs(self.session.settings.vars.uint(setting)))
     }
 
     /// Calls `use_them` with the cached numbers, or with those read from the row. The row must be locked.
@@ -267,7 +267,7 @@ impl<'u> Use<'u> {
         {
             return Ok(None);
         }
-        let timestamp = (self.session.env.now_micros / 1_000_000) as u32;
+        let timestamp = (self.session.settings.env.now_micros / 1_000_000) as u32;
         let mut cache = db.new_binlog_cache();
         let stamp = Stamp { timestamp, server_id: settings.server, flags: settings.event_flags };
         cache.begin_statement(stamp, None);
