@@ -74,7 +74,7 @@ fn unit(mode: MetadataMode) -> Option<u64> {
 
 /// Returns whether a word counts an anonymous holder of the mode with this unit.
 fn has_holder(word: u64, unit: u64) -> bool {
-    (word & !GUARDED) / unit % (1 << 31) > 0
+    !((word & !GUARDED) / unit).is_multiple_of(1 << 31)
 }
 
 impl Names {
