@@ -87,6 +87,9 @@ impl Frame {
 
     /// Checks the identity of the page in builds with debug assertions.
     fn check_is(&self, index: IndexId, id: PageId) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
         debug_assert_eq!(self.page().id(), id, "a frame holds another page than the table says");
         debug_assert_eq!(self.page().index(), index, "page {} is reached through another index", id.0);
     }

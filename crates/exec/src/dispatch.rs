@@ -96,9 +96,10 @@ impl Session {
     /// Finds the first statement of a text ([`cohort_sql::next_statement`]). The memory for finding the end
     /// of a stored program is charged while it is needed.
     pub(crate) fn next_statement(&self, sql: &[u8]) -> Option<(Range<usize>, usize)> {
-        let mut syntax = Reservation::new(Arc::clone(self.process.memory()));
+        let mut syntax = None;
         cohort_sql::next_statement(sql, self.state.settings.parse.mode, &mut |bytes| {
-            Ok(syntax.resize(bytes as u64)?)
+            let memory = || Reservation::new(Arc::clone(self.process.memory()));
+            Ok(syntax.get_or_insert_with(memory).resize(bytes as u64)?)
         })
     }
 }

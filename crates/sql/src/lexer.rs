@@ -454,8 +454,6 @@ impl<'a> Lexer<'a> {
             (b'>', b'=', _) => (Kind::GreaterEqual, 2),
             (b'>', b'>', _) => (Kind::ShiftRight, 2),
             (b':', b'=', _) => (Kind::Assign, 2),
-            (b':', ..) => (Kind::Colon, 1),
-            (b'.', b'.', _) => (Kind::DotDot, 2),
             (b'|', b'|', _) => (Kind::PipePipe, 2),
             (b'&', b'&', _) => (Kind::AmpersandAmpersand, 2),
             (b'(', ..) => (Kind::LeftParen, 1),
@@ -464,7 +462,7 @@ impl<'a> Lexer<'a> {
             (b'}', ..) => (Kind::RightBrace, 1),
             (b',', ..) => (Kind::Comma, 1),
             (b';', ..) => (Kind::Semicolon, 1),
-            (b'.', ..) => (Kind::Dot, 1),
+            (b'.', next, _) if next != b'.' => (Kind::Dot, 1),
             (b'?', ..) => (Kind::Param, 1),
             (b'=', ..) => (Kind::Equal, 1),
             (b'<', ..) => (Kind::Less, 1),
@@ -479,6 +477,8 @@ impl<'a> Lexer<'a> {
             (b'^', ..) => (Kind::Caret, 1),
             (b'~', ..) => (Kind::Tilde, 1),
             (b'!', ..) => (Kind::Bang, 1),
+            (b'.', ..) => (Kind::DotDot, 2),
+            (b':', ..) => (Kind::Colon, 1),
             _ => (Kind::Invalid, 1),
         }
     }

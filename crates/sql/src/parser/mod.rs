@@ -204,7 +204,7 @@ pub fn next_statement(sql: &[u8], mode: ParseMode, charge: Charge<'_>) -> Option
 
 /// Returns whether the text has a statement: more than spaces, comments and `;`.
 pub fn has_statement(sql: &[u8], mode: ParseMode) -> bool {
-    start_of_statement(sql, mode).is_some()
+    !sql.is_empty() && start_of_statement(sql, mode).is_some()
 }
 
 /// Returns where the first statement starts, with its leading comments.
