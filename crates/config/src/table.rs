@@ -530,15 +530,15 @@ with_inert_settings! { settings! {
 
     // --- Audit
     ServerAuditLogging = Setting::global("server_audit_logging", flag(false)).acts(Global).doc("Write down who connects and what is run, in the form of MariaDB's plugin server_audit, which is built in.");
-    ServerAuditEvents = Setting::global("server_audit_events", set(0, &["CONNECT", "QUERY", "TABLE", "QUERY_DDL", "QUERY_DML", "QUERY_DCL", "QUERY_DML_NO_SELECT"])).acts(Statement).doc("What is written down; empty: everything. QUERY_... are statements of a kind, by their first words.");
-    ServerAuditInclUsers = Setting::global("server_audit_incl_users", text("")).acts(Statement).doc("Users, with commas between them, whose statements are written down; empty: all but those of server_audit_excl_users. Connections of all users are.");
-    ServerAuditExclUsers = Setting::global("server_audit_excl_users", text("")).acts(Statement).doc("Users whose statements are not written down.");
+    ServerAuditEvents = Setting::global("server_audit_events", set(0, &["CONNECT", "QUERY", "TABLE", "QUERY_DDL", "QUERY_DML", "QUERY_DCL", "QUERY_DML_NO_SELECT"])).acts(Global).doc("What is written down; empty: everything. QUERY_... are statements of a kind, by their first words.");
+    ServerAuditInclUsers = Setting::global("server_audit_incl_users", text("")).acts(Global).doc("Users, with commas between them, whose statements are written down; empty: all but those of server_audit_excl_users. Connections of all users are.");
+    ServerAuditExclUsers = Setting::global("server_audit_excl_users", text("")).acts(Global).doc("Users whose statements are not written down.");
     ServerAuditOutputType = Setting::global("server_audit_output_type", word(1, &["syslog", "file"])).acts(Global).doc("Where to: a file, or the system's log at /dev/log.");
     ServerAuditFilePath = Setting::global("server_audit_file_path", text("server_audit.log")).acts(Global).doc("The file, from the data directory on; in a directory of that name it is server_audit.log.");
     ServerAuditFileRotateSize = Setting::global("server_audit_file_rotate_size", num(1_000_000, 100, i64::MAX as u64)).acts(Global).doc("A file of this size is rotated and another one begun.").unit("bytes");
     ServerAuditFileRotations = Setting::global("server_audit_file_rotations", num(9, 0, 999)).acts(Global).doc("Rotated files that are kept; 0: the file grows without end.");
     ServerAuditFileRotateNow = Setting::global("server_audit_file_rotate_now", flag(false)).acts(Global).doc("ON: the file is rotated now. It reads as OFF afterwards.");
-    ServerAuditQueryLogLimit = Setting::global("server_audit_query_log_limit", num(1024, 0, i32::MAX as u64)).acts(Statement).doc("Longest text of a statement; 0: no limit.").unit("bytes");
+    ServerAuditQueryLogLimit = Setting::global("server_audit_query_log_limit", num(1024, 0, i32::MAX as u64)).acts(Global).doc("Longest text of a statement; 0: no limit.").unit("bytes");
     ServerAuditMode = Setting::global("server_audit_mode", num(0, 0, 1)).doc("How statements are numbered.").no_effect("the log numbers statements itself in both modes");
     ServerAuditSyslogFacility = Setting::global("server_audit_syslog_facility", word(0, &["LOG_USER", "LOG_MAIL", "LOG_DAEMON", "LOG_AUTH", "LOG_SYSLOG", "LOG_LPR", "LOG_NEWS", "LOG_UUCP", "LOG_CRON", "LOG_AUTHPRIV", "LOG_FTP", "LOG_LOCAL0", "LOG_LOCAL1", "LOG_LOCAL2", "LOG_LOCAL3", "LOG_LOCAL4", "LOG_LOCAL5", "LOG_LOCAL6", "LOG_LOCAL7"])).acts(Global).doc("Facility of lines in the system's log.");
     ServerAuditSyslogPriority = Setting::global("server_audit_syslog_priority", word(6, &["LOG_EMERG", "LOG_ALERT", "LOG_CRIT", "LOG_ERR", "LOG_WARNING", "LOG_NOTICE", "LOG_INFO", "LOG_DEBUG"])).acts(Global).doc("Priority of lines in the system's log.");
