@@ -219,7 +219,20 @@ pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> 
     let known = |name: &str| table.columns.iter().position(|c| same_name(&c.name, name));
     let is_indexed =
         |n: usize| table.indexes.iter().any(|index| index.columns.iter().any(|part| part.column == n));
-    let look = |text: &str, clause: Clause, own: Option<usize>| {
+    // Columns whose values depend on that of the AUTO_INCREMENT column, which is drawn last.
+    let mut drawn: Vec<usize> =
+        table.columns.iter().position(|column| column.auto_increment).into_iter().collect();
+    for (n, column) in table.columns.iter().enumerate() {
+        let Some(generated) = column.generated.as_ref().filter(|_| !drawn.is_empty()) else { continue };
+        let mut reads_drawn = false;
+        parsed(&generated.text)?.each_column(&mut |read| {
+            reads_drawn |= known(&read.name).is_some_and(|read| drawn.contains(&read));
+        });
+        if reads_drawn {
+            drawn.push(n);
+        }
+    }
+    let look = |text: &str, clause: Clause, own: Option<usize>, name: &str| {
         let mut outcome = Ok(());
         let is_late = |n: usize, own: usize| match clause {
             Clause::Generated { .. } => n >= own && table.columns[n].generated.is_some(),
@@ -236,23 +249,28 @@ pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> 
                 let name = &table.columns[n].name;
                 outcome = Err(SqlError::not_allowed_in_clause("AUTO_INCREMENT", clause.text(), name));
             }
+            (Some(n), _) if drawn.contains(&n) && is_kept => {
+                let read = &table.columns[n].name;
+                outcome = Err(SqlError::not_allowed_in_clause(read, clause.text(), name));
+            }
             _ => {}
         });
         outcome
     };
-    let of_columns = table.columns.iter().filter_map(|column| column.check.as_ref());
-    for text in of_columns.chain(table.checks.iter().map(|check| &check.text)) {
-        look(text, Clause::Check, None)?;
+    let of_columns = table.columns.iter().filter_map(|column| Some((column.check.as_ref()?, &column.name)));
+    for (text, name) in of_columns.chain(table.checks.iter().map(|check| (&check.text, &check.name))) {
+        look(text, Clause::Check, None, name)?;
     }
     for (n, column) in table.columns.iter().enumerate() {
         if let Some(generated) = &column.generated {
             if !generated.stored && is_indexed(n) {
                 check_indexed(&generated.text, &column.name)?;
             }
-            look(&generated.text, Clause::Generated { stored: generated.stored }, Some(n))?;
+            let clause = Clause::Generated { stored: generated.stored };
+            look(&generated.text, clause, Some(n), &column.name)?;
         }
         if let DefaultValue::Expression(text) = &column.default {
-            look(text, Clause::Default, Some(n))?;
+            look(text, Clause::Default, Some(n), &column.name)?;
         }
     }
     let catalog = ctx.db.catalog();

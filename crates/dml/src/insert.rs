@@ -52,6 +52,9 @@ pub(super) struct Insert<'p> {
     answers: Answers,
     reserved: Reserved,
     reserve_next: u64,
+    /// Whether each reservation of AUTO_INCREMENT values is twice as long as the one before, up to
+    /// [`RESERVE_MAX`], so that long statements reserve rarely.
+    reserves_more: bool,
     /// The first generated value among the rows written.
     generated_id: Option<u64>,
     /// The AUTO_INCREMENT value of the last row written.
@@ -108,19 +111,12 @@ impl<'p> Insert<'p> {
             answers: Answers::default(),
             reserved: Reserved { next: 0, left: 0 },
             reserve_next: 1,
+            reserves_more: true,
             generated_id: None,
             last_id: 0,
             returned: Vec::new(),
             fixed: FixedAnswers::default(),
         })
-    }
-
-    /// Doubles the AUTO_INCREMENT reservation each time, up to `RESERVE_MAX`, so that long statements reserve
-    /// rarely.
-    pub(super) fn reserve_more(&mut self) {
-        if self.reserved.left == 0 {
-            self.reserve_next = (self.reserve_next * 2).min(RESERVE_MAX);
-        }
     }
 }
 
@@ -133,6 +129,7 @@ impl Insert<'_> {
                 // As in MariaDB, the first draw reserves a value for each row of the statement, and a later
                 // one for each row that was not written since.
                 self.reserve_next = rows.len() as u64;
+                self.reserves_more = false;
                 for cells in rows {
                     self.build(ctx, cells)?;
                     let records = self.counts.records;
@@ -149,7 +146,6 @@ impl Insert<'_> {
                 for values in rows {
                     self.build_from(ctx, values)?;
                     self.put(ctx)?;
-                    self.reserve_more();
                 }
                 Ok(())
             }
@@ -407,6 +403,9 @@ impl Insert<'_> {
             let table = self.writer.table().clone();
             let reserved = ctx.trx.reserve_auto_increment(&table, column, self.reserve_next)?;
             self.reserved = reserved.map_err(|why| self.exhausted(column, why))?;
+            if self.reserves_more {
+                self.reserve_next = (self.reserve_next * 2).min(RESERVE_MAX);
+            }
         }
         let value = self.reserved.next;
         self.reserved.left -= 1;

@@ -377,7 +377,6 @@ impl LoadPlan {
                 insert.row[*column] = value;
             }
             insert.put(ctx)?;
-            insert.reserve_more();
             if insert.counts.records.is_multiple_of(PROGRESS_ROWS)
                 && let Some(progress) = reader.progress()
             {

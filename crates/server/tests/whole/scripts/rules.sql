@@ -260,3 +260,20 @@ show warnings;
 insert ignore into small (id, a) values (2, 300), (3, 301);
 show warnings;
 set sql_mode=default;
+-- A check or a stored column cannot depend on the AUTO_INCREMENT column, also through VIRTUAL columns.
+create table n1 (a int auto_increment primary key, v int as (a) virtual, check (v<3));
+create table n2 (a int auto_increment primary key, v int as (a) virtual, w int as (v+1) virtual, check (w<3));
+create table n3 (a int auto_increment primary key, v int as (a) virtual, w int as (v+1) stored);
+create table n4 (a int auto_increment primary key, v int as (a) virtual, w int check (v<3));
+create table n5 (v int as (a) virtual, a int auto_increment primary key, w int as (v+1) virtual, key (w));
+create table n6 (v int as (a) virtual, a int auto_increment primary key, w int as (v+1) virtual);
+insert into n6 values (), ();
+select * from n6;
+-- Rows that a check refuses, or that have a value, reserve no AUTO_INCREMENT values.
+create table reserving (a tinyint auto_increment primary key, b int check (b>0));
+insert ignore into reserving (b) select -1 union all select -1 union all select -2 union all select -3 union all
+  select -4 union all select -5 union all select -6 union all select -7 union all select -8 union all select 1;
+insert into reserving select 2, 1 union all select 3, 1 union all select 4, 1 union all select 5, 1 union all
+  select 6, 1 union all select 7, 1 union all select 8, 1 union all select 9, 1 union all select null, 1;
+insert into reserving (b) values (1);
+select * from reserving;
