@@ -147,12 +147,28 @@ fn is_allowed(word: &[u8], after: &[u8], is_view: &dyn Fn(&str) -> bool) -> bool
     if TELLING.contains(&word.as_str()) || is_view(&word) {
         return false;
     }
-    let function = match after.trim_ascii_start().first() {
+    let Some(after) = next_token(after) else { return false };
+    let function = match after.first() {
         Some(b'(') if NO_FUNCTIONS.contains(&word.as_str()) => None,
         Some(b'(') => Some(word.to_ascii_lowercase()),
         _ => function_without_parens(word.as_bytes()).map(str::to_owned),
     };
     function.is_none_or(|name| replication_of(&name) == Replication::Text)
+}
+
+/// Returns the text after spaces and comments, `None` if a comment may be executable or is not closed.
+fn next_token(mut text: &[u8]) -> Option<&[u8]> {
+    loop {
+        let spaces = text.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == 0x0b).count();
+        text = &text[spaces..];
+        if let Some(comment) = text.strip_prefix(b"/*") {
+            text = after_comment(comment)?;
+        } else if text.starts_with(b"#") || text.starts_with(b"--") {
+            text = &text[text.iter().position(|byte| *byte == b'\n')?..];
+        } else {
+            return Some(text);
+        }
+    }
 }
 
 /// Returns the text after the closing quote.
@@ -198,6 +214,10 @@ mod tests {
             "UPDATE t SET a = @x",
             "UPDATE t SET a = RAND()",
             "UPDATE t SET a = my_function (1)",
+            "UPDATE t SET a = RAND/**/()",
+            "UPDATE t SET a = UUID /* x */ -- y\n ()",
+            "UPDATE t SET a = uuid\x0b()",
+            "UPDATE t SET a = USER #\n()",
             "UPDATE t SET a = CURRENT_USER",
             "UPDATE t SET a = Current_Role WHERE b = 1",
             "UPDATE t SET a = SYSDATE()",

@@ -57,7 +57,11 @@ impl LockTable {
         let (on, shared) = (WaitOn::Range(index), owner.shared.clone());
         let start = || shared.start_wait(on.clone(), self.sleeper());
         match self.ranges.put(index, &shared, key, Some(start), &mut Vec::new()) {
-            Claimed::Done(predecessor) => Ok(predecessor),
+            Claimed::Done(predecessor) => {
+                // The wait may have begun: the request was granted as it was queued.
+                shared.end_wait();
+                Ok(predecessor)
+            }
             Claimed::Blocked => self.wait_counted(graph, owner, &on, limit, kill),
         }
     }
@@ -94,7 +98,10 @@ impl LockTable {
         let (on, shared) = (WaitOn::Range(scan.index()), owner.shared.clone());
         let start = || shared.start_wait(on.clone(), self.sleeper());
         match self.ranges.advance(scan, &shared, to, Some(start)) {
-            Claimed::Done(step) => Ok(step),
+            Claimed::Done(step) => {
+                shared.end_wait();
+                Ok(step)
+            }
             Claimed::Blocked => self.wait_counted(graph, owner, &on, limit, kill).map(|_| Step::Again),
         }
     }

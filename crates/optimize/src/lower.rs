@@ -322,7 +322,9 @@ impl Lowering<'_> {
     fn gates(&self, select: &Select) -> (Vec<Expr>, Vec<Expr>) {
         let tables = select.from.as_ref().map(From::tables).unwrap_or_default();
         let is_here = |column: &usize| tables.iter().any(|t| (t.first..t.first + t.width).contains(column));
-        let is_gate = |expr: &Expr| !expr.is_volatile() && !self.statement.columns(expr).iter().any(is_here);
+        let is_gate = |expr: &Expr| {
+            !self.statement.is_volatile_expr(expr) && !self.statement.columns(expr).iter().any(is_here)
+        };
         select.conditions.iter().cloned().partition(is_gate)
     }
 

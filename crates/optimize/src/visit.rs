@@ -77,7 +77,8 @@ impl<'s> Statement<'s> {
         })
     }
 
-    fn is_volatile_expr(&self, expr: &Expr) -> bool {
+    /// Returns whether an expression, or a subquery in it, may have another value each time.
+    pub(crate) fn is_volatile_expr(&self, expr: &Expr) -> bool {
         let mut found = expr.is_volatile();
         expr.walk(&mut |node| {
             if let Expr::Subquery(subquery) = node {

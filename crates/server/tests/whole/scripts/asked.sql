@@ -92,3 +92,15 @@ select table_schema, table_name, column_name from information_schema.columns whe
 select table_schema, table_name from information_schema.tables where table_schema='SHOP' and table_name='Tables';
 select schema_name from information_schema.schemata where schema_name='Information_Schema';
 drop table Tables;
+-- A subquery with an effect is evaluated for each row, though it reads no table of the statement.
+create table each_row (a int primary key, b int);
+insert into each_row values (1,1),(2,2),(3,3),(4,4);
+set @x=0;
+update each_row set b=b+100 where (select @x:=@x+1 limit 1) > 2;
+select * from each_row;
+set @x=0;
+delete from each_row where (select @x:=@x+1 limit 1) > 2;
+select * from each_row;
+set @v=1;
+select a from each_row where exists (select 1 from each_row y where y.a > @v);
+select a from each_row where (select @v) and 1 in (select @v from each_row);
