@@ -65,6 +65,7 @@ use cohort_base::{CommitSeq, IndexId, TrxId};
 use cohort_interleave::{Mutex, check, choose, thread};
 
 use crate::owner::{KillFlag, KillLevel, LockOwner};
+use crate::party::{Part, Party};
 use crate::points::{LockSpan, Towards};
 use crate::ranges::{RangeScan, Step, StepTo, Uncommitted};
 use crate::sleep::Sleeper;
@@ -106,6 +107,13 @@ impl World {
             keys: Mutex::new(keys.iter().copied().collect()),
             seq: AtomicU64::new(1),
         })
+    }
+
+    /// Creates the transaction of a session of its own.
+    fn owner(&self, trx: u64) -> LockOwner {
+        let mut owner = self.table.owner(TrxId(trx));
+        owner.join(&Party::new(), Part::Transaction);
+        owner
     }
 
     fn put(&self, owner: &mut LockOwner, key: u8) -> Result<(), LockError> {
@@ -195,7 +203,7 @@ fn in_threads(world: &Arc<World>, work: Vec<Work>) {
 /// Inserts keys and commits them, or rolls back; a deadlock victim inserts nothing.
 fn inserter(trx: u64, keys: &'static [u8]) -> Work {
     Box::new(move |world| {
-        let mut owner = world.table.owner(TrxId(trx));
+        let mut owner = world.owner(trx);
         for key in keys {
             if let Err(error) = world.put(&mut owner, *key) {
                 assert_eq!(error, LockError::Deadlock);
@@ -211,7 +219,7 @@ fn inserter(trx: u64, keys: &'static [u8]) -> Work {
 
 fn scanner(trx: u64, start: u8, end: u8) -> Work {
     Box::new(move |world| {
-        let mut owner = world.table.owner(TrxId(trx));
+        let mut owner = world.owner(trx);
         match world.scan_and_look(&mut owner, span(start, end)) {
             Ok(_) if choose(2) == 0 => world.commit(owner, &[]),
             Ok(_) => {}
@@ -243,7 +251,7 @@ fn ascending_inserts_and_a_scan_over_them_do_not_meet_twice() {
     check(2_000, || {
         let world = World::new(&[]);
         let scan: Work = Box::new(|world| {
-            let mut owner = world.table.owner(TrxId(1));
+            let mut owner = world.owner(1);
             let found = world.scan(&mut owner, Towards::Up, span(0, 90)).expect("no cycle");
             assert_eq!(world.read(&span(0, 90)), found);
         });
@@ -261,7 +269,7 @@ fn scans_never_meet_by_a_point_that_waits() {
         // cycle.
         let scan = |trx: u64| -> Work {
             Box::new(move |world| {
-                let mut owner = world.table.owner(TrxId(trx));
+                let mut owner = world.owner(trx);
                 world.scan_and_look(&mut owner, span(5, 20)).expect("no cycle");
             })
         };
@@ -288,7 +296,7 @@ fn a_killed_wait_for_a_range_leaves_nobody_behind() {
         let waiter: Work = {
             let kill = kill.clone();
             Box::new(move |world| {
-                let mut owner = world.table.owner(TrxId(1));
+                let mut owner = world.owner(1);
                 match world.table.put_key(&mut owner, INDEX, &[12], FOREVER, &kill) {
                     Ok(_) => world.commit(owner, &[12]),
                     Err(error) => assert_eq!(error, LockError::Killed(KillLevel::Query)),
@@ -308,7 +316,7 @@ fn whoever_puts_a_key_depends_on_the_range_released_early() {
         let scan: Work = {
             let ordered = ordered.clone();
             Box::new(move |world| {
-                let mut owner = world.table.owner(TrxId(1));
+                let mut owner = world.owner(1);
                 world.scan(&mut owner, Towards::Up, span(5, 20)).expect("no cycle");
                 let seq = world.seq.fetch_add(1, Ordering::SeqCst);
                 ordered.store(seq, Ordering::SeqCst);
@@ -318,7 +326,7 @@ fn whoever_puts_a_key_depends_on_the_range_released_early() {
             })
         };
         let insert: Work = Box::new(move |world| {
-            let mut owner = world.table.owner(TrxId(2));
+            let mut owner = world.owner(2);
             let before = ordered.load(Ordering::SeqCst);
             world.put(&mut owner, 10).expect("no cycle");
             if before != 0 {
