@@ -55,8 +55,6 @@ const FILE: &str = "btree.data";
 const CURE: &str = "restore the data directory from a backup or a replica";
 /// Reserve for the parts of the page map that one change can add.
 const PARTS_SPARE: usize = 100;
-/// Number of pages of a map up to which all of it is checked.
-const CHECKED_PAGES_MAX: usize = 128;
 /// Minimum length of the free end of the file that is cut off.
 const CUT_BYTES_MIN: u64 = 4 << 20;
 
@@ -83,29 +81,6 @@ impl State {
     /// Returns the deferred frees that the map does not refer to. They become free at its next change.
     fn doomed_only(&self) -> impl Iterator<Item = Extent> {
         self.deferred_frees.iter().copied().filter(|extent| !self.named.contains(extent))
-    }
-
-    /// Checks the invariants in builds with debug assertions, as far as the map is small.
-    fn check_invariants(&self) {
-        let pages = || self.map.trees.values().map(|tree| tree.pages.len()).sum::<usize>();
-        if !cfg!(debug_assertions) || pages() > CHECKED_PAGES_MAX {
-            return;
-        }
-        let parts = self.levels.iter().flat_map(|level| level.parts.iter().map(|(part, _)| *part));
-        let evicted = self.evicted.values().copied();
-        let checked = self.map.check(parts.chain(evicted));
-        debug_assert_eq!(checked, Ok(()), "two pages share a block, or no start accepts the map");
-        debug_assert!(
-            self.map.values().all(|value| self.named.contains(&value)),
-            "an overflow value that the map refers to would be freed"
-        );
-        let values = self.map.values().collect::<HashSet<_>>().len();
-        debug_assert_eq!(self.named.len(), values, "an overflow value is never freed: no map refers to it");
-        let end = self.space.end();
-        debug_assert!(
-            self.map.extents().all(|extent| extent.block + extent.blocks() <= end),
-            "the file would be cut inside of an extent"
-        );
     }
 
     /// Frees overflow values. Values that the map in force refers to are deferred again. If it is unknown
@@ -511,7 +486,6 @@ impl Store {
         state.named.extend(fresh_values);
         let deferred_frees = std::mem::take(&mut state.deferred_frees);
         state.free_unnamed(deferred_frees);
-        state.check_invariants();
         self.cut(state);
         Ok(())
     }
