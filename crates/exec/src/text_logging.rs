@@ -156,18 +156,14 @@ fn is_allowed(word: &[u8], after: &[u8], is_view: &dyn Fn(&str) -> bool) -> bool
     function.is_none_or(|name| replication_of(&name) == Replication::Text)
 }
 
-/// Returns the text after spaces and comments, `None` if a comment may be executable or is not closed.
+/// Returns the text after spaces and `/* */` comments, `None` if a comment may be executable or is not
+/// closed. Other comments end the check of the text anyway.
 fn next_token(mut text: &[u8]) -> Option<&[u8]> {
     loop {
         let spaces = text.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == 0x0b).count();
         text = &text[spaces..];
-        if let Some(comment) = text.strip_prefix(b"/*") {
-            text = after_comment(comment)?;
-        } else if text.starts_with(b"#") || text.starts_with(b"--") {
-            text = &text[text.iter().position(|byte| *byte == b'\n')?..];
-        } else {
-            return Some(text);
-        }
+        let Some(comment) = text.strip_prefix(b"/*") else { return Some(text) };
+        text = after_comment(comment)?;
     }
 }
 
