@@ -39,7 +39,7 @@ use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Replication, replication_of};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
-use cohort_sql::ast::{self, Statement, Target};
+use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
 use cohort_table::definition_changed;
 use cohort_trx::SessionTrx;
@@ -807,10 +807,7 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
         return Ok(Executed::Into(0));
     };
     for (target, value) in plan.into.iter().zip(values) {
-        match target {
-            Target::User(name) => cohort_expr::SessionHooks::set_user_variable(ctx.session, name, value)?,
-            Target::Local(local) => return Err(SqlError::undeclared_variable(&local.name)),
-        }
+        ctx.session.assign(target, value)?;
     }
     Ok(Executed::Into(1))
 }

@@ -1,6 +1,5 @@
-//! GET DIAGNOSTICS: copies conditions, as listed by SHOW WARNINGS, into user variables.
+//! GET DIAGNOSTICS: copies conditions, as listed by SHOW WARNINGS, into variables.
 
-use cohort_expr::SessionHooks;
 use cohort_session::Job;
 use cohort_sql::ast::{ConditionInfo, GetDiagnostics, StatementInfo};
 use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Str, Value, Warning};
@@ -16,12 +15,12 @@ impl Session {
                 // The number of stored conditions: these are the numbers that can be requested.
                 let number = self.diagnostics.list().len() as u64;
                 let row_count = self.state.settings.env.row_count;
-                for (variable, item) in items {
+                for (target, item) in items {
                     let value = match item {
                         StatementInfo::Number => Value::UInt(number),
                         StatementInfo::RowCount => Value::Int(row_count),
                     };
-                    self.state.set_user_variable(variable, value)?;
+                    self.state.assign(target, value)?;
                 }
             }
             GetDiagnostics::Condition { number, items } => {
@@ -35,8 +34,8 @@ impl Session {
                     self.diagnostics.push(Warning { level: Level::Error, error });
                     return Ok(());
                 };
-                for (variable, item) in items {
-                    self.state.set_user_variable(variable, item_value(&condition, *item))?;
+                for (target, item) in items {
+                    self.state.assign(target, item_value(&condition, *item))?;
                 }
             }
         }

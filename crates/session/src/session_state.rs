@@ -13,10 +13,11 @@ use cohort_catalog::PUBLIC;
 use cohort_commit::ClientCommits;
 use cohort_config::{SessionVars, VarId, VarValue};
 use cohort_expr::locale::DateNames;
-use cohort_expr::{Expr, ExprType, SessionEnv, TimeZone};
+use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone};
 use cohort_locks::{KillFlag, Party};
 use cohort_protocol::{ResultSink, SessionChange};
 use cohort_sql::ParseOptions;
+use cohort_sql::ast::Target;
 use cohort_types::{
     Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlMode, SqlResult, UnsafeText, Value, Warning,
 };
@@ -492,6 +493,14 @@ impl SessionState {
         self.settings.vars.hash_plan_settings(&mut hasher);
         (self.current_schema.as_deref(), self.settings.parse, self.temporary.epoch()).hash(&mut hasher);
         hasher.finish()
+    }
+
+    /// Assigns a value to a variable. Local variables exist in stored programs only: error 1327.
+    pub fn assign(&self, target: &Target, value: Value) -> SqlResult<()> {
+        match target {
+            Target::User(name) => self.set_user_variable(name, value),
+            Target::Local(local) => Err(SqlError::undeclared_variable(&local.name)),
+        }
     }
 
     /// Returns the type of a user variable's value, or `None` if the variable was never set.

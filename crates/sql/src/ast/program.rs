@@ -6,8 +6,8 @@
 use std::ops::Range;
 
 use super::{
-    Account, ColumnRef, ConditionInfo, CreateMode, DataType, Expr, IntervalUnit, ObjectName, Query, SetItem,
-    SetValue, Statement, StatementInfo, ViewSecurity,
+    Account, ColumnRef, CreateMode, DataType, Expr, IntervalUnit, ObjectName, Query, SetItem, SetValue,
+    Statement, ViewSecurity,
 };
 
 /// A statement that defines a stored program, runs one, or belongs to the language of their bodies.
@@ -275,7 +275,6 @@ pub enum Step {
     Close(String),
     /// SET with local variables, fields of row variables, or columns of NEW among its items.
     Set(Vec<LocalAssignment>),
-    GetDiagnostics(ProgramDiagnostics),
 }
 
 /// Steps with a condition, or with a value of CASE.
@@ -374,15 +373,6 @@ pub enum LocalAssignment {
         value: SetValue,
     },
     Other(SetItem),
-}
-
-/// GET DIAGNOSTICS in a body.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ProgramDiagnostics {
-    /// Information about the previous statement.
-    Statement(Vec<(Target, StatementInfo)>),
-    /// Information about one of its conditions.
-    Condition { number: Expr, items: Vec<(Target, ConditionInfo)> },
 }
 
 /// A variable that receives a value.

@@ -1,6 +1,6 @@
 //! Transactions, SET, PREPARE, LOCK TABLES, XA, KILL.
 
-use super::{Account, Expr, ObjectName, VariableScope};
+use super::{Account, Expr, ObjectName, Target, VariableScope};
 
 /// READ ONLY or READ WRITE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,13 +118,13 @@ pub enum PrepareSource {
     Expr(Expr),
 }
 
-/// GET DIAGNOSTICS into user variables.
+/// GET DIAGNOSTICS.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GetDiagnostics {
     /// Information about the previous statement.
-    Statement(Vec<(String, StatementInfo)>),
+    Statement(Vec<(Target, StatementInfo)>),
     /// Information about one of its conditions.
-    Condition { number: Expr, items: Vec<(String, ConditionInfo)> },
+    Condition { number: Expr, items: Vec<(Target, ConditionInfo)> },
 }
 
 /// Statement information of GET DIAGNOSTICS.

@@ -5,7 +5,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use super::Parser;
 use crate::ast::{
     AccessMode, Begin, Completion, ConditionInfo, Expr, GetDiagnostics, Kill, KillTarget, LockTable,
-    PrepareSource, Statement, StatementInfo, TableLockMode, Using, Xa, XaId,
+    PrepareSource, Statement, StatementInfo, TableLockMode, Target, Using, Xa, XaId,
 };
 use crate::lexer::Kind;
 use crate::literal;
@@ -257,6 +257,8 @@ impl Parser<'_> {
         let number = self.primary_expr()?;
         match &number {
             Expr::Literal(_) | Expr::Param(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } => {}
+            // A local variable.
+            Expr::Column(_) if self.body_start.is_some() => {}
             Expr::Column(column) => {
                 let text = format!("Unknown column '{}' in 'GET DIAGNOSTICS'", column.name);
                 return Err(SqlError::new(ErrorCode::BadField, text));
@@ -267,18 +269,15 @@ impl Parser<'_> {
         Ok(Statement::GetDiagnostics(GetDiagnostics::Condition { number, items }))
     }
 
-    /// Parses `@variable = NAME, ..`.
-    fn diagnostics_items<T>(&mut self, named: impl Fn(&str) -> Option<T>) -> SqlResult<Vec<(String, T)>> {
+    /// Parses `target = NAME, ..`.
+    fn diagnostics_items<T>(&mut self, named: impl Fn(&str) -> Option<T>) -> SqlResult<Vec<(Target, T)>> {
         self.list(|p| {
-            if p.is_name_at(0) {
-                return Err(SqlError::undeclared_variable(&p.any_name()));
-            }
-            let variable = p.user_variable()?;
+            let target = p.target()?;
             p.expect(Kind::Equal)?;
             let name = String::from_utf8_lossy(p.bytes(p.token())).to_ascii_uppercase();
             let Some(item) = named(&name) else { return Err(p.error()) };
             p.advance();
-            Ok((variable, item))
+            Ok((target, item))
         })
     }
 

@@ -37,14 +37,7 @@ impl Parser<'_> {
                 self.create_program(or_replace, definer)
             };
         }
-        let mut security = None;
-        if self.eat_words(&["SQL", "SECURITY"]) {
-            security = Some(match () {
-                () if self.eat_word("DEFINER") => ViewSecurity::Definer,
-                () if self.eat_word("INVOKER") => ViewSecurity::Invoker,
-                () => return Err(self.error()),
-            });
-        }
+        let security = self.sql_security()?;
         if self.is("PACKAGE") {
             let what = format!("{verb} {}", self.upper_word()?);
             return Err(self.unsupported(&what));
@@ -84,5 +77,15 @@ impl Parser<'_> {
             text,
             check,
         })))
+    }
+
+    /// Parses SQL SECURITY, if it follows.
+    pub(super) fn sql_security(&mut self) -> SqlResult<Option<ViewSecurity>> {
+        match () {
+            () if !self.eat_words(&["SQL", "SECURITY"]) => Ok(None),
+            () if self.eat_word("DEFINER") => Ok(Some(ViewSecurity::Definer)),
+            () if self.eat_word("INVOKER") => Ok(Some(ViewSecurity::Invoker)),
+            () => Err(self.error()),
+        }
     }
 }

@@ -14,9 +14,8 @@ use cohort_types::{SqlError, SqlResult};
 
 use super::super::Parser;
 use crate::ast::{
-    AfterHandler, Arm, Block, Body, ConditionInfo, ConditionValue, Declaration, Expr, HandledCondition,
-    LocalAssignment, LocalName, LoopKind, Program, ProgramDiagnostics, Statement, StatementInfo, Step,
-    Target,
+    AfterHandler, Arm, Block, Body, ConditionValue, Declaration, Expr, HandledCondition, LocalAssignment,
+    LocalName, LoopKind, Program, Statement, Step, Target,
 };
 use crate::lexer::Kind;
 
@@ -132,7 +131,6 @@ impl Parser<'_> {
                 self.advance();
                 Ok(Step::Close(self.name()?))
             }
-            () if self.is("GET") => self.diagnostics_step(),
             () if self.is("SET") && !self.is_word_at(1, "STATEMENT") => self.set_step(),
             () => {
                 let from = self.at;
@@ -418,40 +416,6 @@ impl Parser<'_> {
         let name = self.local_name()?;
         self.assign_sign()?;
         Ok(LocalAssignment::Local { name, value: self.set_value()? })
-    }
-
-    /// Parses GET [CURRENT] DIAGNOSTICS.
-    fn diagnostics_step(&mut self) -> SqlResult<Step> {
-        self.advance();
-        self.eat_word("CURRENT");
-        self.expect_word("DIAGNOSTICS")?;
-        if !self.eat_word("CONDITION") {
-            let items = self.diagnostics_targets(StatementInfo::of_word)?;
-            return Ok(Step::GetDiagnostics(ProgramDiagnostics::Statement(items)));
-        }
-        let from = self.error();
-        let number = self.primary_expr()?;
-        let is_simple = matches!(
-            number,
-            Expr::Literal(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Column(_)
-        );
-        if !is_simple {
-            return Err(from);
-        }
-        let items = self.diagnostics_targets(ConditionInfo::of_word)?;
-        Ok(Step::GetDiagnostics(ProgramDiagnostics::Condition { number, items }))
-    }
-
-    /// Parses `target = NAME, ..`.
-    fn diagnostics_targets<T>(&mut self, named: impl Fn(&str) -> Option<T>) -> SqlResult<Vec<(Target, T)>> {
-        self.list(|p| {
-            let target = p.target()?;
-            p.expect(Kind::Equal)?;
-            let name = String::from_utf8_lossy(p.bytes(p.token())).to_ascii_uppercase();
-            let Some(item) = named(&name) else { return Err(p.error()) };
-            p.advance();
-            Ok((target, item))
-        })
     }
 
     /// Parses a variable that receives a value. A local variable is error 1327 outside of a body.

@@ -16,7 +16,7 @@ use crate::ast::{
     Account, AlterEvent, Characteristics, ColumnRef, CreateEvent, CreateRoutine, CreateTrigger, DataAccess,
     EventOptions, EventStatus, Expr, ObjectName, Parameter, ParameterMode, Program, Resignal, RoutineKind,
     Schedule, Signal, SignalItem, SignalledCondition, Statement, TriggerEvent, TriggerOrder, TriggerTiming,
-    VariableType, ViewSecurity,
+    VariableType,
 };
 use crate::lexer::Kind;
 
@@ -189,14 +189,10 @@ impl Parser<'_> {
             () if self.eat_words(&["MODIFIES", "SQL", "DATA"]) => {
                 into.access = Some(DataAccess::ModifiesSqlData);
             }
-            () if self.eat_words(&["SQL", "SECURITY"]) => {
-                into.security = Some(match () {
-                    () if self.eat_word("DEFINER") => ViewSecurity::Definer,
-                    () if self.eat_word("INVOKER") => ViewSecurity::Invoker,
-                    () => return Err(self.error()),
-                });
-            }
-            () => return Ok(false),
+            () => match self.sql_security()? {
+                None => return Ok(false),
+                security => into.security = security,
+            },
         }
         Ok(true)
     }
