@@ -332,7 +332,7 @@ fn spilled_redo_stays_while_the_log_names_it_and_no_longer() {
     let spilled = files_below(&memory, "/data/spill");
     assert_eq!(spilled.len(), 1);
     let left = memory.kill_clone();
-    for name in ["redo-1700000000000000-0", "000000000077.redo", "000000000078.spill"] {
+    for name in ["000000000077.redo", "000000000078.spill"] {
         disk(&left).open(&Path::new("/data/spill").join(name), OpenMode::CreateNew).expect("creates");
     }
     let world = World::open(&disk(&left)).expect("recovers");
