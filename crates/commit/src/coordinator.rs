@@ -25,7 +25,7 @@ use cohort_base::{BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, Lsn};
 use cohort_binlog::SpillDir;
 use cohort_engine::ReadView;
 
-use crate::checkpoint::Checkpointer;
+use crate::checkpoint_state::Checkpointer;
 use crate::env::{AppliedMark, ReplicaGate, ServerEnv};
 use crate::error::{CheckpointError, CommitError};
 use crate::fault::Severity;

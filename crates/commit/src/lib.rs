@@ -34,7 +34,7 @@
 //! | `replay` | replay of redo, concurrent with the recovery pass |
 //! | `completion` | opening and completing the binlog files, concurrent with the recovery pass |
 //! | `worker` | the thread that each of these two uses |
-//! | `checkpoint` | checkpoints, and the check of free space |
+//! | `checkpoint`, `checkpoint_state` | checkpoints, and the check of free space |
 //! | `rotation_reserve` | log space reserved for a change of the binlog file |
 //! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
 //! | `status` | their status variables |
@@ -45,6 +45,7 @@
 mod binlog;
 mod binlog_control;
 mod checkpoint;
+mod checkpoint_state;
 mod completion;
 mod convert;
 mod coordinator;

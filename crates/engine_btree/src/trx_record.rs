@@ -27,9 +27,9 @@ pub enum Cleanup {
     Restore(Undo),
 }
 
-pub const INSTALLED: u64 = 0;
+const INSTALLED: u64 = 0;
 
-pub const ABORTED: u64 = u64::MAX;
+const ABORTED: u64 = u64::MAX;
 
 /// State and undo of one transaction.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub struct OverflowValue {
 
 /// Overflow values that purge will free.
 #[derive(Debug, Default)]
-pub struct PendingFrees {
+struct PendingFrees {
     /// Values that the transaction wrote. Freed after an abort.
     new_values: Vec<OverflowValue>,
     /// Values that the transaction replaced. Freed after a commit.

@@ -23,7 +23,7 @@ pub struct KillFlag {
 }
 
 #[derive(Default)]
-pub struct KillInner {
+struct KillInner {
     /// 0, or 1 + level.
     level: AtomicU8,
     /// Wait slot in which the statement sleeps now.

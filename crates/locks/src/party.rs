@@ -15,8 +15,8 @@
 //! released independently of its session, or a prepared XA branch whose session has ended.
 //!
 //! # States of an owner
-//! `alone -> in a party -> alone`, by [`crate::LockOwner::join`] and [`crate::LockOwner::leave`], called by the thread that
-//! has the owner. A commit leaves the party before the transaction is ordered.
+//! `alone -> in a party -> alone`, by `LockOwner::join` and `LockOwner::leave`, called by the thread that has
+//! the owner. A commit leaves the party before the transaction is ordered.
 //!
 //! # Invariants
 //! 1. A party waits for one lock at a time, and `waiting` is the owner that waits. It is set together with
