@@ -51,8 +51,8 @@ use crate::checkpoint_state::Checkpointer;
 use crate::coordinator::Coordinator;
 use crate::error::CheckpointError;
 use crate::fault::Severity;
-use crate::logs::{Logs, Marks};
-use crate::record::{self, Checkpoint, EngineLogs};
+use crate::logs::Marks;
+use crate::record::Checkpoint;
 
 const TICK: Duration = Duration::from_millis(100);
 /// Minimum time between a failed checkpoint and the next one that was not requested.
@@ -182,8 +182,9 @@ impl Checkpointer {
     /// because several files a second can be filled.
     pub fn fill_rotation_room(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
-        let (Some(binlog), Logs::Shared(log)) = (&env.binlog, &env.logs) else { return };
-        binlog.rotation_reserve.fill(log);
+        if let Some(binlog) = &env.binlog {
+            env.logs.fill_rotation_reserve(&binlog.rotation_reserve);
+        }
     }
 
     /// Makes everything so far durable outside of the log, and frees the log below. A failure other than lack
@@ -293,21 +294,13 @@ impl Sealed {
             binlog_base: coordinator.options.binlog.as_ref().map_or("", |b| b.name.base()).to_owned(),
             durable: env.participants.iter().map(|p| (p.id(), p.durable_lsn())).collect(),
             binlog_restart: restart,
-            separate: env
-                .logs
-                .separate()
-                .map(|logs| EngineLogs { pair: logs.pair(), from: self.marks.engines.clone() }),
+            separate: env.logs.engine_logs(&self.marks),
         };
         let main = env.logs.main();
         main.checkpoint(self.marks.main, &checkpoint.encode()).map_err(CheckpointError::Log)?;
         // The coordinator's log says where recovery starts. The checkpoints of the engines' logs only release
         // the part below.
-        if let Some(logs) = env.logs.separate() {
-            for (engine, log) in logs.engines() {
-                let payload = record::encode_engine_log(logs.pair(), engine);
-                log.checkpoint(self.marks.of(engine), &payload).map_err(CheckpointError::Log)?;
-            }
-        }
+        env.logs.release_engine_logs(&self.marks).map_err(CheckpointError::Log)?;
         coordinator.checkpointer.set_binlog_from(binlog_synced.file);
         coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
         remove_spilled(coordinator, self.last_seq);

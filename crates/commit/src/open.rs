@@ -81,7 +81,7 @@ impl Coordinator {
 
         let binlog = match (&options.binlog, files) {
             (Some(settings), Some(files)) => {
-                Some(Binlog::start(&world, settings, options.has_threads, &logs, files, &spill, &recovered)?)
+                Some(Binlog::start(&world, settings, options.has_threads, &*logs, files, &spill, &recovered)?)
             }
             _ => None,
         };
