@@ -109,9 +109,10 @@ impl Session {
         }
         let counted = self.count_prepared()?;
         let of = self.shared_text(&sql[range])?;
-        self.diagnostics.set_row(cohort_session::row_of_rest(&of.parsed.statement));
+        let traits = traits_of(&of.parsed.statement);
+        self.diagnostics.set_row(traits.row_of_rest(&of.parsed.statement));
         if let Some(restraint) = &self.state.identity.restraint {
-            restraint.check_preparable(&of.parsed.statement)?;
+            restraint.check_preparable(traits)?;
         }
         let text = &*of.text;
         let columns = match account_tables::changed_by(&self.state, &of.parsed.statement) {
@@ -489,7 +490,7 @@ impl Session {
         if changes_accounts || statement.plannable().is_none() {
             return self.run_statement(statement, &job, None, sink);
         }
-        self.state.check_restraint(statement)?;
+        self.state.check_restraint(traits_of(statement))?;
         let (version, session) = (self.state.db.catalog_version(), self.state.settings.plan_key);
         // Plans that depend on this session's temporary tables, and plans of variants, are not shared.
         let is_shared = self.state.temporary.is_empty() && variant.is_none();
