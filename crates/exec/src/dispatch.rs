@@ -801,11 +801,10 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
     let mut rows = found.rows.into_iter();
     let first = rows.next();
     if rows.next().is_some() {
-        return Err(SqlError::new(ErrorCode::TooManyRows, "Result consisted of more than one row"));
+        return Err(SqlError::more_than_one_row());
     }
     let Some(values) = first else {
-        let error =
-            SqlError::new(ErrorCode::SpFetchNoData, "No data - zero rows fetched, selected, or processed");
+        let error = SqlError::no_data();
         ctx.eval.push_warning(Warning { level: Level::Warning, error });
         return Ok(Executed::Into(0));
     };

@@ -10,7 +10,7 @@ use cohort_session::{
     VirtualDefinition, VirtualTable, WantedNames, changed_names, row_target,
 };
 use cohort_sql::ast::{ObjectName, Statement};
-use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ColumnType, SqlError, SqlResult, TypeKind, Value};
 
 /// A log table.
 struct LogTable {
@@ -81,12 +81,11 @@ pub fn check_log_tables(
 }
 
 fn cannot_lock() -> SqlError {
-    SqlError::new(ErrorCode::CantLockLogTable, "You can't use locks with log tables")
+    SqlError::cannot_lock_log_table()
 }
 
 fn in_use(what: &str) -> SqlError {
-    let text = format!("You cannot '{what}' a log table if logging is enabled");
-    SqlError::new(ErrorCode::BadLogStatement, text)
+    SqlError::log_table_in_use(what)
 }
 
 /// Returns both log tables.

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use cohort_catalog::Account;
 use cohort_config::VarId;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::account_usage::{AccountLimits, Use};
 use crate::session_state::SessionState;
@@ -83,10 +83,7 @@ impl AccountLimits {
     pub fn check_password(&self) -> SqlResult<()> {
         match self.must_change_password.get() {
             false => Ok(()),
-            true => {
-                let text = "You must SET PASSWORD before executing this statement";
-                Err(SqlError::new(ErrorCode::MustChangePassword, text))
-            }
+            true => Err(SqlError::must_set_password()),
         }
     }
 }
