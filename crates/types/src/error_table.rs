@@ -568,6 +568,7 @@ macro_rules! error_table {
             scale_above_precision(column: &str) =
                 "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{column}')";
         };
+        TrgInWrongSchema = 1435, "HY000" { trigger_in_wrong_schema() = "Trigger in wrong schema"; };
         StackOverrunNeedMore = 1436, "HY000";
         TooBigDisplaywidth = 1439, "42000" {
             display_width(column: &str, max: u32) = "Display width out of range for '{column}' (max = {max})";

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+pub use cohort_types::{DataAccess, EventStatus, RoutineKind, TriggerEvent, TriggerTiming};
+
 use super::{
     Account, ColumnRef, CreateMode, DataType, Expr, IntervalUnit, ObjectName, Query, SetItem, Statement,
     ViewSecurity,
@@ -71,13 +73,6 @@ impl Program {
     }
 }
 
-/// The kind of a routine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RoutineKind {
-    Procedure,
-    Function,
-}
-
 /// CREATE PROCEDURE or CREATE FUNCTION.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateRoutine {
@@ -140,15 +135,6 @@ pub struct Characteristics {
     pub security: Option<ViewSecurity>,
 }
 
-/// The declared use of tables by a routine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DataAccess {
-    ContainsSql,
-    NoSql,
-    ReadsSqlData,
-    ModifiesSqlData,
-}
-
 /// CREATE TRIGGER.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTrigger {
@@ -161,21 +147,6 @@ pub struct CreateTrigger {
     /// FOLLOWS or PRECEDES another trigger.
     pub order: Option<(TriggerOrder, String)>,
     pub body: Body,
-}
-
-/// Whether a trigger runs before or after the change of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TriggerTiming {
-    Before,
-    After,
-}
-
-/// The change of a row for which a trigger runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TriggerEvent {
-    Insert,
-    Update,
-    Delete,
 }
 
 /// Position of a new trigger relative to another one.
@@ -223,15 +194,6 @@ pub struct EventOptions {
     pub preserve: Option<bool>,
     pub status: Option<EventStatus>,
     pub comment: Option<String>,
-}
-
-/// Whether the scheduler runs an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventStatus {
-    Enabled,
-    Disabled,
-    /// DISABLE ON SLAVE: the event was created on a source.
-    SlavesideDisabled,
 }
 
 /// The body of a program.
