@@ -134,9 +134,11 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     match renamed_to {
         None => changes.catalog.push(CatalogChange::PutTable(table)),
         Some(name) => {
+            let mut table = table;
+            table.rename(name);
             let mut now = Catalog::clone(&ctx.db.catalog());
             now.apply(CommitSeq(0), changes.catalog.clone());
-            changes.catalog.extend(foreign::renamed(&now, &before, Table { name, ..table }));
+            changes.catalog.extend(foreign::renamed(&now, &before, table));
         }
     }
     let warnings = ctx.eval.warning_count();

@@ -179,6 +179,7 @@ pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &Obj
     table.name = name.clone();
     table.auto_increment_start = 0;
     table.foreign_keys.clear();
+    table.triggers.clear();
     table.referenced_by.clear();
     table.created_at = created_at(ctx);
     for index in &mut table.indexes {

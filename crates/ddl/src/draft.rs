@@ -3,10 +3,12 @@
 //! [`TableDraft::finish`] checks everything and assigns the numbers.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use cohort_base::{CommitSeq, TableId};
 use cohort_catalog::{
     Check, Column, DefaultValue, Index, IndexColumn, IndexKind, KeyMethod, ROWS, RowKey, Table, TableName,
+    Trigger,
 };
 use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
@@ -73,6 +75,7 @@ pub(super) struct TableDraft {
     /// Constraints with an empty name are named later.
     pub(super) checks: Vec<Check>,
     pub(super) foreign_keys: Vec<DraftForeign>,
+    pub(super) triggers: Vec<Arc<Trigger>>,
 }
 
 /// Returns an error if `innodb_force_primary_key` requires a key and the table has none.
@@ -128,6 +131,7 @@ impl TableDraft {
             created_at,
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            triggers: Vec::new(),
         }
     }
 
@@ -168,6 +172,7 @@ impl TableDraft {
             created_at: table.created_at,
             checks: table.checks.clone(),
             foreign_keys: foreign::drafts_of(table),
+            triggers: table.triggers.clone(),
         }
     }
 
@@ -350,6 +355,7 @@ impl TableDraft {
             foreign_keys,
             referenced_by: Vec::new(),
             storage: Vec::new(),
+            triggers: self.triggers,
         };
         let mut described = Described {
             table,

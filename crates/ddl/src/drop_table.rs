@@ -187,7 +187,11 @@ pub(super) fn renamed(catalog: &Catalog, table: &Arc<Table>, to: &TableName) -> 
     if catalog.table(&to.schema, &to.table).is_none_or(|other| other.id != table.id) {
         check_free(catalog, to)?;
     }
-    let after = Table { name: to.clone(), ..Table::clone(table) };
+    if !table.triggers.is_empty() && table.name.schema != to.schema {
+        return Err(SqlError::trigger_in_wrong_schema());
+    }
+    let mut after = Table::clone(table);
+    after.rename(to.clone());
     super::foreign::check_renamed(catalog, &table.name, &after)?;
     Ok(after)
 }

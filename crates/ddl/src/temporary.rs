@@ -88,15 +88,7 @@ fn refuse_words(table: &Table) -> SqlResult<()> {
 /// Returns the schema in the table's name, which need not exist.
 fn schema(ctx: &StatementContext<'_>, name: &TableName) -> Arc<Schema> {
     let known = ctx.db.catalog().schemas.get(&name.schema).cloned();
-    known.unwrap_or_else(|| {
-        Arc::new(Schema {
-            name: name.schema.clone(),
-            collation: server_collation(ctx.session),
-            comment: String::new(),
-            tables: Default::default(),
-            views: Default::default(),
-        })
-    })
+    known.unwrap_or_else(|| Arc::new(Schema::new(&name.schema, server_collation(ctx.session), "")))
 }
 
 /// Gives a table and its indexes ids from the session's range, which are not used in the catalog.

@@ -256,8 +256,6 @@ impl Parser<'_> {
         let number = self.primary_expr()?;
         match &number {
             Expr::Literal(_) | Expr::Param(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } => {}
-            // A local variable.
-            Expr::Column(_) if self.body_start.is_some() => {}
             Expr::Column(column) => {
                 return Err(SqlError::unknown_column(&column.name, "GET DIAGNOSTICS"));
             }
