@@ -310,6 +310,8 @@ mod tests {
     use cohort_protocol::{Capabilities, Drain, InputBuffer, ResultEncoding, RowFormat};
     use cohort_vfs::{MemFs, SharedFs, anonymous_temp_file};
 
+    use cohort_types::ErrorCode;
+
     use super::*;
 
     struct Nowhere;
