@@ -91,7 +91,9 @@ pub fn run(root: &Path) -> Vec<String> {
 fn sizes(sources: &[Source], findings: &mut Vec<String>) {
     for source in sources.iter().filter(|s| s.path.ends_with(".rs")) {
         let lines = source.text.lines().count();
-        if lines > LINES_MAX && !source.text.starts_with("// Generated") {
+        // The table of errors is one table on purpose (decision 3).
+        let is_exempt = source.text.starts_with("// Generated") || source.path.ends_with("/error_table.rs");
+        if lines > LINES_MAX && !is_exempt {
             findings.push(format!("{}: {lines} lines, at most {LINES_MAX}: split by noun", source.path));
         }
     }
@@ -253,7 +255,7 @@ fn recovery_rows(sources: &[Source], findings: &mut Vec<String>) {
 
 /// Counts the errors of MariaDB whose text is not in the table of errors. The limit may only be lowered.
 fn error_texts(sources: &[Source], findings: &mut Vec<String>) {
-    const OUTSIDE_MAX: usize = 340;
+    const OUTSIDE_MAX: usize = 40;
     const TABLE: &str = "crates/types/src/error_table.rs";
     let elsewhere = |source: &&Source| source.is_product() && source.crate_name() != Some("types");
     // The texts of `UnknownError` are this server's own.

@@ -12,16 +12,18 @@
 //!             | list of (string user, string host, u8 with grant option)
 //! limits      u32 queries, u32 updates, u32 connections an hour | i32 connections
 //!             | u64 microseconds of a statement
+//! routines    list of (u8 kind, string schema, string routine, privileges); follows an account that has any
 //! privileges  list of strings: names, or ALL PRIVILEGES for all but GRANT OPTION
 //! ```
 
 use std::collections::BTreeMap;
 
 use cohort_base::{Reader, Truncated, Write};
-use cohort_types::{Privilege, Privileges};
+use cohort_types::{Privilege, Privileges, RoutineKind};
 
 use crate::codec::{put_list, put_string, read_list, read_string};
 use crate::model::TableName;
+use crate::program::{put_kind, read_number};
 
 /// User and host: `'user'@'host'`. The host is a name, an address, a pattern with `%` and `_`, or a network
 /// `address/mask`. A role has an empty host.
@@ -119,6 +121,22 @@ pub struct Grants {
     /// On `schema.*`. The schema name may be a pattern with `%` and `_`.
     pub schemas: BTreeMap<String, Privileges>,
     pub tables: BTreeMap<TableName, TableGrant>,
+    pub routines: BTreeMap<RoutineName, Privileges>,
+}
+
+/// The name of a routine in a grant. The routine's name is in lower case.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RoutineName {
+    pub kind: RoutineKind,
+    pub schema: String,
+    pub name: String,
+}
+
+impl RoutineName {
+    /// Creates the name of a routine.
+    pub fn new(kind: RoutineKind, schema: &str, name: &str) -> RoutineName {
+        RoutineName { kind, schema: schema.to_owned(), name: name.to_lowercase() }
+    }
 }
 
 /// Privileges on a table and on its columns.
@@ -333,7 +351,28 @@ fn read_grants(r: &mut Reader<'_>) -> Result<Grants, Truncated> {
         Ok((name, TableGrant { table, columns: columns.into_iter().collect() }))
     })?;
     let (schemas, tables) = (schemas.into_iter().collect(), tables.into_iter().collect());
-    Ok(Grants { everything, schemas, tables })
+    Ok(Grants { everything, schemas, tables, routines: BTreeMap::new() })
+}
+
+/// Appends the grants on routines, which only some accounts have.
+pub(crate) fn put_routine_grants(out: &mut Vec<u8>, routines: &BTreeMap<RoutineName, Privileges>) {
+    put_list(out, routines.iter(), |out, (name, held)| {
+        put_kind(out, name.kind);
+        put_string(out, &name.schema);
+        put_string(out, &name.name);
+        put_privileges(out, *held, Privileges::OF_ROUTINE);
+    });
+}
+
+pub(crate) fn read_routine_grants(
+    r: &mut Reader<'_>,
+) -> Result<BTreeMap<RoutineName, Privileges>, Truncated> {
+    let grants = read_list(r, |r| {
+        let kind = read_number(r, RoutineKind::ALL)?;
+        let name = RoutineName { kind, schema: read_string(r)?, name: read_string(r)? };
+        Ok((name, read_privileges(r, Privileges::OF_ROUTINE)?))
+    })?;
+    Ok(grants.into_iter().collect())
 }
 
 /// Returns the privileges that ALL PRIVILEGES means for a kind of object: all but GRANT OPTION. They are

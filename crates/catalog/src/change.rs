@@ -3,30 +3,37 @@
 //! ```text
 //! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 6 string user, string host
 //!    | 7 u64 next table, u32 next index | 10 account | 20 view | 21 string schema, string view
-//!                                                  repeated up to the end
+//!    | 22 routine | 23 u8 kind, string schema, string routine | 24 event | 25 string schema, string event
+//!    | 26 account, grants on routines              repeated up to the end
 //! ```
 //!
 //! 5, 8 and 9 were accounts of builds before the first release. They are rejected
 //! ([`Undecodable::Outdated`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
 use cohort_engine::Redo;
+use cohort_types::RoutineKind;
 
-use crate::account::{Account, AccountName, put_account, read_account};
+use crate::account::{
+    Account, AccountName, put_account, put_routine_grants, read_account, read_routine_grants,
+};
 use crate::codec::{put_schema, put_string, put_table, read_schema, read_string, read_table};
 use crate::foreign::{link, note_links};
 use crate::model::{Catalog, Schema, Table, TableName};
+use crate::program::{
+    Event, ProgramKey, Routine, put_event, put_kind, put_routine, read_event, read_number, read_routine,
+};
 use crate::view::{View, put_view, read_view};
 
 /// A change of the catalog. A list of changes is a catalog redo; applying it twice is harmless.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CatalogChange {
-    /// Creates a schema or replaces its attributes; its tables and views stay.
+    /// Creates a schema or replaces its attributes; its contents stay.
     PutSchema(Schema),
-    /// Removes a schema with its tables and views.
+    /// Removes a schema with its contents.
     DropSchema(String),
     /// Creates or replaces the table with this id. A rename is a put.
     PutTable(Table),
@@ -34,6 +41,19 @@ pub enum CatalogChange {
     /// Creates or replaces a view.
     PutView(View),
     DropView(TableName),
+    /// Creates or replaces a routine.
+    PutRoutine(Routine),
+    DropRoutine {
+        kind: RoutineKind,
+        schema: String,
+        name: String,
+    },
+    /// Creates or replaces an event. A rename is a drop and a put.
+    PutEvent(Event),
+    DropEvent {
+        schema: String,
+        name: String,
+    },
     PutAccount(Account),
     DropAccount(AccountName),
     /// Ids below these have been used.
@@ -105,9 +125,32 @@ impl CatalogChange {
                 put_string(out, &name.schema);
                 put_string(out, &name.table);
             }
+            CatalogChange::PutRoutine(routine) => {
+                out.put_u8(22);
+                put_routine(out, routine);
+            }
+            CatalogChange::DropRoutine { kind, schema, name } => {
+                out.put_u8(23);
+                put_kind(out, *kind);
+                put_string(out, schema);
+                put_string(out, name);
+            }
+            CatalogChange::PutEvent(event) => {
+                out.put_u8(24);
+                put_event(out, event);
+            }
+            CatalogChange::DropEvent { schema, name } => {
+                out.put_u8(25);
+                put_string(out, schema);
+                put_string(out, name);
+            }
             CatalogChange::PutAccount(account) => {
-                out.put_u8(10);
+                let routines = &account.grants.routines;
+                out.put_u8(if routines.is_empty() { 10 } else { 26 });
                 put_account(out, account);
+                if !routines.is_empty() {
+                    put_routine_grants(out, routines);
+                }
             }
             CatalogChange::DropAccount((user, host)) => {
                 out.put_u8(6);
@@ -133,9 +176,29 @@ impl CatalogChange {
             10 => CatalogChange::PutAccount(read_account(r)?),
             20 => CatalogChange::PutView(read_view(r)?),
             21 => CatalogChange::DropView(TableName { schema: read_string(r)?, table: read_string(r)? }),
+            22 => CatalogChange::PutRoutine(read_routine(r)?),
+            23 => CatalogChange::DropRoutine {
+                kind: read_number(r, RoutineKind::ALL)?,
+                schema: read_string(r)?,
+                name: read_string(r)?,
+            },
+            24 => CatalogChange::PutEvent(read_event(r)?),
+            25 => CatalogChange::DropEvent { schema: read_string(r)?, name: read_string(r)? },
+            26 => {
+                let mut account = read_account(r)?;
+                account.grants.routines = read_routine_grants(r)?;
+                CatalogChange::PutAccount(account)
+            }
             5 | 8 | 9 => return Err(Undecodable::Outdated),
             _ => return Err(Undecodable::Truncated),
         })
+    }
+}
+
+fn routines_mut(schema: &mut Schema, kind: RoutineKind) -> &mut BTreeMap<ProgramKey, Arc<Routine>> {
+    match kind {
+        RoutineKind::Procedure => &mut schema.procedures,
+        RoutineKind::Function => &mut schema.functions,
     }
 }
 
@@ -144,13 +207,13 @@ impl Catalog {
     pub fn to_changes(&self) -> Vec<CatalogChange> {
         let mut changes = Vec::new();
         for schema in self.schemas.values() {
-            changes.push(CatalogChange::PutSchema(Schema {
-                tables: Default::default(),
-                views: Default::default(),
-                ..Schema::clone(schema)
-            }));
+            let empty = Schema::new(&schema.name, schema.collation, &schema.comment);
+            changes.push(CatalogChange::PutSchema(empty));
             changes.extend(schema.tables.values().map(|table| CatalogChange::PutTable(Table::clone(table))));
             changes.extend(schema.views.values().map(|view| CatalogChange::PutView(View::clone(view))));
+            let routines = schema.procedures.values().chain(schema.functions.values());
+            changes.extend(routines.map(|routine| CatalogChange::PutRoutine(Routine::clone(routine))));
+            changes.extend(schema.events.values().map(|event| CatalogChange::PutEvent(Event::clone(event))));
         }
         changes
             .extend(self.accounts.values().map(|account| CatalogChange::PutAccount(Account::clone(account))));
@@ -170,11 +233,11 @@ impl Catalog {
 
     fn apply_one(&mut self, seq: CommitSeq, change: CatalogChange, touched: &mut BTreeSet<TableName>) {
         match change {
-            CatalogChange::PutSchema(mut schema) => {
-                if let Some(old) = self.schemas.get(&schema.name) {
-                    schema.tables = old.tables.clone();
-                    schema.views = old.views.clone();
-                }
+            CatalogChange::PutSchema(schema) => {
+                let schema = match self.schemas.get(&schema.name) {
+                    Some(old) => old.with_attributes(&schema),
+                    None => schema,
+                };
                 self.schemas.insert(schema.name.clone(), Arc::new(schema));
             }
             CatalogChange::DropSchema(name) => {
@@ -206,6 +269,26 @@ impl Catalog {
             CatalogChange::DropView(name) => {
                 if let Some(schema) = self.schemas.get_mut(&name.schema) {
                     Arc::make_mut(schema).views.remove(&name.table);
+                }
+            }
+            CatalogChange::PutRoutine(routine) => {
+                let schema =
+                    self.schemas.get_mut(&routine.schema).expect("a routine's schema was made before it");
+                routines_mut(Arc::make_mut(schema), routine.kind).insert(routine.key(), Arc::new(routine));
+            }
+            CatalogChange::DropRoutine { kind, schema, name } => {
+                if let Some(schema) = self.schemas.get_mut(&schema) {
+                    routines_mut(Arc::make_mut(schema), kind).remove(&ProgramKey::new(&name));
+                }
+            }
+            CatalogChange::PutEvent(event) => {
+                let schema =
+                    self.schemas.get_mut(&event.schema).expect("an event's schema was made before it");
+                Arc::make_mut(schema).events.insert(event.key(), Arc::new(event));
+            }
+            CatalogChange::DropEvent { schema, name } => {
+                if let Some(schema) = self.schemas.get_mut(&schema) {
+                    Arc::make_mut(schema).events.remove(&ProgramKey::new(&name));
                 }
             }
             CatalogChange::PutAccount(account) => {

@@ -5,12 +5,14 @@
 //! schema    string name | u16 collation | string comment
 //! table     u64 id | string schema | string name | string engine | u16 collation | string comment
 //!           | u64 auto_increment_start | u64 created_at, its highest bit: there are checks,
-//!           the next one: there are foreign keys, the third: there is a storage order
+//!           the next one: there are foreign keys, the third: there is a storage order,
+//!           the fourth: there are triggers
 //!           | list of columns | list of indexes | list of (string, string) options
 //!           | if there are checks: list of (string name, string text)
 //!           | if there are foreign keys: list of them
 //!           | if there is a storage order: list of u32 column; with the highest bit set, a dropped column:
 //!           the other bits are its size in bytes, or all ones if it holds strings
+//!           | if there are triggers: list of them (see `program`)
 //! foreign   string name | list of u32 column | string schema, string table | list of string column
 //!           | u8 on delete | u8 on update (0 RESTRICT, 1 NO ACTION, 2 CASCADE, 3 SET NULL)
 //! column    string name | type | u8 flags (1 nullable, 2 auto increment, 4 invisible, 8 ON UPDATE,
@@ -27,7 +29,6 @@
 //!
 //! The numbers of kinds and tags are on disk, so existing ones must never change.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
@@ -40,6 +41,7 @@ use crate::index_method::{IndexKind, KeyMethod};
 use crate::model::{
     Check, Column, DefaultValue, Generated, Index, IndexColumn, OnUpdate, Schema, Table, TableName,
 };
+use crate::program::{put_trigger, read_trigger};
 
 /// Type kinds, indexed by their number on disk.
 const KINDS: [TypeKind; 32] = [
@@ -81,6 +83,7 @@ const KINDS: [TypeKind; 32] = [
 const HAS_CHECKS: u64 = 1 << 63;
 const HAS_FOREIGN_KEYS: u64 = 1 << 62;
 const HAS_STORAGE: u64 = 1 << 61;
+const HAS_TRIGGERS: u64 = 1 << 60;
 /// Marks a dropped column in the storage order; the other bits are its size.
 const DROPPED: u32 = 1 << 31;
 const DROPPED_TEXT: u32 = u32::MAX;
@@ -138,15 +141,10 @@ pub fn put_schema(out: &mut Vec<u8>, schema: &Schema) {
     put_string(out, &schema.comment);
 }
 
-/// Reads a schema without its tables and views, which are separate entries.
+/// Reads a schema without its contents, which are separate entries.
 pub fn read_schema(r: &mut Reader<'_>) -> Result<Schema, Truncated> {
-    Ok(Schema {
-        name: read_string(r)?,
-        collation: Collation(r.u16()?),
-        comment: read_string(r)?,
-        tables: BTreeMap::new(),
-        views: BTreeMap::new(),
-    })
+    let (name, collation, comment) = (read_string(r)?, Collation(r.u16()?), read_string(r)?);
+    Ok(Schema::new(&name, collation, &comment))
 }
 
 pub fn put_table(out: &mut Vec<u8>, table: &Table) {
@@ -160,7 +158,8 @@ pub fn put_table(out: &mut Vec<u8>, table: &Table) {
     let checked = if table.checks.is_empty() { 0 } else { HAS_CHECKS };
     let referring = if table.foreign_keys.is_empty() { 0 } else { HAS_FOREIGN_KEYS };
     let stored = if table.storage.is_empty() { 0 } else { HAS_STORAGE };
-    out.put_u64(table.created_at | checked | referring | stored);
+    let triggered = if table.triggers.is_empty() { 0 } else { HAS_TRIGGERS };
+    out.put_u64(table.created_at | checked | referring | stored | triggered);
     put_list(out, table.columns.iter(), put_column);
     put_list(out, table.indexes.iter(), put_index);
     put_list(out, table.options.iter(), |out, (name, value)| {
@@ -185,6 +184,9 @@ pub fn put_table(out: &mut Vec<u8>, table: &Table) {
             });
         });
     }
+    if !table.triggers.is_empty() {
+        put_list(out, table.triggers.iter(), |out, trigger| put_trigger(out, trigger));
+    }
 }
 
 pub fn read_table(r: &mut Reader<'_>) -> Result<Table, Truncated> {
@@ -203,9 +205,10 @@ pub fn read_table(r: &mut Reader<'_>) -> Result<Table, Truncated> {
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
         storage: Vec::new(),
+        triggers: Vec::new(),
     };
     let has = table.created_at;
-    table.created_at &= !(HAS_CHECKS | HAS_FOREIGN_KEYS | HAS_STORAGE);
+    table.created_at &= !(HAS_CHECKS | HAS_FOREIGN_KEYS | HAS_STORAGE | HAS_TRIGGERS);
     if has & HAS_CHECKS != 0 {
         table.checks = read_list(r, |r| Ok(Check { name: read_string(r)?, text: read_string(r)? }))?;
     }
@@ -223,6 +226,9 @@ pub fn read_table(r: &mut Reader<'_>) -> Result<Table, Truncated> {
         if !holds_each_column(&table) {
             return Err(Truncated);
         }
+    }
+    if has & HAS_TRIGGERS != 0 {
+        table.triggers = read_list(r, |r| Ok(Arc::new(read_trigger(r)?)))?;
     }
     Ok(table)
 }

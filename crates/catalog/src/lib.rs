@@ -9,6 +9,7 @@ mod foreign;
 mod index_method;
 mod model;
 mod page_format;
+mod program;
 mod roles;
 mod row_tree;
 mod store;
@@ -17,7 +18,7 @@ mod view;
 
 pub use account::{
     Account, AccountName, AccountRules, AdminOption, AuthMethod, Grants, Lifetime, Limits, PUBLIC,
-    TableGrant, TlsRequirement,
+    RoutineName, TableGrant, TlsRequirement,
 };
 pub use change::{CatalogChange, Undecodable};
 pub use foreign::{ForeignAction, ForeignKey};
@@ -27,6 +28,7 @@ pub use model::{
     Table, TableName,
 };
 pub use page_format::{is_block_size, is_on, level_of, option_of};
+pub use program::{Event, EventSchedule, ProgramKey, ProgramSettings, Routine, Trigger};
 pub use roles::roles_of;
 pub use row_tree::{ROWS, RowKey, RowTree};
 pub use store::{CATALOG, CatalogStore};

@@ -10,6 +10,7 @@ use cohort_types::{Collation, ColumnType, RowLayout, StoredPlace, TypeKind, Valu
 use crate::account::{Account, AccountName};
 use crate::foreign::ForeignKey;
 use crate::index_method::{IndexKind, KeyMethod};
+use crate::program::{Event, ProgramKey, Routine, Trigger};
 use crate::view::View;
 
 /// `schema.table`, in exact spelling (lower_case_table_names = 0).
@@ -40,6 +41,35 @@ pub struct Schema {
     pub tables: BTreeMap<String, Arc<Table>>,
     /// Views. Views and tables share one namespace.
     pub views: BTreeMap<String, Arc<View>>,
+    pub procedures: BTreeMap<ProgramKey, Arc<Routine>>,
+    pub functions: BTreeMap<ProgramKey, Arc<Routine>>,
+    pub events: BTreeMap<ProgramKey, Arc<Event>>,
+}
+
+impl Schema {
+    /// Creates a schema without contents.
+    pub fn new(name: &str, collation: Collation, comment: &str) -> Schema {
+        Schema {
+            name: name.to_owned(),
+            collation,
+            comment: comment.to_owned(),
+            tables: BTreeMap::new(),
+            views: BTreeMap::new(),
+            procedures: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            events: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the schema with other attributes and the same contents.
+    pub(crate) fn with_attributes(&self, of: &Schema) -> Schema {
+        Schema {
+            name: of.name.clone(),
+            collation: of.collation,
+            comment: of.comment.clone(),
+            ..Schema::clone(self)
+        }
+    }
 }
 
 /// Name of the option that marks the table of a sequence.
@@ -74,6 +104,8 @@ pub struct Table {
     /// Order of the columns in stored rows. Empty if it is the declared order, as long as no column was
     /// dropped, moved or inserted before others.
     pub storage: Vec<StoredPlace>,
+    /// Triggers; those of one timing and event run in this order.
+    pub triggers: Vec<Arc<Trigger>>,
 }
 
 /// A CHECK constraint of a table.

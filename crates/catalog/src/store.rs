@@ -6,7 +6,7 @@
 //!
 //! # The file `catalog`, written as `catalog.new` and renamed
 //! ```text
-//! 0   8  magic "COHCAT01"
+//! 0   8  magic "COHCAT02"
 //! 8   8  LSN of the checkpoint
 //! 16  8  version
 //! 24  n  changes that build the catalog from an empty one
@@ -34,7 +34,9 @@ use crate::versions::CatalogVersions;
 /// Id of the catalog in commit records. Never changes, because it is on disk.
 pub const CATALOG: ParticipantId = ParticipantId(0);
 
-const MAGIC: &[u8; 8] = b"COHCAT01";
+const MAGIC: &[u8; 8] = b"COHCAT02";
+/// The magic of builds without stored programs, whose files are read, too. They reject files of this build.
+const MAGIC_BEFORE: &[u8; 8] = b"COHCAT01";
 const FILE: &str = "catalog";
 const FILE_NEW: &str = "catalog.new";
 /// End of the error for accounts that this version does not read.
@@ -55,7 +57,7 @@ pub struct CatalogStore {
 #[derive(Clone, Copy)]
 struct Durable {
     lsn: Lsn,
-    /// Catalog version in the file.
+    /// Catalog version in the file; 0 if the file is to be written even if nothing has changed.
     version: u64,
 }
 
@@ -63,15 +65,15 @@ impl CatalogStore {
     /// Reads the file. Without one, starts with the schemas and the account of a new data directory.
     pub fn open(id: ParticipantId, fs: SharedFs, dir: &Path) -> Result<CatalogStore, EngineError> {
         let path = dir.join(FILE);
-        let (catalog, lsn) = match fs.exists(&path) {
+        let (catalog, lsn, version) = match fs.exists(&path) {
             true => {
                 // A process that was killed may have renamed the file without this sync.
                 fs.sync_dir(dir).map_err(EngineError::Io)?;
                 read_file(&fs, &path)?
             }
-            false => (initial(), Lsn(0)),
+            false => (initial(), Lsn(0), 0),
         };
-        let durable = Durable { lsn, version: if lsn == Lsn(0) { 0 } else { catalog.version } };
+        let durable = Durable { lsn, version };
         Ok(CatalogStore {
             id,
             fs,
@@ -98,13 +100,7 @@ fn decode(redo: &Redo) -> Result<Vec<CatalogChange>, EngineError> {
 fn initial() -> Catalog {
     let mut catalog = Catalog { next_table: TableId(1), next_index: FIRST_INDEX, ..Catalog::default() };
     for name in ["mysql", "test"] {
-        let schema = Schema {
-            name: name.to_owned(),
-            collation: Collation::UTF8MB4_GENERAL_CI,
-            comment: String::new(),
-            tables: Default::default(),
-            views: Default::default(),
-        };
+        let schema = Schema::new(name, Collation::UTF8MB4_GENERAL_CI, "");
         catalog.schemas.insert(name.to_owned(), Arc::new(schema));
     }
     let root = Account::local_root();
@@ -112,16 +108,20 @@ fn initial() -> Catalog {
     catalog
 }
 
-fn read_file(fs: &SharedFs, path: &Path) -> Result<(Catalog, Lsn), EngineError> {
+/// Returns the catalog of a file, the LSN of its checkpoint, and the version that [`Durable`] has for it.
+fn read_file(fs: &SharedFs, path: &Path) -> Result<(Catalog, Lsn, u64), EngineError> {
     let mut is_outdated = false;
-    let read = checkpoint_file::read(fs, path, MAGIC, |lsn, mut rest| {
+    let is_of_before = checkpoint_file::read_bytes(fs, path)?.starts_with(MAGIC_BEFORE);
+    let magic = if is_of_before { MAGIC_BEFORE } else { MAGIC };
+    let read = checkpoint_file::read(fs, path, magic, |lsn, mut rest| {
         let version = rest.u64().ok()?;
         let mut catalog = Catalog::default();
         let changes = CatalogChange::decode(&Redo::new(rest.rest().to_vec()));
         is_outdated = changes == Err(Undecodable::Outdated);
         catalog.apply(CommitSeq(0), changes.ok()?);
         catalog.version = version;
-        Some((catalog, lsn))
+        let in_file = if is_of_before || lsn == Lsn(0) { 0 } else { version };
+        Some((catalog, lsn, in_file))
     });
     match is_outdated {
         true => Err(EngineError::Corrupt(format!("{} has {OUTDATED}", path.display()))),

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, TableId, Write};
 use cohort_catalog::{
-    Account, AuthMethod, Catalog, CatalogChange, CatalogStore, Check, Column, DefaultValue, ForeignAction,
-    ForeignKey, Grants, Index, IndexColumn, IndexKind, KeyMethod, OnUpdate, Schema, Table, TableGrant,
-    TableName, Undecodable,
+    Account, AuthMethod, Catalog, CatalogChange, CatalogStore, Check, Column, DefaultValue, Event,
+    EventSchedule, ForeignAction, ForeignKey, Grants, Index, IndexColumn, IndexKind, KeyMethod, OnUpdate,
+    ProgramSettings, Routine, RoutineName, Schema, Table, TableGrant, TableName, Trigger, Undecodable,
 };
 use cohort_engine::{EngineError, Participant, Redo, checkpoint_file};
-use cohort_types::{Collation, ColumnType, Decimal, Privilege, Privileges, StoredPlace, TypeKind, Value};
+use cohort_types::{
+    Collation, ColumnType, DataAccess, Decimal, EventStatus, IntervalUnit, Privilege, Privileges,
+    RoutineKind, SqlMode, StoredPlace, TriggerEvent, TriggerTiming, TypeKind, Value,
+};
 use cohort_vfs::{MemFs, OpenMode, SharedFs};
 
 fn table() -> Table {
@@ -68,6 +71,7 @@ fn table() -> Table {
         foreign_keys: vec![foreign_key("fk", "other")],
         referenced_by: Vec::new(),
         storage: Vec::new(),
+        triggers: Vec::new(),
     }
 }
 
@@ -120,6 +124,7 @@ fn account() -> Account {
         everything: Privileges::EVERY.without(Privilege::Super.into()),
         schemas: [("s%".to_owned(), Privileges::OF_SCHEMA)].into(),
         tables: [(name, TableGrant { table: Privilege::Select.into(), columns })].into(),
+        routines: Default::default(),
     };
     Account {
         proxies: Default::default(),
@@ -130,13 +135,7 @@ fn account() -> Account {
 }
 
 fn changes() -> Vec<CatalogChange> {
-    let schema = Schema {
-        name: "shop".to_owned(),
-        collation: Collation::BINARY,
-        comment: "c".to_owned(),
-        tables: Default::default(),
-        views: Default::default(),
-    };
+    let schema = Schema::new("shop", Collation::BINARY, "c");
     vec![
         CatalogChange::PutSchema(schema),
         CatalogChange::PutTable(table()),
@@ -146,15 +145,176 @@ fn changes() -> Vec<CatalogChange> {
     ]
 }
 
+fn settings() -> ProgramSettings {
+    ProgramSettings {
+        sql_mode: SqlMode::ANSI_QUOTES,
+        client: Collation::UTF8MB4_GENERAL_CI,
+        connection: Collation::UTF8MB4_BIN,
+        database: Collation::BINARY,
+    }
+}
+
+fn routine(kind: RoutineKind, name: &str) -> Routine {
+    Routine {
+        schema: "shop".to_owned(),
+        name: name.to_owned(),
+        kind,
+        aggregate: true,
+        parameters: "IN a INT".to_owned(),
+        returns: "varchar(3)".to_owned(),
+        body: "BEGIN END".to_owned(),
+        deterministic: false,
+        access: DataAccess::ReadsSqlData,
+        by_invoker: true,
+        comment: "c".to_owned(),
+        definer: ("a_role".to_owned(), String::new()),
+        settings: settings(),
+        created_at: 1,
+        modified_at: 2,
+    }
+}
+
+fn trigger(name: &str, timing: TriggerTiming) -> Arc<Trigger> {
+    let text = format!("trigger {name} before insert on  shop.t1 for each row set new.a=1");
+    Arc::new(Trigger {
+        name: name.to_owned(),
+        timing,
+        event: TriggerEvent::Insert,
+        on: text.find("on  ").expect("is there")..text.find(" for").expect("is there"),
+        body: text.find("set").expect("is there"),
+        text,
+        definer: ("u".to_owned(), "%".to_owned()),
+        settings: settings(),
+        created_at: 123,
+    })
+}
+
+fn event(name: &str, schedule: EventSchedule) -> Event {
+    Event {
+        schema: "shop".to_owned(),
+        name: name.to_owned(),
+        schedule,
+        preserve: true,
+        status: EventStatus::SlavesideDisabled,
+        originator: 4,
+        time_zone: "Europe/Berlin".to_owned(),
+        body: "DO 1".to_owned(),
+        comment: "c".to_owned(),
+        definer: ("u".to_owned(), "%".to_owned()),
+        settings: settings(),
+        created_at: 1,
+        modified_at: 2,
+    }
+}
+
+/// Changes that add programs and an account with grants on a routine.
+fn programs() -> Vec<CatalogChange> {
+    let mut with_triggers = table();
+    with_triggers.name.schema = "shop".to_owned();
+    with_triggers.triggers = vec![trigger("b", TriggerTiming::After), trigger("a", TriggerTiming::Before)];
+    let mut account = account();
+    let name = RoutineName::new(RoutineKind::Function, "shop", "F");
+    account.grants.routines.insert(name, Privilege::Execute.into());
+    let every = EventSchedule::Every { count: 3, unit: IntervalUnit::DayHour, starts: Some(-5), ends: None };
+    vec![
+        changes().remove(0),
+        CatalogChange::PutTable(with_triggers),
+        CatalogChange::PutRoutine(routine(RoutineKind::Procedure, "P")),
+        CatalogChange::PutRoutine(routine(RoutineKind::Function, "P")),
+        CatalogChange::PutEvent(event("e", every)),
+        CatalogChange::PutEvent(event("at", EventSchedule::At(77))),
+        CatalogChange::PutAccount(account),
+    ]
+}
+
+/// Programs survive a change of their schema's attributes and are found whatever the case of their names.
+#[test]
+fn programs_are_contents_of_their_schema() {
+    let mut catalog = Catalog::default();
+    catalog.apply(CommitSeq(1), programs());
+    catalog
+        .apply(CommitSeq(2), vec![CatalogChange::PutSchema(Schema::new("shop", Collation::BINARY, "new"))]);
+    let again = CatalogChange::decode(&CatalogChange::encode(&catalog.to_changes())).expect("decodes");
+    let mut copy = Catalog::default();
+    copy.apply(CommitSeq(3), again);
+    assert_eq!(bytes_of(&copy), bytes_of(&catalog));
+    let names = |kind| catalog.routine(kind, "shop", "p").map(|routine| routine.kind);
+    assert_eq!(names(RoutineKind::Procedure), Some(RoutineKind::Procedure));
+    assert_eq!(names(RoutineKind::Function), Some(RoutineKind::Function));
+    assert!(catalog.event("shop", "AT").is_some());
+    let schema = &catalog.schemas["shop"];
+    assert_eq!(schema.trigger("a").map(|(table, _)| table.name.table.as_str()), Some("t1"));
+    assert!(schema.trigger("A").is_none(), "names of triggers are exact");
+    let names: Vec<_> = schema.tables["t1"].triggers.iter().map(|trigger| &*trigger.name).collect();
+    assert_eq!(names, ["b", "a"], "the order is kept");
+    for (change, left) in [
+        (
+            CatalogChange::DropRoutine {
+                kind: RoutineKind::Procedure,
+                schema: "shop".into(),
+                name: "p".into(),
+            },
+            1,
+        ),
+        (
+            CatalogChange::DropRoutine {
+                kind: RoutineKind::Function,
+                schema: "shop".into(),
+                name: "p".into(),
+            },
+            0,
+        ),
+        (CatalogChange::DropEvent { schema: "shop".into(), name: "E".into() }, 0),
+    ] {
+        catalog.apply(CommitSeq(4), vec![change.clone()]);
+        let schema = &catalog.schemas["shop"];
+        assert_eq!(schema.procedures.len() + schema.functions.len(), left, "after {change:?}");
+    }
+    assert_eq!(catalog.schemas["shop"].events.len(), 1);
+}
+
+#[test]
+fn a_renamed_table_is_renamed_in_its_triggers() {
+    let mut renamed = table();
+    renamed.triggers = vec![trigger("a", TriggerTiming::Before)];
+    renamed.rename(TableName { schema: "shop".to_owned(), table: "x`y".to_owned() });
+    let trigger = &renamed.triggers[0];
+    assert_eq!(trigger.text, "trigger a before insert ON `x``y` for each row set new.a=1");
+    assert_eq!((trigger.body_text(), &trigger.text[trigger.on.clone()]), ("set new.a=1", "ON `x``y`"));
+    renamed.rename(TableName { schema: "shop".to_owned(), table: "z".to_owned() });
+    assert_eq!(renamed.triggers[0].text, "trigger a before insert ON `z` for each row set new.a=1");
+}
+
+/// A file of the build before stored programs is read, and rewritten by the next checkpoint.
+#[test]
+fn the_format_before_programs_is_read() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    fs.create_dir_all(&PathBuf::from("/data")).expect("makes");
+    let mut file = checkpoint_file::begin(b"COHCAT01", Lsn(500));
+    file.put_u64(7);
+    let of_before = [changes().remove(0), CatalogChange::PutAccount(account())];
+    file.extend_from_slice(&CatalogChange::encode(&of_before).bytes);
+    checkpoint_file::seal(&mut file);
+    fs.replace(Path::new("/data/catalog"), Path::new("/data/catalog.new"), &file).expect("writes");
+    let store = open(&fs).expect("opens");
+    assert!(read(&store).schemas.contains_key("shop"));
+    store.begin_checkpoint(Lsn(500)).expect("begins").finish().expect("writes");
+    let written = checkpoint_file::read_bytes(&fs, Path::new("/data/catalog")).expect("reads");
+    assert!(written.starts_with(b"COHCAT02"));
+    assert_eq!(bytes_of(&read(&open(&fs).expect("opens"))), bytes_of(&read(&store)));
+}
+
 #[test]
 fn changes_round_trip_and_reject_what_is_cut() {
-    let redo = CatalogChange::encode(&changes());
-    assert_eq!(CatalogChange::decode(&redo), Ok(changes()));
-    let whole: Vec<usize> =
-        (0..changes().len()).map(|n| CatalogChange::encode(&changes()[..n]).bytes.len()).collect();
-    for len in 0..redo.bytes.len() {
-        let cut = CatalogChange::decode(&Redo::new(redo.bytes[..len].to_vec()));
-        assert_eq!(cut.is_ok(), whole.contains(&len), "cut at {len}");
+    for changes in [changes(), programs()] {
+        let redo = CatalogChange::encode(&changes);
+        assert_eq!(CatalogChange::decode(&redo), Ok(changes.clone()));
+        let whole: Vec<usize> =
+            (0..changes.len()).map(|n| CatalogChange::encode(&changes[..n]).bytes.len()).collect();
+        for len in 0..redo.bytes.len() {
+            let cut = CatalogChange::decode(&Redo::new(redo.bytes[..len].to_vec()));
+            assert_eq!(cut.is_ok(), whole.contains(&len), "cut at {len}");
+        }
     }
 }
 
@@ -188,13 +348,7 @@ fn bytes_of(catalog: &Catalog) -> Vec<u8> {
 #[test]
 fn a_key_space_knows_the_transaction_that_filled_it() {
     let mut catalog = Catalog::default();
-    let schema = Schema {
-        name: "test".to_owned(),
-        collation: Collation::BINARY,
-        comment: String::new(),
-        tables: Default::default(),
-        views: Default::default(),
-    };
+    let schema = Schema::new("test", Collation::BINARY, "");
     catalog.apply(CommitSeq(1), vec![CatalogChange::PutSchema(schema), CatalogChange::PutTable(table())]);
     let since = |catalog: &Catalog| {
         let indexes = catalog.table("test", "t1").expect("is there").indexes.clone();

@@ -2,8 +2,8 @@
 //! operations on both that belong to no transaction.
 //!
 //! Normally a background thread writes the files after the log. In the separate layout the files decide: the
-//! leader writes and syncs them itself (`separate.rs`), and bytes that belong to no transaction are written in
-//! the same way.
+//! leader writes and syncs them itself (`separate.rs`), and bytes that belong to no transaction are written
+//! in the same way.
 
 use std::sync::Arc;
 

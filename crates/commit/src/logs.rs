@@ -9,8 +9,9 @@
 //!   holds the redo of the participants that are not engines (catalog, a replica's position, prepared XA
 //!   branches), and the decisions about transactions that are not in the binlog.
 //!
-//! Only the implementations of [`Logs`] (`shared.rs`, `separate.rs`) and the start (`open.rs`, `open_logs.rs`,
-//! the two recoveries) know the layout. The pipeline, the coordinator and the checkpoints know one [`Logs`].
+//! Only the implementations of [`Logs`] (`shared.rs`, `separate.rs`) and the start (`open.rs`,
+//! `open_logs.rs`, the two recoveries) know the layout. The pipeline, the coordinator and the checkpoints
+//! know one [`Logs`].
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -77,8 +78,8 @@ impl Marks {
     }
 }
 
-/// The logs of a server, open for appending, as its commit path uses them. There is one implementation for each
-/// layout: [`crate::shared::SharedLog`] and [`crate::separate::SeparateLogs`].
+/// The logs of a server, open for appending, as its commit path uses them. There is one implementation for
+/// each layout: [`crate::shared::SharedLog`] and [`crate::separate::SeparateLogs`].
 pub trait Logs: Send + Sync {
     /// Returns the layout.
     fn layout(&self) -> LogLayout;
@@ -162,8 +163,8 @@ pub trait Logs: Send + Sync {
         Ok(())
     }
 
-    /// Returns the number of syncs by leaders of the log that has the participant's redo; with one log, of all
-    /// its syncs.
+    /// Returns the number of syncs by leaders of the log that has the participant's redo; with one log, of
+    /// all its syncs.
     fn group_syncs_of(&self, participant: ParticipantId) -> u64;
 
     /// Sets `binlog_group_commit_sync_engine`.

@@ -206,8 +206,8 @@ impl SeparateLogs {
         decision
     }
 
-    /// Writes and syncs binlog bytes; at return their transactions are decided. Waits if there is no disk space,
-    /// unless the server is about to stop.
+    /// Writes and syncs binlog bytes; at return their transactions are decided. Waits if there is no disk
+    /// space, unless the server is about to stop.
     fn write_binlog(&self, files: &BinlogFileWriter, batch: &Batch) -> Result<(), HardenError> {
         loop {
             match files.write_synced(batch) {
@@ -253,8 +253,8 @@ impl Logs for SeparateLogs {
         Ok(TrxReservations::Separate { parts, decision })
     }
 
-    /// For `binlog_group_commit_sync_engine=OFF`: syncs each engine's log to which the transaction is going to
-    /// write. Durability does not depend on this: the leader syncs the logs in any case.
+    /// For `binlog_group_commit_sync_engine=OFF`: syncs each engine's log to which the transaction is going
+    /// to write. Durability does not depend on this: the leader syncs the logs in any case.
     fn sync_at_prepare(&self, reserved: &TrxReservations) -> Result<(), LogError> {
         let TrxReservations::Separate { parts, .. } = reserved else { return Ok(()) };
         if !self.is_synced_each.load(Ordering::Relaxed) {

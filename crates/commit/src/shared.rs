@@ -1,7 +1,7 @@
 //! The shared layout: one log for the binlog and all engines. A commit takes one flush.
 //!
-//! A COMMIT record holds the whole transaction: its redo, and its binlog bytes in their final form. It decides
-//! (I2), and the files of the binlog are written after it.
+//! A COMMIT record holds the whole transaction: its redo, and its binlog bytes in their final form. It
+//! decides (I2), and the files of the binlog are written after it.
 
 use cohort_base::ParticipantId;
 use cohort_binlog::{Batch, BinlogFileWriter, Stream, StreamOut};

@@ -133,9 +133,11 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     match renamed_to {
         None => changes.catalog.push(CatalogChange::PutTable(table)),
         Some(name) => {
+            let mut table = table;
+            table.rename(name);
             let mut now = Catalog::clone(&ctx.db.catalog());
             now.apply(CommitSeq(0), changes.catalog.clone());
-            changes.catalog.extend(foreign::renamed(&now, &before, Table { name, ..table }));
+            changes.catalog.extend(foreign::renamed(&now, &before, table));
         }
     }
     let warnings = ctx.eval.warning_count();
@@ -371,11 +373,7 @@ fn apply(
         }
         AlterAction::EnableKeys | AlterAction::DisableKeys => {
             let (engine, name) = (&draft.engine, &draft.name);
-            let text = format!(
-                "Storage engine {engine} of the table `{}`.`{}` doesn't have this option",
-                name.schema, name.table
-            );
-            note(ctx, &SqlError::new(ErrorCode::IllegalHa, text));
+            note(ctx, &SqlError::no_handler(engine, &name.schema, &name.table));
             Ok(())
         }
         AlterAction::Force => {

@@ -7,12 +7,11 @@ use cohort_session::StatementContext;
 use cohort_sql::ast::{AlterDatabase, CreateDatabase, CreateMode, DropDatabase};
 use cohort_types::{SqlError, SqlResult};
 
-use super::view;
 use super::work::{
     Changes, IDENTIFIER_CHARS_MAX, LogText, check_identifier, commit, lock_schema, lock_table_name,
     refuse_virtual, server_collation,
 };
-use super::{DdlOutcome, foreign};
+use super::{DdlOutcome, foreign, program, view};
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateDatabase) -> SqlResult<DdlOutcome> {
     let name = &create.name;
@@ -37,13 +36,8 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateDatabase) ->
             }
         }
     }
-    changes.catalog.push(CatalogChange::PutSchema(Schema {
-        name: name.clone(),
-        collation,
-        comment: create.options.comment.clone().unwrap_or_default(),
-        tables: Default::default(),
-        views: Default::default(),
-    }));
+    let comment = create.options.comment.as_deref().unwrap_or_default();
+    changes.catalog.push(CatalogChange::PutSchema(Schema::new(name, collation, comment)));
     commit(ctx, changes, LogText::AboutSchema(name.clone()))?;
     Ok(DdlOutcome { affected, ..DdlOutcome::default() })
 }
@@ -56,13 +50,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterDatabase) -> Sq
         lock_schema(ctx, &name, MetadataMode::Exclusive)?.ok_or_else(|| SqlError::unknown_database(&name))?;
     let comment = alter.options.comment.clone().unwrap_or_else(|| schema.comment.clone());
     let collation = charset::of_database(&alter.options, schema.collation)?;
-    let change = CatalogChange::PutSchema(Schema {
-        collation,
-        comment,
-        tables: Default::default(),
-        views: Default::default(),
-        ..(*schema).clone()
-    });
+    let change = CatalogChange::PutSchema(Schema::new(&schema.name, collation, &comment));
     commit(ctx, Changes::one(change), LogText::AboutSchema(name))?;
     Ok(DdlOutcome { affected: 1, ..DdlOutcome::default() })
 }
@@ -99,6 +87,7 @@ fn drop_all(ctx: &mut StatementContext<'_>, schema: &Schema, changes: &mut Chang
         foreign::check_droppable(ctx, table, &|child| child.schema == schema.name)?;
         changes.drop_table(ctx, table)?;
     }
+    program::drop_all(ctx, schema, changes)?;
     view::drop_all(ctx, schema, changes)
 }
 

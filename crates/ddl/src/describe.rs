@@ -54,6 +54,7 @@ impl TableDraft {
             created_at,
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            triggers: Vec::new(),
         }
     }
 
@@ -94,6 +95,7 @@ impl TableDraft {
             created_at: table.created_at,
             checks: table.checks.clone(),
             foreign_keys: foreign::drafts_of(table),
+            triggers: table.triggers.clone(),
         }
     }
 
@@ -276,6 +278,7 @@ impl TableDraft {
             foreign_keys,
             referenced_by: Vec::new(),
             storage: Vec::new(),
+            triggers: self.triggers,
         };
         let mut described = Described {
             table,

@@ -2,8 +2,9 @@
 //! table for ALTER TABLE. Keys refer to columns by name, so that columns can be added, dropped and moved.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use cohort_catalog::{Check, Column, ForeignAction, IndexKind, KeyMethod, Table, TableName};
+use cohort_catalog::{Check, Column, ForeignAction, IndexKind, KeyMethod, Table, TableName, Trigger};
 use cohort_types::Collation;
 
 pub(super) const COLUMNS_MAX: usize = 1017;
@@ -59,6 +60,7 @@ pub(super) struct TableDraft {
     /// Constraints with an empty name are named later.
     pub(super) checks: Vec<Check>,
     pub(super) foreign_keys: Vec<DraftForeign>,
+    pub(super) triggers: Vec<Arc<Trigger>>,
 }
 
 /// A foreign key under construction. Columns are referred to by name, so that they can be renamed and moved.

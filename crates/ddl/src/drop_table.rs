@@ -9,15 +9,13 @@ use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_session::{StatementContext, StatementLog, TableUse};
 use cohort_sql::ast::{DropTable, ObjectName, RenameTable};
 use cohort_sql::print::quoted_name;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
-use super::DdlOutcome;
-use super::foreign;
-use super::view;
 use super::work::{
     Changes, LogText, catalog, check_table_name, commit, enter_schema, lock_schema, lock_table,
     lock_table_name, refuse_virtual, report_table, schema_of,
 };
+use super::{DdlOutcome, foreign, view};
 
 pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<DdlOutcome> {
     let names = qualified(ctx, &drop.names)?;
@@ -87,8 +85,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
 
 /// Returns error 1965.
 fn is_a_view(name: &TableName) -> SqlError {
-    let text = format!("'{}.{}' is a view", name.schema, name.table);
-    SqlError::new(ErrorCode::ItIsAView, text)
+    SqlError::is_a_view(&name.schema, &name.table)
 }
 
 fn drop_text(ctx: &StatementContext<'_>, drop: &DropTable, names: &[&TableName]) -> String {
@@ -188,7 +185,11 @@ pub(super) fn renamed(catalog: &Catalog, table: &Arc<Table>, to: &TableName) -> 
     if catalog.table(&to.schema, &to.table).is_none_or(|other| other.id != table.id) {
         check_free(catalog, to)?;
     }
-    let after = Table { name: to.clone(), ..Table::clone(table) };
+    if !table.triggers.is_empty() && table.name.schema != to.schema {
+        return Err(SqlError::trigger_in_wrong_schema());
+    }
+    let mut after = Table::clone(table);
+    after.rename(to.clone());
     super::foreign::check_renamed(catalog, &table.name, &after)?;
     Ok(after)
 }

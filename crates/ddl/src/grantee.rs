@@ -4,7 +4,7 @@ use cohort_catalog::{Account, AccountName, PUBLIC};
 use cohort_session::SessionState;
 use cohort_session::access::check_schema;
 use cohort_sql::ast::{Account as AccountWord, AccountOptions, UserSpec};
-use cohort_types::{ErrorCode, Privilege, SqlError, SqlMode, SqlResult};
+use cohort_types::{Privilege, SqlError, SqlMode, SqlResult};
 
 use super::account::{authenticate, new_account, resolve, resolve_grantee, resolve_new};
 use super::account_changes::{AccountChanges, no_such_account};
@@ -74,6 +74,5 @@ pub(super) fn grantee(
 
 /// Returns error 1141.
 pub(super) fn nonexisting((user, host): &AccountName) -> SqlError {
-    let text = format!("There is no such grant defined for user '{user}' on host '{host}'");
-    SqlError::new(ErrorCode::NonexistingGrant, text)
+    SqlError::nonexisting_grant(user, host)
 }

@@ -1,14 +1,14 @@
 //! Key definitions: names, limits, prefixes, order.
 
 use cohort_catalog::{Column, IndexKind, KeyMethod, option_of};
+use cohort_plan::same_name;
+use cohort_session::StatementContext;
 use cohort_sql::ast::{KeyDef, KeyKind};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
 
 use super::draft::{DraftColumn, DraftKey, DraftPart, TableDraft};
 use super::options::fit_comment;
 use super::work::{check_key_name, not_supported};
-use cohort_plan::same_name;
-use cohort_session::StatementContext;
 
 const KEYS_MAX: u32 = 64;
 const KEY_PARTS_MAX: u32 = 32;
@@ -223,8 +223,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
                 // MariaDB has no FULLTEXT indexes in character sets with at least two bytes per character.
                 let is_wide = ty.collation.charset().mbminlen() > 1;
                 if !ty.kind.is_text() || is_wide || *words.get_or_insert(ty.collation) != ty.collation {
-                    let text = format!("Column '{name}' cannot be part of FULLTEXT index");
-                    return Err(SqlError::new(ErrorCode::BadFtColumn, text));
+                    return Err(SqlError::not_in_full_text(&name));
                 }
                 continue;
             }
@@ -275,16 +274,10 @@ fn checked_prefix(part: &DraftPart, column: &Column, kind: IndexKind) -> SqlResu
             Err(SqlError::blob_key_without_length(&column.name))
         }
         None => Ok(None),
-        Some(0) => {
-            Err(SqlError::new(ErrorCode::KeyPart0, format!("Key part '{}' length cannot be 0", column.name)))
-        }
+        Some(0) => Err(SqlError::key_part_of_zero(&column.name)),
         Some(length) if !is_string || (!ty.kind.is_blob() && length > ty.length) => {
             let _ = length;
-            Err(SqlError::new(
-                ErrorCode::WrongSubKey,
-                "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key \
-                 part, or the storage engine doesn't support unique prefix keys",
-            ))
+            Err(SqlError::wrong_key_prefix())
         }
         Some(length) if !ty.kind.is_blob() && length == ty.length => Ok(None),
         Some(length) => Ok(Some(length)),
@@ -381,6 +374,6 @@ mod tests {
         let names: Vec<_> = keys.iter().filter_map(|k| k.name.as_deref()).collect();
         assert_eq!(names, ["a", "a_2", "b", "b_2"]);
         let mut twice = vec![key(Some("x"), "a"), key(Some("X"), "b")];
-        assert_eq!(name_keys(&mut twice).map_err(|e| e.code.number()), Err(1061));
+        assert_eq!(name_keys(&mut twice).map_err(|e| e.number()), Err(1061));
     }
 }

@@ -86,6 +86,7 @@ mod options;
 mod orphans;
 mod page_format;
 mod password_check;
+mod program;
 mod proxy;
 mod rebuild;
 mod role;

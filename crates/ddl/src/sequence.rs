@@ -69,6 +69,7 @@ pub(super) fn describe(
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
         storage: Vec::new(),
+        triggers: Vec::new(),
     })
 }
 

@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use cohort_catalog::{Schema, Table, TableName};
 use cohort_config::VarId;
+use cohort_session::StatementContext;
+use cohort_session::access::drops_own;
 use cohort_sql::ast::{
     AlterAction, AlterTable, CreateMode, CreateSelect, CreateTable, DropTable, ObjectName, RenameTable,
 };
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_table::Limits;
+use cohort_types::{SqlError, SqlResult};
 
 use super::alter_table::described;
 use super::create_table::{describe, exists_already, like};
 use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, check_table_name, refuse_virtual, schema_of, server_collation};
 use super::{DdlOutcome, create_select, drop_table, sequence};
-use cohort_session::StatementContext;
-use cohort_session::access::drops_own;
-use cohort_table::Limits;
 
 /// Returns the temporary table that a name refers to.
 pub(super) fn named(ctx: &StatementContext<'_>, name: &ObjectName) -> Option<Arc<Table>> {
@@ -80,10 +80,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
 /// Returns error 1796 for a table with FULLTEXT indexes.
 fn refuse_words(table: &Table) -> SqlResult<()> {
     match table.indexes.iter().any(|index| index.kind.has_words()) {
-        true => {
-            let text = "Cannot create FULLTEXT index on temporary InnoDB table";
-            Err(SqlError::new(ErrorCode::InnodbNoFtTempTable, text))
-        }
+        true => Err(SqlError::full_text_on_temporary()),
         false => Ok(()),
     }
 }
@@ -91,15 +88,7 @@ fn refuse_words(table: &Table) -> SqlResult<()> {
 /// Returns the schema in the table's name, which need not exist.
 fn schema(ctx: &StatementContext<'_>, name: &TableName) -> Arc<Schema> {
     let known = ctx.db.catalog().schemas.get(&name.schema).cloned();
-    known.unwrap_or_else(|| {
-        Arc::new(Schema {
-            name: name.schema.clone(),
-            collation: server_collation(ctx.session),
-            comment: String::new(),
-            tables: Default::default(),
-            views: Default::default(),
-        })
-    })
+    known.unwrap_or_else(|| Arc::new(Schema::new(&name.schema, server_collation(ctx.session), "")))
 }
 
 /// Gives a table and its indexes ids from the session's range, which are not used in the catalog.

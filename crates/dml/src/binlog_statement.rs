@@ -4,7 +4,7 @@
 use cohort_binlog::StatementError;
 use cohort_binlog::event::{DecodeError, Event};
 use cohort_session::{BinlogStatements, StatementContext};
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::apply::apply_rows;
 use crate::outcome::DmlOutcome;
@@ -14,9 +14,7 @@ use crate::unpack::{bad_event, refused};
 /// Runs BINLOG with this text.
 pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<DmlOutcome> {
     if text.is_empty() {
-        let text = "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB \
-                    server version for the right syntax to use";
-        return Err(SqlError::new(ErrorCode::SyntaxError, text));
+        return Err(SqlError::syntax_error());
     }
     let mut applier = ctx.session.binlog_applier.take().unwrap_or_default();
     let result = apply(&mut applier, ctx, text);

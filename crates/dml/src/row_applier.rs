@@ -12,7 +12,7 @@ use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor, Tabl
 use cohort_session::{SessionNames, StatementContext};
 use cohort_table::OpenTable;
 use cohort_trx::WaitPolicy;
-use cohort_types::{BinlogColumn, Columns, ErrorCode, ImageError, SqlError, SqlResult, Value, WireFit};
+use cohort_types::{BinlogColumn, Columns, ImageError, SqlError, SqlResult, Value, WireFit};
 
 use crate::assign::{NullRule, Strictness};
 use crate::row_change::{Outcome, RowChange, RowPipeline, RowSteps, is_foreign};
@@ -106,15 +106,7 @@ pub fn columns(table: &Table, map: &TableMap, rules: Conversions) -> SqlResult<V
 /// Returns error 1677.
 fn conversion_failed(table: &Table, column: usize, wire: &BinlogColumn) -> SqlError {
     let ty = table.columns.get(column).map_or_else(String::new, |described| described.ty.sql_text());
-    SqlError::new(
-        ErrorCode::SlaveConversionFailed,
-        format!(
-            "Column {column} of table '{}.{}' cannot be converted from type '{}' to type '{ty}'",
-            table.name.schema,
-            table.name.table,
-            wire.type_text()
-        ),
-    )
+    SqlError::slave_conversion_failed(column, &table.name.schema, &table.name.table, &wire.type_text(), &ty)
 }
 
 /// Returns the value for NULL from the source. If the local column is NOT NULL, that is its default.
@@ -230,7 +222,7 @@ impl RowApplier {
             return Ok(());
         }
         let name = &self.table.name.table;
-        Err(SqlError::new(ErrorCode::KeyNotFound, format!("Can't find record in '{name}'")))
+        Err(SqlError::record_not_found(name))
     }
 
     /// Returns whether a lookup by this index examines many rows per image, so that one pass for all rows of

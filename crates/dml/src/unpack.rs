@@ -24,8 +24,7 @@ pub fn room_to_unpack(
         return Ok(None);
     }
     if bytes > globals.uint(VarId::SlaveMaxAllowedPacket).max(INFLATED_BYTES_MAX) {
-        let text = "Got a packet bigger than 'slave_max_allowed_packet' bytes";
-        return Err(SqlError::new(ErrorCode::NetPacketTooLarge, text));
+        return Err(SqlError::slave_packet_too_large());
     }
     let mut room = Reservation::new(Arc::clone(memory));
     room.grow(bytes)?;
@@ -50,6 +49,8 @@ pub fn refused(error: StatementError) -> SqlError {
 #[cfg(test)]
 mod tests {
     use cohort_config::VarValue;
+
+    use cohort_types::ErrorCode;
 
     use super::*;
 

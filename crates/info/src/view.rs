@@ -145,6 +145,7 @@ pub(super) fn as_table(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) 
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
         storage: Vec::new(),
+        triggers: Vec::new(),
     })
 }
 

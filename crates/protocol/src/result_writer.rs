@@ -1,7 +1,7 @@
 //! A [`ResultSink`] that appends packets to a session's output buffer.
 
 use cohort_base::Write;
-use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, StoredColumns, Value};
+use cohort_types::{Charset, Collation, SqlError, SqlResult, StoredColumns, Value};
 
 use crate::binary_row::write_binary_row;
 use crate::capability::Capabilities;
@@ -345,8 +345,7 @@ impl ResultSink for ResultWriter<'_> {
         let before = out.len();
         let Some(sequence) = self.drain.receive(self.sequence, out) else {
             self.has_file = false;
-            let text = "Got an error reading communication packets";
-            return Err(SqlError::new(ErrorCode::NetReadError, text));
+            return Err(SqlError::network_read_failed());
         };
         self.sequence = sequence.wrapping_add(1);
         // An empty packet ends the file.
@@ -474,9 +473,9 @@ fn eof_payload(status: StatusFlags, warnings: u16, out: &mut Vec<u8>) {
 
 fn error_payload(error: &SqlError, out: &mut Vec<u8>) {
     out.put_u8(0xff);
-    out.put_u16(error.code.number());
+    out.put_u16(error.number());
     out.put_u8(b'#');
-    out.extend_from_slice(error.code.sqlstate().as_bytes());
+    out.extend_from_slice(error.sqlstate().as_bytes());
     // Messages have at most 511 bytes, as in MariaDB, and are cut between characters.
     let fits = |end: &usize| error.message.is_char_boundary(*end);
     let end = (0..=error.message.len().min(511)).rev().find(fits).unwrap_or(0);

@@ -82,11 +82,8 @@ fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     let table = table();
     let schema = Schema {
-        name: "d".to_owned(),
-        collation: Collation::UTF8MB4_GENERAL_CI,
-        comment: String::new(),
         tables: [table, people(), bare()].map(|t| (t.name.table.clone(), t)).into(),
-        views: Default::default(),
+        ..Schema::new("d", Collation::UTF8MB4_GENERAL_CI, "")
     };
     catalog.schemas.insert("d".to_owned(), Arc::new(schema));
     let root = Account::local_root();
@@ -163,6 +160,7 @@ fn made(id: u64, name: &str, columns: Vec<Column>, indexes: Vec<Index>) -> Arc<T
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
         storage: Vec::new(),
+        triggers: Vec::new(),
     })
 }
 

@@ -117,6 +117,9 @@ impl Privileges {
         Privilege::AlterRoutine,
         Privilege::Event,
     ]));
+    /// The privileges that can be granted on a routine.
+    pub const OF_ROUTINE: Privileges =
+        Privileges::of(&[Privilege::GrantOption, Privilege::Execute, Privilege::AlterRoutine]);
     /// The privileges that can be granted on a column.
     pub const OF_COLUMN: Privileges =
         Privileges::of(&[Privilege::Select, Privilege::Insert, Privilege::Update, Privilege::References]);

@@ -85,13 +85,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
         Catalog { version: 1, next_table: TableId(100), next_index: IndexId(100), ..Catalog::default() };
     let root = Account::local_root();
     catalog.accounts.insert(root.name.clone(), Arc::new(root));
-    let schema = Schema {
-        name: "d".to_owned(),
-        collation: Collation::UTF8MB4_GENERAL_CI,
-        comment: String::new(),
-        tables: Default::default(),
-        views: Default::default(),
-    };
+    let schema = Schema::new("d", Collation::UTF8MB4_GENERAL_CI, "");
     catalog.schemas.insert("d".to_owned(), Arc::new(schema));
     cohort_exec::database(DatabaseParts {
         commit,
@@ -240,6 +234,7 @@ fn create_table(db: &Arc<Database>, sql: &str) {
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
         storage: Vec::new(),
+        triggers: Vec::new(),
     };
     catalog.next_table.0 += 1;
     catalog.version += 1;

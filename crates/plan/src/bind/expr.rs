@@ -81,20 +81,22 @@ pub fn refuse_negative(expr: &ast::Expr, clause: Clause) -> SqlResult<()> {
             value: Value::Int(n), kind: ast::LiteralKind::Plain, ..
         }) = &**expr
     {
-        let text = format!("Unknown column '-{n}' in '{}'", clause.text());
-        return Err(SqlError::new(ErrorCode::BadField, text));
+        return Err(SqlError::unknown_column(&format!("-{}", n), clause.text()));
     }
     Ok(())
 }
 
 /// Returns the item to which a parameter in ORDER BY or GROUP BY refers, or `None` if its value is not a
-/// number. A plan that depends on the parameter is used once.
+/// number. A local variable is a constant here. A plan that depends on another parameter is used once.
 pub fn param_position(
     ctx: &PlanContext<'_>,
     n: u32,
     count: usize,
     clause: Clause,
 ) -> SqlResult<Option<usize>> {
+    if ctx.source == ParamSource::Variables {
+        return Ok(None);
+    }
     ctx.reusable.set(false);
     match ctx.params.get(n as usize) {
         Some(Value::Int(n)) if ctx.source == ParamSource::Placeholders => {
@@ -131,14 +133,14 @@ pub fn with_zero_dates(condition: Expr, is_required: &dyn Fn(usize) -> bool) -> 
 /// Returns error 1054 for a number to which no item corresponds.
 fn position(n: i64, count: usize, clause: Clause) -> SqlResult<usize> {
     let found = usize::try_from(n).ok().filter(|n| (1..=count).contains(n));
-    let error = || SqlError::new(ErrorCode::BadField, format!("Unknown column '{n}' in '{}'", clause.text()));
+    let error = || SqlError::unknown_column(&n.to_string(), clause.text());
     found.map(|n| n - 1).ok_or_else(error)
 }
 
 /// Returns error 1241 for a row in place of a single value.
 pub fn one_column(expr: Expr) -> SqlResult<Expr> {
     match expr {
-        Expr::Row(_) => Err(SqlError::new(ErrorCode::OperandColumns, "Operand should contain 1 column(s)")),
+        Expr::Row(_) => Err(SqlError::operand_columns(1)),
         other => Ok(other),
     }
 }
@@ -232,10 +234,7 @@ impl<'b> Binder<'b> {
             }
             DefaultValue::None if column.auto_increment => Ok(Expr::constant(Value::Int(0))),
             DefaultValue::None if column.nullable => Ok(Expr::null()),
-            DefaultValue::None => Err(SqlError::new(
-                ErrorCode::NoDefaultForField,
-                format!("Field '{}' doesn't have a default value", column.name),
-            )),
+            DefaultValue::None => Err(SqlError::no_default(&column.name)),
             DefaultValue::CurrentTimestamp => {
                 let digits = Expr::constant(Value::Int(column.ty.decimals.into()));
                 build_call("now", vec![digits], self.ctx.names.env())
@@ -409,9 +408,7 @@ impl<'b> Binder<'b> {
                 convert_using(self.bind(expr)?, collation, env)
             }
             ast::Expr::Collate { expr, collation: name } => {
-                let collation = Collation::by_name(name).ok_or_else(|| {
-                    SqlError::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
-                })?;
+                let collation = Collation::by_name(name).ok_or_else(|| SqlError::unknown_collation(name))?;
                 collate(self.bind(expr)?, collation, env)
             }
             ast::Expr::DateArith { expr, subtract, amount, unit } => {
@@ -518,6 +515,9 @@ impl<'b> Binder<'b> {
 
     fn placeholder(&self, index: u32) -> Expr {
         let index = index as usize;
+        if let Some(ty) = self.ctx.variable_type(index) {
+            return Expr::param(index, ty.clone());
+        }
         let ty = match self.ctx.params.get(index) {
             // An integer has the widest type, because the next execution may bind a longer one.
             Some(Value::Int(_)) if self.ctx.source == ParamSource::Placeholders => {
@@ -611,8 +611,7 @@ impl<'b> Binder<'b> {
             let column = self.read_slot(name, slot)?;
             if !in_aggregate && self.aliases.is_some_and(|aliases| !aliases.admits(&column)) {
                 let shown = self.scope.slot(slot).full_name.replace('`', "");
-                let text = format!("Unknown column '{shown}' in '{}'", Clause::Select.text());
-                return Err(SqlError::new(ErrorCode::BadField, text));
+                return Err(SqlError::unknown_column(&shown, Clause::Select.text()));
             }
             return Ok(Some(column));
         }

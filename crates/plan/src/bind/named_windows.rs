@@ -23,8 +23,7 @@ impl<'w> Windows<'w> {
     pub(crate) fn new(named: &'w [(String, ast::WindowSpec)]) -> SqlResult<Windows<'w>> {
         for (n, (name, _)) in named.iter().enumerate() {
             if named[..n].iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
-                let text = format!("Multiple window specifications with the same name '{name}'");
-                return Err(SqlError::new(ErrorCode::DupWindowName, text));
+                return Err(SqlError::duplicate_window_name(name));
             }
         }
         Ok(Windows { named, found: Default::default() })
@@ -46,10 +45,7 @@ impl<'w> Windows<'w> {
     /// Returns the position of a named window among the first `before`. Error 4009 if it is unknown.
     fn find(&self, name: &str, before: usize) -> SqlResult<usize> {
         let found = self.named[..before].iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.ok_or_else(|| {
-            let text = format!("Window specification with name '{name}' is not defined");
-            SqlError::new(ErrorCode::WrongWindowSpecName, text)
-        })
+        found.ok_or_else(|| SqlError::unknown_window(name))
     }
 
     /// Resolves a window together with those it is based on, which must precede it.

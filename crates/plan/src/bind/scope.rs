@@ -6,7 +6,7 @@ use cohort_catalog::{Table, View};
 use cohort_expr::{Expr, ExprType};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::bind::Clause;
 use crate::names::VirtualDefinition;
@@ -228,7 +228,7 @@ impl Scope {
         table.map(|t| t.visible_slots().collect()).ok_or_else(|| {
             let schema = name.db.as_deref().or(current_schema);
             let prefix = schema.map(|s| format!("{s}.")).unwrap_or_default();
-            SqlError::new(ErrorCode::BadTable, format!("Unknown table '{prefix}{}'", name.name))
+            SqlError::unknown_table(&format!("{}{}", prefix, name.name))
         })
     }
 }
@@ -258,14 +258,10 @@ pub fn not_supported(what: &str) -> SqlError {
 
 /// Returns error 1054.
 pub fn unknown_column(name: &ast::ColumnRef, clause: Clause) -> SqlError {
-    let text = format!("Unknown column '{}' in '{}'", column_text(name), clause.text());
-    SqlError::new(ErrorCode::BadField, text)
+    SqlError::unknown_column(&column_text(name), clause.text())
 }
 
 /// Returns error 1052.
 pub fn ambiguous(name: &ast::ColumnRef, clause: Clause) -> SqlError {
-    SqlError::new(
-        ErrorCode::NonUniq,
-        format!("Column '{}' in {} is ambiguous", column_text(name), clause.text()),
-    )
+    SqlError::ambiguous_column(&column_text(name), clause.text())
 }

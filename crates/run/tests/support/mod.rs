@@ -508,6 +508,7 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
         storage: Vec::new(),
+        triggers: Vec::new(),
         created_at: 0,
     })
 }

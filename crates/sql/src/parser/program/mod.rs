@@ -4,12 +4,13 @@
 //! |---|---|
 //! | `mod` | definitions of routines, triggers and events; CALL; SIGNAL and RESIGNAL |
 //! | `body` | the statements of a body: blocks, declarations, control flow, cursors, diagnostics |
+//! | `locals` | the local variables in scope, and their uses |
 //!
 //! A body ends where its last statement ends, so the parser determines where a definition ends in a text of
-//! several statements ([`super::next_statement`]). Names of variables, conditions, cursors and labels are
-//! not resolved here, except that a label at the end must be the one at the start (error 1310).
+//! several statements ([`super::next_statement`]). Names of conditions, cursors and labels are not resolved
+//! here, except that a label at the end must be the one at the start (error 1310).
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
@@ -21,6 +22,10 @@ use crate::ast::{
 use crate::lexer::Kind;
 
 mod body;
+mod locals;
+
+use body::BodyOf;
+pub(super) use locals::Locals;
 
 /// Words that name the kind of a stored program.
 const PROGRAM_WORDS: [&str; 5] = ["PROCEDURE", "FUNCTION", "AGGREGATE", "TRIGGER", "EVENT"];
@@ -140,8 +145,8 @@ impl Parser<'_> {
         let mut characteristics = Characteristics::default();
         while self.characteristic(&mut characteristics)? {}
         let body = match kind {
-            RoutineKind::Procedure => self.body()?,
-            RoutineKind::Function => self.function_body()?,
+            RoutineKind::Procedure => self.body(BodyOf::Routine(&parameters))?,
+            RoutineKind::Function => self.function_body(&parameters)?,
         };
         Ok(CreateRoutine {
             mode,
@@ -264,7 +269,7 @@ impl Parser<'_> {
             () if self.eat_word("PRECEDES") => Some((TriggerOrder::Precedes, self.name()?)),
             () => None,
         };
-        let body = self.body()?;
+        let body = self.body(BodyOf::Trigger(timing, event))?;
         Ok(CreateTrigger { mode, definer, name, timing, event, table, order, body })
     }
 
@@ -278,7 +283,7 @@ impl Parser<'_> {
         self.on_completion(&mut options)?;
         self.event_status_and_comment(&mut options)?;
         self.expect_word("DO")?;
-        let body = self.body()?;
+        let body = self.body(BodyOf::Plain)?;
         Ok(CreateEvent { mode, definer, name, schedule, options, body })
     }
 
@@ -293,7 +298,7 @@ impl Parser<'_> {
             false => None,
         };
         self.event_status_and_comment(&mut options)?;
-        let body = if self.eat_word("DO") { Some(self.body()?) } else { None };
+        let body = if self.eat_word("DO") { Some(self.body(BodyOf::Plain)?) } else { None };
         if self.at == from {
             return Err(self.error());
         }
@@ -430,10 +435,7 @@ impl Parser<'_> {
             | Expr::SystemVariable { .. }
             | Expr::Column(_) => Ok(value),
             // MariaDB takes a function's name for a column.
-            _ if is_name => {
-                let text = format!("Unknown column '{}' in 'SELECT'", self.name_of(self.token_at(from)));
-                Err(SqlError::new(ErrorCode::BadField, text))
-            }
+            _ if is_name => Err(SqlError::unknown_column(&self.name_of(self.token_at(from)), "SELECT")),
             _ => Err(self.error_at(from)),
         }
     }
