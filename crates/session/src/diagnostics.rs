@@ -27,6 +27,8 @@ pub struct Diagnostics {
     row: u64,
     /// Number of conditions that the running handler removes when it ends.
     marked: usize,
+    /// Notes for after the next error: where it left stored programs.
+    after_error: Vec<Warning>,
     /// The area of the outer statement, while a statement runs inside it.
     outer: Option<Box<Diagnostics>>,
 }
@@ -61,6 +63,11 @@ impl Diagnostics {
         if self.are_old { &[] } else { &self.list[kept..] }
     }
 
+    /// Adds a note that follows the next error.
+    pub fn add_after_error(&mut self, note: Warning) {
+        self.after_error.push(note);
+    }
+
     /// Marks the conditions when a handler begins: those that are left when it ends are removed.
     pub fn mark(&mut self) -> Marked {
         let outer = Marked(self.marked);
@@ -86,6 +93,7 @@ impl Diagnostics {
     /// Begins a statement that reads a table or changes something.
     pub fn clear(&mut self) {
         self.row = 1;
+        self.after_error.clear();
         if self.accumulates {
             return self.keep();
         }
@@ -100,6 +108,7 @@ impl Diagnostics {
     /// Begins any other statement. The conditions stay until it raises its own.
     pub fn begin(&mut self) {
         self.row = 1;
+        self.after_error.clear();
         if self.accumulates {
             return self.keep();
         }
@@ -175,6 +184,9 @@ impl Diagnostics {
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
+        for note in std::mem::take(&mut self.after_error) {
+            self.push(note);
+        }
     }
 
     /// Returns the conditions for SHOW WARNINGS.

@@ -475,7 +475,9 @@ macro_rules! error_table {
         };
         NonUpdatableColumn = 1348, "HY000";
         ViewSelectClause = 1350, "HY000";
-        ViewSelectVariable = 1351, "HY000";
+        ViewSelectVariable = 1351, "HY000" {
+            view_of_variable() = "View's SELECT contains a variable or parameter";
+        };
         ViewSelectTmptable = 1352, "HY000" {
             view_of_temporary(name: &str) = "View's SELECT refers to a temporary table '{name}'";
         };
@@ -874,6 +876,8 @@ macro_rules! error_table {
         IllegalParameterDataTypes2ForOperation = 4078, "HY000" {
             illegal_assignment(from: &str, to: &str, db: &str, table: &str, column: &str) =
                 "Cannot cast '{from}' as '{to}' in assignment of `{db}`.`{table}`.`{column}`";
+            row_in_assignment(to: &str, variable: &str) =
+                "Cannot cast 'row' as '{to}' in assignment of `{variable}`";
             illegal_types(first: &str, second: &str, operation: &str) =
                 "Illegal parameter data types {first} and {second} for operation '{operation}'";
         };
@@ -907,6 +911,9 @@ macro_rules! error_table {
         };
         UnknownSequences = 4091, "42S02" { unknown_sequence(name: &str) = "Unknown SEQUENCE: '{name}'"; };
         UnknownView = 4092, "42S02";
+        SpStackTrace = 4094, "HY000" {
+            raised_at(line: usize, program: impl Display) = "At line {line} in {program}";
+        };
         WrongNumberOfValuesInTvc = 4099, "HY000";
         WrongTypeForPercentileFunc = 4101, "HY000" {
             percentile_of_no_number(function: &str) = "Numeric datatype is required for {function} function";
