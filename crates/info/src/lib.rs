@@ -61,7 +61,7 @@ use cohort_catalog::Table;
 use cohort_config::Scope;
 use cohort_locks::MetadataKey;
 use cohort_sql::ast::{Backup, ObjectName, Show, ShowFilter, VariableScope};
-use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{ColumnType, Privilege, Privileges, SqlError, SqlResult, TypeKind, Value};
 use std::sync::Arc;
 
 use crate::status::Of;
@@ -137,9 +137,7 @@ pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
         | Show::CountErrors
         | Show::Explain { .. } => Err(not_supported("this SHOW here")),
         Show::CreateView(name) => create_view(ctx, name),
-        Show::CreateOther { name, .. } => {
-            Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("{} does not exist", name.name)))
-        }
+        Show::CreateOther { name, .. } => Err(SqlError::object_does_not_exist(&name.name)),
         Show::CreateUser(account) => create_user(ctx, account.as_ref()),
         Show::RelaylogEvents { connection, log, from, limit } => {
             let bounds = binlog::bounds(ctx, limit.as_ref())?;
@@ -218,8 +216,7 @@ fn create_view(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Listi
         Some(view) => view::create(ctx, view),
         None => {
             let table = base_table(ctx, name)?;
-            let text = format!("'{}.{}' is not of type 'VIEW'", table.name.schema, table.name.table);
-            Err(SqlError::new(ErrorCode::WrongObject, text))
+            Err(SqlError::not_a_view(&table.name.schema, &table.name.table))
         }
     }
 }

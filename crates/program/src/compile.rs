@@ -685,7 +685,7 @@ impl Compiler {
     fn check_allowed(&self, code: &Code<Statement>) -> SqlResult<()> {
         let inside = self.program.kind.runs_inside();
         if matches!(code.of, Statement::CreateView(_)) && !code.uses.is_empty() {
-            return Err(SqlError::view_of_variable());
+            return Err(SqlError::view_with_variable());
         }
         let words = || statement_words(&self.program.body[code.range.clone()]);
         match traits_of(innermost(&code.of)).programs {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{AccountName, TableName, View};
-use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use crate::access::Access;
 use crate::process_list::ProcessIdentity;
@@ -208,9 +208,6 @@ pub fn check_view_told(session: &SessionState, view: &View) -> SqlResult<()> {
         });
     match is_open {
         true => Ok(()),
-        false => Err(SqlError::new(
-            ErrorCode::ViewNoExplain,
-            "ANALYZE/EXPLAIN/SHOW can not be issued; lacking privileges for underlying table",
-        )),
+        false => Err(SqlError::view_not_explainable()),
     }
 }
