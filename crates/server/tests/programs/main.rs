@@ -1,5 +1,5 @@
-//! Stored programs compared with a real MariaDB: random programs, whose results, errors and conditions must be the
-//! same on both servers.
+//! Stored programs compared with a real MariaDB: random programs, whose results, errors and conditions must
+//! be the same on both servers.
 //!
 //! `COHORT_LONG_TESTS=1` runs many more. `COHORT_SEED=N` runs one, and prints it.
 
