@@ -37,8 +37,19 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, Reservation};
 use cohort_catalog::Table;
 use cohort_config::VarId;
+use cohort_dml::{DmlOutcome, Returning};
 use cohort_expr::{EvalContext, Replication, replication_of};
-use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
+use cohort_plan::ParamSource;
+use cohort_protocol::{ColumnMeta, NullSink, OkInfo, ResultHead, ResultSink, StatusFlags};
+use cohort_query::{
+    Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, lock_for_write, lock_names,
+    lock_sequences, lock_tables, lock_views, run_query,
+};
+use cohort_row::chain_too_long;
+use cohort_session::{
+    Conditions, Job, RowChange, SessionState, StatementContext, StatementTraits, TableUse, TransactionState,
+    access, innermost, traits_of,
+};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
 use cohort_table::definition_changed;
@@ -50,18 +61,6 @@ use crate::cached_plan::{CachedPlan, Planned, counter_of_plan, make_plan};
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::session::{Session, status_of};
 use crate::text_logging::run_logged;
-use cohort_dml::{DmlOutcome, Returning};
-use cohort_plan::ParamSource;
-use cohort_query::{
-    Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, lock_for_write, lock_names,
-    lock_sequences, lock_tables, lock_views, run_query,
-};
-use cohort_row::chain_too_long;
-use cohort_session::access;
-use cohort_session::{
-    Conditions, Job, RowChange, SessionState, StatementContext, StatementTraits, TableUse, TransactionState,
-    innermost, traits_of,
-};
 
 /// The outcome of a planned statement.
 pub(crate) enum Executed {
@@ -584,20 +583,6 @@ fn statement_status(trx: &SessionTrx, session: &SessionState, more: bool) -> Sta
         flags = flags.with(StatusFlags::NO_INDEX_USED);
     }
     if more { flags.with(StatusFlags::MORE_RESULTS) } else { flags }
-}
-
-/// A sink that discards results.
-pub(crate) struct NullSink;
-
-impl ResultSink for NullSink {
-    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
-    fn row(&mut self, _: &[Value]) {}
-    fn finish(&mut self, _: StatusFlags, _: u16) {}
-    fn ok(&mut self, _: &OkInfo<'_>) {}
-    fn error(&mut self, _: &SqlError) {}
-    fn is_dead(&self) -> bool {
-        false
-    }
 }
 
 /// Returns whether a plan reads or writes tables.

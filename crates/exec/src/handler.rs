@@ -11,38 +11,18 @@ use cohort_catalog::{Index, Table};
 use cohort_engine::KeyRange;
 use cohort_expr::Expr;
 use cohort_locks::MetadataMode;
-use cohort_protocol::ResultSink;
-use cohort_sql::ast::{self, Handler, HandlerAction, HandlerRead, HandlerTo, KeyComparison, ObjectName};
-use cohort_types::{Columns, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor};
-
-use crate::session::Session;
 use cohort_optimize::ReadMode;
 use cohort_plan::{Binder, Clause, PlanContext, Scope, calls_back, not_supported};
+use cohort_protocol::ResultSink;
 use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor};
 use cohort_session::access::check_all_of;
 use cohort_session::{Job, SessionNames, StatementContext, TableUse};
+use cohort_sql::ast::{self, Handler, HandlerAction, HandlerRead, HandlerTo, KeyComparison, ObjectName};
 use cohort_table::is_current;
+use cohort_types::{Columns, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor};
 
-/// A table opened by HANDLER OPEN.
-pub(crate) struct OpenHandler {
-    table: Arc<Table>,
-    /// `None` before the first read.
-    place: Option<Place>,
-}
-
-/// The position after the last read. `index` is `None` for reads in row order, which have a position separate
-/// from that of the primary key.
-struct Place {
-    index: Option<usize>,
-    at: At,
-}
-
-enum At {
-    Key(Vec<u8>),
-    /// After the last row.
-    After,
-    Before,
-}
+use crate::open_handler::{At, OpenHandler, Place};
+use crate::session::Session;
 
 /// Rows of one READ, and the key of the last one.
 struct Found {

@@ -1,12 +1,13 @@
 //! Statements that run inside another one through [`StatementContext::run_inside`].
 
 use cohort_plan::ParamSource;
+use cohort_protocol::NullSink;
 use cohort_session::{Job, StatementContext};
 use cohort_trx::AfterFailure;
 use cohort_types::{ErrorCode, SqlResult, Value};
 
 use crate::cached_plan::make_plan;
-use crate::dispatch::{NullSink, execute};
+use crate::dispatch::execute;
 use crate::session::Session;
 
 #[path = "../tests/world/mod.rs"]

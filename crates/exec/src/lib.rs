@@ -6,12 +6,13 @@
 //! | `kept` | [`database`]: creates a database with its statement caches |
 //! | `session` | [`Session`]: one connection's state; runs commands one after the other |
 //! | `variables` | SET, and the settings that it copies to other modules |
-//! | `prepared`, `prepared_texts` | prepared statements, and the parts that sessions share |
-//! | `session_log` | statements in the general, slow and audit logs |
+//! | `prepared`, `prepared_statements` | prepared statements of a session: execution; their list |
+//! | `prepared_texts` | the parts of them that sessions share |
+//! | `session_log`, `work` | statements in the general, slow and audit logs; their results |
 //! | `outfile` | SELECT ... INTO OUTFILE |
 //! | `analyze` | ANALYZE of a statement |
 //! | `applier` | [`Applier`]: a session that applies a source's events |
-//! | `handler` | HANDLER |
+//! | `handler`, `open_handler` | HANDLER |
 //! | `account_tables/` | changes of `mysql.global_priv` and similar tables, as account statements |
 //! | `dispatch` | dispatch of a statement to the code that runs it |
 //! | `cached_plan` | [`CachedPlan`]: a statement's plan, and the conditions for its reuse |
@@ -40,9 +41,11 @@ mod inner_query;
 mod inner_tests;
 mod kept;
 mod named_tables;
+mod open_handler;
 mod outfile;
 mod plan_json;
 mod prepared;
+mod prepared_statements;
 mod prepared_texts;
 mod session;
 mod session_log;
@@ -52,6 +55,7 @@ mod statement_names;
 mod text_logging;
 mod unfilled;
 mod variables;
+mod work;
 mod xa;
 
 pub use applier::{AllowsOutcome, Applier, ApplyRules, Conversions, DdlEnd, FinishedGroup, GroupHead};

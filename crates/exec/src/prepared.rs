@@ -10,21 +10,21 @@ use std::sync::Arc;
 use cohort_base::{BudgetOf, OverBudget, Reservation};
 use cohort_config::{Counter, HeldGauge, VarId};
 use cohort_expr::SessionHooks;
+use cohort_plan::{ParamSource, calls_back};
 use cohort_protocol::{ColumnMeta, Parameter, ResultSink, TypeCode};
+use cohort_session::{AtPrepare, Changed, Command, Exception, Job, StatementKind, kind_of, traits_of};
 use cohort_sql::ast::{self, PrepareSource, Statement};
 use cohort_types::{Collation, SqlError, SqlResult, Value};
-use hashbrown::HashMap;
 
 use crate::account_tables;
 use crate::bulk::Bulk;
 use crate::dispatch::parse_charged;
 use crate::explain::explain_columns;
-use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
+use crate::prepared_statements::{Handle, Prepared};
+use crate::prepared_texts::{Parsed, PreparedText};
 use crate::session::Session;
 use crate::statement::{ERROR_COUNT, WARNING_COUNT, count_column};
 use crate::unfilled::{self, Unfilled};
-use cohort_plan::{ParamSource, calls_back};
-use cohort_session::{AtPrepare, Changed, Command, Exception, Job, StatementKind, kind_of, traits_of};
 
 /// Reply to COM_STMT_PREPARE.
 #[derive(Clone, Debug)]
@@ -35,29 +35,6 @@ pub struct PrepareInfo {
     /// Empty for statements without rows.
     pub columns: Vec<ColumnMeta>,
     pub warnings: u16,
-}
-
-/// A session's prepared statements.
-#[derive(Default)]
-pub struct PreparedStatements {
-    by_id: HashMap<u32, Prepared>,
-    by_name: HashMap<String, Prepared>,
-    last_id: u32,
-    /// Bytes of all statements, including parts shared with other sessions.
-    bytes: u64,
-}
-
-struct Prepared {
-    of: Arc<PreparedText>,
-    /// Statement to run instead: the original with DEFAULT in place of some parameters.
-    variant: Option<Arc<Statement>>,
-    /// Number of result columns last sent to the client.
-    columns_sent: usize,
-    plan: Option<KeptPlan>,
-    /// Current database at PREPARE; the statement always runs in it.
-    schema: Option<Arc<str>>,
-    /// Its share of max_prepared_stmt_count.
-    _counted: Option<HeldGauge>,
 }
 
 impl Session {
@@ -531,76 +508,6 @@ fn null_for_empty(value: &Value) -> Value {
     match value {
         Value::Str(text) if text.bytes.is_empty() => Value::Null,
         other => other.clone(),
-    }
-}
-
-/// Identifier of a prepared statement.
-#[derive(Clone)]
-enum Handle {
-    Id(u32),
-    Name(String),
-}
-
-impl Prepared {
-    /// Returns the statement with DEFAULT in place of some parameters. Error 4032 if it does not allow that.
-    fn variant(&self, unfilled: &Unfilled) -> SqlResult<Prepared> {
-        Ok(Prepared {
-            of: Arc::clone(&self.of),
-            variant: Some(Arc::new(unfilled.fill(&self.of.parsed.statement)?)),
-            columns_sent: self.columns_sent,
-            plan: None,
-            schema: self.schema.clone(),
-            _counted: None,
-        })
-    }
-}
-
-impl PreparedStatements {
-    fn insert(&mut self, handle: Handle, prepared: Prepared) {
-        self.bytes += prepared.of.bytes();
-        let old = match handle {
-            Handle::Id(id) => self.by_id.insert(id, prepared),
-            Handle::Name(name) => self.by_name.insert(name, prepared),
-        };
-        self.bytes -= old.map_or(0, |old| old.of.bytes());
-    }
-
-    /// Removes a statement. Returns `None` if there is no such statement.
-    fn remove(&mut self, handle: &Handle) -> Option<()> {
-        let old = match handle {
-            Handle::Id(id) => self.by_id.remove(id),
-            Handle::Name(name) => self.by_name.remove(name),
-        }?;
-        self.bytes -= old.of.bytes();
-        Some(())
-    }
-
-    /// Adds a statement and returns its number.
-    fn add(&mut self, prepared: Prepared) -> u32 {
-        let id = loop {
-            self.last_id = self.last_id.wrapping_add(1);
-            let id = self.last_id;
-            if id != 0 && id != u32::MAX && !self.by_id.contains_key(&id) {
-                break id;
-            }
-        };
-        self.insert(Handle::Id(id), prepared);
-        id
-    }
-
-    fn get(&self, handle: &Handle) -> &Prepared {
-        match handle {
-            Handle::Id(id) => &self.by_id[id],
-            Handle::Name(name) => &self.by_name[name],
-        }
-    }
-
-    fn get_mut(&mut self, handle: &Handle) -> &mut Prepared {
-        let found = match handle {
-            Handle::Id(id) => self.by_id.get_mut(id),
-            Handle::Name(name) => self.by_name.get_mut(name),
-        };
-        found.expect("a statement is not deallocated while it runs")
     }
 }
 

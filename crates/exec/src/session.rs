@@ -8,20 +8,19 @@ use cohort_base::{CommitSeq, ReplyBarrier};
 use cohort_config::{Counter, VarId};
 use cohort_locks::{KillLevel, Party};
 use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
-use cohort_session::{ConnectionInfo, Origin};
-use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
-use hashbrown::HashMap;
-
-use crate::handler::OpenHandler;
-use crate::kept::Kept;
-use crate::prepared::PreparedStatements;
-use crate::session_log::{PlanNotes, Work};
 use cohort_session::{
-    AccountLimits, Changed, Command, ConnectionEvent, Database, Diagnostics, Process, SessionState,
-    check_client_charset,
+    AccountLimits, Changed, Command, ConnectionEvent, ConnectionInfo, Database, Diagnostics, Origin, Process,
+    SessionState, check_client_charset,
 };
 use cohort_table::TemporaryTables;
 use cohort_trx::SessionTrx;
+use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
+use hashbrown::HashMap;
+
+use crate::kept::Kept;
+use crate::open_handler::OpenHandler;
+use crate::prepared_statements::PreparedStatements;
+use crate::work::{PlanNotes, Work};
 
 /// A connection's session. Dropping it rolls back the open transaction.
 pub struct Session {

@@ -16,6 +16,7 @@ use cohort_types::{Time, Value};
 use crate::cached_plan::Planned;
 use crate::session::Session;
 use crate::slow_plan::{Verbosity, plan_lines};
+use crate::work::{PlanNotes, Work};
 
 /// Measurements of a running statement, for the slow log.
 #[derive(Clone, Copy)]
@@ -26,25 +27,6 @@ pub(crate) struct Watch {
     profiled: bool,
     /// True if the audit log will contain the statement.
     audited: bool,
-}
-
-/// Plan information of a running statement, for the slow log.
-#[derive(Default)]
-pub(crate) struct PlanNotes {
-    began_us: u64,
-    /// Lines of its slow-log entry, set once the plan has run and was slow.
-    lines: String,
-}
-
-/// Results of a statement, for the logs and for the next statement.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Work {
-    pub(crate) rows_sent: u64,
-    pub(crate) rows_affected: u64,
-    /// First AUTO_INCREMENT value generated.
-    pub(crate) generated_id: Option<u64>,
-    /// Error code of the statement, 0 for success.
-    pub(crate) error: u16,
 }
 
 impl Session {

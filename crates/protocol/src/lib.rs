@@ -54,7 +54,7 @@ pub use proof::certificate_proof;
 pub use result_writer::{
     Drain, ListedColumn, PreparedReply, ResultEncoding, ResultWriter, RowFormat, write_error, write_ok,
 };
-pub use sink::{OkInfo, ResultHead, ResultSink, SessionChange, StatusFlags};
+pub use sink::{NullSink, OkInfo, ResultHead, ResultSink, SessionChange, StatusFlags};
 
 /// The bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

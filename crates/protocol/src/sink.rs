@@ -156,3 +156,17 @@ pub trait ResultSink {
     /// Returns whether further rows are pointless, because the client is gone or the connection was killed.
     fn is_dead(&self) -> bool;
 }
+
+/// A sink that discards results.
+pub struct NullSink;
+
+impl ResultSink for NullSink {
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, _: StatusFlags, _: u16) {}
+    fn ok(&mut self, _: &OkInfo<'_>) {}
+    fn error(&mut self, _: &SqlError) {}
+    fn is_dead(&self) -> bool {
+        false
+    }
+}

@@ -77,7 +77,7 @@ use crate::epoll::{Interest, wait_readable, wait_writable};
 use crate::half_open::Origin;
 use crate::login::{self, Stage};
 use crate::ownership::{Events, Ownership};
-use crate::server::{Place, Shared};
+use crate::shared::{Place, Shared};
 use crate::tls::Encryption;
 use crate::wire::Wire;
 use crate::{commands, dump, machine};

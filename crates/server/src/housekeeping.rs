@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use cohort_config::{Counter, VarId};
 
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// Maximum time between two checks of the timeouts.
 pub(crate) const SWEEP: Duration = Duration::from_millis(500);

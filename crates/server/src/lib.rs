@@ -69,6 +69,7 @@ mod repeated;
 mod semi_sync;
 mod server;
 mod server_files;
+mod shared;
 pub mod signals;
 mod sql_backend;
 mod statement_log;

@@ -17,7 +17,7 @@ use crate::connection::{Connection, Peer};
 use crate::epoll::{Until, poll};
 use crate::half_open::origin_of;
 use crate::login::Stage;
-use crate::server::{Reserved, Shared, Slot};
+use crate::shared::{Reserved, Shared, Slot};
 
 /// utf8mb4_general_ci, the server's default.
 const GREETING_COLLATION: u8 = 45;

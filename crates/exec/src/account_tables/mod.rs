@@ -28,7 +28,7 @@ mod description;
 mod statements;
 
 use cohort_plan::{ParamSource, not_supported};
-use cohort_protocol::ResultSink;
+use cohort_protocol::{NullSink, ResultSink};
 use cohort_session::access::check_table;
 use cohort_session::{Job, SessionState, row_target};
 use cohort_sql::ast::{
@@ -38,7 +38,6 @@ use cohort_sql::ast::{
 use cohort_sql::{ParseOptions, Plannable};
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
-use crate::dispatch::NullSink;
 use crate::session::Session;
 
 /// A `mysql` table that shows accounts.
