@@ -71,7 +71,7 @@ pub(crate) struct Shared {
 }
 
 #[derive(Default)]
-struct Slots {
+pub(crate) struct Slots {
     all: Vec<Option<Arc<Connection>>>,
     free: Vec<u32>,
     used: usize,
