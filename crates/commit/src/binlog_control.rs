@@ -158,7 +158,7 @@ impl Coordinator {
         if env.logs.is_decided_by_binlog() && binlog.files.is_without_space() {
             return Err(CommitError::DiskFull(NO_SPACE_FOR_BINLOG.to_owned()));
         }
-        let hardened = self.pipeline.hold(|_| {
+        let durable = self.pipeline.hold(|_| {
             let mut stream = binlog.stream.lock();
             let needed_bytes = stream.rotation_bytes_max();
             binlog.rotation_reserve.note_need(needed_bytes);
@@ -177,7 +177,7 @@ impl Coordinator {
             binlog.submit(stream.position(), batch, |gtids| gtids.clone_from(stream.gtid_state()));
             Ok::<bool, Stopped>(true)
         });
-        Ok(hardened.and_then(|done| done)?)
+        Ok(durable.and_then(|done| done)?)
     }
 }
 

@@ -46,7 +46,7 @@ pub struct LogPositions {
     /// Recovery of the engine starts here.
     pub checkpoint: Lsn,
     /// Everything before it is durable.
-    pub hardened: Lsn,
+    pub durable: Lsn,
     /// The next record starts here.
     pub appended: Lsn,
 }
@@ -115,8 +115,8 @@ impl Coordinator {
         // Read in this order, so that each position is at or after the one before.
         let checkpoint = engine.durable_lsn();
         let log = self.env().logs.log_of(engine.id());
-        let hardened = log.hardened();
-        Some(LogPositions { checkpoint, hardened, appended: log.appended() })
+        let durable = log.durable_end();
+        Some(LogPositions { checkpoint, durable, appended: log.appended() })
     }
 
     /// Returns the number of syncs of the engine's log by leaders; with one log, of all its syncs.

@@ -33,14 +33,14 @@ use crate::metrics::{Metrics, Step};
 use crate::options::{FailpointHook, StopHook};
 use crate::request::{BinlogPart, GroupKind, Trx};
 use crate::seam::CommitEnv;
-use crate::stage::{Gate, Hardened, Ordered, Point};
+use crate::stage::{Gate, Durable, Ordered, Point};
 
 /// Semi-synchronous replication: holds durable groups until a replica has them. `end` is the position after a
 /// group's last event.
 pub trait ReplicaGate: Send + Sync {
     /// Registers a durable group that ends with `last` and has this number of logged transactions. Called in
     /// commit order, by the leader, before `holds` is called for the group; must be quick.
-    fn hardened(&self, end: BinlogPos, last: CommitSeq, transactions: u64);
+    fn made_durable(&self, end: BinlogPos, last: CommitSeq, transactions: u64);
 
     /// Returns whether groups wait for replicas at all. Changes from true to false only inside of
     /// [`crate::Coordinator::release_from_replicas`], so that the log records it.
@@ -191,7 +191,7 @@ impl ServerEnv {
     }
 
     /// Records the times of a group that was just made durable; the caller holds the decision stage.
-    fn time_harden(&self, group: &[Hardened<Trx>], began_ns: u64, boundary: &mut GroupSnapshot) {
+    fn time_harden(&self, group: &[Durable<Trx>], began_ns: u64, boundary: &mut GroupSnapshot) {
         let ended_ns = self.now_ns();
         self.metrics.flush_ended(began_ns, ended_ns);
         let taken_ns = std::mem::replace(&mut boundary.since_ns, ended_ns);
@@ -328,7 +328,7 @@ impl CommitEnv for ServerEnv {
         self.logs.decide(written, self.binlog.as_ref().map(|binlog| &*binlog.files))
     }
 
-    fn hardened(&self, group: &[Hardened<Trx>], written: Written, boundary: &mut GroupSnapshot) {
+    fn made_durable(&self, group: &[Durable<Trx>], written: Written, boundary: &mut GroupSnapshot) {
         self.time_harden(group, written.began_ns, boundary);
         let (Some(binlog), Some(BinlogBytes { batch, end })) = (&self.binlog, written.binlog) else { return };
         // I3: files and replicas get these bytes only now.
@@ -340,7 +340,7 @@ impl CommitEnv for ServerEnv {
             boundary.binlog_end = Some(end);
             if let Some(gate) = self.gate.get() {
                 let last = group.last().expect("a group is not empty").seq();
-                gate.hardened(end, last, logged);
+                gate.made_durable(end, last, logged);
             }
         }
     }
@@ -359,7 +359,7 @@ impl CommitEnv for ServerEnv {
         }
     }
 
-    fn publish(&self, group: &mut [Hardened<Trx>], boundary: &mut GroupSnapshot) {
+    fn publish(&self, group: &mut [Durable<Trx>], boundary: &mut GroupSnapshot) {
         let began_ns = self.time_gate(boundary, group.len());
         let view = boundary.view.take().expect("a group is published once");
         let last = view.seq();
@@ -369,14 +369,14 @@ impl CommitEnv for ServerEnv {
             published.binlog_end = end;
         }
         drop(published);
-        self.locks.set_hardened(last);
+        self.locks.set_durable(last);
         let size = group.len() as u64;
         self.metrics.published(size, logged(group));
         boundary.since_ns = self.now_ns();
         self.metrics.record_alone(Step::Publish, boundary.since_ns.saturating_sub(began_ns), size);
     }
 
-    fn released(&self, group: &[Hardened<Trx>], boundary: &mut GroupSnapshot) {
+    fn released(&self, group: &[Durable<Trx>], boundary: &mut GroupSnapshot) {
         self.time_gate(boundary, group.len());
     }
 
@@ -409,7 +409,7 @@ impl CommitEnv for ServerEnv {
 }
 
 /// Returns the number of transactions that have events in the binlog.
-fn logged(group: &[Hardened<Trx>]) -> u64 {
+fn logged(group: &[Durable<Trx>]) -> u64 {
     group.iter().filter(|trx| trx.get().gtid.is_some()).count() as u64
 }
 

@@ -104,6 +104,6 @@ pub use recovery_error::{RecoveryError, Row};
 pub use request::{BinlogPart, CommitRequest, GroupKind, GtidHints, Prepared};
 pub use reset::ResetError;
 pub use seam::{CommitEnv, Stopped, Wake};
-pub use stage::{Gate, Hardened, Ordered, Point, Stage};
+pub use stage::{Gate, Durable, Ordered, Point, Stage};
 pub use xa::{ReaderEnd, XA, XaBranches, XaHeld, XaListed, XaTaken, XaTaker, is_same_branch};
 pub use xa_body::{XaBody, XaBodyBuilder, XaHead, XaWrite, end_redo};

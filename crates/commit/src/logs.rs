@@ -260,8 +260,8 @@ pub(crate) struct BinlogBytes {
 
 /// Returns the end of the coordinator's log for [`Logs::marks`].
 pub fn main_mark(main: &Log) -> Lsn {
-    let end = main.hardened();
-    assert_eq!(end, main.appended(), "the order stage is held and the log hardened (I3)");
+    let end = main.durable_end();
+    assert_eq!(end, main.appended(), "the order stage is held and the log durable (I3)");
     end
 }
 

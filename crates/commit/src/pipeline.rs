@@ -10,15 +10,15 @@
 //!
 //! # States of a transaction
 //! ```text
-//! prepared --order()--> arrived --holder of `order`--> ordered --the leader--> hardened
-//! hardened --publish_ready(): first gate open--> published --publish_ready(): last gate open--> acknowledged
+//! prepared --order()--> arrived --holder of `order`--> ordered --the leader--> durable
+//! durable --publish_ready(): first gate open--> published --publish_ready(): last gate open--> acknowledged
 //! ```
 //! | state | meaning | entered in |
 //! |---|---|---|
 //! | prepared | everything that can fail is done | before the pipeline |
 //! | arrived | it has its [`CommitSeq`] and is in the arrivals list | `order` |
 //! | ordered | the engines have applied it, and it is in the flush queue | `order_arrived`; `await_ordered`, `order_if`, `take_exclusive`, `hold_order` |
-//! | hardened | it is durable: it and everything before it survive a crash | `flush_group`; `take_exclusive`, `hold_order` |
+//! | durable | it is durable: it and everything before it survive a crash | `flush_group`; `take_exclusive`, `hold_order` |
 //! | published | plain reads see it | `publish_ready` |
 //! | acknowledged | its client gets the reply | `publish_ready`, then `acknowledge` notifies the waiters |
 //!
@@ -93,7 +93,7 @@
 //!
 //! # Invariants
 //! ARCHITECTURE.md defines I1 to I8. I2 is kept by recovery (`recovery.rs`), and I3 by the environment:
-//! engine files and binlog files get only what is durable ([`CommitEnv::hardened`], and [`Pipeline::hold`]
+//! engine files and binlog files get only what is durable ([`CommitEnv::made_durable`], and [`Pipeline::hold`]
 //! for checkpoints). This file keeps the following:
 //! - I1: log order, binlog order, CommitSeq order, and the order in which engines apply transactions are the
 //!   same.
@@ -142,7 +142,7 @@ use cohort_base::{AbortOnUnwind, CommitSeq, ConnectionId};
 
 use crate::group_commit::{GroupCommitOptions, GroupCommitPolicy};
 use crate::seam::{CommitEnv, Stopped, Wake};
-use crate::stage::{Gate, Hardened, Ordered, Point, Prepared, Stage};
+use crate::stage::{Gate, Durable, Ordered, Point, Prepared, Stage};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 
 /// Polling interval of a thread that waits for an acknowledgement. Normally a notification wakes it earlier.
@@ -173,16 +173,16 @@ struct Flush<E: CommitEnv> {
 }
 
 /// A durable flush group in the publish queue.
-struct HardenedGroup<E: CommitEnv> {
+struct DurableGroup<E: CommitEnv> {
     last: CommitSeq,
-    trxs: Vec<Hardened<E::Trx>>,
+    trxs: Vec<Durable<E::Trx>>,
     boundary: E::GroupSnapshot,
 }
 
-/// The publish queue: durable groups, oldest first. The groups in `published` precede those in `hardened`.
+/// The publish queue: durable groups, oldest first. The groups in `published` precede those in `durable`.
 struct PublishQueue<E: CommitEnv> {
-    hardened: VecDeque<HardenedGroup<E>>,
-    published: VecDeque<HardenedGroup<E>>,
+    durable: VecDeque<DurableGroup<E>>,
+    published: VecDeque<DurableGroup<E>>,
 }
 
 /// The transactions that a call has ordered.
@@ -251,7 +251,7 @@ impl<E: CommitEnv> Pipeline<E> {
             order: Mutex::new(Vec::new()),
             leader: Mutex::new(Leader { spare: Vec::new() }),
             decider: Mutex::new(()),
-            publish_queue: Mutex::new(PublishQueue { hardened: VecDeque::new(), published: VecDeque::new() }),
+            publish_queue: Mutex::new(PublishQueue { durable: VecDeque::new(), published: VecDeque::new() }),
             waiting: Mutex::new(Waiting { parked: Vec::new() }),
             progress: Condvar::new(),
             sleepers: AtomicUsize::new(0),
@@ -439,7 +439,7 @@ impl<E: CommitEnv> Pipeline<E> {
         Ok(seq)
     }
 
-    fn take_exclusive(&self, trx: Prepared<E::Trx>) -> Result<(CommitSeq, Vec<Hardened<E::Trx>>), Stopped> {
+    fn take_exclusive(&self, trx: Prepared<E::Trx>) -> Result<(CommitSeq, Vec<Durable<E::Trx>>), Stopped> {
         let mut leader = self.leader.lock();
         let _decider = self.decider.lock();
         let mut queue = self.order.lock();
@@ -632,20 +632,20 @@ impl<E: CommitEnv> Pipeline<E> {
         flush: Flush<E>,
         mut boundary: E::GroupSnapshot,
     ) -> Vec<Ordered<E::Trx>> {
-        let trxs: Vec<Hardened<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
+        let trxs: Vec<Durable<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
         let last = trxs.last().expect("a group is not empty").seq();
-        self.env.hardened(&trxs, flush.written, &mut boundary);
-        self.publish_queue.lock().hardened.push_back(HardenedGroup { last, trxs, boundary });
+        self.env.made_durable(&trxs, flush.written, &mut boundary);
+        self.publish_queue.lock().durable.push_back(DurableGroup { last, trxs, boundary });
         group
     }
 
     /// Publishes the durable groups that no gate holds, oldest first. Returns the transactions whose clients
     /// may get their replies.
-    fn publish_ready(&self) -> Vec<Hardened<E::Trx>> {
+    fn publish_ready(&self) -> Vec<Durable<E::Trx>> {
         let mut done = Vec::new();
         let mut queue = self.publish_queue.lock();
         let queue = &mut *queue;
-        while let Some(group) = self.pop_released(Gate::Publish, &mut queue.hardened) {
+        while let Some(group) = self.pop_released(Gate::Publish, &mut queue.durable) {
             queue.published.push_back(self.publish(group));
         }
         while let Some(mut group) = self.pop_released(Gate::Acknowledge, &mut queue.published) {
@@ -660,12 +660,12 @@ impl<E: CommitEnv> Pipeline<E> {
     }
 
     /// Removes and returns the oldest group, unless the gate holds it.
-    fn pop_released(&self, gate: Gate, groups: &mut VecDeque<HardenedGroup<E>>) -> Option<HardenedGroup<E>> {
+    fn pop_released(&self, gate: Gate, groups: &mut VecDeque<DurableGroup<E>>) -> Option<DurableGroup<E>> {
         let is_let = groups.front().is_some_and(|group| !self.env.holds(gate, &group.boundary));
         if is_let { groups.pop_front() } else { None }
     }
 
-    fn publish(&self, mut group: HardenedGroup<E>) -> HardenedGroup<E> {
+    fn publish(&self, mut group: DurableGroup<E>) -> DurableGroup<E> {
         self.env.reached(Point::Before(Stage::Publish));
         self.env.publish(&mut group.trxs, &mut group.boundary);
         self.env.reached(Point::After(Stage::Publish));
@@ -674,14 +674,14 @@ impl<E: CommitEnv> Pipeline<E> {
 
     /// Publishes and acknowledges the groups that a gate held and no longer holds.
     pub fn gate_opened(&self) {
-        let guard = AbortOnUnwind::during("the release of hardened groups");
+        let guard = AbortOnUnwind::during("the release of durable groups");
         let done = self.publish_ready();
         guard.disarm();
         self.acknowledge(done);
     }
 
     /// Notifies the waiters of acknowledged transactions. The next leader may be at work already.
-    fn acknowledge(&self, done: Vec<Hardened<E::Trx>>) {
+    fn acknowledge(&self, done: Vec<Durable<E::Trx>>) {
         if done.is_empty() {
             return;
         }
@@ -800,7 +800,7 @@ impl<E: CommitEnv> Pipeline<E> {
     fn hold_order<R>(
         &self,
         work: impl FnOnce(CommitSeq) -> R,
-    ) -> Result<(R, Vec<Hardened<E::Trx>>), Stopped> {
+    ) -> Result<(R, Vec<Durable<E::Trx>>), Stopped> {
         let _leader = self.leader.lock();
         let _decider = self.decider.lock();
         if self.is_stopped() {

@@ -156,8 +156,8 @@ impl Coordinator {
             let mut end = binlog.end.lock();
             binlog.files.remove_all().map_err(CheckpointError::Binlog)?;
             stream.restart(first.get(), state.clone(), env.now_s(), &mut out);
-            let hardened = self.harden_stream(binlog, room, &out);
-            let batch = hardened.map_err(|Stopped| CheckpointError::Stopped)?;
+            let durable = self.harden_stream(binlog, room, &out);
+            let batch = durable.map_err(|Stopped| CheckpointError::Stopped)?;
             end.position = stream.position();
             env.is_out_of_numbers.store(state.seq_no_max() >= SEQ_NO_MAX, Ordering::Relaxed);
             end.gtids = state.clone();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, ConnectionId};
 
 use crate::group_commit::ClientCommits;
-use crate::stage::{Gate, Hardened, Ordered, Point};
+use crate::stage::{Gate, Durable, Ordered, Point};
 
 /// The work of the stages. Each method is called by the thread that holds the stage.
 pub trait CommitEnv: Send + Sync {
@@ -57,9 +57,9 @@ pub trait CommitEnv: Send + Sync {
 
     /// Passes on the binlog bytes of a durable group: from now on files and replicas may have them (I3).
     /// Called in group order, with the decision stage held.
-    fn hardened(
+    fn made_durable(
         &self,
-        group: &[Hardened<Self::Trx>],
+        group: &[Durable<Self::Trx>],
         written: Self::Written,
         boundary: &mut Self::GroupSnapshot,
     ) {
@@ -79,11 +79,11 @@ pub trait CommitEnv: Send + Sync {
     }
 
     /// Makes the group visible to plain reads. Called in group order.
-    fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: &mut Self::GroupSnapshot);
+    fn publish(&self, group: &mut [Durable<Self::Trx>], boundary: &mut Self::GroupSnapshot);
 
     /// Records that the group leaves the last gate; its clients get their replies next. Called in group
     /// order.
-    fn released(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::GroupSnapshot) {
+    fn released(&self, group: &[Durable<Self::Trx>], boundary: &mut Self::GroupSnapshot) {
         let _ = (group, boundary);
     }
 

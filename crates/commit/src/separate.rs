@@ -15,7 +15,7 @@
 //! decide (`decider`):   write the binlog bytes to their file, sync it            <- the decision
 //!                       if the group ends with members that are not in the binlog:
 //!                           DECIDED record to the coordinator's log, sync it     <- their decision
-//! hardened, publish, acknowledge: as in the shared layout
+//! durable, publish, acknowledge: as in the shared layout
 //! ```
 //! While the binlog decides a group, the next one may be written to the logs and synced there ([`Overlap`]).
 //! A group that needs a DECIDED record excludes that: no record of a later group may precede it, because
@@ -162,7 +162,7 @@ impl SeparateLogs {
     /// Returns the durable ends of the engines' logs. While the order stage is held, there is no PREPARE
     /// record after them.
     fn engine_marks(&self) -> Vec<(ParticipantId, Lsn)> {
-        self.engines().map(|(engine, log)| (engine, log.hardened())).collect()
+        self.engines().map(|(engine, log)| (engine, log.durable_end())).collect()
     }
 
     /// Returns the index of each log that gets a part of the transaction, with the payload bytes it needs. A
@@ -287,7 +287,7 @@ impl Logs for SeparateLogs {
     /// Syncs the logs concurrently.
     fn sync(&self) -> Result<(), LogError> {
         let appended: Vec<Lsn> = self.logs.iter().map(|own| own.log.appended()).collect();
-        let mut due = (0..self.logs.len()).filter(|place| self.at(*place).hardened() < appended[*place]);
+        let mut due = (0..self.logs.len()).filter(|place| self.at(*place).durable_end() < appended[*place]);
         let Some(own) = due.next() else { return Ok(()) };
         let others: Vec<usize> = due.collect();
         for place in others.iter().copied().chain([own]) {
@@ -304,7 +304,7 @@ impl Logs for SeparateLogs {
             done = done.and(synced.map(drop));
         }
         done?;
-        let is_behind = |place: usize| self.at(place).hardened() < appended[place];
+        let is_behind = |place: usize| self.at(place).durable_end() < appended[place];
         assert!(!(0..self.logs.len()).any(is_behind), "a flush hardens all that was appended before it (I4)");
         Ok(())
     }

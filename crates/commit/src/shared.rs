@@ -75,8 +75,8 @@ impl Logs for SharedLog {
 
     fn sync(&self) -> Result<(), LogError> {
         let appended = self.0.appended();
-        let hardened = self.0.flush()?;
-        assert!(hardened >= appended, "a flush hardens all that was appended before it (I4)");
+        let durable = self.0.flush()?;
+        assert!(durable >= appended, "a flush hardens all that was appended before it (I4)");
         Ok(())
     }
 

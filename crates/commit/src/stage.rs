@@ -88,7 +88,7 @@ pub struct Ordered<T> {
 
 /// A durable transaction: it survives any crash.
 #[derive(Debug)]
-pub struct Hardened<T> {
+pub struct Durable<T> {
     seq: CommitSeq,
     trx: Box<T>,
 }
@@ -130,12 +130,12 @@ impl<T> Ordered<T> {
         &mut self.trx
     }
 
-    pub(crate) fn harden(self) -> Hardened<T> {
-        Hardened { seq: self.seq, trx: self.trx }
+    pub(crate) fn harden(self) -> Durable<T> {
+        Durable { seq: self.seq, trx: self.trx }
     }
 }
 
-impl<T> Hardened<T> {
+impl<T> Durable<T> {
     /// Returns the CommitSeq.
     pub fn seq(&self) -> CommitSeq {
         self.seq

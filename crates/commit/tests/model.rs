@@ -54,7 +54,7 @@ use cohort_interleave::{check, choose, thread};
 use crate::group_commit::GroupCommitOptions;
 use crate::pipeline::Pipeline;
 use crate::seam::{CommitEnv, Wake};
-use crate::stage::{Gate, Hardened, Ordered};
+use crate::stage::{Gate, Durable, Ordered};
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
 /// Nanoseconds that the clock advances at each reading.
@@ -64,8 +64,8 @@ const TICK_NS: u64 = 20_000;
 struct Env {
     applied: AtomicU64,
     written: AtomicU64,
-    hardened: Mutex<u64>,
-    has_hardened: Condvar,
+    durable: Mutex<u64>,
+    has_durable: Condvar,
     published: AtomicU64,
     /// Last CommitSeq for which the gate is open.
     gate: AtomicU64,
@@ -91,7 +91,7 @@ impl CommitEnv for Env {
     }
 
     fn apply_staged(&self, trx: &mut Ordered<()>) {
-        assert!(*self.hardened.lock() >= trx.seq().0, "I3: taken in when it is hardened");
+        assert!(*self.durable.lock() >= trx.seq().0, "I3: taken in when it is durable");
     }
 
     fn boundary(&self, last: CommitSeq) -> CommitSeq {
@@ -119,11 +119,11 @@ impl CommitEnv for Env {
 
     fn decide(&self, Written(first, last): &mut Written) -> Result<(), ()> {
         thread::yield_now();
-        let mut hardened = self.hardened.lock();
-        assert_eq!(*hardened + 1, *first, "I1: decided in the order of the groups");
-        *hardened = *last;
-        drop(hardened);
-        self.has_hardened.notify_all();
+        let mut durable = self.durable.lock();
+        assert_eq!(*durable + 1, *first, "I1: decided in the order of the groups");
+        *durable = *last;
+        drop(durable);
+        self.has_durable.notify_all();
         Ok(())
     }
 
@@ -131,9 +131,9 @@ impl CommitEnv for Env {
         boundary.0 > self.gate.load(Ordering::SeqCst)
     }
 
-    fn publish(&self, group: &mut [Hardened<()>], boundary: &mut CommitSeq) {
+    fn publish(&self, group: &mut [Durable<()>], boundary: &mut CommitSeq) {
         assert_eq!(group.last().expect("not empty").seq(), *boundary, "I5: the group's own view");
-        assert!(boundary.0 <= *self.hardened.lock(), "I5: hardened before it is published");
+        assert!(boundary.0 <= *self.durable.lock(), "I5: durable before it is published");
         assert!(self.published.swap(boundary.0, Ordering::SeqCst) < boundary.0, "I1: published in order");
     }
 
@@ -184,8 +184,8 @@ fn pipeline_of(group_commit: GroupCommitOptions, gate: u64, overlaps: bool) -> C
     let env = Env {
         applied: AtomicU64::new(0),
         written: AtomicU64::new(0),
-        hardened: Mutex::new(0),
-        has_hardened: Condvar::new(),
+        durable: Mutex::new(0),
+        has_durable: Condvar::new(),
         published: AtomicU64::new(0),
         gate: AtomicU64::new(gate),
         clock_ns: AtomicU64::new(1_000_000),
@@ -199,7 +199,7 @@ fn check_acknowledged(pipeline: &Checked, seq: CommitSeq) {
         pipeline.env().published.load(Ordering::SeqCst) >= seq.0,
         "I4: published before it is acknowledged"
     );
-    assert!(*pipeline.env().hardened.lock() >= seq.0, "I4: hardened before it is acknowledged");
+    assert!(*pipeline.env().durable.lock() >= seq.0, "I4: durable before it is acknowledged");
 }
 
 /// Handles a reply as a connection does: parks it and leads, or sends it at once and does not lead.
@@ -273,7 +273,7 @@ fn work_that_holds_the_order_stage_strands_nobody() {
         let pipeline = pipeline(GroupCommitOptions::default(), u64::MAX);
         let hold = |pipeline: &Checked| {
             let last = pipeline.hold(|last| {
-                assert_eq!(*pipeline.env().hardened.lock(), last.0, "all that is ordered is hardened (I3)");
+                assert_eq!(*pipeline.env().durable.lock(), last.0, "all that is ordered is durable (I3)");
                 last
             });
             assert!(last.is_ok());
@@ -322,7 +322,7 @@ fn groups_that_overlap_keep_their_order() {
         });
         let hold = |pipeline: &Checked| {
             let held = pipeline.hold(|last| {
-                assert_eq!(*pipeline.env().hardened.lock(), last.0, "all that is ordered is hardened (I3)");
+                assert_eq!(*pipeline.env().durable.lock(), last.0, "all that is ordered is durable (I3)");
             });
             assert!(held.is_ok());
         };
@@ -379,11 +379,11 @@ fn a_gate_lets_everybody_through() {
                 while has < 3 {
                     let env = pipeline.env();
                     {
-                        let mut hardened = env.hardened.lock();
-                        while *hardened == has {
-                            env.has_hardened.wait(&mut hardened);
+                        let mut durable = env.durable.lock();
+                        while *durable == has {
+                            env.has_durable.wait(&mut durable);
                         }
-                        has = *hardened;
+                        has = *durable;
                     }
                     env.gate.store(has, Ordering::SeqCst);
                     pipeline.gate_opened();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cohort_base::CommitSeq;
 use cohort_commit::{
-    CommitEnv, Gate, GroupCommitOptions, Hardened, Ordered, Pipeline, Point, Stage, Stopped, Wake,
+    CommitEnv, Gate, GroupCommitOptions, Durable, Ordered, Pipeline, Point, Stage, Stopped, Wake,
 };
 use parking_lot::Mutex;
 
@@ -19,7 +19,7 @@ struct Counters {
     written: Mutex<Vec<u64>>,
     groups: Mutex<Vec<usize>>,
     published: AtomicU64,
-    hardened: AtomicU64,
+    durable: AtomicU64,
     fail: AtomicBool,
     stops: AtomicU64,
     flush: Duration,
@@ -74,7 +74,7 @@ impl CommitEnv for Counters {
         }
         std::thread::sleep(self.flush);
         match self.overlaps {
-            false => self.hardened.store(*last, Ordering::SeqCst),
+            false => self.durable.store(*last, Ordering::SeqCst),
             true => drop(self.synced.fetch_add(1, Ordering::SeqCst)),
         }
         Ok(())
@@ -93,15 +93,15 @@ impl CommitEnv for Counters {
             if *last >= self.fail_decision.load(Ordering::SeqCst) {
                 return Err("no disk for decisions");
             }
-            assert!(self.hardened.swap(*last, Ordering::SeqCst) < *last, "I1: decided in order");
+            assert!(self.durable.swap(*last, Ordering::SeqCst) < *last, "I1: decided in order");
         }
         Ok(())
     }
 
-    fn hardened(&self, group: &[Hardened<u64>], last: u64, boundary: &mut CommitSeq) {
+    fn made_durable(&self, group: &[Durable<u64>], last: u64, boundary: &mut CommitSeq) {
         assert_eq!(last, boundary.0, "what was written of the same group");
         assert_eq!(group.last().expect("not empty").seq(), *boundary);
-        assert!(boundary.0 <= self.hardened.load(Ordering::SeqCst), "I3: shown when hardened");
+        assert!(boundary.0 <= self.durable.load(Ordering::SeqCst), "I3: shown when durable");
     }
 
     fn holds(&self, gate: Gate, boundary: &CommitSeq) -> bool {
@@ -111,10 +111,10 @@ impl CommitEnv for Counters {
         }
     }
 
-    fn publish(&self, group: &mut [Hardened<u64>], boundary: &mut CommitSeq) {
+    fn publish(&self, group: &mut [Durable<u64>], boundary: &mut CommitSeq) {
         let last = group.last().expect("not empty").seq();
         assert_eq!(last, *boundary, "I5: the view published is the group's own");
-        assert!(last.0 <= self.hardened.load(Ordering::SeqCst), "I4: hardened before it is published");
+        assert!(last.0 <= self.durable.load(Ordering::SeqCst), "I4: durable before it is published");
         assert!(self.published.swap(last.0, Ordering::SeqCst) < last.0, "I1: published in order");
     }
 
@@ -331,10 +331,10 @@ fn a_group_is_synced_while_the_one_before_it_is_decided() {
         }
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!(env.synced.load(Ordering::SeqCst), 2, "two groups are under way, not more");
-        assert_eq!((env.hardened.load(Ordering::SeqCst), pipeline.acknowledged()), (0, CommitSeq(0)));
+        assert_eq!((env.durable.load(Ordering::SeqCst), pipeline.acknowledged()), (0, CommitSeq(0)));
         drop(held);
     });
-    assert_eq!((pipeline.acknowledged(), env.hardened.load(Ordering::SeqCst)), (CommitSeq(3), 3));
+    assert_eq!((pipeline.acknowledged(), env.durable.load(Ordering::SeqCst)), (CommitSeq(3), 3));
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn what_overlaps_a_failed_group_is_not_decided() {
         assert_eq!(pipeline.wait_acknowledged(second), Err(Stopped));
     });
     let env = pipeline.env();
-    assert_eq!((env.hardened.load(Ordering::SeqCst), env.stops.load(Ordering::SeqCst)), (0, 1));
+    assert_eq!((env.durable.load(Ordering::SeqCst), env.stops.load(Ordering::SeqCst)), (0, 1));
     assert_eq!((pipeline.acknowledged(), notified.0.load(Ordering::SeqCst)), (CommitSeq(0), 0));
 }
 
@@ -408,7 +408,7 @@ fn a_shut_gate_holds_groups_in_order_while_others_harden() {
             assert!(pipeline.when_acknowledged(seq, notified.clone()));
             pipeline.lead();
         }
-        assert_eq!(env.hardened.load(Ordering::SeqCst), 3, "later groups are hardened all the same");
+        assert_eq!(env.durable.load(Ordering::SeqCst), 3, "later groups are durable all the same");
         assert_eq!(env.published.load(Ordering::SeqCst), if gate == Gate::Publish { 0 } else { 3 });
         assert_eq!((pipeline.acknowledged(), notified.0.load(Ordering::SeqCst)), (CommitSeq(0), 0));
         mark.store(2, Ordering::SeqCst);
@@ -480,14 +480,14 @@ fn panic_on_the_way(way: &str, point: &str) -> ! {
         }
         pipeline.lead();
     }));
-    let was_hardened = pipeline.env().hardened.load(Ordering::SeqCst) >= 1;
+    let was_durable = pipeline.env().durable.load(Ordering::SeqCst) >= 1;
     pipeline.when_acknowledged(CommitSeq(1), notified.clone());
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         pipeline.order(Pipeline::<Counters>::prepared(2));
         pipeline.lead();
     }));
     let is_notified = notified.0.load(Ordering::SeqCst) > 0 || pipeline.acknowledged() >= CommitSeq(1);
-    std::process::exit(if is_notified && !was_hardened { 3 } else { 4 });
+    std::process::exit(if is_notified && !was_durable { 3 } else { 4 });
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl Participant for RocksEngine {
         let is_ours = self.is_unfinished.swap(true, Ordering::Relaxed);
         assert!(
             sealed == 0 || is_ours,
-            "RocksDB sealed a memtable by itself: it may write what is not hardened (I3)"
+            "RocksDB sealed a memtable by itself: it may write what is not durable (I3)"
         );
         self.errors.take_flush();
         let mut batch = WriteBatch::default();

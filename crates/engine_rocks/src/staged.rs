@@ -63,7 +63,7 @@ impl StagedRedo for Staged {
     fn apply(mut self: Box<Self>) {
         if let Err(error) = self.0.take_in(MemtableFlush::Allowed) {
             // I6: the transaction is durable in the log. Recovery applies it from there.
-            log::error!("RocksDB refused a hardened transaction, stopping: {error}");
+            log::error!("RocksDB refused a durable transaction, stopping: {error}");
             std::process::abort();
         }
     }

@@ -109,7 +109,7 @@ fn fill(
         file: BufWriter::new(file),
         columns: &plan.columns,
         commit: &ctx.db.commit,
-        hardened: CommitSeq(0),
+        durable: CommitSeq(0),
         rows: 0,
         line: Vec::new(),
         how: None,
@@ -126,7 +126,7 @@ fn fill(
     }
     run_query(plan, ctx, u64::MAX, &mut out)?;
     // Absent rows, too, depend on commits that are not durable yet.
-    out.wait_hardened(ctx.trx.hold_until())?;
+    out.wait_durable(ctx.trx.hold_until())?;
     out.file.flush().map_err(|error| write_error(&error))?;
     Ok(out.rows)
 }
@@ -144,7 +144,7 @@ struct RowFile<'c> {
     columns: &'c [ColumnMeta],
     commit: &'c Coordinator,
     /// Newest commit known to be durable, with all before it.
-    hardened: CommitSeq,
+    durable: CommitSeq,
     rows: u64,
     line: Vec<u8>,
     /// `None` for DUMPFILE, which writes values without separators.
@@ -152,10 +152,10 @@ struct RowFile<'c> {
 }
 
 impl RowFile<'_> {
-    fn wait_hardened(&mut self, hold: CommitSeq) -> SqlResult<()> {
-        if hold > self.hardened {
+    fn wait_durable(&mut self, hold: CommitSeq) -> SqlResult<()> {
+        if hold > self.durable {
             self.commit.wait_acknowledged(hold).map_err(commit_error)?;
-            self.hardened = hold;
+            self.durable = hold;
         }
         Ok(())
     }
@@ -163,7 +163,7 @@ impl RowFile<'_> {
 
 impl RowSink for RowFile<'_> {
     fn row(&mut self, _: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        self.wait_hardened(hold)?;
+        self.wait_durable(hold)?;
         self.line.clear();
         match &self.how {
             Some(how) => how.line(values, self.columns, &mut self.line),

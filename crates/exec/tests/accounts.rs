@@ -596,7 +596,7 @@ fn nobody_reads_a_definition_before_it_is_published() {
         let before = ask(&mut reader);
         gate.shut();
         let running = std::thread::spawn(move || writer.ok(statement));
-        gate.wait_hardened(statement);
+        gate.wait_durable(statement);
         assert_eq!(ask(&mut reader), before, "{statement} is seen too early");
         gate.open(&server.db.commit);
         running.join().expect("it succeeds");

@@ -215,15 +215,15 @@ fn a_table_that_changes_is_planned_again() {
 }
 
 /// A directory that discards its files and checks that only durable data is written.
-struct OnlyHardened {
+struct OnlyDurable {
     db: Arc<Database>,
     from: cohort_base::CommitSeq,
     written: Arc<parking_lot::Mutex<Vec<u8>>>,
 }
 
-impl cohort_session::ServerFiles for OnlyHardened {
+impl cohort_session::ServerFiles for OnlyDurable {
     fn create(&self, _: &Path) -> io::Result<Box<dyn io::Write>> {
-        Ok(Box::new(OnlyHardened { db: self.db.clone(), from: self.from, written: self.written.clone() }))
+        Ok(Box::new(OnlyDurable { db: self.db.clone(), from: self.from, written: self.written.clone() }))
     }
     fn open(&self, _: &Path) -> io::Result<(Box<dyn io::Read>, u64)> {
         Err(io::ErrorKind::NotFound.into())
@@ -240,9 +240,9 @@ impl cohort_session::ServerFiles for OnlyHardened {
     }
 }
 
-impl io::Write for OnlyHardened {
+impl io::Write for OnlyDurable {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        assert!(self.db.commit.acknowledged() >= self.from, "a file contains only what is hardened (I5)");
+        assert!(self.db.commit.acknowledged() >= self.from, "a file contains only what is durable (I5)");
         self.written.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -253,7 +253,7 @@ impl io::Write for OnlyHardened {
 }
 
 #[test]
-fn a_file_of_rows_tells_of_hardened_commits_only() {
+fn a_file_of_rows_tells_of_durable_commits_only() {
     let wide = format!("'{}'", "x".repeat(200));
     for (change, read, expected) in [
         ("update t set k = 99 where id = 1", "select k from t where id = 1", "99\n".to_owned()),
@@ -268,7 +268,7 @@ fn a_file_of_rows_tells_of_hardened_commits_only() {
         a.query(change.as_bytes(), &mut TextSink::default());
         assert!(db.commit.acknowledged() < a.hold_until());
         let written = Arc::default();
-        let files = OnlyHardened { db: db.clone(), from: a.hold_until(), written: Arc::clone(&written) };
+        let files = OnlyDurable { db: db.clone(), from: a.hold_until(), written: Arc::clone(&written) };
         *db.files.write() = Some(Arc::new(files));
         assert_eq!(run(&mut b, &format!("{read} lock in share mode into outfile '/f'")), "");
         assert_eq!(String::from_utf8_lossy(&written.lock()), expected);
@@ -277,7 +277,7 @@ fn a_file_of_rows_tells_of_hardened_commits_only() {
 }
 
 #[test]
-fn a_serializable_read_is_held_until_what_it_shows_is_hardened() {
+fn a_serializable_read_is_held_until_what_it_shows_is_durable() {
     let (db, mut a, mut b) = two_sessions();
     run(&mut b, "set session transaction isolation level serializable");
     run(&mut b, "begin");
@@ -410,7 +410,7 @@ fn a_locking_read_that_misses_a_deleted_row_is_held_too() {
 }
 
 #[test]
-fn what_a_transaction_has_made_of_a_row_that_is_not_hardened_is_shown_when_that_is() {
+fn what_a_transaction_has_made_of_a_row_that_is_not_durable_is_shown_when_that_is() {
     for read in [
         "select k from t where id = 1",
         "select * from t",

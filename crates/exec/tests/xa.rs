@@ -123,7 +123,7 @@ fn nobody_learns_of_an_end_before_it_is_published() {
         let (mut b, mut c) = (server.connect(), server.connect());
         gate.shut();
         let ending = std::thread::spawn(move || b.run(end));
-        gate.wait_hardened(end);
+        gate.wait_durable(end);
         let asking = std::thread::spawn(move || c.run(question));
         std::thread::sleep(Duration::from_millis(200));
         assert!(!asking.is_finished(), "{question} is answered too early");

@@ -60,7 +60,7 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     put("Innodb_data_fsyncs", log.syncs);
     if let Some(positions) = db.commit.engine_log_positions("InnoDB") {
         put("Innodb_lsn_current", positions.appended.0);
-        put("Innodb_lsn_flushed", positions.hardened.0);
+        put("Innodb_lsn_flushed", positions.durable.0);
         put("Innodb_lsn_last_checkpoint", positions.checkpoint.0);
         put("Innodb_checkpoint_age", positions.appended.0.saturating_sub(positions.checkpoint.0));
     }

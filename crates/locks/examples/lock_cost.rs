@@ -46,7 +46,7 @@ fn large_transaction(table: &std::sync::Arc<LockTable>, rows: u64) {
         locked.as_nanos() as u64 / rows,
         released.as_nanos() as u64 / rows
     );
-    (0..64 * 10_000).for_each(|_| table.set_hardened(CommitSeq(1)));
+    (0..64 * 10_000).for_each(|_| table.set_durable(CommitSeq(1)));
 }
 
 /// Measures what range locks cost an insert: with no range, with one in another index of its shard, and with

@@ -153,7 +153,7 @@ pub(crate) struct Ranges {
     shards: Vec<Shard>,
     /// Transactions that have inserted keys.
     inserters: Vec<Mutex<HashMap<TrxId, Arc<Owner>, RandomState>>>,
-    hardened: AtomicU64,
+    durable: AtomicU64,
 }
 
 /// [`Owner::released`] of a transaction that causes no dependencies: it was rolled back, or wrote nothing.
@@ -191,7 +191,7 @@ impl Space {
 
     /// Notifies other owners' scans of a key that is inserted. Returns the newest release of a range that
     /// contains it, 0 if none.
-    fn admit(&self, owner: &Arc<Owner>, key: &[u8], hardened: u64) -> u64 {
+    fn admit(&self, owner: &Arc<Owner>, key: &[u8], durable: u64) -> u64 {
         for holder in self.holders.iter().filter(|holder| !Arc::ptr_eq(&holder.owner, owner)) {
             for (towards, watch) in &holder.scans {
                 let Some(watch) = watch.upgrade() else { continue };
@@ -204,7 +204,7 @@ impl Space {
             }
         }
         let seqs = self.ranges_at(owner, key).map(|holder| holder.released.load(Ordering::SeqCst));
-        seqs.filter(|seq| *seq != ENDED && *seq > hardened).max().unwrap_or(0)
+        seqs.filter(|seq| *seq != ENDED && *seq > durable).max().unwrap_or(0)
     }
 
     fn blockers(&self, waiter: &Waiter) -> Vec<Arc<Owner>> {
@@ -243,11 +243,11 @@ impl Space {
     }
 
     /// Grants the waiters that are no longer blocked, and returns them: the caller wakes them.
-    fn grant(&mut self, index: IndexId, hardened: u64) -> Vec<Arc<Owner>> {
+    fn grant(&mut self, index: IndexId, durable: u64) -> Vec<Arc<Owner>> {
         let waiters = std::mem::take(&mut self.waiters);
         let (blocked, free) = waiters.into_iter().partition(|waiter| !self.blockers(waiter).is_empty());
         self.waiters = blocked;
-        free.into_iter().map(|waiter: Waiter| self.let_go_on(index, waiter, hardened)).collect()
+        free.into_iter().map(|waiter: Waiter| self.let_go_on(index, waiter, durable)).collect()
     }
 
     /// Adds a span to an owner's ranges. A waiter that wants to insert a key there waits for this owner too
@@ -289,11 +289,11 @@ impl Space {
         result
     }
 
-    fn let_go_on(&self, index: IndexId, waiter: Waiter, hardened: u64) -> Arc<Owner> {
+    fn let_go_on(&self, index: IndexId, waiter: Waiter, durable: u64) -> Arc<Owner> {
         let predecessor = match &waiter.wish {
             Wish::Put(key) => {
                 waiter.owner.claims.lock().points.push(index, key);
-                self.admit(&waiter.owner, key, hardened)
+                self.admit(&waiter.owner, key, durable)
             }
             // The scan learns its dependencies when it locks the rows.
             Wish::Pass(_) => 0,
@@ -315,7 +315,7 @@ impl Ranges {
         Ranges {
             shards: (0..SHARDS).map(|_| shard()).collect(),
             inserters: (0..INSERTER_SHARDS).map(|_| inserters()).collect(),
-            hardened: AtomicU64::new(0),
+            durable: AtomicU64::new(0),
         }
     }
 
@@ -327,13 +327,13 @@ impl Ranges {
         &self.inserters[trx.0 as usize % INSERTER_SHARDS]
     }
 
-    fn hardened(&self) -> u64 {
-        self.hardened.load(Ordering::Acquire)
+    fn durable_seq(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
     }
 
     /// Records that everything up to `seq` is durable.
-    pub fn set_hardened(&self, seq: CommitSeq) {
-        self.hardened.fetch_max(seq.0, Ordering::AcqRel);
+    pub fn set_durable(&self, seq: CommitSeq) {
+        self.durable.fetch_max(seq.0, Ordering::AcqRel);
     }
 
     /// Makes the owner's points visible to scans. Call before its first point.
@@ -368,7 +368,7 @@ impl Ranges {
             if pushed.is_none() {
                 owner.claims.lock().points.push(index, key);
             }
-            return Claimed::Done(space.admit(owner, key, self.hardened()));
+            return Claimed::Done(space.admit(owner, key, self.durable_seq()));
         }
         let mut claims = owner.claims.lock();
         if pushed == Some(true) {
@@ -396,7 +396,7 @@ impl Ranges {
             return Claimed::Blocked;
         }
         owner.claims.lock().points.push(index, key);
-        Claimed::Done(space.admit(owner, key, self.hardened()))
+        Claimed::Done(space.admit(owner, key, self.durable_seq()))
     }
 
     /// Announces the span that a scan reads next. Returns true if these are the owner's first ranges in the
@@ -527,7 +527,7 @@ impl Ranges {
         for index in awaited_in {
             let mut spaces = self.shard(index).spaces.lock();
             if let Some(space) = spaces.get_mut(&index) {
-                granted.append(&mut space.grant(index, self.hardened()));
+                granted.append(&mut space.grant(index, self.durable_seq()));
                 if space.is_unused() {
                     spaces.remove(&index);
                 }

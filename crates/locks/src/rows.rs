@@ -79,18 +79,18 @@ pub(crate) enum Home {
 /// All row locks.
 pub(crate) struct Rows {
     shards: Vec<Mutex<Shard>>,
-    hardened: AtomicU64,
+    durable: AtomicU64,
     /// The shard that the next advance of the durable mark cleans.
     next_cleared: AtomicUsize,
 }
 
 impl Slot {
-    fn predecessor(&self, mode: RowMode, hardened: u64) -> u64 {
+    fn predecessor(&self, mode: RowMode, durable: u64) -> u64 {
         let seq = match mode {
             RowMode::Shared => self.released_exclusive,
             RowMode::Exclusive => self.released_exclusive.max(self.released_shared),
         };
-        if seq > hardened { seq } else { 0 }
+        if seq > durable { seq } else { 0 }
     }
 
     /// Requests the lock, without allocating a queue if possible.
@@ -129,7 +129,7 @@ impl Slot {
     }
 
     /// Grants the waiters that can be granted now, and returns them: the caller wakes them.
-    fn grant(&mut self, hardened: u64) -> Vec<Arc<Owner>> {
+    fn grant(&mut self, durable: u64) -> Vec<Arc<Owner>> {
         let State::Queue(queue) = &mut self.state else { return Vec::new() };
         let granted = queue.grant(0);
         queue.check_invariants(0);
@@ -143,7 +143,7 @@ impl Slot {
                 None => State::Free,
             };
         }
-        granted.iter().for_each(|c| c.owner.grant(self.predecessor(c.mode, hardened)));
+        granted.iter().for_each(|c| c.owner.grant(self.predecessor(c.mode, durable)));
         granted.into_iter().map(|c| c.owner).collect()
     }
 
@@ -170,8 +170,8 @@ impl Slot {
         *released = seq.max(*released);
     }
 
-    fn is_forgettable(&self, hardened: u64) -> bool {
-        matches!(self.state, State::Free) && self.released_exclusive.max(self.released_shared) <= hardened
+    fn is_forgettable(&self, durable: u64) -> bool {
+        matches!(self.state, State::Free) && self.released_exclusive.max(self.released_shared) <= durable
     }
 }
 
@@ -232,33 +232,33 @@ impl Shard {
 
     /// Releases a row that has a slot. The slot remembers `seq` if it is not durable. Returns the sleepers to
     /// wake.
-    fn release(&mut self, key: RowKey, owner: &Arc<Owner>, seq: u64, hardened: u64) -> Vec<Arc<Owner>> {
+    fn release(&mut self, key: RowKey, owner: &Arc<Owner>, seq: u64, durable: u64) -> Vec<Arc<Owner>> {
         let Some(slot) = self.slot(key) else { return Vec::new() };
         debug_assert!(
             !matches!(&slot.state, State::Queue(queue) if queue.waiters.iter().any(|w| Arc::ptr_eq(&w.owner, owner))),
             "an owner releases a row for which it waits"
         );
         let Some(mode) = slot.release(owner) else { return Vec::new() };
-        if seq > hardened {
+        if seq > durable {
             slot.remember(mode, seq);
         }
-        let granted = slot.grant(hardened);
-        if seq > hardened {
+        let granted = slot.grant(durable);
+        if seq > durable {
             self.remembered.push_back((seq, key));
-            self.forget(FORGET_PER_RELEASE, hardened);
+            self.forget(FORGET_PER_RELEASE, durable);
         } else {
-            self.remove_if_forgettable(key, hardened);
-            self.forget(0, hardened);
+            self.remove_if_forgettable(key, durable);
+            self.forget(0, durable);
         }
         granted
     }
 
-    fn remove_if_forgettable(&mut self, key: RowKey, hardened: u64) {
+    fn remove_if_forgettable(&mut self, key: RowKey, durable: u64) {
         if let Ok(slot) = self.slots.find_entry(key.hash(), |s| s.key == key)
-            && slot.get().is_forgettable(hardened)
+            && slot.get().is_forgettable(durable)
         {
             debug_assert!(
-                slot.get().predecessor(RowMode::Exclusive, hardened) == 0,
+                slot.get().predecessor(RowMode::Exclusive, durable) == 0,
                 "a dependency is forgotten (I8)"
             );
             slot.remove();
@@ -266,12 +266,12 @@ impl Shard {
     }
 
     /// Removes up to `limit` early releases that are durable by now.
-    fn forget(&mut self, limit: usize, hardened: u64) {
+    fn forget(&mut self, limit: usize, durable: u64) {
         for _ in 0..limit {
             match self.remembered.front() {
-                Some(&(seq, key)) if seq <= hardened => {
+                Some(&(seq, key)) if seq <= durable => {
                     self.remembered.pop_front();
-                    self.remove_if_forgettable(key, hardened);
+                    self.remove_if_forgettable(key, durable);
                 }
                 _ => break,
             }
@@ -288,7 +288,7 @@ impl Rows {
     pub fn new() -> Rows {
         Rows {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            hardened: AtomicU64::new(0),
+            durable: AtomicU64::new(0),
             next_cleared: AtomicUsize::new(0),
         }
     }
@@ -299,8 +299,8 @@ impl Rows {
         self.shards[(key.group >> 32) as usize % SHARDS].lock()
     }
 
-    fn hardened(&self) -> u64 {
-        self.hardened.load(Ordering::Acquire)
+    fn durable_seq(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
     }
 
     /// Returns whether the owner holds the row in any mode.
@@ -324,7 +324,7 @@ impl Rows {
         }
         let slot = shard.slot_or_insert(key);
         let request = slot.request(owner, mode);
-        RowAnswer { request, home: Home::Slot, predecessor: slot.predecessor(mode, self.hardened()) }
+        RowAnswer { request, home: Home::Slot, predecessor: slot.predecessor(mode, self.durable_seq()) }
     }
 
     /// Requests a row. If it is blocked, runs `before` and queues the request.
@@ -349,13 +349,13 @@ impl Rows {
             queue.check_invariants(0);
             debug_assert!(queue.has_blocked_first(), "a request waits for a row that is free");
         }
-        RowAnswer { request, home: Home::Slot, predecessor: slot.predecessor(mode, self.hardened()) }
+        RowAnswer { request, home: Home::Slot, predecessor: slot.predecessor(mode, self.durable_seq()) }
     }
 
     /// Withdraws a waiting request. Returns false if the lock was granted meanwhile, and the sleepers to
     /// wake, whose requests may have become grantable.
     pub fn abandon(&self, key: RowKey, owner: &Arc<Owner>) -> (bool, Vec<Arc<Owner>>) {
-        let hardened = self.hardened();
+        let durable = self.durable_seq();
         let mut shard = self.shard(key);
         let Some(slot) = shard.slot(key) else { return (false, Vec::new()) };
         let State::Queue(queue) = &mut slot.state else { return (false, Vec::new()) };
@@ -364,12 +364,12 @@ impl Rows {
             gone || queue.holds(owner),
             "a request that was neither granted nor queued is given up"
         );
-        (gone, slot.grant(hardened))
+        (gone, slot.grant(durable))
     }
 
     /// Downgrades an exclusive lock to a shared one. Returns the sleepers to wake.
     pub fn weaken(&self, key: RowKey, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
-        let hardened = self.hardened();
+        let durable = self.durable_seq();
         let mut shard = self.shard(key);
         shard.move_out(key);
         let Some(slot) = shard.slot(key) else { return Vec::new() };
@@ -378,13 +378,13 @@ impl Rows {
             State::Queue(queue) => queue.weaken(owner, RowMode::Shared),
             State::Free | State::One(..) => {}
         }
-        slot.grant(hardened)
+        slot.grant(durable)
     }
 
     /// Releases a row; with a `seq`, the row remembers it. Returns the sleepers to wake.
     pub fn release(&self, key: RowKey, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
-        let (hardened, seq) = (self.hardened(), seq.map_or(0, |seq| seq.0));
-        self.shard(key).release(key, owner, seq, hardened)
+        let (durable, seq) = (self.durable_seq(), seq.map_or(0, |seq| seq.0));
+        self.shard(key).release(key, owner, seq, durable)
     }
 
     /// Releases a row that the owner holds in a group, or that has moved out of one; `None` if there is no
@@ -393,7 +393,7 @@ impl Rows {
         let mut shard = self.shard(key);
         let released = shard.groups.release_one(key, owner)?;
         let woken = match released.has_slot {
-            true => shard.release(key, owner, 0, self.hardened()),
+            true => shard.release(key, owner, 0, self.durable_seq()),
             false => Vec::new(),
         };
         Some((released.is_last, woken))
@@ -401,26 +401,26 @@ impl Rows {
 
     /// Releases the rows of a group; with a `seq`, the rows remember it. Returns the sleepers to wake.
     pub fn release_group(&self, of: GroupKey, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
-        let (hardened, seq) = (self.hardened(), seq.map_or(0, |seq| seq.0));
+        let (durable, seq) = (self.durable_seq(), seq.map_or(0, |seq| seq.0));
         let mut shard = self.shard(of.row(0));
         let Some(released) = shard.groups.release(of) else { return Vec::new() };
         debug_assert!(
             !released.held().any(|last| shard.slot(of.row(last)).is_some()),
             "a row that a group holds has a slot"
         );
-        if seq > hardened {
+        if seq > durable {
             for key in released.held().map(|last| of.row(last)) {
                 shard.slot_or_insert(key).remember(released.mode, seq);
                 shard.remembered.push_back((seq, key));
             }
         }
         let moved = released.moved().map(|last| of.row(last));
-        moved.flat_map(|key| shard.release(key, owner, seq, hardened)).collect()
+        moved.flat_map(|key| shard.release(key, owner, seq, durable)).collect()
     }
 
     /// Records that everything up to `seq` is durable.
-    pub fn set_hardened(&self, seq: CommitSeq) {
-        self.hardened.fetch_max(seq.0, Ordering::AcqRel);
+    pub fn set_durable(&self, seq: CommitSeq) {
+        self.durable.fetch_max(seq.0, Ordering::AcqRel);
         let at = self.next_cleared.fetch_add(1, Ordering::Relaxed) % SHARDS;
         self.shards[at].lock().forget(FORGET_PER_ADVANCE, seq.0);
     }

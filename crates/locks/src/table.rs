@@ -516,7 +516,7 @@ impl LockTable {
     }
 
     /// Releases all row and range locks when the transaction is ordered. Each remembers `seq` until
-    /// [`LockTable::set_hardened`] has passed it. Metadata locks stay. Owners that are granted a lock by this
+    /// [`LockTable::set_durable`] has passed it. Metadata locks stay. Owners that are granted a lock by this
     /// are woken when the returned value is dropped.
     pub fn release_early(&self, owner: &mut LockOwner, seq: CommitSeq) -> Wakeups {
         self.release_rows(owner, Some(seq))
@@ -558,9 +558,9 @@ impl LockTable {
     }
 
     /// Records that everything up to `seq` is durable.
-    pub fn set_hardened(&self, seq: CommitSeq) {
-        self.rows.set_hardened(seq);
-        self.ranges.set_hardened(seq);
+    pub fn set_durable(&self, seq: CommitSeq) {
+        self.rows.set_durable(seq);
+        self.ranges.set_durable(seq);
     }
 
     /// Returns whether another owner waits, or has waited, for a lock that this transaction holds or waits

@@ -55,7 +55,7 @@ fn grouped_locks_are_locks_like_any_other() {
     for seed in 1..=60 {
         let mut random = Random(seed);
         let mut sides = [Side::new(0), Side::new(usize::MAX)];
-        let (mut trx, mut seq, mut hardened) = (100, 0, 0);
+        let (mut trx, mut seq, mut durable) = (100, 0, 0);
         for _ in 0..1500 {
             let who = random.below(4) as usize;
             let index = 5 + random.below(2) as u32;
@@ -96,8 +96,8 @@ fn grouped_locks_are_locks_like_any_other() {
                     both(&mut sides, |side| side.end(who, trx));
                 }
                 36 => {
-                    hardened = seq.min(hardened + random.below(3));
-                    both(&mut sides, |side| side.table.set_hardened(CommitSeq(hardened)));
+                    durable = seq.min(durable + random.below(3));
+                    both(&mut sides, |side| side.table.set_durable(CommitSeq(durable)));
                 }
                 _ => drop(both(&mut sides, |side| side.states())),
             }
@@ -105,7 +105,7 @@ fn grouped_locks_are_locks_like_any_other() {
         }
         (0..4).for_each(|who| both(&mut sides, |side| side.end(who, 1000 + who as u64)));
         for _ in 0..200 {
-            both(&mut sides, |side| side.table.set_hardened(CommitSeq(seq)));
+            both(&mut sides, |side| side.table.set_durable(CommitSeq(seq)));
         }
         both(&mut sides, |side| assert_eq!(side.table.stats().rows, 0, "nothing is left"));
     }

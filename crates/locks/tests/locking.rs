@@ -315,7 +315,7 @@ fn kill_wakes_the_waiter() {
 }
 
 #[test]
-fn an_early_release_is_remembered_until_it_is_hardened() {
+fn an_early_release_is_remembered_until_it_is_durable() {
     use RowMode::{Exclusive, Shared};
     let table = table();
     let (mut a, mut b, mut c) = (table.owner(TrxId(1)), table.owner(TrxId(2)), table.owner(TrxId(3)));
@@ -351,11 +351,11 @@ fn an_early_release_is_remembered_until_it_is_hardened() {
     );
     assert_eq!(row(&table, &mut c, "written", Exclusive, WaitLimit::NoWait), after(11));
     table.release_all(&mut c);
-    table.set_hardened(CommitSeq(10));
+    table.set_durable(CommitSeq(10));
     assert_eq!(row(&table, &mut c, "written", Shared, WaitLimit::NoWait), Ok(FREE));
     assert_eq!(row(&table, &mut c, "read", Exclusive, WaitLimit::NoWait), after(11));
     table.release_all(&mut c);
-    (0..64).for_each(|_| table.set_hardened(CommitSeq(11)));
+    (0..64).for_each(|_| table.set_durable(CommitSeq(11)));
     assert_eq!(table.stats().rows, 0, "all is forgotten");
 }
 
@@ -383,7 +383,7 @@ fn remembered_rows_do_not_pile_up() {
         row(&table, &mut owner, &seq.to_string(), RowMode::Exclusive, WaitLimit::NoWait).expect("free");
         table.release_early(&mut owner, CommitSeq(seq));
         if seq % 100 == 0 {
-            table.set_hardened(CommitSeq(seq));
+            table.set_durable(CommitSeq(seq));
         }
     }
     assert!(table.stats().rows < 1000, "{:?}", table.stats());
@@ -483,6 +483,6 @@ fn many_locks_of_one_transaction_stay_small() {
     let bytes = table.stats().row_table_bytes / count + 2 * 16;
     assert!(bytes <= 200, "{bytes} bytes per lock");
     table.release_early(&mut owner, CommitSeq(1));
-    (0..64 * 3).for_each(|_| table.set_hardened(CommitSeq(1)));
+    (0..64 * 3).for_each(|_| table.set_durable(CommitSeq(1)));
     assert!(table.stats().row_table_bytes < 2_000_000, "{:?}", table.stats());
 }

@@ -142,7 +142,7 @@ impl World {
     fn commit(&self, mut owner: LockOwner) {
         let seq = CommitSeq(self.seq.fetch_add(1, Ordering::SeqCst));
         drop(self.table.release_early(&mut owner, seq));
-        self.table.set_hardened(seq);
+        self.table.set_durable(seq);
     }
 }
 

@@ -139,7 +139,7 @@ impl World {
         let seq = CommitSeq(self.seq.fetch_add(1, Ordering::SeqCst));
         self.keys.lock().extend(keys);
         drop(self.table.release_early(&mut owner, seq));
-        self.table.set_hardened(seq);
+        self.table.set_durable(seq);
     }
 
     /// Scans like a cursor, two entries at a time. Returns the keys found.

@@ -135,7 +135,7 @@ fn threads_on_few_rows_and_names() {
     let stats = world.table.stats();
     assert!(world.deadlocks.load(Ordering::SeqCst) > 0 && stats.deadlocks > 0, "{stats:?}");
     assert_eq!((stats.timeouts, stats.row_waits_current), (0, 0), "{stats:?}");
-    (0..64).for_each(|_| world.table.set_hardened(CommitSeq(u64::MAX)));
+    (0..64).for_each(|_| world.table.set_durable(CommitSeq(u64::MAX)));
     assert_eq!(world.table.stats().rows, 0);
 }
 
@@ -147,7 +147,7 @@ fn run(world: &World, thread: u64) {
             Ok(()) if random.below(2) == 0 => {
                 let seq = CommitSeq(1 + world.seq.fetch_add(1, Ordering::SeqCst));
                 world.table.release_early(&mut owner, seq);
-                world.table.set_hardened(seq);
+                world.table.set_durable(seq);
             }
             Ok(()) => {}
             Err(LockError::Deadlock) => {

@@ -14,8 +14,8 @@
 //! 36  u32  generation: number of this start of the log
 //! 40  u64  LSN where this generation started to write
 //! 48  u64  from: LSN where recovery starts; everything below is released
-//! 56  u64  hardened: an LSN up to which the log is known to be durable
-//! 64  u64  1 if the log was closed and `hardened` is its end, else 0
+//! 56  u64  durable: an LSN up to which the log is known to be durable
+//! 64  u64  1 if the log was closed and `durable` is its end, else 0
 //! 72  u64  n
 //! 80  [n]  the coordinator's payload
 //! ```
@@ -48,7 +48,7 @@ pub(crate) struct State {
     pub generation: u32,
     pub generation_start: u64,
     pub from: u64,
-    pub hardened: u64,
+    pub durable: u64,
     pub clean: bool,
     pub payload: Vec<u8>,
 }
@@ -65,7 +65,7 @@ impl State {
         out.put_u32(self.generation);
         out.put_u64(self.generation_start);
         out.put_u64(self.from);
-        out.put_u64(self.hardened);
+        out.put_u64(self.durable);
         out.put_u64(u64::from(self.clean));
         out.put_u64(self.payload.len() as u64);
         out.extend_from_slice(&self.payload);
@@ -92,7 +92,7 @@ impl State {
             generation: r.u32()?,
             generation_start: r.u64()?,
             from: r.u64()?,
-            hardened: r.u64()?,
+            durable: r.u64()?,
             clean: r.u64()? != 0,
             payload: Vec::new(),
         };
@@ -218,7 +218,7 @@ mod tests {
             generation: 0,
             generation_start: 0,
             from: 0,
-            hardened: 0,
+            durable: 0,
             clean: false,
             payload: b"payload".to_vec(),
         }

@@ -13,12 +13,12 @@
 //! - **Checkpoint** ([`Log::checkpoint`]): stores where recovery starts, and releases the segments before it.
 //!
 //! # Positions
-//! `retained <= hardened <= appended <= promised <= ready_end`
+//! `retained <= durable <= appended <= promised <= ready_end`
 //!
 //! | position | meaning |
 //! |---|---|
 //! | `retained` | where recovery starts; what comes before may be gone |
-//! | `hardened` | end of the durable part |
+//! | `durable` | end of the durable part |
 //! | `appended` | end of the records in memory, the LSN of the next record |
 //! | `promised` | end of the log if every reservation is used in full |
 //! | `ready_end` | end of the last preallocated segment |
@@ -59,7 +59,7 @@ use crate::{LogError, LogOptions, LogReader, LogStats, RecordKind};
 pub struct Span {
     /// LSN of its first byte.
     pub start: Lsn,
-    /// LSN after its last byte, where the next record starts. The record is durable when `hardened() >= end`.
+    /// LSN after its last byte, where the next record starts. The record is durable when `durable_end() >= end`.
     pub end: Lsn,
 }
 
@@ -116,7 +116,7 @@ impl Log {
         let shared = Arc::new(Shared {
             generations: Generations { current: control.state.generation, start: end },
             space: Space::new(end, ready_end, retained, released),
-            hardened: AtomicU64::new(end),
+            durable: AtomicU64::new(end),
             appended: AtomicU64::new(end),
             tail: Mutex::new(Tail::new(end, block)),
             flusher: Mutex::default(),
@@ -183,16 +183,16 @@ impl Log {
         let mut flusher = shared.flusher.lock();
         if let Some(batch) = self.take_batch(&mut flusher, wanted)? {
             flusher.write(shared, &batch).map_err(|e| shared.poison(&e))?;
-            shared.hardened.store(batch.end, Ordering::Release);
+            shared.durable.store(batch.end, Ordering::Release);
             flusher.spare = batch.into_spare();
         }
-        Ok(self.hardened())
+        Ok(self.durable_end())
     }
 
     /// Takes what there is to flush. Returns `None` if everything up to `wanted` is durable.
     fn take_batch(&self, flusher: &mut Flusher, wanted: u64) -> Result<Option<Batch>, LogError> {
         let shared = &*self.shared;
-        if shared.hardened.load(Ordering::Acquire) >= wanted {
+        if shared.durable.load(Ordering::Acquire) >= wanted {
             return shared.check_poison().map(|()| None);
         }
         let mut tail = shared.tail.lock();
@@ -201,8 +201,8 @@ impl Log {
     }
 
     /// Returns the end of the durable part, which survives a crash.
-    pub fn hardened(&self) -> Lsn {
-        Lsn(self.shared.hardened.load(Ordering::Acquire))
+    pub fn durable_end(&self) -> Lsn {
+        Lsn(self.shared.durable.load(Ordering::Acquire))
     }
 
     /// Returns the LSN of the next record.
@@ -232,8 +232,8 @@ impl Log {
     /// When `from` is beyond the durable part.
     pub fn checkpoint(&self, from: Lsn, payload: &[u8]) -> Result<(), LogError> {
         let shared = &*self.shared;
-        let hardened = self.hardened();
-        assert!(from <= hardened, "recovery cannot start after the hardened part");
+        let durable = self.durable_end();
+        assert!(from <= durable, "recovery cannot start after the durable part");
         let (bytes, bytes_max) = (payload.len() as u64, control::PAYLOAD_BYTES_MAX);
         if bytes > bytes_max {
             return Err(LogError::RecordTooLarge { bytes, bytes_max });
@@ -243,7 +243,7 @@ impl Log {
         let from = from.0.max(control.state.from);
         let updated = control.update(|state| {
             state.from = from;
-            state.hardened = hardened.0;
+            state.durable = durable.0;
             state.payload = payload.to_vec();
         });
         updated.map_err(|e| shared.poison(&LogError::io(control.path(), "writing", e)))?;
@@ -258,11 +258,11 @@ impl Log {
         let shared = &*self.shared;
         self.stop_worker();
         self.flush()?;
-        let hardened = self.hardened().0;
-        assert_eq!(hardened, self.appended().0, "no thread appends to a log that is being closed");
+        let durable = self.durable_end().0;
+        assert_eq!(durable, self.appended().0, "no thread appends to a log that is being closed");
         let mut control = shared.control.lock();
         let updated = control.update(|state| {
-            state.hardened = hardened;
+            state.durable = durable;
             state.clean = true;
         });
         updated.map_err(|e| shared.poison(&LogError::io(control.path(), "writing", e)))?;

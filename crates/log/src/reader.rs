@@ -31,8 +31,8 @@ impl LogReader {
     /// Returns the next durable record. Returns `None` when all have been read; there may be more later.
     #[allow(clippy::should_implement_trait)] // the record borrows from self
     pub fn next(&mut self) -> Result<Option<Record<'_>>, LogError> {
-        let hardened = self.shared.hardened.load(Ordering::Acquire);
-        match self.scanner.advance(hardened)? {
+        let durable = self.shared.durable.load(Ordering::Acquire);
+        match self.scanner.advance(durable)? {
             Ok(()) => Ok(Some(self.scanner.last())),
             Err(None) => Ok(None),
             Err(what) => {
@@ -41,7 +41,7 @@ impl LogReader {
                 if asked < retained {
                     return Err(LogError::Released { asked, retained });
                 }
-                self.scanner.judge(hardened, what).map(|()| None)
+                self.scanner.judge(durable, what).map(|()| None)
             }
         }
     }

@@ -107,16 +107,16 @@ impl Recovery {
         let generations = Generations { current: state.generation, start: state.generation_start };
         let scanner = Scanner::new(segments.clone(), generations, state.from);
         let ready_end = segments.end().unwrap_or(geometry.start_of(first));
-        if ready_end < state.hardened {
+        if ready_end < state.durable {
             let (file, offset) = segments.place_of(ready_end);
             let what = "the segment is missing";
             return Err(LogError::Corrupt { file, offset, what, cure: segment::RESTORE });
         }
         if !state.clean {
-            segments.settle_from(geometry.segment_of(state.hardened.max(state.from)))?;
+            segments.settle_from(geometry.segment_of(state.durable.max(state.from)))?;
         }
         // After a clean stop the end is known; bytes after it do not belong to the log.
-        let limit = if state.clean { state.hardened } else { ready_end };
+        let limit = if state.clean { state.durable } else { ready_end };
         let world = world.clone();
         Ok(Recovery {
             pace: Pace::begin(world.clock.monotonic_ns()),
@@ -163,7 +163,7 @@ impl Recovery {
                 self.at_end = true;
                 return Ok(None);
             }
-            self.scanner.judge(self.control.state.hardened, what)?;
+            self.scanner.judge(self.control.state.durable, what)?;
             self.at_end = true;
             return Ok(None);
         }
@@ -225,7 +225,7 @@ impl Recovery {
             false => border_behind(geometry, first),
         };
         let updated = self.control.update(|state| {
-            (state.from, state.hardened, state.generation_start) = (from, from, from);
+            (state.from, state.durable, state.generation_start) = (from, from, from);
             state.clean = true;
             state.payload = payload;
         });
@@ -243,7 +243,7 @@ impl Recovery {
         let updated = self.control.update(|state| {
             state.generation = generation;
             state.generation_start = end;
-            state.hardened = end;
+            state.durable = end;
             state.clean = false;
         });
         updated.map_err(|e| LogError::io(self.control.path(), "writing", e))?;
@@ -290,7 +290,7 @@ fn create(world: &World, dir: &Path, options: &LogOptions, new: NewLog) -> Resul
         generation: 0,
         generation_start: from,
         from,
-        hardened: from,
+        durable: from,
         clean: false,
         payload: new.payload,
     };

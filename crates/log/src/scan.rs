@@ -143,9 +143,9 @@ impl Scanner {
 
     /// Classifies the position where [`Scanner::advance`] found no record: returns `Ok` if it is the end of
     /// the log, an error if it is damaged.
-    pub fn judge(&self, hardened: u64, what: Option<&'static str>) -> Result<(), LogError> {
+    pub fn judge(&self, durable: u64, what: Option<&'static str>) -> Result<(), LogError> {
         let place = self.position;
-        if place < hardened || (what.is_some() && self.hardened_later(place)?) {
+        if place < durable || (what.is_some() && self.durable_later(place)?) {
             let what = what.unwrap_or("records are missing");
             let (file, offset) = self.segments.place_of(place);
             return Err(LogError::Corrupt { file, offset, what, cure: RESTORE });
@@ -154,7 +154,7 @@ impl Scanner {
     }
 
     /// Returns whether a header after `place`, of an admitted generation, proves that `place` was durable.
-    fn hardened_later(&self, place: u64) -> Result<bool, LogError> {
+    fn durable_later(&self, place: u64) -> Result<bool, LogError> {
         let salt = self.segments.geometry.salt;
         let mut buf = vec![0; CHUNK_BYTES];
         let mut start = place + ALIGN_BYTES;

@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     pub generations: Generations,
     pub space: Space,
     /// End of the durable part. Written by the holder of `flusher`.
-    pub hardened: AtomicU64,
+    pub durable: AtomicU64,
     /// Copy of the tail's end; written under the tail lock.
     pub appended: AtomicU64,
     pub tail: Mutex<Tail>,
@@ -59,7 +59,7 @@ impl Shared {
 
     pub fn header(&self, lsn: u64, kind: RecordKind, payload_bytes: u64, payload_crc: u32) -> Header {
         let generation = self.generations.current;
-        let mark = self.hardened.load(Ordering::Acquire);
+        let mark = self.durable.load(Ordering::Acquire);
         Header { payload_bytes: payload_bytes as u32, lsn, payload_crc, generation, kind, mark }
     }
 

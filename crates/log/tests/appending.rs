@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cohort_base::Lsn;
 use cohort_log::{FullCause, Log, LogError, LogOptions, Opened, Preallocation, RecordKind, Recovery};
 use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs, World};
-use support::{DIR, append, open, options, payload, read_hardened, recovery};
+use support::{DIR, append, open, options, payload, read_durable, recovery};
 
 fn mem() -> (MemFs, SharedFs) {
     let mem = MemFs::new();
@@ -27,9 +27,9 @@ fn records_come_back_in_order_over_segments_and_restarts() {
             append(&log, &bytes).expect("fits");
             all.push(bytes);
         }
-        assert!(log.hardened() < log.appended());
+        assert!(log.durable_end() < log.appended());
         assert_eq!(log.flush().expect("flushes"), log.appended());
-        assert_eq!(read_hardened(&log, Lsn(0)).expect("reads"), all);
+        assert_eq!(read_durable(&log, Lsn(0)).expect("reads"), all);
         let stats = log.stats();
         assert_eq!((stats.flushes, stats.records), (1, 50), "{stats:?}");
         log.close().expect("closes");
@@ -108,7 +108,7 @@ fn a_steady_load_makes_no_segments_after_its_first_checkpoints() {
             log.flush().expect("flushes");
         }
         most = most.max(cohort_vfs::Fs::list(&mem, Path::new(DIR)).expect("list").len());
-        log.checkpoint(log.hardened(), &[]).expect("checkpoint");
+        log.checkpoint(log.durable_end(), &[]).expect("checkpoint");
         created_by.push((log.stats().segments_created, most));
     }
     assert!(options().segments_spare_max < 6);
@@ -153,7 +153,7 @@ fn a_segment_that_could_not_be_used_again_is_there_for_the_next_attempt() {
         append(&log, &payload(1, 2000)).expect("fits");
         log.flush().expect("flushes");
     }
-    log.checkpoint(log.hardened(), &[]).expect("checkpoint");
+    log.checkpoint(log.durable_end(), &[]).expect("checkpoint");
     let created = log.stats().segments_created;
     let full = loop {
         // An append writes nothing except a segment's header.
@@ -177,14 +177,14 @@ fn a_failed_sync_poisons_for_good() {
     let fs: SharedFs = Arc::new(faults.clone());
     let (log, _) = open(&fs).expect("opens");
     append(&log, b"good").expect("fits");
-    let hardened = log.flush().expect("flushes");
+    let durable = log.flush().expect("flushes");
     append(&log, b"bad").expect("fits");
     faults.set(Fault::ErrorAt(faults.ops() + 1, std::io::ErrorKind::Other));
     assert!(matches!(log.flush(), Err(LogError::Poisoned { .. })));
-    assert_eq!(log.hardened(), hardened);
+    assert_eq!(log.durable_end(), durable);
     assert!(matches!(log.flush(), Err(LogError::Poisoned { .. })), "never retried");
-    assert!(log.reserve(1).is_err() && log.checkpoint(hardened, b"").is_err() && log.close().is_err());
-    assert_eq!(read_hardened(&log, Lsn(0)).expect("reading goes on"), [b"good"]);
+    assert!(log.reserve(1).is_err() && log.checkpoint(durable, b"").is_err() && log.close().is_err());
+    assert_eq!(read_durable(&log, Lsn(0)).expect("reading goes on"), [b"good"]);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn appender(log: &Log, thread: u64) {
         let bytes = payload(thread << 32 | n, (n * 37 % 5000) as usize);
         let room = log.reserve(bytes.len() as u64).expect("fits");
         let span = log.append(room, RecordKind(1), &[&bytes]);
-        while log.hardened() < span.end {
+        while log.durable_end() < span.end {
             log.flush().expect("flushes");
         }
     }
@@ -269,7 +269,7 @@ fn fill_in_every_size(world: &World, options: LogOptions) {
         let span = append(&log, &bytes).unwrap_or_else(|e| panic!("{size} bytes: {e}"));
         drop(other);
         log.flush().expect("flushes");
-        assert_eq!(read_hardened(&log, span.start).expect("reads"), [bytes]);
+        assert_eq!(read_durable(&log, span.start).expect("reads"), [bytes]);
         log.checkpoint(span.end, &[]).expect("frees");
     }
     log.close().expect("closes");

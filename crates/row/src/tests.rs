@@ -316,7 +316,7 @@ fn a_view_is_not_older_than_what_the_transaction_has_changed() {
 struct Held(AtomicBool);
 
 impl cohort_commit::ReplicaGate for Held {
-    fn hardened(&self, _: cohort_base::BinlogPos, _: CommitSeq, _: u64) {}
+    fn made_durable(&self, _: cohort_base::BinlogPos, _: CommitSeq, _: u64) {}
 
     fn is_on(&self) -> bool {
         true

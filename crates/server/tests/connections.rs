@@ -136,7 +136,7 @@ fn a_large_answer_takes_no_ok_along_that_is_held() {
     let mut raw = RawClient::login(&server);
     raw.stream.write_all(&packet(0, b"\x03commit-and-big 2000")).expect("sent");
     assert_eq!(raw.payload()[0], 0);
-    assert!(server.stub.is_all_published(), "the OK leaves when its commit is hardened");
+    assert!(server.stub.is_all_published(), "the OK leaves when its commit is durable");
 }
 
 #[test]

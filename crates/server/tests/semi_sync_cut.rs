@@ -38,7 +38,7 @@ fn killed_while_waiting(scratch: &Path) {
         .collect();
     let end = Instant::now() + Duration::from_secs(20);
     while !state(&server).1.starts_with("3-1-5") {
-        assert!(Instant::now() < end, "three transactions are hardened: {:?}", state(&server));
+        assert!(Instant::now() < end, "three transactions are durable: {:?}", state(&server));
         std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(state(&server).0, [1], "no session reads what no replica has (AFTER_SYNC)");

@@ -13,9 +13,9 @@ use crate::world::World;
 /// The replica's progress. Groups beyond it are held at the gate before they are published.
 pub struct Replica {
     confirmed: Mutex<BinlogPos>,
-    /// Number of transactions up to `confirmed`, and up to `hardened`.
+    /// Number of transactions up to `confirmed`, and up to `durable`.
     transactions: AtomicU64,
-    hardened: Mutex<(BinlogPos, u64)>,
+    durable: Mutex<(BinlogPos, u64)>,
     is_on: AtomicBool,
 }
 
@@ -25,7 +25,7 @@ impl Replica {
         let replica = Arc::new(Replica {
             confirmed: Mutex::default(),
             transactions: AtomicU64::new(0),
-            hardened: Mutex::default(),
+            durable: Mutex::default(),
             is_on: AtomicBool::new(true),
         });
         world.coordinator.set_replica_gate(replica.clone());
@@ -39,7 +39,7 @@ impl Replica {
 
     /// Confirms everything durable.
     pub fn confirm(&self, world: &World) {
-        let (end, transactions) = *self.hardened.lock();
+        let (end, transactions) = *self.durable.lock();
         *self.confirmed.lock() = end;
         self.transactions.store(transactions, Ordering::SeqCst);
         world.coordinator.gate_opened();
@@ -52,9 +52,9 @@ impl Replica {
 }
 
 impl ReplicaGate for Replica {
-    fn hardened(&self, end: BinlogPos, _: CommitSeq, transactions: u64) {
-        let mut hardened = self.hardened.lock();
-        *hardened = (end, hardened.1 + transactions);
+    fn made_durable(&self, end: BinlogPos, _: CommitSeq, transactions: u64) {
+        let mut durable = self.durable.lock();
+        *durable = (end, durable.1 + transactions);
     }
 
     fn is_on(&self) -> bool {

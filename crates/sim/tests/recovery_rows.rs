@@ -125,7 +125,7 @@ fn binlog_bytes_are_completed_or_found_present() {
 }
 
 #[test]
-fn what_was_not_hardened_is_nowhere() {
+fn what_was_not_durable_is_nowhere() {
     // The explorer checks for every torn record that nothing of it survives (I3): Row::Cut.
     let explored = explore(Script { transfers: 5, ..SCRIPT }, Setup::default(), 0, 1).expect("no violation");
     assert!(explored.crashes > 10, "{:?}: {explored:?}", Row::Cut);

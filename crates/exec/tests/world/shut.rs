@@ -10,22 +10,22 @@ use cohort_commit::{Coordinator, Gate, ReplicaGate};
 #[derive(Default)]
 pub struct Shut {
     is_shut: AtomicBool,
-    hardened: AtomicBool,
+    durable: AtomicBool,
 }
 
 #[allow(dead_code)] // not used by every test
 impl Shut {
     /// Stops publishing.
     pub fn shut(&self) {
-        self.hardened.store(false, Ordering::Release);
+        self.durable.store(false, Ordering::Release);
         self.is_shut.store(true, Ordering::Release);
     }
 
     /// Waits until a transaction that the gate holds back is durable.
-    pub fn wait_hardened(&self, what: &str) {
+    pub fn wait_durable(&self, what: &str) {
         let end = Instant::now() + Duration::from_secs(60);
-        while !self.hardened.load(Ordering::Acquire) {
-            assert!(Instant::now() < end, "{what} is never hardened");
+        while !self.durable.load(Ordering::Acquire) {
+            assert!(Instant::now() < end, "{what} is never durable");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -38,8 +38,8 @@ impl Shut {
 }
 
 impl ReplicaGate for Shut {
-    fn hardened(&self, _: BinlogPos, _: CommitSeq, _: u64) {
-        self.hardened.store(true, Ordering::Release);
+    fn made_durable(&self, _: BinlogPos, _: CommitSeq, _: u64) {
+        self.durable.store(true, Ordering::Release);
     }
 
     fn is_on(&self) -> bool {

@@ -39,7 +39,7 @@ pub fn open(fs: &SharedFs) -> Result<(Log, Vec<Vec<u8>>), LogError> {
         payloads.push(record.payload.to_vec());
     }
     let log = recovery.finish()?;
-    assert_eq!((log.appended(), log.hardened()), (end, end));
+    assert_eq!((log.appended(), log.durable_end()), (end, end));
     Ok((log, payloads))
 }
 
@@ -57,7 +57,7 @@ pub fn payload(number: u64, bytes: usize) -> Vec<u8> {
     payload
 }
 
-pub fn read_hardened(log: &Log, from: Lsn) -> Result<Vec<Vec<u8>>, LogError> {
+pub fn read_durable(log: &Log, from: Lsn) -> Result<Vec<Vec<u8>>, LogError> {
     let mut reader = log.read(from)?;
     let mut payloads = Vec::new();
     while let Some(record) = reader.next()? {

@@ -10,7 +10,7 @@
 //! # Invariants
 //!
 //! - The file being read and all later ones are pinned against purge (I7).
-//! - All events come from [`Feed`], so they are hardened (I3).
+//! - All events come from [`Feed`], so they are durable (I3).
 //! - A dump holds locks of the commit path only briefly: a slow replica slows only its own dump.
 //!
 //! # On failure

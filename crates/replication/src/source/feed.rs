@@ -1,4 +1,4 @@
-//! The hardened binlog stream from a position on: runs of complete events, from memory while the reader keeps
+//! The durable binlog stream from a position on: runs of complete events, from memory while the reader keeps
 //! up, otherwise from the files.
 //!
 //! # States
@@ -11,7 +11,7 @@
 //! - Runs follow each other without gap or repetition, whether from memory or from files: the position alone
 //!   determines what comes next.
 //! - From a file, the feed reads only what the binlog file writer has written there, so it never returns
-//!   events before they are hardened (I3).
+//!   events before they are durable (I3).
 
 use std::sync::Arc;
 use std::time::Duration;

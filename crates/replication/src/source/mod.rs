@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `request` | [`DumpRequest`]: the options of a dump, from COM_BINLOG_DUMP and variables set before it |
 //! | `start` | start of a dump: by file and offset, or the file with the first GTID that the replica lacks |
-//! | `feed` | [`Feed`]: the hardened binlog stream from a position on, read from memory or from files |
+//! | `feed` | [`Feed`]: the durable binlog stream from a position on, read from memory or from files |
 //! | `filter` | filter of events: groups that the replica has, groups beyond UNTIL |
 //! | `made_up` | artificial events, which are in no file: fake ROTATE, heartbeat, dummies for old replicas |
 //! | `outbox` | send buffer for packets to one replica |

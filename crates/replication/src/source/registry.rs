@@ -134,7 +134,7 @@ impl Source {
         self.server_id
     }
 
-    /// Returns the GTID state of everything hardened. It includes unpublished transactions, because a replica
+    /// Returns the GTID state of everything durable. It includes unpublished transactions, because a replica
     /// may already have them.
     pub fn logged(&self) -> GtidState {
         self.commit.binlog_status().map_or_else(GtidState::default, |(_, gtids)| gtids)

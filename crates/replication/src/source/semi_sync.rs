@@ -1,10 +1,10 @@
-//! Semi-synchronous commits: a hardened flush group is released once a replica has it.
+//! Semi-synchronous commits: a durable flush group is released once a replica has it.
 //!
 //! # Concepts
 //!
 //! - The commit path can wait at two gates ([`Gate`]): before publishing a group (AFTER_SYNC), or before
 //!   acknowledging it to the clients (AFTER_COMMIT). `rpl_semi_sync_master_wait_point` selects one. A waiting
-//!   group does not stop later ones from being hardened.
+//!   group does not stop later ones from being durable.
 //! - One acknowledgement suffices, and it covers everything before its position.
 //! - KILL of a waiting client ends its wait ([`SemiSync::give_up`]). At the second gate only that client is
 //!   released. At the first gate its group and all earlier ones must be published for that, so they are
@@ -17,7 +17,7 @@
 //!
 //! ```text
 //! disabled --configure--> on --watch--> off --has--> on        configure leads back to disabled from both
-//! a group: hardened() -> waits -> has() | watch() | configure() | remove_replica() | give_up() -> released
+//! a group: made_durable() -> waits -> has() | watch() | configure() | remove_replica() | give_up() -> released
 //! ```
 //!
 //! # Invariants
@@ -134,7 +134,7 @@ struct State {
     switches: Switches,
     /// Newest position that any replica has.
     acknowledged: BinlogPos,
-    /// End of the newest hardened group.
+    /// End of the newest durable group.
     newest: BinlogPos,
     waiting: VecDeque<Wait>,
     counters: SemiSyncCounters,
@@ -436,7 +436,7 @@ impl State {
 }
 
 impl ReplicaGate for SemiSync {
-    fn hardened(&self, end: BinlogPos, last: CommitSeq, transactions: u64) {
+    fn made_durable(&self, end: BinlogPos, last: CommitSeq, transactions: u64) {
         let mut state = self.state.lock();
         state.newest = end;
         if !state.switches.options.is_enabled {
@@ -507,7 +507,7 @@ mod tests {
         let semi = semi_sync(options(60_000));
         semi.add_replica();
         for end in [100, 200, 300] {
-            semi.hardened(pos(end), CommitSeq(end), 2);
+            semi.made_durable(pos(end), CommitSeq(end), 2);
         }
         assert!(semi.holds(Gate::Publish, pos(100)) && !semi.holds(Gate::Acknowledge, pos(100)));
         assert!(semi.wants_acknowledgement(pos(200)));
@@ -527,7 +527,7 @@ mod tests {
         let semi = semi_sync(options(60_000));
         semi.add_replica();
         semi.acknowledge(pos(100));
-        semi.hardened(pos(100), CommitSeq(100), 1);
+        semi.made_durable(pos(100), CommitSeq(100), 1);
         assert!(!semi.holds(Gate::Publish, pos(100)));
         semi.end();
     }
@@ -536,8 +536,8 @@ mod tests {
     fn a_timeout_switches_off_and_a_replica_that_has_everything_on_again() {
         let semi = semi_sync(options(30));
         semi.add_replica();
-        semi.hardened(pos(100), CommitSeq(100), 1);
-        semi.hardened(pos(200), CommitSeq(200), 1);
+        semi.made_durable(pos(100), CommitSeq(100), 1);
+        semi.made_durable(pos(200), CommitSeq(200), 1);
         assert!(semi.holds(Gate::Publish, pos(100)));
         let end = Instant::now() + Duration::from_secs(10);
         while semi.holds(Gate::Publish, pos(100)) {
@@ -545,14 +545,14 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(!semi.holds(Gate::Publish, pos(200)) && !semi.counters().is_on);
-        semi.hardened(pos(300), CommitSeq(300), 1);
+        semi.made_durable(pos(300), CommitSeq(300), 1);
         assert!(!semi.holds(Gate::Publish, pos(300)));
         assert!(!semi.wants_acknowledgement(pos(200)) && semi.wants_acknowledgement(pos(300)));
         semi.acknowledge(pos(200));
         assert!(!semi.counters().is_on);
         semi.acknowledge(pos(300));
         assert!(semi.counters().is_on);
-        semi.hardened(pos(400), CommitSeq(400), 1);
+        semi.made_durable(pos(400), CommitSeq(400), 1);
         assert!(semi.holds(Gate::Publish, pos(400)));
         let counters = semi.counters();
         assert_eq!((counters.no_times, counters.no_tx, counters.yes_tx), (1, 3, 0));
@@ -562,10 +562,10 @@ mod tests {
     #[test]
     fn without_replicas_only_who_wants_to_waits() {
         let semi = semi_sync(SemiSyncOptions { waits_without_replica: false, ..options(60_000) });
-        semi.hardened(pos(100), CommitSeq(100), 1);
+        semi.made_durable(pos(100), CommitSeq(100), 1);
         assert!(!semi.holds(Gate::Publish, pos(100)));
         semi.add_replica();
-        semi.hardened(pos(200), CommitSeq(200), 1);
+        semi.made_durable(pos(200), CommitSeq(200), 1);
         assert!(semi.holds(Gate::Publish, pos(200)) && !semi.holds(Gate::Publish, pos(100)));
         semi.remove_replica();
         assert!(!semi.holds(Gate::Publish, pos(200)));
