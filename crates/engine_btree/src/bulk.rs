@@ -108,7 +108,7 @@ impl Load {
     }
 
     fn new_level(&self, low: Vec<u8>) -> Level {
-        let id = self.inner.ground.new_page_id();
+        let id = self.inner.context.new_page_id();
         Level { id, low, entries: Vec::new(), bytes: 0, values: Vec::new() }
     }
 
@@ -241,7 +241,7 @@ impl BulkLoad for Load {
         debug_assert!(tree.pages.lock().contains(&root), "the root of a load was not written");
         let change = MapChange {
             lsn: None,
-            next_page: inner.ground.next_page(),
+            next_page: inner.context.next_page(),
             written: self.written.clone(),
             removed: Vec::new(),
             roots: vec![(self.index, root)],

@@ -66,7 +66,7 @@ impl Checkpoint {
     /// published.
     pub fn begin(inner: &Arc<Inner>, lsn: Lsn) -> Checkpoint {
         let pin = inner.views.pin();
-        let running = inner.ground.changes.begin(pin.seq);
+        let running = inner.context.changes.begin(pin.seq);
         Checkpoint {
             inner: Arc::clone(inner),
             lsn,
@@ -124,7 +124,7 @@ impl Checkpoint {
             self.running.pending.lock().remove(id);
             return Ok(None);
         }
-        let frame = match self.inner.ground.pool.shared(index, id) {
+        let frame = match self.inner.context.pool.shared(index, id) {
             Ok(frame) => frame,
             Err(error) => {
                 // A bulk load puts its map in force before its tree.
@@ -136,7 +136,7 @@ impl Checkpoint {
         if !self.running.pending.lock().contains(id) {
             return Ok(None);
         }
-        let reconciled = self.inner.ground.changes.reconcile(frame.page(), self.running.horizon)?;
+        let reconciled = self.inner.context.changes.reconcile(frame.page(), self.running.horizon)?;
         self.running.pending.lock().remove(id);
         Ok(Some(reconciled))
     }
@@ -147,14 +147,14 @@ impl Checkpoint {
 
     fn write_one(&mut self, reconciled: Reconciled) -> Result<(), EngineError> {
         let Reconciled { index, page, image, values, entries, leaves_out, is_plain } = reconciled;
-        self.inner.ground.changes.list_left_out((page, index), &leaves_out);
+        self.inner.context.changes.list_left_out((page, index), &leaves_out);
         let store = &self.inner.store;
         let written = match self.large_bytes > 0 {
             true => store.write_image_of_many(index, &image),
             false => store.write_image(index, &image),
         };
         let image = written.map_err(|error| {
-            self.inner.ground.changes.list_again([(page, index)]);
+            self.inner.context.changes.list_again([(page, index)]);
             EngineError::Io(error)
         })?;
         self.listed.push((page, index));
@@ -195,7 +195,7 @@ impl Checkpoint {
         let removed = self.running.removed.iter().copied().filter(|(index, _)| is_same(*index)).collect();
         let change = MapChange {
             lsn: Some(self.lsn),
-            next_page: inner.ground.next_page(),
+            next_page: inner.context.next_page(),
             written: written.clone(),
             removed,
             roots,
@@ -222,10 +222,10 @@ impl CheckpointTask for Checkpoint {
         });
         done?;
         self.is_finished = true;
-        let ground = &self.inner.ground;
+        let context = &self.inner.context;
         for (index, id) in std::mem::take(&mut self.plain) {
             if self.is_there(index, id) {
-                ground.pool.settle(id, || !ground.changes.is_listed(id));
+                context.pool.settle(id, || !context.changes.is_listed(id));
             }
         }
         Ok(())
@@ -235,11 +235,11 @@ impl CheckpointTask for Checkpoint {
 impl Drop for Checkpoint {
     fn drop(&mut self) {
         let inner = &self.inner;
-        inner.ground.changes.end();
+        inner.context.changes.end();
         if self.is_finished {
             return;
         }
-        let changes = &inner.ground.changes;
+        let changes = &inner.context.changes;
         let captured = self.running.take_captured();
         changes.list_again(self.running.pending.lock().iter());
         changes.list_again(captured.into_iter().map(|r| (r.page, r.index)));

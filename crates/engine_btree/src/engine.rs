@@ -142,8 +142,8 @@ impl BtreeEngine {
         let versions = Arc::new(versions);
         let pool = Arc::new(Pool::new(store.clone(), options.pool_bytes, options.wait_slot_of));
         let next_page = store.with_map(|map| map.next_page);
-        let ground = TreeContext::new(pool, Changes::new(versions.clone()), next_page);
-        let inner = Arc::new(Inner::new(id, store, versions, ground, Warm::new(fs.clone())));
+        let context = TreeContext::new(pool, Changes::new(versions.clone()), next_page);
+        let inner = Arc::new(Inner::new(id, store, versions, context, Warm::new(fs.clone())));
         inner.store.with_map(|map| {
             let mut directory = BTreeMap::new();
             for (index, tree) in &map.trees {
@@ -313,18 +313,18 @@ impl Engine for BtreeEngine {
 
     fn sample(&self, index: IndexId, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
         match self.inner.tree(index) {
-            Some(tree) => tree.sample(&self.inner.ground, count),
+            Some(tree) => tree.sample(&self.inner.context, count),
             None => Ok(Vec::new()),
         }
     }
 
     fn status(&self) -> Vec<(String, u64)> {
-        let pool = &self.inner.ground.pool;
+        let pool = &self.inner.context.pool;
         let (blocks, free) = self.inner.store.blocks();
         let compression = &self.inner.store.compression;
         [
             ("Innodb_buffer_pool_pages_data", pool.pages() as u64),
-            ("Innodb_buffer_pool_pages_dirty", self.inner.ground.changes.listed_len() as u64),
+            ("Innodb_buffer_pool_pages_dirty", self.inner.context.changes.listed_len() as u64),
             ("Innodb_buffer_pool_read_requests", pool.hits.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_reads", pool.reads.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_read_waits", pool.sleeps.load(Ordering::Relaxed)),
@@ -350,7 +350,7 @@ impl Engine for BtreeEngine {
     }
 
     fn pages_in_memory(&self, look: &mut dyn FnMut(PageInMemory) -> ControlFlow<()>) {
-        self.inner.ground.pool.each_resident(look);
+        self.inner.context.pool.each_resident(look);
     }
 
     fn verify(
@@ -371,7 +371,7 @@ impl Engine for BtreeEngine {
 
     fn configure(&self, setting: EngineSetting) {
         match setting {
-            EngineSetting::PoolBytes(bytes) => self.inner.ground.pool.resize(bytes),
+            EngineSetting::PoolBytes(bytes) => self.inner.context.pool.resize(bytes),
             EngineSetting::RollbackSegments(segments) => self.inner.versions.use_segments(segments),
             EngineSetting::PageAlgorithm(algorithm) => self.inner.store.compression.set_algorithm(algorithm),
             EngineSetting::CompressionLevel(level) => self.inner.store.compression.set_level(level),

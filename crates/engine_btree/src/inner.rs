@@ -30,7 +30,7 @@ pub struct Inner {
     pub id: ParticipantId,
     pub store: Arc<Store>,
     pub versions: Arc<Versions>,
-    pub ground: TreeContext,
+    pub context: TreeContext,
     /// Copied on write when an index is added or removed, so that a checkpoint gets a consistent copy in one
     /// step.
     pub directory: RwLock<Arc<BTreeMap<IndexId, Arc<Tree>>>>,
@@ -99,7 +99,7 @@ impl Inner {
         id: ParticipantId,
         store: Arc<Store>,
         versions: Arc<Versions>,
-        ground: TreeContext,
+        context: TreeContext,
         warm: Warm,
     ) -> Inner {
         let views = versions.views.clone();
@@ -108,7 +108,7 @@ impl Inner {
             store,
             versions,
             views,
-            ground,
+            context,
             directory: RwLock::default(),
             dropped: Mutex::default(),
             unflushed_bytes: AtomicU64::new(0),
@@ -132,7 +132,7 @@ impl Inner {
             return tree;
         }
         let mut directory = self.directory.write();
-        let create = || Tree::create(index, &self.ground);
+        let create = || Tree::create(index, &self.context);
         Arc::make_mut(&mut directory).entry(index).or_insert_with(create).clone()
     }
 
@@ -149,7 +149,7 @@ impl Inner {
     /// Frees the pages and overflow values of a tree that is no longer in the directory.
     pub fn release(&self, tree: &Tree) {
         let pages: HashSet<PageId> = std::mem::take(&mut tree.pages.lock());
-        self.ground.changes.forget(&pages);
+        self.context.changes.forget(&pages);
         let values: HashSet<Extent> = std::mem::take(&mut tree.values.lock());
         debug_assert!(
             pages.contains(&tree.root) || pages.is_empty(),
@@ -158,7 +158,7 @@ impl Inner {
         let bytes =
             pages.len() as u64 * PAGE_BYTES as u64 + values.iter().map(|v| u64::from(v.bytes)).sum::<u64>();
         self.freeable_bytes.fetch_add(bytes, Ordering::Relaxed);
-        pages.into_iter().for_each(|page| self.ground.pool.discard(page));
+        pages.into_iter().for_each(|page| self.context.pool.discard(page));
         self.store.defer_free(values);
     }
 
@@ -240,7 +240,7 @@ impl Inner {
             Cleanup::Remove => self.remove_deleted(record, &tree, key),
         };
         let done = match cleaned {
-            Ok(true) => tree.merge(&self.ground, key),
+            Ok(true) => tree.merge(&self.context, key),
             other => other.map(drop),
         };
         self.unless_replaced(&tree, done)

@@ -67,7 +67,7 @@ impl Place {
         // Release the old leaf first: a thread never holds two leaves here.
         self.leaf = None;
         let tree = self.tree.as_ref().expect("set above");
-        let leaf = tree.leaf_exclusive(&inner.ground, key)?;
+        let leaf = tree.leaf_exclusive(&inner.context, key)?;
         debug_assert!(leaf.page().covers(key), "a write goes to a leaf where no reader looks for it");
         debug_assert_eq!(leaf.page().level(), 0, "a write goes to an inner node");
         self.leaf = Some(leaf);
@@ -77,8 +77,8 @@ impl Place {
     /// Releases the leaf and splits it.
     pub fn split(&mut self, inner: &Inner, key: &[u8], needed: usize) -> Result<(), EngineError> {
         self.leaf = None;
-        inner.ground.pool.evict_some();
-        self.tree.as_ref().expect("a place that was gone to").split(&inner.ground, key, needed)
+        inner.context.pool.evict_some();
+        self.tree.as_ref().expect("a place that was gone to").split(&inner.context, key, needed)
     }
 }
 
@@ -231,7 +231,7 @@ impl Inner {
         if let Some(own) = own {
             record.end_version(own.place);
         }
-        self.ground.changes.list(frame);
+        self.context.changes.list(frame);
         if found.is_err() {
             place.tree.as_ref().expect("gone to").entries.fetch_add(1, Ordering::Relaxed);
         }
@@ -267,7 +267,7 @@ impl Inner {
         oldest: CommitSeq,
     ) -> Result<bool, EngineError> {
         loop {
-            let mut frame = tree.leaf_exclusive(&self.ground, key)?;
+            let mut frame = tree.leaf_exclusive(&self.context, key)?;
             debug_assert_eq!(
                 record.state(),
                 TrxState::Aborted,
@@ -287,7 +287,7 @@ impl Inner {
                 let needed = frame.page().entry_bytes(key, &entry);
                 if !has_room(frame.page(), Ok(n), needed) {
                     drop(frame);
-                    tree.split(&self.ground, key, needed)?;
+                    tree.split(&self.context, key, needed)?;
                     continue;
                 }
                 write_entry(&mut frame, Ok(n), key, entry);
@@ -295,7 +295,7 @@ impl Inner {
                 is_small = remove_entry(&mut frame, n);
                 tree.entries.fetch_sub(1, Ordering::Relaxed);
             }
-            self.ground.changes.list(&mut frame);
+            self.context.changes.list(&mut frame);
             return Ok(is_small);
         }
     }
@@ -303,7 +303,7 @@ impl Inner {
     /// Removes a deleted entry from its leaf if it is still this record's deletion. Returns true if the leaf
     /// has become small.
     pub fn remove_deleted(&self, record: &TrxRecord, tree: &Tree, key: &[u8]) -> Result<bool, EngineError> {
-        let mut frame = tree.leaf_exclusive(&self.ground, key)?;
+        let mut frame = tree.leaf_exclusive(&self.context, key)?;
         let Ok(n) = frame.page().find(key) else { return Ok(false) };
         let entry = frame.page().entry(n);
         if !entry.is_deleted || entry.version.is_none_or(|version| version.trx != record.number()) {
@@ -315,7 +315,7 @@ impl Inner {
     /// Removes an entry from its leaf. Returns true if the leaf has become small.
     pub fn remove(&self, frame: &mut Frame, tree: &Tree, n: usize) -> bool {
         let is_small = remove_entry(frame, n);
-        self.ground.changes.list(frame);
+        self.context.changes.list(frame);
         tree.entries.fetch_sub(1, Ordering::Relaxed);
         is_small
     }

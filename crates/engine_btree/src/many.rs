@@ -28,7 +28,7 @@ impl Inner {
         let mut value = Vec::new();
         let mut at = 0;
         while at < looks.keys.len() && (at == 0 || looks.batch.size_bytes() < looks.bytes_max) {
-            let frame = near.leaf(&tree, &self.ground, looks.keys[at], Touch::Usual)?;
+            let frame = near.leaf(&tree, &self.context, looks.keys[at], Touch::Usual)?;
             let page = frame.page();
             let mut places = [0; AT_ONCE];
             let mut count = 0;

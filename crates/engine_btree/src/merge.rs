@@ -28,16 +28,16 @@ pub fn is_small(page: &Page) -> bool {
 
 impl Tree {
     /// Merges the small pages on the path to the key.
-    pub fn merge(&self, ground: &TreeContext, key: &[u8]) -> Result<(), EngineError> {
-        self.read_neighbours(ground, key)?;
+    pub fn merge(&self, context: &TreeContext, key: &[u8]) -> Result<(), EngineError> {
+        self.read_neighbours(context, key)?;
         loop {
-            let mut path = self.path(ground, key)?;
+            let mut path = self.path(context, key)?;
             let mut has_merged = false;
             while let Some(page) = path.pop() {
                 let merged = match path.last_mut() {
                     Some(_) if !is_small(page.page()) => false,
-                    Some(parent) => self.merge_page(ground, parent, page, key)?,
-                    None => self.pull_up(ground, page)?,
+                    Some(parent) => self.merge_page(context, parent, page, key)?,
+                    None => self.pull_up(context, page)?,
                 };
                 has_merged |= merged;
             }
@@ -49,15 +49,15 @@ impl Tree {
     }
 
     /// Reads missing pages first, so that the latches of a merge are usually not held during I/O.
-    fn read_neighbours(&self, ground: &TreeContext, key: &[u8]) -> Result<(), EngineError> {
-        let leaf = self.leaf(ground, &Side::Covering(key))?;
+    fn read_neighbours(&self, context: &TreeContext, key: &[u8]) -> Result<(), EngineError> {
+        let leaf = self.leaf(context, &Side::Covering(key))?;
         let (low, high) = (leaf.page().low().to_vec(), leaf.page().high().map(<[u8]>::to_vec));
         drop(leaf);
         if !low.is_empty() {
-            drop(self.leaf(ground, &Side::Below(Some(&low)))?);
+            drop(self.leaf(context, &Side::Below(Some(&low)))?);
         }
         if let Some(high) = high {
-            drop(self.leaf(ground, &Side::Covering(&high))?);
+            drop(self.leaf(context, &Side::Covering(&high))?);
         }
         Ok(())
     }
@@ -65,21 +65,21 @@ impl Tree {
     /// Merges a page with one of its siblings.
     fn merge_page(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         parent: &mut Exclusive,
         mut page: Exclusive,
         key: &[u8],
     ) -> Result<bool, EngineError> {
         let place = parent.page().child_place(key);
         if place > 0 {
-            let mut left = self.child_alone(ground, parent.page(), place - 1)?;
-            if self.combine(ground, parent, place, &mut left, &mut page)? {
+            let mut left = self.child_alone(context, parent.page(), place - 1)?;
+            if self.combine(context, parent, place, &mut left, &mut page)? {
                 return Ok(true);
             }
         }
         if place + 1 < parent.page().len() {
-            let mut right = self.child_alone(ground, parent.page(), place + 1)?;
-            return self.combine(ground, parent, place + 1, &mut page, &mut right);
+            let mut right = self.child_alone(context, parent.page(), place + 1)?;
+            return self.combine(context, parent, place + 1, &mut page, &mut right);
         }
         Ok(false)
     }
@@ -88,7 +88,7 @@ impl Tree {
     /// they do not fit.
     fn combine(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         parent: &mut Exclusive,
         place: usize,
         left: &mut Exclusive,
@@ -113,7 +113,7 @@ impl Tree {
         if page.used_bytes() + free_min > PAGE_BYTES {
             return Ok(false);
         }
-        let structure = ground.changes.structure();
+        let structure = context.changes.structure();
         for frame in [&mut *parent, &mut *left, &mut *right] {
             structure.capture(frame)?;
         }
@@ -124,20 +124,20 @@ impl Tree {
         parent.page_mut().remove(place);
         left.page().check_invariants();
         parent.page().check_invariants();
-        ground.changes.list(left);
-        ground.changes.list(parent);
+        context.changes.list(left);
+        context.changes.list(parent);
         drop(structure);
-        self.let_go(ground, gone);
+        self.let_go(context, gone);
         Ok(true)
     }
 
     /// Moves the entries of the root's only child into the root.
-    fn pull_up(&self, ground: &TreeContext, mut root: Exclusive) -> Result<bool, EngineError> {
+    fn pull_up(&self, context: &TreeContext, mut root: Exclusive) -> Result<bool, EngineError> {
         if root.page().level() == 0 || root.page().len() > 1 {
             return Ok(false);
         }
-        let mut child = self.child_alone(ground, root.page(), 0)?;
-        let structure = ground.changes.structure();
+        let mut child = self.child_alone(context, root.page(), 0)?;
+        let structure = context.changes.structure();
         structure.capture(&mut root)?;
         structure.capture(&mut child)?;
         let old = child.page();
@@ -150,17 +150,17 @@ impl Tree {
         structure.remove(self.index, gone);
         child.is_gone = true;
         *root.page_mut() = page;
-        ground.changes.list(&mut root);
+        context.changes.list(&mut root);
         drop(structure);
-        self.let_go(ground, gone);
+        self.let_go(context, gone);
         Ok(true)
     }
 
     /// Frees a page that is no longer reachable.
-    fn let_go(&self, ground: &TreeContext, page: PageId) {
+    fn let_go(&self, context: &TreeContext, page: PageId) {
         let was_there = self.pages.lock().remove(&page);
         debug_assert!(was_there, "a page of another tree is freed");
         debug_assert_ne!(page, self.root, "the root is freed");
-        ground.pool.discard(page);
+        context.pool.discard(page);
     }
 }

@@ -34,12 +34,12 @@ impl NearLeaf {
     pub fn leaf(
         &mut self,
         tree: &Tree,
-        ground: &TreeContext,
+        context: &TreeContext,
         key: &[u8],
         touch: Touch,
     ) -> Result<Shared, EngineError> {
         if let Some(frame) = latched(&self.leaf, 0, key) {
-            ground.pool.hits.fetch_add(1, Ordering::Relaxed);
+            context.pool.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(frame);
         }
         if let Some(parent) = latched(&self.parent, 1, key) {
@@ -47,14 +47,14 @@ impl NearLeaf {
             let place = page.child_place(key);
             let child = page.child(place);
             // If the leaf must be waited for, descend again from the root.
-            if let Fetch::Here(leaf) = ground.pool.try_shared(tree.index, child, touch)? {
-                tree.check_child(ground, page, place, &leaf)?;
+            if let Fetch::Here(leaf) = context.pool.try_shared(tree.index, child, touch)? {
+                tree.check_child(context, page, place, &leaf)?;
                 leaf.page().touch_slots();
                 self.leaf = Some(latch_of_shared(&leaf).clone());
                 return Ok(leaf);
             }
         }
-        let (leaf, parent) = tree.leaf_and_parent(ground, &Side::Covering(key), touch)?;
+        let (leaf, parent) = tree.leaf_and_parent(context, &Side::Covering(key), touch)?;
         self.leaf = Some(latch_of_shared(&leaf).clone());
         self.parent = parent;
         Ok(leaf)

@@ -96,7 +96,7 @@ impl Inner {
                     tree.count_entries(i64::from(found.is_err()));
                 }
             }
-            self.ground.changes.list(frame);
+            self.context.changes.list(frame);
             if old.is_some() {
                 self.defer_free(&tree, old);
             }

@@ -13,7 +13,7 @@ const MIB: f64 = 1_048_576.0;
 pub fn report(inner: &Inner) -> String {
     let mut out = String::new();
     let mut line = |text: std::fmt::Arguments<'_>| writeln!(out, "{text}").expect("a string");
-    let pool = &inner.ground.pool;
+    let pool = &inner.context.pool;
     let (hits, reads) = (pool.hits.load(Ordering::Relaxed), pool.reads.load(Ordering::Relaxed));
     let bytes = |blocks: u64| (blocks * BLOCK_BYTES) as f64 / MIB;
     let pages = |pages: usize| (pages * PAGE_BYTES) as f64 / MIB;
@@ -22,7 +22,7 @@ pub fn report(inner: &Inner) -> String {
         pages(pool.pages()),
         pool.bytes_max() as f64 / MIB,
         pool.pages(),
-        inner.ground.changes.listed_len()
+        inner.context.changes.listed_len()
     ));
     line(format_args!(
         "{hits} pages found in memory, {reads} read ({:.2} % of all), {} left memory, {} of them written for it",

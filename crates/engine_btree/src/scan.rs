@@ -125,14 +125,14 @@ impl Inner {
                 Direction::Backward => Side::Below(fence.as_deref()),
             };
             let is_long = leaves >= LONG_LEAVES;
-            if is_long && leaves % AHEAD_LEAVES == LONG_LEAVES && self.ground.pool.has_readers() {
-                tree.read_ahead(&self.ground, &side)?;
+            if is_long && leaves % AHEAD_LEAVES == LONG_LEAVES && self.context.pool.has_readers() {
+                tree.read_ahead(&self.context, &side)?;
             }
             leaves += 1;
             let touch = if is_long { Touch::Once } else { Touch::Usual };
             let frame = match (&side, near.as_deref_mut()) {
-                (Side::Covering(key), Some(near)) => near.leaf(&tree, &self.ground, key, touch)?,
-                _ => tree.leaf_touched(&self.ground, &side, touch)?,
+                (Side::Covering(key), Some(near)) => near.leaf(&tree, &self.context, key, touch)?,
+                _ => tree.leaf_touched(&self.context, &side, touch)?,
             };
             let page = frame.page();
             let found = sink.batch.len();
@@ -334,8 +334,8 @@ impl Inner {
     ) -> Result<bool, EngineError> {
         let Some(tree) = self.tree(index) else { return Ok(false) };
         let frame = match near {
-            Some(near) => near.leaf(&tree, &self.ground, key, Touch::Usual)?,
-            None => tree.leaf(&self.ground, &Side::Covering(key))?,
+            Some(near) => near.leaf(&tree, &self.context, key, Touch::Usual)?,
+            None => tree.leaf(&self.context, &Side::Covering(key))?,
         };
         let Ok(n) = frame.page().find(key) else { return Ok(false) };
         let entry = frame.page().entry(n);

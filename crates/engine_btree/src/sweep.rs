@@ -156,7 +156,7 @@ impl Inner {
     ) -> Result<bool, EngineError> {
         let deleted = self.take_out_unseen(record, seq, tree, key, round)?;
         if matches!(deleted, Deleted::Small) {
-            tree.merge(&self.ground, key)?;
+            tree.merge(&self.context, key)?;
         }
         Ok(matches!(deleted, Deleted::Kept))
     }
@@ -169,7 +169,7 @@ impl Inner {
         key: &[u8],
         round: &mut Round,
     ) -> Result<Deleted, EngineError> {
-        let mut frame = tree.leaf_exclusive(&self.ground, key)?;
+        let mut frame = tree.leaf_exclusive(&self.context, key)?;
         let Ok(n) = frame.page().find(key) else { return Ok(Deleted::Gone) };
         let entry = frame.page().entry(n);
         let Some(version) = entry.version else { return Ok(Deleted::Gone) };

@@ -329,7 +329,7 @@ impl Run {
         for tree in trees {
             let mut from = Vec::new();
             loop {
-                let frame = tree.leaf(&self.engine.inner.ground, &Side::Covering(&from)).expect("reads");
+                let frame = tree.leaf(&self.engine.inner.context, &Side::Covering(&from)).expect("reads");
                 let page = frame.page();
                 for n in 0..page.len() {
                     let mut at = page.entry(n).version;

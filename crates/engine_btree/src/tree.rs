@@ -87,26 +87,26 @@ impl Patience {
 
     fn shared(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         index: IndexId,
         id: PageId,
         touch: Touch,
     ) -> Result<Fetch<Shared>, EngineError> {
         match self.reads_itself {
-            true => ground.pool.shared(index, id).map(Fetch::Here),
-            false => ground.pool.try_shared(index, id, touch),
+            true => context.pool.shared(index, id).map(Fetch::Here),
+            false => context.pool.try_shared(index, id, touch),
         }
     }
 
     fn exclusive(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         index: IndexId,
         id: PageId,
     ) -> Result<Fetch<Exclusive>, EngineError> {
         match self.reads_itself {
-            true => ground.pool.exclusive(index, id).map(Fetch::Here),
-            false => ground.pool.try_exclusive(index, id),
+            true => context.pool.exclusive(index, id).map(Fetch::Here),
+            false => context.pool.try_exclusive(index, id),
         }
     }
 }
@@ -153,8 +153,8 @@ impl Tree {
     }
 
     /// Creates a tree of one empty leaf.
-    pub fn create(index: IndexId, ground: &TreeContext) -> Arc<Tree> {
-        let root = ground.new_page_id();
+    pub fn create(index: IndexId, context: &TreeContext) -> Arc<Tree> {
+        let root = context.new_page_id();
         let tree = Arc::new(Tree {
             index,
             root,
@@ -163,26 +163,26 @@ impl Tree {
             values: Mutex::default(),
         });
         let mut frame =
-            ground.pool.create(Page::new(PageSpec { index, id: root, level: 0, low: &[], high: None }));
-        ground.changes.list(&mut frame);
+            context.pool.create(Page::new(PageSpec { index, id: root, level: 0, low: &[], high: None }));
+        context.changes.list(&mut frame);
         tree
     }
 
     /// Returns the leaf, latched in shared mode.
-    pub fn leaf(&self, ground: &TreeContext, side: &Side<'_>) -> Result<Shared, EngineError> {
-        self.leaf_touched(ground, side, Touch::Usual)
+    pub fn leaf(&self, context: &TreeContext, side: &Side<'_>) -> Result<Shared, EngineError> {
+        self.leaf_touched(context, side, Touch::Usual)
     }
 
     /// Like [`Tree::leaf`], with an access pattern for the leaf.
     pub fn leaf_touched(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         side: &Side<'_>,
         touch: Touch,
     ) -> Result<Shared, EngineError> {
         let mut patience = Patience::default();
         loop {
-            match self.try_node(ground, side, 0, touch, &patience)? {
+            match self.try_node(context, side, 0, touch, &patience)? {
                 Fetch::Here(leaf) => return Ok(leaf),
                 Fetch::Later(wait) => patience.sleep(wait),
             }
@@ -193,13 +193,13 @@ impl Tree {
     /// parent if the leaf is the root.
     pub fn leaf_and_parent(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         side: &Side<'_>,
         touch: Touch,
     ) -> Result<(Shared, Option<Latch>), EngineError> {
         let mut patience = Patience::default();
         loop {
-            let parent = match self.try_node(ground, side, 1, touch, &patience)? {
+            let parent = match self.try_node(context, side, 1, touch, &patience)? {
                 Fetch::Here(parent) => parent,
                 Fetch::Later(wait) => {
                     patience.sleep(wait);
@@ -211,9 +211,9 @@ impl Tree {
             }
             let place = side.child_of(parent.page());
             let child = parent.page().child(place);
-            match patience.shared(ground, self.index, child, touch)? {
+            match patience.shared(context, self.index, child, touch)? {
                 Fetch::Here(leaf) => {
-                    self.check_child(ground, parent.page(), place, &leaf)?;
+                    self.check_child(context, parent.page(), place, &leaf)?;
                     return Ok((leaf, Some(latch_of_shared(&parent).clone())));
                 }
                 Fetch::Later(wait) => {
@@ -227,24 +227,24 @@ impl Tree {
     /// Descends once to the node at `level`.
     fn try_node(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         side: &Side<'_>,
         level: u8,
         touch: Touch,
         patience: &Patience,
     ) -> Result<Fetch<Shared>, EngineError> {
-        let mut frame = match patience.shared(ground, self.index, self.root, Touch::Usual)? {
+        let mut frame = match patience.shared(context, self.index, self.root, Touch::Usual)? {
             Fetch::Here(root) => root,
             later => return Ok(later),
         };
-        self.check_root(ground, &frame)?;
+        self.check_root(context, &frame)?;
         while frame.page().level() > level {
             let place = side.child_of(frame.page());
             let child = frame.page().child(place);
             let touch = if frame.page().level() == 1 { touch } else { Touch::Usual };
-            match patience.shared(ground, self.index, child, touch)? {
+            match patience.shared(context, self.index, child, touch)? {
                 Fetch::Here(next) => {
-                    self.check_child(ground, frame.page(), place, &next)?;
+                    self.check_child(context, frame.page(), place, &next)?;
                     debug_assert!(
                         !matches!(side, Side::Covering(key) if !next.page().covers(key)),
                         "a descent leads to a page that does not cover the key"
@@ -259,26 +259,26 @@ impl Tree {
 
     /// Checks the root on the first descent after it was read.
     #[inline]
-    fn check_root(&self, ground: &TreeContext, root: &Frame) -> Result<(), EngineError> {
-        if root.is_placed() { Ok(()) } else { self.place(ground, root, None) }
+    fn check_root(&self, context: &TreeContext, root: &Frame) -> Result<(), EngineError> {
+        if root.is_placed() { Ok(()) } else { self.place(context, root, None) }
     }
 
     /// Checks the child at `place` of its parent on the first descent after the child was read.
     #[inline]
     pub fn check_child(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         parent: &Page,
         place: usize,
         child: &Frame,
     ) -> Result<(), EngineError> {
-        if child.is_placed() { Ok(()) } else { self.place(ground, child, Some((parent, place))) }
+        if child.is_placed() { Ok(()) } else { self.place(context, child, Some((parent, place))) }
     }
 
     #[cold]
     fn place(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         frame: &Frame,
         parent: Option<(&Page, usize)>,
     ) -> Result<(), EngineError> {
@@ -297,7 +297,7 @@ impl Tree {
         };
         if !is_right {
             let what = "it has other keys, or another level, than its parent says";
-            return Err(ground.pool.misplaced(self.index, page.id(), what));
+            return Err(context.pool.misplaced(self.index, page.id(), what));
         }
         frame.note_placed();
         Ok(())
@@ -305,7 +305,7 @@ impl Tree {
 
     /// Returns keys that divide the tree into parts of similar size. They come from the highest level that
     /// has enough keys, and from the leaves only if the tree is small.
-    pub fn sample(&self, ground: &TreeContext, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
+    pub fn sample(&self, context: &TreeContext, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
         const KEYS_MIN: usize = 32;
         let mut pages = vec![self.root];
         let mut below = u8::MAX;
@@ -314,7 +314,7 @@ impl Tree {
             let mut level = 0;
             for id in pages {
                 // If a page was merged into its neighbour meanwhile, its keys are missing here.
-                let Ok(frame) = ground.pool.shared(self.index, id) else { continue };
+                let Ok(frame) = context.pool.shared(self.index, id) else { continue };
                 let page = frame.page();
                 // The root may have grown. A page in the wrong place is damage, which its readers report.
                 if page.level() >= below {
@@ -335,10 +335,10 @@ impl Tree {
     }
 
     /// Returns the leaf that covers the key, latched exclusively.
-    pub fn leaf_exclusive(&self, ground: &TreeContext, key: &[u8]) -> Result<Exclusive, EngineError> {
+    pub fn leaf_exclusive(&self, context: &TreeContext, key: &[u8]) -> Result<Exclusive, EngineError> {
         let mut patience = Patience::default();
         loop {
-            match self.try_leaf_exclusive(ground, key, &patience)? {
+            match self.try_leaf_exclusive(context, key, &patience)? {
                 Some(Fetch::Here(leaf)) => return Ok(leaf),
                 Some(Fetch::Later(wait)) => patience.sleep(wait),
                 // The root was split meanwhile.
@@ -349,21 +349,21 @@ impl Tree {
 
     fn try_leaf_exclusive(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         key: &[u8],
         patience: &Patience,
     ) -> Result<Option<Fetch<Exclusive>>, EngineError> {
         let side = Side::Covering(key);
-        let parent = match self.try_node(ground, &side, 1, Touch::Usual, patience)? {
+        let parent = match self.try_node(context, &side, 1, Touch::Usual, patience)? {
             Fetch::Here(parent) => parent,
             Fetch::Later(wait) => return Ok(Some(Fetch::Later(wait))),
         };
         if parent.page().level() == 0 {
             drop(parent);
-            return Ok(match patience.exclusive(ground, self.index, self.root)? {
+            return Ok(match patience.exclusive(context, self.index, self.root)? {
                 Fetch::Here(root) if root.page().level() > 0 => None,
                 Fetch::Here(root) => {
-                    self.check_root(ground, &root)?;
+                    self.check_root(context, &root)?;
                     Some(Fetch::Here(root))
                 }
                 later => Some(later),
@@ -371,17 +371,17 @@ impl Tree {
         }
         let place = side.child_of(parent.page());
         let child = parent.page().child(place);
-        let soon = patience.exclusive(ground, self.index, child)?;
+        let soon = patience.exclusive(context, self.index, child)?;
         if let Fetch::Here(leaf) = &soon {
-            self.check_child(ground, parent.page(), place, leaf)?;
+            self.check_child(context, parent.page(), place, leaf)?;
         }
         Ok(Some(soon))
     }
 
     /// Prefetches the leaves after the one that covers a key, or before the one with the keys below it.
-    pub fn read_ahead(&self, ground: &TreeContext, side: &Side<'_>) -> Result<(), EngineError> {
+    pub fn read_ahead(&self, context: &TreeContext, side: &Side<'_>) -> Result<(), EngineError> {
         let patience = Patience::default();
-        let Fetch::Here(parent) = self.try_node(ground, side, 1, Touch::Usual, &patience)? else {
+        let Fetch::Here(parent) = self.try_node(context, side, 1, Touch::Usual, &patience)? else {
             return Ok(());
         };
         let page = parent.page();
@@ -394,41 +394,41 @@ impl Tree {
             Side::Below(_) => (0..at).rev().take(AHEAD_LEAVES).map(|n| page.child(n)).collect(),
         };
         // These pages remain children of this page while it is latched.
-        ground.pool.read_ahead(self.index, ids);
+        context.pool.read_ahead(self.index, ids);
         Ok(())
     }
 
     /// Makes room for `needed` bytes in the leaf that covers the key. Splits pages one by one, from the top,
     /// until the leaf has the space.
-    pub fn split(&self, ground: &TreeContext, key: &[u8], needed: usize) -> Result<(), EngineError> {
+    pub fn split(&self, context: &TreeContext, key: &[u8], needed: usize) -> Result<(), EngineError> {
         // Read missing pages first, so that the latches below are usually not held during I/O.
-        drop(self.leaf(ground, &Side::Covering(key))?);
+        drop(self.leaf(context, &Side::Covering(key))?);
         loop {
-            let mut path = self.path(ground, key)?;
+            let mut path = self.path(context, key)?;
             if has_room(path.last().expect("a leaf").page(), needed) {
                 return Ok(());
             }
             let (mut at, separator) = page_to_split(&path, key);
             if at == 0 {
-                self.push_down(ground, &mut path[0])?;
+                self.push_down(context, &mut path[0])?;
                 continue;
             }
             let mut frame = path.remove(at);
             at -= 1;
-            self.divide(ground, &mut path[at], &mut frame, &separator)?;
+            self.divide(context, &mut path[at], &mut frame, &separator)?;
         }
     }
 
     /// Returns all pages from the root to the key's leaf, latched exclusively.
-    pub fn path(&self, ground: &TreeContext, key: &[u8]) -> Result<Vec<Exclusive>, EngineError> {
-        let mut path = vec![ground.pool.exclusive(self.index, self.root)?];
-        self.check_root(ground, &path[0])?;
+    pub fn path(&self, context: &TreeContext, key: &[u8]) -> Result<Vec<Exclusive>, EngineError> {
+        let mut path = vec![context.pool.exclusive(self.index, self.root)?];
+        self.check_root(context, &path[0])?;
         loop {
             let page = path.last().expect("it begins with the root").page();
             if page.level() == 0 {
                 return Ok(path);
             }
-            let next = self.child_alone(ground, page, page.child_place(key))?;
+            let next = self.child_alone(context, page, page.child_place(key))?;
             debug_assert!(next.page().covers(key), "a descent leads to a page that does not cover the key");
             debug_assert_eq!(next.page().level() + 1, page.level(), "a descent passes over a level");
             path.push(next);
@@ -438,20 +438,20 @@ impl Tree {
     /// Returns a child of a latched page, latched exclusively.
     pub fn child_alone(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         parent: &Page,
         place: usize,
     ) -> Result<Exclusive, EngineError> {
-        let child = ground.pool.exclusive(self.index, parent.child(place))?;
-        self.check_child(ground, parent, place, &child)?;
+        let child = context.pool.exclusive(self.index, parent.child(place))?;
+        self.check_child(context, parent, place, &child)?;
         Ok(child)
     }
 
     /// Moves the entries of the full root into a new child.
-    fn push_down(&self, ground: &TreeContext, root: &mut Exclusive) -> Result<(), EngineError> {
-        let structure = ground.changes.structure();
+    fn push_down(&self, context: &TreeContext, root: &mut Exclusive) -> Result<(), EngineError> {
+        let structure = context.changes.structure();
         structure.capture(root)?;
-        let id = ground.new_page_id();
+        let id = context.new_page_id();
         self.pages.lock().insert(id);
         let old = root.page();
         let (index, level) = (self.index, old.level());
@@ -463,8 +463,8 @@ impl Tree {
         child.check_invariants();
         top.check_invariants();
         *root.page_mut() = top;
-        ground.changes.list(root);
-        ground.changes.list(&mut ground.pool.create(child));
+        context.changes.list(root);
+        context.changes.list(&mut context.pool.create(child));
         Ok(())
     }
 
@@ -472,15 +472,15 @@ impl Tree {
     /// has room.
     fn divide(
         &self,
-        ground: &TreeContext,
+        context: &TreeContext,
         parent: &mut Exclusive,
         frame: &mut Exclusive,
         split: &SplitPoint,
     ) -> Result<(), EngineError> {
-        let structure = ground.changes.structure();
+        let structure = context.changes.structure();
         structure.capture(parent)?;
         structure.capture(frame)?;
-        let id = ground.new_page_id();
+        let id = context.new_page_id();
         self.pages.lock().insert(id);
         let old = frame.page().clone();
         debug_assert!(old.covers(&split.separator), "a page is split outside of its keys");
@@ -504,9 +504,9 @@ impl Tree {
         for page in [left, &right, parent.page()] {
             page.check_invariants();
         }
-        ground.changes.list(parent);
-        ground.changes.list(frame);
-        ground.changes.list(&mut ground.pool.create(right));
+        context.changes.list(parent);
+        context.changes.list(frame);
+        context.changes.list(&mut context.pool.create(right));
         Ok(())
     }
 }

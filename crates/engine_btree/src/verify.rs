@@ -98,7 +98,7 @@ impl Inner {
 impl Look<'_> {
     /// Checks the path to the leaf that covers the key. Returns the start of the next leaf.
     fn leaf(&mut self, inner: &Inner, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
-        let pool = &inner.ground.pool;
+        let pool = &inner.context.pool;
         let mut path: Vec<Shared> = vec![pool.shared(self.tree.index, self.tree.root)?];
         self.fences(path[0].page(), (&[], None));
         loop {

@@ -33,7 +33,7 @@ const FILE_BYTES_MAX: u64 = 10 << 30;
 pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {
     match request {
         WarmRequest::Dump { file, percent } => {
-            let pages = inner.ground.pool.hottest(percent.into());
+            let pages = inner.context.pool.hottest(percent.into());
             let written = inner.warm.fs.replace(&file, &file.with_extension("incomplete"), &encode(&pages));
             inner.warm.state.lock().dump = match written {
                 Ok(()) => WarmState::Completed { pages: pages.len(), at_us: clock.wall_us() },
@@ -79,14 +79,14 @@ fn load(inner: &Inner, file: &Path, clock: &SharedClock) -> WarmState {
             inner.warm.set_load(WarmState::Running { done, of });
         }
         for _ in 0..PAUSES_MAX {
-            if !inner.ground.pool.is_behind() {
+            if !inner.context.pool.is_behind() {
                 break;
             }
             std::thread::sleep(PAUSE);
         }
         // A page that was merged into its neighbour is unused, even if the map still contains it.
         let is_there = inner.tree(index).is_some_and(|tree| tree.pages.lock().contains(&id));
-        if is_there && !inner.ground.pool.prefetch_sync(index, id) {
+        if is_there && !inner.context.pool.prefetch_sync(index, id) {
             return WarmState::Completed { pages: done, at_us: clock.wall_us() };
         }
     }
