@@ -388,7 +388,7 @@ impl GroupCommitPolicy {
 
     /// Asks the timer thread to lead the queue. Does nothing while flushes are fast: waking the thread would
     /// take as long as the flush that is awaited.
-    pub(crate) fn call_timekeeper(&self) {
+    pub(crate) fn call_timer(&self) {
         if self.is_slow.load(Ordering::Relaxed) {
             self.alarm.lock().is_called = true;
             self.ring.notify_one();
@@ -443,7 +443,7 @@ impl GroupCommitPolicy {
     }
 
     /// Ends the timer thread.
-    pub(crate) fn stop_timekeeper(&self) {
+    pub(crate) fn stop_timer(&self) {
         self.alarm.lock().is_stopped = true;
         self.ring.notify_one();
     }

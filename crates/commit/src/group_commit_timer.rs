@@ -20,12 +20,12 @@ pub fn start(coordinator: &Arc<Coordinator>) {
     let weak = Arc::downgrade(coordinator);
     let run = move || {
         // A panic must end the process: without the thread, open groups would stay open.
-        let guard = AbortOnUnwind::during("the timekeeper's work");
+        let guard = AbortOnUnwind::during("the work of the group-commit timer");
         while group_commit.wait_due(&|| clock.monotonic_ns()) {
             let Some(coordinator) = weak.upgrade() else { break };
             coordinator.lead();
         }
         guard.disarm();
     };
-    std::thread::Builder::new().name("timekeeper".to_owned()).spawn(run).expect("a thread at start");
+    std::thread::Builder::new().name("group_commit".to_owned()).spawn(run).expect("a thread at start");
 }

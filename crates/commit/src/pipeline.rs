@@ -73,7 +73,7 @@
 //!   decides. The next group is written and synced meanwhile, and then waits for `decider`. So at most two
 //!   groups are in progress. Transactions that were queued before the release still need a leader, because
 //!   their threads found `leader` taken. The thread that decides leads them afterwards, in its loop in
-//!   `lead`. If flushes are slow, it also asks the timer thread to lead them at once (`call_timekeeper`).
+//!   `lead`. If flushes are slow, it also asks the timer thread to lead them at once (`call_timer`).
 //! - **Open group**: a flush queue that is left for more transactions to join (`group_commit.rs`). It has no
 //!   leader. The thread that completes the group leads, or the timer thread does when the time is up.
 //! - **Positions**: a GTID gets its sequence number when its transaction is applied. Binlog positions and
@@ -232,7 +232,7 @@ pub struct Pipeline<E: CommitEnv> {
 
 impl<E: CommitEnv> Drop for Pipeline<E> {
     fn drop(&mut self) {
-        self.group_commit.stop_timekeeper();
+        self.group_commit.stop_timer();
     }
 }
 
@@ -562,7 +562,7 @@ impl<E: CommitEnv> Pipeline<E> {
         fence(Ordering::SeqCst);
         self.group_commit.queued(self.queue_len());
         if self.has_queued() {
-            self.group_commit.call_timekeeper();
+            self.group_commit.call_timer();
         }
         None
     }

@@ -242,7 +242,7 @@ fn in_threads_with_timekeeper(pipeline: &Checked, work: &[fn(&Checked)]) {
         })
     };
     in_threads(pipeline, work);
-    pipeline.group_commit().stop_timekeeper();
+    pipeline.group_commit().stop_timer();
     keeper.join().expect("no panic");
 }
 
@@ -330,7 +330,7 @@ fn groups_that_overlap_keep_their_order() {
         let [one, two] = [choose(3), choose(3)].map(|n| ways[n as usize]);
         in_threads(&pipeline, &[commit, one, two]);
         assert_eq!(pipeline.acknowledged(), pipeline.placed());
-        pipeline.group_commit().stop_timekeeper();
+        pipeline.group_commit().stop_timer();
         if let Some(keeper) = keeper {
             keeper.join().expect("no panic");
         }
