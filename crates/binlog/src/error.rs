@@ -84,7 +84,7 @@ pub enum BinlogError {
         /// The offset as given by the client.
         offset: u64,
     },
-    /// The position has not been handed over yet, in a materialiser without a thread: a mistake of the
+    /// The position has not been handed over yet, in a binlog file writer without a thread: a mistake of the
     /// caller.
     NotThere {
         /// The requested position.

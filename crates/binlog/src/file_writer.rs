@@ -62,7 +62,7 @@ const REST_MAX: Duration = Duration::from_millis(20);
 /// Poll interval of a caller that waits for bytes which have not been handed over yet.
 const ARRIVAL_POLL: Duration = Duration::from_millis(1);
 
-/// Settings of the materialiser.
+/// Settings of the binlog file writer.
 #[derive(Clone, Copy, Debug)]
 pub struct BinlogFileWriterOptions {
     /// Delay between hand-over and writing.
@@ -88,7 +88,7 @@ impl Default for BinlogFileWriterOptions {
 
 /// State of the writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MaterialiseStatus {
+pub enum BinlogWriterStatus {
     /// Writing or idle.
     Running,
     /// Waiting for space. New writes should be refused until this ends.
@@ -154,7 +154,7 @@ struct Queue {
     bytes: usize,
     /// Bytes buffered by the files; nonzero only while there is no space.
     buffered_bytes: usize,
-    status: MaterialiseStatus,
+    status: BinlogWriterStatus,
     written: Option<BinlogPos>,
     synced: Option<BinlogPos>,
     ending: bool,
@@ -181,7 +181,7 @@ impl BinlogFileWriter {
         file_writer
     }
 
-    /// Creates a materialiser without a thread: only `step`, `catch_up` and `sync` write. For tests.
+    /// Creates a binlog file writer without a thread: only `step`, `catch_up` and `sync` write. For tests.
     pub fn stepped(
         files: BinlogFiles,
         spill: Arc<SpillDir>,
@@ -191,7 +191,7 @@ impl BinlogFileWriter {
             batches: VecDeque::new(),
             bytes: 0,
             buffered_bytes: 0,
-            status: MaterialiseStatus::Running,
+            status: BinlogWriterStatus::Running,
             written: files.end(),
             synced: files.synced(),
             ending: false,
@@ -231,7 +231,7 @@ impl BinlogFileWriter {
         let mut queue = self.shared.queue.lock();
         while self.is_threaded.load(Ordering::Relaxed)
             && queue.bytes >= self.shared.options.queue_bytes_max
-            && queue.status == MaterialiseStatus::Running
+            && queue.status == BinlogWriterStatus::Running
         {
             self.shared.wake.notify_one();
             self.shared.room.wait(&mut queue);
@@ -343,7 +343,7 @@ impl BinlogFileWriter {
     }
 
     /// Returns the state of the writer.
-    pub fn status(&self) -> MaterialiseStatus {
+    pub fn status(&self) -> BinlogWriterStatus {
         self.shared.queue.lock().status.clone()
     }
 
@@ -449,13 +449,13 @@ impl Shared {
     fn run(&self) {
         loop {
             let mut queue = self.queue.lock();
-            while queue.batches.is_empty() && queue.status == MaterialiseStatus::Running && !queue.ending {
+            while queue.batches.is_empty() && queue.status == BinlogWriterStatus::Running && !queue.ending {
                 self.wake.wait(&mut queue);
             }
             let pause = match queue.status {
-                MaterialiseStatus::Running => self.options.delay,
-                MaterialiseStatus::NoSpace => self.options.retry,
-                MaterialiseStatus::Failed(_) => return,
+                BinlogWriterStatus::Running => self.options.delay,
+                BinlogWriterStatus::NoSpace => self.options.retry,
+                BinlogWriterStatus::Failed(_) => return,
             };
             if queue.ending {
                 return;
@@ -513,7 +513,7 @@ impl Shared {
 
     fn check_failed(&self) -> Result<(), BinlogError> {
         match &self.queue.lock().status {
-            MaterialiseStatus::Failed(why) => Err(BinlogError::Failed(why.clone())),
+            BinlogWriterStatus::Failed(why) => Err(BinlogError::Failed(why.clone())),
             _ => Ok(()),
         }
     }
@@ -580,12 +580,12 @@ impl Shared {
         queue.synced = writer.files.synced();
         queue.status = match &outcome {
             // Permanent, even if another caller could still write.
-            _ if matches!(queue.status, MaterialiseStatus::Failed(_)) => queue.status.clone(),
-            Ok(()) => MaterialiseStatus::Running,
-            Err(BinlogError::NoSpace { .. }) => MaterialiseStatus::NoSpace,
-            Err(err) => MaterialiseStatus::Failed(err.to_string()),
+            _ if matches!(queue.status, BinlogWriterStatus::Failed(_)) => queue.status.clone(),
+            Ok(()) => BinlogWriterStatus::Running,
+            Err(BinlogError::NoSpace { .. }) => BinlogWriterStatus::NoSpace,
+            Err(err) => BinlogWriterStatus::Failed(err.to_string()),
         };
-        self.is_without_space.store(queue.status == MaterialiseStatus::NoSpace, Ordering::Relaxed);
+        self.is_without_space.store(queue.status == BinlogWriterStatus::NoSpace, Ordering::Relaxed);
         drop(queue);
         self.room.notify_all();
         outcome

@@ -44,7 +44,7 @@ pub use cache::{CacheError, CacheOptions, CachePos, RowImage, Stamp, TrxCache};
 pub use chunk::{Chunk, Content, SpilledChunk, StreamOut};
 pub use error::BinlogError;
 pub use event::{Checksum, DecodeError, Event, EventHeader, EventType};
-pub use file_writer::{BinlogFileWriter, BinlogFileWriterOptions, MaterialiseStatus};
+pub use file_writer::{BinlogFileWriter, BinlogFileWriterOptions, BinlogWriterStatus};
 pub use files::{BinlogFiles, FileSize, OpenOptions, Recovered, Tail, VerifyScope};
 pub use gtid_deletion::{DomainDeletion, check_deletion};
 pub use gtid_state::{GtidState, SEQ_NO_MAX};

@@ -158,7 +158,7 @@ impl SpillDir {
     /// Passes the bytes of a spilled chunk to `write`, with positions and checksums filled in: in order, in
     /// pieces of bounded size, each with its file offset. Starts at `from`, which is advanced, and stops at
     /// the end of the event that reaches `bytes_max`. Returns true if the chunk is complete. Used by the
-    /// materialiser and by recovery.
+    /// binlog file writer and by recovery.
     pub fn copy_spilled(
         &self,
         chunk: &SpilledChunk,

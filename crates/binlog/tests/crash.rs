@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use cohort_binlog::{BinlogError, MaterialiseStatus, Tail};
+use cohort_binlog::{BinlogError, BinlogWriterStatus, Tail};
 use cohort_vfs::{Fault, FaultFs, Fs, MemFs, OpenMode, SharedFs, TraceFs};
 use support::{DIR, Log, Stop, check_files, path, recover, spill_dir, start};
 
@@ -132,12 +132,12 @@ fn without_space_nothing_is_lost_and_service_resumes() {
         }
         let ended = refused == 0;
         if !ended {
-            assert_eq!(server.files.status(), MaterialiseStatus::NoSpace);
+            assert_eq!(server.files.status(), BinlogWriterStatus::NoSpace);
             assert!(server.files.backlog_bytes() > 0);
         }
         faulty.set(Fault::None);
         server.files.catch_up(server.stream.position(), 0).expect("there is space again");
-        assert_eq!(server.files.status(), MaterialiseStatus::Running);
+        assert_eq!(server.files.status(), BinlogWriterStatus::Running);
         assert_eq!(server.files.backlog_bytes(), 0);
         check_files(&fs, &log);
         if ended {
@@ -155,7 +155,7 @@ fn a_failed_sync_stops_the_writing_for_good() {
     server.files.step().expect("writes");
     faulty.set(Fault::ErrorAt(faulty.ops(), std::io::ErrorKind::Other));
     server.files.sync().expect_err("the sync fails");
-    assert!(matches!(server.files.status(), MaterialiseStatus::Failed(_)));
+    assert!(matches!(server.files.status(), BinlogWriterStatus::Failed(_)));
     server.transaction(&mut log, 1).expect("memory");
     assert!(matches!(server.files.step(), Err(BinlogError::Failed(_))));
 }

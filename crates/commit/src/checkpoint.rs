@@ -43,7 +43,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_base::{AbortOnUnwind, BinlogPos, CommitSeq, Xid, throttle_pause};
-use cohort_binlog::MaterialiseStatus;
+use cohort_binlog::BinlogWriterStatus;
 use cohort_engine::{CheckpointTask, Participant};
 
 use crate::binlog::NO_SPACE_FOR_BINLOG;
@@ -164,7 +164,7 @@ impl Checkpointer {
                 free >> 20,
                 needed >> 20
             )),
-            (_, Some(MaterialiseStatus::NoSpace)) => Some(NO_SPACE_FOR_BINLOG.to_owned()),
+            (_, Some(BinlogWriterStatus::NoSpace)) => Some(NO_SPACE_FOR_BINLOG.to_owned()),
             _ => None,
         };
         self.is_refusing.store(why.is_some(), Ordering::Relaxed);

@@ -428,7 +428,7 @@ impl Coordinator {
     pub(crate) fn look_for_failures(&self) {
         let binlog = self.env().binlog.as_ref();
         let failed = match binlog.map(|binlog| binlog.files.status()) {
-            Some(cohort_binlog::MaterialiseStatus::Failed(error)) => Some(error),
+            Some(cohort_binlog::BinlogWriterStatus::Failed(error)) => Some(error),
             _ => None,
         };
         let failed = self.env().logs.poisoned().map(|error| error.to_string()).or(failed);
