@@ -191,10 +191,10 @@ impl ServerEnv {
     }
 
     /// Records the times of a group that was just made durable; the caller holds the decision stage.
-    fn time_harden(&self, group: &[Durable<Trx>], began_ns: u64, boundary: &mut GroupSnapshot) {
+    fn time_harden(&self, group: &[Durable<Trx>], began_ns: u64, snapshot: &mut GroupSnapshot) {
         let ended_ns = self.now_ns();
         self.metrics.flush_ended(began_ns, ended_ns);
-        let taken_ns = std::mem::replace(&mut boundary.since_ns, ended_ns);
+        let taken_ns = std::mem::replace(&mut snapshot.since_ns, ended_ns);
         for trx in group {
             self.metrics.record_alone(Step::Queue, taken_ns.saturating_sub(trx.get().since_ns), 1);
         }
@@ -205,14 +205,14 @@ impl ServerEnv {
 
     /// Records that the group leaves a gate. The time it was held there counts as waiting for a replica.
     /// Returns when the next step began.
-    fn time_gate(&self, boundary: &mut GroupSnapshot, transactions: usize) -> u64 {
-        if boundary.was_held.take() {
+    fn time_gate(&self, snapshot: &mut GroupSnapshot, transactions: usize) -> u64 {
+        if snapshot.was_held.take() {
             let now_ns = self.now_ns();
-            let held_ns = now_ns.saturating_sub(boundary.since_ns);
+            let held_ns = now_ns.saturating_sub(snapshot.since_ns);
             self.metrics.record_alone(Step::ReplicaWait, held_ns, transactions as u64);
-            boundary.since_ns = now_ns;
+            snapshot.since_ns = now_ns;
         }
-        boundary.since_ns
+        snapshot.since_ns
     }
 
     /// Returns a group's binlog bytes and the stream's position after them.
@@ -275,7 +275,7 @@ impl CommitEnv for ServerEnv {
         }
     }
 
-    fn boundary(&self, last: CommitSeq) -> GroupSnapshot {
+    fn snapshot(&self, last: CommitSeq) -> GroupSnapshot {
         GroupSnapshot {
             view: Some(ServerEnv::make_view(&self.engines, last)),
             binlog_end: None,
@@ -328,8 +328,8 @@ impl CommitEnv for ServerEnv {
         self.logs.decide(written, self.binlog.as_ref().map(|binlog| &*binlog.files))
     }
 
-    fn made_durable(&self, group: &[Durable<Trx>], written: Written, boundary: &mut GroupSnapshot) {
-        self.time_harden(group, written.began_ns, boundary);
+    fn made_durable(&self, group: &[Durable<Trx>], written: Written, snapshot: &mut GroupSnapshot) {
+        self.time_harden(group, written.began_ns, snapshot);
         let (Some(binlog), Some(BinlogBytes { batch, end })) = (&self.binlog, written.binlog) else { return };
         // I3: files and replicas get these bytes only now.
         binlog.submit(end, batch, |gtids| {
@@ -337,7 +337,7 @@ impl CommitEnv for ServerEnv {
         });
         let logged = logged(group);
         if logged > 0 {
-            boundary.binlog_end = Some(end);
+            snapshot.binlog_end = Some(end);
             if let Some(gate) = self.gate.get() {
                 let last = group.last().expect("a group is not empty").seq();
                 gate.made_durable(end, last, logged);
@@ -349,35 +349,35 @@ impl CommitEnv for ServerEnv {
         self.is_gated()
     }
 
-    fn holds(&self, gate: Gate, boundary: &GroupSnapshot) -> bool {
-        match (self.gate.get(), boundary.binlog_end) {
+    fn holds(&self, gate: Gate, snapshot: &GroupSnapshot) -> bool {
+        match (self.gate.get(), snapshot.binlog_end) {
             (Some(replicas), Some(end)) if replicas.holds(gate, end) => {
-                boundary.was_held.set(true);
+                snapshot.was_held.set(true);
                 true
             }
             _ => false,
         }
     }
 
-    fn publish(&self, group: &mut [Durable<Trx>], boundary: &mut GroupSnapshot) {
-        let began_ns = self.time_gate(boundary, group.len());
-        let view = boundary.view.take().expect("a group is published once");
+    fn publish(&self, group: &mut [Durable<Trx>], snapshot: &mut GroupSnapshot) {
+        let began_ns = self.time_gate(snapshot, group.len());
+        let view = snapshot.view.take().expect("a group is published once");
         let last = view.seq();
         let mut published = self.view.write();
         published.view = view;
-        if let Some(end) = boundary.binlog_end {
+        if let Some(end) = snapshot.binlog_end {
             published.binlog_end = end;
         }
         drop(published);
         self.locks.set_durable(last);
         let size = group.len() as u64;
         self.metrics.published(size, logged(group));
-        boundary.since_ns = self.now_ns();
-        self.metrics.record_alone(Step::Publish, boundary.since_ns.saturating_sub(began_ns), size);
+        snapshot.since_ns = self.now_ns();
+        self.metrics.record_alone(Step::Publish, snapshot.since_ns.saturating_sub(began_ns), size);
     }
 
-    fn released(&self, group: &[Durable<Trx>], boundary: &mut GroupSnapshot) {
-        self.time_gate(boundary, group.len());
+    fn released(&self, group: &[Durable<Trx>], snapshot: &mut GroupSnapshot) {
+        self.time_gate(snapshot, group.len());
     }
 
     fn notified(&self, transactions: usize, ns: u64) {

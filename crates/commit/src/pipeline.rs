@@ -176,7 +176,7 @@ struct Flush<E: CommitEnv> {
 struct DurableGroup<E: CommitEnv> {
     last: CommitSeq,
     trxs: Vec<Durable<E::Trx>>,
-    boundary: E::GroupSnapshot,
+    snapshot: E::GroupSnapshot,
 }
 
 /// The publish queue: durable groups, oldest first. The groups in `published` precede those in `durable`.
@@ -458,11 +458,11 @@ impl<E: CommitEnv> Pipeline<E> {
         let mut group = self.take_group(&mut queue, spare);
         let flush = self.harden(&mut group)?;
         let more = self.env.apply_staged(group.last_mut().expect("it was just queued"));
-        let boundary = self.env.boundary(seq);
+        let snapshot = self.env.snapshot(seq);
         drop(queue);
         drop((wakeups, more));
         self.order_arrived(None);
-        leader.spare = self.enqueue_for_publish(group, flush, boundary);
+        leader.spare = self.enqueue_for_publish(group, flush, snapshot);
         Ok((seq, self.publish_ready()))
     }
 
@@ -523,11 +523,11 @@ impl<E: CommitEnv> Pipeline<E> {
 
     /// Flushes one group: take, write, sync, decide, publish, release `leader`, acknowledge.
     fn flush_group(&self, mut leader: MutexGuard<'_, Leader<E::Trx>>) {
-        let (mut group, boundary) = {
+        let (mut group, snapshot) = {
             let mut queue = self.order.lock();
             let Some(last) = queue.last().map(Ordered::seq) else { return };
             let spare = std::mem::take(&mut leader.spare);
-            (self.take_group(&mut queue, spare), self.env.boundary(last))
+            (self.take_group(&mut queue, spare), self.env.snapshot(last))
         };
         self.order_arrived(None);
         let Ok(mut flush) = self.write_and_sync(&mut group) else { return };
@@ -540,7 +540,7 @@ impl<E: CommitEnv> Pipeline<E> {
         if self.decide(&mut flush).is_err() {
             return;
         }
-        let spare = self.enqueue_for_publish(group, flush, boundary);
+        let spare = self.enqueue_for_publish(group, flush, snapshot);
         let done = self.publish_ready();
         drop(decider);
         if let Some(mut leader) = leader {
@@ -630,12 +630,12 @@ impl<E: CommitEnv> Pipeline<E> {
         &self,
         mut group: Vec<Ordered<E::Trx>>,
         flush: Flush<E>,
-        mut boundary: E::GroupSnapshot,
+        mut snapshot: E::GroupSnapshot,
     ) -> Vec<Ordered<E::Trx>> {
         let trxs: Vec<Durable<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
         let last = trxs.last().expect("a group is not empty").seq();
-        self.env.made_durable(&trxs, flush.written, &mut boundary);
-        self.publish_queue.lock().durable.push_back(DurableGroup { last, trxs, boundary });
+        self.env.made_durable(&trxs, flush.written, &mut snapshot);
+        self.publish_queue.lock().durable.push_back(DurableGroup { last, trxs, snapshot });
         group
     }
 
@@ -649,7 +649,7 @@ impl<E: CommitEnv> Pipeline<E> {
             queue.published.push_back(self.publish(group));
         }
         while let Some(mut group) = self.pop_released(Gate::Acknowledge, &mut queue.published) {
-            self.env.released(&group.trxs, &mut group.boundary);
+            self.env.released(&group.trxs, &mut group.snapshot);
             self.acknowledged.store(group.last.0, Ordering::SeqCst);
             match done.is_empty() {
                 true => done = group.trxs,
@@ -661,13 +661,13 @@ impl<E: CommitEnv> Pipeline<E> {
 
     /// Removes and returns the oldest group, unless the gate holds it.
     fn pop_released(&self, gate: Gate, groups: &mut VecDeque<DurableGroup<E>>) -> Option<DurableGroup<E>> {
-        let is_let = groups.front().is_some_and(|group| !self.env.holds(gate, &group.boundary));
+        let is_let = groups.front().is_some_and(|group| !self.env.holds(gate, &group.snapshot));
         if is_let { groups.pop_front() } else { None }
     }
 
     fn publish(&self, mut group: DurableGroup<E>) -> DurableGroup<E> {
         self.env.reached(Point::Before(Stage::Publish));
-        self.env.publish(&mut group.trxs, &mut group.boundary);
+        self.env.publish(&mut group.trxs, &mut group.snapshot);
         self.env.reached(Point::After(Stage::Publish));
         group
     }
@@ -811,9 +811,9 @@ impl<E: CommitEnv> Pipeline<E> {
         let last = self.ordered();
         if !queue.is_empty() {
             let mut group = self.take_group(&mut queue, Vec::new());
-            let boundary = self.env.boundary(last);
+            let snapshot = self.env.snapshot(last);
             let flush = self.harden(&mut group)?;
-            self.enqueue_for_publish(group, flush, boundary);
+            self.enqueue_for_publish(group, flush, snapshot);
         }
         let result = work(last);
         drop(queue);

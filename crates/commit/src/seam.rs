@@ -33,7 +33,7 @@ pub trait CommitEnv: Send + Sync {
 
     /// Takes the group's snapshot. The order stage is held, and everything ordered is in the group that ends
     /// with `last`.
-    fn boundary(&self, last: CommitSeq) -> Self::GroupSnapshot;
+    fn snapshot(&self, last: CommitSeq) -> Self::GroupSnapshot;
 
     /// Writes the group into the log buffer: commit ids, binlog positions, records. Called by the leader.
     /// Must not fail (space was reserved).
@@ -61,15 +61,15 @@ pub trait CommitEnv: Send + Sync {
         &self,
         group: &[Durable<Self::Trx>],
         written: Self::Written,
-        boundary: &mut Self::GroupSnapshot,
+        snapshot: &mut Self::GroupSnapshot,
     ) {
-        let _ = (group, written, boundary);
+        let _ = (group, written, snapshot);
     }
 
     /// Returns whether a durable group has to wait at this gate. Must be quick. Called again for every group
     /// and at [`Pipeline::gate_opened`](crate::Pipeline::gate_opened).
-    fn holds(&self, gate: Gate, boundary: &Self::GroupSnapshot) -> bool {
-        let _ = (gate, boundary);
+    fn holds(&self, gate: Gate, snapshot: &Self::GroupSnapshot) -> bool {
+        let _ = (gate, snapshot);
         false
     }
 
@@ -79,12 +79,12 @@ pub trait CommitEnv: Send + Sync {
     }
 
     /// Makes the group visible to plain reads. Called in group order.
-    fn publish(&self, group: &mut [Durable<Self::Trx>], boundary: &mut Self::GroupSnapshot);
+    fn publish(&self, group: &mut [Durable<Self::Trx>], snapshot: &mut Self::GroupSnapshot);
 
     /// Records that the group leaves the last gate; its clients get their replies next. Called in group
     /// order.
-    fn released(&self, group: &[Durable<Self::Trx>], boundary: &mut Self::GroupSnapshot) {
-        let _ = (group, boundary);
+    fn released(&self, group: &[Durable<Self::Trx>], snapshot: &mut Self::GroupSnapshot) {
+        let _ = (group, snapshot);
     }
 
     /// Records how long it took to notify the clients of this number of transactions.

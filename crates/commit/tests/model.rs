@@ -94,8 +94,8 @@ impl CommitEnv for Env {
         assert!(*self.durable.lock() >= trx.seq().0, "I3: taken in when it is durable");
     }
 
-    fn boundary(&self, last: CommitSeq) -> CommitSeq {
-        assert_eq!(self.applied.load(Ordering::SeqCst), last.0, "the boundary is the newest applied state");
+    fn snapshot(&self, last: CommitSeq) -> CommitSeq {
+        assert_eq!(self.applied.load(Ordering::SeqCst), last.0, "the snapshot is the newest applied state");
         last
     }
 
@@ -127,14 +127,14 @@ impl CommitEnv for Env {
         Ok(())
     }
 
-    fn holds(&self, _: Gate, boundary: &CommitSeq) -> bool {
-        boundary.0 > self.gate.load(Ordering::SeqCst)
+    fn holds(&self, _: Gate, snapshot: &CommitSeq) -> bool {
+        snapshot.0 > self.gate.load(Ordering::SeqCst)
     }
 
-    fn publish(&self, group: &mut [Durable<()>], boundary: &mut CommitSeq) {
-        assert_eq!(group.last().expect("not empty").seq(), *boundary, "I5: the group's own view");
-        assert!(boundary.0 <= *self.durable.lock(), "I5: durable before it is published");
-        assert!(self.published.swap(boundary.0, Ordering::SeqCst) < boundary.0, "I1: published in order");
+    fn publish(&self, group: &mut [Durable<()>], snapshot: &mut CommitSeq) {
+        assert_eq!(group.last().expect("not empty").seq(), *snapshot, "I5: the group's own view");
+        assert!(snapshot.0 <= *self.durable.lock(), "I5: durable before it is published");
+        assert!(self.published.swap(snapshot.0, Ordering::SeqCst) < snapshot.0, "I1: published in order");
     }
 
     fn stop(&self, (): &()) {

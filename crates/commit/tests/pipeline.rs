@@ -57,8 +57,8 @@ impl CommitEnv for Counters {
 
     fn apply_staged(&self, _trx: &mut Ordered<u64>) {}
 
-    fn boundary(&self, last: CommitSeq) -> CommitSeq {
-        assert_eq!(self.applied.lock().last(), Some(&last.0), "the boundary is the newest applied state");
+    fn snapshot(&self, last: CommitSeq) -> CommitSeq {
+        assert_eq!(self.applied.lock().last(), Some(&last.0), "the snapshot is the newest applied state");
         last
     }
 
@@ -98,22 +98,22 @@ impl CommitEnv for Counters {
         Ok(())
     }
 
-    fn made_durable(&self, group: &[Durable<u64>], last: u64, boundary: &mut CommitSeq) {
-        assert_eq!(last, boundary.0, "what was written of the same group");
-        assert_eq!(group.last().expect("not empty").seq(), *boundary);
-        assert!(boundary.0 <= self.durable.load(Ordering::SeqCst), "I3: shown when durable");
+    fn made_durable(&self, group: &[Durable<u64>], last: u64, snapshot: &mut CommitSeq) {
+        assert_eq!(last, snapshot.0, "what was written of the same group");
+        assert_eq!(group.last().expect("not empty").seq(), *snapshot);
+        assert!(snapshot.0 <= self.durable.load(Ordering::SeqCst), "I3: shown when durable");
     }
 
-    fn holds(&self, gate: Gate, boundary: &CommitSeq) -> bool {
+    fn holds(&self, gate: Gate, snapshot: &CommitSeq) -> bool {
         match gate {
-            Gate::Publish => boundary.0 > self.held_unpublished.load(Ordering::SeqCst),
-            Gate::Acknowledge => boundary.0 > self.held_unacknowledged.load(Ordering::SeqCst),
+            Gate::Publish => snapshot.0 > self.held_unpublished.load(Ordering::SeqCst),
+            Gate::Acknowledge => snapshot.0 > self.held_unacknowledged.load(Ordering::SeqCst),
         }
     }
 
-    fn publish(&self, group: &mut [Durable<u64>], boundary: &mut CommitSeq) {
+    fn publish(&self, group: &mut [Durable<u64>], snapshot: &mut CommitSeq) {
         let last = group.last().expect("not empty").seq();
-        assert_eq!(last, *boundary, "I5: the view published is the group's own");
+        assert_eq!(last, *snapshot, "I5: the view published is the group's own");
         assert!(last.0 <= self.durable.load(Ordering::SeqCst), "I4: durable before it is published");
         assert!(self.published.swap(last.0, Ordering::SeqCst) < last.0, "I1: published in order");
     }
