@@ -14,7 +14,7 @@ use crate::binlog::{Binlog, NO_SPACE_FOR_BINLOG};
 use crate::coordinator::Coordinator;
 use crate::error::{CommitError, PurgeError};
 use crate::fault::Severity;
-use crate::seam::Stopped;
+use crate::commit_env::Stopped;
 
 impl Coordinator {
     /// Returns the binlog's position and newest GTIDs after the last durable group. Returns `None` with the

@@ -37,7 +37,7 @@ use crate::pipeline::Pipeline;
 use crate::record;
 use crate::recovery::Recovered;
 use crate::request::{BinlogPart, CommitRequest, Prepared};
-use crate::seam::{CommitEnv, Stopped, Wake};
+use crate::commit_env::{CommitEnv, Stopped, Wake};
 use crate::xa::XaBranches;
 
 /// Positions in a log, with an engine's checkpoint in it.

@@ -32,7 +32,7 @@ use crate::logs::{BinlogBytes, Logs, Member, Written};
 use crate::metrics::{Metrics, Step};
 use crate::options::{FailpointHook, StopHook};
 use crate::request::{BinlogPart, GroupKind, Trx};
-use crate::seam::CommitEnv;
+use crate::commit_env::CommitEnv;
 use crate::stage::{Gate, Durable, Ordered, Point};
 
 /// Semi-synchronous replication: holds durable groups until a replica has them. `end` is the position after a

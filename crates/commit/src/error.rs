@@ -8,7 +8,7 @@ use cohort_binlog::{BinlogError, SEQ_NO_MAX};
 use cohort_engine::EngineError;
 use cohort_log::LogError;
 
-use crate::seam::Stopped;
+use crate::commit_env::Stopped;
 
 /// Reason why a commit could not be prepared; the transaction is still active and has to be rolled back.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `pipeline` | [`Pipeline`]: the whole protocol |
-//! | `seam` | [`CommitEnv`]: the interface that implements its stages |
+//! | `commit_env` | [`CommitEnv`]: the interface that implements its stages |
 //! | `stage` | [`Stage`], and the types of a transaction in each of its states |
 //! | `group_commit` | the group-commit policy: how long a group is left open for more transactions |
 //! | `return_times` | return-time statistics of clients, and the gain of waiting for them |
@@ -74,7 +74,7 @@ mod reservations;
 mod reset;
 mod return_times;
 mod rotation_reserve;
-mod seam;
+mod commit_env;
 mod separate;
 mod separate_recovery;
 mod shared;
@@ -103,7 +103,7 @@ pub use recovery::Recovered;
 pub use recovery_error::{RecoveryError, Row};
 pub use request::{BinlogPart, CommitRequest, GroupKind, GtidHints, Prepared};
 pub use reset::ResetError;
-pub use seam::{CommitEnv, Stopped, Wake};
+pub use commit_env::{CommitEnv, Stopped, Wake};
 pub use stage::{Gate, Durable, Ordered, Point, Stage};
 pub use xa::{ReaderEnd, XA, XaBranches, XaHeld, XaListed, XaTaken, XaTaker, is_same_branch};
 pub use xa_body::{XaBody, XaBodyBuilder, XaHead, XaWrite, end_redo};

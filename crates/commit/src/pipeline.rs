@@ -141,7 +141,7 @@ use std::sync::Arc;
 use cohort_base::{AbortOnUnwind, CommitSeq, ConnectionId};
 
 use crate::group_commit::{GroupCommitOptions, GroupCommitPolicy};
-use crate::seam::{CommitEnv, Stopped, Wake};
+use crate::commit_env::{CommitEnv, Stopped, Wake};
 use crate::stage::{Gate, Durable, Ordered, Point, Prepared, Stage};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 

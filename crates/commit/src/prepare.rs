@@ -26,7 +26,7 @@ use crate::logs::LogNeeds;
 use crate::metrics::Step;
 use crate::request::{CommitRequest, Prepared, SpilledRedo, Trx};
 use crate::reservations::TrxReservations;
-use crate::seam::CommitEnv;
+use crate::commit_env::CommitEnv;
 use crate::stage::{Point, Stage};
 
 /// Maximum size of redo inside a record. Larger redo is spilled, because the log's buffer is not meant for

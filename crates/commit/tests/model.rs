@@ -34,8 +34,8 @@ mod group_commit;
 mod pipeline;
 #[path = "../src/return_times.rs"]
 mod return_times;
-#[path = "../src/seam.rs"]
-mod seam;
+#[path = "../src/commit_env.rs"]
+mod commit_env;
 #[path = "../src/stage.rs"]
 mod stage;
 
@@ -53,7 +53,7 @@ use cohort_interleave::{check, choose, thread};
 
 use crate::group_commit::GroupCommitOptions;
 use crate::pipeline::Pipeline;
-use crate::seam::{CommitEnv, Wake};
+use crate::commit_env::{CommitEnv, Wake};
 use crate::stage::{Gate, Durable, Ordered};
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
