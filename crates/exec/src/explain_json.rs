@@ -248,7 +248,7 @@ impl<'p> Blocks<'p> {
             Node::Project { input, .. } | Node::Extend { input, .. } | Node::Convert { input, .. } => {
                 self.body(input)
             }
-            Node::Filter { input, condition } | Node::Gate { input, condition } => {
+            Node::Filter { input, condition } | Node::OneTimeFilter { input, condition } => {
                 let mut inner = self.body(input);
                 inner.insert(0, ("having_condition", Json::Text(condition.to_string())));
                 if !matches!(&**input, Node::Aggregate(_)) {

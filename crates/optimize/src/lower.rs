@@ -289,7 +289,7 @@ impl Lowering<'_> {
         };
         if let Some(condition) = all_of(gates) {
             let condition = self.place(condition, &[])?;
-            part.node = Node::Gate { input: Box::new(part.node), condition };
+            part.node = Node::OneTimeFilter { input: Box::new(part.node), condition };
         }
         let mut above = Above {
             items: select.items.clone(),

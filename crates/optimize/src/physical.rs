@@ -97,7 +97,7 @@ pub enum Node {
     },
     /// Returns its input if a condition that reads none of its rows holds. Evaluated once, before the first
     /// row.
-    Gate {
+    OneTimeFilter {
         input: Box<Node>,
         condition: Expr,
     },
@@ -492,7 +492,7 @@ impl Node {
             | Node::Common { .. }
             | Node::Series { .. } => Vec::new(),
             Node::Filter { input, .. }
-            | Node::Gate { input, .. }
+            | Node::OneTimeFilter { input, .. }
             | Node::Convert { input, .. }
             | Node::Project { input, .. }
             | Node::Extend { input, .. }

@@ -111,7 +111,7 @@ impl Check<'_> {
                 self.expr(condition, width);
                 Some(width)
             }
-            Node::Gate { input, condition } => {
+            Node::OneTimeFilter { input, condition } => {
                 self.expr(condition, 0);
                 debug_assert!(
                     !condition.is_volatile(),
@@ -402,7 +402,7 @@ fn width_of(node: &Node) -> Option<usize> {
         Node::Empty => return None,
         Node::Project { items, .. } => items.len(),
         Node::Convert { to, .. } => to.len(),
-        Node::Filter { input, .. } | Node::Gate { input, .. } | Node::Distinct { input, .. } => {
+        Node::Filter { input, .. } | Node::OneTimeFilter { input, .. } | Node::Distinct { input, .. } => {
             return width_of(input);
         }
         Node::Sort(sort) => return width_of(&sort.input),

@@ -22,7 +22,7 @@ pub(crate) fn forget_order(node: &mut AggregateNode) {
 fn forget_below(node: &mut Node) {
     match node {
         Node::Aggregate(groups) if !groups.rollup => groups.ordered = false,
-        Node::Gate { input, .. } => forget_below(input),
+        Node::OneTimeFilter { input, .. } => forget_below(input),
         Node::Filter { input, condition } if !condition.is_volatile() => forget_below(input),
         Node::Project { input, items, .. } if !items.iter().any(Expr::is_volatile) => forget_below(input),
         _ => {}

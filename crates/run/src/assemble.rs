@@ -10,7 +10,7 @@ use crate::limit::Limit;
 use crate::measured::Measured;
 use crate::nodes::varies;
 use crate::operator::Input;
-use crate::project::{Convert, Filter, Gate, Project};
+use crate::project::{Convert, Filter, OneTimeFilter, Project};
 use crate::runtime::Run;
 use crate::scan::{ScanOperator, Virtual};
 use crate::set_chain::SetChainOperator;
@@ -59,7 +59,7 @@ fn assemble<'p>(node: &'p Node, inputs: Vec<Input<'p>>, run: Run<'_, 'p>) -> Sql
         Node::Virtual(scan) => Input::new(Virtual::new(scan), false),
         Node::Common { number } => Input::new(CommonReader::new(*number), false),
         Node::Filter { condition, .. } => Input::new(Filter::new(below(), condition), locks),
-        Node::Gate { condition, .. } => Input::new(Gate::new(below(), condition), locks),
+        Node::OneTimeFilter { condition, .. } => Input::new(OneTimeFilter::new(below(), condition), locks),
         Node::Convert { from, to, .. } => Input::new(Convert::new(below(), from, to), locks),
         Node::Project { items, kept, .. } => Input::new(Project::new(below(), items, kept), locks),
         Node::Extend { more, .. } => Input::new(Extend::new(below(), more), locks),

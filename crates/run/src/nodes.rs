@@ -72,7 +72,7 @@ fn exprs(node: &Node, visit: &mut dyn FnMut(&Expr)) {
         Node::Values(rows) => rows.iter().flatten().for_each(visit),
         Node::Scan(scan) => span_exprs(scan).into_iter().chain(&scan.filter).for_each(visit),
         Node::Virtual(scan) => scan.filter.iter().for_each(visit),
-        Node::Filter { condition, .. } | Node::Gate { condition, .. } => visit(condition),
+        Node::Filter { condition, .. } | Node::OneTimeFilter { condition, .. } => visit(condition),
         Node::Project { items, .. } => items.iter().for_each(visit),
         Node::Extend { more, .. } => {
             for extension in more {

@@ -40,19 +40,19 @@ impl<'p> Operator<'p> for Filter<'p> {
 }
 
 /// The gate operator: returns its input, or nothing if a condition that reads none of its rows fails.
-pub(crate) struct Gate<'p> {
+pub(crate) struct OneTimeFilter<'p> {
     input: Input<'p>,
     condition: &'p Expr,
     is_open: bool,
 }
 
-impl<'p> Gate<'p> {
-    pub fn new(input: Input<'p>, condition: &'p Expr) -> Gate<'p> {
-        Gate { input, condition, is_open: false }
+impl<'p> OneTimeFilter<'p> {
+    pub fn new(input: Input<'p>, condition: &'p Expr) -> OneTimeFilter<'p> {
+        OneTimeFilter { input, condition, is_open: false }
     }
 }
 
-impl<'p> Operator<'p> for Gate<'p> {
+impl<'p> Operator<'p> for OneTimeFilter<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.is_open = self.condition.passes(&[], run.eval)?;
         if self.is_open { self.input.open(run) } else { Ok(()) }

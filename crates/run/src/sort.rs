@@ -422,7 +422,7 @@ fn is_of_range(mut node: &Node) -> bool {
     loop {
         node = match node {
             Node::Filter { input, .. }
-            | Node::Gate { input, .. }
+            | Node::OneTimeFilter { input, .. }
             | Node::Project { input, .. }
             | Node::Extend { input, .. } => input,
             Node::Scan(scan) => return !matches!(scan.access.spans, Spans::Full),
@@ -573,7 +573,7 @@ impl<'p> SortOperator<'p> {
 fn expects_many(node: &Node) -> bool {
     match node {
         Node::Scan(scan) => scan.rows >= VECTOR_ROWS_MIN,
-        Node::Filter { input, .. } | Node::Gate { input, .. } | Node::Project { input, .. } => {
+        Node::Filter { input, .. } | Node::OneTimeFilter { input, .. } | Node::Project { input, .. } => {
             expects_many(input)
         }
         Node::Join(join) => {

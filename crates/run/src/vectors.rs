@@ -126,7 +126,7 @@ pub(crate) fn column_types(node: &Node) -> Option<Vec<VectorType>> {
             }
             Some(types)
         }
-        Node::Filter { input, .. } | Node::Gate { input, .. } => column_types(input),
+        Node::Filter { input, .. } | Node::OneTimeFilter { input, .. } => column_types(input),
         _ => None,
     }
 }

@@ -88,7 +88,7 @@ impl PlanShape {
                     JoinMethod::Json(_) => self.scanned(Place::Joined),
                 };
             }
-            Node::Filter { input, .. } | Node::Gate { input, .. } => return self.node(input, place),
+            Node::Filter { input, .. } | Node::OneTimeFilter { input, .. } => return self.node(input, place),
             // A rollup sorts its rows instead.
             Node::Aggregate(group) => {
                 self.temporary_tables += u64::from(!group.keys.is_empty() && !group.rollup);
@@ -106,7 +106,7 @@ impl PlanShape {
     /// Counts a stored right side of a join, which is read completely.
     fn joined(&mut self, right: &Node) {
         let mut table = right;
-        while let Node::Filter { input, .. } | Node::Gate { input, .. } = table {
+        while let Node::Filter { input, .. } | Node::OneTimeFilter { input, .. } = table {
             table = input;
         }
         let is_table = matches!(
