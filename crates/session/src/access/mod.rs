@@ -26,7 +26,7 @@
 //! added to those of the account that the client logged in as.
 
 mod check;
-mod gate;
+mod statement;
 mod held;
 mod needs;
 

@@ -26,7 +26,7 @@ const fn or(a: P, b: P) -> Privileges {
 /// Checks the privileges a statement needs before it runs: errors 1227, 1044, 1142. Queries and row changes
 /// are checked where their names are resolved.
 pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResult<()> {
-    let gate = Gate { session };
+    let check = StatementCheck { session };
     match statement {
         Statement::Query(_)
         | Statement::Insert(_)
@@ -55,54 +55,54 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
         | Statement::Xa(_)
         | Statement::Deallocate(_)
         | Statement::Help(_) => Ok(()),
-        Statement::LockTables(tables) => tables.iter().try_for_each(|table| gate.lock(&table.table)),
+        Statement::LockTables(tables) => tables.iter().try_for_each(|table| check.lock(&table.table)),
 
         Statement::Handler(handler) => match handler.action {
-            HandlerAction::Open { .. } => gate.table(P::Select, &handler.name),
+            HandlerAction::Open { .. } => check.table(P::Select, &handler.name),
             HandlerAction::Read(_) | HandlerAction::Close => Ok(()),
         },
-        Statement::CreateDatabase(create) => gate.schema(creation(create.mode), &create.name),
+        Statement::CreateDatabase(create) => check.schema(creation(create.mode), &create.name),
         Statement::AlterDatabase(alter) => {
             let name = alter.name.as_deref().or(session.current_schema.as_deref());
-            name.map_or(Ok(()), |name| gate.schema(P::Alter, name))
+            name.map_or(Ok(()), |name| check.schema(P::Alter, name))
         }
-        Statement::DropDatabase(drop) => gate.schema(P::Drop, &drop.name),
-        Statement::CreateTable(create) => gate.create_table(create),
-        Statement::AlterTable(alter) => gate.alter_table(alter),
-        Statement::AlterSequence(alter) => gate.table(P::Alter, &alter.name),
+        Statement::DropDatabase(drop) => check.schema(P::Drop, &drop.name),
+        Statement::CreateTable(create) => check.create_table(create),
+        Statement::AlterTable(alter) => check.alter_table(alter),
+        Statement::AlterSequence(alter) => check.table(P::Alter, &alter.name),
         Statement::DropTable(drop) if drop.temporary => Ok(()),
         Statement::DropTable(drop) if drop.view => {
-            drop.names.iter().try_for_each(|name| gate.shared(P::Drop, name))
+            drop.names.iter().try_for_each(|name| check.shared(P::Drop, name))
         }
         Statement::DropTable(drop) => {
             let mut shared = drop.names.iter().filter(|name| !drops_own(session, drop, name));
-            shared.try_for_each(|name| gate.shared(P::Drop, name))
+            shared.try_for_each(|name| check.shared(P::Drop, name))
         }
         Statement::CreateView(create) => match (create.alter, create.mode) {
-            (false, CreateMode::Create | CreateMode::IfNotExists) => gate.shared(P::CreateView, &create.name),
-            (true, _) | (_, CreateMode::OrReplace) => gate.shared(or(P::CreateView, P::Drop), &create.name),
+            (false, CreateMode::Create | CreateMode::IfNotExists) => check.shared(P::CreateView, &create.name),
+            (true, _) | (_, CreateMode::OrReplace) => check.shared(or(P::CreateView, P::Drop), &create.name),
         },
         Statement::RenameTable(rename) => {
             let own = own_renames(session, &rename.renames);
             let shared = rename.renames.iter().zip(own).filter(|(_, own)| !own);
-            shared.map(|(pair, _)| pair).try_for_each(|(from, to)| gate.rename_shared(from, to))
+            shared.map(|(pair, _)| pair).try_for_each(|(from, to)| check.rename_shared(from, to))
         }
-        Statement::Truncate(name) => gate.table(P::Drop, name),
-        Statement::CreateIndex(create) => gate.table(P::Index, &create.table),
-        Statement::DropIndex(drop) => gate.table(P::Index, &drop.table),
+        Statement::Truncate(name) => check.table(P::Drop, name),
+        Statement::CreateIndex(create) => check.table(P::Index, &create.table),
+        Statement::DropIndex(drop) => check.table(P::Index, &drop.table),
 
-        Statement::Show(show) => gate.show(show),
-        Statement::Describe { table, .. } => gate.described(table),
+        Statement::Show(show) => check.show(show),
+        Statement::Describe { table, .. } => check.described(table),
 
-        Statement::Flush(flush) => gate.flush(flush),
+        Statement::Flush(flush) => check.flush(flush),
         Statement::ResetMaster { .. } | Statement::ResetSlave { .. } => check_global(session, P::Reload),
         Statement::PurgeBinaryLogs(_) => check_global(session, or(P::Super, P::BinlogAdmin)),
         Statement::Binlog(_) => check_global(session, or(P::Super, P::BinlogReplay)),
-        Statement::TableMaintenance(maintenance) => gate.maintenance(maintenance),
-        Statement::Backup(backup) => gate.backup(backup),
+        Statement::TableMaintenance(maintenance) => check.maintenance(maintenance),
+        Statement::Backup(backup) => check.backup(backup),
         Statement::Plugin(plugin) => {
             let table = ObjectName { db: Some("mysql".to_owned()), name: "plugin".to_owned() };
-            gate.table(if plugin.installs { P::Insert } else { P::Delete }, &table)
+            check.table(if plugin.installs { P::Insert } else { P::Delete }, &table)
         }
         Statement::Shutdown => check_global(session, P::Shutdown),
         Statement::ChangeMaster(_) | Statement::StartSlave(_) | Statement::StopSlave(_) => {
@@ -110,17 +110,17 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
         }
 
         Statement::CreateRole(create) => match create.mode {
-            CreateMode::Create | CreateMode::IfNotExists => gate.accounts(P::Insert.into()),
-            CreateMode::OrReplace => gate.accounts(or(P::Insert, P::Delete)),
+            CreateMode::Create | CreateMode::IfNotExists => check.accounts(P::Insert.into()),
+            CreateMode::OrReplace => check.accounts(or(P::Insert, P::Delete)),
         },
-        Statement::DropRole(_) => gate.accounts(P::Delete.into()),
+        Statement::DropRole(_) => check.accounts(P::Delete.into()),
         Statement::CreateUser(create) => match create.mode {
-            CreateMode::Create | CreateMode::IfNotExists => gate.accounts(P::Insert.into()),
-            CreateMode::OrReplace => gate.accounts(or(P::Insert, P::Delete)),
+            CreateMode::Create | CreateMode::IfNotExists => check.accounts(P::Insert.into()),
+            CreateMode::OrReplace => check.accounts(or(P::Insert, P::Delete)),
         },
-        Statement::AlterUser(_) | Statement::RenameUser(_) => gate.accounts(P::Update.into()),
-        Statement::DropUser { .. } => gate.accounts(P::Delete.into()),
-        Statement::Revoke(Revoke { level, .. }) if level.is_everywhere() => gate.accounts(P::Update.into()),
+        Statement::AlterUser(_) | Statement::RenameUser(_) => check.accounts(P::Update.into()),
+        Statement::DropUser { .. } => check.accounts(P::Delete.into()),
+        Statement::Revoke(Revoke { level, .. }) if level.is_everywhere() => check.accounts(P::Update.into()),
         // An account can grant only what it has. The check depends on the privileges named.
         Statement::Grant(_) | Statement::Revoke(_) => Ok(()),
     }
@@ -133,11 +133,11 @@ fn creation(mode: CreateMode) -> Privileges {
     }
 }
 
-struct Gate<'s> {
+struct StatementCheck<'s> {
     session: &'s SessionState,
 }
 
-impl Gate<'_> {
+impl StatementCheck<'_> {
     fn schema(&self, all: impl Into<Privileges>, name: &str) -> SqlResult<()> {
         check_schema(self.session, all, name)
     }
