@@ -323,8 +323,8 @@ pub fn set_password(
     }
     let outcome = change_password(ctx, &name, password);
     ctx.trx.rollback();
-    if let (true, Ok(()), Some(restraint)) = (name == own, &outcome, &ctx.session.identity.restraint) {
-        restraint.password_changed();
+    if let (true, Ok(()), Some(account_limits)) = (name == own, &outcome, &ctx.session.identity.account_limits) {
+        account_limits.password_changed();
     }
     outcome
 }

@@ -133,7 +133,7 @@ impl Session {
         let digest = Digest::of(text, &self.state.settings.parse, literals);
         // Statements of accounts with resource limits bypass the plan cache, because the limits are checked
         // first.
-        let digest = digest.filter(|_| self.state.identity.restraint.is_none());
+        let digest = digest.filter(|_| self.state.identity.account_limits.is_none());
         let key = digest.map(|digest| PlanKey { digest, session: self.state.settings.plan_key });
         if let Some(key) = key {
             let version = self.state.db.catalog_version();
@@ -212,7 +212,7 @@ impl Session {
         check_stack()?;
         let traits = traits_of(statement);
         self.begin_diagnostics(statement, traits);
-        self.state.check_restraint(traits)?;
+        self.state.check_account_limits(traits)?;
         self.count(statement, traits);
         cohort_info::check_log_tables(&self.state, statement, traits)?;
         if traits.counts_as_write() && !access::is_about_temporary(&self.state, statement, traits) {

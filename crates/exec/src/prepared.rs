@@ -88,8 +88,8 @@ impl Session {
         let of = self.shared_text(&sql[range])?;
         let traits = traits_of(&of.parsed.statement);
         self.diagnostics.set_row(traits.row_of_rest(&of.parsed.statement));
-        if let Some(restraint) = &self.state.identity.restraint {
-            restraint.check_preparable(traits)?;
+        if let Some(account_limits) = &self.state.identity.account_limits {
+            account_limits.check_preparable(traits)?;
         }
         let text = &*of.text;
         let columns = match account_tables::changed_by(&self.state, &of.parsed.statement) {
@@ -465,7 +465,7 @@ impl Session {
         if changes_accounts || statement.plannable().is_none() {
             return self.run_statement(statement, &job, None, sink);
         }
-        self.state.check_restraint(traits_of(statement))?;
+        self.state.check_account_limits(traits_of(statement))?;
         let (version, session) = (self.state.db.catalog_version(), self.state.settings.plan_key);
         // Plans that depend on this session's temporary tables, and plans of variants, are not shared.
         let is_shared = self.state.temporary.is_empty() && variant.is_none();

@@ -314,7 +314,7 @@ impl Session {
         check_client_charset(info.collation)?;
         self.state.info = info;
         // Neither privileges nor resource limits of the old account may survive.
-        (self.state.identity.role, self.state.identity.restraint) = (None, None);
+        (self.state.identity.role, self.state.identity.account_limits) = (None, None);
         *self.state.identity.access.borrow_mut() = None;
         let schema: Option<Arc<str>> = self.state.info.schema.as_deref().map(Arc::from);
         self.begin_anew(schema.clone());
@@ -339,10 +339,10 @@ impl Session {
         let (kill, group_commit, memory) =
             (old.kill.clone(), Arc::clone(&old.group_commit), Arc::clone(self.process.memory()));
         // The account's resource limits and role stay in force.
-        let (restraint, role) = (self.state.identity.restraint.take(), self.state.identity.role.take());
+        let (account_limits, role) = (self.state.identity.account_limits.take(), self.state.identity.role.take());
         let shared = shared_by(&self.trx);
         self.state = SessionState::new(db, info, kill, group_commit, memory, shared, Origin::Client);
-        (self.state.identity.restraint, self.state.identity.role) = (restraint, role);
+        (self.state.identity.account_limits, self.state.identity.role) = (account_limits, role);
         self.state.current_schema = schema;
         self.bind_writer();
         self.state.apply_limits();
@@ -355,7 +355,7 @@ impl Session {
 
     /// Error 1820 if the account's password has expired: for commands that run no statement.
     pub fn check_password(&self) -> SqlResult<()> {
-        self.state.identity.restraint.as_ref().map_or(Ok(()), AccountLimits::check_password)
+        self.state.identity.account_limits.as_ref().map_or(Ok(()), AccountLimits::check_password)
     }
 
     /// Runs COM_SET_OPTION.

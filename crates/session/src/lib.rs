@@ -18,7 +18,7 @@
 //! | `functions` | [`StatementFunctions`]: functions that run statements |
 //! | `row_hooks` | [`RowHook`]: code that runs before and after each change of a row |
 //! | `access/` | privileges |
-//! | `account_usage`, `restraint` | resource limits of accounts; how sessions enforce them |
+//! | `account_usage`, `account_limits` | resource limits of accounts; how sessions enforce them |
 //! | `audit/` | [`Audit`]: the audit log |
 //! | `statement_log`, `general_log` | the general and the slow query log; entries of the general log |
 //! | `annotation` | statement texts with their parameter values |
@@ -54,7 +54,7 @@ mod names;
 mod process_list;
 mod profiles;
 mod replication;
-mod restraint;
+mod account_limits;
 mod row_hooks;
 mod samples;
 pub mod sequence;

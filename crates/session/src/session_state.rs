@@ -122,7 +122,7 @@ pub struct Settings {
 #[derive(Default)]
 pub struct Identity {
     /// Resource limits of the account; most accounts have none.
-    pub restraint: Option<AccountLimits>,
+    pub account_limits: Option<AccountLimits>,
     /// The active role (SET ROLE).
     pub role: Option<String>,
     /// Cached privileges of the account and the role.

@@ -20,7 +20,7 @@ impl SessionState {
         }
         let account = self.db.catalog().accounts.get(&self.info.account).cloned();
         let Some(account) = account else { return Ok(()) };
-        self.identity.restraint = AccountLimits::of_login(self, &account)?;
+        self.identity.account_limits = AccountLimits::of_login(self, &account)?;
         let role = &account.default_role;
         self.identity.role = (!role.is_empty() && self.may_use_role(role)).then(|| role.clone());
         *self.identity.access.borrow_mut() = None;
@@ -31,8 +31,8 @@ impl SessionState {
 
     /// Checks that the account's limits allow a statement of this kind to run.
     #[inline]
-    pub fn check_restraint(&self, statement: &StatementTraits) -> SqlResult<()> {
-        self.identity.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
+    pub fn check_account_limits(&self, statement: &StatementTraits) -> SqlResult<()> {
+        self.identity.account_limits.as_ref().map_or(Ok(()), |account_limits| account_limits.check(self, statement))
     }
 }
 
