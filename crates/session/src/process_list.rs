@@ -91,7 +91,7 @@ pub struct Process {
     id: ConnectionId,
     kill: KillFlag,
     counts: Arc<SessionCounts>,
-    gauge: Arc<TrxStats>,
+    trx_stats: Arc<TrxStats>,
     /// Memory used by its statements and its transaction.
     memory: Arc<Budget>,
     command: AtomicU8,
@@ -177,8 +177,8 @@ impl Process {
 
     /// Returns the published statistics of its transaction.
     #[inline]
-    pub fn gauge(&self) -> &Arc<TrxStats> {
-        &self.gauge
+    pub fn trx_stats(&self) -> &Arc<TrxStats> {
+        &self.trx_stats
     }
 
     /// Returns the memory budget of its statements, its transaction and its variables.
@@ -238,7 +238,7 @@ impl Process {
         query_id: u64,
     ) {
         self.set_command(command, now_us);
-        self.gauge.command(now_us);
+        self.trx_stats.command(now_us);
         let mut info = self.info.lock();
         self.kill.clear_query();
         info.query_id = query_id;
@@ -397,7 +397,7 @@ impl ProcessList {
             id,
             kill: KillFlag::default(),
             counts: Arc::default(),
-            gauge: Arc::default(),
+            trx_stats: Arc::default(),
             memory: Budget::of_session(&self.memory),
             command: AtomicU8::new(Command::Connect as u8),
             since_us: AtomicU64::new(now_us),

@@ -296,7 +296,7 @@ impl SessionTrx {
         if !is_part {
             self.note_once(seq);
         }
-        self.gauge.committed(seq);
+        self.trx_stats.committed(seq);
         // The thread that parks the reply calls `lead` afterwards, so that the flush finds this session among
         // those to notify.
         self.hold.raise(seq);
@@ -337,7 +337,7 @@ impl SessionTrx {
                 return Err(error);
             }
         }
-        self.gauge.end();
+        self.trx_stats.end();
         Ok(DetachedTrx { active, binlog: self.settings.binlog.clone(), timestamp: self.statement_timestamp })
     }
 

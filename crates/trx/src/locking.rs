@@ -79,7 +79,7 @@ impl SessionTrx {
                     active.charge()?;
                     self.xa.as_mut().map_or(Ok(()), |xa| xa.charge())?;
                 }
-                self.gauge.locked(held);
+                self.trx_stats.locked(held);
                 Ok(RowLock::New)
             }
             Ok(_) => Ok(RowLock::Held),

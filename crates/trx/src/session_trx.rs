@@ -31,7 +31,7 @@ pub struct SessionTrx {
     /// Counters of the connection.
     pub(crate) counts: Arc<SessionCounts>,
     /// Transaction statistics for other sessions.
-    pub(super) gauge: Arc<TrxStats>,
+    pub(super) trx_stats: Arc<TrxStats>,
     /// `Clock::monotonic_ns` after which the running statement fails with 1969 (`max_statement_time`).
     pub(crate) deadline_ns: Option<u64>,
     /// Budget to which the transactions' memory is charged.
@@ -94,7 +94,7 @@ impl SessionTrx {
             party: Party::new(),
             writer: Writer::default(),
             counts,
-            gauge: Arc::default(),
+            trx_stats: Arc::default(),
             deadline_ns: None,
             settings: TrxSettings::default(),
             active: None,
@@ -205,8 +205,8 @@ impl SessionTrx {
     }
 
     /// Sets the statistics object that other sessions read.
-    pub fn show_at(&mut self, gauge: Arc<TrxStats>) {
-        self.gauge = gauge;
+    pub fn show_at(&mut self, trx_stats: Arc<TrxStats>) {
+        self.trx_stats = trx_stats;
     }
 
     /// Sets the reply barrier, which KILL may lift.
@@ -415,7 +415,7 @@ impl SessionTrx {
     #[inline]
     pub fn note_changed_row(&mut self) {
         self.active_mut().locks.add_weight(1);
-        self.gauge.changed_row();
+        self.trx_stats.changed_row();
     }
 
     /// Replaces the temporary tables. The running transaction has not used any yet.
@@ -497,7 +497,7 @@ impl SessionTrx {
             None => Box::new(Active::new(ends, isolation, access_mode, self.new_parts())),
         };
         active.log.statement_begin(self.statement_timestamp);
-        self.gauge.begin(active.locks.trx(), isolation, access_mode);
+        self.trx_stats.begin(active.locks.trx(), isolation, access_mode);
         self.active = Some(active);
     }
 
@@ -513,7 +513,7 @@ impl SessionTrx {
 
     /// Ends a transaction that needs no further work, and keeps its memory.
     pub(super) fn recycle(&mut self, mut active: Box<Active>) {
-        self.gauge.end();
+        self.trx_stats.end();
         self.hold.raise(active.has_seen());
         // Parts that engines have installed are undone before others get the rows.
         active.prepared.clear();
