@@ -39,7 +39,7 @@ pub fn resolve(session: &SessionState, name: &Name) -> AccountName {
 /// for CURRENT_ROLE without an active role, 1959 for one that has been dropped, and for NONE.
 pub(super) fn resolve_grantee(
     session: &SessionState,
-    book: &AccountChanges,
+    pending: &AccountChanges,
     name: &Name,
 ) -> SqlResult<AccountName> {
     let role = |role: &str| (role.to_owned(), String::new());
@@ -47,13 +47,13 @@ pub(super) fn resolve_grantee(
         Name::CurrentRole => {
             let malformed = || SqlError::invalid_definer();
             let current = session.identity.role.as_deref().ok_or_else(malformed)?;
-            book.find(&role(current))
+            pending.find(&role(current))
                 .map(|account| account.name)
                 .ok_or_else(|| SqlError::invalid_role(current))
         }
         Name::NameAlone(alone) if alone.eq_ignore_ascii_case("NONE") => Err(SqlError::invalid_role(alone)),
         Name::NameAlone(alone) if alone.eq_ignore_ascii_case(PUBLIC) => Ok(role(PUBLIC)),
-        Name::NameAlone(alone) if book.find(&role(alone)).is_some() => Ok(role(alone)),
+        Name::NameAlone(alone) if pending.find(&role(alone)).is_some() => Ok(role(alone)),
         name => Ok(resolve(session, name)),
     }
 }
@@ -166,11 +166,11 @@ fn log_text<'n>(mut names: impl Iterator<Item = &'n Name>) -> LogText {
 /// Commits the successful part. The error names the failed part.
 fn finish(
     ctx: &mut StatementContext<'_>,
-    book: AccountChanges,
+    pending: AccountChanges,
     failed: &[String],
     (operation, log): (&str, LogText),
 ) -> SqlResult<DdlOutcome> {
-    let changes = book.close();
+    let changes = pending.close();
     let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
     match failed {
         Some(error) if changes.catalog.is_empty() => Err(error),
@@ -182,11 +182,11 @@ fn finish(
 /// replicas expect this.
 fn stop(
     ctx: &mut StatementContext<'_>,
-    book: AccountChanges,
+    pending: AccountChanges,
     error: SqlError,
     log: LogText,
 ) -> SqlResult<DdlOutcome> {
-    let changes = book.close();
+    let changes = pending.close();
     if changes.catalog.is_empty() {
         return Err(error);
     }
@@ -212,11 +212,11 @@ fn note_missing(ctx: &StatementContext<'_>, name: &AccountName) {
 }
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> SqlResult<DdlOutcome> {
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     let mut failed = Vec::new();
     for UserSpec { account: name, authentication } in &create.users {
         let name = resolve_new(ctx.session, name)?;
-        if book.find(&name).is_some() {
+        if pending.find(&name).is_some() {
             match create.mode {
                 CreateMode::Create => failed.push(shown(&name)),
                 CreateMode::IfNotExists => note_exists(ctx, &name),
@@ -232,22 +232,22 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
             None => check_password(ctx.session, &account.name.0, ""),
         };
         if let Err(error) = authenticated {
-            return stop(ctx, book, error, LogText::Accounts);
+            return stop(ctx, pending, error, LogText::Accounts);
         }
         account_rules::apply(&mut account.rules, &create.options);
-        book.put(account);
+        pending.put(account);
     }
-    finish(ctx, book, &failed, ("CREATE USER", LogText::Accounts))
+    finish(ctx, pending, &failed, ("CREATE USER", LogText::Accounts))
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlResult<DdlOutcome> {
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     let (mut altered, mut failed) = (Vec::new(), Vec::new());
     let log = || log_text(alter.users.iter().map(|user| &user.account));
     let before = ctx.trx.last_ordered();
     for UserSpec { account: name, authentication } in &alter.users {
         let name = resolve(ctx.session, name);
-        let Some(mut account) = book.find(&name) else {
+        let Some(mut account) = pending.find(&name) else {
             match alter.if_exists {
                 true => note(ctx, "ALTER USER", &name),
                 false => failed.push(shown(&name)),
@@ -257,13 +257,13 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlRes
         if let Some(how) = authentication
             && let Err(error) = authenticate(ctx.session, &mut account, how)
         {
-            return stop(ctx, book, error, log());
+            return stop(ctx, pending, error, log());
         }
         account_rules::apply(&mut account.rules, &alter.options);
         altered.push(account.name.clone());
-        book.put(account);
+        pending.put(account);
     }
-    let outcome = finish(ctx, book, &failed, ("ALTER USER", log()));
+    let outcome = finish(ctx, pending, &failed, ("ALTER USER", log()));
     // Altered accounts are unblocked even if other accounts of the list did not exist.
     if outcome.is_ok() || ctx.trx.last_ordered() > before {
         altered.iter().for_each(|name| ctx.db.account_usages.unblock_one(name));
@@ -276,35 +276,35 @@ pub(super) fn drop(
     if_exists: bool,
     accounts: &[Name],
 ) -> SqlResult<DdlOutcome> {
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     let mut failed = Vec::new();
     for name in accounts {
         let name = resolve(ctx.session, name);
-        if book.find(&name).is_some() {
-            book.remove(name);
+        if pending.find(&name).is_some() {
+            pending.remove(name);
         } else if if_exists {
             note_missing(ctx, &name);
         } else {
             failed.push(shown(&name));
         }
     }
-    finish(ctx, book, &failed, ("DROP USER", log_text(accounts.iter())))
+    finish(ctx, pending, &failed, ("DROP USER", log_text(accounts.iter())))
 }
 
 pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> SqlResult<DdlOutcome> {
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     let mut failed = Vec::new();
     for (from, to) in pairs {
         let (from, to) = (resolve(ctx.session, from), resolve_new(ctx.session, to)?);
-        let Some(account) = book.find(&from).filter(|_| book.find(&to).is_none()) else {
+        let Some(account) = pending.find(&from).filter(|_| pending.find(&to).is_none()) else {
             failed.push(shown(&from));
             continue;
         };
-        book.remove(from);
-        book.put(Account { name: to, ..account });
+        pending.remove(from);
+        pending.put(Account { name: to, ..account });
     }
     let names = pairs.iter().flat_map(|(from, to)| [from, to]);
-    finish(ctx, book, &failed, ("RENAME USER", log_text(names)))
+    finish(ctx, pending, &failed, ("RENAME USER", log_text(names)))
 }
 
 /// Runs SET PASSWORD. For another account it requires the privilege to write the table of accounts.
@@ -334,8 +334,8 @@ fn change_password(
     name: &AccountName,
     password: &PasswordValue,
 ) -> SqlResult<()> {
-    let mut book = AccountChanges::open(ctx)?;
-    let mut account = book.find(name).ok_or_else(no_such_account)?;
+    let mut pending = AccountChanges::open(ctx)?;
+    let mut account = pending.find(name).ok_or_else(no_such_account)?;
     let hash = match password {
         PasswordValue::Plain(text) => {
             check_password(ctx.session, &name.0, text)?;
@@ -354,8 +354,8 @@ fn change_password(
     account.rules.password_changed_at = now_s(ctx.session);
     let [user, host, hash] = [&name.0, &name.1, &hash].map(|text| quoted_text(text));
     let text = format!("SET PASSWORD FOR {user}@{host}={hash}");
-    book.put(account);
-    let changes: Changes = book.close();
+    pending.put(account);
+    let changes: Changes = pending.close();
     commit(ctx, changes, LogText::Own(text))
 }
 

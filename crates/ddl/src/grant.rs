@@ -201,16 +201,16 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     if grant.grant_option {
         named.whole = named.whole.with(Privilege::GrantOption);
     }
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     check_giver(ctx.session, &place, &named)?;
-    check_table_exists(ctx.session, &book.catalog, &place, &named)?;
+    check_table_exists(ctx.session, &pending.catalog, &place, &named)?;
     for user in &grant.users {
-        let name = grantee_name(ctx.session, &book, user, &grant.options)?;
-        let mut account = grantee(ctx.session, &book, name, user, &grant.options)?;
+        let name = grantee_name(ctx.session, &pending, user, &grant.options)?;
+        let mut account = grantee(ctx.session, &pending, name, user, &grant.options)?;
         give(&mut account.grants, &place, &named);
-        book.put(account);
+        pending.put(account);
     }
-    commit(ctx, book.close(), LogText::AboutUsers)?;
+    commit(ctx, pending.close(), LogText::AboutUsers)?;
     Ok(DdlOutcome::default())
 }
 
@@ -253,35 +253,35 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     }
     let place = Place::of(ctx.session, &revoke.level)?;
     let named = Named::of(ctx.session, &revoke.privileges, &place)?;
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     check_giver(ctx.session, &place, &named)?;
     for name in &revoke.accounts {
-        let name = resolve_grantee(ctx.session, &book, name)?;
-        let mut account = book.find(&name).ok_or_else(|| nonexisting(&name))?;
+        let name = resolve_grantee(ctx.session, &pending, name)?;
+        let mut account = pending.find(&name).ok_or_else(|| nonexisting(&name))?;
         take(&mut account.grants, &place, &named).ok_or_else(|| match &place {
             Place::Everything | Place::Schema(_) => nonexisting(&name),
             Place::Table(table) => SqlError::nonexisting_table_grant(&name.0, &name.1, &table.table),
         })?;
-        book.put(account);
+        pending.put(account);
     }
-    commit(ctx, book.close(), LogText::AboutUsers)?;
+    commit(ctx, pending.close(), LogText::AboutUsers)?;
     Ok(DdlOutcome::default())
 }
 
 /// Runs REVOKE ALL PRIVILEGES, GRANT OPTION FROM. Existing accounts lose everything; error 1269 for others.
 fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     let mut is_missing = false;
     for name in &revoke.accounts {
-        let name = resolve_grantee(ctx.session, &book, name)?;
-        match book.find(&name) {
+        let name = resolve_grantee(ctx.session, &pending, name)?;
+        match pending.find(&name) {
             Some(account) => {
-                book.put(Account { grants: Grants::default(), roles: BTreeMap::new(), ..account });
+                pending.put(Account { grants: Grants::default(), roles: BTreeMap::new(), ..account });
             }
             None => is_missing = true,
         }
     }
-    let changes = book.close();
+    let changes = pending.close();
     let failed = is_missing.then(SqlError::cannot_revoke_all);
     match changes.catalog.is_empty() {
         true => failed.map_or(Ok(()), Err)?,
@@ -323,9 +323,9 @@ fn nonexisting_on_routine(
     names: &[AccountWord],
     routine: &str,
 ) -> SqlResult<SqlError> {
-    let book = AccountChanges::open(ctx)?;
+    let pending = AccountChanges::open(ctx)?;
     let name = names.first().expect("the parser wants one");
-    let (user, host) = resolve_grantee(ctx.session, &book, name)?;
+    let (user, host) = resolve_grantee(ctx.session, &pending, name)?;
     Ok(SqlError::nonexisting_routine_grant(&user, &host, routine))
 }
 

@@ -13,7 +13,7 @@ use super::account_rules;
 /// Returns the name of the account that receives privileges: a user's, if the clauses are those of users.
 pub(super) fn grantee_name(
     session: &SessionState,
-    book: &AccountChanges,
+    pending: &AccountChanges,
     user: &UserSpec,
     options: &AccountOptions,
 ) -> SqlResult<AccountName> {
@@ -23,7 +23,7 @@ pub(super) fn grantee_name(
         {
             Ok(resolve(session, &user.account))
         }
-        account => resolve_grantee(session, book, account),
+        account => resolve_grantee(session, pending, account),
     }
 }
 
@@ -37,13 +37,13 @@ fn describes_user(user: &UserSpec, options: &AccountOptions) -> bool {
 /// REQUIRE and limits change the account's rules. GRANT OPTION alone allows none of these.
 pub(super) fn grantee(
     session: &SessionState,
-    book: &AccountChanges,
+    pending: &AccountChanges,
     name: AccountName,
     user: &UserSpec,
     options: &AccountOptions,
 ) -> SqlResult<Account> {
     let is_user = describes_user(user, options);
-    let mut account = match (book.find(&name), &user.authentication) {
+    let mut account = match (pending.find(&name), &user.authentication) {
         (Some(account), None) if !is_user => return Ok(account),
         (None, None) if session.settings.env.sql_mode.has(SqlMode::NO_AUTO_CREATE_USER) => {
             return Err(no_such_account());

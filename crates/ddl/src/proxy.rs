@@ -37,34 +37,34 @@ fn check_giver(session: &SessionState, proxied: &AccountName) -> SqlResult<()> {
 pub(super) fn grant(ctx: &mut StatementContext<'_>, of: &Name, grant: &Grant) -> SqlResult<DdlOutcome> {
     let proxied = proxied(ctx.session, of);
     check_giver(ctx.session, &proxied)?;
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     for user in &grant.users {
         let name = resolve(ctx.session, &user.account);
-        if user.authentication.is_none() && book.find(&name).is_none_or(|account| account.is_role) {
+        if user.authentication.is_none() && pending.find(&name).is_none_or(|account| account.is_role) {
             return Err(no_such_account());
         }
-        let mut account = grantee(ctx.session, &book, name, user, &grant.options)?;
+        let mut account = grantee(ctx.session, &pending, name, user, &grant.options)?;
         let option = account.proxies.entry(proxied.clone()).or_insert(AdminOption::Without);
         if grant.grant_option {
             *option = AdminOption::With;
         }
-        book.put(account);
+        pending.put(account);
     }
-    commit(ctx, book.close(), LogText::AboutUsers)?;
+    commit(ctx, pending.close(), LogText::AboutUsers)?;
     Ok(DdlOutcome::default())
 }
 
 pub(super) fn revoke(ctx: &mut StatementContext<'_>, of: &Name, revoke: &Revoke) -> SqlResult<DdlOutcome> {
     let proxied = proxied(ctx.session, of);
     check_giver(ctx.session, &proxied)?;
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     for name in &revoke.accounts {
         let name = resolve(ctx.session, name);
-        let mut account = book.find(&name).filter(|account| !account.is_role).ok_or_else(no_such_account)?;
+        let mut account = pending.find(&name).filter(|account| !account.is_role).ok_or_else(no_such_account)?;
         account.proxies.remove(&proxied).ok_or_else(|| nonexisting(&name))?;
-        book.put(account);
+        pending.put(account);
     }
-    commit(ctx, book.close(), LogText::AboutUsers)?;
+    commit(ctx, pending.close(), LogText::AboutUsers)?;
     Ok(DdlOutcome::default())
 }
 

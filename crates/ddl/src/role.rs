@@ -36,19 +36,19 @@ fn shown(name: &AccountName) -> String {
 }
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRole) -> SqlResult<DdlOutcome> {
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     let own = ctx.session.info.account.clone();
     let admin = match &create.admin {
         None => own.clone(),
         Some(name) => {
-            let name = resolve_grantee(ctx.session, &book, name)?;
+            let name = resolve_grantee(ctx.session, &pending, name)?;
             if name != own {
                 check_global(
                     ctx.session,
                     cohort_types::Privileges::from(Privilege::Super).with(Privilege::SetUser),
                 )?;
             }
-            if book.find(&name).is_none() {
+            if pending.find(&name).is_none() {
                 let text =
                     format!("The user specified as a definer ('{}'@'{}') does not exist", name.0, name.1);
                 ctx.eval.note(ErrorCode::NoSuchUser, text);
@@ -58,31 +58,31 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRole) -> Sql
     };
     let mut failed = Vec::new();
     for role in &create.roles {
-        if book.find(&role_name(role)).is_some() {
+        if pending.find(&role_name(role)).is_some() {
             match create.mode {
                 CreateMode::Create => failed.push(format!("'{role}'")),
                 CreateMode::IfNotExists => {
                     let text = format!("Can't create role '{role}'; it already exists");
                     ctx.eval.note(ErrorCode::RoleCreateExists, text);
                 }
-                CreateMode::OrReplace => take_from_all(&mut book, role),
+                CreateMode::OrReplace => take_from_all(&mut pending, role),
             }
             if create.mode != CreateMode::OrReplace {
                 continue;
             }
         }
-        book.put(new_role(role));
+        pending.put(new_role(role));
         // The administrating account need not exist.
-        if let Some(mut admin) = book.find(&admin) {
+        if let Some(mut admin) = pending.find(&admin) {
             admin.roles.insert(role.clone(), AdminOption::With);
-            book.put(admin);
+            pending.put(admin);
         }
     }
-    finish(ctx, book, &failed, "CREATE ROLE")
+    finish(ctx, pending, &failed, "CREATE ROLE")
 }
 
 pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResult<DdlOutcome> {
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     let mut failed = Vec::new();
     for role in &drop.roles {
         let role = match (role, &ctx.session.identity.role) {
@@ -96,9 +96,9 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
         let role = &role;
         if role == PUBLIC {
             failed.push(PUBLIC.to_owned());
-        } else if book.find(&role_name(role)).is_some_and(|account| account.is_role) {
-            take_from_all(&mut book, role);
-            book.remove(role_name(role));
+        } else if pending.find(&role_name(role)).is_some_and(|account| account.is_role) {
+            take_from_all(&mut pending, role);
+            pending.remove(role_name(role));
         } else if drop.if_exists {
             let text = format!("Can't drop role '{role}'; it doesn't exist");
             ctx.eval.note(ErrorCode::RoleDropExists, text);
@@ -106,17 +106,17 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
             failed.push(format!("'{role}'"));
         }
     }
-    finish(ctx, book, &failed, "DROP ROLE")
+    finish(ctx, pending, &failed, "DROP ROLE")
 }
 
 /// Commits the successful part. The error names the failed part.
 fn finish(
     ctx: &mut StatementContext<'_>,
-    book: AccountChanges,
+    pending: AccountChanges,
     failed: &[String],
     operation: &str,
 ) -> SqlResult<DdlOutcome> {
-    let changes = book.close();
+    let changes = pending.close();
     let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
     match failed {
         Some(error) if changes.catalog.is_empty() => Err(error),
@@ -125,34 +125,34 @@ fn finish(
 }
 
 /// Revokes the role from all accounts.
-fn take_from_all(book: &mut AccountChanges, role: &str) {
-    let names: Vec<AccountName> = book.catalog.accounts.keys().cloned().collect();
+fn take_from_all(pending: &mut AccountChanges, role: &str) {
+    let names: Vec<AccountName> = pending.catalog.accounts.keys().cloned().collect();
     for name in names {
-        if let Some(mut account) = book.find(&name)
+        if let Some(mut account) = pending.find(&name)
             && account.roles.remove(role).is_some()
         {
-            book.put(account);
+            pending.put(account);
         }
     }
 }
 
 /// Returns the role that the statement names, which must exist: error 1959.
-fn named(book: &AccountChanges, words: &[Word]) -> SqlResult<String> {
+fn named(pending: &AccountChanges, words: &[Word]) -> SqlResult<String> {
     let role = words.first().map_or("", |word| word.name.as_str());
     if let Some(word) = [PUBLIC, "NONE"].into_iter().find(|word| role.eq_ignore_ascii_case(word)) {
         return Err(SqlError::invalid_role(word));
     }
-    match book.find(&role_name(role)) {
+    match pending.find(&role_name(role)) {
         Some(account) if account.is_role => Ok(role.to_owned()),
         _ => Err(SqlError::invalid_role(role)),
     }
 }
 
 /// Returns error 1698 for an account that may not grant the role.
-fn check_admin(session: &SessionState, book: &AccountChanges, role: &str) -> SqlResult<()> {
+fn check_admin(session: &SessionState, pending: &AccountChanges, role: &str) -> SqlResult<()> {
     let own = session.info.account.clone();
     let holders = [Some(own.clone()), session.identity.role.as_deref().map(role_name)];
-    let may = holders.into_iter().flatten().filter_map(|name| book.find(&name));
+    let may = holders.into_iter().flatten().filter_map(|name| pending.find(&name));
     if session.identity.is_applier || may.into_iter().any(|it| it.roles.get(role) == Some(&AdminOption::With))
     {
         return Ok(());
@@ -161,14 +161,14 @@ fn check_admin(session: &SessionState, book: &AccountChanges, role: &str) -> Sql
 }
 
 /// Returns whether a role includes another, directly or through roles granted to it.
-fn leads_to(book: &AccountChanges, from: &str, to: &str) -> bool {
+fn leads_to(pending: &AccountChanges, from: &str, to: &str) -> bool {
     let (mut seen, mut open) = (Vec::new(), vec![from.to_owned()]);
     while let Some(role) = open.pop() {
         if role == to {
             return true;
         }
         if !seen.contains(&role) {
-            open.extend(book.find(&role_name(&role)).into_iter().flat_map(|it| it.roles.into_keys()));
+            open.extend(pending.find(&role_name(&role)).into_iter().flat_map(|it| it.roles.into_keys()));
             seen.push(role);
         }
     }
@@ -185,44 +185,44 @@ fn check_holder(session: &SessionState, name: &Name) -> SqlResult<()> {
 
 /// Runs GRANT role TO ..; errors 1959, 1698, 1133, 1961.
 pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<DdlOutcome> {
-    let mut book = AccountChanges::open(ctx)?;
-    let role = named(&book, &grant.privileges)?;
-    check_admin(ctx.session, &book, &role)?;
+    let mut pending = AccountChanges::open(ctx)?;
+    let role = named(&pending, &grant.privileges)?;
+    check_admin(ctx.session, &pending, &role)?;
     for user in &grant.users {
         check_holder(ctx.session, &user.account)?;
-        let name = grantee_name(ctx.session, &book, user, &AccountOptions::default())?;
-        let mut account = grantee(ctx.session, &book, name, user, &AccountOptions::default())?;
-        if account.is_role && leads_to(&book, &role, &account.name.0) {
+        let name = grantee_name(ctx.session, &pending, user, &AccountOptions::default())?;
+        let mut account = grantee(ctx.session, &pending, name, user, &AccountOptions::default())?;
+        if account.is_role && leads_to(&pending, &role, &account.name.0) {
             return Err(SqlError::cannot_grant_role(&role, &shown(&account.name)));
         }
         let held = account.roles.entry(role.clone()).or_insert(AdminOption::Without);
         if grant.grant_option {
             *held = AdminOption::With;
         }
-        book.put(account);
+        pending.put(account);
     }
-    commit(ctx, book.close(), LogText::AboutUsers)?;
+    commit(ctx, pending.close(), LogText::AboutUsers)?;
     Ok(DdlOutcome::default())
 }
 
 /// Runs REVOKE [ADMIN OPTION FOR] role FROM ..; errors 1959, 1698, 1962.
 pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
-    let mut book = AccountChanges::open(ctx)?;
-    let role = named(&book, &revoke.privileges)?;
-    check_admin(ctx.session, &book, &role)?;
+    let mut pending = AccountChanges::open(ctx)?;
+    let role = named(&pending, &revoke.privileges)?;
+    check_admin(ctx.session, &pending, &role)?;
     for name in &revoke.accounts {
         check_holder(ctx.session, name)?;
-        let name = resolve_grantee(ctx.session, &book, name)?;
+        let name = resolve_grantee(ctx.session, &pending, name)?;
         let cannot = || SqlError::cannot_revoke_role(&role, &shown(&name));
-        let mut account = book.find(&name).ok_or_else(cannot)?;
+        let mut account = pending.find(&name).ok_or_else(cannot)?;
         let held = account.roles.get_mut(&role).ok_or_else(cannot)?;
         match revoke.level {
             GrantLevel::RoleAdmin => *held = AdminOption::Without,
             _ => drop(account.roles.remove(&role)),
         }
-        book.put(account);
+        pending.put(account);
     }
-    commit(ctx, book.close(), LogText::AboutUsers)?;
+    commit(ctx, pending.close(), LogText::AboutUsers)?;
     Ok(DdlOutcome::default())
 }
 
@@ -256,20 +256,20 @@ fn change_default_role(
     name: &AccountName,
     role: Option<&str>,
 ) -> SqlResult<()> {
-    let mut book = AccountChanges::open(ctx)?;
+    let mut pending = AccountChanges::open(ctx)?;
     let role = role.unwrap_or("");
     if !role.is_empty() && !ctx.session.knows_role(role) {
         return Err(SqlError::invalid_role(role));
     }
-    let mut account = book.find(name).ok_or_else(no_such_account)?;
+    let mut account = pending.find(name).ok_or_else(no_such_account)?;
     if !role.is_empty() && !account.roles.contains_key(role) {
         return Err(SqlError::role_not_granted(&name.0, &name.1, role));
     }
     account.default_role = role.to_owned();
-    book.put(account);
+    pending.put(account);
     let quoted = quoted_text;
     let role = if role.is_empty() { "NONE".to_owned() } else { quoted(role) };
     let (user, host) = (quoted(&name.0), quoted(&name.1));
     let text = format!("SET DEFAULT ROLE {role} FOR {user}@{host}");
-    commit(ctx, book.close(), LogText::Own(text))
+    commit(ctx, pending.close(), LogText::Own(text))
 }
