@@ -279,7 +279,7 @@ fn let_in(trx: &mut SessionTrx, table: &OpenTable, others: Others) {
         Others::Read => MetadataMode::SharedNoWrite,
         Others::Write => MetadataMode::SharedUpgradable,
     };
-    trx.weaken_name(&table.table_key, mode);
+    trx.downgrade_metadata(&table.table_key, mode);
 }
 
 /// Upgrades the metadata lock to exclusive, waiting until no other session uses the table.

@@ -188,10 +188,10 @@ impl Name {
     }
 
     /// Downgrades a holder that is in the queue. Returns the owners to wake.
-    pub fn weaken(&self, owner: &Arc<Owner>, mode: MetadataMode) -> Vec<Arc<Owner>> {
+    pub fn downgrade(&self, owner: &Arc<Owner>, mode: MetadataMode) -> Vec<Arc<Owner>> {
         let mut queue = self.queue.lock();
-        debug_assert!(queue.holds(owner), "a lock on a name is weakened by an owner that does not hold it");
-        queue.weaken(owner, mode);
+        debug_assert!(queue.holds(owner), "a lock on a name is downgraded by an owner that does not hold it");
+        queue.downgrade(owner, mode);
         self.grant(&mut queue)
     }
 

@@ -159,7 +159,7 @@ impl<M: Mode> Queue<M> {
     }
 
     /// Downgrades a holder's mode.
-    pub fn weaken(&mut self, owner: &Arc<Owner>, mode: M) {
+    pub fn downgrade(&mut self, owner: &Arc<Owner>, mode: M) {
         if let Some(at) = self.held(owner) {
             self.holders[at].mode = self.holders[at].mode.min(mode);
         }

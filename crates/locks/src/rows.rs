@@ -368,14 +368,14 @@ impl Rows {
     }
 
     /// Downgrades an exclusive lock to a shared one. Returns the sleepers to wake.
-    pub fn weaken(&self, key: RowKey, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
+    pub fn downgrade(&self, key: RowKey, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let durable = self.durable_seq();
         let mut shard = self.shard(key);
         shard.move_out(key);
         let Some(slot) = shard.slot(key) else { return Vec::new() };
         match &mut slot.state {
             State::One(holder, mode) if Arc::ptr_eq(holder, owner) => *mode = RowMode::Shared,
-            State::Queue(queue) => queue.weaken(owner, RowMode::Shared),
+            State::Queue(queue) => queue.downgrade(owner, RowMode::Shared),
             State::Free | State::One(..) => {}
         }
         slot.grant(durable)

@@ -511,8 +511,8 @@ impl LockTable {
     }
 
     /// Downgrades an exclusive row lock to a shared one. Nothing was changed under it.
-    pub fn weaken_row(&self, owner: &mut LockOwner, index: IndexId, key: &[u8]) {
-        wake(&self.rows.weaken(self.row_key(index, key), &owner.shared));
+    pub fn downgrade_row(&self, owner: &mut LockOwner, index: IndexId, key: &[u8]) {
+        wake(&self.rows.downgrade(self.row_key(index, key), &owner.shared));
     }
 
     /// Releases all row and range locks when the transaction is ordered. Each remembers `seq` until
@@ -662,14 +662,14 @@ impl LockTable {
     }
 
     /// Downgrades an exclusive metadata lock. Returns false if the owner has no exclusive lock on the name.
-    pub fn weaken_name(&self, owner: &mut LockOwner, name: &MetadataKey, mode: MetadataMode) -> bool {
+    pub fn downgrade_metadata(&self, owner: &mut LockOwner, name: &MetadataKey, mode: MetadataMode) -> bool {
         let is_it = |t: &&mut Ticket| t.name.is(name) && t.mode == MetadataMode::Exclusive;
         let mut names = owner.shared.names.lock();
         let Some(ticket) = names.iter_mut().find(is_it) else { return false };
         debug_assert!(!ticket.anonymous, "an exclusive lock is in the queue");
         debug_assert!(mode < MetadataMode::Exclusive, "an exclusive lock stays exclusive");
         ticket.mode = mode;
-        wake(&ticket.name.weaken(&owner.shared, mode));
+        wake(&ticket.name.downgrade(&owner.shared, mode));
         true
     }
 

@@ -81,7 +81,7 @@ fn grouped_locks_are_locks_like_any_other() {
                 }
                 28..=31 => both(&mut sides, |side| {
                     let table = Arc::clone(&side.table);
-                    table.weaken_row(&mut side.owners[who], IndexId(index), &key);
+                    table.downgrade_row(&mut side.owners[who], IndexId(index), &key);
                 }),
                 32..=33 => {
                     (trx, seq) = (trx + 1, seq + 1);

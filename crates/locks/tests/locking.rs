@@ -147,7 +147,7 @@ fn a_weakened_lock_lets_readers_in_and_no_writers() {
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| row(&table, &mut b, "k", RowMode::Shared, LONG));
         until_waiting(&table, 1);
-        table.weaken_row(&mut a, INDEX, b"k");
+        table.downgrade_row(&mut a, INDEX, b"k");
         reader.join().expect("no panic").expect("is let in");
     });
     assert_eq!(row(&table, &mut c, "k", RowMode::Exclusive, WaitLimit::NoWait), Err(LockError::NoWait));
@@ -155,7 +155,7 @@ fn a_weakened_lock_lets_readers_in_and_no_writers() {
     assert_eq!(row(&table, &mut a, "k", RowMode::Exclusive, WaitLimit::NoWait), Err(LockError::NoWait));
     // Without other holders the downgrade works as well, and the lock can be upgraded again.
     row(&table, &mut a, "alone", RowMode::Exclusive, WaitLimit::NoWait).expect("free");
-    table.weaken_row(&mut a, INDEX, b"alone");
+    table.downgrade_row(&mut a, INDEX, b"alone");
     row(&table, &mut a, "alone", RowMode::Exclusive, WaitLimit::NoWait).expect("alone");
     assert_eq!(row(&table, &mut c, "alone", RowMode::Shared, WaitLimit::NoWait), Err(LockError::NoWait));
 }

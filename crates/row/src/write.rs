@@ -611,7 +611,7 @@ impl Buffers {
         debug_assert!(is_put, "a key is inserted only if locking scans see it");
         let taken = is_taken(trx)?;
         if taken && self.duplicate_lock == DuplicateLock::Shared {
-            trx.weaken_new(id, key, lock);
+            trx.downgrade_new(id, key, lock);
         }
         Ok(taken)
     }

@@ -93,7 +93,7 @@ impl SessionXa {
     }
 
     /// Records that the lock was downgraded to a shared one.
-    pub(crate) fn weaken_row(&mut self, index: IndexId, key: &[u8]) {
+    pub(crate) fn downgrade_row(&mut self, index: IndexId, key: &[u8]) {
         if let Some(mode) = self.rows.get_mut(&(index, key.into())) {
             *mode = RowMode::Shared;
         }

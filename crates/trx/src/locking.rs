@@ -176,12 +176,12 @@ impl SessionTrx {
     }
 
     /// Downgrades an exclusive lock that was just taken and protects no change.
-    pub fn weaken_new(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
+    pub fn downgrade_new(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
         if lock == RowLock::New {
             let (env, active, _) = self.parts();
-            env.locks.weaken_row(&mut active.locks, index, key);
+            env.locks.downgrade_row(&mut active.locks, index, key);
             if let Some(xa) = &mut self.xa {
-                xa.weaken_row(index, key);
+                xa.downgrade_row(index, key);
             }
         }
     }
@@ -269,9 +269,9 @@ impl SessionTrx {
 
     /// Downgrades an exclusive lock of the transaction on a name. Returns false if the session's LOCK TABLES
     /// holds it.
-    pub fn weaken_name(&mut self, name: &MetadataKey, mode: MetadataMode) -> bool {
+    pub fn downgrade_metadata(&mut self, name: &MetadataKey, mode: MetadataMode) -> bool {
         let (env, active, _) = self.parts();
-        env.locks.weaken_name(&mut active.locks, name, mode)
+        env.locks.downgrade_metadata(&mut active.locks, name, mode)
     }
 
     /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and the name of its
