@@ -103,17 +103,17 @@ impl Binlog {
         Ok(binlog)
     }
 
-    /// Makes bytes that belong to no transaction durable; the order stage is held. `room` is the reservation
+    /// Makes bytes that belong to no transaction durable; the order stage is held. `reservation` is the reservation
     /// in the log, unless the binlog decides.
     pub fn harden(
         &self,
         logs: &dyn Logs,
-        room: Option<LogReservation>,
+        reservation: Option<LogReservation>,
         out: &StreamOut,
     ) -> Result<Batch, HardenError> {
         let mut batch = Batch::default();
         add_to_batch(&mut batch, out);
-        logs.harden_binlog(&self.files, room, out, &batch)?;
+        logs.harden_binlog(&self.files, reservation, out, &batch)?;
         Ok(batch)
     }
 

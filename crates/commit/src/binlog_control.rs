@@ -153,7 +153,7 @@ impl Coordinator {
         change: &mut impl FnMut(&mut Stream, &mut StreamOut, u32),
     ) -> Result<bool, CommitError> {
         let env = self.env();
-        let room = self.stream_room(binlog)?;
+        let reservation = self.reserve_for_stream(binlog)?;
         // The leader that decides waits for disk space, and a file change would wait for that leader.
         if env.logs.is_decided_by_binlog() && binlog.files.is_without_space() {
             return Err(CommitError::DiskFull(NO_SPACE_FOR_BINLOG.to_owned()));
@@ -162,7 +162,7 @@ impl Coordinator {
             let mut stream = binlog.stream.lock();
             let needed_bytes = stream.rotation_bytes_max();
             binlog.rotation_reserve.note_need(needed_bytes);
-            if room.as_ref().is_some_and(|room| !room.fits(needed_bytes)) {
+            if reservation.as_ref().is_some_and(|reservation| !reservation.fits(needed_bytes)) {
                 return Ok(false);
             }
             let mut out = StreamOut::default();
@@ -173,7 +173,7 @@ impl Coordinator {
             binlog.rotation_reserve.note_need(stream.rotation_bytes_max());
             // The order stage is still held, so that no later group overtakes these bytes on their way to the
             // files.
-            let batch = self.harden_stream(binlog, room, &out)?;
+            let batch = self.harden_stream(binlog, reservation, &out)?;
             binlog.submit(stream.position(), batch, |gtids| gtids.clone_from(stream.gtid_state()));
             Ok::<bool, Stopped>(true)
         });
@@ -183,12 +183,12 @@ impl Coordinator {
 
 impl Coordinator {
     /// Reserves space in the one log for a file change. Returns `None` if the files decide.
-    pub(crate) fn stream_room(&self, binlog: &Binlog) -> Result<Option<LogReservation>, CommitError> {
-        self.stream_room_of(binlog, 0)
+    pub(crate) fn reserve_for_stream(&self, binlog: &Binlog) -> Result<Option<LogReservation>, CommitError> {
+        self.reserve_for_stream_of(binlog, 0)
     }
 
-    /// Reserves like [`Coordinator::stream_room`], but at least this many bytes.
-    pub(crate) fn stream_room_of(
+    /// Reserves like [`Coordinator::reserve_for_stream`], but at least this many bytes.
+    pub(crate) fn reserve_for_stream_of(
         &self,
         binlog: &Binlog,
         bytes: u64,
@@ -203,10 +203,10 @@ impl Coordinator {
     pub(crate) fn harden_stream(
         &self,
         binlog: &Binlog,
-        room: Option<LogReservation>,
+        reservation: Option<LogReservation>,
         out: &StreamOut,
     ) -> Result<Batch, Stopped> {
-        binlog.harden(&*self.env().logs, room, out).map_err(|error| {
+        binlog.harden(&*self.env().logs, reservation, out).map_err(|error| {
             self.fail(&error);
             Stopped
         })

@@ -112,7 +112,7 @@ impl Checkpointer {
     fn watch(&self, coordinator: &Coordinator) {
         coordinator.look_for_failures();
         self.watch_space(coordinator);
-        self.fill_rotation_room(coordinator);
+        self.fill_rotation_reserve(coordinator);
     }
 
     /// Returns whether a checkpoint would free much (anything, while writes are refused for lack of space)
@@ -180,7 +180,7 @@ impl Checkpointer {
 
     /// Refills the reservation for a binlog file change. Also called by every transaction that is prepared,
     /// because several files a second can be filled.
-    pub fn fill_rotation_room(&self, coordinator: &Coordinator) {
+    pub fn fill_rotation_reserve(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
         if let Some(binlog) = &env.binlog {
             env.logs.fill_rotation_reserve(&binlog.rotation_reserve);

@@ -189,9 +189,9 @@ impl Coordinator {
     /// because clients will get their OK.
     pub fn release_from_replicas(&self, switch_off: impl FnOnce()) -> Result<(), CommitError> {
         let env = self.env();
-        let room = self.reserve(8)?;
+        let reservation = self.reserve(8)?;
         let switched = self.pipeline.hold(|last| {
-            env.logs.main().append(room, record::RELEASED, &[&last.0.to_le_bytes()]);
+            env.logs.main().append(reservation, record::RELEASED, &[&last.0.to_le_bytes()]);
             self.harden_now()?;
             switch_off();
             Ok::<(), Stopped>(())

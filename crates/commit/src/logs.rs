@@ -133,12 +133,12 @@ pub trait Logs: Send + Sync {
         Ok(())
     }
 
-    /// Makes bytes of the binlog durable that belong to no transaction. `room` is the reservation in the log
+    /// Makes bytes of the binlog durable that belong to no transaction. `reservation` is the reservation in the log
     /// unless the binlog decides.
     fn harden_binlog(
         &self,
         files: &BinlogFileWriter,
-        room: Option<LogReservation>,
+        reservation: Option<LogReservation>,
         out: &StreamOut,
         batch: &Batch,
     ) -> Result<(), HardenError>;
@@ -238,7 +238,7 @@ pub struct Member<'o> {
 pub struct Decision {
     pub last: CommitSeq,
     /// Reservation for the DECIDED record; `None` if the group's last member is in the binlog.
-    pub room: Option<LogReservation>,
+    pub reservation: Option<LogReservation>,
 }
 
 /// A group's state between its write and its decision.

@@ -55,15 +55,15 @@ impl Coordinator {
         );
         request.locks.leave();
         let began_ns = self.now_ns();
-        match self.prepare_room(&request) {
-            Ok((rooms, spilled, staged)) => {
+        match self.prepare_space(&request) {
+            Ok((reserved, spilled, staged)) => {
                 let since_ns = self.now_ns();
                 self.metrics().record(Step::Prepare, since_ns.saturating_sub(began_ns), 1);
                 let trx = Trx {
                     request,
                     spilled,
                     staged,
-                    rooms,
+                    reserved,
                     gtid: None,
                     xid: Xid(0),
                     depends_on: CommitSeq(0),
@@ -89,7 +89,7 @@ impl Coordinator {
         self.checkpointer.refusal()
     }
 
-    fn prepare_room(
+    fn prepare_space(
         &self,
         request: &CommitRequest,
     ) -> Result<(TrxReservations, Spilled, Vec<Staged>), CommitError> {
@@ -109,14 +109,14 @@ impl Coordinator {
         if let Some(part) = &request.binlog {
             self.env().check_numbers(part)?;
         }
-        self.checkpointer.fill_rotation_room(self);
+        self.checkpointer.fill_rotation_reserve(self);
         let mut spilled = Vec::with_capacity(request.redo.len());
         let reserved = self.spill_and_reserve(request, &mut spilled);
         if reserved.is_err() {
             self.discard_redo(&spilled);
         }
-        let (rooms, staged) = reserved?;
-        Ok((rooms, spilled, staged))
+        let (reserved, staged) = reserved?;
+        Ok((reserved, spilled, staged))
     }
 
     fn spill_and_reserve(
@@ -138,9 +138,9 @@ impl Coordinator {
         let is_logged = request.binlog.is_some() && self.env().binlog.is_some();
         let needs = LogNeeds { request, spilled, is_logged };
         let logs = &self.env().logs;
-        let rooms = logs.reserve(&needs, &mut |log, bytes| self.reserve_in(log, bytes))?;
-        logs.sync_at_prepare(&rooms).map_err(|e| self.refused(e))?;
-        Ok((rooms, staged))
+        let reserved = logs.reserve(&needs, &mut |log, bytes| self.reserve_in(log, bytes))?;
+        logs.sync_at_prepare(&reserved).map_err(|e| self.refused(e))?;
+        Ok((reserved, staged))
     }
 
     /// Has the engines stage large redo, which would otherwise block the order stage for long. Not done while
@@ -183,7 +183,7 @@ impl Coordinator {
         let mut since = None;
         loop {
             match log.reserve(bytes) {
-                Ok(room) => return Ok(room),
+                Ok(reservation) => return Ok(reservation),
                 Err(LogError::Full(FullCause::Cap))
                     if self.options.has_threads
                         && since.get_or_insert_with(Instant::now).elapsed() < CAP_WAIT =>

@@ -329,10 +329,10 @@ impl Checkpoint {
 pub struct Pair(pub u64);
 
 /// Appends a BINLOG record.
-pub fn append_binlog_record(log: &Log, room: LogReservation, out: &StreamOut) {
+pub fn append_binlog_record(log: &Log, reservation: LogReservation, out: &StreamOut) {
     let mut head = Vec::new();
     StreamOut::encode_chunks(&out.chunks, &mut head);
-    log.append(room, BINLOG, &[&head, &out.bytes]);
+    log.append(reservation, BINLOG, &[&head, &out.bytes]);
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ pub struct Trx {
     /// Redo that its participant ingests outside of the normal order stage.
     pub(crate) staged: Vec<(ParticipantId, Box<dyn StagedRedo>)>,
     /// Log reservations, used when the records are written.
-    pub(crate) rooms: TrxReservations,
+    pub(crate) reserved: TrxReservations,
     /// Assigned at the order stage.
     pub(crate) gtid: Option<Gtid>,
     pub(crate) xid: Xid,

@@ -94,14 +94,14 @@ impl Coordinator {
         }
         self.checkpoint().map_err(ResetError::Checkpoint)?;
         let needed_bytes = state.as_ref().map_or(0, |state| binlog.stream.lock().head_bytes_max(state));
-        let room = self.stream_room_of(binlog, needed_bytes).map_err(ResetError::Commit)?;
+        let reservation = self.reserve_for_stream_of(binlog, needed_bytes).map_err(ResetError::Commit)?;
         let _closed = binlog.files.pins().close().map_err(ResetError::Reader)?;
         let _running = self.checkpointer.one_at_a_time();
         let done = self.pipeline.hold(|last| match is_refused() {
             true => Ok(false),
             false => {
                 let state = state.clone().unwrap_or_default();
-                self.reset_held(binlog, first, state, room, last).map(|()| true)
+                self.reset_held(binlog, first, state, reservation, last).map(|()| true)
             }
         });
         let done = done.unwrap_or(Err(CheckpointError::Stopped));
@@ -120,7 +120,7 @@ impl Coordinator {
         binlog: &Binlog,
         first: NonZeroU32,
         state: GtidState,
-        room: Option<LogReservation>,
+        reservation: Option<LogReservation>,
         last: CommitSeq,
     ) -> Result<(), CheckpointError> {
         if !self.is_published(last) {
@@ -130,7 +130,7 @@ impl Coordinator {
         sealed.make_durable(self)?;
         sealed.write(self, BinlogPos::default(), Some(first))?;
         // From here on the reset has happened.
-        let done = self.begin_anew(binlog, first, state, room).and_then(|()| {
+        let done = self.begin_anew(binlog, first, state, reservation).and_then(|()| {
             let synced = binlog.files.sync().map_err(CheckpointError::Binlog)?;
             sealed.write(self, synced.unwrap_or_default(), None)
         });
@@ -147,7 +147,7 @@ impl Coordinator {
         binlog: &Binlog,
         first: NonZeroU32,
         state: GtidState,
-        room: Option<LogReservation>,
+        reservation: Option<LogReservation>,
     ) -> Result<(), CheckpointError> {
         let env = self.env();
         let mut stream = binlog.stream.lock();
@@ -156,7 +156,7 @@ impl Coordinator {
             let mut end = binlog.end.lock();
             binlog.files.remove_all().map_err(CheckpointError::Binlog)?;
             stream.restart(first.get(), state.clone(), env.now_s(), &mut out);
-            let durable = self.harden_stream(binlog, room, &out);
+            let durable = self.harden_stream(binlog, reservation, &out);
             let batch = durable.map_err(|Stopped| CheckpointError::Stopped)?;
             end.position = stream.position();
             env.is_out_of_numbers.store(state.seq_no_max() >= SEQ_NO_MAX, Ordering::Relaxed);

@@ -21,7 +21,7 @@ const SLACK_BYTES: u64 = 16 << 10;
 
 /// The reservation, and the size that it needs.
 pub struct RotationReserve {
-    room: Mutex<Option<LogReservation>>,
+    reservation: Mutex<Option<LogReservation>>,
     /// Written by the leader, and while the order stage is held.
     needed_bytes: AtomicU64,
     /// A thread is reserving; others need not.
@@ -32,7 +32,7 @@ impl RotationReserve {
     /// Makes an empty reservation that needs this size.
     pub fn new(needed_bytes: u64) -> RotationReserve {
         RotationReserve {
-            room: Mutex::new(None),
+            reservation: Mutex::new(None),
             needed_bytes: AtomicU64::new(needed_bytes),
             is_filling: AtomicBool::new(false),
         }
@@ -54,19 +54,19 @@ impl RotationReserve {
         if self.has(needed) || self.is_filling.swap(true, Ordering::Acquire) {
             return;
         }
-        if let Ok(room) = log.reserve(self.wanted_bytes()) {
-            *self.room.lock() = Some(room);
+        if let Ok(reservation) = log.reserve(self.wanted_bytes()) {
+            *self.reservation.lock() = Some(reservation);
         }
         self.is_filling.store(false, Ordering::Release);
     }
 
     fn has(&self, bytes: u64) -> bool {
-        self.room.lock().as_ref().is_some_and(|room| room.fits(bytes))
+        self.reservation.lock().as_ref().is_some_and(|reservation| reservation.fits(bytes))
     }
 
     /// Takes the reservation if it has at least this size. Never waits.
     pub fn take(&self, bytes: u64) -> Option<LogReservation> {
-        let mut room = self.room.lock();
-        if room.as_ref().is_some_and(|room| room.fits(bytes)) { room.take() } else { None }
+        let mut reservation = self.reservation.lock();
+        if reservation.as_ref().is_some_and(|reservation| reservation.fits(bytes)) { reservation.take() } else { None }
     }
 }

@@ -192,16 +192,16 @@ impl SeparateLogs {
         trx: &mut Trx,
         payload: &mut Vec<u8>,
     ) -> Option<LogReservation> {
-        let TrxReservations::Separate { parts, decision } = std::mem::take(&mut trx.rooms) else {
+        let TrxReservations::Separate { parts, decision } = std::mem::take(&mut trx.reserved) else {
             unreachable!("reserved at prepare (I6)")
         };
         let numbers: Vec<u8> = parts.iter().map(|(place, _)| self.number(*place)).collect();
         let decided = CommitSeq(self.decided.load(Ordering::Relaxed));
-        for (place, room) in parts {
+        for (place, reservation) in parts {
             payload.clear();
             let head = record::PrepareHead { seq, xid: trx.xid, decided, end, logs: &numbers };
             record::encode_prepare(&head, trx, |id| self.place_of(id) == place, payload);
-            self.at(place).append(room, record::PREPARE, &[payload]);
+            self.at(place).append(reservation, record::PREPARE, &[payload]);
         }
         decision
     }
@@ -269,10 +269,10 @@ impl Logs for SeparateLogs {
     }
 
     fn append(&self, member: &Member<'_>, trx: &mut Trx, buffer: &mut Vec<u8>) -> Option<Decision> {
-        let room = self.append_prepare(member.seq, member.end, trx, buffer);
+        let reservation = self.append_prepare(member.seq, member.end, trx, buffer);
         // An event in the binlog decides about its own transaction and all earlier ones.
-        let room = if member.end.is_some() { None } else { Some(room.expect("reserved at prepare (I6)")) };
-        Some(Decision { last: member.seq, room })
+        let reservation = if member.end.is_some() { None } else { Some(reservation.expect("reserved at prepare (I6)")) };
+        Some(Decision { last: member.seq, reservation })
     }
 
     fn rotate(&self, stream: &mut Stream, _: &RotationReserve, now_s: &dyn Fn() -> u32) -> Option<StreamOut> {
@@ -310,7 +310,7 @@ impl Logs for SeparateLogs {
     }
 
     fn overlaps(&self, written: &Written) -> bool {
-        let needs_record = written.decision.as_ref().is_none_or(|decision| decision.room.is_some());
+        let needs_record = written.decision.as_ref().is_none_or(|decision| decision.reservation.is_some());
         self.overlaps.load(Ordering::Relaxed) && !needs_record
     }
 
@@ -321,10 +321,10 @@ impl Logs for SeparateLogs {
         {
             self.write_binlog(files, &bytes.batch)?;
         }
-        let Decision { last, room } =
+        let Decision { last, reservation } =
             written.decision.take().expect("a group is written once, and decided once");
-        if let Some(room) = room {
-            self.main().append(room, record::DECIDED, &[&last.0.to_le_bytes()]);
+        if let Some(reservation) = reservation {
+            self.main().append(reservation, record::DECIDED, &[&last.0.to_le_bytes()]);
             self.main().flush().map_err(HardenError::Log)?;
         }
         self.decided.store(last.0, Ordering::Relaxed);

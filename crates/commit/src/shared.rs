@@ -51,7 +51,7 @@ impl Logs for SharedLog {
     fn append(&self, member: &Member<'_>, trx: &mut Trx, buffer: &mut Vec<u8>) -> Option<Decision> {
         buffer.clear();
         record::encode_commit(member.seq, member.released, trx, &member.out.chunks, buffer);
-        self.0.append(room_of(trx), record::COMMIT, &[buffer, &member.out.bytes]);
+        self.0.append(reservation_of(trx), record::COMMIT, &[buffer, &member.out.bytes]);
         None
     }
 
@@ -66,10 +66,10 @@ impl Logs for SharedLog {
         if !stream.wants_rotation() {
             return None;
         }
-        let room = reserve.take(needed_bytes)?;
+        let reservation = reserve.take(needed_bytes)?;
         let mut out = StreamOut::default();
         stream.rotate(&mut out, now_s());
-        record::append_binlog_record(&self.0, room, &out);
+        record::append_binlog_record(&self.0, reservation, &out);
         Some(out)
     }
 
@@ -83,11 +83,11 @@ impl Logs for SharedLog {
     fn harden_binlog(
         &self,
         _: &BinlogFileWriter,
-        room: Option<LogReservation>,
+        reservation: Option<LogReservation>,
         out: &StreamOut,
         _: &Batch,
     ) -> Result<(), HardenError> {
-        record::append_binlog_record(&self.0, room.expect("reserved in the one log"), out);
+        record::append_binlog_record(&self.0, reservation.expect("reserved in the one log"), out);
         self.0.flush().map(drop).map_err(HardenError::Log)
     }
 
@@ -105,9 +105,9 @@ impl Logs for SharedLog {
 }
 
 /// Takes the reservation for the transaction's record.
-fn room_of(trx: &mut Trx) -> LogReservation {
-    match &mut trx.rooms {
-        TrxReservations::Shared(room) => room.take().expect("reserved at prepare (I6)"),
+fn reservation_of(trx: &mut Trx) -> LogReservation {
+    match &mut trx.reserved {
+        TrxReservations::Shared(reservation) => reservation.take().expect("reserved at prepare (I6)"),
         TrxReservations::Separate { .. } => unreachable!("reserved for the one log"),
     }
 }
