@@ -6,30 +6,30 @@
 //!
 //! # Resolved links
 //! A writer creates a link that contains only the name of the version below. It does not read the record of
-//! another transaction, because that record is rarely in the processor's caches. Sweeping reads that record
+//! another transaction, because that record is rarely in the processor's caches. Pruning reads that record
 //! anyway and then *resolves* (settles) the link: it stores the CommitSeq at which the version was written
 //! and how its chain ends. A reader that meets an unresolved link reads the record.
 //!
 //! # Short chains
 //! An open view keeps one version of a row, although the row may be written a thousand times meanwhile.
-//! Sweeping therefore shortens the chain of a swept transaction's version ([`Versions::shorten`]): the chain
+//! Pruning therefore shortens the chain of a pruned transaction's version ([`Versions::shorten`]): the chain
 //! skips the versions that no view in use needs. A chain has about as many versions as the open views need,
-//! plus those that were not swept yet.
+//! plus those that were not pruned yet.
 //!
 //! # Live versions
 //! A version is *live* while a chain leads to it from its entry. It *ends* when the chain skips it, or when
-//! its entry is removed ([`Versions::end_chain`]). A record is dropped once it was swept and none of its
+//! its entry is removed ([`Versions::end_chain`]). A record is dropped once it was pruned and none of its
 //! versions is live.
 //!
 //! # Invariants
-//! - A link leads to the version that its own version replaced, until sweeping makes it skip some: writers
+//! - A link leads to the version that its own version replaced, until pruning makes it skip some: writers
 //!   never do. A version is therefore reachable from at most one live version, and a skipped version is not
 //!   reachable at all. For this reason ended versions are not processed further ([`Versions::shorten`]):
 //!   their links may lead to dropped records.
-//! - Only the chains of ordered and swept transactions skip versions. What these transactions replaced can no
+//! - Only the chains of ordered and pruned transactions skip versions. What these transactions replaced can no
 //!   longer be restored. The references in an entry, and in the undo of undecided or aborted transactions
 //!   above it, therefore always name an existing record.
-//! - A reader follows a chain under the latch of its entry's page, but sweeping takes no latch. If sweeping
+//! - A reader follows a chain under the latch of its entry's page, but pruning takes no latch. If pruning
 //!   skips a version that a reader is about to read, the reader may find its record dropped. It then restarts
 //!   at the entry: links change before the record is dropped. If the record of an unresolved link is gone,
 //!   all views see that version, provided that the link has not changed meanwhile.
@@ -54,7 +54,7 @@ const SHORTENED_MAX: usize = 64;
 const LOOKED_AT_MAX: usize = 16;
 /// Maximum number of versions that end together with their entry. The rest is left to purge.
 const ENDED_MAX: usize = 1024;
-/// Maximum number of restarts of a reader that races with sweeping. A link of the chain changes before each
+/// Maximum number of restarts of a reader that races with pruning. A link of the chain changes before each
 /// restart, so more of them mean that a link is corrupt.
 const WALKS_MAX: usize = 10_000;
 
@@ -74,7 +74,7 @@ impl Versions {
         Err(EngineError::Corrupt("a chain of versions leads to a transaction that was dropped".to_owned()))
     }
 
-    /// Returns the oldest version that the horizon does not see. Returns `None` if sweeping changed the chain
+    /// Returns the oldest version that the horizon does not see. Returns `None` if pruning changed the chain
     /// meanwhile.
     fn walk(
         &self,
@@ -122,7 +122,7 @@ impl Versions {
         Some((link, link.seq.expect("settled above")))
     }
 
-    /// Shortens the chains below the live versions of a swept record, whose links are resolved: they skip
+    /// Shortens the chains below the live versions of a pruned record, whose links are resolved: they skip
     /// what no view needs any more. Links that already skip versions are left out, because their chains were
     /// processed from above. Adds records that have no live version left to `dropped`.
     pub fn shorten(&self, record: &Arc<TrxRecord>, in_use: &InUse, dropped: &mut Vec<Arc<TrxRecord>>) {

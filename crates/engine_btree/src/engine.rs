@@ -18,7 +18,7 @@
 //! # The purge thread
 //! It repeats [`BtreeEngine::purge`]. A round removes the writes of aborted transactions, and deleted entries
 //! that no view needs. If a view is held open for long, the round also removes the versions between it and
-//! newer views (`sweep.rs`). At its end it spills undo beyond the memory limit. After a round with little
+//! newer views (`prune.rs`). At its end it spills undo beyond the memory limit. After a round with little
 //! work the thread pauses, because each round locks every rollback segment in turn, which delays writers.
 //! Simulations have no such thread and call [`BtreeEngine::purge`] themselves. Dropping the last handle waits
 //! for the end of the thread, so that nothing is written to the files afterwards.
@@ -81,7 +81,7 @@ pub struct BtreeOptions {
     pub rollback_segments: usize,
     /// Memory limit of undo. The rest is spilled to the undo file.
     pub undo_bytes: usize,
-    /// Number of newer views after which a view counts as held open, so that the versions after it are swept.
+    /// Number of newer views after which a view counts as held open, so that the versions after it are pruned.
     pub young_views: usize,
     /// Starts a purge thread. Simulations call [`BtreeEngine::purge`] themselves.
     pub has_threads: bool,
@@ -186,7 +186,7 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
         let mut logged = String::new();
         while !inner.is_closed() {
             let (done, trouble) = match inner.purge() {
-                Ok(Purged { transactions, swept, spilled }) => (transactions + swept, spilled.err()),
+                Ok(Purged { transactions, pruned, spilled }) => (transactions + pruned, spilled.err()),
                 Err(PurgeError::Later(error)) => (0, Some(error)),
                 Err(PurgeError::Closed) => break,
                 Err(PurgeError::Damaged(error)) => {

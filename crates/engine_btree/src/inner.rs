@@ -56,8 +56,8 @@ pub struct Inner {
 pub struct Purged {
     /// Number of transactions that purge passed.
     pub transactions: usize,
-    /// Number of later transactions that were swept because an old view is open.
-    pub swept: usize,
+    /// Number of later transactions that were pruned because an old view is open.
+    pub pruned: usize,
     /// Result of spilling the undo beyond the memory limit. After an error it stays in memory until a later
     /// round.
     pub spilled: Result<(), EngineError>,
@@ -194,8 +194,8 @@ impl Inner {
         debug_assert!(oldest <= self.views.applied(), "purge passes what no view sees yet");
         records.iter().try_for_each(|record| self.clean(record, oldest))?;
         self.versions.forget(&records);
-        let swept = self.sweep()?;
-        Ok(Purged { transactions: records.len(), swept, spilled: self.versions.spill() })
+        let pruned = self.prune()?;
+        Ok(Purged { transactions: records.len(), pruned, spilled: self.versions.spill() })
     }
 
     /// Cleans up after one record. Repeating it is harmless: an entry that was restored or replaced no longer

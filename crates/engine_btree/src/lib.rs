@@ -32,9 +32,9 @@ mod space;
 mod spill;
 mod store;
 mod superblock;
-mod sweep;
+mod prune;
 #[cfg(test)]
-mod sweep_tests;
+mod prune_tests;
 mod sync;
 #[cfg(test)]
 mod tests;

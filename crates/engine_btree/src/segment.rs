@@ -4,7 +4,7 @@
 //! Numbers are assigned without gaps and used as positions: records are stored in consecutive blocks of
 //! [`BLOCK`] numbers. A record is removed in one of two ways. Purge *passes* records that all views see,
 //! oldest first, but skips undecided transactions. The base then moves to the first remaining record. While
-//! an old view is open, sweeping *drops* single records that are no longer reachable. An empty block uses one
+//! an old view is open, pruning *drops* single records that are no longer reachable. An empty block uses one
 //! word, except for the last block.
 //!
 //! # Invariants
@@ -12,7 +12,7 @@
 //!   no entry refers to a dropped one.
 //! - `len` is the number of records. The first block, if there is one, contains the base's number.
 //! - Every record below `ordered` belongs to an ordered transaction.
-//! - Sweeping and spilling each have a [`Progress`]. Undecided transactions that they meet are put on a
+//! - Pruning and spilling each have a [`Progress`]. Undecided transactions that they meet are put on a
 //!   waiting list and do not delay the records after them.
 
 use std::collections::VecDeque;
@@ -62,8 +62,8 @@ pub struct Segment {
     len: usize,
     /// The commit low-water mark.
     ordered: u64,
-    /// Progress of sweeping.
-    pub swept: Progress,
+    /// Progress of pruning.
+    pub pruned: Progress,
     /// Progress of spilling undo to the undo file.
     pub spilled: Progress,
 }
@@ -118,7 +118,7 @@ impl Segment {
         debug_assert!(self.ordered <= self.end, "the commit low-water mark is above all transactions");
         debug_assert!(self.len as u64 <= self.end - self.base, "more records than numbers");
         debug_assert!(
-            self.swept.next.max(self.spilled.next) <= self.end,
+            self.pruned.next.max(self.spilled.next) <= self.end,
             "a task has examined a record of the future"
         );
         if self.blocks.len() > CHECKED_BLOCKS_MAX {

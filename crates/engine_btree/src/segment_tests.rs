@@ -88,36 +88,36 @@ fn records_go_in_any_order() {
     }
 }
 
-/// Records that were undecided when sweeping examined them are returned later, once.
+/// Records that were undecided when pruning examined them are returned later, once.
 #[test]
 fn what_was_undecided_is_swept_later() {
     let mut segment = Segment::default();
     let records: Vec<_> = (0..200).map(|number| Arc::new(TrxRecord::new(TrxNo(number)))).collect();
     records.iter().for_each(|record| segment.push(record.clone()));
     let over = |state: TrxState| state != TrxState::Installed;
-    let sweep = |segment: &mut Segment| -> Vec<u64> {
-        let found: Vec<_> = segment.ahead(&segment.swept, over).cloned().collect();
-        found.iter().for_each(|record| record.set_swept());
+    let prune = |segment: &mut Segment| -> Vec<u64> {
+        let found: Vec<_> = segment.ahead(&segment.pruned, over).cloned().collect();
+        found.iter().for_each(|record| record.set_pruned());
         if let Some(last) = found.iter().map(|record| record.place()).max() {
             segment.advance(
-                |it| &mut it.swept,
+                |it| &mut it.pruned,
                 last,
-                |record| !record.is_swept() && record.state() != TrxState::Aborted,
+                |record| !record.is_pruned() && record.state() != TrxState::Aborted,
             );
         }
         found.iter().map(|record| record.place()).collect()
     };
     let commit = |place: usize| records[place].commit(CommitSeq(1 + place as u64));
     (100..150).for_each(commit);
-    assert_eq!(sweep(&mut segment), (100..150).collect::<Vec<_>>());
+    assert_eq!(prune(&mut segment), (100..150).collect::<Vec<_>>());
     commit(7);
     commit(160);
-    assert_eq!(sweep(&mut segment), [7, 160]);
+    assert_eq!(prune(&mut segment), [7, 160]);
     commit(99);
-    assert_eq!(sweep(&mut segment), [99]);
+    assert_eq!(prune(&mut segment), [99]);
     records[98].abort();
     (0..7).chain(8..98).chain(150..160).chain(161..200).for_each(commit);
     let rest: Vec<u64> = (0..7).chain(8..99).chain(150..160).chain(161..200).collect();
-    assert_eq!(sweep(&mut segment), rest, "with what was aborted, for purge");
-    assert_eq!(sweep(&mut segment), []);
+    assert_eq!(prune(&mut segment), rest, "with what was aborted, for purge");
+    assert_eq!(prune(&mut segment), []);
 }

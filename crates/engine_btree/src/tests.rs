@@ -170,9 +170,9 @@ fn chain_len(versions: &Versions, newest: VersionRef) -> usize {
     len
 }
 
-fn sweep(versions: &Versions) {
+fn prune(versions: &Versions) {
     let in_use = versions.views.in_use();
-    let records = versions.to_sweep(in_use.until, usize::MAX);
+    let records = versions.to_prune(in_use.until, usize::MAX);
     let mut dropped = Vec::new();
     versions.settle(records.iter().map(|record| &**record));
     for record in &records {
@@ -184,12 +184,12 @@ fn sweep(versions: &Versions) {
         if !record.is_value_needed(&|from| in_use.is_any_in(from, seq)) {
             versions.free_values(record);
         }
-        record.set_swept();
+        record.set_pruned();
     }
-    versions.swept(&records, in_use.until);
+    versions.pruned(&records, in_use.until);
     dropped.extend(records.into_iter().filter(|record| record.is_droppable()));
     dropped.iter().for_each(|record| versions.free_values(record));
-    versions.drop_swept(&mut dropped);
+    versions.drop_pruned(&mut dropped);
 }
 
 /// Views are held forever, for a while, and between two writes.
@@ -212,10 +212,10 @@ fn a_hot_row_has_the_versions_that_views_in_use_need() {
             }
             if seq % 100 == 0 {
                 versions.spill().expect("spills");
-                sweep(&versions);
+                prune(&versions);
                 let needed = held.len() + short.len() + 2;
                 assert!(chain_len(&versions, newest) <= needed);
-                // The records after the first view that is not held are swept later.
+                // The records after the first view that is not held are pruned later.
                 assert!(versions.history_len() <= needed + 100, "{} records", versions.history_len());
             }
             if seq % 250 == 0 {
@@ -230,7 +230,7 @@ fn a_hot_row_has_the_versions_that_views_in_use_need() {
         short.clear();
         while !held.is_empty() {
             held.remove(held.len() / 2);
-            sweep(&versions);
+            prune(&versions);
             for pin in &held {
                 assert_eq!(seen(&versions, pin.seq.0, newest), pin.seq.0);
             }
@@ -246,7 +246,7 @@ fn a_hot_row_has_the_versions_that_views_in_use_need() {
     }
 }
 
-/// An entry is removed before an older transaction that wrote it is swept.
+/// An entry is removed before an older transaction that wrote it is pruned.
 #[test]
 fn links_of_versions_that_have_ended_are_left_alone() {
     let versions = versions(1, usize::MAX);
@@ -260,10 +260,10 @@ fn links_of_versions_that_have_ended_are_left_alone() {
         })
         .collect();
     let mut dropped = Vec::new();
-    written[0].set_swept();
+    written[0].set_pruned();
     versions.end_chain(&written[2], newest.expect("written").undo, &mut dropped);
-    assert_eq!(dropped.len(), 1, "the first one was swept");
-    versions.drop_swept(&mut dropped);
+    assert_eq!(dropped.len(), 1, "the first one was pruned");
+    versions.drop_pruned(&mut dropped);
     versions.shorten(&written[1], &versions.views.in_use(), &mut dropped);
     assert_eq!(written[1].link(0).expect("it replaced the first one").seq, None);
     drop(held);
@@ -279,7 +279,7 @@ fn what_is_freed_is_what_lies_between_views() {
             [20, 50, 51].contains(&seq).then(|| versions.views.pin())
         })
         .collect();
-    sweep(&versions);
+    prune(&versions);
     // 21, 51 and 52 replaced versions that the views see.
     let kept: Vec<_> = versions.purgeable(CommitSeq(100), usize::MAX);
     let mut kept: Vec<_> =

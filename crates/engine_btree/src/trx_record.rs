@@ -40,7 +40,7 @@ pub struct TrxRecord {
     pub undo: RwLock<UndoLog>,
     pub has_deletions: AtomicBool,
     /// Written by purge: no work is left for this record except to wait until none of its versions is live.
-    is_swept: AtomicBool,
+    is_pruned: AtomicBool,
     /// Written by the installing session, later taken by purge.
     leftovers: Mutex<Option<Box<PendingFrees>>>,
 }
@@ -72,7 +72,7 @@ impl TrxRecord {
             state: AtomicU64::new(INSTALLED),
             undo: RwLock::default(),
             has_deletions: AtomicBool::new(false),
-            is_swept: AtomicBool::new(false),
+            is_pruned: AtomicBool::new(false),
             leftovers: Mutex::default(),
         }
     }
@@ -156,19 +156,19 @@ impl TrxRecord {
         self.undo.write().end_version(place);
     }
 
-    /// Returns whether sweeping has finished with this record.
-    pub fn is_swept(&self) -> bool {
-        self.is_swept.load(Ordering::Relaxed)
+    /// Returns whether pruning has finished with this record.
+    pub fn is_pruned(&self) -> bool {
+        self.is_pruned.load(Ordering::Relaxed)
     }
 
-    /// Records that sweeping has finished with this record.
-    pub fn set_swept(&self) {
-        self.is_swept.store(true, Ordering::Relaxed);
+    /// Records that pruning has finished with this record.
+    pub fn set_pruned(&self) {
+        self.is_pruned.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the record was swept and none of its versions is live.
+    /// Returns whether the record was pruned and none of its versions is live.
     pub fn is_droppable(&self) -> bool {
-        self.is_swept() && self.undo.read().live() == 0
+        self.is_pruned() && self.undo.read().live() == 0
     }
 
     /// Returns the number of live versions.

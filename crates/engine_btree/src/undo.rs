@@ -11,7 +11,7 @@
 //! The [`Link`]s are stored separately from the chunks and stay in memory. Readers and writers can follow a
 //! link, and readers can skip versions that they do not need, without access to the chunks. A chunk that is
 //! complete can therefore be *spilled* to the undo file (`spill.rs`), and all chunks are *freed* when no view
-//! needs their values (`sweep.rs`).
+//! needs their values (`prune.rs`).
 
 use std::ops::Deref;
 use std::sync::Arc;

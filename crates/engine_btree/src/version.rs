@@ -13,14 +13,14 @@
 //! - **Purge** passes a record (removes it) once no reader needs it: the transaction was committed and every
 //!   open view sees it, or it was aborted and its entries are restored. Purge skips undecided transactions
 //!   and stops at the first committed one that some view does not see.
-//! - **Sweeping** (`sweep.rs`) takes over while an old view stops purge. It examines the later transactions,
+//! - **Pruning** (`prune.rs`) takes over while an old view stops purge. It examines the later transactions,
 //!   frees undo that no view needs, and drops records that have no live version.
 //! - **Purge low-water mark** (`watermarks`) of a segment: the number of the first record that remains.
 //!   Records below it were passed or dropped, and numbers are never reused. So an entry that refers to a
 //!   number below the mark was written by a transaction that every view sees.
 //! - **Commit low-water mark** (`ordered`) of a segment: a number and a CommitSeq. Every record below the
 //!   number that still exists was committed at this CommitSeq or earlier. A reader whose view includes the
-//!   CommitSeq therefore sees these writes, and need not look up their records. Sweeping raises this mark
+//!   CommitSeq therefore sees these writes, and need not look up their records. Pruning raises this mark
 //!   while the purge mark stands still. It stops at the first record that is undecided, aborted, or committed
 //!   later than the CommitSeq.
 //!
@@ -28,7 +28,7 @@
 //! ```text
 //!            commit(seq), from the engine's `commit_ordered`
 //! installed ------------------------------------> committed(seq)
-//!     |                                              |    \-- sweeping, once no version is live --> dropped
+//!     |                                              |    \-- pruning, once no version is live --> dropped
 //!     |                                              \-- purge, once all views see `seq` --> passed
 //!     \-- abort(), when the installation is dropped --> aborted
 //!                                                    \-- purge, once its entries are restored --> passed
@@ -43,14 +43,14 @@
 //! - An aborted version has no successor: a writer that finds one in the entry replaces it, and stores the
 //!   version before it as the predecessor of the new one.
 //! - The content that a view needs is in the undo of the write that replaced it. The view does not see that
-//!   write, so purge does not pass its record. Sweeping does not drop the record, because the version is
+//!   write, so purge does not pass its record. Pruning does not drop the record, because the version is
 //!   live.
 //! - Along a chain, from the oldest version to the newest, CommitSeqs never decrease. Only the newest version
 //!   can be undecided or aborted. So a view that does not see a version sees none of the newer ones.
 //!
 //! # Memory
 //! Undo beyond the limit is spilled to the undo file (`spill.rs`). The session that installs a transaction
-//! spills the transaction's filled chunks. Purge spills the records that wait for old views. Sweeping frees
+//! spills the transaction's filled chunks. Purge spills the records that wait for old views. Pruning frees
 //! undo that no view needs, without a limit being reached.
 //!
 //! Transaction records and the links between versions (`chain.rs`) stay in memory and do not count towards
@@ -422,31 +422,31 @@ impl Versions {
         found
     }
 
-    /// Returns the oldest records of each segment that were not swept and that all views from `until` on see.
+    /// Returns the oldest records of each segment that were not pruned and that all views from `until` on see.
     /// Includes aborted records among them.
-    pub fn to_sweep(&self, until: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {
+    pub fn to_prune(&self, until: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {
         let mut found = Vec::new();
         for segment in &self.segments {
             let segment = segment.read();
-            let ahead = segment.ahead(&segment.swept, |state| is_over(state, until));
+            let ahead = segment.ahead(&segment.pruned, |state| is_over(state, until));
             found.extend(ahead.take(max).cloned());
         }
         found
     }
 
-    /// Marks the records as swept, so that [`Versions::to_sweep`] does not return them again. Raises the
+    /// Marks the records as pruned, so that [`Versions::to_prune`] does not return them again. Raises the
     /// commit low-water marks to `until`.
-    pub fn swept(&self, records: &[Arc<TrxRecord>], until: CommitSeq) {
+    pub fn pruned(&self, records: &[Arc<TrxRecord>], until: CommitSeq) {
         for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
             let last = run.iter().map(|record| record.place()).max().expect("a run has one");
-            let waits = |record: &TrxRecord| !record.is_swept() && record.state() != TrxState::Aborted;
+            let waits = |record: &TrxRecord| !record.is_pruned() && record.state() != TrxState::Aborted;
             let at = run[0].segment();
             debug_assert!(
                 run.iter().all(|record| is_over(record.state(), until)),
-                "a transaction that some later view does not see was swept"
+                "a transaction that some later view does not see was pruned"
             );
             let mut segment = self.segments[at].write();
-            segment.advance(|it| &mut it.swept, last, waits);
+            segment.advance(|it| &mut it.pruned, last, waits);
             self.ordered[at].raise(segment.advance_ordered(until), until);
         }
     }
@@ -457,9 +457,9 @@ impl Versions {
         self.give_back(freed);
     }
 
-    /// Drops swept records that have no live version and whose overflow values are freed. Some of them may
+    /// Drops pruned records that have no live version and whose overflow values are freed. Some of them may
     /// already have been dropped.
-    pub fn drop_swept(&self, records: &mut [Arc<TrxRecord>]) {
+    pub fn drop_pruned(&self, records: &mut [Arc<TrxRecord>]) {
         debug_assert!(
             records.iter().all(|record| record.is_droppable()),
             "a record is dropped whose versions a chain leads to"

@@ -3,7 +3,7 @@
 //! A view is a CommitSeq. It is *in use* while a [`Pin`] of it exists. It starts at the last ordered
 //! transaction, so no later view is older than that. The views of most statements are released after
 //! milliseconds. A view that is still in use after many newer views were taken counts as *held open*: the
-//! versions between such views are then swept instead of waiting for purge (`sweep.rs`).
+//! versions between such views are then pruned instead of waiting for purge (`prune.rs`).
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -123,7 +123,7 @@ impl Views {
         let applied = self.applied();
         let first_young = live.young.front().copied().unwrap_or(applied);
         let until = live.counts.range(first_young..).next().map_or(applied, |(seq, _)| *seq);
-        debug_assert!(until <= applied, "what no view sees yet would be swept");
+        debug_assert!(until <= applied, "what no view sees yet would be pruned");
         InUse { seqs: live.counts.keys().copied().collect(), until }
     }
 }

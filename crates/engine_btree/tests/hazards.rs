@@ -98,7 +98,7 @@ impl Run {
         ReadView::new(CommitSeq(self.seq), vec![(self.engine.id(), self.engine.snapshot())])
     }
 
-    /// Takes enough views that earlier ones count as held, so that the versions after them are swept.
+    /// Takes enough views that earlier ones count as held, so that the versions after them are pruned.
     fn pass_views(&self) {
         (0..=TINY.young_views).for_each(|_| drop(self.view()));
     }
@@ -810,7 +810,7 @@ fn later_parts_write_over_earlier_ones() {
             see(run);
         };
         look(&run);
-        // Sweeping and purge process the remaining versions.
+        // Pruning and purge process the remaining versions.
         run.put(OTHER, 0..3, b"later");
         run.pass_views();
         run.purge();

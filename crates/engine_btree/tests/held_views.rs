@@ -1,4 +1,4 @@
-//! Read views that stay open while rows change: what sweeping frees meanwhile, and what it keeps.
+//! Read views that stay open while rows change: what pruning frees meanwhile, and what it keeps.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -175,7 +175,7 @@ fn a_held_view_keeps_the_records_of_two_transactions_for_each_row() {
         assert!(records <= 3 * ROWS, "{records} records for {ROWS} rows in round {round}");
         if round % 50 == 0 {
             run.look(&held);
-            // Transactions on top of swept versions are dropped.
+            // Transactions on top of pruned versions are dropped.
             drop(run.prepare(&(0..ROWS).map(|n| (n, None)).collect::<Vec<_>>()));
         }
     }
@@ -374,8 +374,8 @@ fn a_large_transaction_is_sorted_out_link_by_link() {
     drop(young);
     let begun = std::time::Instant::now();
     run.purge();
-    let swept = begun.elapsed();
-    assert!(swept < 6 * written, "{swept:?} for what was written in {written:?}");
+    let pruned = begun.elapsed();
+    assert!(pruned < 6 * written, "{pruned:?} for what was written in {written:?}");
     run.look(&held);
     drop(held);
     run.settle();

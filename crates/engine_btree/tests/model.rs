@@ -25,7 +25,7 @@
 //! | a reader thread wakes the waiters before the page is available | `whoever_sleeps` |
 //! | purge frees or removes what a held view needs | `a_held_view_keeps` |
 //! | a chain skips a version that a view needs | `a_held_view_keeps` |
-//! | purge sweeps transactions that were ordered after it listed the views | `a_view_that_is_taken` |
+//! | purge prunes transactions that were ordered after it listed the views | `a_view_that_is_taken` |
 //! | a reader trusts an unresolved link whose record is gone, without checking it again | `an_unsettled_link` |
 //! | a commit low-water mark includes a transaction that is undecided, aborted, or ordered after its CommitSeq | `a_held_view_keeps`; the last one: `tests/odd_views.rs` |
 //! | a commit low-water mark is raised before its CommitSeq | `a_reader_whose_chain_changes`, with ten times the schedules |
@@ -87,8 +87,8 @@ mod spill;
 mod store;
 #[path = "../src/superblock.rs"]
 mod superblock;
-#[path = "../src/sweep.rs"]
-mod sweep;
+#[path = "../src/prune.rs"]
+mod prune;
 #[path = "../src/tree.rs"]
 mod tree;
 #[path = "../src/trx.rs"]
@@ -387,7 +387,7 @@ fn purge_takes_out_what_nobody_needs_and_nothing_else() {
     });
 }
 
-/// Purge sweeps while a view is held, concurrently with writers, other views and an aborted transaction.
+/// Purge prunes while a view is held, concurrently with writers, other views and an aborted transaction.
 #[test]
 fn a_held_view_keeps_what_it_sees_while_others_come_and_go() {
     check(300, || {
@@ -434,7 +434,7 @@ fn a_held_view_keeps_what_it_sees_while_others_come_and_go() {
     });
 }
 
-/// While a reader follows a chain, sweeping skips versions of it and drops their records.
+/// While a reader follows a chain, pruning skips versions of it and drops their records.
 #[test]
 fn a_reader_whose_chain_changes_starts_again() {
     check(3000, || {
@@ -465,7 +465,7 @@ fn a_reader_whose_chain_changes_starts_again() {
     });
 }
 
-/// A reader is at an unresolved link. Sweeping resolves the link, makes it skip versions, and drops the
+/// A reader is at an unresolved link. Pruning resolves the link, makes it skip versions, and drops the
 /// record that it referred to together with the record's block. To the reader this looks as if all views had
 /// passed the record.
 #[test]
@@ -494,7 +494,7 @@ fn an_unsettled_link_is_believed_if_it_is_still_there() {
     });
 }
 
-/// The second view may need a version that purge sweeps because of the held view.
+/// The second view may need a version that purge prunes because of the held view.
 #[test]
 fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
     check(2000, || {
@@ -520,7 +520,7 @@ fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
     });
 }
 
-/// A reader of the newest version of a row, whose writer is ordered and swept at that moment, sees the row
+/// A reader of the newest version of a row, whose writer is ordered and pruned at that moment, sees the row
 /// from before the write or after it.
 #[test]
 fn a_row_whose_writer_is_swept_meanwhile_is_found() {

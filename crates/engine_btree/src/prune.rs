@@ -1,7 +1,7 @@
-//! Interior version pruning (sweeping): frees versions that no view needs while an old view blocks purge.
+//! Interior version pruning (pruning): frees versions that no view needs while an old view blocks purge.
 //!
-//! Purge stops at the oldest view. While that view stays open, the transactions after it are swept. Each
-//! transaction is examined once, as soon as every view that does not see it counts as held. Sweeping does the
+//! Purge stops at the oldest view. While that view stays open, the transactions after it are pruned. Each
+//! transaction is examined once, as soon as every view that does not see it counts as held. Pruning does the
 //! following:
 //! - It frees the undo that no view needs, except for the links, and the overflow values on disk.
 //! - It makes chains skip the versions that no view needs (`chain.rs`).
@@ -12,7 +12,7 @@
 //! records of two transactions for it, instead of all of them.
 //!
 //! # Invariants
-//! - No view in use sees what is freed or removed, and no later view does: later views see the swept
+//! - No view in use sees what is freed or removed, and no later view does: later views see the pruned
 //!   transaction ([`InUse`]).
 //! - The keys of a transaction's deletions are kept while normal purge may need them. That is the case if a
 //!   view needs a version of the deleted entry, or if an undecided transaction has written the entry since
@@ -26,7 +26,7 @@
 //!
 //! # What is missing
 //! - Entries of a dropped or emptied table end no chain: the records of their writers wait for purge.
-//! - A record is swept once. When a view other than the oldest closes, versions that only this view needed
+//! - A record is pruned once. When a view other than the oldest closes, versions that only this view needed
 //!   wait for the oldest view to close, unless their rows are written again.
 //! - A record keeps all its links as long as one of its versions is live.
 
@@ -42,9 +42,9 @@ use crate::undo::Cursor;
 use crate::views::InUse;
 
 /// Maximum number of records of each segment per round.
-const SWEEP_RECORDS_MAX: usize = 1024;
+const PRUNE_RECORDS_MAX: usize = 1024;
 /// Number of records whose links are resolved together. Small enough that the data read for it stays in the
-/// caches until these records are swept.
+/// caches until these records are pruned.
 const SETTLED_AT_ONCE: usize = 256;
 
 /// Outcome for a deleted entry.
@@ -65,14 +65,14 @@ struct Round {
 }
 
 impl Inner {
-    /// Runs one round and returns the number of swept transactions. Only purge calls it, from one thread.
-    pub fn sweep(&self) -> Result<usize, PurgeError> {
+    /// Runs one round and returns the number of pruned transactions. Only purge calls it, from one thread.
+    pub fn prune(&self) -> Result<usize, PurgeError> {
         let in_use = self.views.in_use();
         if !in_use.is_any_held() {
             return Ok(0);
         }
         let until = in_use.until;
-        let records = self.versions.to_sweep(until, SWEEP_RECORDS_MAX);
+        let records = self.versions.to_prune(until, PRUNE_RECORDS_MAX);
         let committed = records.iter().filter_map(|record| match record.state() {
             TrxState::Committed(seq) => Some((seq, record)),
             TrxState::Installed | TrxState::Aborted => None,
@@ -82,24 +82,24 @@ impl Inner {
         let mut round = Round { in_use, dropped: Vec::new() };
         let done = by_age.chunks(SETTLED_AT_ONCE).try_for_each(|few| {
             self.versions.settle(few.iter().map(|(_, record)| &***record));
-            few.iter().try_for_each(|(seq, record)| self.sweep_record(record, *seq, &mut round))
+            few.iter().try_for_each(|(seq, record)| self.prune_record(record, *seq, &mut round))
         });
         self.drop_records(round.dropped);
         done?;
-        self.versions.swept(&records, until);
+        self.versions.pruned(&records, until);
         Ok(records.len())
     }
 
-    /// Drops records that were swept and are no longer reachable.
+    /// Drops records that were pruned and are no longer reachable.
     fn drop_records(&self, mut records: Vec<Arc<TrxRecord>>) {
         for record in &records {
             self.versions.free_values(record);
             self.defer_free_all(record.take_old_values());
         }
-        self.versions.drop_swept(&mut records);
+        self.versions.drop_pruned(&mut records);
     }
 
-    fn sweep_record(
+    fn prune_record(
         &self,
         record: &Arc<TrxRecord>,
         seq: CommitSeq,
@@ -107,16 +107,16 @@ impl Inner {
     ) -> Result<(), PurgeError> {
         self.versions.shorten(record, &round.in_use, &mut round.dropped);
         if !record.has_spilled() {
-            self.sweep_writes(record, seq, round)?;
+            self.prune_writes(record, seq, round)?;
         }
-        record.set_swept();
+        record.set_pruned();
         if record.is_droppable() {
             round.dropped.push(record.clone());
         }
         Ok(())
     }
 
-    fn sweep_writes(
+    fn prune_writes(
         &self,
         record: &Arc<TrxRecord>,
         seq: CommitSeq,
@@ -134,8 +134,8 @@ impl Inner {
                 let Some(tree) = self.tree(index).filter(|_| matches!(cleanup, Cleanup::Remove)) else {
                     continue;
                 };
-                let swept = self.sweep_deleted(record, seq, &tree, &key, round);
-                is_needed |= self.unless_replaced(&tree, swept).map_err(PurgeError::Later)?;
+                let pruned = self.prune_deleted(record, seq, &tree, &key, round);
+                is_needed |= self.unless_replaced(&tree, pruned).map_err(PurgeError::Later)?;
             }
         }
         if !is_needed {
@@ -146,7 +146,7 @@ impl Inner {
     }
 
     /// Removes a deleted entry if no view needs it. Returns true if normal purge still needs the key.
-    fn sweep_deleted(
+    fn prune_deleted(
         &self,
         record: &Arc<TrxRecord>,
         seq: CommitSeq,

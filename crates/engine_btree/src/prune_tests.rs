@@ -1,5 +1,5 @@
-//! Sweeping and purge against a plain map, with a check of every chain. Each version that an entry leads to
-//! exists, is reachable exactly once and counts as live. A swept record that is not reachable is gone. In
+//! Pruning and purge against a plain map, with a check of every chain. Each version that an entry leads to
+//! exists, is reachable exactly once and counts as live. A pruned record that is not reachable is gone. In
 //! addition to `tests/odd_views.rs`, there are several tables that are dropped and loaded, failing reads,
 //! bursts of writes of one row, changing numbers of rollback segments, and a check of what must be free in
 //! the end.
@@ -202,7 +202,7 @@ impl Run {
         }
     }
 
-    /// Writes one row many times, more often than one step of sweeping covers.
+    /// Writes one row many times, more often than one step of pruning covers.
     fn burst(&mut self) {
         let at = (self.rng.below(TABLES as u64) as usize, self.rng.below(self.keys));
         let count = if self.rng.below(20) == 0 { 3000 } else { self.rng.below(400) };
@@ -359,7 +359,7 @@ impl Run {
             let count = led_to.get(&record.number()).copied().unwrap_or(0);
             assert!(record.live() >= count, "{record:?} has {count} versions");
             let TrxState::Committed(seq) = record.state() else { continue };
-            if seq > oldest && record.is_swept() && !self.has_dropped {
+            if seq > oldest && record.is_pruned() && !self.has_dropped {
                 // Every chain here is short enough to end completely, with no version left to purge.
                 assert_eq!(record.live(), count, "{:?} {seq:?}, {oldest:?}", record.number());
                 assert!(count > 0, "nothing leads to it");
