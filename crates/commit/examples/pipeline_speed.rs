@@ -102,7 +102,8 @@ fn run(folder: PathBuf, time: Duration, threads: usize) -> (f64, f64, f64) {
                     let locks = locks.owner(TrxId(thread));
                     let permit = WritePermit::unlogged();
                     let request = CommitRequest { redo, binlog: None, locks, permit, client: None };
-                    let prepared = coordinator.prepare(request).map_err(|(e, _)| e).expect("there is reservation");
+                    let prepared =
+                        coordinator.prepare(request).map_err(|(e, _)| e).expect("there is reservation");
                     let seq = coordinator.order(prepared);
                     sent += u64::from(coordinator.when_acknowledged(seq, done.clone()));
                     coordinator.lead();

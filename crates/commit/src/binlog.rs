@@ -103,8 +103,8 @@ impl Binlog {
         Ok(binlog)
     }
 
-    /// Makes bytes that belong to no transaction durable; the order stage is held. `reservation` is the reservation
-    /// in the log, unless the binlog decides.
+    /// Makes bytes that belong to no transaction durable; the order stage is held. `reservation` is the
+    /// reservation in the log, unless the binlog decides.
     pub fn harden(
         &self,
         logs: &dyn Logs,

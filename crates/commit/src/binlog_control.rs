@@ -11,10 +11,10 @@ use cohort_binlog::{
 use cohort_log::LogReservation;
 
 use crate::binlog::{Binlog, NO_SPACE_FOR_BINLOG};
+use crate::commit_env::Stopped;
 use crate::coordinator::Coordinator;
 use crate::error::{CommitError, PurgeError};
 use crate::fault::Severity;
-use crate::commit_env::Stopped;
 
 impl Coordinator {
     /// Returns the binlog's position and newest GTIDs after the last durable group. Returns `None` with the

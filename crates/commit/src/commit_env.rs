@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, ConnectionId};
 
 use crate::group_commit::ClientCommits;
-use crate::stage::{Gate, Durable, Ordered, Point};
+use crate::stage::{Durable, Gate, Ordered, Point};
 
 /// The work of the stages. Each method is called by the thread that holds the stage.
 pub trait CommitEnv: Send + Sync {

@@ -26,6 +26,7 @@ use cohort_binlog::SpillDir;
 use cohort_engine::ReadView;
 
 use crate::checkpoint_state::Checkpointer;
+use crate::commit_env::{CommitEnv, Stopped, Wake};
 use crate::env::{AppliedMark, ReplicaGate, ServerEnv};
 use crate::error::{CheckpointError, CommitError};
 use crate::fault::Severity;
@@ -37,7 +38,6 @@ use crate::pipeline::Pipeline;
 use crate::record;
 use crate::recovery::Recovered;
 use crate::request::{BinlogPart, CommitRequest, Prepared};
-use crate::commit_env::{CommitEnv, Stopped, Wake};
 use crate::xa::XaBranches;
 
 /// Positions in a log, with an engine's checkpoint in it.

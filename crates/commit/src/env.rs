@@ -26,14 +26,14 @@ use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
 use crate::binlog::{Binlog, add_to_batch};
+use crate::commit_env::CommitEnv;
 use crate::error::{CommitError, HardenError};
 use crate::group_commit::ClientCommits;
 use crate::logs::{BinlogBytes, Logs, Member, Written};
 use crate::metrics::{Metrics, Step};
 use crate::options::{FailpointHook, StopHook};
 use crate::request::{BinlogPart, GroupKind, Trx};
-use crate::commit_env::CommitEnv;
-use crate::stage::{Gate, Durable, Ordered, Point};
+use crate::stage::{Durable, Gate, Ordered, Point};
 
 /// Semi-synchronous replication: holds durable groups until a replica has them. `end` is the position after a
 /// group's last event.

@@ -133,8 +133,8 @@ pub trait Logs: Send + Sync {
         Ok(())
     }
 
-    /// Makes bytes of the binlog durable that belong to no transaction. `reservation` is the reservation in the log
-    /// unless the binlog decides.
+    /// Makes bytes of the binlog durable that belong to no transaction. `reservation` is the reservation in
+    /// the log unless the binlog decides.
     fn harden_binlog(
         &self,
         files: &BinlogFileWriter,

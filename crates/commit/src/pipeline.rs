@@ -91,10 +91,9 @@
 //!   Groups then stay in the publish queue, while later groups continue to become durable. The thread that
 //!   opens a gate calls [`Pipeline::gate_opened`].
 //!
-//! # Invariants
-//! ARCHITECTURE.md defines I1 to I8. I2 is kept by recovery (`recovery.rs`), and I3 by the environment:
-//! engine files and binlog files get only what is durable ([`CommitEnv::made_durable`], and [`Pipeline::hold`]
-//! for checkpoints). This file keeps the following:
+//! # Invariants ARCHITECTURE.md defines I1 to I8. I2 is kept by recovery (`recovery.rs`), and I3 by the
+//! environment: engine files and binlog files get only what is durable ([`CommitEnv::made_durable`], and
+//! [`Pipeline::hold`] for checkpoints). This file keeps the following:
 //! - I1: log order, binlog order, CommitSeq order, and the order in which engines apply transactions are the
 //!   same.
 //!   - `arrivals` assigns CommitSeqs without gaps, and the holder of `order` drains the list in this order.
@@ -140,9 +139,9 @@ use std::sync::Arc;
 
 use cohort_base::{AbortOnUnwind, CommitSeq, ConnectionId};
 
-use crate::group_commit::{GroupCommitOptions, GroupCommitPolicy};
 use crate::commit_env::{CommitEnv, Stopped, Wake};
-use crate::stage::{Gate, Durable, Ordered, Point, Prepared, Stage};
+use crate::group_commit::{GroupCommitOptions, GroupCommitPolicy};
+use crate::stage::{Durable, Gate, Ordered, Point, Prepared, Stage};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 
 /// Polling interval of a thread that waits for an acknowledgement. Normally a notification wakes it earlier.
@@ -797,10 +796,7 @@ impl<E: CommitEnv> Pipeline<E> {
         Ok(result)
     }
 
-    fn hold_order<R>(
-        &self,
-        work: impl FnOnce(CommitSeq) -> R,
-    ) -> Result<(R, Vec<Durable<E::Trx>>), Stopped> {
+    fn hold_order<R>(&self, work: impl FnOnce(CommitSeq) -> R) -> Result<(R, Vec<Durable<E::Trx>>), Stopped> {
         let _leader = self.leader.lock();
         let _decider = self.decider.lock();
         if self.is_stopped() {

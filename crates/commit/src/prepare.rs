@@ -20,13 +20,13 @@ use cohort_engine::{EngineError, RedoFile, StagedRedo};
 use cohort_log::{FullCause, Log, LogError, LogReservation};
 
 use crate::binlog::{Binlog, NO_SPACE_FOR_BINLOG};
+use crate::commit_env::CommitEnv;
 use crate::coordinator::Coordinator;
 use crate::error::CommitError;
 use crate::logs::LogNeeds;
 use crate::metrics::Step;
 use crate::request::{CommitRequest, Prepared, SpilledRedo, Trx};
 use crate::reservations::TrxReservations;
-use crate::commit_env::CommitEnv;
 use crate::stage::{Point, Stage};
 
 /// Maximum size of redo inside a record. Larger redo is spilled, because the log's buffer is not meant for

@@ -39,10 +39,10 @@ use cohort_log::LogReservation;
 
 use crate::binlog::Binlog;
 use crate::checkpoint::Sealed;
+use crate::commit_env::Stopped;
 use crate::coordinator::Coordinator;
 use crate::error::{CheckpointError, CommitError};
 use crate::fault::Severity;
-use crate::commit_env::Stopped;
 
 /// Maximum time that the order stage is held to wait for replicas, or for the publishing thread.
 const PUBLISH_WAIT: Duration = Duration::from_millis(50);

@@ -67,6 +67,10 @@ impl RotationReserve {
     /// Takes the reservation if it has at least this size. Never waits.
     pub fn take(&self, bytes: u64) -> Option<LogReservation> {
         let mut reservation = self.reservation.lock();
-        if reservation.as_ref().is_some_and(|reservation| reservation.fits(bytes)) { reservation.take() } else { None }
+        if reservation.as_ref().is_some_and(|reservation| reservation.fits(bytes)) {
+            reservation.take()
+        } else {
+            None
+        }
     }
 }

@@ -271,7 +271,8 @@ impl Logs for SeparateLogs {
     fn append(&self, member: &Member<'_>, trx: &mut Trx, buffer: &mut Vec<u8>) -> Option<Decision> {
         let reservation = self.append_prepare(member.seq, member.end, trx, buffer);
         // An event in the binlog decides about its own transaction and all earlier ones.
-        let reservation = if member.end.is_some() { None } else { Some(reservation.expect("reserved at prepare (I6)")) };
+        let reservation =
+            if member.end.is_some() { None } else { Some(reservation.expect("reserved at prepare (I6)")) };
         Some(Decision { last: member.seq, reservation })
     }
 

@@ -28,14 +28,14 @@
 
 #![allow(dead_code)]
 
+#[path = "../src/commit_env.rs"]
+mod commit_env;
 #[path = "../src/group_commit.rs"]
 mod group_commit;
 #[path = "../src/pipeline.rs"]
 mod pipeline;
 #[path = "../src/return_times.rs"]
 mod return_times;
-#[path = "../src/commit_env.rs"]
-mod commit_env;
 #[path = "../src/stage.rs"]
 mod stage;
 
@@ -51,10 +51,10 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, ConnectionId};
 use cohort_interleave::{check, choose, thread};
 
+use crate::commit_env::{CommitEnv, Wake};
 use crate::group_commit::GroupCommitOptions;
 use crate::pipeline::Pipeline;
-use crate::commit_env::{CommitEnv, Wake};
-use crate::stage::{Gate, Durable, Ordered};
+use crate::stage::{Durable, Gate, Ordered};
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
 /// Nanoseconds that the clock advances at each reading.

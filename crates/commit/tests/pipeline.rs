@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cohort_base::CommitSeq;
 use cohort_commit::{
-    CommitEnv, Gate, GroupCommitOptions, Durable, Ordered, Pipeline, Point, Stage, Stopped, Wake,
+    CommitEnv, Durable, Gate, GroupCommitOptions, Ordered, Pipeline, Point, Stage, Stopped, Wake,
 };
 use parking_lot::Mutex;
 

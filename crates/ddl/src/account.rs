@@ -47,7 +47,8 @@ pub(super) fn resolve_grantee(
         Name::CurrentRole => {
             let malformed = || SqlError::invalid_definer();
             let current = session.identity.role.as_deref().ok_or_else(malformed)?;
-            pending.find(&role(current))
+            pending
+                .find(&role(current))
                 .map(|account| account.name)
                 .ok_or_else(|| SqlError::invalid_role(current))
         }
@@ -323,7 +324,9 @@ pub fn set_password(
     }
     let outcome = change_password(ctx, &name, password);
     ctx.trx.rollback();
-    if let (true, Ok(()), Some(account_limits)) = (name == own, &outcome, &ctx.session.identity.account_limits) {
+    if let (true, Ok(()), Some(account_limits)) =
+        (name == own, &outcome, &ctx.session.identity.account_limits)
+    {
         account_limits.password_changed();
     }
     outcome

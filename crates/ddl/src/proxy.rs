@@ -60,7 +60,8 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, of: &Name, revoke: &Revoke)
     let mut pending = AccountChanges::open(ctx)?;
     for name in &revoke.accounts {
         let name = resolve(ctx.session, name);
-        let mut account = pending.find(&name).filter(|account| !account.is_role).ok_or_else(no_such_account)?;
+        let mut account =
+            pending.find(&name).filter(|account| !account.is_role).ok_or_else(no_such_account)?;
         account.proxies.remove(&proxied).ok_or_else(|| nonexisting(&name))?;
         pending.put(account);
     }

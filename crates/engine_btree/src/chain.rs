@@ -26,8 +26,8 @@
 //!   never do. A version is therefore reachable from at most one live version, and a skipped version is not
 //!   reachable at all. For this reason ended versions are not processed further ([`Versions::shorten`]):
 //!   their links may lead to dropped records.
-//! - Only the chains of ordered and pruned transactions skip versions. What these transactions replaced can no
-//!   longer be restored. The references in an entry, and in the undo of undecided or aborted transactions
+//! - Only the chains of ordered and pruned transactions skip versions. What these transactions replaced can
+//!   no longer be restored. The references in an entry, and in the undo of undecided or aborted transactions
 //!   above it, therefore always name an existing record.
 //! - A reader follows a chain under the latch of its entry's page, but pruning takes no latch. If pruning
 //!   skips a version that a reader is about to read, the reader may find its record dropped. It then restarts

@@ -81,7 +81,8 @@ pub struct BtreeOptions {
     pub rollback_segments: usize,
     /// Memory limit of undo. The rest is spilled to the undo file.
     pub undo_bytes: usize,
-    /// Number of newer views after which a view counts as held open, so that the versions after it are pruned.
+    /// Number of newer views after which a view counts as held open, so that the versions after it are
+    /// pruned.
     pub young_views: usize,
     /// Starts a purge thread. Simulations call [`BtreeEngine::purge`] themselves.
     pub has_threads: bool,

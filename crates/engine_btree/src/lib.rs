@@ -19,6 +19,9 @@ mod near;
 mod page;
 mod page_layout;
 mod pool;
+mod prune;
+#[cfg(test)]
+mod prune_tests;
 mod reads;
 mod redo;
 mod replay;
@@ -32,9 +35,6 @@ mod space;
 mod spill;
 mod store;
 mod superblock;
-mod prune;
-#[cfg(test)]
-mod prune_tests;
 mod sync;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Interior version pruning (pruning): frees versions that no view needs while an old view blocks purge.
+//! Interior version pruning: frees versions that no view needs while an old view blocks purge.
 //!
 //! Purge stops at the oldest view. While that view stays open, the transactions after it are pruned. Each
 //! transaction is examined once, as soon as every view that does not see it counts as held. Pruning does the

@@ -422,8 +422,8 @@ impl Versions {
         found
     }
 
-    /// Returns the oldest records of each segment that were not pruned and that all views from `until` on see.
-    /// Includes aborted records among them.
+    /// Returns the oldest records of each segment that were not pruned and that all views from `until` on
+    /// see. Includes aborted records among them.
     pub fn to_prune(&self, until: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {
         let mut found = Vec::new();
         for segment in &self.segments {

@@ -65,6 +65,8 @@ mod page;
 mod page_layout;
 #[path = "../src/pool.rs"]
 mod pool;
+#[path = "../src/prune.rs"]
+mod prune;
 #[path = "../src/reads.rs"]
 mod reads;
 #[path = "../src/redo.rs"]
@@ -87,8 +89,6 @@ mod spill;
 mod store;
 #[path = "../src/superblock.rs"]
 mod superblock;
-#[path = "../src/prune.rs"]
-mod prune;
 #[path = "../src/tree.rs"]
 mod tree;
 #[path = "../src/trx.rs"]

@@ -74,7 +74,7 @@ impl Session {
         let kept = Kept::of(&db);
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.counts().clone());
-        trx.show_at(Arc::clone(process.gauge()));
+        trx.show_at(Arc::clone(process.trx_stats()));
         trx.look_for_kills_at(Arc::clone(process.hold()));
         trx.charge_to(Arc::clone(process.memory()));
         let (group_commit, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
@@ -339,7 +339,8 @@ impl Session {
         let (kill, group_commit, memory) =
             (old.kill.clone(), Arc::clone(&old.group_commit), Arc::clone(self.process.memory()));
         // The account's resource limits and role stay in force.
-        let (account_limits, role) = (self.state.identity.account_limits.take(), self.state.identity.role.take());
+        let (account_limits, role) =
+            (self.state.identity.account_limits.take(), self.state.identity.role.take());
         let shared = shared_by(&self.trx);
         self.state = SessionState::new(db, info, kill, group_commit, memory, shared, Origin::Client);
         (self.state.identity.account_limits, self.state.identity.role) = (account_limits, role);

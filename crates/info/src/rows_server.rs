@@ -44,7 +44,7 @@ pub(super) fn processes(ctx: &StatementContext<'_>) -> Vec<ProcessSnapshot> {
     let blocked = blocked_states(ctx.db);
     let snapshots = all.iter().map(|p| {
         let mut snapshot = p.snapshot(&waits);
-        let trx = p.gauge().snapshot().map(|trx| trx.trx);
+        let trx = p.trx_stats().snapshot().map(|trx| trx.trx);
         snapshot.state = trx.and_then(|trx| blocked.get(&trx).copied()).unwrap_or(snapshot.state);
         snapshot
     });

@@ -32,7 +32,7 @@ struct Running {
 
 fn running(db: &Database) -> Vec<Running> {
     let all = db.processes.all().into_iter();
-    all.filter_map(|process| process.gauge().snapshot().map(|trx| Running { process, trx })).collect()
+    all.filter_map(|process| process.trx_stats().snapshot().map(|trx| Running { process, trx })).collect()
 }
 
 fn waits_by_trx(db: &Database) -> HashMap<TrxId, LockWait> {

@@ -59,7 +59,8 @@ use crate::{LogError, LogOptions, LogReader, LogStats, RecordKind};
 pub struct Span {
     /// LSN of its first byte.
     pub start: Lsn,
-    /// LSN after its last byte, where the next record starts. The record is durable when `durable_end() >= end`.
+    /// LSN after its last byte, where the next record starts. The record is durable when `durable_end() >=
+    /// end`.
     pub end: Lsn,
 }
 

@@ -32,7 +32,10 @@ impl SessionState {
     /// Checks that the account's limits allow a statement of this kind to run.
     #[inline]
     pub fn check_account_limits(&self, statement: &StatementTraits) -> SqlResult<()> {
-        self.identity.account_limits.as_ref().map_or(Ok(()), |account_limits| account_limits.check(self, statement))
+        self.identity
+            .account_limits
+            .as_ref()
+            .map_or(Ok(()), |account_limits| account_limits.check(self, statement))
     }
 }
 

@@ -36,6 +36,7 @@
 //! | `ids`, `word_check` | ids of new tables and indexes; password restrictions |
 
 pub mod access;
+mod account_limits;
 mod account_usage;
 mod annotation;
 mod audit;
@@ -54,7 +55,6 @@ mod names;
 mod process_list;
 mod profiles;
 mod replication;
-mod account_limits;
 mod row_hooks;
 mod samples;
 pub mod sequence;

@@ -51,7 +51,7 @@
 //! | `branch`, `xa`, `xa_record`, `xa_adopt` | XA branches: state, end, record, locks after a start |
 //! | `writer` | the account on whose behalf a session commits |
 //! | `settings` | the session variables that affect its transactions |
-//! | `trx_stats`, `session_counts` | statistics for other sessions; counters of reads, writes and plans |
+//! | `stats`, `session_counts` | statistics for other sessions; counters of reads, writes and plans |
 //! | `errors` | conversion of lower-level errors to client errors |
 
 mod active;

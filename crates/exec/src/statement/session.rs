@@ -106,7 +106,7 @@ impl Session {
             && let Some(facts) = &*self.state.db.facts.read()
         {
             let will_tell = || process.hold().acknowledge_early(held);
-            let own = Some(process.gauge().last_commit()).filter(|own| *own > acknowledged_early);
+            let own = Some(process.trx_stats().last_commit()).filter(|own| *own > acknowledged_early);
             facts.stop_waiting_for_replicas(held, own, process.id(), &will_tell);
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! - The commit path can wait at two gates ([`Gate`]): before publishing a group (AFTER_SYNC), or before
 //!   acknowledging it to the clients (AFTER_COMMIT). `rpl_semi_sync_master_wait_point` selects one. A waiting
-//!   group does not stop later ones from being durable.
+//!   group does not stop later ones from becoming durable.
 //! - One acknowledgement suffices, and it covers everything before its position.
 //! - KILL of a waiting client ends its wait ([`SemiSync::give_up`]). At the second gate only that client is
 //!   released. At the first gate its group and all earlier ones must be published for that, so they are

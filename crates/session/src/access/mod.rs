@@ -10,7 +10,7 @@
 //! # Where a statement is checked
 //! | what | where |
 //! |---|---|
-//! | any statement except queries and row changes | [`gate`]: before it runs, in one exhaustive match |
+//! | any statement except queries and row changes | [`statement`]: before it runs, in one exhaustive match |
 //! | queries and row changes | [`needs`]: when a name is resolved, and each time the plan runs |
 //! | SET of a variable | `variables`: according to the table of settings |
 //! | USE, a login's database | `Session::use_schema`, `Session::new` |
@@ -26,16 +26,16 @@
 //! added to those of the account that the client logged in as.
 
 mod check;
-mod statement;
 mod held;
 mod needs;
+mod statement;
 
 pub use check::{
     check_all_of, check_global, check_schema, check_schemas, check_table, check_view_told, may_enter,
     sees_schema, sees_table,
 };
 pub use cohort_catalog::roles_of;
-pub use gate::{
+pub use statement::{
     check_statement, drops_own, is_about_temporary, own_renames, refused_in_read_only_transaction,
 };
 pub use held::Access;

@@ -79,7 +79,9 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
             shared.try_for_each(|name| check.shared(P::Drop, name))
         }
         Statement::CreateView(create) => match (create.alter, create.mode) {
-            (false, CreateMode::Create | CreateMode::IfNotExists) => check.shared(P::CreateView, &create.name),
+            (false, CreateMode::Create | CreateMode::IfNotExists) => {
+                check.shared(P::CreateView, &create.name)
+            }
             (true, _) | (_, CreateMode::OrReplace) => check.shared(or(P::CreateView, P::Drop), &create.name),
         },
         Statement::RenameTable(rename) => {
