@@ -136,6 +136,12 @@ pub struct CreateTrigger {
     pub timing: TriggerTiming,
     pub event: TriggerEvent,
     pub table: ObjectName,
+    /// The start of the word TRIGGER in the statement's text.
+    pub start: usize,
+    /// The range of `ON table` in the statement's text.
+    pub on: Range<usize>,
+    /// The range of FOLLOWS or PRECEDES in the statement's text; empty if there is none.
+    pub order_text: Range<usize>,
     /// FOLLOWS or PRECEDES another trigger.
     pub order: Option<(TriggerOrder, String)>,
     pub body: Body,
@@ -153,6 +159,8 @@ pub enum TriggerOrder {
 pub struct CreateEvent {
     pub mode: CreateMode,
     pub definer: Option<Account>,
+    /// The start of the word EVENT in the statement's text.
+    pub start: usize,
     pub name: ObjectName,
     pub schedule: Schedule,
     pub options: EventOptions,
