@@ -91,7 +91,9 @@ pub fn run(root: &Path) -> Vec<String> {
 fn sizes(sources: &[Source], findings: &mut Vec<String>) {
     for source in sources.iter().filter(|s| s.path.ends_with(".rs")) {
         let lines = source.text.lines().count();
-        if lines > LINES_MAX && !source.text.starts_with("// Generated") {
+        // The table of errors is one table on purpose (decision 3).
+        let is_exempt = source.text.starts_with("// Generated") || source.path.ends_with("/error_table.rs");
+        if lines > LINES_MAX && !is_exempt {
             findings.push(format!("{}: {lines} lines, at most {LINES_MAX}: split by noun", source.path));
         }
     }

@@ -48,16 +48,14 @@ impl TimeValue {
 }
 
 fn wrong_value(clause: &str, given: &Value) -> SqlError {
-    SqlError::wrong_value(clause, given.to_bytes().as_deref().unwrap_or(b"NULL"))
+    SqlError::wrong_value(clause, given.to_text().as_bytes())
 }
 
 /// Returns the schedule that the values mean: errors 1235, 1525, 1542, 1543.
 fn schedule(ctx: &StatementContext<'_>, values: &ScheduleValues) -> SqlResult<EventSchedule> {
     let zone = &ctx.session.settings.env.time_zone;
     match values {
-        ScheduleValues::At(at) => {
-            at.seconds(zone).map(EventSchedule::At).ok_or_else(|| at.wrong("AT"))
-        }
+        ScheduleValues::At(at) => at.seconds(zone).map(EventSchedule::At).ok_or_else(|| at.wrong("AT")),
         ScheduleValues::Every { interval, unit, starts, ends } => {
             if unit.has_micros() {
                 return Err(SqlError::not_supported("MICROSECOND"));
@@ -85,10 +83,9 @@ fn schedule(ctx: &StatementContext<'_>, values: &ScheduleValues) -> SqlResult<Ev
 /// Returns the number of units of an interval, or `None` if it is not positive or too large.
 fn count_of(interval: &Value, unit: IntervalUnit) -> Option<u64> {
     use IntervalUnit as U;
-    let text = interval.to_bytes()?;
     let is_compound = unit.name().contains('_');
     let count = if is_compound {
-        let Interval { months, days, micros } = Interval::parse(&text, unit)?;
+        let Interval { months, days, micros } = Interval::parse(interval.to_text().as_bytes(), unit)?;
         let seconds = days.checked_mul(86_400)?.checked_add(micros / 1_000_000)?;
         match unit {
             U::YearMonth => months,
@@ -197,8 +194,10 @@ pub(super) fn create(
 
 /// Warns that no event runs.
 fn warn_of_scheduler(ctx: &StatementContext<'_>) {
-    let VarValue::Text(state) = ctx.session.settings.vars.globals().value(VarId::EventScheduler) else { return };
-    if state == "OFF" && !ctx.session.identity.is_applier {
+    let VarValue::Text(state) = ctx.session.settings.vars.globals().value(VarId::EventScheduler) else {
+        return;
+    };
+    if &*state == "OFF" && !ctx.session.identity.is_applier {
         let text = "Event scheduler is switched off, use SET GLOBAL event_scheduler=ON to enable it.";
         ctx.eval.push_warning(Warning::new(SqlError::new(ErrorCode::UnknownError, text)));
     }
@@ -209,7 +208,7 @@ fn drop_change(event: &Event) -> CatalogChange {
 }
 
 fn zone_name(session: &SessionState) -> String {
-    session.settings.vars.text(VarId::TimeZone).unwrap_or_default().to_owned()
+    session.settings.vars.text(VarId::TimeZone).unwrap_or_default().to_string()
 }
 
 pub(super) fn alter(
@@ -240,8 +239,7 @@ pub(super) fn alter(
     }
     let catalog = ctx.db.catalog();
     let before = catalog.event(&from.0, &from.1).ok_or_else(|| SqlError::unknown_event(&from.1))?;
-    if let Some((schema, name)) = to.as_ref().filter(|(schema, name)| catalog.event(schema, name).is_some()) {
-        let _ = schema;
+    if let Some((_, name)) = to.as_ref().filter(|(schema, name)| catalog.event(schema, name).is_some()) {
         return Err(SqlError::event_exists(name));
     }
     let mut event = Event::clone(before);
@@ -329,13 +327,13 @@ pub fn create_text(event: &Event, style: Style) -> String {
 
 /// Formats a time of an event in its time zone.
 pub fn local_text(event: &Event, seconds: i64) -> String {
-    local_time(event, seconds).to_text(0)
+    Value::DateTime(local_time(event, seconds)).to_text()
 }
 
 /// Converts a time of an event to its time zone.
 pub fn local_time(event: &Event, seconds: i64) -> DateTime {
     let micros = seconds.saturating_mul(1_000_000);
-    match cohort_expr::zone_named(&event.time_zone) {
+    match cohort_expr::TimeZone::parse(&event.time_zone) {
         Some(zone) => zone.to_local(micros),
         None => FixedOffset::UTC.to_local(micros),
     }

@@ -381,6 +381,6 @@ mod tests {
         let names: Vec<_> = keys.iter().filter_map(|k| k.name.as_deref()).collect();
         assert_eq!(names, ["a", "a_2", "b", "b_2"]);
         let mut twice = vec![key(Some("x"), "a"), key(Some("X"), "b")];
-        assert_eq!(name_keys(&mut twice).map_err(|e| e.code.number()), Err(1061));
+        assert_eq!(name_keys(&mut twice).map_err(|e| e.number()), Err(1061));
     }
 }

@@ -7,7 +7,8 @@ use cohort_session::{StatementContext, access};
 use cohort_sql::ast::{Characteristics, CreateMode, CreateRoutine, ObjectName, VariableType, ViewSecurity};
 use cohort_sql::print::{Style, quoted_name, quoted_text};
 use cohort_types::{
-    Collation, ColumnType, DataAccess, Privilege, Privileges, RoutineKind, SqlError, SqlMode, SqlResult, Warning,
+    Collation, ColumnType, DataAccess, Privilege, Privileges, RoutineKind, SqlError, SqlMode, SqlResult,
+    Warning,
 };
 
 use super::DdlOutcome;
@@ -17,7 +18,7 @@ use super::definer::{definer, program_settings};
 use super::program::{
     body_range, check_body, check_trusted, create_words, is_suspicious, lock_kind, lock_program, text_of,
 };
-use super::work::{Changes, LogText, commit, enter_schema, lock_definitions, refuse_virtual, schema_of};
+use super::work::{Changes, LogText, commit, enter_schema, lock_definitions, schema_of};
 
 /// The privileges that the creator of a routine gets on it (`automatic_sp_privileges`).
 const OF_CREATOR: Privileges = Privileges::of(&[Privilege::Execute, Privilege::AlterRoutine]);

@@ -6,23 +6,20 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{AccountName, CatalogChange, PUBLIC, TableName, View};
-use cohort_config::{VarId, VarValue};
+use cohort_catalog::{AccountName, CatalogChange, TableName, View};
 use cohort_locks::MetadataMode;
 use cohort_plan::{CommonTables, Meanings, ParamSource, PlanContext, Query, bind_query, is_mergeable};
 use cohort_plan::{UsedNames, named_tables};
 use cohort_session::access::check_global;
 use cohort_session::{SessionNames, StatementContext, TableUse};
-use cohort_sql::ast::{
-    self, Account, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity,
-};
+use cohort_sql::ast::{self, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity};
 use cohort_sql::print::{Style, quoted_name};
 use cohort_sql::print_query;
-use cohort_types::{Charset, ErrorCode, Privilege, SqlError, SqlResult};
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
-use super::account::resolve;
 use super::create_table::created_at;
+use super::definer::{client_collation, definer};
 use super::drop_table::{lock_all, qualified};
 use super::work::{
     Changes, LogText, catalog, check_identifier, check_table_name, commit, enter_schema, lock_table_name,

@@ -153,7 +153,7 @@ fn commit_with(
     let is_exact = matches!(log, LogText::DropTables(_));
     let (mut event, event_flags) = event(ctx, log, has_xid).unzip();
     if let (Some(event), Some(error), false) = (&mut event, &failed, is_exact) {
-        event.error = error.code.number();
+        event.error = error.number();
     }
     let event_flags = event_flags.unwrap_or(0);
     let failed_with = failed.clone();

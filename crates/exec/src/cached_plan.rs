@@ -243,7 +243,7 @@ fn planned(
     let pin = |n: u32| ctx.params.get(n as usize).map(|value| (n, value.clone()));
     let pins = match ctx.source {
         ParamSource::Literals => ctx.pins.borrow().iter().copied().filter_map(pin).collect(),
-        ParamSource::Placeholders => Vec::new(),
+        ParamSource::Placeholders | ParamSource::Variables => Vec::new(),
     };
     let kinds = ctx.params.iter().map(ParamKind::of).collect();
     let warnings = session.statement.planning_warnings.take();

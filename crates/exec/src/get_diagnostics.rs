@@ -48,8 +48,8 @@ fn item_value(condition: &Warning, item: ConditionInfo) -> Value {
         Value::Str(Str { bytes: text.as_bytes().to_vec(), collation: Collation::UTF8MB3_GENERAL_CI })
     };
     match item {
-        ConditionInfo::Errno => Value::UInt(condition.error.code.number().into()),
-        ConditionInfo::Sqlstate => text(condition.error.code.sqlstate()),
+        ConditionInfo::Errno => Value::UInt(condition.error.number().into()),
+        ConditionInfo::Sqlstate => text(condition.error.sqlstate()),
         ConditionInfo::MessageText => text(&condition.error.message),
         ConditionInfo::RowNumber => Value::UInt(condition.error.row().unwrap_or(0)),
         ConditionInfo::Named => text(""),

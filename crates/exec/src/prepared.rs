@@ -84,7 +84,7 @@ impl Session {
             Err(error) => {
                 self.diagnostics.set_error(&error);
                 if self.state.audit_begins() {
-                    self.state.audit_ended(sql, error.code as u16);
+                    self.state.audit_ended(sql, error.number());
                 }
                 return Err(error);
             }
@@ -405,7 +405,7 @@ impl Session {
         self.log_inner("Execute", &text, (&prepared.of.parsed.param_at, &params));
         let outcome = self.run_once(prepared, &params, job.more, sink);
         if self.state.db.audit.is_on() {
-            self.state.audit_ended(&text, outcome.as_ref().map_or_else(|error| error.code as u16, |()| 0));
+            self.state.audit_ended(&text, outcome.as_ref().map_or_else(|error| error.number(), |()| 0));
         }
         outcome
     }

@@ -372,7 +372,7 @@ impl Session {
         // The error message may reveal values of rows that are not durable yet (I5).
         self.trx.mark_observed();
         self.diagnostics.set_error(error);
-        self.work.error = error.code as u16;
+        self.work.error = error.number();
         self.state.settings.env.row_count = -1;
         sink.error(error);
     }

@@ -225,7 +225,7 @@ impl Session {
             let head = if n == 0 { "# Warnings\n" } else { "" };
             let error = &warning.error;
             let message = message_without_secrets(&error.message, text, Some(self.state.settings.parse.mode));
-            let _ = writeln!(entry, "{head}# {} {} {message}", warning.level.name(), error.code.number());
+            let _ = writeln!(entry, "{head}# {} {} {message}", warning.level.name(), error.number());
         }
     }
 

@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(resolve(None, None, Collation::LATIN1_BIN), Ok(Collation::LATIN1_BIN));
         assert_eq!(resolve(Some("utf8mb4"), None, Collation::LATIN1_BIN), Ok(general));
         assert_eq!(resolve(None, Some("utf8mb4_bin"), general), Ok(Collation::UTF8MB4_BIN));
-        let numbers = |charset, collation| resolve(charset, collation, general).map_err(|e| e.code.number());
+        let numbers = |charset, collation| resolve(charset, collation, general).map_err(|e| e.number());
         assert_eq!(numbers(Some("utf8mb3"), Some("uca1400_ai_ci")), Ok(Collation(2048)));
         assert_eq!(numbers(None, Some("uca1400_as_cs")), Ok(Collation(2307)));
         assert_eq!(numbers(Some("latin1"), Some("utf8mb4_bin")), Err(1253));

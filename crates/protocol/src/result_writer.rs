@@ -474,9 +474,9 @@ fn eof_payload(status: StatusFlags, warnings: u16, out: &mut Vec<u8>) {
 
 fn error_payload(error: &SqlError, out: &mut Vec<u8>) {
     out.put_u8(0xff);
-    out.put_u16(error.code.number());
+    out.put_u16(error.number());
     out.put_u8(b'#');
-    out.extend_from_slice(error.code.sqlstate().as_bytes());
+    out.extend_from_slice(error.sqlstate().as_bytes());
     // Messages have at most 511 bytes, as in MariaDB, and are cut between characters.
     let fits = |end: &usize| error.message.is_char_boundary(*end);
     let end = (0..=error.message.len().min(511)).rev().find(fits).unwrap_or(0);

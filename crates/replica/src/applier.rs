@@ -170,7 +170,7 @@ impl SqlThread {
         let logs = self.db.globals.flag(VarId::LogSlaveUpdates);
         let temporary = Arc::clone(&self.connection.temporary);
         let session = Applier::new(&self.db, self.id, Command::SlaveSql, logs, temporary);
-        let session = session.map_err(|e| ThreadError::new(e.code.number().into(), e.message))?;
+        let session = session.map_err(|e| ThreadError::new(e.number().into(), e.message))?;
         {
             let mut sql = self.connection.sql.lock();
             sql.processes.push(Arc::clone(session.process()));
@@ -332,7 +332,7 @@ impl Follower<'_> {
             Ok(()) => Ok(false),
             Err(_) if self.thread.connection.sql_stops() => Ok(true),
             Err(error) => {
-                Err(ThreadError::new(error.code.number().into(), "Slave SQL thread was killed".to_owned()))
+                Err(ThreadError::new(error.number().into(), "Slave SQL thread was killed".to_owned()))
             }
         }
     }

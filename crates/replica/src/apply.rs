@@ -271,7 +271,7 @@ impl GroupApplier {
     }
 
     fn plain_error(&self, error: &SqlError) -> ApplyError {
-        let number = u32::from(error.code.number());
+        let number = u32::from(error.number());
         ApplyError { error: ThreadError::new(number, error.message.clone()), kind: self.kind_of(error) }
     }
 
@@ -542,15 +542,15 @@ impl GroupApplier {
                 mark.attachment(),
                 self.allowed_outcomes(query),
             );
-            let is_harmless = end.outcome.as_ref().is_err_and(|error| self.is_harmless(error.code.number()));
+            let is_harmless = end.outcome.as_ref().is_err_and(|error| self.is_harmless(error.number()));
             match end.ordered {
                 Some(seq) if end.is_whole => {
                     if let Err(error) = &end.outcome
                         && !is_harmless
-                        && error.code.number() != query.error
+                        && error.number() != query.error
                     {
                         // Counts the error if it is skipped. Any other error comes from waiting for the disk.
-                        self.is_skipped(self.kind_of(error), error.code.number());
+                        self.is_skipped(self.kind_of(error), error.number());
                     }
                     self.session.process().show_text(&[]);
                     return Ok(Done { seq, is_ddl: true });
@@ -603,12 +603,12 @@ impl GroupApplier {
             return Err(ApplyError::fatal(0, text));
         };
         let kind = self.kind_of(&error);
-        if self.is_skipped(kind, error.code.number()) {
+        if self.is_skipped(kind, error.number()) {
             return Ok(());
         }
         let message = message_without_secrets(&error.message, text, None);
         let text = format!("Error '{message}' on query. Default database: '{schema}'. Query: '{sql}'");
-        Err(ApplyError { error: ThreadError::new(error.code.number().into(), text), kind })
+        Err(ApplyError { error: ThreadError::new(error.number().into(), text), kind })
     }
 
     fn is_skipped(&self, kind: Failure, number: u16) -> bool {
@@ -627,7 +627,7 @@ impl GroupApplier {
         place: &SourcePlace,
     ) -> Result<(), ApplyError> {
         let kind = self.kind_of(error);
-        let number = error.code.number();
+        let number = error.number();
         if self.is_skipped(kind, number) {
             return Ok(());
         }
@@ -662,7 +662,7 @@ impl GroupApplier {
 fn is_expected(query: &QueryEvent, outcome: &Result<(), SqlError>) -> bool {
     match outcome {
         Ok(()) => query.error == 0,
-        Err(error) => query.error != 0 && error.code.number() == query.error,
+        Err(error) => query.error != 0 && error.number() == query.error,
     }
 }
 

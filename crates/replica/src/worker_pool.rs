@@ -188,7 +188,7 @@ impl WorkerPool {
     ) -> Result<(), ThreadError> {
         let temporary = Arc::clone(&self.connection.temporary);
         let session = Applier::new(&self.db, id, Command::SlaveWorker, logs, temporary);
-        let session = session.map_err(|e| ThreadError::new(e.code.number().into(), e.message))?;
+        let session = session.map_err(|e| ThreadError::new(e.number().into(), e.message))?;
         let process = Arc::clone(session.process());
         self.processes.lock().push(Arc::clone(&process));
         let progress = Arc::new(WorkerProgress::default());

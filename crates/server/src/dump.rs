@@ -113,7 +113,7 @@ fn report_end(
                 server_id,
                 format_args!(
                     "The dump to slave_server({server_id}) ended with error {}: {}",
-                    error.code.number(),
+                    error.number(),
                     error.message
                 ),
             );

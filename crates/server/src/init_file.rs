@@ -37,7 +37,7 @@ pub fn run(backend: &SqlBackend, id: ConnectionId, text: &[u8]) -> Result<(), St
     match outcome.0 {
         // A comment may follow the last statement, or be all there is.
         Some(error) if error.code != ErrorCode::EmptyQuery => {
-            Err(format!("error {}: {}", error.code.number(), error.message))
+            Err(format!("error {}: {}", error.number(), error.message))
         }
         _ => Ok(()),
     }

@@ -278,7 +278,7 @@ impl Backend for SqlBackend {
     fn note_refused(&self, event: ConnectionEvent, client: Client<'_>, error: &SqlError) {
         let (db, wall_us) = (&self.db, self.db.clock.wall_us());
         db.log_refused(client.id, (client.user, client.host), error);
-        db.audit.connection(&db.globals, (event, wall_us), client, ("", error.code as u16));
+        db.audit.connection(&db.globals, (event, wall_us), client, ("", error.number()));
         if event == ConnectionEvent::FailedConnect {
             let end = (ConnectionEvent::Disconnect, wall_us);
             db.audit.connection(&db.globals, end, client, ("", 0));

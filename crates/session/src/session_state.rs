@@ -495,11 +495,15 @@ impl SessionState {
         hasher.finish()
     }
 
-    /// Assigns a value to a variable. Local variables exist in stored programs only: error 1327.
+    /// Assigns a value to a user variable at once, and to a local variable of the enclosing program when the
+    /// statement has ended.
     pub fn assign(&self, target: &Target, value: Value) -> SqlResult<()> {
         match target {
             Target::User(name) => self.set_user_variable(name, value),
-            Target::Local(local) => Err(SqlError::undeclared_variable(&local.name)),
+            Target::Local(local) => {
+                self.statement.assigned.borrow_mut().push((local.clone(), value));
+                Ok(())
+            }
         }
     }
 

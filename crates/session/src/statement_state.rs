@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use cohort_run::Measures;
-use cohort_types::Warning;
+use cohort_sql::ast::Variable;
+use cohort_types::{Value, Warning};
 
 use crate::examined::RowsExamined;
 
@@ -25,6 +26,8 @@ pub struct StatementState {
     pub reads_whole_table: Cell<bool>,
     /// Warnings found during planning.
     pub planning_warnings: RefCell<Vec<Warning>>,
+    /// Values for local variables of the program that the statement is part of.
+    pub assigned: RefCell<Vec<(Variable, Value)>>,
     /// Deadline, by `Clock::monotonic_ns`.
     pub deadline_ns: Cell<Option<u64>>,
     /// Operator statistics, if they are collected.
@@ -69,6 +72,7 @@ impl StatementState {
             rows_found,
             reads_whole_table,
             planning_warnings,
+            assigned,
             deadline_ns,
             measures,
         } = self;
@@ -79,6 +83,7 @@ impl StatementState {
         rows_found.swap(&other.rows_found);
         reads_whole_table.swap(&other.reads_whole_table);
         planning_warnings.swap(&other.planning_warnings);
+        assigned.swap(&other.assigned);
         deadline_ns.swap(&other.deadline_ns);
         measures.swap(&other.measures);
     }

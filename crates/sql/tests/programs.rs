@@ -1,7 +1,7 @@
 //! Stored programs and compound statements: texts that MariaDB 10.11 accepts, texts that it rejects with its
 //! errors, and where a definition ends in a text of several statements.
 
-use cohort_sql::ast::{Declaration, LoopKind, Program, Statement, Step};
+use cohort_sql::ast::{BodyAssignment, Declaration, LoopKind, Program, Statement, Step, Variable};
 use cohort_sql::{ParseMode, ParseOptions, has_statement, next_statement, parse};
 
 fn program(sql: &str) -> Program {
@@ -43,7 +43,7 @@ const ACCEPTED: &[&str] = &[
      a + 1 THEN RETURN 2; ELSE RETURN 3; END IF; END",
     "CREATE AGGREGATE FUNCTION f(x INT) RETURNS INT BEGIN DECLARE CONTINUE HANDLER FOR NOT FOUND RETURN 3; LOOP \
      FETCH GROUP NEXT ROW; END LOOP; END",
-    "CREATE PROCEDURE p() BEGIN DECLARE e CONDITION FOR 1051; DECLARE f CONDITION FOR SQLSTATE VALUE '42000'; \
+    "CREATE PROCEDURE p() BEGIN DECLARE x INT; DECLARE r ROW(y INT); DECLARE e CONDITION FOR 1051; DECLARE f CONDITION FOR SQLSTATE VALUE '42000'; \
      DECLARE c CURSOR (a INT, IN b INT) FOR SELECT a, b; DECLARE d CURSOR FOR (SELECT 1); DECLARE CONTINUE HANDLER \
      FOR NOT FOUND, SQLWARNING, 1051, SQLSTATE '42S02', e BEGIN END; DECLARE EXIT HANDLER FOR SQLEXCEPTION RESIGNAL; \
      OPEN c(1, 2); FETCH c INTO x; FETCH FROM c INTO x, r.y; FETCH NEXT FROM c INTO x; CLOSE c; END",
@@ -192,6 +192,34 @@ const REJECTED: &[(&str, u16, &str)] = &[
         1235,
         "doesn't yet support 'OUT/INOUT cursor parameter'",
     ),
+    ("CREATE PROCEDURE p() SELECT 1 INTO x", 1327, "Undeclared variable: x"),
+    (
+        "CREATE PROCEDURE p() BEGIN BEGIN DECLARE x INT; END; FETCH c INTO x; END",
+        1327,
+        "Undeclared variable: x",
+    ),
+    ("CREATE PROCEDURE p(a INT, A INT) BEGIN END", 1330, "Duplicate parameter: A"),
+    ("CREATE PROCEDURE p(a INT) BEGIN DECLARE x, X INT; END", 1331, "Duplicate variable: X"),
+    (
+        "CREATE TRIGGER t BEFORE INSERT ON a FOR EACH ROW SET @x = OLD.a",
+        1363,
+        "There is no OLD row in on INSERT trigger",
+    ),
+    (
+        "CREATE TRIGGER t AFTER DELETE ON a FOR EACH ROW SET @x = NEW.a",
+        1363,
+        "There is no NEW row in on DELETE trigger",
+    ),
+    (
+        "CREATE TRIGGER t AFTER UPDATE ON a FOR EACH ROW SET NEW.a = 1",
+        1362,
+        "Updating of NEW row is not allowed in after trigger",
+    ),
+    (
+        "CREATE TRIGGER t BEFORE UPDATE ON a FOR EACH ROW SET OLD.a = 1",
+        1362,
+        "Updating of OLD row is not allowed in trigger",
+    ),
     ("SELECT 1 INTO x", 1327, "Undeclared variable: x"),
     ("SELECT 1 LIMIT x", 1327, "Undeclared variable: x"),
 ];
@@ -249,11 +277,87 @@ fn ranges_of_statements_are_relative_to_the_body() {
     assert!(body.starts_with("l: BEGIN") && body.ends_with("END l"), "{body}");
     let Step::Block(block) = routine.body.step else { panic!() };
     assert_eq!(block.label.as_deref(), Some("l"));
-    let [Declaration::Cursor { range, .. }] = &block.declarations[..] else { panic!() };
-    assert_eq!(&body[range.clone()], "SELECT 1 FROM t");
+    let [Declaration::Cursor { query, .. }] = &block.declarations[..] else { panic!() };
+    assert_eq!(&body[query.range.clone()], "SELECT 1 FROM t");
     let [Step::Loop { kind: LoopKind::Numbers { .. }, steps, .. }] = &block.steps[..] else { panic!() };
-    let [Step::Sql { range, .. }] = &steps[..] else { panic!() };
-    assert_eq!(&body[range.clone()], "INSERT INTO t VALUES (i)");
+    let [Step::Sql(insert)] = &steps[..] else { panic!() };
+    assert_eq!(&body[insert.range.clone()], "INSERT INTO t VALUES (i)");
+    let [used] = &insert.uses[..] else { panic!() };
+    assert_eq!((&used.of, &body[used.range.clone()]), (&Variable::Slot(0), "i"));
+}
+
+/// Returns the variables that the statements of a block use, with their texts.
+fn uses_in(sql: &str) -> Vec<String> {
+    let (step, range) = match program(sql) {
+        Program::CreateRoutine(routine) => (routine.body.step, routine.body.range),
+        Program::CreateTrigger(trigger) => (trigger.body.step, trigger.body.range),
+        Program::Compound(body) => (body.step, body.range),
+        other => panic!("{other:?}"),
+    };
+    let Step::Block(block) = step else { panic!("{sql}") };
+    let mut found = Vec::new();
+    for step in &block.steps {
+        let mut add = |uses: &[cohort_sql::ast::VariableUse]| {
+            for used in uses {
+                found.push(format!("{}={:?}", &sql[range.clone()][used.range.clone()], used.of));
+            }
+        };
+        match step {
+            Step::Sql(code) => add(&code.uses),
+            Step::Set(items) => items.iter().for_each(|item| match item {
+                BodyAssignment::Variable { value: Some(value), .. } => add(&value.uses),
+                BodyAssignment::Variable { value: None, .. } => {}
+                BodyAssignment::Other(code) => add(&code.uses),
+            }),
+            Step::Block(block) => match &block.steps[..] {
+                [Step::Sql(code)] => add(&code.uses),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+    found
+}
+
+#[test]
+fn variables_hide_columns() {
+    let cases: &[(&str, &[&str])] = &[
+        (
+            "CREATE PROCEDURE p(a INT, b INT) BEGIN SELECT a, t.b, `B`, c FROM t WHERE a = b LIMIT a; END",
+            &["a=Slot(0)", "`B`=Slot(1)", "a=Slot(0)", "b=Slot(1)", "a=Slot(0)"],
+        ),
+        (
+            "CREATE PROCEDURE p(a INT) BEGIN DECLARE a INT DEFAULT a; BEGIN DECLARE a INT; SELECT a; END; SELECT a; END",
+            &["a=Slot(2)", "a=Slot(1)"],
+        ),
+        (
+            "CREATE PROCEDURE p(a INT) BEGIN INSERT INTO t (a) VALUES (a) ON DUPLICATE KEY UPDATE a = VALUES(a) + a; END",
+            &["a=Slot(0)", "a=Slot(0)"],
+        ),
+        (
+            "CREATE PROCEDURE p(r ROW(a INT), s INT) BEGIN SELECT r.a, s.a, t.r.a FROM t; END",
+            &["r.a=Field(0, \"a\")"],
+        ),
+        (
+            "CREATE PROCEDURE p(a INT) BEGIN SET sql_mode = a, @b = a, a = a + 1, a = DEFAULT, a = ON; END",
+            &["a=Slot(0)", "a=Slot(0)", "a=Slot(0)"],
+        ),
+        (
+            "CREATE TRIGGER t BEFORE UPDATE ON t FOR EACH ROW BEGIN SET NEW.a = OLD.a + new.b; SELECT NEW.c INTO @x; END",
+            &["OLD.a=Old(\"a\")", "new.b=New(\"b\")", "NEW.c=New(\"c\")"],
+        ),
+        (
+            "BEGIN NOT ATOMIC DECLARE a INT; CALL p(a, a + 1, @b); GET DIAGNOSTICS CONDITION a a = MYSQL_ERRNO; END",
+            &["a=Slot(0)", "a=Slot(0)", "a=Slot(0)"],
+        ),
+        (
+            "BEGIN NOT ATOMIC DECLARE a INT; SELECT (SELECT a FROM (SELECT a) AS d WHERE d.a = a); END",
+            &["a=Slot(0)", "a=Slot(0)", "a=Slot(0)"],
+        ),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(uses_in(sql), *expected, "{sql}");
+    }
 }
 
 #[test]

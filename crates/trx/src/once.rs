@@ -59,7 +59,7 @@ impl SessionTrx {
     /// Called before the commit of a statement that ends with `failed`, or without an error.
     pub(super) fn check_once(&mut self, failed: Option<&SqlError>) -> SqlResult<()> {
         let Some(once) = &mut self.once else { return Ok(()) };
-        if once.ordered.is_none() && (once.allows)(failed.map_or(0, |error| error.code.number())) {
+        if once.ordered.is_none() && (once.allows)(failed.map_or(0, |error| error.number())) {
             return Ok(());
         }
         once.refused = Some(failed.cloned().map_or(Ok(()), Err));

@@ -92,6 +92,17 @@ pub struct SqlError {
     pub message: String,
     row: Row,
     keeps_transaction: bool,
+    signalled: Option<Box<Signalled>>,
+}
+
+/// The parts of a condition that SIGNAL or RESIGNAL has set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signalled {
+    /// MYSQL_ERRNO.
+    pub number: u16,
+    pub sqlstate: String,
+    /// The other items that were set, such as `CLASS_ORIGIN`, with their values.
+    pub items: Vec<(&'static str, String)>,
 }
 
 /// The row number of an error. It does not count when errors are compared.
@@ -145,7 +156,27 @@ impl SqlError {
         if message.len() > MESSAGE_BYTES_MAX && code != ErrorCode::Yes {
             message = whole_chars(&message, MESSAGE_BYTES_MAX).to_owned();
         }
-        SqlError { code, message, row: Row::UNKNOWN, keeps_transaction: false }
+        SqlError { code, message, row: Row::UNKNOWN, keeps_transaction: false, signalled: None }
+    }
+
+    /// Creates the condition of a SIGNAL. `code` says how it is treated where it is unhandled.
+    pub fn signalled(code: ErrorCode, message: impl Into<String>, parts: Signalled) -> SqlError {
+        SqlError { signalled: Some(Box::new(parts)), ..SqlError::new(code, message) }
+    }
+
+    /// Returns the parts that SIGNAL has set, `None` for an error of the server.
+    pub fn signal(&self) -> Option<&Signalled> {
+        self.signalled.as_deref()
+    }
+
+    /// Returns the error number sent to clients.
+    pub fn number(&self) -> u16 {
+        self.signalled.as_ref().map_or(self.code.number(), |parts| parts.number)
+    }
+
+    /// Returns the SQLSTATE sent to clients.
+    pub fn sqlstate(&self) -> &str {
+        self.signalled.as_ref().map_or(self.code.sqlstate(), |parts| &parts.sqlstate)
     }
 
     /// Adds the row number of its statement, unless the error already has one. Rows count from 1; 0 is no
@@ -204,7 +235,7 @@ impl SqlError {
 
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ERROR {} ({}): {}", self.code.number(), self.code.sqlstate(), self.message)
+        write!(f, "ERROR {} ({}): {}", self.number(), self.sqlstate(), self.message)
     }
 }
 

@@ -400,6 +400,9 @@ macro_rules! error_table {
             conflicting_declarations(what: &str, first: &str, second: &str) =
                 "Conflicting declarations: '{what} {first}' and '{what} {second}'";
         };
+        SpNoRecursiveCreate = 1303, "2F003" {
+            create_within_routine(kind: &str) = "Can't create a {kind} from within another stored routine";
+        };
         SpAlreadyExists = 1304, "42000" {
             routine_exists(kind: &str, name: &str) = "{kind} {name} already exists";
         };
@@ -408,17 +411,58 @@ macro_rules! error_table {
             /// "SAVEPOINT s does not exist".
             does_not_exist(kind: &str, name: &str) = "{kind} {name} does not exist";
         };
+        SpLilabelMismatch = 1308, "42000" {
+            label_unknown(statement: &str, label: &str) = "{statement} with no matching label: {label}";
+        };
+        SpLabelRedefine = 1309, "42000" { label_redefined(label: &str) = "Redefining label {label}"; };
         SpLabelMismatch = 1310, "42000" {
             label_without_match(label: &str) = "End-label {label} without match";
         };
+        SpBadselect = 1312, "0A000" {
+            no_result_set_here(procedure: &str) =
+                "PROCEDURE {procedure} can't return a result set in the given context";
+        };
+        SpBadreturn = 1313, "42000" {
+            return_outside_function() = "RETURN is only allowed in a FUNCTION";
+        };
+        SpBadstatement = 1314, "0A000" {
+            not_in_programs(statement: &str) = "{statement} is not allowed in stored procedures";
+        };
         QueryInterrupted = 1317, "70100" { interrupted() = "Query execution was interrupted"; };
+        SpWrongNoOfArgs = 1318, "42000" {
+            wrong_argument_count(kind: &str, name: &str, expected: usize, got: usize) =
+                "Incorrect number of arguments for {kind} {name}; expected {expected}, got {got}";
+        };
+        SpCondMismatch = 1319, "42000" {
+            undefined_condition(name: &str) = "Undefined CONDITION: {name}";
+        };
+        SpNoreturn = 1320, "42000" { no_return(name: &str) = "No RETURN found in FUNCTION {name}"; };
+        SpNoreturnend = 1321, "2F005" {
+            ended_without_return(name: &str) = "FUNCTION {name} ended without RETURN";
+        };
         SpBadCursorSelect = 1323, "42000" {
             cursor_with_into() = "Cursor SELECT must not have INTO";
         };
+        SpCursorMismatch = 1324, "42000" { undefined_cursor(name: &str) = "Undefined CURSOR: {name}"; };
+        SpCursorAlreadyOpen = 1325, "24000" { cursor_is_open() = "Cursor is already open"; };
+        SpCursorNotOpen = 1326, "24000" { cursor_is_not_open() = "Cursor is not open"; };
         SpUndeclaredVar = 1327, "42000" {
             undeclared_variable(name: &str) = "Undeclared variable: {name}";
         };
-        SpFetchNoData = 1329, "02000";
+        SpWrongNoOfFetchArgs = 1328, "HY000" {
+            wrong_fetch_count() = "Incorrect number of FETCH variables";
+        };
+        SpFetchNoData = 1329, "02000" {
+            no_data() = "No data - zero rows fetched, selected, or processed";
+        };
+        SpDupParam = 1330, "42000" { duplicate_parameter(name: &str) = "Duplicate parameter: {name}"; };
+        SpDupVar = 1331, "42000" { duplicate_variable(name: &str) = "Duplicate variable: {name}"; };
+        SpDupCond = 1332, "42000" { duplicate_condition(name: &str) = "Duplicate condition: {name}"; };
+        SpDupCurs = 1333, "42000" { duplicate_cursor(name: &str) = "Duplicate cursor: {name}"; };
+        StmtNotAllowedInSfOrTrg = 1336, "0A000" {
+            not_in_function_or_trigger(statement: &str) =
+                "{statement} is not allowed in stored function or trigger";
+        };
         SpVarcondAfterCurshndlr = 1337, "42000" {
             variable_after_cursor_or_handler() =
                 "Variable or condition declaration after cursor or handler declaration";
@@ -426,6 +470,7 @@ macro_rules! error_table {
         SpCursorAfterHandler = 1338, "42000" {
             cursor_after_handler() = "Cursor declaration after handler declaration";
         };
+        SpCaseNotFound = 1339, "20000" { case_not_found() = "Case not found for CASE statement"; };
         ViewNoExplain = 1345, "HY000";
         WrongObject = 1347, "HY000" {
             /// A view in place of a table.
@@ -440,6 +485,10 @@ macro_rules! error_table {
         ViewWrongList = 1353, "HY000";
         WarnViewMerge = 1354, "HY000";
         ViewInvalid = 1356, "HY000";
+        SpNoDropSp = 1357, "HY000" {
+            drop_within_routine(kind: &str) =
+                "Can't drop or alter a {kind} from within another stored routine";
+        };
         TrgAlreadyExists = 1359, "HY000" {
             trigger_exists(schema: &str, name: &str) =
                 "Trigger '{schema}.{name}' already exists";
@@ -450,6 +499,14 @@ macro_rules! error_table {
         TrgOnViewOrTempTable = 1361, "HY000" {
             trigger_on_view(name: &str) =
                 "Trigger's '{name}' is a view, temporary table or sequence";
+        };
+        TrgCantChangeRow = 1362, "HY000" {
+            trigger_cannot_change_row(row: &str, when: &str) =
+                "Updating of {row} row is not allowed in {when}trigger";
+        };
+        TrgNoSuchRowInTrg = 1363, "HY000" {
+            no_such_row_in_trigger(row: &str, event: &str) =
+                "There is no {row} row in on {event} trigger";
         };
         NoDefaultForField = 1364, "HY000" {
             no_default(column: &str) = "Field '{column}' doesn't have a default value";
@@ -463,7 +520,10 @@ macro_rules! error_table {
         IllegalValueForType = 1367, "22007";
         ViewNonupdCheck = 1368, "HY000";
         ViewCheckFailed = 1369, "44000";
-        ProcaccessDenied = 1370, "42000";
+        ProcaccessDenied = 1370, "42000" {
+            routine_access_denied(command: &str, user: &str, host: &str, routine: &str) =
+                "{command} command denied to user '{user}'@'{host}' for routine '{routine}'";
+        };
         PasswordLength = 1372, "HY000";
         UnknownTargetBinlog = 1373, "HY000" { unknown_binlog() = "Target log not found in binlog index"; };
         LogInUse = 1378, "HY000";
@@ -499,6 +559,17 @@ macro_rules! error_table {
                 "Incorrect {kind} value: '{}' for function {function}", clipped(value);
         };
         TableDefChanged = 1412, "HY000";
+        SpDupHandler = 1413, "42000" {
+            duplicate_handler() = "Duplicate handler declared in the same block";
+        };
+        SpNotVarArg = 1414, "42000" {
+            argument_is_no_variable(number: usize, routine: &str) =
+                "OUT or INOUT argument {number} for routine {routine} is not a variable or NEW pseudo-variable in \
+                 BEFORE trigger";
+        };
+        SpNoRetset = 1415, "0A000" {
+            no_result_set(program: &str) = "Not allowed to return a result set from a {program}";
+        };
         BinlogUnsafeRoutine = 1418, "HY000" {
             unsafe_routine() =
                 "This function has none of DETERMINISTIC, NO SQL, or READS SQL DATA in its declaration and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
@@ -508,6 +579,13 @@ macro_rules! error_table {
                 "You do not have the SUPER privilege and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
         };
         StmtHasNoOpenCursor = 1421, "HY000";
+        CommitNotAllowedInSfOrTrg = 1422, "HY000" {
+            commit_in_function_or_trigger() =
+                "Explicit or implicit commit is not allowed in stored function or trigger";
+        };
+        SpNoRecursion = 1424, "HY000" {
+            recursive_function() = "Recursive stored functions and triggers are not allowed";
+        };
         TooBigScale = 1425, "42000" {
             too_big_scale(column: &str, max: u8) = "Too big scale specified for '{column}'. Maximum is {max}";
         };
@@ -530,11 +608,21 @@ macro_rules! error_table {
         DatetimeFunctionOverflow = 1441, "22008" {
             datetime_overflow(function: &str) = "Datetime function: {function} field overflow";
         };
+        CantUpdateUsedTableInSfOrTrg = 1442, "HY000" {
+            table_used_by_caller(table: &str) =
+                "Can't update table '{table}' in stored function/trigger because it is already used by statement which \
+                 invoked this stored function/trigger";
+        };
         MalformedDefiner = 1446, "0L000";
         NoSuchUser = 1449, "HY000";
         ForbidSchemaChange = 1450, "HY000";
         RowIsReferenced = 1451, "23000";
         NoReferencedRow = 1452, "23000";
+        SpRecursionLimit = 1456, "HY000" {
+            recursion_limit(limit: u64, routine: &str) =
+                "Recursive limit {limit} (as set by the max_sp_recursion_depth variable) was exceeded for routine \
+                 {routine}";
+        };
         SpWrongName = 1458, "42000" {
             wrong_routine_name(name: &str) = "Incorrect routine name '{name}'";
         };
@@ -595,6 +683,10 @@ macro_rules! error_table {
                 "Transaction characteristics can't be changed while a transaction is in progress";
         };
         Base64DecodeError = 1575, "HY000";
+        EventRecursionForbidden = 1576, "HY000" {
+            recursive_event_body() =
+                "Recursion of EVENT DDL statements is forbidden when body is present";
+        };
         BadLogStatement = 1580, "HY000";
         WrongParamcountToNativeFct = 1582, "42000" {
             wrong_param_count(function: &str) =
@@ -631,6 +723,22 @@ macro_rules! error_table {
         NonAsciiSeparator = 1638, "HY000";
         DupSignalSet = 1641, "42000" {
             duplicate_condition_item(item: &str) = "Duplicate condition information item '{item}'";
+        };
+        SignalWarn = 1642, "01000" { unhandled_warning() = "Unhandled user-defined warning condition"; };
+        SignalNotFound = 1643, "02000" {
+            unhandled_not_found() = "Unhandled user-defined not found condition";
+        };
+        SignalException = 1644, "HY000" {
+            unhandled_exception() = "Unhandled user-defined exception condition";
+        };
+        ResignalWithoutActiveHandler = 1645, "0K000" {
+            resignal_without_handler() = "RESIGNAL when handler not active";
+        };
+        SignalBadConditionType = 1646, "HY000" {
+            signal_of_number() = "SIGNAL/RESIGNAL can only use a CONDITION defined with SQLSTATE";
+        };
+        CondItemTooLong = 1648, "22001" {
+            condition_item_too_long(item: &str) = "Data too long for condition item '{item}'";
         };
         UnknownLocale = 1649, "HY000";
         SlaveConversionFailed = 1677, "HY000" {

@@ -55,7 +55,7 @@ pub use binlog_image::{BinlogColumn, ImageError, WireFit, write_value};
 pub use collation::{Charset, Collation, Fronts, LikePattern, UnsafeText, is_text, like_prefix};
 pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};
-pub use error::{ErrorCode, Level, NoWarnings, SqlError, SqlResult, Warning, WarningSink};
+pub use error::{ErrorCode, Level, NoWarnings, Signalled, SqlError, SqlResult, Warning, WarningSink};
 pub use error_text::{clip, printable, whole_chars};
 pub use fixed::{Fixed, FixedKind, parse_inet4, parse_inet6, write_inet4, write_inet6};
 pub use interrupt::{CountBytes, Interrupt, Uninterrupted};

@@ -210,7 +210,7 @@ impl Session {
             .skip(offset)
             .take(count)
             .map(|w| {
-                let code = Value::UInt(w.error.code.number().into());
+                let code = Value::UInt(w.error.number().into());
                 vec![Value::text(w.level.name()), code, Value::text(w.error.message.clone())]
             })
             .collect();

@@ -149,13 +149,16 @@ pub fn refuse_negative(expr: &ast::Expr, clause: Clause) -> SqlResult<()> {
 }
 
 /// Returns the item to which a parameter in ORDER BY or GROUP BY refers, or `None` if its value is not a
-/// number. A plan that depends on the parameter is used once.
+/// number. A local variable is a constant here. A plan that depends on another parameter is used once.
 pub fn param_position(
     ctx: &PlanContext<'_>,
     n: u32,
     count: usize,
     clause: Clause,
 ) -> SqlResult<Option<usize>> {
+    if ctx.source == ParamSource::Variables {
+        return Ok(None);
+    }
     ctx.reusable.set(false);
     match ctx.params.get(n as usize) {
         Some(Value::Int(n)) if ctx.source == ParamSource::Placeholders => {
@@ -579,6 +582,9 @@ impl<'b> Binder<'b> {
 
     fn placeholder(&self, index: u32) -> Expr {
         let index = index as usize;
+        if let Some(ty) = self.ctx.variable_type(index) {
+            return Expr::param(index, ty.clone());
+        }
         let ty = match self.ctx.params.get(index) {
             // An integer has the widest type, because the next execution may bind a longer one.
             Some(Value::Int(_)) if self.ctx.source == ParamSource::Placeholders => {

@@ -21,6 +21,9 @@ pub enum ParamSource {
     Literals,
     /// The values bound to `?`; literals are constants.
     Placeholders,
+    /// The local variables of a stored program; literals are constants. The declared types count
+    /// ([`PlanContext::with_variables`]), whatever the values.
+    Variables,
 }
 
 /// Planning input, and facts that planning collects about the statement as a whole.
@@ -30,6 +33,8 @@ pub struct PlanContext<'p> {
     /// Values of parameters; their types determine how they compare.
     pub params: &'p [Value],
     pub source: ParamSource,
+    /// The declared types of [`ParamSource::Variables`].
+    variables: &'p [ExprType],
     /// Ordinals of the literals whose values the plan depends on.
     pub pins: RefCell<Vec<u32>>,
     /// False if the plan depends on something else that may change: the types of user variables.
@@ -126,6 +131,7 @@ impl<'p> PlanContext<'p> {
             names,
             params,
             source,
+            variables: &[],
             pins: RefCell::default(),
             reusable: Cell::new(true),
             lifts_literals: Cell::new(true),
@@ -136,6 +142,20 @@ impl<'p> PlanContext<'p> {
             common: RefCell::default(),
             calls_back: Cell::new(false),
         }
+    }
+
+    /// Creates the context of a statement whose parameters are local variables of these types.
+    pub fn with_variables(
+        names: &'p dyn Names,
+        params: &'p [Value],
+        variables: &'p [ExprType],
+    ) -> PlanContext<'p> {
+        PlanContext { variables, ..PlanContext::new(names, params, ParamSource::Variables) }
+    }
+
+    /// Returns the declared type of a parameter, if it is a local variable.
+    pub(crate) fn variable_type(&self, index: usize) -> Option<&ExprType> {
+        self.variables.get(index)
     }
 
     /// Allocates `count` column numbers, unique in the statement.

@@ -1,15 +1,16 @@
 //! Stored programs: procedures, functions, triggers, events, and compound statements.
 //!
-//! A body is a tree of [`Step`]s. Names of variables, conditions, cursors and labels are not resolved:
-//! in an expression, a local variable is an [`Expr::Column`] like any other name.
+//! A body is a tree of [`Step`]s. Local variables are resolved to slots: in an expression, a variable is an
+//! [`Expr::Param`], and the [`Code`] around it has the list of uses. Names of conditions, cursors and labels
+//! are not resolved.
 
 use std::ops::Range;
 
 pub use cohort_types::{DataAccess, EventStatus, RoutineKind, TriggerEvent, TriggerTiming};
 
 use super::{
-    Account, ColumnRef, CreateMode, DataType, Expr, IntervalUnit, ObjectName, Query, SetItem, SetValue,
-    Statement, ViewSecurity,
+    Account, ColumnRef, CreateMode, DataType, Expr, IntervalUnit, ObjectName, Query, SetItem, Statement,
+    ViewSecurity,
 };
 
 /// A statement that defines a stored program, runs one, or belongs to the language of their bodies.
@@ -48,6 +49,21 @@ pub enum Program {
 }
 
 impl Program {
+    /// Returns whether the statement creates, alters or drops a program.
+    pub fn is_definition(&self) -> bool {
+        match self {
+            Program::CreateRoutine(_)
+            | Program::AlterRoutine { .. }
+            | Program::DropRoutine { .. }
+            | Program::CreateTrigger(_)
+            | Program::DropTrigger { .. }
+            | Program::CreateEvent(_)
+            | Program::AlterEvent(_)
+            | Program::DropEvent { .. } => true,
+            Program::Call { .. } | Program::Compound(_) | Program::Signal(_) | Program::Resignal(_) => false,
+        }
+    }
+
     /// Returns the first words of the statement.
     pub fn name(&self) -> &'static str {
         match self {
@@ -116,6 +132,13 @@ pub enum VariableType {
     RowTypeOf(ObjectName),
     /// ROW(field type, ..).
     Row(Vec<(String, VariableType)>),
+}
+
+impl VariableType {
+    /// Returns whether a variable of the type is a row.
+    pub fn is_row(&self) -> bool {
+        matches!(self, VariableType::RowTypeOf(_) | VariableType::Row(_))
+    }
 }
 
 /// Characteristics of a routine. `None` if not written; the last one counts.
@@ -202,16 +225,46 @@ pub struct Body {
     pub step: Step,
     /// The body's range in the statement's text. The ranges in the steps are relative to its start.
     pub range: Range<usize>,
+    /// Number of slots of local variables. The parameters have the first ones.
+    pub slots: u32,
+}
+
+/// A part of a body that uses local variables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Code<T> {
+    /// [`Expr::Param`] in it is the number of a use.
+    pub of: T,
+    pub uses: Vec<VariableUse>,
+    /// Range in the body.
+    pub range: Range<usize>,
+}
+
+/// A use of a variable in an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableUse {
+    pub of: Variable,
+    /// Range in the body.
+    pub range: Range<usize>,
+}
+
+/// A variable of a body.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Variable {
+    /// A local variable or a parameter, by its slot.
+    Slot(u32),
+    /// A field of a row variable.
+    Field(u32, String),
+    /// A column of the row before the change, in a trigger.
+    Old(String),
+    /// A column of the row after the change, in a trigger.
+    New(String),
 }
 
 /// One statement of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// A statement that could stand outside of a program, with its range in the body.
-    Sql {
-        statement: Box<Statement>,
-        range: Range<usize>,
-    },
+    /// A statement that could stand outside of a program.
+    Sql(Box<Code<Statement>>),
     Block(Block),
     If {
         arms: Vec<Arm>,
@@ -220,7 +273,7 @@ pub enum Step {
     /// CASE. Without an operand, the arms have conditions. Without ELSE, a value without an arm is error
     /// 1339.
     Case {
-        operand: Option<Expr>,
+        operand: Option<Code<Expr>>,
         arms: Vec<Arm>,
         otherwise: Option<Vec<Step>>,
     },
@@ -231,26 +284,26 @@ pub enum Step {
     },
     Leave(String),
     Iterate(String),
-    Return(Expr),
+    Return(Code<Expr>),
     Open {
         cursor: String,
-        arguments: Vec<Expr>,
+        arguments: Vec<Code<Expr>>,
     },
     Fetch {
         cursor: String,
-        into: Vec<LocalName>,
+        into: Vec<Variable>,
     },
     /// FETCH GROUP NEXT ROW.
     FetchGroup,
     Close(String),
-    /// SET with local variables, fields of row variables, or columns of NEW among its items.
-    Set(Vec<LocalAssignment>),
+    /// SET with variables of the body among its items.
+    Set(Vec<BodyAssignment>),
 }
 
 /// Steps with a condition, or with a value of CASE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
-    pub when: Expr,
+    pub when: Code<Expr>,
     pub steps: Vec<Step>,
 }
 
@@ -267,36 +320,54 @@ pub struct Block {
 pub enum LoopKind {
     /// LOOP .. END LOOP.
     Endless,
-    While(Expr),
+    While(Code<Expr>),
     /// REPEAT .. UNTIL condition.
-    Until(Expr),
+    Until(Code<Expr>),
     /// FOR variable IN [REVERSE] from .. to.
     Numbers {
-        variable: String,
+        variable: u32,
         reverse: bool,
-        from: Expr,
-        to: Expr,
+        from: Code<Expr>,
+        to: Code<Expr>,
     },
     /// FOR variable IN cursor[(arguments)].
     Cursor {
-        variable: String,
+        variable: u32,
         cursor: String,
-        arguments: Vec<Expr>,
+        arguments: Vec<Code<Expr>>,
     },
     /// FOR variable IN (query).
     Query {
-        variable: String,
-        query: Box<Query>,
+        variable: u32,
+        query: Box<Code<Query>>,
     },
 }
 
 /// DECLARE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Declaration {
-    Variables { names: Vec<String>, of: VariableType, default: Option<Expr> },
-    Condition { name: String, value: ConditionValue },
-    Cursor { name: String, parameters: Vec<(String, VariableType)>, query: Box<Query>, range: Range<usize> },
-    Handler { action: AfterHandler, conditions: Vec<HandledCondition>, step: Box<Step> },
+    /// Variables of one type and default.
+    Variables {
+        /// Names with their slots.
+        names: Vec<(String, u32)>,
+        of: VariableType,
+        default: Option<Code<Expr>>,
+    },
+    Condition {
+        name: String,
+        value: ConditionValue,
+    },
+    Cursor {
+        name: String,
+        /// Names with their slots and types.
+        parameters: Vec<(String, u32, VariableType)>,
+        query: Box<Code<Query>>,
+    },
+    Handler {
+        action: AfterHandler,
+        conditions: Vec<HandledCondition>,
+        step: Box<Step>,
+    },
 }
 
 /// Continuation after a handler.
@@ -326,30 +397,22 @@ pub enum HandledCondition {
     Sqlexception,
 }
 
-/// A variable, or a field of a row variable, or a column of NEW: `name` or `name.field`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalName {
-    pub name: String,
-    pub field: Option<String>,
-}
-
 /// One item of SET in a body.
 #[derive(Clone, Debug, PartialEq)]
-pub enum LocalAssignment {
-    /// `name = value` or `name.field = value`: a local variable if there is one, otherwise a system variable
-    /// of the session. A bare word as the value may be a local variable, too.
-    Local {
-        name: LocalName,
-        value: SetValue,
+pub enum BodyAssignment {
+    /// `variable = value`. Without a value: DEFAULT.
+    Variable {
+        to: Variable,
+        value: Option<Code<Expr>>,
     },
-    Other(SetItem),
+    Other(Box<Code<SetItem>>),
 }
 
 /// A variable that receives a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     User(String),
-    Local(LocalName),
+    Local(Variable),
 }
 
 /// SIGNAL.

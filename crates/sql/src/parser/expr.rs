@@ -333,7 +333,7 @@ impl Parser<'_> {
             Kind::LeftParen => self.parenthesised(),
             Kind::Word => self.word_operand(power),
             Kind::Quoted | Kind::Dot => self.column_or_call(),
-            Kind::Param if self.body_start.is_none() => {
+            Kind::Param if !self.is_in_body() => {
                 self.advance();
                 self.params += 1;
                 Ok(Expr::Param(self.params - 1))
@@ -508,6 +508,7 @@ impl Parser<'_> {
         if let Some(expr) = self.call_without_parens()? {
             return Ok(expr);
         }
+        let from = self.at;
         let column = self.column_ref()?;
         if self.kind() == Kind::LeftParen && column.table.is_some() {
             if let (None, Some(schema)) = (&column.db, column.table.as_deref())
@@ -519,7 +520,7 @@ impl Parser<'_> {
             let message = format!("FUNCTION {db}.{} does not exist", column.name);
             return Err(SqlError::new(ErrorCode::SpDoesNotExist, message));
         }
-        Ok(Expr::Column(column))
+        Ok(self.variable_use(&column, from)?.unwrap_or(Expr::Column(column)))
     }
 
     /// Parses `[[db.]table.]column` or `.table.column`.

@@ -279,8 +279,8 @@ struct Parser<'a> {
     from_after_into: Option<usize>,
     /// Whether the parser is in ON DUPLICATE KEY UPDATE, where VALUES(a) is the new value of a column.
     in_on_duplicate: bool,
-    /// Offset of the program's body, if the parser is in one.
-    body_start: Option<usize>,
+    /// The local variables in scope, if the parser is in the body of a program.
+    locals: Option<Box<program::Locals>>,
     /// INTO OUTFILE or DUMPFILE of the statement, and whether it follows FROM.
     into_file: Option<(crate::ast::IntoFile, bool)>,
     /// WAIT n of the statement; 0 for NOWAIT.
@@ -328,7 +328,7 @@ impl<'a> Parser<'a> {
             into: Vec::new(),
             from_after_into: None,
             in_on_duplicate: false,
-            body_start: None,
+            locals: None,
             into_file: None,
             lock_wait: None,
             floor: StackFloor::current(),

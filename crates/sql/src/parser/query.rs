@@ -528,9 +528,7 @@ impl Parser<'_> {
                 }
                 value => Ok(value),
             },
-            Kind::Word | Kind::Quoted if self.is_name_at(0) && self.body_start.is_some() => {
-                self.primary_expr()
-            }
+            Kind::Word | Kind::Quoted if self.variable_follows() => self.primary_expr(),
             Kind::Word | Kind::Quoted if self.is_name_at(0) => {
                 Err(SqlError::undeclared_variable(&self.name()?))
             }

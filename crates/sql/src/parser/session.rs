@@ -257,8 +257,6 @@ impl Parser<'_> {
         let number = self.primary_expr()?;
         match &number {
             Expr::Literal(_) | Expr::Param(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } => {}
-            // A local variable.
-            Expr::Column(_) if self.body_start.is_some() => {}
             Expr::Column(column) => {
                 let text = format!("Unknown column '{}' in 'GET DIAGNOSTICS'", column.name);
                 return Err(SqlError::new(ErrorCode::BadField, text));

@@ -104,13 +104,13 @@ impl Parser<'_> {
             }
             let words = self.is_any(&["ON", "ALL", "BINARY", "ROW"]);
             let constant = self.is_any(&["TRUE", "FALSE", "NULL"]) || self.call_words();
-            if alone && !constant && (words || self.is_name_at(0)) {
+            if alone && !constant && !self.variable_follows() && (words || self.is_name_at(0)) {
                 return Ok(SetValue::Word(self.any_name()));
             }
         }
         let follows = self.peek(1).kind;
         let alone = matches!(follows, Kind::End | Kind::Semicolon | Kind::Comma);
-        if self.kind() == Kind::Quoted && alone {
+        if self.kind() == Kind::Quoted && alone && !self.variable_follows() {
             return Ok(SetValue::Word(self.any_name()));
         }
         // An empty string is kept as text, so that a session can leave EMPTY_STRING_IS_NULL by setting the

@@ -13,11 +13,14 @@
 use cohort_types::{SqlError, SqlResult};
 
 use super::super::Parser;
+use super::locals::Locals;
 use crate::ast::{
-    AfterHandler, Arm, Block, Body, ConditionValue, Declaration, Expr, HandledCondition, LocalAssignment,
-    LocalName, LoopKind, Program, Statement, Step, Target,
+    AfterHandler, Arm, Block, Body, BodyAssignment, Code, ConditionValue, Declaration, Expr,
+    HandledCondition, Literal, LoopKind, Parameter, Program, Statement, Step, Target, TriggerEvent,
+    TriggerTiming,
 };
 use crate::lexer::Kind;
+use crate::literal;
 
 /// Place of a declaration in the order that a block prescribes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,15 +35,15 @@ const ENDS: [&str; 5] = ["END", "ELSE", "ELSEIF", "WHEN", "UNTIL"];
 
 impl Parser<'_> {
     /// Parses the body of a procedure, a trigger or an event.
-    pub(super) fn body(&mut self) -> SqlResult<Body> {
-        self.body_of(Self::step)
+    pub(super) fn body(&mut self, of: BodyOf<'_>) -> SqlResult<Body> {
+        self.body_of(of, Self::step)
     }
 
     /// Parses the body of a function: a block, a control statement or RETURN.
-    pub(super) fn function_body(&mut self) -> SqlResult<Body> {
+    pub(super) fn function_body(&mut self, parameters: &[Parameter]) -> SqlResult<Body> {
         let is_allowed = self.label_follows()
             || self.is_any(&["BEGIN", "RETURN", "IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR"]);
-        if is_allowed { self.body() } else { Err(self.error()) }
+        if is_allowed { self.body(BodyOf::Routine(parameters)) } else { Err(self.error()) }
     }
 
     /// Returns whether a compound statement outside of a program follows.
@@ -51,30 +54,39 @@ impl Parser<'_> {
 
     /// Parses a compound statement outside of a program.
     pub(in super::super) fn compound(&mut self) -> SqlResult<Statement> {
-        let body = self.body_of(|p| match p.eat_words(&["BEGIN", "NOT", "ATOMIC"]) {
+        let body = self.body_of(BodyOf::Plain, |p| match p.eat_words(&["BEGIN", "NOT", "ATOMIC"]) {
             true => Ok(Step::Block(p.block_rest(None)?)),
             false => p.step(),
         })?;
         Ok(Statement::Program(Box::new(Program::Compound(body))))
     }
 
-    fn body_of(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<Step>) -> SqlResult<Body> {
-        if self.body_start.is_some() {
-            return rule(self).map(|step| Body { step, range: 0..0 });
-        }
+    fn body_of(
+        &mut self,
+        of: BodyOf<'_>,
+        rule: impl FnOnce(&mut Self) -> SqlResult<Step>,
+    ) -> SqlResult<Body> {
         let start = self.token().start;
-        self.body_start = Some(start);
+        let mut locals = Locals::new(start, of.trigger());
+        for parameter in of.parameters() {
+            if locals.is_declared_since(0, &parameter.name) {
+                return Err(SqlError::duplicate_parameter(&parameter.name));
+            }
+            locals.declare(&parameter.name, parameter.of.is_row());
+        }
+        let outer = self.locals.replace(Box::new(locals));
         // The values of literals are part of the program.
         self.fixed = true;
         let step = rule(self);
-        self.body_start = None;
+        let slots = self.locals().slots();
+        self.locals = outer;
         let end = self.token_at(self.at.max(1) - 1).end;
-        Ok(Body { step: step?, range: start..end.max(start) })
+        Ok(Body { step: step?, range: start..end.max(start), slots })
     }
 
     /// Returns the range from the token at index `from` to the last consumed one, relative to the body.
-    fn body_range(&self, from: usize) -> std::ops::Range<usize> {
-        let base = self.body_start.unwrap_or(0);
+    pub(super) fn body_range(&self, from: usize) -> std::ops::Range<usize> {
+        let base = self.locals.as_ref().map_or(0, |locals| locals.start);
         let start = self.token_at(from).start;
         start - base..self.token_at(self.at.max(1) - 1).end.max(start) - base
     }
@@ -120,7 +132,7 @@ impl Parser<'_> {
             () if self.eat_word("CASE") => self.case_step(),
             () if self.eat_word("LEAVE") => Ok(Step::Leave(self.name()?)),
             () if self.eat_word("ITERATE") => Ok(Step::Iterate(self.name()?)),
-            () if self.eat_word("RETURN") => Ok(Step::Return(self.expr()?)),
+            () if self.eat_word("RETURN") => Ok(Step::Return(self.code(Self::expr)?)),
             () if self.is("OPEN") && self.is_name_at(1) => {
                 self.advance();
                 let cursor = self.name()?;
@@ -132,11 +144,7 @@ impl Parser<'_> {
                 Ok(Step::Close(self.name()?))
             }
             () if self.is("SET") && !self.is_word_at(1, "STATEMENT") => self.set_step(),
-            () => {
-                let from = self.at;
-                let statement = Box::new(self.statement()?);
-                Ok(Step::Sql { statement, range: self.body_range(from) })
-            }
+            () => Ok(Step::Sql(Box::new(self.code(Self::statement)?))),
         }
     }
 
@@ -146,8 +154,9 @@ impl Parser<'_> {
     fn block_rest(&mut self, label: Option<String>) -> SqlResult<Block> {
         let mut declarations = Vec::new();
         let mut last = Order::VariableOrCondition;
+        let depth = self.locals().enter();
         while self.eat_word("DECLARE") {
-            let (order, declaration) = self.declaration()?;
+            let (order, declaration) = self.declaration(depth)?;
             if order < last {
                 return Err(match order {
                     Order::Cursor => SqlError::cursor_after_handler(),
@@ -159,6 +168,7 @@ impl Parser<'_> {
             self.expect(Kind::Semicolon)?;
         }
         let steps = self.steps(true)?;
+        self.locals().leave(depth);
         self.expect_word("END")?;
         self.end_label(label.as_deref())?;
         Ok(Block { label, declarations, steps })
@@ -174,8 +184,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses a declaration after DECLARE.
-    fn declaration(&mut self) -> SqlResult<(Order, Declaration)> {
+    /// Parses a declaration after DECLARE. `depth` is the number of variables in scope around the block.
+    fn declaration(&mut self, depth: usize) -> SqlResult<(Order, Declaration)> {
         let handler = match () {
             () if self.is_all(&["CONTINUE", "HANDLER"]) => Some(AfterHandler::Continue),
             () if self.is_all(&["EXIT", "HANDLER"]) => Some(AfterHandler::Exit),
@@ -199,32 +209,45 @@ impl Parser<'_> {
         if self.is_word_at(1, "CURSOR") {
             let name = self.name()?;
             self.advance();
+            let around = self.locals().enter();
             let parameters = match self.kind() == Kind::LeftParen {
                 true => self.paren_list(|p| {
                     if p.is_any(&["OUT", "INOUT"]) {
                         return Err(p.unsupported("OUT/INOUT cursor parameter"));
                     }
                     p.eat_word("IN");
-                    Ok((p.name()?, p.variable_type()?))
+                    let (name, of) = (p.name()?, p.variable_type()?);
+                    if p.locals().is_declared_since(around, &name) {
+                        return Err(SqlError::duplicate_parameter(&name));
+                    }
+                    let slot = p.locals().declare(&name, of.is_row());
+                    Ok((name, slot, of))
                 })?,
                 false => Vec::new(),
             };
             self.expect_word("FOR")?;
-            let from = self.at;
             if !self.query_follows(0) {
                 return Err(self.error());
             }
-            let query = Box::new(self.query()?);
-            if !query.into.is_empty() || self.into_file.is_some() {
+            let query = Box::new(self.code(Self::query)?);
+            if !query.of.into.is_empty() || self.into_file.is_some() {
                 return Err(SqlError::cursor_with_into());
             }
-            let range = self.body_range(from);
-            return Ok((Order::Cursor, Declaration::Cursor { name, parameters, query, range }));
+            self.locals().leave(around);
+            return Ok((Order::Cursor, Declaration::Cursor { name, parameters, query }));
         }
         let names = self.list(Self::name)?;
         let of = self.variable_type()?;
-        let default = if self.eat_word("DEFAULT") { Some(self.expr()?) } else { None };
-        Ok((Order::VariableOrCondition, Declaration::Variables { names, of, default }))
+        let default = if self.eat_word("DEFAULT") { Some(self.code(Self::expr)?) } else { None };
+        let mut declared = Vec::with_capacity(names.len());
+        for name in names {
+            if self.locals().is_declared_since(depth, &name) {
+                return Err(SqlError::duplicate_variable(&name));
+            }
+            let slot = self.locals().declare(&name, of.is_row());
+            declared.push((name, slot));
+        }
+        Ok((Order::VariableOrCondition, Declaration::Variables { names: declared, of, default }))
     }
 
     /// Parses the number of an error or a SQLSTATE.
@@ -256,7 +279,7 @@ impl Parser<'_> {
     fn if_step(&mut self) -> SqlResult<Step> {
         let mut arms = Vec::new();
         loop {
-            let when = self.expr()?;
+            let when = self.code(Self::expr)?;
             self.expect_word("THEN")?;
             arms.push(Arm { when, steps: self.steps(false)? });
             if !self.eat_word("ELSEIF") {
@@ -270,11 +293,11 @@ impl Parser<'_> {
 
     /// Parses CASE after the word.
     fn case_step(&mut self) -> SqlResult<Step> {
-        let operand = if self.is("WHEN") { None } else { Some(self.expr()?) };
+        let operand = if self.is("WHEN") { None } else { Some(self.code(Self::expr)?) };
         let mut arms = Vec::new();
         self.expect_word("WHEN")?;
         loop {
-            let when = self.expr()?;
+            let when = self.code(Self::expr)?;
             self.expect_word("THEN")?;
             arms.push(Arm { when, steps: self.steps(false)? });
             if !self.eat_word("WHEN") {
@@ -288,17 +311,18 @@ impl Parser<'_> {
 
     fn loop_step(&mut self, label: Option<String>) -> SqlResult<Step> {
         let word = self.upper_word()?;
+        let depth = self.locals().enter();
         let (kind, steps) = match word.as_str() {
             "LOOP" => (LoopKind::Endless, self.steps(false)?),
             "WHILE" => {
-                let condition = self.expr()?;
+                let condition = self.code(Self::expr)?;
                 self.expect_word("DO")?;
                 (LoopKind::While(condition), self.steps(false)?)
             }
             "REPEAT" => {
                 let steps = self.steps(false)?;
                 self.expect_word("UNTIL")?;
-                (LoopKind::Until(self.expr()?), steps)
+                (LoopKind::Until(self.code(Self::expr)?), steps)
             }
             _ => {
                 let kind = self.for_range()?;
@@ -306,30 +330,33 @@ impl Parser<'_> {
                 (kind, self.steps(false)?)
             }
         };
+        self.locals().leave(depth);
         self.expect_words(&["END", &word])?;
         self.end_label(label.as_deref())?;
         Ok(Step::Loop { label, kind, steps })
     }
 
-    /// Parses `variable IN ..` of FOR.
+    /// Parses `variable IN ..` of FOR. The variable is in scope afterwards.
     fn for_range(&mut self) -> SqlResult<LoopKind> {
-        let variable = self.name()?;
+        let name = self.name()?;
         self.expect_word("IN")?;
         let reverse = self.eat_word("REVERSE");
         if !reverse && self.kind() == Kind::LeftParen && self.query_follows(1) {
             self.advance();
-            let query = Box::new(self.query()?);
+            let query = Box::new(self.code(Self::query)?);
             self.expect(Kind::RightParen)?;
-            return Ok(LoopKind::Query { variable, query });
+            return Ok(LoopKind::Query { variable: self.locals().declare(&name, true), query });
         }
         let names_cursor = !reverse && self.is_name_at(0) && self.cursor_use_ends_with("DO");
         if names_cursor {
             let cursor = self.name()?;
-            return Ok(LoopKind::Cursor { variable, cursor, arguments: self.optional_arguments()? });
+            let arguments = self.optional_arguments()?;
+            return Ok(LoopKind::Cursor { variable: self.locals().declare(&name, true), cursor, arguments });
         }
-        let from = self.expr()?;
+        let from = self.code(Self::expr)?;
         self.expect(Kind::DotDot)?;
-        Ok(LoopKind::Numbers { variable, reverse, from, to: self.expr()? })
+        let to = self.code(Self::expr)?;
+        Ok(LoopKind::Numbers { variable: self.locals().declare(&name, false), reverse, from, to })
     }
 
     /// Returns whether `name` or `name(..)` follows, and then the word.
@@ -353,9 +380,9 @@ impl Parser<'_> {
         self.is_word_at(ahead, word)
     }
 
-    fn optional_arguments(&mut self) -> SqlResult<Vec<Expr>> {
+    fn optional_arguments(&mut self) -> SqlResult<Vec<Code<Expr>>> {
         match self.kind() == Kind::LeftParen {
-            true => self.paren_list(Self::expr),
+            true => self.paren_list(|p| p.code(Self::expr)),
             false => Ok(Vec::new()),
         }
     }
@@ -372,60 +399,89 @@ impl Parser<'_> {
         }
         let cursor = self.name()?;
         self.expect_word("INTO")?;
-        Ok(Step::Fetch { cursor, into: self.list(Self::local_name)? })
-    }
-
-    /// Parses `name` or `name.field`.
-    fn local_name(&mut self) -> SqlResult<LocalName> {
-        let name = self.name()?;
-        let field = if self.eat(Kind::Dot) { Some(self.name_after_dot()?) } else { None };
-        Ok(LocalName { name, field })
+        Ok(Step::Fetch { cursor, into: self.list(Self::assigned_variable)? })
     }
 
     // ---- SET and GET DIAGNOSTICS
 
     /// Parses SET. A name without a scope may be a local variable, a field of one, or a column of NEW.
     fn set_step(&mut self) -> SqlResult<Step> {
-        let from = self.at;
         let scoped =
             usize::from(["GLOBAL", "SESSION", "LOCAL"].into_iter().any(|word| self.is_word_at(1, word)));
-        if self.is_word_at(1 + scoped, "TRANSACTION") {
-            let statement = Box::new(self.statement()?);
-            return Ok(Step::Sql { statement, range: self.body_range(from) });
+        let is_assignment = !self.is_word_at(1 + scoped, "TRANSACTION");
+        if is_assignment {
+            let before = self.at;
+            self.advance();
+            let assignments = self.list(Self::body_assignment)?;
+            if assignments.iter().any(|item| matches!(item, BodyAssignment::Variable { .. })) {
+                return Ok(Step::Set(assignments));
+            }
+            // No item is a variable of the body: it is an ordinary statement.
+            self.at = before;
         }
-        self.advance();
-        let assignments = self.list(Self::local_assignment)?;
-        if assignments.iter().any(|item| matches!(item, LocalAssignment::Local { .. })) {
-            return Ok(Step::Set(assignments));
-        }
-        let items = assignments.into_iter().filter_map(|item| match item {
-            LocalAssignment::Other(item) => Some(item),
-            LocalAssignment::Local { .. } => None,
-        });
-        let statement = Box::new(Statement::Set(items.collect()));
-        Ok(Step::Sql { statement, range: self.body_range(from) })
+        Ok(Step::Sql(Box::new(self.code(Self::statement)?)))
     }
 
-    fn local_assignment(&mut self) -> SqlResult<LocalAssignment> {
-        let has_field = self.peek(1).kind == Kind::Dot;
-        let sign = self.peek(if has_field { 3 } else { 1 }).kind;
-        let is_local = self.is_name_at(0) && matches!(sign, Kind::Equal | Kind::Assign);
-        if !is_local {
-            return self.set_item().map(LocalAssignment::Other);
+    fn body_assignment(&mut self) -> SqlResult<BodyAssignment> {
+        if !self.assigned_variable_follows() {
+            return Ok(BodyAssignment::Other(Box::new(self.code(Self::set_item)?)));
         }
-        let name = self.local_name()?;
+        let to = self.assigned_variable()?;
         self.assign_sign()?;
-        Ok(LocalAssignment::Local { name, value: self.set_value()? })
+        let alone = matches!(self.peek(1).kind, Kind::End | Kind::Semicolon | Kind::Comma);
+        if alone && self.eat_word("DEFAULT") {
+            return Ok(BodyAssignment::Variable { to, value: None });
+        }
+        let value = self.code(|p| {
+            let is_word = alone && p.is_any(&["ON", "ALL", "BINARY", "ROW", "SYSTEM"]);
+            match is_word {
+                true => Ok(p.text_of_word()),
+                false => p.expr(),
+            }
+        })?;
+        Ok(BodyAssignment::Variable { to, value: Some(value) })
     }
 
-    /// Parses a variable that receives a value. A local variable is error 1327 outside of a body.
+    /// Consumes a word that is a value of settings, and returns its text as a literal.
+    fn text_of_word(&mut self) -> Expr {
+        let text = self.any_name();
+        Expr::Literal(Literal::fixed(literal::string(
+            text.into_bytes(),
+            self.options.collation,
+            self.options.mode,
+        )))
+    }
+
+    /// Parses a variable that receives a value. A local variable that is not declared is error 1327.
     pub(in super::super) fn target(&mut self) -> SqlResult<Target> {
-        if !self.is_name_at(0) {
-            return self.user_variable().map(Target::User);
+        match self.is_name_at(0) {
+            true => self.assigned_variable().map(Target::Local),
+            false => self.user_variable().map(Target::User),
         }
-        if self.body_start.is_none() {
-            return Err(SqlError::undeclared_variable(&self.any_name()));
+    }
+}
+
+/// The program that a body belongs to.
+#[derive(Clone, Copy)]
+pub(super) enum BodyOf<'b> {
+    /// An event, or a compound statement outside of programs.
+    Plain,
+    Routine(&'b [Parameter]),
+    Trigger(TriggerTiming, TriggerEvent),
+}
+
+impl BodyOf<'_> {
+    fn parameters(&self) -> &[Parameter] {
+        match self {
+            BodyOf::Routine(parameters) => parameters,
+            BodyOf::Plain | BodyOf::Trigger(..) => &[],
         }
-        self.local_name().map(Target::Local)
+    }
+
+    fn trigger(&self) -> Option<(TriggerTiming, TriggerEvent)> {
+        match self {
+            BodyOf::Trigger(timing, event) => Some((*timing, *event)),
+            BodyOf::Plain | BodyOf::Routine(_) => None,
+        }
     }
 }

@@ -4,10 +4,11 @@
 //! |---|---|
 //! | `mod` | definitions of routines, triggers and events; CALL; SIGNAL and RESIGNAL |
 //! | `body` | the statements of a body: blocks, declarations, control flow, cursors, diagnostics |
+//! | `locals` | the local variables in scope, and their uses |
 //!
 //! A body ends where its last statement ends, so the parser determines where a definition ends in a text of
-//! several statements ([`super::next_statement`]). Names of variables, conditions, cursors and labels are
-//! not resolved here, except that a label at the end must be the one at the start (error 1310).
+//! several statements ([`super::next_statement`]). Names of conditions, cursors and labels are not resolved
+//! here, except that a label at the end must be the one at the start (error 1310).
 
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -21,6 +22,10 @@ use crate::ast::{
 use crate::lexer::Kind;
 
 mod body;
+mod locals;
+
+use body::BodyOf;
+pub(super) use locals::Locals;
 
 /// Words that name the kind of a stored program.
 const PROGRAM_WORDS: [&str; 5] = ["PROCEDURE", "FUNCTION", "AGGREGATE", "TRIGGER", "EVENT"];
@@ -140,8 +145,8 @@ impl Parser<'_> {
         let mut characteristics = Characteristics::default();
         while self.characteristic(&mut characteristics)? {}
         let body = match kind {
-            RoutineKind::Procedure => self.body()?,
-            RoutineKind::Function => self.function_body()?,
+            RoutineKind::Procedure => self.body(BodyOf::Routine(&parameters))?,
+            RoutineKind::Function => self.function_body(&parameters)?,
         };
         Ok(CreateRoutine {
             mode,
@@ -269,7 +274,7 @@ impl Parser<'_> {
             () => None,
         };
         let order_text = from..self.token_at(self.at - 1).end.max(from);
-        let body = self.body()?;
+        let body = self.body(BodyOf::Trigger(timing, event))?;
         Ok(CreateTrigger { mode, definer, name, timing, event, table, start, on, order_text, order, body })
     }
 
@@ -284,7 +289,7 @@ impl Parser<'_> {
         self.on_completion(&mut options)?;
         self.event_status_and_comment(&mut options)?;
         self.expect_word("DO")?;
-        let body = self.body()?;
+        let body = self.body(BodyOf::Plain)?;
         Ok(CreateEvent { mode, definer, start, name, schedule, options, body })
     }
 
@@ -299,7 +304,7 @@ impl Parser<'_> {
             false => None,
         };
         self.event_status_and_comment(&mut options)?;
-        let body = if self.eat_word("DO") { Some(self.body()?) } else { None };
+        let body = if self.eat_word("DO") { Some(self.body(BodyOf::Plain)?) } else { None };
         if self.at == from {
             return Err(self.error());
         }
