@@ -124,13 +124,17 @@ impl Parser<'_> {
         if kind == RoutineKind::Function && self.is("RETURNS") {
             return Err(self.unsupported("CREATE FUNCTION .. SONAME"));
         }
+        let from = self.token().end;
         self.expect(Kind::LeftParen)?;
-        let from = self.at;
         let mut parameters = Vec::new();
         if self.kind() != Kind::RightParen {
             parameters = self.list(Self::parameter)?;
         }
-        let parameter_text = if self.at > from { self.source_text(from) } else { String::new() };
+        let text = &self.sql[from..self.token().start.max(from)];
+        let parameter_text = match parameters.is_empty() {
+            true => String::new(),
+            false => String::from_utf8_lossy(text).into_owned(),
+        };
         self.expect(Kind::RightParen)?;
         let mut returns = None;
         if kind == RoutineKind::Function {
