@@ -40,7 +40,6 @@ use cohort_binlog::event::{
     TableMap, UserVar, UserVarType, gtid_flags2, rows_flags,
 };
 use cohort_catalog::AccountName;
-use cohort_commit::GroupKind;
 use cohort_config::{VarId, VarValue};
 use cohort_engine::Redo;
 use cohort_expr::SessionHooks;
@@ -608,10 +607,8 @@ impl Applier {
             return Ok(sql);
         }
         let mut text = Vec::new();
-        charset.decode(&sql, &mut text).map_err(|at| {
-            let what = format!("Invalid {} character string in a statement, at byte {at}", charset.name());
-            SqlError::new(ErrorCode::InvalidCharacterString, what)
-        })?;
+        let decoded = charset.decode(&sql, &mut text);
+        decoded.map_err(|at| SqlError::invalid_statement_text(charset.name(), at))?;
         let state = &mut self.session.state;
         state.settings.client_collation = Collation::UTF8MB4_GENERAL_CI;
         state.settings.vars.put(VarId::CharacterSetClient, &VarValue::text(Charset::Utf8mb4.name()));
@@ -680,9 +677,7 @@ impl Drop for Applier {
 /// Converts an error of BINLOG statements about a malformed event to error 1610, which replication uses.
 fn corrupt(error: SqlError) -> SqlError {
     match error.code {
-        ErrorCode::Parse => {
-            SqlError::new(ErrorCode::SlaveCorruptEvent, "Corrupted replication event was detected")
-        }
+        ErrorCode::Parse => SqlError::corrupt_event(),
         _ => error,
     }
 }
@@ -700,6 +695,5 @@ fn may_be_about_accounts(sql: &[u8], db: &[u8]) -> bool {
 }
 
 fn unknown_collation(id: u16) -> SqlError {
-    let text = format!("Character set '#{id}' is not a compiled character set");
-    SqlError::new(ErrorCode::UnknownCharacterSet, text)
+    SqlError::charset_not_compiled(id)
 }

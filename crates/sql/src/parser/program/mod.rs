@@ -10,7 +10,7 @@
 //! several statements ([`super::next_statement`]). Names of conditions, cursors and labels are not resolved
 //! here, except that a label at the end must be the one at the start (error 1310).
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
@@ -445,10 +445,7 @@ impl Parser<'_> {
             | Expr::SystemVariable { .. }
             | Expr::Column(_) => Ok(value),
             // MariaDB takes a function's name for a column.
-            _ if is_name => {
-                let text = format!("Unknown column '{}' in 'SELECT'", self.name_of(self.token_at(from)));
-                Err(SqlError::new(ErrorCode::BadField, text))
-            }
+            _ if is_name => Err(SqlError::unknown_column(&self.name_of(self.token_at(from)), "SELECT")),
             _ => Err(self.error_at(from)),
         }
     }
