@@ -10,8 +10,8 @@ use cohort_sql::ast::{
 use cohort_types::{Privilege as P, Privileges, SqlError, SqlResult};
 
 use crate::access::check::{
-    check_any_on_table, check_any_on_whole, check_global, check_routine, check_schema, check_table, is_information_schema,
-    may_enter, may_list,
+    check_any_on_table, check_any_on_whole, check_global, check_routine, check_schema, check_table,
+    is_information_schema, may_enter, may_list,
 };
 use crate::session_state::SessionState;
 use crate::statements::{Exception, StatementTraits, Writes, changed_names};
