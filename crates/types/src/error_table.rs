@@ -714,8 +714,7 @@ macro_rules! error_table {
                  definer/invoker of view lack rights to use them";
         };
         SpNoDropSp = 1357, "HY000" {
-            drop_within_routine(kind: &str) =
-                "Can't drop or alter a {kind} from within another stored routine";
+            drop_within_routine(kind: &str) = "Can't drop or alter a {kind} from within another stored routine";
         };
         TrgAlreadyExists = 1359, "HY000" {
             trigger_exists(schema: &str, name: &str) = "Trigger '{schema}.{name}' already exists";
@@ -887,6 +886,9 @@ macro_rules! error_table {
                 "Can't update table '{table}' in stored function/trigger because it is already used by statement which \
                  invoked this stored function/trigger";
         };
+        SpCantSetAutocommit = 1445, "HY000" {
+            autocommit_in_function() = "Not allowed to set autocommit from a stored function or trigger";
+        };
         MalformedDefiner = 1446, "0L000" {
             invalid_definer() = "Invalid definer";
         };
@@ -995,8 +997,7 @@ macro_rules! error_table {
         };
         Base64DecodeError = 1575, "HY000";
         EventRecursionForbidden = 1576, "HY000" {
-            recursive_event_body() =
-                "Recursion of EVENT DDL statements is forbidden when body is present";
+            event_within_event() = "Recursion of EVENT DDL statements is forbidden when body is present";
         };
         BadLogStatement = 1580, "HY000" {
             log_table_in_use(statement: &str) = "You cannot '{statement}' a log table if logging is enabled";
@@ -1431,12 +1432,21 @@ macro_rules! error_table {
         IllegalParameterDataTypes2ForOperation = 4078, "HY000" {
             illegal_assignment(from: &str, to: &str, db: &str, table: &str, column: &str) =
                 "Cannot cast '{from}' as '{to}' in assignment of `{db}`.`{table}`.`{column}`";
+            row_in_assignment(to: &str, variable: &str) =
+                "Cannot cast 'row' as '{to}' in assignment of `{variable}`";
             illegal_types(first: &str, second: &str, operation: &str) =
                 "Illegal parameter data types {first} and {second} for operation '{operation}'";
         };
         IllegalParameterDataTypeForOperation = 4079, "HY000" {
             illegal_type(ty: &str, operation: &str) =
                 "Illegal parameter data type {ty} for operation '{operation}'";
+        };
+        WrongParamcountToCursor = 4080, "42000" {
+            wrong_cursor_arguments(name: &str) = "Incorrect parameter count to cursor '{name}'";
+        };
+        RowVariableDoesNotHaveField = 4082, "HY000" {
+            no_such_field(variable: &str, field: &str) =
+                "Row variable '{variable}' does not have a field '{field}'";
         };
         SequenceRunOut = 4084, "HY000" {
             sequence_run_out(schema: &str, name: &str) = "Sequence '{schema}.{name}' has run out";
@@ -1459,6 +1469,9 @@ macro_rules! error_table {
         UnknownView = 4092, "42S02" {
             unknown_view(names: &str) = "Unknown VIEW: '{names}'";
         };
+        SpStackTrace = 4094, "HY000" {
+            raised_at(line: usize, program: impl Display) = "At line {line} in {program}";
+        };
         WrongNumberOfValuesInTvc = 4099, "HY000" {
             value_counts_differ() = "The used table value constructor has a different number of values";
         };
@@ -1476,6 +1489,14 @@ macro_rules! error_table {
         WrongTypeOfArgument = 4104, "HY000" {
             percentile_no_number(function: &str) =
                 "{function} function only accepts arguments that can be converted to numerical types";
+        };
+        NotAggregateFunction = 4105, "HY000" {
+            not_an_aggregate_function() =
+                "Aggregate specific instruction (FETCH GROUP NEXT ROW) used in a wrong context";
+        };
+        InvalidAggregateFunction = 4106, "HY000" {
+            no_fetch_group() =
+                "Aggregate specific instruction(FETCH GROUP NEXT ROW) missing from the aggregate function";
         };
         InvisibleNotNullWithoutDefault = 4108, "HY000" {
             invisible_without_default(column: &str) = "Invisible column `{column}` must have a default value";
