@@ -70,6 +70,11 @@ impl WantedNames {
         WantedNames { with_temporary: true, ..WantedNames::of(schema, Some(table)) }
     }
 
+    /// Returns whether a SHOW statement names the table.
+    pub fn is_shown(&self) -> bool {
+        self.with_temporary
+    }
+
     /// Returns the temporary table that is wanted in place of others.
     pub fn temporary(&self, session: &SessionState) -> Option<Arc<Table>> {
         let (Some(schema), Some(table), true) = (&self.schema, &self.table, self.with_temporary) else {
