@@ -385,8 +385,8 @@ impl SessionState {
         self.adopt_schema_collation();
     }
 
-    /// Sets `character_set_database` and `collation_database` to the current database's, or to the server's if
-    /// there is none.
+    /// Sets `character_set_database` and `collation_database` to those of the current database, or of the
+    /// server if there is none.
     pub fn adopt_schema_collation(&mut self) {
         let of = |schema: &str| match self.db.catalog().schemas.get(schema) {
             Some(schema) => schema.collation,
