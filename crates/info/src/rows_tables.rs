@@ -193,7 +193,8 @@ pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stateme
         .virtual_tables
         .all()
         .iter()
-        .filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()) && sees(t.schema(), t.name()))
+        .filter(|t| t.is_listed() || wanted.is_shown())
+        .filter(|t| wanted.has(t.schema(), t.name()) && sees(t.schema(), t.name()))
     {
         for (n, column) in table.columns().iter().enumerate() {
             rows.push(virtual_column_row(out, table.as_ref(), n, column));
@@ -214,7 +215,8 @@ pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stateme
     Ok(rows)
 }
 
-fn type_cells(ty: &ColumnType) -> [(&'static str, Value); 9] {
+/// Returns the columns that describe a type.
+pub(super) fn type_cells(ty: &ColumnType) -> [(&'static str, Value); 9] {
     let is_text = ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
     let has_length = is_text || ty.kind.is_binary_string();
     let per_char = u64::from(ty.collation.charset().mbmaxlen());

@@ -47,7 +47,7 @@ mod wait_report;
 mod waits;
 
 pub use kill::{KillFlag, KillLevel};
-pub use mode::{MetadataKey, MetadataMode, RowMode, WaitPolicy};
+pub use mode::{MetadataKey, MetadataMode, ProgramKind, RowMode, WaitPolicy};
 pub use party::{Part, Party};
 pub use permit::WritePermit;
 pub use points::{LockSpan, Towards};
