@@ -144,7 +144,7 @@ impl Checkpointer {
         coordinator.metrics().checkpoint_failures.fetch_add(1, Ordering::Relaxed);
         let mut failed = self.failed.lock();
         if failed.as_ref().is_none_or(|(_, before)| *before != error) {
-            log::error!("checkpoint failed, will be tried again: {error}");
+            log::error!("checkpoint failed and will be retried: {error}");
         }
         *failed = Some((coordinator.env().world.clock.monotonic_ns(), error));
     }
@@ -171,8 +171,8 @@ impl Checkpointer {
         let mut refusal = self.refusal.lock();
         if why.is_some() != refusal.is_some() {
             match &why {
-                Some(why) => log::error!("writes are refused until there is space: {why}"),
-                None => log::info!("there is space again, writes are accepted"),
+                Some(why) => log::error!("writes are rejected until disk space is available: {why}"),
+                None => log::info!("disk space is available again; writes are accepted"),
             }
         }
         *refusal = why;

@@ -139,7 +139,7 @@ impl Coordinator {
 fn check_settings(options: &CoordinatorOptions) -> Result<(), RecoveryError> {
     match &options.binlog {
         Some(binlog) if binlog.checksum == Checksum::None => Err(RecoveryError::Setting(
-            "binlog_checksum=NONE cannot be had with log_layout=separate: recovery finds the end of the binary log by \
+            "binlog_checksum=NONE is not supported with log_layout=separate: recovery finds the end of the binary log by \
              its checksums",
         )),
         _ => Ok(()),

@@ -55,7 +55,7 @@ pub fn open_logs(
     let (found, checkpoint) = layout_of(&mut main, &dir)?;
     let layout = found.unwrap_or(options.layout);
     if layout != options.layout {
-        let what = format!("{} was made with log_layout={layout}, not {}", dir.display(), options.layout);
+        let what = format!("{} was created with log_layout={layout}, not {}", dir.display(), options.layout);
         return Err(refused(Row::OtherLayout, what));
     }
     match layout {

@@ -213,7 +213,7 @@ pub fn recover(
         return Err(refused(Row::BinlogAhead, what));
     }
     if unreleased == Unreleased::Cut && is_after_crash && last > checkpoint.last_seq {
-        let what = "init_rpl_role=SLAVE asks to cut what no replica has, which log_layout=separate cannot do"
+        let what = "init_rpl_role=SLAVE would cut transactions that no replica has; log_layout=separate does not support that"
             .to_owned();
         return Err(refused(Row::CutUnreleased, what));
     }

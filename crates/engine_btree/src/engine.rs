@@ -197,7 +197,7 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
             };
             let trouble = trouble.map_or_else(String::new, |error| error.to_string());
             if !trouble.is_empty() && trouble != logged {
-                log::error!("purge of old row versions fails and is tried again: {trouble}");
+                log::error!("purge of old row versions failed and will be retried: {trouble}");
             }
             let pause = match done {
                 0 if trouble.is_empty() => PURGE_PAUSE,

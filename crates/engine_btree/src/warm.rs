@@ -66,7 +66,7 @@ fn load(inner: &Inner, file: &Path, clock: &SharedClock) -> WarmState {
         Ok(pages) => inner.store.in_file_order(pages),
         Err(why) => {
             let why = format!("{}: {why}", file.display());
-            log::info!("no pages are read ahead of their use: {why}");
+            log::info!("pages are not loaded into the buffer pool: {why}");
             return WarmState::Failed(why);
         }
     };

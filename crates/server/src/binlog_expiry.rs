@@ -83,7 +83,7 @@ impl BinlogExpiry {
                     held_back = held_back.or(held);
                 }
                 Err(error) => {
-                    round.warning = Some(format!("Old binary log files stay: {error}"));
+                    round.warning = Some(format!("Cannot remove old binary log files: {error}"));
                     return Some(round);
                 }
             }

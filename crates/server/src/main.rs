@@ -192,7 +192,7 @@ fn initialize(
     storage::initialize(datadir.path(), world, globals).map_err(|e| e.to_string())?;
     let Some((file, statements)) = statements else {
         new.finish().map_err(|e| e.to_string())?;
-        log.note(format_args!("Data directory '{}' is made; root has no password", path.display()));
+        log.note(format_args!("Data directory '{}' was created; root has no password", path.display()));
         return Ok(());
     };
     put_facts(globals, options, datadir);
@@ -213,7 +213,11 @@ fn initialize(
         )
     })?;
     new.finish().map_err(|e| e.to_string())?;
-    log.note(format_args!("Data directory '{}' is made, '{}' has run", path.display(), file.display()));
+    log.note(format_args!(
+        "Data directory '{}' was created, '{}' was executed",
+        path.display(),
+        file.display()
+    ));
     Ok(())
 }
 
@@ -247,7 +251,7 @@ impl Signals {
         signals::listen(move |signal| match (signal, own.get()) {
             (Signal::Stop, Some(running)) => (running.stop)(),
             (Signal::Stop, None) => {
-                log.note(format_args!("Stopped while starting; the next start begins from the beginning"));
+                log.note(format_args!("The server was stopped during its start; the next start repeats it"));
                 machine::end_process(0);
             }
             (Signal::Flush, Some(running)) => flush_logs(&log, running),
@@ -338,9 +342,9 @@ fn serve(
     });
     match backend.drop_orphans() {
         Ok(0) => {}
-        Ok(orphans) => log.note(format_args!("{orphans} key spaces that a crash had left over were freed")),
+        Ok(orphans) => log.note(format_args!("{orphans} index trees left by a crash were freed")),
         Err(error) => {
-            return Err(refuse(&format!("Can't free the key spaces that a crash left over: {error}")));
+            return Err(refuse(&format!("Cannot free index trees left by a crash: {error}")));
         }
     }
     phases.end("catalog");
@@ -369,7 +373,7 @@ fn serve(
         Ok(()) => true,
         // On a full disk the server must start, for reading and for the purge that frees space.
         Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
-            log.warning(format_args!("There is no pid file: {error}"));
+            log.warning(format_args!("Cannot write the pid file: {error}"));
             false
         }
         Err(error) => {
@@ -438,7 +442,7 @@ fn serve(
             log.note(format_args!("Shutdown complete"));
             Ok(())
         }
-        Err(error) => Err(refuse(&format!("The stop was not clean, the next start recovers: {error}"))),
+        Err(error) => Err(refuse(&format!("The shutdown was not clean; the next start recovers: {error}"))),
     }
 }
 
@@ -611,7 +615,7 @@ fn expire_binlog(backend: &SqlBackend, log: &ErrorLog) {
     // The thread ends with the process.
     let started = std::thread::Builder::new().name("expire".into()).spawn(move || expiry.run(&own_log));
     if let Err(error) = started {
-        log.warning(format_args!("Old binary log files stay: {error}"));
+        log.warning(format_args!("Cannot remove old binary log files: {error}"));
     }
 }
 

@@ -726,7 +726,7 @@ impl ServerCallbacks for Facts {
                     && storage::checksum(&self.globals) == Checksum::None =>
             {
                 self.globals.put(id, &VarValue::text("CRC32"));
-                let what = "binlog_checksum=NONE cannot be had with log_layout=separate: recovery finds the end of \
+                let what = "binlog_checksum=NONE is not supported with log_layout=separate: recovery finds the end of \
                             the binary log by its checksums";
                 return Err(SqlError::new(ErrorCode::UnknownError, what));
             }

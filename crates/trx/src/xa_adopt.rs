@@ -59,7 +59,7 @@ fn locked(env: &TrxEnv, body: &XaBody) -> LockOwner {
     if refused > 0 {
         // The keys of two branches share a lock by their hashes, and the other branch holds it.
         log::warn!(
-            "XA transaction {}: {refused} locks are another prepared transaction's; end that one later than this one",
+            "XA transaction {}: {refused} of its locks are held by another prepared transaction; end this one first",
             body.head().xid.to_sql()
         );
     }
