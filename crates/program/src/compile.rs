@@ -92,7 +92,7 @@ struct Compiler {
     depth: u32,
     /// Whether the body has a RETURN.
     returns: bool,
-    /// Offset of the current statement in the body.
+    /// Offset of the end of the current statement or condition in the body.
     position: u32,
 }
 
@@ -173,7 +173,7 @@ impl Compiler {
         check_stack()?;
         match step {
             Step::Sql(code) => {
-                self.position = code.range.start as u32;
+                self.position = code.range.end as u32;
                 self.sql(code)
             }
             Step::Block(block) => self.block(block),
@@ -215,7 +215,7 @@ impl Compiler {
                 Ok(())
             }
             Step::Return(value) => {
-                self.position = value.range.start as u32;
+                self.position = value.range.end as u32;
                 if !matches!(self.program.kind, ProgramKind::Function | ProgramKind::AggregateFunction) {
                     return Err(SqlError::return_outside_function());
                 }
@@ -260,7 +260,7 @@ impl Compiler {
     fn assignment(&mut self, item: &BodyAssignment) -> SqlResult<()> {
         match item {
             BodyAssignment::Variable { to, value: Some(value) } => {
-                self.position = value.range.start as u32;
+                self.position = value.range.end as u32;
                 let value = self.scalar(value);
                 self.emit(Instruction::Set { to: to.clone(), value });
             }
@@ -273,7 +273,7 @@ impl Compiler {
                 self.emit(Instruction::Set { to: to.clone(), value });
             }
             BodyAssignment::Other(code) => {
-                self.position = code.range.start as u32;
+                self.position = code.range.end as u32;
                 let Code { of, uses, range }: &Code<SetItem> = code;
                 // The text of a single assignment is a whole statement with SET.
                 let statement = Statement::Set(vec![of.clone()]);
@@ -368,7 +368,7 @@ impl Compiler {
     ) -> SqlResult<()> {
         let (mut ends, mut conditions) = (Vec::new(), Vec::new());
         for arm in arms {
-            self.position = arm.when.range.start as u32;
+            self.position = arm.when.range.end as u32;
             let condition = match operand {
                 Some(slot) => self.equals(slot, &arm.when),
                 None => self.scalar(&arm.when),
@@ -415,7 +415,7 @@ impl Compiler {
             LoopKind::While(condition) => {
                 let start = self.here();
                 self.enter_loop(label, Some(start))?;
-                self.position = condition.range.start as u32;
+                self.position = condition.range.end as u32;
                 let condition = self.scalar(condition);
                 let test = self.emit(Instruction::JumpUnless { condition, to: UNKNOWN, after: UNKNOWN });
                 self.steps(steps)?;
@@ -428,7 +428,7 @@ impl Compiler {
                 let start = self.here();
                 self.enter_loop(label, Some(start))?;
                 self.steps(steps)?;
-                self.position = condition.range.start as u32;
+                self.position = condition.range.end as u32;
                 let condition = self.scalar(condition);
                 let test = self.emit(Instruction::JumpUnless { condition, to: start, after: UNKNOWN });
                 let end = self.here();
@@ -436,7 +436,7 @@ impl Compiler {
                 self.leave_scope(start);
             }
             LoopKind::Numbers { variable, reverse, from, to } => {
-                self.position = from.range.start as u32;
+                self.position = from.range.end as u32;
                 self.program.slots[*variable as usize].of = SlotType::Integer;
                 let limit = self.slot(SlotType::Integer);
                 let (low, high) = (self.scalar(from), self.scalar(to));

@@ -127,7 +127,7 @@ impl<'b, 'h> Machine<'b, 'h> {
         match instruction {
             Instruction::Set { to, value } => {
                 self.set(to, *value)?;
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::Declare { slot } => {
                 let default = self.bound.program.slots[*slot as usize].default;
@@ -141,12 +141,12 @@ impl<'b, 'h> Machine<'b, 'h> {
                         }
                     }
                 }
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::Jump(to) => self.jump(*to),
             Instruction::JumpUnless { condition, to, .. } => {
                 let holds = self.holds(*condition)?;
-                match self.handled_conditions(pc + 1)? {
+                match self.handled_conditions(pc)? {
                     Flow::Next if holds => Ok(Flow::Next),
                     Flow::Next => self.jump(*to),
                     handler => Ok(handler),
@@ -158,7 +158,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let params = statement.params(&self.frame.places);
                 let assigned = self.host.run(statement, &params)?;
                 self.assign_all(assigned)?;
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::Call { procedure, args, targets } => {
                 let values = args.iter().map(|arg| self.evaluate(*arg)).collect::<SqlResult<Vec<_>>>()?;
@@ -175,7 +175,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                         _ => {}
                     }
                 }
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::EnterBlock(block) => {
                 self.frame.blocks.push(*block);
@@ -206,7 +206,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let params = query.params(&self.frame.places);
                 let rows = self.host.query(query, &params, None)?;
                 *self.frame.cursor(*cursor) = Some(rows);
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::Fetch { cursor, into } => {
                 let rows = self.frame.cursor(*cursor).as_mut().ok_or_else(SqlError::cursor_is_not_open)?;
@@ -219,14 +219,14 @@ impl<'b, 'h> Machine<'b, 'h> {
                 }
                 let row = rows.next_row()?.ok_or_else(SqlError::no_data)?;
                 self.store_row(places, row, OF_ROW)?;
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::FetchOrJump { cursor, into, to } => {
                 let rows = self.frame.cursor(*cursor).as_mut().ok_or_else(SqlError::cursor_is_not_open)?;
                 let Some(row) = rows.next_row()? else { return self.jump(*to) };
                 let places = self.bound.places_of(&Variable::Slot(*into))?;
                 self.store_row(places, row, OF_ROW)?;
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::Close { cursor } => match self.frame.cursor(*cursor).take() {
                 Some(_) => Ok(Flow::Next),
@@ -285,27 +285,30 @@ impl<'b, 'h> Machine<'b, 'h> {
         }
     }
 
-    /// Adds the note about the place of an error that leaves the program.
+    /// Adds the note about the place of an error that leaves the program: the line of the word after the
+    /// statement, as in MariaDB.
     fn note_place(&mut self, pc: Pc) {
         let program = &self.bound.program;
         let at = program.positions[pc as usize] as usize;
-        let line = program.first_line + program.body[..at].matches('\n').count();
+        let rest = &program.body[at..];
+        let end = at + rest.len() - rest.trim_start().len();
+        let line = program.first_line + program.body[..end].matches('\n').count();
         let note = Warning::note(SqlError::raised_at(line, program.shown_name()));
         self.host.diagnostics().add_after_error(note);
     }
 
-    /// Returns where a CONTINUE handler goes on after an error of the instruction at `pc`.
+    /// Returns where a CONTINUE handler goes on after a condition of the instruction at `pc`. As in MariaDB, a
+    /// condition in the test of IF or of a loop skips the whole statement.
     fn after(&self, pc: Pc) -> Pc {
         match &self.bound.program.code[pc as usize] {
             Instruction::JumpUnless { after, .. } => *after,
-            Instruction::FetchOrJump { to, .. } => *to,
             _ => pc + 1,
         }
     }
 
-    /// Enters the handler of the last condition that the current statement has left and that has one.
+    /// Enters the handler of the last condition that the instruction at `pc` has left and that has one.
     #[inline]
-    fn handled_conditions(&mut self, resume: Pc) -> SqlResult<Flow> {
+    fn handled_conditions(&mut self, pc: Pc) -> SqlResult<Flow> {
         if self.frame.blocks.is_empty() || self.host.diagnostics().raised().is_empty() {
             return Ok(Flow::Next);
         }
@@ -316,7 +319,7 @@ impl<'b, 'h> Machine<'b, 'h> {
         });
         let Some((handler, condition)) = found else { return Ok(Flow::Next) };
         let marked = self.host.diagnostics().mark();
-        Ok(Flow::Jump(self.frame.begin_handler(handler, resume, condition, marked)))
+        Ok(Flow::Jump(self.frame.begin_handler(handler, self.after(pc), condition, marked)))
     }
 
     fn signal(&mut self, pc: Pc, raised: &Raised) -> SqlResult<Flow> {
@@ -332,7 +335,7 @@ impl<'b, 'h> Machine<'b, 'h> {
             return Err(condition.error);
         }
         self.host.diagnostics().push(condition);
-        self.handled_conditions(pc + 1)
+        self.handled_conditions(pc)
     }
 
     fn items(&mut self, items: &[(SignalItem, ScalarId)]) -> SqlResult<Vec<(SignalItem, Value)>> {

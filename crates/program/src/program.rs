@@ -67,7 +67,7 @@ pub struct Program {
     /// The declarations of the variables, by slot.
     pub slots: Vec<Slot>,
     pub code: Vec<Instruction>,
-    /// For each instruction, the offset of its statement in the body.
+    /// For each instruction, the offset of the end of its statement in the body.
     pub positions: Vec<u32>,
     pub scalars: Vec<Code<Expr>>,
     pub statements: Vec<Code<Statement>>,
