@@ -610,6 +610,9 @@ macro_rules! error_table {
         SpNoRecursiveCreate = 1303, "2F003" {
             create_within_routine(kind: &str) = "Can't create a {kind} from within another stored routine";
         };
+        SpAlreadyExists = 1304, "42000" {
+            routine_exists(kind: &str, name: &str) = "{kind} {name} already exists";
+        };
         SpDoesNotExist = 1305, "42000" {
             unknown_function(db: &str, name: &str) = "FUNCTION {db}.{name} does not exist";
             /// "SAVEPOINT s does not exist".
@@ -712,6 +715,15 @@ macro_rules! error_table {
         };
         SpNoDropSp = 1357, "HY000" {
             drop_within_routine(kind: &str) = "Can't drop or alter a {kind} from within another stored routine";
+        };
+        TrgAlreadyExists = 1359, "HY000" {
+            trigger_exists(schema: &str, name: &str) = "Trigger '{schema}.{name}' already exists";
+        };
+        TrgDoesNotExist = 1360, "HY000" {
+            unknown_trigger() = "Trigger does not exist";
+        };
+        TrgOnViewOrTempTable = 1361, "HY000" {
+            trigger_on_view(name: &str) = "Trigger's '{name}' is a view, temporary table or sequence";
         };
         TrgCantChangeRow = 1362, "HY000" {
             trigger_cannot_change_row(row: &str, when: &str) =
@@ -822,6 +834,17 @@ macro_rules! error_table {
         SpNoRetset = 1415, "0A000" {
             no_result_set(program: &str) = "Not allowed to return a result set from a {program}";
         };
+        BinlogUnsafeRoutine = 1418, "HY000" {
+            unsafe_routine() =
+                "This function has none of DETERMINISTIC, NO SQL, or READS SQL DATA in its declaration and binary \
+                 logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators \
+                 variable)";
+        };
+        BinlogCreateRoutineNeedSuper = 1419, "HY000" {
+            routine_needs_super() =
+                "You do not have the SUPER privilege and binary logging is enabled (you *might* want to use the \
+                 less safe log_bin_trust_function_creators variable)";
+        };
         StmtHasNoOpenCursor = 1421, "HY000" {
             no_open_cursor(statement: impl Display) = "The statement ({statement}) has no open cursor";
         };
@@ -901,6 +924,9 @@ macro_rules! error_table {
         ViewRecursive = 1462, "HY000" {
             view_recursive(schema: &str, view: &str) = "`{schema}`.`{view}` contains view recursion";
         };
+        NoTriggersOnSystemSchema = 1465, "HY000" {
+            trigger_on_system_table() = "Triggers can not be created on system tables";
+        };
         AutoincReadFailed = 1467, "HY000" {
             autoinc_read_failed() = "Failed to read auto-increment value from storage engine";
         };
@@ -940,6 +966,24 @@ macro_rules! error_table {
         BinlogRowLoggingFailed = 1534, "HY000" {
             binlog_row_failed() = "Writing one row to the row-based binary log failed";
         };
+        EventAlreadyExists = 1537, "HY000" {
+            event_exists(name: &str) = "Event '{name}' already exists";
+        };
+        EventDoesNotExist = 1539, "HY000" {
+            unknown_event(name: &str) = "Unknown event '{name}'";
+        };
+        EventIntervalNotPositiveOrTooBig = 1542, "HY000" {
+            event_interval() = "INTERVAL is either not positive or too big";
+        };
+        EventEndsBeforeStarts = 1543, "HY000" {
+            event_ends() = "ENDS is either invalid or before STARTS";
+        };
+        EventExecTimeInThePast = 1544, "HY000" {
+            event_in_the_past() = "Event execution time is in the past. Event has been disabled";
+        };
+        EventSameName = 1551, "HY000" {
+            same_event_name() = "Same old and new event name";
+        };
         DropIndexFk = 1553, "HY000" {
             index_needed_by_foreign_key(index: &str) =
                 "Cannot drop index '{index}': needed in a foreign key constraint";
@@ -963,6 +1007,20 @@ macro_rules! error_table {
                 "Incorrect parameter count in the call to native function '{function}'";
         };
         WrongParametersToNativeFct = 1583, "42000";
+        NativeFctNameCollision = 1585, "HY000" {
+            native_function_name(name: &str) =
+                "This function '{name}' has the same name as a native function";
+        };
+        EventCannotCreateInThePast = 1588, "HY000" {
+            event_not_created() =
+                "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was dropped \
+                 immediately after creation";
+        };
+        EventCannotAlterInThePast = 1589, "HY000" {
+            event_not_altered() =
+                "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was not \
+                 changed. Specify a time in the future";
+        };
         BinlogUnsafeStatement = 1592, "HY000";
         SlaveRelayLogReadFailure = 1594, "HY000" {
             relay_log_unreadable(text: &str) = "{text}";
@@ -1337,6 +1395,10 @@ macro_rules! error_table {
         ExpressionRefersToUninitField = 4029, "01000" {
             refers_to_later_column(column: &str, other: &str) =
                 "Expression for field `{column}` is referring to uninitialized field `{other}`";
+        };
+        ReferencedTrgDoesNotExist = 4031, "HY000" {
+            unknown_trigger_of_order(name: &str) =
+                "Referenced trigger '{name}' for the given action time and event type does not exist";
         };
         InvalidDefaultParam = 4032, "HY000" {
             invalid_default_param() = "Default/ignore value is not supported for such parameter usage";
