@@ -565,7 +565,7 @@ impl Session {
         &self,
         statement: &Statement,
         params: &[Value],
-        source: ParamSource,
+        source: ParamSource<'_>,
     ) -> SqlResult<CachedPlan> {
         let catalog = self.state.db.catalog();
         let outcome = make_plan(&catalog, &self.state, params, source, statement);
