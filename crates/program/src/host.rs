@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cohort_expr::ExprType;
 use cohort_plan::Names;
 use cohort_session::{Diagnostics, SessionState};
-use cohort_sql::ast::{ObjectName, Statement};
-use cohort_types::{ColumnType, SqlResult, Value};
+use cohort_sql::ast::{ObjectName, Statement, Variable};
+use cohort_types::{ColumnType, SqlError, SqlResult, Value};
 
 /// A statement of a body, bound to the places of its variables.
 pub struct BodyStatement {
@@ -85,10 +85,14 @@ pub trait Host {
     /// Fails if the program was killed or has timed out.
     fn check_interrupt(&self) -> SqlResult<()>;
 
+    /// Returns whether a handler may handle the error. KILL and time limits pass every handler. So does an
+    /// error inside a statement that has rolled back the transaction.
+    fn may_handle(&self, error: &SqlError) -> bool;
+
     /// Runs a statement and sends its rows to the client. Its conditions are in the diagnostics area
-    /// afterwards, except an error, which is returned. Values for local variables are left in
-    /// `StatementState::assigned`. SIGNAL, RESIGNAL and CALL never reach it.
-    fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<()>;
+    /// afterwards, except an error, which is returned. Returns the values for local variables
+    /// (`StatementState::assigned`). SIGNAL, RESIGNAL and CALL never reach it.
+    fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>>;
 
     /// Runs a query whose rows the program reads: at most `rows_max` of them, or all.
     fn query(

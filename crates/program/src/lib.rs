@@ -23,8 +23,17 @@
 //! | `interpret` | the loop over instructions, and its one exit for errors |
 //! | `signal` | SIGNAL and RESIGNAL |
 
+mod bind;
+mod compile;
+mod frame;
 mod host;
+mod interpret;
 mod program;
+mod scope;
+mod signal;
 
+pub use bind::{Bound, bind};
+pub use compile::compile;
 pub use host::{BodyStatement, Host, QueryRows, ResultColumn};
+pub use interpret::{Finished, run, run_trigger};
 pub use program::{Program, ProgramKind};

@@ -1,10 +1,9 @@
 //! [`Program`]: a compiled body.
 
 use cohort_sql::ast::{
-    AfterHandler, Code, Expr, ObjectName, ParameterMode, Resignal, Signal, SignalItem, Statement,
-    TriggerEvent, TriggerTiming, Variable, VariableType,
+    AfterHandler, Code, Expr, ObjectName, ParameterMode, SignalItem, Statement, Target, TriggerEvent,
+    TriggerTiming, Variable, VariableType,
 };
-use cohort_types::SqlResult;
 
 /// The kind of a program, which decides what its body may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +21,14 @@ impl ProgramKind {
     /// Returns whether the program runs inside a statement, so that it can neither commit nor return rows.
     pub fn runs_inside(self) -> bool {
         matches!(self, ProgramKind::Function | ProgramKind::AggregateFunction | ProgramKind::Trigger(..))
+    }
+
+    /// Returns the word for the message that rows cannot be returned.
+    pub fn place(self) -> &'static str {
+        match self {
+            ProgramKind::Trigger(..) => "trigger",
+            _ => "function",
+        }
     }
 
     /// Returns the word for error messages.
@@ -56,17 +63,20 @@ pub struct Program {
     /// The declarations of the variables, by slot.
     pub slots: Vec<Slot>,
     pub code: Vec<Instruction>,
+    /// For each instruction, the offset of its statement in the body.
+    pub positions: Vec<u32>,
     pub scalars: Vec<Code<Expr>>,
     pub statements: Vec<Code<Statement>>,
     pub cursors: Vec<Cursor>,
     pub blocks: Vec<Block>,
     /// The text that the ranges refer to.
-    pub body: String,
+    pub body: Box<str>,
 }
 
 /// The declaration of a variable.
 #[derive(Clone, Debug)]
 pub struct Slot {
+    pub name: String,
     pub of: SlotType,
     pub default: Option<ScalarId>,
 }
@@ -127,12 +137,12 @@ pub enum Instruction {
         to: Variable,
         value: ScalarId,
     },
-    /// Sets a variable to its default when its block begins.
+    /// Sets a variable to its default.
     Declare {
         slot: u32,
     },
     Jump(Pc),
-    /// Jumps if the condition is false or NULL. After a CONTINUE handler for an error in the condition the
+    /// Jumps if the condition is false or NULL. After a CONTINUE handler for an error in the condition, the
     /// program goes on at `after`.
     JumpUnless {
         condition: ScalarId,
@@ -141,10 +151,11 @@ pub enum Instruction {
     },
     CaseNotFound,
     Statement(StatementId),
+    /// CALL. The targets receive the values of OUT and INOUT parameters.
     Call {
         procedure: ObjectName,
         args: Vec<ScalarId>,
-        variables: Vec<Option<Variable>>,
+        targets: Vec<Option<Target>>,
     },
     EnterBlock(u32),
     /// Leaves the innermost blocks.
@@ -155,7 +166,7 @@ pub enum Instruction {
         cursor: CursorId,
         args: Vec<ScalarId>,
     },
-    /// Opens the cursor if it is not open, reads a row, and jumps after the last one: FOR over a cursor.
+    /// Reads a row into a row variable, and jumps after the last one: FOR over a cursor.
     FetchOrJump {
         cursor: CursorId,
         into: u32,
@@ -168,26 +179,19 @@ pub enum Instruction {
     Close {
         cursor: CursorId,
     },
-    /// FETCH GROUP NEXT ROW of an aggregate function.
     FetchGroup,
     Return(ScalarId),
     Signal(Raised),
-    Resignal(Option<Raised>, Vec<(SignalItem, ScalarId)>),
+    Resignal {
+        sqlstate: Option<String>,
+        items: Vec<(SignalItem, ScalarId)>,
+    },
     End,
 }
 
-/// The condition of SIGNAL or RESIGNAL, resolved.
+/// The condition of SIGNAL.
 #[derive(Debug)]
 pub struct Raised {
     pub sqlstate: String,
     pub items: Vec<(SignalItem, ScalarId)>,
 }
-
-/// What the compiler adds for a SIGNAL.
-pub(crate) enum Signalling<'s> {
-    Signal(&'s Signal),
-    Resignal(&'s Resignal),
-}
-
-/// The result of compilation.
-pub type Compiled = SqlResult<Program>;

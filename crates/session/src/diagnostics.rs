@@ -3,6 +3,10 @@
 use cohort_expr::Warnings;
 use cohort_types::{ErrorCode, Level, SqlError, Warning};
 
+/// The number of conditions that an outer handler removes.
+#[derive(Debug)]
+pub struct Marked(usize);
+
 /// The conditions of the last statement that read a table or raised any. SHOW WARNINGS itself does not clear
 /// them.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub struct Diagnostics {
     accumulates: bool,
     /// ROW_NUMBER for conditions of this statement that have no row of their own.
     row: u64,
+    /// Number of conditions that the running handler removes when it ends.
+    marked: usize,
     /// The area of the outer statement, while a statement runs inside it.
     outer: Option<Box<Diagnostics>>,
 }
@@ -49,6 +55,29 @@ impl Diagnostics {
         std::mem::replace(self, *outer)
     }
 
+    /// Returns the conditions that the running statement has raised.
+    pub fn raised(&self) -> &[Warning] {
+        let kept = usize::try_from(self.kept).unwrap_or(usize::MAX).min(self.list.len());
+        if self.are_old { &[] } else { &self.list[kept..] }
+    }
+
+    /// Marks the conditions when a handler begins: those that are left when it ends are removed.
+    pub fn mark(&mut self) -> Marked {
+        let outer = Marked(self.marked);
+        self.marked = self.list.len();
+        outer
+    }
+
+    /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.
+    pub fn remove_marked(&mut self, outer: Marked) {
+        for gone in self.list.drain(..self.marked.min(self.list.len())) {
+            self.total -= 1;
+            self.errors -= u64::from(gone.level == Level::Error);
+        }
+        self.kept = self.kept.saturating_sub(self.marked as u64);
+        self.marked = outer.0.min(self.list.len());
+    }
+
     /// Sets the row number for conditions that have no row of their own.
     pub fn set_row(&mut self, row: u64) {
         self.row = row;
@@ -61,6 +90,7 @@ impl Diagnostics {
             return self.keep();
         }
         self.are_old = false;
+        self.marked = 0;
         if self.total > 0 {
             self.list.clear();
             (self.total, self.errors, self.kept) = (0, 0, 0);

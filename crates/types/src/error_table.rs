@@ -482,6 +482,9 @@ macro_rules! error_table {
         ViewWrongList = 1353, "HY000";
         WarnViewMerge = 1354, "HY000";
         ViewInvalid = 1356, "HY000";
+        SpNoDropSp = 1357, "HY000" {
+            drop_within_routine(kind: &str) = "Can't drop or alter a {kind} from within another stored routine";
+        };
         TrgCantChangeRow = 1362, "HY000" {
             trigger_cannot_change_row(row: &str, when: &str) =
                 "Updating of {row} row is not allowed in {when}trigger";
@@ -582,6 +585,9 @@ macro_rules! error_table {
                 "Can't update table '{table}' in stored function/trigger because it is already used by statement which \
                  invoked this stored function/trigger";
         };
+        SpCantSetAutocommit = 1445, "HY000" {
+            autocommit_in_function() = "Not allowed to set autocommit from a stored function or trigger";
+        };
         MalformedDefiner = 1446, "0L000";
         NoSuchUser = 1449, "HY000";
         ForbidSchemaChange = 1450, "HY000";
@@ -631,6 +637,9 @@ macro_rules! error_table {
                 "Transaction characteristics can't be changed while a transaction is in progress";
         };
         Base64DecodeError = 1575, "HY000";
+        EventRecursionForbidden = 1576, "HY000" {
+            event_within_event() = "Recursion of EVENT DDL statements is forbidden when body is present";
+        };
         BadLogStatement = 1580, "HY000";
         WrongParamcountToNativeFct = 1582, "42000" {
             wrong_param_count(function: &str) =
@@ -872,6 +881,13 @@ macro_rules! error_table {
             illegal_type(ty: &str, operation: &str) =
                 "Illegal parameter data type {ty} for operation '{operation}'";
         };
+        WrongParamcountToCursor = 4080, "42000" {
+            wrong_cursor_arguments(name: &str) = "Incorrect parameter count to cursor '{name}'";
+        };
+        RowVariableDoesNotHaveField = 4082, "HY000" {
+            no_such_field(variable: &str, field: &str) =
+                "Row variable '{variable}' does not have a field '{field}'";
+        };
         SequenceRunOut = 4084, "HY000" {
             sequence_run_out(schema: &str, name: &str) = "Sequence '{schema}.{name}' has run out";
         };
@@ -903,6 +919,14 @@ macro_rules! error_table {
         WrongTypeOfArgument = 4104, "HY000" {
             percentile_no_number(function: &str) =
                 "{function} function only accepts arguments that can be converted to numerical types";
+        };
+        NotAggregateFunction = 4105, "HY000" {
+            not_an_aggregate_function() =
+                "Aggregate specific instruction (FETCH GROUP NEXT ROW) used in a wrong context";
+        };
+        InvalidAggregateFunction = 4106, "HY000" {
+            no_fetch_group() =
+                "Aggregate specific instruction(FETCH GROUP NEXT ROW) missing from the aggregate function";
         };
         InvisibleNotNullWithoutDefault = 4108, "HY000" {
             invisible_without_default(column: &str) = "Invisible column `{column}` must have a default value";

@@ -107,12 +107,26 @@ pub enum ParameterMode {
     InOut,
 }
 
+impl ParameterMode {
+    /// Returns whether the parameter gets the value of its argument.
+    pub fn is_in(self) -> bool {
+        self != ParameterMode::Out
+    }
+
+    /// Returns whether the argument gets the parameter's value at the end.
+    pub fn is_out(self) -> bool {
+        self != ParameterMode::In
+    }
+}
+
 /// Declared type of a variable, a parameter or a function's result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VariableType {
     Declared(DataType),
-    /// TYPE OF a variable, or of [db.]table.column.
+    /// TYPE OF [db.]table.column.
     TypeOf(ColumnRef),
+    /// TYPE OF a variable, by its slot.
+    TypeOfVariable(u32),
     /// ROW TYPE OF a table or a cursor.
     RowTypeOf(ObjectName),
     /// ROW(field type, ..).

@@ -72,7 +72,7 @@ impl Parser<'_> {
             if locals.is_declared_since(0, &parameter.name) {
                 return Err(SqlError::duplicate_parameter(&parameter.name));
             }
-            locals.declare(&parameter.name, parameter.of.is_row());
+            locals.declare(&parameter.name, &parameter.of);
         }
         let outer = self.locals.replace(Box::new(locals));
         // The values of literals are part of the program.
@@ -220,7 +220,7 @@ impl Parser<'_> {
                     if p.locals().is_declared_since(around, &name) {
                         return Err(SqlError::duplicate_parameter(&name));
                     }
-                    let slot = p.locals().declare(&name, of.is_row());
+                    let slot = p.locals().declare(&name, &of);
                     Ok((name, slot, of))
                 })?,
                 false => Vec::new(),
@@ -244,7 +244,7 @@ impl Parser<'_> {
             if self.locals().is_declared_since(depth, &name) {
                 return Err(SqlError::duplicate_variable(&name));
             }
-            let slot = self.locals().declare(&name, of.is_row());
+            let slot = self.locals().declare(&name, &of);
             declared.push((name, slot));
         }
         Ok((Order::VariableOrCondition, Declaration::Variables { names: declared, of, default }))
@@ -345,18 +345,22 @@ impl Parser<'_> {
             self.advance();
             let query = Box::new(self.code(Self::query)?);
             self.expect(Kind::RightParen)?;
-            return Ok(LoopKind::Query { variable: self.locals().declare(&name, true), query });
+            return Ok(LoopKind::Query { variable: self.locals().declare_as(&name, true), query });
         }
         let names_cursor = !reverse && self.is_name_at(0) && self.cursor_use_ends_with("DO");
         if names_cursor {
             let cursor = self.name()?;
             let arguments = self.optional_arguments()?;
-            return Ok(LoopKind::Cursor { variable: self.locals().declare(&name, true), cursor, arguments });
+            return Ok(LoopKind::Cursor {
+                variable: self.locals().declare_as(&name, true),
+                cursor,
+                arguments,
+            });
         }
         let from = self.code(Self::expr)?;
         self.expect(Kind::DotDot)?;
         let to = self.code(Self::expr)?;
-        Ok(LoopKind::Numbers { variable: self.locals().declare(&name, false), reverse, from, to })
+        Ok(LoopKind::Numbers { variable: self.locals().declare_as(&name, false), reverse, from, to })
     }
 
     /// Returns whether `name` or `name(..)` follows, and then the word.

@@ -7,7 +7,7 @@
 use cohort_types::{SqlError, SqlResult};
 
 use super::super::Parser;
-use crate::ast::{Code, ColumnRef, Expr, TriggerEvent, TriggerTiming, Variable, VariableUse};
+use crate::ast::{Code, ColumnRef, Expr, TriggerEvent, TriggerTiming, Variable, VariableType, VariableUse};
 use crate::lexer::Kind;
 
 /// The variables in scope at a token of a body.
@@ -42,7 +42,18 @@ impl Locals {
     }
 
     /// Declares a variable and returns its slot.
-    pub fn declare(&mut self, name: &str, is_row: bool) -> u32 {
+    pub fn declare(&mut self, name: &str, of: &VariableType) -> u32 {
+        let is_row = match of {
+            VariableType::TypeOfVariable(slot) => {
+                self.scope.iter().any(|local| local.slot == *slot && local.is_row)
+            }
+            _ => of.is_row(),
+        };
+        self.declare_as(name, is_row)
+    }
+
+    /// Declares the variable of a FOR loop.
+    pub fn declare_as(&mut self, name: &str, is_row: bool) -> u32 {
         let slot = self.slots;
         self.slots += 1;
         self.scope.push(Local { name: name.to_lowercase(), slot, is_row });
@@ -68,6 +79,11 @@ impl Locals {
     fn find(&self, name: &str) -> Option<&Local> {
         let name = name.to_lowercase();
         self.scope.iter().rev().find(|local| local.name == name)
+    }
+
+    /// Returns the slot of a variable in scope.
+    pub fn slot(&self, name: &str) -> Option<u32> {
+        self.find(name).map(|local| local.slot)
     }
 
     /// Returns the variable that `name` or `first.name` means, `None` if it is no variable. Error 1363 for

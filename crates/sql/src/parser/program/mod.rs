@@ -207,7 +207,7 @@ impl Parser<'_> {
         if self.is_all(&["TYPE", "OF"]) {
             self.advance();
             self.advance();
-            return Ok(VariableType::TypeOf(self.column_of_type()?));
+            return self.type_of();
         }
         if self.is("ROW") {
             self.advance();
@@ -223,17 +223,23 @@ impl Parser<'_> {
         Ok(VariableType::Declared(self.collated_type()?))
     }
 
-    /// Parses the name of a variable, `table.column` or `db.table.column`.
-    fn column_of_type(&mut self) -> SqlResult<ColumnRef> {
+    /// Parses what follows TYPE OF: the name of a variable, `table.column` or `db.table.column`.
+    fn type_of(&mut self) -> SqlResult<VariableType> {
+        if self.peek(1).kind != Kind::Dot {
+            let name = self.name()?;
+            let slot = self.locals.as_ref().and_then(|locals| locals.slot(&name));
+            return slot
+                .map(VariableType::TypeOfVariable)
+                .ok_or_else(|| SqlError::undeclared_variable(&name));
+        }
         let first = self.name()?;
-        if !self.eat(Kind::Dot) {
-            return Ok(ColumnRef { db: None, table: None, name: first });
-        }
+        self.expect(Kind::Dot)?;
         let second = self.name_after_dot()?;
-        if !self.eat(Kind::Dot) {
-            return Ok(ColumnRef { db: None, table: Some(first), name: second });
-        }
-        Ok(ColumnRef { db: Some(first), table: Some(second), name: self.name_after_dot()? })
+        let column = match self.eat(Kind::Dot) {
+            true => ColumnRef { db: Some(first), table: Some(second), name: self.name_after_dot()? },
+            false => ColumnRef { db: None, table: Some(first), name: second },
+        };
+        Ok(VariableType::TypeOf(column))
     }
 
     /// Parses a declared type, which may have a collation.
