@@ -7,11 +7,12 @@ use cohort_expr::SessionHooks;
 use cohort_plan::{Names, ParamSource};
 use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn};
 use cohort_protocol::{ResultSink, StatusFlags};
-use cohort_query::{Collect, Freshness, lock_names, row_memory_bytes, run_query};
+use cohort_query::{Collect, Freshness, lock_names, run_query};
 use cohort_session::{Diagnostics, Job, SessionNames, SessionState};
-use cohort_sql::ast::{ObjectName, Query, QueryBody, Select, SelectItem, Statement, TableFactor, TableRef, Variable};
+use cohort_sql::ast::{ObjectName, Statement, Variable};
+use cohort_sql::print::quoted_name;
 use cohort_table::definition_changed;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, row_memory_bytes};
 
 use super::body_sink::BodySink;
 use crate::account_tables;
@@ -108,9 +109,8 @@ impl Host for SessionHost<'_> {
             return Ok(found.columns.iter().map(of).collect());
         }
         // A view, or no table at all.
-        let mut select = Select::of(vec![SelectItem::Wildcard]);
-        select.from = vec![TableRef::Table(Box::new(TableFactor::of(table.clone())))];
-        let query = Statement::Query(Box::new(Query::of(QueryBody::Select(Box::new(select)))));
+        let text = format!("SELECT * FROM {}.{}", quoted_name(schema), quoted_name(&table.name));
+        let query = cohort_sql::parse_own(&text)?.statement;
         self.session.result_columns(&query, &[], ParamSource::Placeholders)
     }
 

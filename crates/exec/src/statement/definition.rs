@@ -1,11 +1,40 @@
-//! Definitions of databases, tables, views and accounts.
+//! Definitions of databases, tables, views, stored programs and accounts.
 
-use cohort_ddl::DdlOutcome;
+use cohort_ddl::{DdlOutcome, ScheduleValues, TimeValue};
+use cohort_program::{ProgramKind, compile};
 use cohort_protocol::ResultSink;
 use cohort_session::{Job, StatementContext};
-use cohort_types::SqlResult;
+use cohort_sql::ast::{AlterEvent, DataType, DeclaredKind, Expr, Program, RoutineKind, Schedule};
+use cohort_types::{SqlResult, TypeKind, Value};
 
 use crate::session::Session;
+
+/// Compiles the body of a definition: the errors of CREATE.
+fn check_program(program: &Program, text: &[u8]) -> SqlResult<()> {
+    let none = Vec::new();
+    let (kind, name, parameters, returns, body) = match program {
+        Program::CreateRoutine(create) => {
+            let kind = match create.kind {
+                RoutineKind::Procedure => ProgramKind::Procedure,
+                RoutineKind::Function if create.aggregate => ProgramKind::AggregateFunction,
+                RoutineKind::Function => ProgramKind::Function,
+            };
+            let returns = create.returns.as_ref().map(|(of, _)| of);
+            (kind, &create.name.name, &create.parameters, returns, &create.body)
+        }
+        Program::CreateTrigger(create) => {
+            let kind = ProgramKind::Trigger(create.timing, create.event);
+            (kind, &create.name.name, &none, None, &create.body)
+        }
+        Program::CreateEvent(create) => (ProgramKind::Event, &create.name.name, &none, None, &create.body),
+        Program::AlterEvent(AlterEvent { name, body: Some(body), .. }) => {
+            (ProgramKind::Event, &name.name, &none, None, body)
+        }
+        _ => return Ok(()),
+    };
+    let text = String::from_utf8_lossy(text.get(body.range.clone()).unwrap_or_default());
+    compile(kind, name, parameters, returns, body, &text).map(drop)
+}
 
 impl Session {
     /// Runs a statement that changes definitions.
@@ -34,5 +63,69 @@ impl Session {
         }
         self.send_ok(job.more, outcome.affected, 0, &outcome.info, sink);
         Ok(())
+    }
+
+    /// Runs a statement that defines a stored program, runs one, or belongs to their language.
+    pub(crate) fn program_statement(
+        &mut self,
+        program: &Program,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        check_program(program, job.text)?;
+        match program {
+            Program::CreateRoutine(create) => {
+                self.define(job, sink, |ctx| cohort_ddl::create_routine(ctx, create))
+            }
+            Program::AlterRoutine { kind, name, characteristics } => {
+                self.define(job, sink, |ctx| cohort_ddl::alter_routine(ctx, *kind, name, characteristics))
+            }
+            Program::DropRoutine { kind, if_exists, name } => {
+                self.define(job, sink, |ctx| cohort_ddl::drop_routine(ctx, *kind, *if_exists, name))
+            }
+            Program::CreateTrigger(create) => {
+                self.define(job, sink, |ctx| cohort_ddl::create_trigger(ctx, create))
+            }
+            Program::DropTrigger { if_exists, name } => {
+                self.define(job, sink, |ctx| cohort_ddl::drop_trigger(ctx, *if_exists, name))
+            }
+            Program::CreateEvent(create) => {
+                let schedule = self.schedule_values(&create.schedule, job)?;
+                self.define(job, sink, |ctx| cohort_ddl::create_event(ctx, create, &schedule))
+            }
+            Program::AlterEvent(alter) => {
+                let schedule = alter.schedule.as_ref();
+                let schedule = schedule.map(|schedule| self.schedule_values(schedule, job)).transpose()?;
+                self.define(job, sink, |ctx| cohort_ddl::alter_event(ctx, alter, schedule.as_ref()))
+            }
+            Program::DropEvent { if_exists, name } => {
+                self.define(job, sink, |ctx| cohort_ddl::drop_event(ctx, *if_exists, name))
+            }
+            Program::Call { name, arguments } => self.call_statement(name, arguments, job, sink),
+            Program::Compound(body) => self.compound(body, job, sink),
+            Program::Signal(_) | Program::Resignal(_) => self.signal(program, job, sink),
+        }
+    }
+
+    /// Evaluates the expressions of ON SCHEDULE.
+    fn schedule_values(&mut self, schedule: &Schedule, job: &Job<'_>) -> SqlResult<ScheduleValues> {
+        let mut time = |expr: &Expr| -> SqlResult<TimeValue> {
+            let given = self.eval_alone(expr, job)?;
+            let to = Box::new(DataType::of(DeclaredKind::Column(TypeKind::DateTime)));
+            let cast = Expr::Cast { expr: Box::new(expr.clone()), to };
+            let time = match self.eval_alone(&cast, job)? {
+                Value::DateTime(time) => Some(time),
+                _ => None,
+            };
+            Ok(TimeValue { given, time })
+        };
+        Ok(match schedule {
+            Schedule::At(at) => ScheduleValues::At(time(at)?),
+            Schedule::Every { interval, unit, starts, ends } => {
+                let starts = starts.as_ref().map(&mut time).transpose()?;
+                let ends = ends.as_ref().map(&mut time).transpose()?;
+                ScheduleValues::Every { interval: self.eval_alone(interval, job)?, unit: *unit, starts, ends }
+            }
+        })
     }
 }
