@@ -7,7 +7,7 @@
 //! side of LIKE and REGEXP includes further negated ones (`a LIKE b NOT LIKE c`), and NOT cannot be an
 //! operand of an operator of higher precedence (`a = NOT b` is an error).
 
-use cohort_types::{Charset, ErrorCode, SqlError, SqlResult, Str, Value};
+use cohort_types::{Charset, SqlError, SqlResult, Str, Value};
 
 use super::Parser;
 use crate::ast::{
@@ -517,8 +517,7 @@ impl Parser<'_> {
                 return Ok(call);
             }
             let db = column.table.unwrap_or_default();
-            let message = format!("FUNCTION {db}.{} does not exist", column.name);
-            return Err(SqlError::new(ErrorCode::SpDoesNotExist, message));
+            return Err(SqlError::unknown_function(&db, &column.name));
         }
         Ok(self.variable_use(&column, from)?.unwrap_or(Expr::Column(column)))
     }
@@ -546,8 +545,7 @@ impl Parser<'_> {
         }
         let Some(value) = literal::literal_value(self.sql, token, self.options) else {
             let text = String::from_utf8_lossy(self.bytes(token));
-            let message = format!("Illegal double '{text}' value found during parsing");
-            return Err(SqlError::new(ErrorCode::IllegalValueForType, message));
+            return Err(SqlError::illegal_double(&text));
         };
         let kind = match token.kind {
             Kind::Hex if self.bytes(token).first() == Some(&b'0') => LiteralKind::Hex,
@@ -606,8 +604,7 @@ impl Parser<'_> {
         let mut decoded = Vec::with_capacity(bytes.len());
         if charset.decode(&bytes, &mut decoded).is_err() {
             let shown: String = bytes.iter().take(6).map(|b| format!("{b:02X}")).collect();
-            let message = format!("Invalid {name} character string: '{shown}'");
-            return Err(SqlError::new(ErrorCode::InvalidCharacterString, message));
+            return Err(SqlError::invalid_characters(&name, &shown));
         }
         let collation = charset.default_collation();
         let value = Value::Str(Str { bytes: decoded, collation });
