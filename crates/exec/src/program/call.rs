@@ -49,7 +49,7 @@ impl Session {
                 (Expr::Param(param), Some(value), OutParameters::Kept(kept)) => kept.push((*param, value)),
                 (_, Some(value), _) => {
                     let place = bound.parameter(n);
-                    columns.push(cohort_plan::expression_meta(place.name.clone(), &place.ty.expr_type()));
+                    columns.push(cohort_plan::meta::expression_meta(place.name.clone(), &place.ty.expr_type()));
                     row.push(value);
                 }
             }
