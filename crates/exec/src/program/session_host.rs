@@ -6,7 +6,7 @@ use cohort_base::Reservation;
 use cohort_expr::SessionHooks;
 use cohort_plan::{Names, ParamSource};
 use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn};
-use cohort_protocol::{ResultSink, StatusFlags};
+use cohort_protocol::ResultSink;
 use cohort_query::{Collect, Freshness, lock_names, run_query};
 use cohort_session::{Diagnostics, Job, SessionNames, SessionState};
 use cohort_sql::ast::{ObjectName, Statement, Variable};
@@ -71,7 +71,7 @@ impl Host for SessionHost<'_> {
     }
 
     fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
-        let status = self.session.status_for(true).with(StatusFlags::MORE_RESULTS);
+        let status = self.session.status_for(true);
         let is_open = self.session.programs.is_result_open;
         let mut sink = BodySink { client: &mut *self.sink, affected: 0, is_open, status };
         let outcome = self.session.run_in_body(statement, params, &mut sink);
@@ -196,9 +196,9 @@ impl Session {
         for _ in 0..PLAN_ATTEMPTS {
             let catalog = self.state.db.catalog();
             let settings = self.state.settings.plan_key;
-            let kept = of.kept::<BodyPlan>().filter(|kept| {
-                (kept.version, kept.settings) == (catalog.version, settings)
-            });
+            let kept = of
+                .kept::<BodyPlan>()
+                .filter(|kept| (kept.version, kept.settings) == (catalog.version, settings));
             let is_new = kept.is_none();
             let found = self.with_context(&job, |ctx| {
                 let plan = match kept {
