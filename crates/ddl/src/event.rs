@@ -141,7 +141,7 @@ pub(super) fn create(
 ) -> SqlResult<DdlOutcome> {
     let schema_name = schema_of(ctx, &create.name)?;
     let name = &create.name.name;
-    check_body(ctx, &create.body)?;
+    check_body(ctx, cohort_program::ProgramKind::Event, name, None, &create.body)?;
     let schema = enter_schema(ctx, &schema_name)?;
     let definer = definer(ctx, create.definer.as_ref())?;
     lock_program(ctx, ProgramKind::Event, &schema_name, name, MetadataMode::Exclusive)?;
@@ -210,6 +210,15 @@ fn drop_change(event: &Event) -> CatalogChange {
     CatalogChange::DropEvent { schema: event.schema.clone(), name: event.name.clone() }
 }
 
+/// Disables an event before its last run, unless it was changed or dropped. It is not logged.
+pub fn disable_event(ctx: &mut StatementContext<'_>, event: &Event) -> SqlResult<()> {
+    lock_program(ctx, ProgramKind::Event, &event.schema, &event.name, MetadataMode::Exclusive)?;
+    let found = ctx.db.catalog().event(&event.schema, &event.name).cloned();
+    let Some(found) = found.filter(|found| **found == *event) else { return Ok(()) };
+    let disabled = Event { status: EventStatus::Disabled, ..Event::clone(&found) };
+    commit(ctx, Changes::one(CatalogChange::PutEvent(disabled)), LogText::ByCaller)
+}
+
 fn zone_name(session: &SessionState) -> String {
     session.settings.vars.text(VarId::TimeZone).unwrap_or_default().to_string()
 }
@@ -221,7 +230,7 @@ pub(super) fn alter(
 ) -> SqlResult<DdlOutcome> {
     let from = (schema_of(ctx, &alter.name)?, alter.name.name.clone());
     if let Some(body) = &alter.body {
-        check_body(ctx, body)?;
+        check_body(ctx, cohort_program::ProgramKind::Event, &alter.name.name, None, body)?;
     }
     let schema = enter_schema(ctx, &from.0)?;
     let to = match &alter.rename_to {

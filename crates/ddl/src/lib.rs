@@ -110,7 +110,8 @@ pub use account::{create_user_lines, resolve as resolve_account, set_password};
 pub use alter_table::recreate;
 pub use engine_format::set_page_formats;
 pub use event::{
-    ScheduleValues, TimeValue, create_text as event_text, interval_text, local_time as event_time,
+    ScheduleValues, TimeValue, create_text as event_text, disable_event, interval_text,
+    local_time as event_time,
 };
 pub use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use orphans::drop_orphans;

@@ -27,7 +27,12 @@ const OF_CREATOR: Privileges = Privileges::of(&[Privilege::Execute, Privilege::A
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRoutine) -> SqlResult<DdlOutcome> {
     let (kind, name) = (create.kind, &create.name.name);
     let schema_name = schema_of(ctx, &create.name)?;
-    check_body(ctx, &create.body)?;
+    let program = match kind {
+        RoutineKind::Procedure => cohort_program::ProgramKind::Procedure,
+        RoutineKind::Function if create.aggregate => cohort_program::ProgramKind::AggregateFunction,
+        RoutineKind::Function => cohort_program::ProgramKind::Function,
+    };
+    check_body(ctx, program, name, Some(create), &create.body)?;
     let schema = enter_schema(ctx, &schema_name)?;
     let definer = definer(ctx, create.definer.as_ref())?;
     lock_program(ctx, lock_kind(kind), &schema_name, name, MetadataMode::Exclusive)?;

@@ -38,7 +38,8 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTrigger) -> 
     if table.is_sequence() {
         return Err(SqlError::trigger_on_view(&create.table.name));
     }
-    check_body(ctx, &create.body)?;
+    let program = cohort_program::ProgramKind::Trigger(create.timing, create.event);
+    check_body(ctx, program, &create.name.name, None, &create.body)?;
     let definer = definer(ctx, create.definer.as_ref())?;
     let name = &create.name.name;
     lock_program(ctx, ProgramKind::Trigger, &schema_name, name, MetadataMode::Exclusive)?;

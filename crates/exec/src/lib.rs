@@ -60,6 +60,7 @@ pub use applier::{AllowsOutcome, Applier, ApplyRules, Conversions, DdlEnd, Finis
 pub use cached_plan::CachedPlan;
 pub use cohort_ddl::{drop_orphans, set_page_formats};
 pub use cohort_dml::{KeySet, RowKeys};
+pub use cohort_expr::TimeZone;
 pub use cohort_info::{information_schema, reset_error};
 pub use cohort_session::{
     AccountUsages, ApplierReport, Audit, AuditSink, Client, Closer, Command, ConnectionEvent, ConnectionInfo,
@@ -74,5 +75,6 @@ pub use cohort_table::SourceTemporaryTables;
 pub use cohort_trx::BinlogCache;
 pub use kept::{Kept, database};
 pub use prepared::PrepareInfo;
+pub use program::{next_run, run_event};
 pub use session::Session;
 pub use statement_names::{StatementNames, names_in};

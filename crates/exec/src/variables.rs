@@ -307,8 +307,7 @@ impl Session {
         }
         self.state.settings.vars.check(name, scope, value.as_ref()).map_err(set_error)?;
         if id == VarId::EventScheduler {
-            // MariaDB returns this error if it was started with a disabled event scheduler.
-            return Err(SqlError::prevented_by_option("--event-scheduler=DISABLED or --skip-grant-tables"));
+            self.check_event_scheduler(value.as_ref())?;
         }
         let is_of_transaction = matches!(
             id,
@@ -321,6 +320,23 @@ impl Session {
             return Ok(Step::NextTransaction { id, name, value });
         }
         Ok(Step::Variable { scope, name, value })
+    }
+
+    /// Error 1290 if the server was started without an event scheduler, 1231 for switching to that state.
+    fn check_event_scheduler(&self, value: Option<&VarValue>) -> SqlResult<()> {
+        let is_disabled = |value: &VarValue| match value {
+            VarValue::Text(text) => text.eq_ignore_ascii_case("DISABLED"),
+            VarValue::Int(number) => *number == 2,
+            VarValue::UInt(number) => *number == 2,
+            VarValue::Null | VarValue::Bool(_) | VarValue::Double(_) => false,
+        };
+        if is_disabled(&self.state.db.globals.value(VarId::EventScheduler)) {
+            return Err(SqlError::prevented_by_option("--event-scheduler=DISABLED or --skip-grant-tables"));
+        }
+        match value.filter(|value| is_disabled(value)) {
+            Some(value) => Err(SqlError::wrong_variable_value("event_scheduler", &value.to_string())),
+            None => Ok(()),
+        }
     }
 
     /// Sets a property of the next transaction only, by the name of a variable.

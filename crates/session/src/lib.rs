@@ -42,6 +42,7 @@ mod audit;
 mod connection;
 mod database;
 mod diagnostics;
+mod event_runs;
 mod examined;
 pub mod files;
 mod full_text;
@@ -81,6 +82,7 @@ pub use audit::{
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
 pub use diagnostics::{Diagnostics, Marked, syntax_error};
+pub use event_runs::EventRuns;
 pub use examined::RowsExamined;
 pub use functions::StatementFunctions;
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};

@@ -93,7 +93,7 @@ impl Session {
     }
 
     /// Runs a routine with its definer and its settings.
-    fn run_routine(
+    pub(super) fn run_routine(
         &mut self,
         routine: &Arc<Routine>,
         args: Vec<Value>,

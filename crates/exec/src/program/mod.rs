@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `call` | CALL: the routine, its arguments, the final OK |
 //! | `compound` | compound statements, SIGNAL and RESIGNAL outside of programs |
+//! | `event`, `event_times` | the run of an event, and when it is due |
 //! | `session_host` | [`SessionHost`]: runs the statements of a body in the session |
 //! | `body_sink` | the results of a body's statements |
 //! | `settings` | account and settings with which a program runs |
@@ -25,6 +26,8 @@ mod body_sink;
 mod cache;
 mod call;
 mod compound;
+mod event;
+mod event_times;
 mod session_host;
 mod settings;
 
@@ -37,6 +40,8 @@ use cohort_protocol::ResultSink;
 use cohort_types::{SqlResult, Value, check_stack};
 
 pub(crate) use cache::Routines;
+pub use event::run_event;
+pub use event_times::next_run;
 use session_host::SessionHost;
 
 use crate::session::Session;
