@@ -18,9 +18,9 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use cohort_vfs::{SharedClock, SharedFile, SharedFs, SharedRng, anonymous_temp_file};
 use parking_lot::{Mutex, RwLock};
 
-use crate::event_runs::EventRuns;
 use crate::account_usage::AccountUsages;
 use crate::audit::Audit;
+use crate::event_runs::EventRuns;
 use crate::functions::StatementFunctions;
 use crate::ids::Ids;
 use crate::process_list::ProcessList;
