@@ -165,15 +165,15 @@ impl Bound {
                 let slot = &self.slots[*slot as usize];
                 match &slot.fields {
                     None => Ok(slot.first),
-                    Some(fields) => Err(SqlError::operand_columns(fields.len())),
+                    Some(_) => Err(SqlError::operand_columns(1)),
                 }
             }
             Variable::Field(slot, name) => {
+                let row = &self.program.slots[*slot as usize].name;
                 let slot = &self.slots[*slot as usize];
                 let fields = slot.fields.as_deref().unwrap_or_default();
                 let found = fields.iter().position(|field| field.eq_ignore_ascii_case(name));
-                let row = || self.places[slot.first as usize].name.clone();
-                found.map(|n| slot.first + n as u32).ok_or_else(|| SqlError::no_such_field(&row(), name))
+                found.map(|n| slot.first + n as u32).ok_or_else(|| SqlError::no_such_field(row, name))
             }
             Variable::Old(name) | Variable::New(name) => {
                 let is_new = matches!(variable, Variable::New(_));

@@ -25,10 +25,6 @@ use crate::signal;
 /// Jumps between two checks for KILL and the time limit.
 const JUMPS_UNCHECKED: u32 = 1000;
 
-/// The row number in messages about an assignment, and about a value of a query's row.
-const OF_SET: u64 = 0;
-const OF_ROW: u64 = 1;
-
 /// The result of a program.
 #[derive(Debug, Default)]
 pub struct Finished {
@@ -45,7 +41,7 @@ pub fn run(bound: &Bound, args: Vec<Value>, host: &mut dyn Host) -> SqlResult<Fi
     assert_eq!(parameters.len(), args.len(), "the caller has checked the number of arguments");
     let ins = parameters.iter().zip(args).enumerate().filter(|(_, ((mode, _), _))| mode.is_in());
     for (n, (_, value)) in ins {
-        machine.assign(&Variable::Slot(n as u32), value, OF_SET)?;
+        machine.assign(&Variable::Slot(n as u32), value)?;
     }
     let returned = machine.run()?;
     let out = parameters.iter().enumerate().map(|(n, (mode, _))| {
@@ -85,6 +81,8 @@ struct Machine<'b, 'h> {
     host: &'h mut dyn Host,
     /// Jumps until the next check for KILL.
     jumps_left: u32,
+    /// The row number in messages about assignments: 1 as soon as a statement has run, as in MariaDB.
+    row: u64,
 }
 
 /// The effect of an instruction.
@@ -97,7 +95,7 @@ enum Flow {
 
 impl<'b, 'h> Machine<'b, 'h> {
     fn new(bound: &'b Bound, host: &'h mut dyn Host) -> Machine<'b, 'h> {
-        Machine { bound, frame: Frame::new(bound), host, jumps_left: JUMPS_UNCHECKED }
+        Machine { bound, frame: Frame::new(bound), host, jumps_left: JUMPS_UNCHECKED, row: 0 }
     }
 
     /// Runs from the first instruction. Returns the value of RETURN.
@@ -156,6 +154,7 @@ impl<'b, 'h> Machine<'b, 'h> {
             Instruction::Statement(id) => {
                 let statement = &self.bound.statements[*id as usize];
                 let params = statement.params(&self.frame.places);
+                self.row = 1;
                 let assigned = self.host.run(statement, &params)?;
                 self.assign_all(assigned)?;
                 self.handled_conditions(pc)
@@ -166,9 +165,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let out = self.host.call(procedure, values, &is_variable)?;
                 for (target, value) in targets.iter().zip(out) {
                     match (target, value) {
-                        (Some(Target::Local(variable)), Some(value)) => {
-                            self.assign(variable, value, OF_SET)?
-                        }
+                        (Some(Target::Local(variable)), Some(value)) => self.assign(variable, value)?,
                         (Some(Target::User(name)), Some(value)) => {
                             self.host.session().assign(&Target::User(name.clone()), value)?;
                         }
@@ -200,10 +197,11 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let declared = &self.bound.program.cursors[*cursor as usize];
                 for (slot, arg) in declared.parameters.iter().zip(args) {
                     let value = self.evaluate(*arg)?;
-                    self.assign(&Variable::Slot(*slot), value, OF_SET)?;
+                    self.assign(&Variable::Slot(*slot), value)?;
                 }
                 let query = &self.bound.statements[declared.query as usize];
                 let params = query.params(&self.frame.places);
+                self.row = 1;
                 let rows = self.host.query(query, &params, None)?;
                 *self.frame.cursor(*cursor) = Some(rows);
                 self.handled_conditions(pc)
@@ -218,14 +216,14 @@ impl<'b, 'h> Machine<'b, 'h> {
                     return Err(SqlError::wrong_fetch_count());
                 }
                 let row = rows.next_row()?.ok_or_else(SqlError::no_data)?;
-                self.store_row(places, row, OF_ROW)?;
+                self.store_row(places, row)?;
                 self.handled_conditions(pc)
             }
             Instruction::FetchOrJump { cursor, into, to } => {
                 let rows = self.frame.cursor(*cursor).as_mut().ok_or_else(SqlError::cursor_is_not_open)?;
                 let Some(row) = rows.next_row()? else { return self.jump(*to) };
                 let places = self.bound.places_of(&Variable::Slot(*into))?;
-                self.store_row(places, row, OF_ROW)?;
+                self.store_row(places, row)?;
                 self.handled_conditions(pc)
             }
             Instruction::Close { cursor } => match self.frame.cursor(*cursor).take() {
@@ -237,7 +235,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let value = self.evaluate(*value)?;
                 let program = &self.bound.program;
                 match &self.bound.returns {
-                    Some(ty) => self.stored(value, ty, &program.name, OF_SET).map(Flow::Return),
+                    Some(ty) => self.stored(value, ty, &program.name).map(Flow::Return),
                     None => Ok(Flow::Return(value)),
                 }
             }
@@ -249,6 +247,10 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let active = running.condition.clone();
                 let values = self.items(items)?;
                 let condition = signal::resignalled(active, sqlstate.as_deref(), values)?;
+                if sqlstate.is_none() {
+                    // The active condition itself changes.
+                    self.host.diagnostics().drop_marked();
+                }
                 self.raise(pc, condition)
             }
             Instruction::End => Ok(Flow::End),
@@ -357,7 +359,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 return Err(SqlError::row_in_assignment(&type_word(ty), name));
             }
             let value = self.evaluate(id)?;
-            return self.store(places.start, value, OF_SET);
+            return self.store(places.start, value);
         }
         let values = match scalar {
             Scalar::Row(from) => self.frame.places[from.start as usize..from.end as usize].to_vec(),
@@ -369,7 +371,7 @@ impl<'b, 'h> Machine<'b, 'h> {
         if values.len() != places.len() {
             return Err(SqlError::operand_columns(places.len()));
         }
-        self.store_row(places, values, OF_SET)
+        self.store_row(places, values)
     }
 
     /// Evaluates an expression.
@@ -433,31 +435,26 @@ impl<'b, 'h> Machine<'b, 'h> {
         {
             let places = self.bound.places_of(first)?;
             let row = assigned.into_iter().map(|(_, value)| value).collect();
-            return self.store_row(places, row, OF_ROW);
+            return self.store_row(places, row);
         }
-        assigned.into_iter().try_for_each(|(variable, value)| self.assign(&variable, value, OF_ROW))
+        assigned.into_iter().try_for_each(|(variable, value)| self.assign(&variable, value))
     }
 
     /// Assigns a value to a variable, converted to its type.
-    fn assign(&mut self, to: &Variable, value: Value, row: u64) -> SqlResult<()> {
+    fn assign(&mut self, to: &Variable, value: Value) -> SqlResult<()> {
         let place = self.bound.place_of(to)?;
-        self.store(place, value, row)
+        self.store(place, value)
     }
 
-    fn store_row(
-        &mut self,
-        places: impl IntoIterator<Item = u32>,
-        values: Vec<Value>,
-        row: u64,
-    ) -> SqlResult<()> {
-        places.into_iter().zip(values).try_for_each(|(place, value)| self.store(place, value, row))
+    fn store_row(&mut self, places: impl IntoIterator<Item = u32>, values: Vec<Value>) -> SqlResult<()> {
+        places.into_iter().zip(values).try_for_each(|(place, value)| self.store(place, value))
     }
 
-    fn store(&mut self, place: u32, value: Value, row: u64) -> SqlResult<()> {
+    fn store(&mut self, place: u32, value: Value) -> SqlResult<()> {
         let bound = self.bound;
         let declared = &bound.places[place as usize];
         let value = match &declared.ty {
-            PlaceType::Column(ty) => self.stored(value, ty, &declared.name, row)?,
+            PlaceType::Column(ty) => self.stored(value, ty, &declared.name)?,
             PlaceType::Any(_) => value,
         };
         self.frame.places[place as usize] = value;
@@ -465,7 +462,7 @@ impl<'b, 'h> Machine<'b, 'h> {
     }
 
     /// Converts a value to a type. A bad value is an error in strict mode.
-    fn stored(&mut self, value: Value, ty: &ColumnType, name: &str, row: u64) -> SqlResult<Value> {
+    fn stored(&mut self, value: Value, ty: &ColumnType, name: &str) -> SqlResult<Value> {
         let mut found = Vec::new();
         let outcome = {
             let env = &self.host.session().settings.env;
@@ -475,7 +472,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 database: "",
                 table: "",
                 column: name,
-                row,
+                row: self.row,
                 zone: &env.time_zone,
                 now_micros: env.now_micros,
             };

@@ -108,13 +108,23 @@ impl Diagnostics {
         outer
     }
 
-    /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.
-    pub fn remove_marked(&mut self, outer: Marked) {
-        for gone in self.list.drain(..self.marked.min(self.list.len())) {
+    /// Removes the marked conditions, which RESIGNAL replaces.
+    pub fn drop_marked(&mut self) {
+        let marked = std::mem::take(&mut self.marked);
+        self.remove_first(marked);
+    }
+
+    fn remove_first(&mut self, count: usize) {
+        for gone in self.list.drain(..count.min(self.list.len())) {
             self.total -= 1;
             self.errors -= u64::from(gone.level == Level::Error);
         }
-        self.kept = self.kept.saturating_sub(self.marked as u64);
+        self.kept = self.kept.saturating_sub(count as u64);
+    }
+
+    /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.
+    pub fn remove_marked(&mut self, outer: Marked) {
+        self.drop_marked();
         self.marked = outer.0.min(self.list.len());
     }
 
@@ -202,6 +212,7 @@ impl Diagnostics {
     /// without a value, and about rows that were not examined.
     pub fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
+        let notes = std::mem::take(&mut self.after_error);
         self.drop_old();
         let is_after = |said: &Warning| match error.code {
             E::CantCreateTable => {
@@ -217,7 +228,7 @@ impl Diagnostics {
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
-        for note in std::mem::take(&mut self.after_error) {
+        for note in notes {
             self.push(note);
         }
     }
