@@ -15,9 +15,9 @@
 
 use cohort_session::{ProgramRule, innermost, traits_of};
 use cohort_sql::ast::{
-    self, BinaryOp, BodyAssignment, Code, ConditionValue, Declaration, Expr, HandledCondition, Literal,
-    LoopKind, ParameterMode, SetItem, SignalItem, SignalledCondition, Statement, Step, Target, Variable,
-    VariableType, VariableUse,
+    self, BinaryOp, BodyAssignment, Code, ConditionValue, CursorAction, Declaration, Expr, HandledCondition,
+    Literal, LoopKind, ParameterMode, SetItem, SignalItem, SignalledCondition, Statement, Step, Target,
+    Variable, VariableType, VariableUse,
 };
 use cohort_types::{SqlError, SqlResult, Value, check_stack};
 
@@ -182,6 +182,7 @@ impl Compiler {
                 self.branches(arms, otherwise.as_deref(), None, true)
             }
             Step::Case { operand: Some(operand), arms, otherwise } => {
+                self.position = operand.range.end as u32;
                 let value = self.scalar(operand);
                 let slot = self.slot(SlotType::OfScalar(value));
                 self.emit(Instruction::Set { to: Variable::Slot(slot), value });
@@ -224,20 +225,17 @@ impl Compiler {
                 self.emit(Instruction::Return(value));
                 Ok(())
             }
-            Step::Open { cursor, arguments } => {
-                let id = self.cursor(cursor)?;
-                let args = self.cursor_arguments(id, arguments)?;
-                self.emit(Instruction::Open { cursor: id, args });
-                Ok(())
-            }
-            Step::Fetch { cursor, into } => {
-                let cursor = self.cursor(cursor)?;
-                self.emit(Instruction::Fetch { cursor, into: into.clone() });
-                Ok(())
-            }
-            Step::Close(cursor) => {
-                let cursor = self.cursor(cursor)?;
-                self.emit(Instruction::Close { cursor });
+            Step::Cursor { name, action, end } => {
+                let cursor = self.cursor(name)?;
+                self.position = *end as u32;
+                let instruction = match action {
+                    CursorAction::Open(arguments) => {
+                        Instruction::Open { cursor, args: self.cursor_arguments(cursor, arguments)? }
+                    }
+                    CursorAction::Fetch(into) => Instruction::Fetch { cursor, into: into.clone() },
+                    CursorAction::Close => Instruction::Close { cursor },
+                };
+                self.emit(instruction);
                 Ok(())
             }
             Step::FetchGroup => match self.program.kind {
@@ -295,7 +293,8 @@ impl Compiler {
         let mut over_handlers = None;
         for declaration in &block.declarations {
             match declaration {
-                Declaration::Variables { names, of, default } => {
+                Declaration::Variables { names, of, default, end } => {
+                    self.position = *end as u32;
                     let default = default.as_ref().map(|default| self.scalar(default));
                     let of = self.declared(of);
                     for (name, slot) in names {

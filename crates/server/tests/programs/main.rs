@@ -67,7 +67,7 @@ fn outcome(client: &mut Conn, seed: u64) -> String {
             format!("{made}{}", seen(client, "CALL p()"))
         }
     };
-    for sql in ["SHOW WARNINGS", "SELECT * FROM t ORDER BY a", "SELECT @u, @e"] {
+    for sql in ["SHOW WARNINGS", "SELECT * FROM t ORDER BY a", "SELECT CONCAT(@u), @e"] {
         out += &seen(client, sql);
     }
     out
