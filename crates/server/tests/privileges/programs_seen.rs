@@ -111,7 +111,7 @@ fn accounts_see_the_programs_that_mariadb_shows_them() {
     }
     let mut differing = Vec::new();
     for (name, grants) in ACCOUNTS {
-        let grants = (!grants.is_empty()).then(|| format!("GRANT {grants} TO {name}@localhost"));
+        let grants = (!grants.is_empty()).then(|| format!("GRANT {grants} TO `{name}`@localhost"));
         let account = Account { name, grants: grants.into_iter().collect() };
         let mut clients = sides.each_mut().map(|side| {
             side.make(&account);

@@ -1,6 +1,7 @@
 -- Stored programs as SHOW, information_schema and the schema mysql show them.
 CREATE DATABASE shown CHARACTER SET utf8mb4;
 USE shown;
+SET server_id = 7;
 SET timestamp = 1600000000, time_zone = '+00:00', sql_mode = 'STRICT_TRANS_TABLES';
 CREATE PROCEDURE p() SELECT 1;
 SHOW CREATE PROCEDURE p;
