@@ -122,8 +122,12 @@ fn status_here(ctx: &StatementContext<'_>, asked: EventStatus) -> EventStatus {
     }
 }
 
+/// Returns the server where an event was created: this one, even if the session has another `server_id`.
 fn originator(ctx: &StatementContext<'_>) -> u32 {
-    ctx.trx.settings.binlog.server.0
+    match ctx.session.identity.is_applier {
+        true => ctx.trx.settings.binlog.server.0,
+        false => ctx.session.settings.vars.globals().uint(VarId::ServerId) as u32,
+    }
 }
 
 fn apply(ctx: &StatementContext<'_>, event: &mut Event, options: &EventOptions) {

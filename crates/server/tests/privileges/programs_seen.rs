@@ -13,6 +13,7 @@ const PROGRAMS: &[&str] = &[
     "CREATE TABLE d.t (a INT, b INT)",
     "CREATE TABLE d.u (a INT)",
     "CREATE TABLE e.t (a INT)",
+    "SET GLOBAL server_id = 7",
     "SET NAMES utf8mb4",
     "SET timestamp = 1600000000",
     "CREATE USER owner@localhost",

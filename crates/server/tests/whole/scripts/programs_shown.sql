@@ -1,7 +1,8 @@
 -- Stored programs as SHOW, information_schema and the schema mysql show them.
 CREATE DATABASE shown CHARACTER SET utf8mb4;
 USE shown;
-SET server_id = 7;
+SET GLOBAL server_id = 7;
+SET server_id = 8;
 SET timestamp = 1600000000, time_zone = '+00:00', sql_mode = 'STRICT_TRANS_TABLES';
 CREATE PROCEDURE p() SELECT 1;
 SHOW CREATE PROCEDURE p;
@@ -217,6 +218,7 @@ USE other_collation;
 SELECT @@character_set_database, @@collation_database;
 SHOW VARIABLES LIKE '%_database';
 CREATE PROCEDURE kept() SELECT 1;
+CREATE PROCEDURE seen() SELECT @@character_set_database, @@collation_database;
 ALTER DATABASE CHARACTER SET latin2;
 SELECT @@character_set_database, @@collation_database;
 SHOW CREATE PROCEDURE kept;
@@ -225,6 +227,10 @@ SELECT @@character_set_database, @@collation_database;
 ALTER DATABASE other_collation CHARACTER SET latin1;
 SELECT @@character_set_database, @@collation_database;
 ALTER DATABASE shown COLLATE utf8mb4_bin;
+SELECT @@character_set_database, @@collation_database;
+CALL seen();
+USE shown;
+CALL other_collation.seen();
 SELECT @@character_set_database, @@collation_database;
 USE information_schema;
 SELECT @@character_set_database, @@collation_database;
