@@ -100,9 +100,9 @@ pub use orphans::drop_orphans;
 pub use page_format::set_page_formats;
 pub use role::set_default_role;
 pub use statements::{
-    alter_database, alter_sequence, alter_table, alter_user, create_database, create_index, create_role,
-    create_table, create_user, create_view, drop_database, drop_index, drop_role, drop_table, drop_user,
-    grant, rename_table, rename_user, revoke, truncate,
+    alter_database, alter_sequence, alter_table, alter_user, check_as_parser, create_database, create_index,
+    create_role, create_table, create_user, create_view, drop_database, drop_index, drop_role, drop_table,
+    drop_user, grant, rename_table, rename_user, revoke, truncate,
 };
 pub use view::{attributes as view_attributes, query_text, shown_text};
 pub use work::{change_event, log_statement, mode_of_own_texts, query_event};

@@ -60,7 +60,7 @@ pub use joined::JoinedChange;
 pub use load::load_data;
 pub use outcome::DmlOutcome;
 pub use returning::Returning;
-pub use rules::RowRules;
+pub use rules::{RowRules, readers_of};
 pub use target_plan::TargetPlan;
 pub use unpack::room_to_unpack;
 pub use update::UpdatePlan;

@@ -366,3 +366,25 @@ fn deep_nesting_is_an_error_of_its_own() {
     let error = parse(sql.as_bytes(), &ParseOptions::default()).unwrap_err();
     assert_eq!(error.code.number(), 1436, "{}", error.message);
 }
+
+/// As in MariaDB, `;` may follow a text, but no statement is empty.
+#[test]
+fn a_semicolon_without_a_statement_is_an_error() {
+    for (sql, first, is_last) in [
+        ("select 1;; select 2", Some("select 1"), false),
+        ("; select 2", Some("; select 2"), true),
+        (" ;select 1; select 2", Some(";select 1; select 2"), true),
+        ("select 1;; ;", Some("select 1"), true),
+        ("select 1; /* x */ ;", Some("select 1"), true),
+        (";; ", None, true),
+        ("/* x */ ;", None, true),
+    ] {
+        let found = next_statement(sql.as_bytes(), ParseMode::default(), &mut |_| Ok(()));
+        assert_eq!(found.clone().map(|(range, _)| &sql[range]), first, "{sql}");
+        let Some((range, next)) = found else { continue };
+        let rest = &sql.as_bytes()[next.min(sql.len())..];
+        assert_eq!(has_statement(rest, ParseMode::default()), !is_last, "{sql}");
+        let is_valid = parse(sql[range].as_bytes(), &ParseOptions::default()).is_ok();
+        assert_eq!(is_valid, !sql.trim().starts_with(';'), "{sql}");
+    }
+}
