@@ -2,7 +2,7 @@
 
 use cohort_catalog::{Column, DefaultValue, Generated, OnUpdate};
 use cohort_plan::column_type;
-use cohort_sql::ast::{Check, ColumnDef, ColumnDefault, DataType, DeclaredKind, Expr, LiteralKind};
+use cohort_sql::ast::{ColumnDef, ColumnDefault, DataType, DeclaredKind, Expr, LiteralKind};
 use cohort_types::{
     Collation, ColumnType, ErrorCode, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning,
 };
@@ -13,9 +13,6 @@ use super::rules;
 use super::work::check_identifier;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_session::{SessionNames, SessionState, StatementContext};
-
-/// The name that errors show for a CHECK constraint without one.
-pub(super) const UNNAMED_CHECK: &str = "CONSTRAINT_1";
 
 /// The attributes that a column inherits from its table.
 #[derive(Clone, Copy)]
@@ -34,12 +31,6 @@ pub(super) fn check_expressions(session: &SessionState, def: &ColumnDef) -> SqlR
         rules::text_of(session, rules::Clause::Default, &def.name, expr)?;
     }
     def.generated.as_ref().map_or(Ok(()), |generated| generated_text(session, &def.name, generated).map(drop))
-}
-
-/// Rejects a CHECK constraint that no table may contain.
-pub(super) fn check_constraint(session: &SessionState, check: &Check) -> SqlResult<()> {
-    let shown = check.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(UNNAMED_CHECK);
-    rules::text_of(session, rules::Clause::Check, shown, &check.expr).map(drop)
 }
 
 fn generated_text(

@@ -14,7 +14,6 @@ use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
 use cohort_sql::ast;
 
-use super::column::UNNAMED_CHECK;
 use super::foreign::{self, DraftForeign};
 use super::work::IDENTIFIER_CHARS_MAX;
 use super::{key, rules};
@@ -193,7 +192,7 @@ impl TableDraft {
                 return Err(SqlError::duplicate_check(&name));
             }
         }
-        let shown = if name.is_empty() { UNNAMED_CHECK } else { &name };
+        let shown = if name.is_empty() { "CONSTRAINT_1" } else { &name };
         let text = rules::text_of(ctx.session, rules::Clause::Check, shown, &check.expr)?;
         self.checks.push(Check { name, text });
         Ok(())

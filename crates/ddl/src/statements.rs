@@ -11,7 +11,7 @@ use cohort_sql::ast::{
 use cohort_types::SqlResult;
 
 use super::alter_table::{index_addition, index_removal};
-use super::column::{check_constraint, check_expressions};
+use super::column::check_expressions;
 use super::{DdlOutcome, account, database, role, sequence, temporary, view};
 
 /// Runs a statement and ends it: no transaction is open afterwards, whatever the outcome. Without a commit,
@@ -34,19 +34,17 @@ fn noted(ctx: &StatementContext<'_>, outcome: SqlResult<DdlOutcome>) -> SqlResul
 }
 
 /// Makes the checks that MariaDB makes while it parses a definition, before the open transaction is committed:
-/// unknown character sets, and expressions that no table may contain.
+/// unknown character sets, and expressions that no column may have. Constraints of the table come later.
 pub fn check_as_parser(session: &SessionState, statement: &Statement) -> SqlResult<()> {
     check_names(statement)?;
     match statement {
         Statement::CreateTable(create) => {
-            create.columns.iter().try_for_each(|column| check_expressions(session, column))?;
-            create.checks.iter().try_for_each(|check| check_constraint(session, check))
+            create.columns.iter().try_for_each(|column| check_expressions(session, column))
         }
         Statement::AlterTable(alter) => alter.actions.iter().try_for_each(|action| match action {
             AlterAction::AddColumn { column, .. }
             | AlterAction::ModifyColumn { column, .. }
             | AlterAction::ChangeColumn { column, .. } => check_expressions(session, column),
-            AlterAction::AddCheck(check) => check_constraint(session, check),
             _ => Ok(()),
         }),
         _ => Ok(()),

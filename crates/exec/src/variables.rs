@@ -102,20 +102,21 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        let (mut ids, mut refused) = (Vec::with_capacity(items.len()), None);
         for item in items {
-            if let SetItem::Variable { name, .. } = item
-                && NOT_FOR_A_STATEMENT.iter().any(|known| name.eq_ignore_ascii_case(known))
-            {
-                let name = name.to_ascii_lowercase();
-                return Err(SqlError::not_in_set_statement(&name));
+            let SetItem::Variable { name, .. } = item else { continue };
+            // MariaDB finds unknown names while it parses, and the other errors after the implicit commit.
+            let id = cohort_config::settable(name, Scope::Session);
+            if let Err(unknown @ SetError::Unknown(_)) = id {
+                return Err(set_error(unknown));
+            }
+            ids.extend(id.ok());
+            if NOT_FOR_A_STATEMENT.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+                refused.get_or_insert_with(|| SqlError::not_in_set_statement(&name.to_ascii_lowercase()));
             }
         }
-        let id = |item: &SetItem| match item {
-            SetItem::Variable { name, .. } => cohort_config::settable(name, Scope::Session).ok(),
-            _ => None,
-        };
-        let ids: Vec<VarId> = items.iter().filter_map(id).collect();
         self.run_with_settings(&ids, (statement, job, sink), |session, sink| {
+            refused.map_or(Ok(()), Err)?;
             session.set_items(items, job)?;
             // The statement's time was already set.
             session.state.settings.env.now_micros =

@@ -3,6 +3,7 @@
 
 use cohort_sql::ast::{BodyAssignment, Declaration, LoopKind, Program, Statement, Step, Variable};
 use cohort_sql::{ParseMode, ParseOptions, has_statement, next_statement, parse};
+use cohort_types::ErrorCode;
 
 fn program(sql: &str) -> Program {
     match parse(sql.as_bytes(), &ParseOptions::default()) {
@@ -384,7 +385,7 @@ fn a_semicolon_without_a_statement_is_an_error() {
         let Some((range, next)) = found else { continue };
         let rest = &sql.as_bytes()[next.min(sql.len())..];
         assert_eq!(has_statement(rest, ParseMode::default()), !is_last, "{sql}");
-        let is_valid = parse(sql[range].as_bytes(), &ParseOptions::default()).is_ok();
-        assert_eq!(is_valid, !sql.trim().starts_with(';'), "{sql}");
+        let error = parse(sql[range].as_bytes(), &ParseOptions::default()).err().map(|error| error.code);
+        assert_eq!(error, sql.trim().starts_with(';').then_some(ErrorCode::Parse), "{sql}");
     }
 }

@@ -153,7 +153,7 @@ fn parse_by_grammar(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> S
     let mut parser = Parser::new(sql, options, charge)?;
     let memory_bytes = parser.memory_bytes();
     charge(memory_bytes)?;
-    if parser.at_end() {
+    if parser.kind() == Kind::End {
         return Err(SqlError::empty_query());
     }
     let statement = parser.statement()?;
