@@ -32,7 +32,6 @@ macro_rules! with_inert_settings {
             AriaStatsMethod = Setting::both("aria_stats_method", word(0, &["nulls_unequal", "nulls_equal", "nulls_ignored"])).no_effect(MYISAM).doc("Of Aria and MyISAM.");
             AriaSyncLogDir = Setting::global("aria_sync_log_dir", word(1, &["NEVER", "NEWFILE", "ALWAYS"])).no_effect(MYISAM).doc("Of Aria and MyISAM.");
             AriaUsedForTempTables = Setting::global("aria_used_for_temp_tables", flag(false)).read_only().no_effect(MYISAM).doc("Of Aria and MyISAM.");
-            AutomaticSpPrivileges = Setting::global("automatic_sp_privileges", flag(true)).no_effect(NO_ROUTINES).doc("Of stored routines.");
             BigTables = Setting::both("big_tables", flag(false)).no_effect(OPTIMIZER).doc("Of the optimizer.");
             ColumnCompressionThreshold = Setting::both("column_compression_threshold", num(100, 0, 4294967295)).no_effect(NO_COMPRESSION).doc("Of compressed columns.");
             ColumnCompressionZlibLevel = Setting::both("column_compression_zlib_level", num(6, 0, 9)).no_effect(NO_COMPRESSION).doc("Of compressed columns.");
@@ -294,7 +293,6 @@ macro_rules! with_inert_settings {
             SlaveParallelMaxQueued = Setting::global("slave_parallel_max_queued", num(131072, 0, 2147483647)).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Bytes of events that wait for each worker of a replica.").unit("bytes");
             SlaveParallelWorkers = Setting::global("slave_parallel_workers", num(0, 0, 16383)).admin(Privilege::ReplicationSlaveAdmin).alias(VarId::SlaveParallelThreads).doc("Another name of slave_parallel_threads.");
             SlaveRunTriggersForRbr = Setting::global("slave_run_triggers_for_rbr", word(0, &["NO", "YES", "LOGGING", "ENFORCE"])).admin(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
-            SlaveSkipStoredPrograms = Setting::global("slave_skip_stored_programs", flag(false)).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Whether a replica skips CREATE, ALTER and DROP of procedures, functions, packages, triggers and events, with a warning in the error log for each; otherwise it stops with error 1235. The statement is passed on to the binary log. The source should log rows (binlog_format=ROW), which contain what its triggers do.");
             SlaveSqlVerifyChecksum = Setting::global("slave_sql_verify_checksum", flag(true)).admin(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SlaveTransactionRetries = Setting::global("slave_transaction_retries", num(10, 0, 4294967295)).acts(Statement).doc("How often a transaction is applied again after a deadlock or a lock wait timeout.");
             SlaveTransactionRetryErrors = Setting::global("slave_transaction_retry_errors", text("1158,1159,1160,1161,1205,1213,1020,1429,2013,12701")).read_only().doc("Errors after which a transaction is applied again, in addition to deadlocks and lock wait timeouts.");

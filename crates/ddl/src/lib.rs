@@ -27,12 +27,13 @@
 //! | `statements` | the statements, each for shared and for temporary tables |
 //! | `work` | locks, ids and the commit of a statement |
 //! | `database` | CREATE, ALTER, DROP DATABASE |
-//! | `draft` | [`TableDraft`]: a table being described |
+//! | `draft` | [`TableDraft`]: a table while a statement describes it |
+//! | `describe` | checks a draft and assigns its numbers |
 //! | `column` | column definitions |
 //! | `key` | key definitions |
 //! | `rules` | expressions of generated columns and CHECK constraints |
 //! | `options` | table options |
-//! | `page_format` | options for the page format on disk |
+//! | `page_format`, `engine_format` | options for the page format on disk; passing it to engines |
 //! | `create_table` | CREATE TABLE |
 //! | `create_text` | SHOW CREATE |
 //! | `create_select` | CREATE TABLE ... SELECT |
@@ -46,13 +47,18 @@
 //! | `sequence` | CREATE, ALTER SEQUENCE |
 //! | `temporary` | DDL on a session's temporary tables |
 //! | `view` | CREATE, ALTER, DROP VIEW |
+//! | `program` | locks, texts and checks of stored programs |
+//! | `routine` | CREATE, ALTER, DROP PROCEDURE and FUNCTION |
+//! | `trigger` | CREATE, DROP TRIGGER |
+//! | `event` | CREATE, ALTER, DROP EVENT |
+//! | `definer` | the owners of views and stored programs, and the settings stored with these |
 //! | `foreign` | foreign keys of tables that are created, altered, renamed and dropped |
 //! | `foreign_rows` | checks a table's rows against new foreign keys |
 //! | `account` | users |
 //! | `account_changes` | the pending account changes of a statement, and the lock for them |
 //! | `account_rules` | REQUIRE, limits, account locking and password expiry |
 //! | `role` | roles |
-//! | `grant` | GRANT, REVOKE |
+//! | `grant`, `grantee` | GRANT, REVOKE; the account that receives privileges |
 //! | `proxy` | GRANT PROXY, REVOKE PROXY |
 //! | `grant_list` | granted privileges, for SHOW GRANTS and information_schema |
 //! | `password_check` | rejects weak new passwords |
@@ -70,13 +76,18 @@ mod create_select;
 mod create_table;
 pub mod create_text;
 mod database;
+mod definer;
+mod describe;
 mod draft;
 mod drop_table;
+mod engine_format;
+mod event;
 mod extent;
 mod foreign;
 mod foreign_rows;
 mod grant;
 mod grant_list;
+mod grantee;
 mod key;
 mod options;
 mod orphans;
@@ -86,24 +97,32 @@ mod program;
 mod proxy;
 mod rebuild;
 mod role;
+mod routine;
 mod rules;
 mod sequence;
 mod statements;
 mod temporary;
+mod trigger;
 mod view;
 mod work;
 
 pub use account::{create_user_lines, resolve as resolve_account, set_password};
 pub use alter_table::recreate;
+pub use engine_format::set_page_formats;
+pub use event::{
+    ScheduleValues, TimeValue, create_text as event_text, interval_text, local_time as event_time,
+};
 pub use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use orphans::drop_orphans;
-pub use page_format::set_page_formats;
 pub use role::set_default_role;
+pub use routine::create_text as routine_text;
 pub use statements::{
-    alter_database, alter_sequence, alter_table, alter_user, check_as_parser, create_database, create_index,
-    create_role, create_table, create_user, create_view, drop_database, drop_index, drop_role, drop_table,
-    drop_user, grant, rename_table, rename_user, revoke, truncate,
+    alter_database, alter_event, alter_routine, alter_sequence, alter_table, alter_user, check_as_parser,
+    create_database, create_event, create_index, create_role, create_routine, create_table, create_trigger,
+    create_user, create_view, drop_database, drop_event, drop_index, drop_role, drop_routine, drop_table,
+    drop_trigger, drop_user, grant, rename_table, rename_user, revoke, truncate,
 };
+pub use trigger::create_text as trigger_text;
 pub use view::{attributes as view_attributes, query_text, shown_text};
 pub use work::{change_event, log_statement, mode_of_own_texts, query_event};
 

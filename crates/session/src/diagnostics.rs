@@ -3,6 +3,10 @@
 use cohort_expr::Warnings;
 use cohort_types::{ErrorCode, Level, SqlError, Warning};
 
+/// The number of conditions that an outer handler removes.
+#[derive(Debug)]
+pub struct Marked(usize);
+
 /// The conditions of the last statement that read a table or raised any. SHOW WARNINGS itself does not clear
 /// them.
 #[derive(Debug, Default)]
@@ -21,6 +25,10 @@ pub struct Diagnostics {
     accumulates: bool,
     /// ROW_NUMBER for conditions of this statement that have no row of their own.
     row: u64,
+    /// Number of conditions that the running handler removes when it ends.
+    marked: usize,
+    /// Notes for after the next error: where it left stored programs.
+    after_error: Vec<Warning>,
     /// The area of the outer statement, while a statement runs inside it.
     outer: Option<Box<Diagnostics>>,
 }
@@ -49,6 +57,34 @@ impl Diagnostics {
         std::mem::replace(self, *outer)
     }
 
+    /// Returns the conditions that the running statement has raised.
+    pub fn raised(&self) -> &[Warning] {
+        let kept = usize::try_from(self.kept).unwrap_or(usize::MAX).min(self.list.len());
+        if self.are_old { &[] } else { &self.list[kept..] }
+    }
+
+    /// Adds a note that follows the next error.
+    pub fn add_after_error(&mut self, note: Warning) {
+        self.after_error.push(note);
+    }
+
+    /// Marks the conditions when a handler begins: those that are left when it ends are removed.
+    pub fn mark(&mut self) -> Marked {
+        let outer = Marked(self.marked);
+        self.marked = self.list.len();
+        outer
+    }
+
+    /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.
+    pub fn remove_marked(&mut self, outer: Marked) {
+        for gone in self.list.drain(..self.marked.min(self.list.len())) {
+            self.total -= 1;
+            self.errors -= u64::from(gone.level == Level::Error);
+        }
+        self.kept = self.kept.saturating_sub(self.marked as u64);
+        self.marked = outer.0.min(self.list.len());
+    }
+
     /// Sets the row number for conditions that have no row of their own.
     pub fn set_row(&mut self, row: u64) {
         self.row = row;
@@ -57,10 +93,12 @@ impl Diagnostics {
     /// Begins a statement that reads a table or changes something.
     pub fn clear(&mut self) {
         self.row = 1;
+        self.after_error.clear();
         if self.accumulates {
             return self.keep();
         }
         self.are_old = false;
+        self.marked = 0;
         if self.total > 0 {
             self.list.clear();
             (self.total, self.errors, self.kept) = (0, 0, 0);
@@ -70,6 +108,7 @@ impl Diagnostics {
     /// Begins any other statement. The conditions stay until it raises its own.
     pub fn begin(&mut self) {
         self.row = 1;
+        self.after_error.clear();
         if self.accumulates {
             return self.keep();
         }
@@ -145,6 +184,9 @@ impl Diagnostics {
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
+        for note in std::mem::take(&mut self.after_error) {
+            self.push(note);
+        }
     }
 
     /// Returns the conditions for SHOW WARNINGS.

@@ -80,7 +80,7 @@ pub use audit::{
 };
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
-pub use diagnostics::{Diagnostics, syntax_error};
+pub use diagnostics::{Diagnostics, Marked, syntax_error};
 pub use examined::RowsExamined;
 pub use functions::StatementFunctions;
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};

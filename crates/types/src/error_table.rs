@@ -610,6 +610,9 @@ macro_rules! error_table {
         SpNoRecursiveCreate = 1303, "2F003" {
             create_within_routine(kind: &str) = "Can't create a {kind} from within another stored routine";
         };
+        SpAlreadyExists = 1304, "42000" {
+            routine_exists(kind: &str, name: &str) = "{kind} {name} already exists";
+        };
         SpDoesNotExist = 1305, "42000" {
             unknown_function(db: &str, name: &str) = "FUNCTION {db}.{name} does not exist";
             /// "SAVEPOINT s does not exist".
@@ -709,6 +712,18 @@ macro_rules! error_table {
             view_invalid(schema: &str, view: &str) =
                 "View '{schema}.{view}' references invalid table(s) or column(s) or function(s) or \
                  definer/invoker of view lack rights to use them";
+        };
+        SpNoDropSp = 1357, "HY000" {
+            drop_within_routine(kind: &str) = "Can't drop or alter a {kind} from within another stored routine";
+        };
+        TrgAlreadyExists = 1359, "HY000" {
+            trigger_exists(schema: &str, name: &str) = "Trigger '{schema}.{name}' already exists";
+        };
+        TrgDoesNotExist = 1360, "HY000" {
+            unknown_trigger() = "Trigger does not exist";
+        };
+        TrgOnViewOrTempTable = 1361, "HY000" {
+            trigger_on_view(name: &str) = "Trigger's '{name}' is a view, temporary table or sequence";
         };
         TrgCantChangeRow = 1362, "HY000" {
             trigger_cannot_change_row(row: &str, when: &str) =
@@ -819,6 +834,17 @@ macro_rules! error_table {
         SpNoRetset = 1415, "0A000" {
             no_result_set(program: &str) = "Not allowed to return a result set from a {program}";
         };
+        BinlogUnsafeRoutine = 1418, "HY000" {
+            unsafe_routine() =
+                "This function has none of DETERMINISTIC, NO SQL, or READS SQL DATA in its declaration and binary \
+                 logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators \
+                 variable)";
+        };
+        BinlogCreateRoutineNeedSuper = 1419, "HY000" {
+            routine_needs_super() =
+                "You do not have the SUPER privilege and binary logging is enabled (you *might* want to use the \
+                 less safe log_bin_trust_function_creators variable)";
+        };
         StmtHasNoOpenCursor = 1421, "HY000" {
             no_open_cursor(statement: impl Display) = "The statement ({statement}) has no open cursor";
         };
@@ -860,6 +886,9 @@ macro_rules! error_table {
                 "Can't update table '{table}' in stored function/trigger because it is already used by statement which \
                  invoked this stored function/trigger";
         };
+        SpCantSetAutocommit = 1445, "HY000" {
+            autocommit_in_function() = "Not allowed to set autocommit from a stored function or trigger";
+        };
         MalformedDefiner = 1446, "0L000" {
             invalid_definer() = "Invalid definer";
         };
@@ -894,6 +923,9 @@ macro_rules! error_table {
         };
         ViewRecursive = 1462, "HY000" {
             view_recursive(schema: &str, view: &str) = "`{schema}`.`{view}` contains view recursion";
+        };
+        NoTriggersOnSystemSchema = 1465, "HY000" {
+            trigger_on_system_table() = "Triggers can not be created on system tables";
         };
         AutoincReadFailed = 1467, "HY000" {
             autoinc_read_failed() = "Failed to read auto-increment value from storage engine";
@@ -934,6 +966,24 @@ macro_rules! error_table {
         BinlogRowLoggingFailed = 1534, "HY000" {
             binlog_row_failed() = "Writing one row to the row-based binary log failed";
         };
+        EventAlreadyExists = 1537, "HY000" {
+            event_exists(name: &str) = "Event '{name}' already exists";
+        };
+        EventDoesNotExist = 1539, "HY000" {
+            unknown_event(name: &str) = "Unknown event '{name}'";
+        };
+        EventIntervalNotPositiveOrTooBig = 1542, "HY000" {
+            event_interval() = "INTERVAL is either not positive or too big";
+        };
+        EventEndsBeforeStarts = 1543, "HY000" {
+            event_ends() = "ENDS is either invalid or before STARTS";
+        };
+        EventExecTimeInThePast = 1544, "HY000" {
+            event_in_the_past() = "Event execution time is in the past. Event has been disabled";
+        };
+        EventSameName = 1551, "HY000" {
+            same_event_name() = "Same old and new event name";
+        };
         DropIndexFk = 1553, "HY000" {
             index_needed_by_foreign_key(index: &str) =
                 "Cannot drop index '{index}': needed in a foreign key constraint";
@@ -946,6 +996,9 @@ macro_rules! error_table {
                 "Transaction characteristics can't be changed while a transaction is in progress";
         };
         Base64DecodeError = 1575, "HY000";
+        EventRecursionForbidden = 1576, "HY000" {
+            event_within_event() = "Recursion of EVENT DDL statements is forbidden when body is present";
+        };
         BadLogStatement = 1580, "HY000" {
             log_table_in_use(statement: &str) = "You cannot '{statement}' a log table if logging is enabled";
         };
@@ -954,6 +1007,20 @@ macro_rules! error_table {
                 "Incorrect parameter count in the call to native function '{function}'";
         };
         WrongParametersToNativeFct = 1583, "42000";
+        NativeFctNameCollision = 1585, "HY000" {
+            native_function_name(name: &str) =
+                "This function '{name}' has the same name as a native function";
+        };
+        EventCannotCreateInThePast = 1588, "HY000" {
+            event_not_created() =
+                "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was dropped \
+                 immediately after creation";
+        };
+        EventCannotAlterInThePast = 1589, "HY000" {
+            event_not_altered() =
+                "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was not \
+                 changed. Specify a time in the future";
+        };
         BinlogUnsafeStatement = 1592, "HY000";
         SlaveRelayLogReadFailure = 1594, "HY000" {
             relay_log_unreadable(text: &str) = "{text}";
@@ -1329,6 +1396,10 @@ macro_rules! error_table {
             refers_to_later_column(column: &str, other: &str) =
                 "Expression for field `{column}` is referring to uninitialized field `{other}`";
         };
+        ReferencedTrgDoesNotExist = 4031, "HY000" {
+            unknown_trigger_of_order(name: &str) =
+                "Referenced trigger '{name}' for the given action time and event type does not exist";
+        };
         InvalidDefaultParam = 4032, "HY000" {
             invalid_default_param() = "Default/ignore value is not supported for such parameter usage";
         };
@@ -1361,12 +1432,21 @@ macro_rules! error_table {
         IllegalParameterDataTypes2ForOperation = 4078, "HY000" {
             illegal_assignment(from: &str, to: &str, db: &str, table: &str, column: &str) =
                 "Cannot cast '{from}' as '{to}' in assignment of `{db}`.`{table}`.`{column}`";
+            row_in_assignment(to: &str, variable: &str) =
+                "Cannot cast 'row' as '{to}' in assignment of `{variable}`";
             illegal_types(first: &str, second: &str, operation: &str) =
                 "Illegal parameter data types {first} and {second} for operation '{operation}'";
         };
         IllegalParameterDataTypeForOperation = 4079, "HY000" {
             illegal_type(ty: &str, operation: &str) =
                 "Illegal parameter data type {ty} for operation '{operation}'";
+        };
+        WrongParamcountToCursor = 4080, "42000" {
+            wrong_cursor_arguments(name: &str) = "Incorrect parameter count to cursor '{name}'";
+        };
+        RowVariableDoesNotHaveField = 4082, "HY000" {
+            no_such_field(variable: &str, field: &str) =
+                "Row variable '{variable}' does not have a field '{field}'";
         };
         SequenceRunOut = 4084, "HY000" {
             sequence_run_out(schema: &str, name: &str) = "Sequence '{schema}.{name}' has run out";
@@ -1389,6 +1469,9 @@ macro_rules! error_table {
         UnknownView = 4092, "42S02" {
             unknown_view(names: &str) = "Unknown VIEW: '{names}'";
         };
+        SpStackTrace = 4094, "HY000" {
+            raised_at(line: usize, program: impl Display) = "At line {line} in {program}";
+        };
         WrongNumberOfValuesInTvc = 4099, "HY000" {
             value_counts_differ() = "The used table value constructor has a different number of values";
         };
@@ -1406,6 +1489,14 @@ macro_rules! error_table {
         WrongTypeOfArgument = 4104, "HY000" {
             percentile_no_number(function: &str) =
                 "{function} function only accepts arguments that can be converted to numerical types";
+        };
+        NotAggregateFunction = 4105, "HY000" {
+            not_an_aggregate_function() =
+                "Aggregate specific instruction (FETCH GROUP NEXT ROW) used in a wrong context";
+        };
+        InvalidAggregateFunction = 4106, "HY000" {
+            no_fetch_group() =
+                "Aggregate specific instruction(FETCH GROUP NEXT ROW) missing from the aggregate function";
         };
         InvisibleNotNullWithoutDefault = 4108, "HY000" {
             invisible_without_default(column: &str) = "Invisible column `{column}` must have a default value";

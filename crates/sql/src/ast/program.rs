@@ -49,6 +49,21 @@ pub enum Program {
 }
 
 impl Program {
+    /// Returns whether the statement creates, alters or drops a program.
+    pub fn is_definition(&self) -> bool {
+        match self {
+            Program::CreateRoutine(_)
+            | Program::AlterRoutine { .. }
+            | Program::DropRoutine { .. }
+            | Program::CreateTrigger(_)
+            | Program::DropTrigger { .. }
+            | Program::CreateEvent(_)
+            | Program::AlterEvent(_)
+            | Program::DropEvent { .. } => true,
+            Program::Call { .. } | Program::Compound(_) | Program::Signal(_) | Program::Resignal(_) => false,
+        }
+    }
+
     /// Returns the first words of the statement.
     pub fn name(&self) -> &'static str {
         match self {
@@ -83,7 +98,7 @@ pub struct CreateRoutine {
     pub aggregate: bool,
     pub name: ObjectName,
     pub parameters: Vec<Parameter>,
-    /// The text between the parentheses of the parameters.
+    /// The text between the parentheses of the parameters, as written.
     pub parameter_text: String,
     /// The type after RETURNS, with its text.
     pub returns: Option<(VariableType, String)>,
@@ -107,12 +122,26 @@ pub enum ParameterMode {
     InOut,
 }
 
+impl ParameterMode {
+    /// Returns whether the parameter gets the value of its argument.
+    pub fn is_in(self) -> bool {
+        self != ParameterMode::Out
+    }
+
+    /// Returns whether the argument gets the parameter's value at the end.
+    pub fn is_out(self) -> bool {
+        self != ParameterMode::In
+    }
+}
+
 /// Declared type of a variable, a parameter or a function's result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VariableType {
     Declared(DataType),
-    /// TYPE OF a variable, or of [db.]table.column.
+    /// TYPE OF [db.]table.column.
     TypeOf(ColumnRef),
+    /// TYPE OF a variable, by its slot.
+    TypeOfVariable(u32),
     /// ROW TYPE OF a table or a cursor.
     RowTypeOf(ObjectName),
     /// ROW(field type, ..).
@@ -144,6 +173,12 @@ pub struct CreateTrigger {
     pub timing: TriggerTiming,
     pub event: TriggerEvent,
     pub table: ObjectName,
+    /// The start of the word TRIGGER in the statement's text.
+    pub start: usize,
+    /// The range of `ON table` in the statement's text.
+    pub on: Range<usize>,
+    /// The range of FOLLOWS or PRECEDES in the statement's text; empty if there is none.
+    pub order_text: Range<usize>,
     /// FOLLOWS or PRECEDES another trigger.
     pub order: Option<(TriggerOrder, String)>,
     pub body: Body,
@@ -161,6 +196,8 @@ pub enum TriggerOrder {
 pub struct CreateEvent {
     pub mode: CreateMode,
     pub definer: Option<Account>,
+    /// The start of the word EVENT in the statement's text.
+    pub start: usize,
     pub name: ObjectName,
     pub schedule: Schedule,
     pub options: EventOptions,

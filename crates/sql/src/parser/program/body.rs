@@ -72,7 +72,7 @@ impl Parser<'_> {
             if locals.is_declared_since(0, &parameter.name) {
                 return Err(SqlError::duplicate_parameter(&parameter.name));
             }
-            locals.declare(&parameter.name, parameter.of.is_row());
+            locals.declare(&parameter.name, &parameter.of);
         }
         let outer = self.locals.replace(Box::new(locals));
         // The values of literals are part of the program.
@@ -132,7 +132,7 @@ impl Parser<'_> {
             () if self.eat_word("CASE") => self.case_step(),
             () if self.eat_word("LEAVE") => Ok(Step::Leave(self.name()?)),
             () if self.eat_word("ITERATE") => Ok(Step::Iterate(self.name()?)),
-            () if self.eat_word("RETURN") => Ok(Step::Return(self.code(Self::expr)?)),
+            () if self.eat_word("RETURN") => Ok(Step::Return(self.scalar()?)),
             () if self.is("OPEN") && self.is_name_at(1) => {
                 self.advance();
                 let cursor = self.name()?;
@@ -220,7 +220,7 @@ impl Parser<'_> {
                     if p.locals().is_declared_since(around, &name) {
                         return Err(SqlError::duplicate_parameter(&name));
                     }
-                    let slot = p.locals().declare(&name, of.is_row());
+                    let slot = p.locals().declare(&name, &of);
                     Ok((name, slot, of))
                 })?,
                 false => Vec::new(),
@@ -238,13 +238,13 @@ impl Parser<'_> {
         }
         let names = self.list(Self::name)?;
         let of = self.variable_type()?;
-        let default = if self.eat_word("DEFAULT") { Some(self.code(Self::expr)?) } else { None };
+        let default = if self.eat_word("DEFAULT") { Some(self.scalar()?) } else { None };
         let mut declared = Vec::with_capacity(names.len());
         for name in names {
             if self.locals().is_declared_since(depth, &name) {
                 return Err(SqlError::duplicate_variable(&name));
             }
-            let slot = self.locals().declare(&name, of.is_row());
+            let slot = self.locals().declare(&name, &of);
             declared.push((name, slot));
         }
         Ok((Order::VariableOrCondition, Declaration::Variables { names: declared, of, default }))
@@ -279,7 +279,7 @@ impl Parser<'_> {
     fn if_step(&mut self) -> SqlResult<Step> {
         let mut arms = Vec::new();
         loop {
-            let when = self.code(Self::expr)?;
+            let when = self.scalar()?;
             self.expect_word("THEN")?;
             arms.push(Arm { when, steps: self.steps(false)? });
             if !self.eat_word("ELSEIF") {
@@ -293,11 +293,11 @@ impl Parser<'_> {
 
     /// Parses CASE after the word.
     fn case_step(&mut self) -> SqlResult<Step> {
-        let operand = if self.is("WHEN") { None } else { Some(self.code(Self::expr)?) };
+        let operand = if self.is("WHEN") { None } else { Some(self.scalar()?) };
         let mut arms = Vec::new();
         self.expect_word("WHEN")?;
         loop {
-            let when = self.code(Self::expr)?;
+            let when = self.scalar()?;
             self.expect_word("THEN")?;
             arms.push(Arm { when, steps: self.steps(false)? });
             if !self.eat_word("WHEN") {
@@ -315,14 +315,14 @@ impl Parser<'_> {
         let (kind, steps) = match word.as_str() {
             "LOOP" => (LoopKind::Endless, self.steps(false)?),
             "WHILE" => {
-                let condition = self.code(Self::expr)?;
+                let condition = self.scalar()?;
                 self.expect_word("DO")?;
                 (LoopKind::While(condition), self.steps(false)?)
             }
             "REPEAT" => {
                 let steps = self.steps(false)?;
                 self.expect_word("UNTIL")?;
-                (LoopKind::Until(self.code(Self::expr)?), steps)
+                (LoopKind::Until(self.scalar()?), steps)
             }
             _ => {
                 let kind = self.for_range()?;
@@ -345,18 +345,22 @@ impl Parser<'_> {
             self.advance();
             let query = Box::new(self.code(Self::query)?);
             self.expect(Kind::RightParen)?;
-            return Ok(LoopKind::Query { variable: self.locals().declare(&name, true), query });
+            return Ok(LoopKind::Query { variable: self.locals().declare_as(&name, true), query });
         }
         let names_cursor = !reverse && self.is_name_at(0) && self.cursor_use_ends_with("DO");
         if names_cursor {
             let cursor = self.name()?;
             let arguments = self.optional_arguments()?;
-            return Ok(LoopKind::Cursor { variable: self.locals().declare(&name, true), cursor, arguments });
+            return Ok(LoopKind::Cursor {
+                variable: self.locals().declare_as(&name, true),
+                cursor,
+                arguments,
+            });
         }
-        let from = self.code(Self::expr)?;
+        let from = self.scalar()?;
         self.expect(Kind::DotDot)?;
-        let to = self.code(Self::expr)?;
-        Ok(LoopKind::Numbers { variable: self.locals().declare(&name, false), reverse, from, to })
+        let to = self.scalar()?;
+        Ok(LoopKind::Numbers { variable: self.locals().declare_as(&name, false), reverse, from, to })
     }
 
     /// Returns whether `name` or `name(..)` follows, and then the word.
@@ -382,7 +386,7 @@ impl Parser<'_> {
 
     fn optional_arguments(&mut self) -> SqlResult<Vec<Code<Expr>>> {
         match self.kind() == Kind::LeftParen {
-            true => self.paren_list(|p| p.code(Self::expr)),
+            true => self.paren_list(|p| p.scalar()),
             false => Ok(Vec::new()),
         }
     }
@@ -436,7 +440,7 @@ impl Parser<'_> {
             let is_word = alone && p.is_any(&["ON", "ALL", "BINARY", "ROW", "SYSTEM"]);
             match is_word {
                 true => Ok(p.text_of_word()),
-                false => p.expr(),
+                false => p.in_scalar(Self::expr),
             }
         })?;
         Ok(BodyAssignment::Variable { to, value: Some(value) })

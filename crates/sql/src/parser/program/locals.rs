@@ -7,7 +7,7 @@
 use cohort_types::{SqlError, SqlResult};
 
 use super::super::Parser;
-use crate::ast::{Code, ColumnRef, Expr, TriggerEvent, TriggerTiming, Variable, VariableUse};
+use crate::ast::{Code, ColumnRef, Expr, TriggerEvent, TriggerTiming, Variable, VariableType, VariableUse};
 use crate::lexer::Kind;
 
 /// The variables in scope at a token of a body.
@@ -22,6 +22,9 @@ pub(in super::super) struct Locals {
     trigger: Option<(TriggerTiming, TriggerEvent)>,
     /// Uses of variables in the current [`Code`].
     uses: Vec<VariableUse>,
+    /// Number of SELECTs around an expression that is none of a statement: its names, outside of further
+    /// SELECTs, must be variables.
+    scalar_at: Option<u32>,
 }
 
 struct Local {
@@ -33,7 +36,7 @@ struct Local {
 
 impl Locals {
     pub fn new(start: usize, trigger: Option<(TriggerTiming, TriggerEvent)>) -> Locals {
-        Locals { start, scope: Vec::new(), slots: 0, trigger, uses: Vec::new() }
+        Locals { start, scope: Vec::new(), slots: 0, trigger, uses: Vec::new(), scalar_at: None }
     }
 
     /// Returns the number of slots declared so far.
@@ -42,7 +45,18 @@ impl Locals {
     }
 
     /// Declares a variable and returns its slot.
-    pub fn declare(&mut self, name: &str, is_row: bool) -> u32 {
+    pub fn declare(&mut self, name: &str, of: &VariableType) -> u32 {
+        let is_row = match of {
+            VariableType::TypeOfVariable(slot) => {
+                self.scope.iter().any(|local| local.slot == *slot && local.is_row)
+            }
+            _ => of.is_row(),
+        };
+        self.declare_as(name, is_row)
+    }
+
+    /// Declares the variable of a FOR loop.
+    pub fn declare_as(&mut self, name: &str, is_row: bool) -> u32 {
         let slot = self.slots;
         self.slots += 1;
         self.scope.push(Local { name: name.to_lowercase(), slot, is_row });
@@ -68,6 +82,11 @@ impl Locals {
     fn find(&self, name: &str) -> Option<&Local> {
         let name = name.to_lowercase();
         self.scope.iter().rev().find(|local| local.name == name)
+    }
+
+    /// Returns the slot of a variable in scope.
+    pub fn slot(&self, name: &str) -> Option<u32> {
+        self.find(name).map(|local| local.slot)
     }
 
     /// Returns the variable that `name` or `first.name` means, `None` if it is no variable. Error 1363 for
@@ -111,6 +130,20 @@ impl Parser<'_> {
         Ok(Code { of: of?, uses, range: self.body_range(from) })
     }
 
+    /// Parses an expression of the body itself. A name in it that is no variable is error 1327.
+    pub(super) fn scalar(&mut self) -> SqlResult<Code<Expr>> {
+        self.code(|p| p.in_scalar(Self::expr))
+    }
+
+    /// Runs a rule whose names must be variables.
+    pub(super) fn in_scalar<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
+        let depth = self.select_depth;
+        let outer = self.locals().scalar_at.replace(depth);
+        let outcome = rule(self);
+        self.locals().scalar_at = outer;
+        outcome
+    }
+
     /// Returns the use of a variable that a name means, if it means one. `from` is the index of its first
     /// token; the name has been consumed.
     pub(in super::super) fn variable_use(
@@ -118,8 +151,18 @@ impl Parser<'_> {
         column: &ColumnRef,
         from: usize,
     ) -> SqlResult<Option<Expr>> {
-        let Some(locals) = self.locals.as_ref().filter(|_| column.db.is_none()) else { return Ok(None) };
-        let Some(of) = locals.variable(column.table.as_deref(), &column.name)? else { return Ok(None) };
+        let Some(locals) = self.locals.as_ref() else { return Ok(None) };
+        let found = match column.db {
+            None => locals.variable(column.table.as_deref(), &column.name)?,
+            Some(_) => None,
+        };
+        let Some(of) = found else {
+            if locals.scalar_at == Some(self.select_depth) {
+                let first = column.db.as_ref().or(column.table.as_ref()).unwrap_or(&column.name);
+                return Err(SqlError::undeclared_variable(first));
+            }
+            return Ok(None);
+        };
         let range = self.body_range(from);
         let uses = &mut self.locals().uses;
         uses.push(VariableUse { of, range });

@@ -91,8 +91,8 @@ impl Parser<'_> {
             "FUNCTION" => {
                 Program::DropRoutine { kind: RoutineKind::Function, if_exists, name: self.routine_name()? }
             }
-            "TRIGGER" => Program::DropTrigger { if_exists, name: self.program_name()? },
-            "EVENT" => Program::DropEvent { if_exists, name: self.program_name()? },
+            "TRIGGER" => Program::DropTrigger { if_exists, name: self.routine_name()? },
+            "EVENT" => Program::DropEvent { if_exists, name: self.routine_name()? },
             _ => return Err(self.error_at(start)),
         };
         Ok(statement(program))
@@ -104,7 +104,10 @@ impl Parser<'_> {
         let name = self.routine_name()?;
         let mut arguments = Vec::new();
         if self.eat(Kind::LeftParen) && !self.eat(Kind::RightParen) {
-            arguments = self.list(Self::expr)?;
+            arguments = match self.is_in_body() {
+                true => self.in_scalar(|p| p.list(Self::expr))?,
+                false => self.list(Self::expr)?,
+            };
             self.expect(Kind::RightParen)?;
         }
         Ok(statement(Program::Call { name, arguments }))
@@ -124,13 +127,17 @@ impl Parser<'_> {
         if kind == RoutineKind::Function && self.is("RETURNS") {
             return Err(self.unsupported("CREATE FUNCTION .. SONAME"));
         }
+        let from = self.token().end;
         self.expect(Kind::LeftParen)?;
-        let from = self.at;
         let mut parameters = Vec::new();
         if self.kind() != Kind::RightParen {
             parameters = self.list(Self::parameter)?;
         }
-        let parameter_text = if self.at > from { self.source_text(from) } else { String::new() };
+        let text = &self.sql[from..self.token().start.max(from)];
+        let parameter_text = match parameters.is_empty() {
+            true => String::new(),
+            false => String::from_utf8_lossy(text).into_owned(),
+        };
         self.expect(Kind::RightParen)?;
         let mut returns = None;
         if kind == RoutineKind::Function {
@@ -207,7 +214,7 @@ impl Parser<'_> {
         if self.is_all(&["TYPE", "OF"]) {
             self.advance();
             self.advance();
-            return Ok(VariableType::TypeOf(self.column_of_type()?));
+            return self.type_of();
         }
         if self.is("ROW") {
             self.advance();
@@ -223,17 +230,23 @@ impl Parser<'_> {
         Ok(VariableType::Declared(self.collated_type()?))
     }
 
-    /// Parses the name of a variable, `table.column` or `db.table.column`.
-    fn column_of_type(&mut self) -> SqlResult<ColumnRef> {
+    /// Parses what follows TYPE OF: the name of a variable, `table.column` or `db.table.column`.
+    fn type_of(&mut self) -> SqlResult<VariableType> {
+        if self.peek(1).kind != Kind::Dot {
+            let name = self.name()?;
+            let slot = self.locals.as_ref().and_then(|locals| locals.slot(&name));
+            return slot
+                .map(VariableType::TypeOfVariable)
+                .ok_or_else(|| SqlError::undeclared_variable(&name));
+        }
         let first = self.name()?;
-        if !self.eat(Kind::Dot) {
-            return Ok(ColumnRef { db: None, table: None, name: first });
-        }
+        self.expect(Kind::Dot)?;
         let second = self.name_after_dot()?;
-        if !self.eat(Kind::Dot) {
-            return Ok(ColumnRef { db: None, table: Some(first), name: second });
-        }
-        Ok(ColumnRef { db: Some(first), table: Some(second), name: self.name_after_dot()? })
+        let column = match self.eat(Kind::Dot) {
+            true => ColumnRef { db: Some(first), table: Some(second), name: self.name_after_dot()? },
+            false => ColumnRef { db: None, table: Some(first), name: second },
+        };
+        Ok(VariableType::TypeOf(column))
     }
 
     /// Parses a declared type, which may have a collation.
@@ -248,8 +261,9 @@ impl Parser<'_> {
     // ---- triggers
 
     fn trigger(&mut self, or_replace: bool, definer: Option<Account>) -> SqlResult<CreateTrigger> {
+        let start = self.token_at(self.at - 1).start;
         let mode = self.create_mode(or_replace)?;
-        let name = self.program_name()?;
+        let name = self.routine_name()?;
         let timing = match () {
             () if self.eat_word("BEFORE") => TriggerTiming::Before,
             () if self.eat_word("AFTER") => TriggerTiming::After,
@@ -261,40 +275,45 @@ impl Parser<'_> {
             () if self.eat_word("DELETE") => TriggerEvent::Delete,
             () => return Err(self.error()),
         };
+        let from = self.token().start;
         self.expect_word("ON")?;
         let table = self.object_name()?;
+        let on = from..self.token_at(self.at - 1).end;
         self.expect_words(&["FOR", "EACH", "ROW"])?;
+        let from = self.token().start;
         let order = match () {
             () if self.eat_word("FOLLOWS") => Some((TriggerOrder::Follows, self.name()?)),
             () if self.eat_word("PRECEDES") => Some((TriggerOrder::Precedes, self.name()?)),
             () => None,
         };
+        let order_text = from..self.token_at(self.at - 1).end.max(from);
         let body = self.body(BodyOf::Trigger(timing, event))?;
-        Ok(CreateTrigger { mode, definer, name, timing, event, table, order, body })
+        Ok(CreateTrigger { mode, definer, name, timing, event, table, start, on, order_text, order, body })
     }
 
     // ---- events
 
     fn event(&mut self, or_replace: bool, definer: Option<Account>) -> SqlResult<CreateEvent> {
+        let start = self.token_at(self.at - 1).start;
         let mode = self.create_mode(or_replace)?;
-        let name = self.program_name()?;
+        let name = self.routine_name()?;
         let Some(schedule) = self.schedule()? else { return Err(self.error()) };
         let mut options = EventOptions::default();
         self.on_completion(&mut options)?;
         self.event_status_and_comment(&mut options)?;
         self.expect_word("DO")?;
         let body = self.body(BodyOf::Plain)?;
-        Ok(CreateEvent { mode, definer, name, schedule, options, body })
+        Ok(CreateEvent { mode, definer, start, name, schedule, options, body })
     }
 
     fn alter_event(&mut self, definer: Option<Account>) -> SqlResult<AlterEvent> {
-        let name = self.program_name()?;
+        let name = self.routine_name()?;
         let from = self.at;
         let schedule = self.schedule()?;
         let mut options = EventOptions::default();
         self.on_completion(&mut options)?;
         let rename_to = match self.eat_words(&["RENAME", "TO"]) {
-            true => Some(self.program_name()?),
+            true => Some(self.routine_name()?),
             false => None,
         };
         self.event_status_and_comment(&mut options)?;

@@ -1,0 +1,462 @@
+//! [`Bound`]: a program with the types of its variables and bound expressions.
+//!
+//! # Places
+//! A frame is a list of values. A scalar variable has one *place* in it, a row variable one for each field,
+//! and in a trigger each column of OLD and NEW that the body names has one. In a bound expression,
+//! `Expr::Param(n)` is place `n`, so that an expression is evaluated over the frame itself. A statement gets
+//! the values of its variables as parameters.
+//!
+//! An expression that cannot be bound, for instance because it names an unknown column, fails when it is
+//! evaluated.
+
+use std::sync::Arc;
+
+use cohort_expr::{Expr, ExprType};
+use cohort_plan::{Binder, Clause, PlanContext, Scope, calls_back};
+use cohort_sql::ast::{
+    self, Code, Query, QueryBody, Select, SelectItem, Statement, Variable, VariableType, VariableUse,
+};
+use cohort_types::{ColumnType, SqlError, SqlResult, TypeKind};
+
+use crate::host::{BodyStatement, Host, ResultColumn};
+use crate::program::{Program, ScalarId, SlotType};
+
+/// A program that can run. It depends on the settings of the program, and on the tables and queries that its
+/// types refer to.
+pub struct Bound {
+    pub program: Arc<Program>,
+    pub places: Vec<Place>,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) scalars: Vec<Scalar>,
+    pub(crate) statements: Vec<BodyStatement>,
+    /// The columns of OLD and NEW with places.
+    pub(crate) columns: Vec<RowColumn>,
+    pub(crate) returns: Option<ColumnType>,
+}
+
+/// A place of a frame.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Name in messages.
+    pub name: String,
+    pub ty: PlaceType,
+}
+
+/// The type of a place.
+#[derive(Clone, Debug)]
+pub enum PlaceType {
+    /// Values are converted to it.
+    Column(ColumnType),
+    /// Values are kept as they are.
+    Any(ExprType),
+}
+
+/// The places of a variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub first: u32,
+    /// The fields of a row variable.
+    pub fields: Option<Vec<String>>,
+}
+
+/// A column of OLD or NEW.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RowColumn {
+    pub is_new: bool,
+    pub ordinal: usize,
+    pub place: u32,
+}
+
+/// An expression of a body.
+pub(crate) enum Scalar {
+    /// Evaluated over the places.
+    Expr(Box<Expr>),
+    /// The current value of a place.
+    Place(u32),
+    /// The values of a row variable.
+    Row(std::ops::Range<u32>),
+    /// ROW(..), whose elements are assigned one by one.
+    List(Vec<Scalar>),
+    /// Depends on the types of user variables: bound for each evaluation.
+    Each,
+    /// A query of one row: the expression has a subquery, or calls a function that runs statements.
+    Query(Box<BodyStatement>),
+    /// Cannot be bound.
+    Fails(SqlError),
+}
+
+/// Binds a program. `columns` are those of a trigger's table.
+pub fn bind(
+    program: &Arc<Program>,
+    columns: Option<&[ResultColumn]>,
+    host: &mut dyn Host,
+) -> SqlResult<Bound> {
+    let mut bound = Bound {
+        program: Arc::clone(program),
+        places: Vec::new(),
+        slots: Vec::new(),
+        scalars: Vec::new(),
+        statements: Vec::new(),
+        columns: Vec::new(),
+        returns: None,
+    };
+    for slot in 0..program.slots.len() {
+        bound.add_slot(slot, columns, host)?;
+    }
+    if let Some(of) = &program.returns {
+        bound.returns = match bound.scalar_type(of, &program.name, host)? {
+            PlaceType::Column(ty) => Some(ty),
+            PlaceType::Any(_) => None,
+        };
+    }
+    for scalar in &program.scalars {
+        let made = bound.scalar_of(scalar, columns, host);
+        bound.scalars.push(made);
+    }
+    for statement in &program.statements {
+        let made = bound.statement(statement, columns)?;
+        bound.statements.push(made);
+    }
+    Ok(bound)
+}
+
+/// The places and types of a list of uses.
+struct Variables {
+    places: Vec<u32>,
+    types: Vec<ExprType>,
+}
+
+impl Bound {
+    /// Returns the places of a variable: one, or those of the fields of a row.
+    pub(crate) fn places_of(&self, variable: &Variable) -> SqlResult<std::ops::Range<u32>> {
+        match variable {
+            Variable::Slot(slot) => {
+                let slot = &self.slots[*slot as usize];
+                Ok(slot.first..slot.first + slot.fields.as_ref().map_or(1, |fields| fields.len() as u32))
+            }
+            _ => self.place_of(variable).map(|place| place..place + 1),
+        }
+    }
+
+    /// Returns whether a variable is a row.
+    pub(crate) fn is_row(&self, variable: &Variable) -> bool {
+        matches!(variable, Variable::Slot(slot) if self.slots[*slot as usize].fields.is_some())
+    }
+
+    /// Returns the place of a scalar variable.
+    pub(crate) fn place_of(&self, variable: &Variable) -> SqlResult<u32> {
+        match variable {
+            Variable::Slot(slot) => {
+                let slot = &self.slots[*slot as usize];
+                match &slot.fields {
+                    None => Ok(slot.first),
+                    Some(fields) => Err(SqlError::operand_columns(fields.len())),
+                }
+            }
+            Variable::Field(slot, name) => {
+                let slot = &self.slots[*slot as usize];
+                let fields = slot.fields.as_deref().unwrap_or_default();
+                let found = fields.iter().position(|field| field.eq_ignore_ascii_case(name));
+                let row = || self.places[slot.first as usize].name.clone();
+                found.map(|n| slot.first + n as u32).ok_or_else(|| SqlError::no_such_field(&row(), name))
+            }
+            Variable::Old(name) | Variable::New(name) => {
+                let is_new = matches!(variable, Variable::New(_));
+                let found = self.columns.iter().find(|column| {
+                    column.is_new == is_new
+                        && self.places[column.place as usize].name.eq_ignore_ascii_case(name)
+                });
+                let row = if is_new { "NEW" } else { "OLD" };
+                found.map(|column| column.place).ok_or_else(|| SqlError::unknown_column(name, row))
+            }
+        }
+    }
+
+    fn add_place(&mut self, name: &str, ty: PlaceType) -> u32 {
+        self.places.push(Place { name: name.to_owned(), ty });
+        self.places.len() as u32 - 1
+    }
+
+    fn add_slot(
+        &mut self,
+        slot: usize,
+        columns: Option<&[ResultColumn]>,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
+        let program = Arc::clone(&self.program);
+        let declared = &program.slots[slot];
+        let name = &declared.name;
+        let fields = match &declared.of {
+            SlotType::Integer => {
+                let ty = ColumnType::int(TypeKind::BigInt, None, false);
+                let first = self.add_place(name, PlaceType::Column(ty));
+                self.slots.push(Slot { first, fields: None });
+                return Ok(());
+            }
+            SlotType::OfScalar(scalar) => {
+                let ty = self.type_of_scalar(*scalar, columns, host);
+                let first = self.add_place(name, PlaceType::Any(ty));
+                self.slots.push(Slot { first, fields: None });
+                return Ok(());
+            }
+            SlotType::RowOfCursor(cursor) => {
+                let query = program.cursors[*cursor as usize].query;
+                let statement = self.statement(&program.statements[query as usize], columns)?;
+                let fields = host.describe(&statement)?;
+                fields.into_iter().map(|field| (field.name, PlaceType::Column(field.ty))).collect()
+            }
+            SlotType::Declared(VariableType::RowTypeOf(table)) => {
+                let fields = host.columns_of(table)?;
+                fields.into_iter().map(|field| (field.name, PlaceType::Column(field.ty))).collect()
+            }
+            SlotType::Declared(VariableType::Row(fields)) => {
+                let mut found: Vec<(String, PlaceType)> = Vec::new();
+                for (field, of) in fields {
+                    found.push((field.clone(), self.scalar_type(of, field, host)?));
+                }
+                found
+            }
+            SlotType::Declared(VariableType::TypeOfVariable(other)) => {
+                let other = self.slots[*other as usize].clone();
+                match other.fields {
+                    Some(fields) => {
+                        let types = self.places[other.first as usize..].iter().map(|place| place.ty.clone());
+                        fields.into_iter().zip(types.collect::<Vec<_>>()).collect()
+                    }
+                    None => {
+                        let ty = self.places[other.first as usize].ty.clone();
+                        let first = self.add_place(name, ty);
+                        self.slots.push(Slot { first, fields: None });
+                        return Ok(());
+                    }
+                }
+            }
+            SlotType::Declared(of) => {
+                let ty = self.scalar_type(of, name, host)?;
+                let first = self.add_place(name, ty);
+                self.slots.push(Slot { first, fields: None });
+                return Ok(());
+            }
+        };
+        let first = self.places.len() as u32;
+        let names = fields.iter().map(|(field, _)| field.clone()).collect();
+        for (field, ty) in fields {
+            self.add_place(&field, ty);
+        }
+        self.slots.push(Slot { first, fields: Some(names) });
+        Ok(())
+    }
+
+    fn scalar_type(&self, of: &VariableType, name: &str, host: &mut dyn Host) -> SqlResult<PlaceType> {
+        match of {
+            VariableType::Declared(declared) => {
+                let mut found = None;
+                host.with_names(&mut |names| {
+                    found = Some(names.declared_type(declared, name)?);
+                    Ok(())
+                })?;
+                let ty = found.expect("the type was asked for");
+                Ok(PlaceType::Column(ty))
+            }
+            VariableType::TypeOf(column) => {
+                let table =
+                    ast::ObjectName { db: column.db.clone(), name: column.table.clone().unwrap_or_default() };
+                let columns = host.columns_of(&table)?;
+                let found = columns.into_iter().find(|known| known.name.eq_ignore_ascii_case(&column.name));
+                match found {
+                    Some(found) => Ok(PlaceType::Column(found.ty)),
+                    None => Err(SqlError::unknown_column(&column.name, &table.name)),
+                }
+            }
+            VariableType::TypeOfVariable(slot) => {
+                Ok(self.places[self.slots[*slot as usize].first as usize].ty.clone())
+            }
+            VariableType::RowTypeOf(_) | VariableType::Row(_) => {
+                Err(SqlError::not_supported("a row within a row"))
+            }
+        }
+    }
+
+    fn type_of_scalar(
+        &mut self,
+        id: ScalarId,
+        columns: Option<&[ResultColumn]>,
+        host: &mut dyn Host,
+    ) -> ExprType {
+        let program = Arc::clone(&self.program);
+        let code = &program.scalars[id as usize];
+        let Ok(variables) = self.variables(&code.uses, columns) else { return ExprType::null() };
+        if calls_back(&code.of) {
+            let query = self.query_of(code, variables);
+            let described = host.describe(&query).ok().and_then(|mut columns| columns.pop());
+            return described.map_or(ExprType::null(), |column| ExprType::of_column(&column.ty, true));
+        }
+        match bind_expr(&code.of, &variables.types, host) {
+            Ok((expr, _)) => expr.ty(),
+            Err(_) => ExprType::null(),
+        }
+    }
+
+    /// Binds an expression of the body. A row is bound element by element.
+    fn scalar_of(
+        &mut self,
+        code: &Code<ast::Expr>,
+        columns: Option<&[ResultColumn]>,
+        host: &mut dyn Host,
+    ) -> Scalar {
+        match &code.of {
+            ast::Expr::Param(n)
+                if let Variable::Slot(slot) = code.uses[*n as usize].of
+                    && self.slots[slot as usize].fields.is_some() =>
+            {
+                match self.places_of(&Variable::Slot(slot)) {
+                    Ok(places) => Scalar::Row(places),
+                    Err(error) => Scalar::Fails(error),
+                }
+            }
+            ast::Expr::Row(items) => {
+                let part = |item: &ast::Expr| Code {
+                    of: item.clone(),
+                    uses: code.uses.clone(),
+                    range: code.range.clone(),
+                };
+                Scalar::List(items.iter().map(|item| self.scalar_of(&part(item), columns, host)).collect())
+            }
+            _ => match self.variables(&code.uses, columns) {
+                Ok(variables) => self.scalar(code, variables, host),
+                Err(error) => Scalar::Fails(error),
+            },
+        }
+    }
+
+    fn scalar(&self, code: &Code<ast::Expr>, variables: Variables, host: &mut dyn Host) -> Scalar {
+        if let ast::Expr::Param(n) = &code.of {
+            return Scalar::Place(variables.places[*n as usize]);
+        }
+        if calls_back(&code.of) {
+            return Scalar::Query(Box::new(self.query_of(code, variables)));
+        }
+        match bind_expr(&code.of, &variables.types, host) {
+            Ok((_, false)) => Scalar::Each,
+            Ok((expr, true)) => match over_places(expr, &variables.places) {
+                Ok(expr) => Scalar::Expr(Box::new(expr)),
+                Err(error) => Scalar::Fails(error),
+            },
+            Err(error) => Scalar::Fails(error),
+        }
+    }
+
+    /// Binds an expression that depends on the types of user variables.
+    pub(crate) fn bind_now(&self, id: ScalarId, host: &mut dyn Host) -> SqlResult<Expr> {
+        let code = &self.program.scalars[id as usize];
+        let variables = self.known_variables(&code.uses)?;
+        let (expr, _) = bind_expr(&code.of, &variables.types, host)?;
+        over_places(expr, &variables.places)
+    }
+
+    /// Returns `SELECT expression`.
+    fn query_of(&self, code: &Code<ast::Expr>, variables: Variables) -> BodyStatement {
+        let item = SelectItem::Expr { expr: code.of.clone(), alias: None, text: String::new() };
+        let query = Query::of(QueryBody::Select(Box::new(Select::of(vec![item]))));
+        let (rest, mut at) = self.spliced(&code.range, &code.uses);
+        let mut select = b"SELECT ".to_vec();
+        at.iter_mut().for_each(|at| *at += select.len() as u32);
+        select.extend(rest);
+        let statement = Statement::Query(Box::new(query));
+        BodyStatement::new(statement, (select, at), variables.places, variables.types)
+    }
+
+    fn statement(
+        &mut self,
+        code: &Code<Statement>,
+        columns: Option<&[ResultColumn]>,
+    ) -> SqlResult<BodyStatement> {
+        let variables = self.variables(&code.uses, columns)?;
+        if let Statement::Query(query) = &code.of {
+            for target in &query.into {
+                if let ast::Target::Local(variable) = target {
+                    self.add_column(variable, columns)?;
+                }
+            }
+        }
+        let text = self.spliced(&code.range, &code.uses);
+        Ok(BodyStatement::new(code.of.clone(), text, variables.places, variables.types))
+    }
+
+    /// Returns a part of the body with `?` in place of the variables, and the positions of these.
+    fn spliced(&self, range: &std::ops::Range<usize>, uses: &[VariableUse]) -> (Vec<u8>, Vec<u32>) {
+        let body = self.program.body.as_bytes();
+        let (mut text, mut positions, mut at) = (Vec::new(), Vec::new(), range.start);
+        for used in uses.iter().filter(|used| used.range.start >= range.start && used.range.end <= range.end)
+        {
+            text.extend_from_slice(&body[at..used.range.start]);
+            positions.push(text.len() as u32);
+            text.push(b'?');
+            at = used.range.end;
+        }
+        text.extend_from_slice(&body[at..range.end]);
+        (text, positions)
+    }
+
+    fn variables(&mut self, uses: &[VariableUse], columns: Option<&[ResultColumn]>) -> SqlResult<Variables> {
+        for used in uses {
+            self.add_column(&used.of, columns)?;
+        }
+        self.known_variables(uses)
+    }
+
+    fn known_variables(&self, uses: &[VariableUse]) -> SqlResult<Variables> {
+        let mut found = Variables { places: Vec::new(), types: Vec::new() };
+        for used in uses {
+            let place = self.place_of(&used.of)?;
+            found.places.push(place);
+            found.types.push(match &self.places[place as usize].ty {
+                PlaceType::Column(ty) => ExprType::of_column(ty, true),
+                PlaceType::Any(ty) => ty.clone(),
+            });
+        }
+        Ok(found)
+    }
+
+    /// Gives a column of OLD or NEW a place. Error 1054 if the table has no such column.
+    fn add_column(&mut self, variable: &Variable, columns: Option<&[ResultColumn]>) -> SqlResult<()> {
+        let (is_new, name) = match variable {
+            Variable::Old(name) => (false, name),
+            Variable::New(name) => (true, name),
+            Variable::Slot(_) | Variable::Field(..) => return Ok(()),
+        };
+        let columns = columns.unwrap_or_default();
+        let found = columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+        let row = if is_new { "NEW" } else { "OLD" };
+        let Some(ordinal) = found else { return Err(SqlError::unknown_column(name, row)) };
+        if !self.columns.iter().any(|known| known.is_new == is_new && known.ordinal == ordinal) {
+            let column = &columns[ordinal];
+            let place = self.add_place(&column.name, PlaceType::Column(column.ty.clone()));
+            self.columns.push(RowColumn { is_new, ordinal, place });
+        }
+        Ok(())
+    }
+}
+
+/// Binds an expression. Returns false if it can be used only once.
+fn bind_expr(expr: &ast::Expr, types: &[ExprType], host: &mut dyn Host) -> SqlResult<(Expr, bool)> {
+    let mut bound = None;
+    host.with_names(&mut |names| {
+        let ctx = PlanContext::with_variables(names, &[], types);
+        let scope = Scope::default();
+        let expr = Binder::new(&ctx, &scope, Clause::Select).expression(expr)?;
+        bound = Some((expr, ctx.reusable.get()));
+        Ok(())
+    })?;
+    Ok(bound.expect("the expression was bound"))
+}
+
+/// Replaces the numbers of uses by places.
+fn over_places(expr: Expr, places: &[u32]) -> SqlResult<Expr> {
+    expr.transform(&mut |node| {
+        Ok(match node {
+            Expr::Param(param) => Expr::param(places[param.index] as usize, param.ty),
+            other => other,
+        })
+    })
+}

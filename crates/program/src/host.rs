@@ -1,0 +1,120 @@
+//! [`Host`]: the interface to the session, or to the running statement, in which a program runs.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cohort_expr::ExprType;
+use cohort_plan::Names;
+use cohort_session::{Diagnostics, SessionState};
+use cohort_sql::ast::{ObjectName, Statement, Variable};
+use cohort_types::{ColumnType, SqlError, SqlResult, Value};
+
+/// A statement of a body, bound to the places of its variables.
+pub struct BodyStatement {
+    pub statement: Statement,
+    /// The text, with `?` in place of variables, and the positions of these.
+    pub text: Box<[u8]>,
+    pub param_at: Box<[u32]>,
+    /// For each parameter, the place of its variable and its declared type.
+    pub places: Box<[u32]>,
+    pub types: Box<[ExprType]>,
+    plan: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+}
+
+impl BodyStatement {
+    pub(crate) fn new(
+        statement: Statement,
+        (text, param_at): (Vec<u8>, Vec<u32>),
+        places: Vec<u32>,
+        types: Vec<ExprType>,
+    ) -> BodyStatement {
+        BodyStatement {
+            statement,
+            text: text.into(),
+            param_at: param_at.into(),
+            places: places.into(),
+            types: types.into(),
+            plan: Mutex::new(None),
+        }
+    }
+
+    /// Returns what the host has kept with the statement: its plan.
+    pub fn kept<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        kept.and_then(|kept| kept.downcast().ok())
+    }
+
+    /// Keeps a plan with the statement.
+    pub fn keep(&self, plan: Arc<dyn Any + Send + Sync>) {
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan);
+    }
+
+    /// Returns the values of the parameters, out of the places of a frame.
+    pub fn params(&self, places: &[Value]) -> Vec<Value> {
+        self.places.iter().map(|place| places[*place as usize].clone()).collect()
+    }
+}
+
+/// A column of a query's result.
+#[derive(Clone, Debug)]
+pub struct ResultColumn {
+    pub name: String,
+    pub ty: ColumnType,
+}
+
+/// The rows of a cursor or of an expression's query, in order.
+pub trait QueryRows: Send {
+    /// Returns the next row, or `None` after the last.
+    fn next_row(&mut self) -> SqlResult<Option<Vec<Value>>>;
+    /// Returns the number of columns.
+    fn columns(&self) -> usize;
+}
+
+/// The session or statement in which a program runs. A procedure's statements run one after the other in the
+/// session. Those of functions and triggers run inside the calling statement.
+pub trait Host {
+    /// Returns the state of the session. Its settings are those of the program while it runs.
+    fn session(&self) -> &SessionState;
+
+    /// Runs `work` with the names that the program's expressions may refer to.
+    fn with_names(&mut self, work: &mut dyn FnMut(&dyn Names) -> SqlResult<()>) -> SqlResult<()>;
+
+    /// Returns the conditions of the last statement.
+    fn diagnostics(&mut self) -> &mut Diagnostics;
+
+    /// Fails if the program was killed or has timed out.
+    fn check_interrupt(&self) -> SqlResult<()>;
+
+    /// Returns whether a handler may handle the error. KILL and time limits pass every handler. So does an
+    /// error inside a statement that has rolled back the transaction.
+    fn may_handle(&self, error: &SqlError) -> bool;
+
+    /// Runs a statement and sends its rows to the client. Its conditions are in the diagnostics area
+    /// afterwards, except an error, which is returned. Returns the values for local variables
+    /// (`StatementState::assigned`). SIGNAL, RESIGNAL and CALL never reach it.
+    fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>>;
+
+    /// Runs a query whose rows the program reads: at most `rows_max` of them, or all.
+    fn query(
+        &mut self,
+        query: &BodyStatement,
+        params: &[Value],
+        rows_max: Option<u64>,
+    ) -> SqlResult<Box<dyn QueryRows>>;
+
+    /// Returns the columns of a query's result.
+    fn describe(&mut self, query: &BodyStatement) -> SqlResult<Vec<ResultColumn>>;
+
+    /// Returns the columns of a table, for TYPE OF and ROW TYPE OF.
+    fn columns_of(&mut self, table: &ObjectName) -> SqlResult<Vec<ResultColumn>>;
+
+    /// Calls a procedure with the values of its arguments, that of an OUT argument being NULL. `is_variable`
+    /// says which arguments are variables, which OUT and INOUT parameters need (error 1414). Returns the
+    /// values of OUT and INOUT parameters, and `None` for the others.
+    fn call(
+        &mut self,
+        procedure: &ObjectName,
+        args: Vec<Value>,
+        is_variable: &[bool],
+    ) -> SqlResult<Vec<Option<Value>>>;
+}

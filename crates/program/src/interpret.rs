@@ -1,0 +1,491 @@
+//! The loop over instructions.
+//!
+//! # Errors
+//! Each instruction returns a result. The loop has one exit for errors ([`Machine::raised`]): it looks for a
+//! handler, enters it, or ends the program with the error. Conditions that a successful statement has left
+//! take the same way: the last of them that has a handler is handled.
+//!
+//! # Conditions
+//! The host's diagnostics area has the conditions of the last statement. An expression that raises none
+//! leaves them. A handler marks the conditions when it begins, and removes the marked ones when it ends.
+//!
+//! # Bounds
+//! The loop looks at KILL and the time limit at every statement and after every [`JUMPS_UNCHECKED`] jumps.
+
+use cohort_expr::{EvalContext, Expr};
+use cohort_sql::ast::{SignalItem, Target, Variable};
+use cohort_types::{ColumnType, Level, SqlError, SqlResult, StoreContext, Value, Warning, check_stack};
+
+use crate::bind::{Bound, PlaceType, Scalar};
+use crate::frame::Frame;
+use crate::host::Host;
+use crate::program::{Instruction, Pc, ProgramKind, Raised, ScalarId};
+use crate::signal;
+
+/// Jumps between two checks for KILL and the time limit.
+const JUMPS_UNCHECKED: u32 = 1000;
+
+/// The row number in messages about an assignment, and about a value of a query's row.
+const OF_SET: u64 = 0;
+const OF_ROW: u64 = 1;
+
+/// The result of a program.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// The values of OUT and INOUT parameters; `None` for the others.
+    pub out: Vec<Option<Value>>,
+    /// The value that a function returned.
+    pub returned: Option<Value>,
+}
+
+/// Runs a routine with the values of its arguments, a compound statement, or the body of an event.
+pub fn run(bound: &Bound, args: Vec<Value>, host: &mut dyn Host) -> SqlResult<Finished> {
+    let mut machine = Machine::new(bound, host);
+    let parameters = &bound.program.parameters;
+    assert_eq!(parameters.len(), args.len(), "the caller has checked the number of arguments");
+    let ins = parameters.iter().zip(args).enumerate().filter(|(_, ((mode, _), _))| mode.is_in());
+    for (n, (_, value)) in ins {
+        machine.assign(&Variable::Slot(n as u32), value, OF_SET)?;
+    }
+    let returned = machine.run()?;
+    let out = parameters.iter().enumerate().map(|(n, (mode, _))| {
+        let place = bound.slots[n].first as usize;
+        mode.is_out().then(|| machine.frame.places[place].clone())
+    });
+    Ok(Finished { out: out.collect(), returned })
+}
+
+/// Runs a trigger for one row. A BEFORE trigger may change the new row.
+pub fn run_trigger(
+    bound: &Bound,
+    old: Option<&[Value]>,
+    new: Option<&mut [Value]>,
+    host: &mut dyn Host,
+) -> SqlResult<()> {
+    let mut machine = Machine::new(bound, host);
+    for column in &bound.columns {
+        let row = if column.is_new { new.as_deref() } else { old };
+        if let Some(row) = row {
+            machine.frame.places[column.place as usize] = row[column.ordinal].clone();
+        }
+    }
+    machine.run()?;
+    if let Some(new) = new {
+        for column in bound.columns.iter().filter(|column| column.is_new) {
+            new[column.ordinal] = machine.frame.places[column.place as usize].clone();
+        }
+    }
+    Ok(())
+}
+
+/// An activation that runs.
+struct Machine<'b, 'h> {
+    bound: &'b Bound,
+    frame: Frame,
+    host: &'h mut dyn Host,
+    /// Jumps until the next check for KILL.
+    jumps_left: u32,
+}
+
+/// The effect of an instruction.
+enum Flow {
+    Next,
+    Jump(Pc),
+    Return(Value),
+    End,
+}
+
+impl<'b, 'h> Machine<'b, 'h> {
+    fn new(bound: &'b Bound, host: &'h mut dyn Host) -> Machine<'b, 'h> {
+        Machine { bound, frame: Frame::new(bound), host, jumps_left: JUMPS_UNCHECKED }
+    }
+
+    /// Runs from the first instruction. Returns the value of RETURN.
+    fn run(&mut self) -> SqlResult<Option<Value>> {
+        check_stack()?;
+        let code = &self.bound.program.code;
+        let mut pc: Pc = 0;
+        loop {
+            pc = match self.step(pc, &code[pc as usize]) {
+                Ok(Flow::Next) => pc + 1,
+                Ok(Flow::Jump(to)) => to,
+                Ok(Flow::Return(value)) => return Ok(Some(value)),
+                Ok(Flow::End) => return self.ended().map(|()| None),
+                Err(error) => self.raised(pc, error)?,
+            };
+        }
+    }
+
+    fn ended(&self) -> SqlResult<()> {
+        match self.bound.program.kind {
+            ProgramKind::Function => Err(SqlError::ended_without_return(&self.bound.program.name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn step(&mut self, pc: Pc, instruction: &'b Instruction) -> SqlResult<Flow> {
+        match instruction {
+            Instruction::Set { to, value } => {
+                self.set(to, *value)?;
+                self.handled_conditions(pc + 1)
+            }
+            Instruction::Declare { slot } => {
+                let default = self.bound.program.slots[*slot as usize].default;
+                let variable = Variable::Slot(*slot);
+                match default {
+                    Some(default) => self.set(&variable, default)?,
+                    None => {
+                        let places = self.bound.places_of(&variable)?;
+                        for place in places {
+                            self.frame.places[place as usize] = Value::Null;
+                        }
+                    }
+                }
+                self.handled_conditions(pc + 1)
+            }
+            Instruction::Jump(to) => self.jump(*to),
+            Instruction::JumpUnless { condition, to, .. } => {
+                let holds = self.holds(*condition)?;
+                match self.handled_conditions(pc + 1)? {
+                    Flow::Next if holds => Ok(Flow::Next),
+                    Flow::Next => self.jump(*to),
+                    handler => Ok(handler),
+                }
+            }
+            Instruction::CaseNotFound => Err(SqlError::case_not_found()),
+            Instruction::Statement(id) => {
+                let statement = &self.bound.statements[*id as usize];
+                let params = statement.params(&self.frame.places);
+                let assigned = self.host.run(statement, &params)?;
+                self.assign_all(assigned)?;
+                self.handled_conditions(pc + 1)
+            }
+            Instruction::Call { procedure, args, targets } => {
+                let values = args.iter().map(|arg| self.evaluate(*arg)).collect::<SqlResult<Vec<_>>>()?;
+                let is_variable: Vec<bool> = targets.iter().map(Option::is_some).collect();
+                let out = self.host.call(procedure, values, &is_variable)?;
+                for (target, value) in targets.iter().zip(out) {
+                    match (target, value) {
+                        (Some(Target::Local(variable)), Some(value)) => {
+                            self.assign(variable, value, OF_SET)?
+                        }
+                        (Some(Target::User(name)), Some(value)) => {
+                            self.host.session().assign(&Target::User(name.clone()), value)?;
+                        }
+                        _ => {}
+                    }
+                }
+                self.handled_conditions(pc + 1)
+            }
+            Instruction::EnterBlock(block) => {
+                self.frame.blocks.push(*block);
+                Ok(Flow::Next)
+            }
+            Instruction::LeaveBlocks(count) => {
+                let left = self.frame.blocks.len() - *count as usize;
+                self.frame.leave_to(&self.bound.program, left);
+                Ok(Flow::Next)
+            }
+            Instruction::EndHandler => {
+                let (to, ended) = self.frame.end_handler(&self.bound.program);
+                for marked in ended {
+                    self.host.diagnostics().remove_marked(marked);
+                }
+                Ok(Flow::Jump(to))
+            }
+            Instruction::Open { cursor, args } => {
+                if self.frame.cursor(*cursor).is_some() {
+                    return Err(SqlError::cursor_is_open());
+                }
+                let declared = &self.bound.program.cursors[*cursor as usize];
+                for (slot, arg) in declared.parameters.iter().zip(args) {
+                    let value = self.evaluate(*arg)?;
+                    self.assign(&Variable::Slot(*slot), value, OF_SET)?;
+                }
+                let query = &self.bound.statements[declared.query as usize];
+                let params = query.params(&self.frame.places);
+                let rows = self.host.query(query, &params, None)?;
+                *self.frame.cursor(*cursor) = Some(rows);
+                self.handled_conditions(pc + 1)
+            }
+            Instruction::Fetch { cursor, into } => {
+                let rows = self.frame.cursor(*cursor).as_mut().ok_or_else(SqlError::cursor_is_not_open)?;
+                let mut places = Vec::with_capacity(into.len());
+                for variable in into {
+                    places.extend(self.bound.places_of(variable)?);
+                }
+                if rows.columns() != places.len() {
+                    return Err(SqlError::wrong_fetch_count());
+                }
+                let row = rows.next_row()?.ok_or_else(SqlError::no_data)?;
+                self.store_row(places, row, OF_ROW)?;
+                self.handled_conditions(pc + 1)
+            }
+            Instruction::FetchOrJump { cursor, into, to } => {
+                let rows = self.frame.cursor(*cursor).as_mut().ok_or_else(SqlError::cursor_is_not_open)?;
+                let Some(row) = rows.next_row()? else { return self.jump(*to) };
+                let places = self.bound.places_of(&Variable::Slot(*into))?;
+                self.store_row(places, row, OF_ROW)?;
+                self.handled_conditions(pc + 1)
+            }
+            Instruction::Close { cursor } => match self.frame.cursor(*cursor).take() {
+                Some(_) => Ok(Flow::Next),
+                None => Err(SqlError::cursor_is_not_open()),
+            },
+            Instruction::FetchGroup => Err(SqlError::not_supported("FETCH GROUP NEXT ROW")),
+            Instruction::Return(value) => {
+                let value = self.evaluate(*value)?;
+                let program = &self.bound.program;
+                match &self.bound.returns {
+                    Some(ty) => self.stored(value, ty, &program.name, OF_SET).map(Flow::Return),
+                    None => Ok(Flow::Return(value)),
+                }
+            }
+            Instruction::Signal(raised) => self.signal(pc, raised),
+            Instruction::Resignal { sqlstate, items } => {
+                let Some(running) = self.frame.running.last() else {
+                    return Err(SqlError::resignal_without_handler());
+                };
+                let active = running.condition.clone();
+                let values = self.items(items)?;
+                let condition = signal::resignalled(active, sqlstate.as_deref(), values)?;
+                self.raise(pc, condition)
+            }
+            Instruction::End => Ok(Flow::End),
+        }
+    }
+
+    fn jump(&mut self, to: Pc) -> SqlResult<Flow> {
+        self.jumps_left -= 1;
+        if self.jumps_left == 0 {
+            self.jumps_left = JUMPS_UNCHECKED;
+            self.host.check_interrupt()?;
+        }
+        Ok(Flow::Jump(to))
+    }
+
+    // ---- conditions
+
+    /// The exit for errors: returns the start of the handler, or the error if there is none.
+    fn raised(&mut self, pc: Pc, error: SqlError) -> SqlResult<Pc> {
+        if !self.host.may_handle(&error) {
+            return Err(error);
+        }
+        let condition = Warning { level: Level::Error, error };
+        match self.frame.handler(&self.bound.program, &condition) {
+            Some(found) => {
+                self.host.diagnostics().set_error(&condition.error);
+                let marked = self.host.diagnostics().mark();
+                Ok(self.frame.begin_handler(found, self.after(pc), condition, marked))
+            }
+            None => {
+                self.note_place(pc);
+                Err(condition.error)
+            }
+        }
+    }
+
+    /// Adds the note about the place of an error that leaves the program.
+    fn note_place(&mut self, pc: Pc) {
+        let program = &self.bound.program;
+        let at = program.positions[pc as usize] as usize;
+        let line = program.first_line + program.body[..at].matches('\n').count();
+        let note = Warning::note(SqlError::raised_at(line, program.shown_name()));
+        self.host.diagnostics().add_after_error(note);
+    }
+
+    /// Returns where a CONTINUE handler goes on after an error of the instruction at `pc`.
+    fn after(&self, pc: Pc) -> Pc {
+        match &self.bound.program.code[pc as usize] {
+            Instruction::JumpUnless { after, .. } => *after,
+            Instruction::FetchOrJump { to, .. } => *to,
+            _ => pc + 1,
+        }
+    }
+
+    /// Enters the handler of the last condition that the current statement has left and that has one.
+    #[inline]
+    fn handled_conditions(&mut self, resume: Pc) -> SqlResult<Flow> {
+        if self.frame.blocks.is_empty() || self.host.diagnostics().raised().is_empty() {
+            return Ok(Flow::Next);
+        }
+        let raised = self.host.diagnostics().raised().to_vec();
+        let program = &self.bound.program;
+        let found = raised.into_iter().rev().find_map(|condition| {
+            self.frame.handler(program, &condition).map(|handler| (handler, condition))
+        });
+        let Some((handler, condition)) = found else { return Ok(Flow::Next) };
+        let marked = self.host.diagnostics().mark();
+        Ok(Flow::Jump(self.frame.begin_handler(handler, resume, condition, marked)))
+    }
+
+    fn signal(&mut self, pc: Pc, raised: &Raised) -> SqlResult<Flow> {
+        let values = self.items(&raised.items)?;
+        let condition = signal::signalled(&raised.sqlstate, values)?;
+        self.host.diagnostics().clear();
+        self.raise(pc, condition)
+    }
+
+    /// Raises a condition: an error, or a warning that is added to the conditions.
+    fn raise(&mut self, pc: Pc, condition: Warning) -> SqlResult<Flow> {
+        if condition.level == Level::Error {
+            return Err(condition.error);
+        }
+        self.host.diagnostics().push(condition);
+        self.handled_conditions(pc + 1)
+    }
+
+    fn items(&mut self, items: &[(SignalItem, ScalarId)]) -> SqlResult<Vec<(SignalItem, Value)>> {
+        items.iter().map(|(item, value)| Ok((*item, self.evaluate(*value)?))).collect()
+    }
+
+    // ---- values
+
+    /// Assigns the value of an expression to a variable. Rows have the same number of fields.
+    fn set(&mut self, to: &Variable, id: ScalarId) -> SqlResult<()> {
+        let bound = self.bound;
+        let scalar = &bound.scalars[id as usize];
+        let places = bound.places_of(to)?;
+        if !bound.is_row(to) {
+            if let (Scalar::Row(_) | Scalar::List(_), PlaceType::Column(ty)) =
+                (scalar, &bound.places[places.start as usize].ty)
+            {
+                let name = &bound.places[places.start as usize].name;
+                return Err(SqlError::row_in_assignment(&type_word(ty), name));
+            }
+            let value = self.evaluate(id)?;
+            return self.store(places.start, value, OF_SET);
+        }
+        let values = match scalar {
+            Scalar::Row(from) => self.frame.places[from.start as usize..from.end as usize].to_vec(),
+            Scalar::List(items) => {
+                items.iter().map(|item| self.value(item, id)).collect::<SqlResult<Vec<_>>>()?
+            }
+            _ => return Err(SqlError::operand_columns(places.len())),
+        };
+        if values.len() != places.len() {
+            return Err(SqlError::operand_columns(places.len()));
+        }
+        self.store_row(places, values, OF_SET)
+    }
+
+    /// Evaluates an expression.
+    fn evaluate(&mut self, id: ScalarId) -> SqlResult<Value> {
+        let bound = self.bound;
+        self.value(&bound.scalars[id as usize], id)
+    }
+
+    fn value(&mut self, scalar: &'b Scalar, id: ScalarId) -> SqlResult<Value> {
+        let bound = self.bound;
+        match scalar {
+            Scalar::Row(_) | Scalar::List(_) => Err(SqlError::operand_columns(1)),
+            Scalar::Place(place) => Ok(self.frame.places[*place as usize].clone()),
+            Scalar::Expr(expr) => {
+                self.with_context(|ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
+            }
+            Scalar::Each => {
+                let expr = bound.bind_now(id, self.host)?;
+                self.with_context(|ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
+            }
+            Scalar::Query(query) => {
+                let params = query.params(&self.frame.places);
+                let mut rows = self.host.query(query, &params, Some(1))?;
+                let row = rows.next_row()?.unwrap_or_default();
+                Ok(row.into_iter().next().unwrap_or(Value::Null))
+            }
+            Scalar::Fails(error) => Err(error.clone()),
+        }
+    }
+
+    /// Evaluates a condition. NULL is false.
+    fn holds(&mut self, id: ScalarId) -> SqlResult<bool> {
+        let bound = self.bound;
+        if let Scalar::Expr(expr) = &bound.scalars[id as usize] {
+            return self.with_context(|ctx| expr.passes(&[], ctx));
+        }
+        let value = self.evaluate(id)?;
+        let truth = Expr::constant(value);
+        self.with_context(|ctx| truth.passes(&[], ctx))
+    }
+
+    /// Evaluates over the places of the frame, and adds the warnings to the conditions.
+    fn with_context<T>(&mut self, work: impl FnOnce(&EvalContext<'_>) -> SqlResult<T>) -> SqlResult<T> {
+        let session = self.host.session();
+        let ctx = EvalContext::new(&session.settings.env, session, &self.frame.places);
+        let outcome = work(&ctx);
+        let warnings = ctx.take_warnings();
+        let diagnostics = self.host.diagnostics();
+        diagnostics.begin();
+        if warnings.total() > 0 {
+            diagnostics.add_all(&warnings);
+        }
+        outcome
+    }
+
+    fn assign_all(&mut self, assigned: Vec<(Variable, Value)>) -> SqlResult<()> {
+        // A row variable receives all columns.
+        if let [(first, _), rest @ ..] = &*assigned
+            && !rest.is_empty()
+            && assigned.iter().all(|(variable, _)| variable == first)
+        {
+            let places = self.bound.places_of(first)?;
+            let row = assigned.into_iter().map(|(_, value)| value).collect();
+            return self.store_row(places, row, OF_ROW);
+        }
+        assigned.into_iter().try_for_each(|(variable, value)| self.assign(&variable, value, OF_ROW))
+    }
+
+    /// Assigns a value to a variable, converted to its type.
+    fn assign(&mut self, to: &Variable, value: Value, row: u64) -> SqlResult<()> {
+        let place = self.bound.place_of(to)?;
+        self.store(place, value, row)
+    }
+
+    fn store_row(
+        &mut self,
+        places: impl IntoIterator<Item = u32>,
+        values: Vec<Value>,
+        row: u64,
+    ) -> SqlResult<()> {
+        places.into_iter().zip(values).try_for_each(|(place, value)| self.store(place, value, row))
+    }
+
+    fn store(&mut self, place: u32, value: Value, row: u64) -> SqlResult<()> {
+        let bound = self.bound;
+        let declared = &bound.places[place as usize];
+        let value = match &declared.ty {
+            PlaceType::Column(ty) => self.stored(value, ty, &declared.name, row)?,
+            PlaceType::Any(_) => value,
+        };
+        self.frame.places[place as usize] = value;
+        Ok(())
+    }
+
+    /// Converts a value to a type. A bad value is an error in strict mode.
+    fn stored(&mut self, value: Value, ty: &ColumnType, name: &str, row: u64) -> SqlResult<Value> {
+        let mut found = Vec::new();
+        let outcome = {
+            let env = &self.host.session().settings.env;
+            let ctx = StoreContext {
+                sql_mode: env.sql_mode,
+                strict: env.sql_mode.is_strict(),
+                database: "",
+                table: "",
+                column: name,
+                row,
+                zone: &env.time_zone,
+                now_micros: env.now_micros,
+            };
+            ty.store(value, &ctx, &mut found)
+        };
+        let diagnostics = self.host.diagnostics();
+        found.into_iter().for_each(|warning| diagnostics.push(warning));
+        outcome
+    }
+}
+
+/// Returns the first word of a type, for messages.
+fn type_word(ty: &ColumnType) -> String {
+    let text = ty.sql_text();
+    text.split(['(', ' ']).next().unwrap_or_default().to_owned()
+}

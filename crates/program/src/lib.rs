@@ -1,0 +1,39 @@
+//! Stored programs: procedures, functions, triggers, events and compound statements.
+//!
+//! # Path of a body
+//! ```text
+//! sql::ast::Body --compile--> Program --bind--> Bound --interpret--> result, OUT parameters
+//!                (CREATE)            (first call)      (each call)
+//! ```
+//! [`compile`] turns the tree of a body into a flat list of [`Instruction`]s and finds all errors that CREATE
+//! reports. It needs no catalog. [`bind`] resolves the types of variables and binds the expressions, with the
+//! catalog and the settings of the program. [`run`] executes the instructions over a [`Frame`] of values.
+//!
+//! Statements of a body are ordinary statements with parameters: the caller's [`Host`] runs them, in the
+//! session (CALL, events) or inside a running statement (functions and triggers).
+//!
+//! | module | concept |
+//! |---|---|
+//! | `program` | [`Program`]: instructions, expressions, statements, cursors, handlers |
+//! | `compile` | a body to a [`Program`] |
+//! | `scope` | names of labels, conditions and cursors during compilation |
+//! | `bind` | a [`Program`] to a [`Bound`]: places of variables, types, bound expressions |
+//! | `host` | [`Host`]: the interface to the session or statement that runs a program |
+//! | `frame` | [`Frame`]: the values, cursors and handlers of one activation |
+//! | `interpret` | the loop over instructions, and its one exit for errors |
+//! | `signal` | SIGNAL and RESIGNAL |
+
+mod bind;
+mod compile;
+mod frame;
+mod host;
+mod interpret;
+mod program;
+mod scope;
+mod signal;
+
+pub use bind::{Bound, bind};
+pub use compile::compile;
+pub use host::{BodyStatement, Host, QueryRows, ResultColumn};
+pub use interpret::{Finished, run, run_trigger};
+pub use program::{Program, ProgramKind};

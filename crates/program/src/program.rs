@@ -1,0 +1,211 @@
+//! [`Program`]: a compiled body.
+
+use cohort_sql::ast::{
+    AfterHandler, Code, Expr, ObjectName, ParameterMode, SignalItem, Statement, Target, TriggerEvent,
+    TriggerTiming, Variable, VariableType,
+};
+
+/// The kind of a program, which decides what its body may contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramKind {
+    Procedure,
+    Function,
+    AggregateFunction,
+    Trigger(TriggerTiming, TriggerEvent),
+    Event,
+    /// A compound statement outside of programs.
+    Compound,
+}
+
+impl ProgramKind {
+    /// Returns whether the program runs inside a statement, so that it can neither commit nor return rows.
+    pub fn runs_inside(self) -> bool {
+        matches!(self, ProgramKind::Function | ProgramKind::AggregateFunction | ProgramKind::Trigger(..))
+    }
+
+    /// Returns the word for the message that rows cannot be returned.
+    pub fn place(self) -> &'static str {
+        match self {
+            ProgramKind::Trigger(..) => "trigger",
+            _ => "function",
+        }
+    }
+
+    /// Returns the word for error messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            ProgramKind::Procedure | ProgramKind::Compound => "PROCEDURE",
+            ProgramKind::Function | ProgramKind::AggregateFunction => "FUNCTION",
+            ProgramKind::Trigger(..) => "TRIGGER",
+            ProgramKind::Event => "EVENT",
+        }
+    }
+}
+
+/// Index of an instruction.
+pub type Pc = u32;
+/// Index into [`Program::scalars`].
+pub type ScalarId = u32;
+/// Index into [`Program::statements`].
+pub type StatementId = u32;
+/// Index into [`Program::cursors`].
+pub type CursorId = u32;
+
+/// A compiled body. It depends on neither catalog nor settings.
+#[derive(Debug)]
+pub struct Program {
+    pub kind: ProgramKind,
+    /// Name for messages about values, without the schema.
+    pub name: String,
+    /// The schema of a routine, trigger or event.
+    pub schema: Option<String>,
+    /// The line of the definition at which the body begins.
+    pub first_line: usize,
+    /// The parameters have the first slots.
+    pub parameters: Vec<(ParameterMode, String)>,
+    pub returns: Option<VariableType>,
+    /// The declarations of the variables, by slot.
+    pub slots: Vec<Slot>,
+    pub code: Vec<Instruction>,
+    /// For each instruction, the offset of its statement in the body.
+    pub positions: Vec<u32>,
+    pub scalars: Vec<Code<Expr>>,
+    pub statements: Vec<Code<Statement>>,
+    pub cursors: Vec<Cursor>,
+    pub blocks: Vec<Block>,
+    /// The text that the ranges refer to.
+    pub body: Box<str>,
+}
+
+impl Program {
+    /// Returns the name for the note about the place of an error.
+    pub fn shown_name(&self) -> String {
+        match &self.schema {
+            Some(schema) => format!("{schema}.{}", self.name),
+            None => "anonymous block".to_owned(),
+        }
+    }
+}
+
+/// The declaration of a variable.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    pub name: String,
+    pub of: SlotType,
+    pub default: Option<ScalarId>,
+}
+
+/// The type of a variable.
+#[derive(Clone, Debug)]
+pub enum SlotType {
+    Declared(VariableType),
+    /// As the value of an expression: the operand of CASE.
+    OfScalar(ScalarId),
+    /// An integer: the variable of FOR over numbers, and its limit.
+    Integer,
+    /// A row of a cursor.
+    RowOfCursor(CursorId),
+}
+
+/// A declared cursor, or the query of a FOR loop.
+#[derive(Debug)]
+pub struct Cursor {
+    pub name: String,
+    /// The slots of its parameters.
+    pub parameters: Vec<u32>,
+    pub query: StatementId,
+}
+
+/// The handlers of a block.
+#[derive(Debug, Default)]
+pub struct Block {
+    pub handlers: Vec<Handler>,
+    /// Cursors that the block declares. They are closed when it ends.
+    pub cursors: Vec<CursorId>,
+    /// The instruction after the block.
+    pub end: Pc,
+}
+
+/// A handler.
+#[derive(Debug)]
+pub struct Handler {
+    pub conditions: Vec<HandledBy>,
+    pub action: AfterHandler,
+    pub start: Pc,
+}
+
+/// A condition of a handler, by decreasing precedence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandledBy {
+    Number(u16),
+    Sqlstate(String),
+    Warning,
+    NotFound,
+    Exception,
+}
+
+/// An instruction.
+#[derive(Debug)]
+pub enum Instruction {
+    Set {
+        to: Variable,
+        value: ScalarId,
+    },
+    /// Sets a variable to its default.
+    Declare {
+        slot: u32,
+    },
+    Jump(Pc),
+    /// Jumps if the condition is false or NULL. After a CONTINUE handler for an error in the condition, the
+    /// program goes on at `after`.
+    JumpUnless {
+        condition: ScalarId,
+        to: Pc,
+        after: Pc,
+    },
+    CaseNotFound,
+    Statement(StatementId),
+    /// CALL. The targets receive the values of OUT and INOUT parameters.
+    Call {
+        procedure: ObjectName,
+        args: Vec<ScalarId>,
+        targets: Vec<Option<Target>>,
+    },
+    EnterBlock(u32),
+    /// Leaves the innermost blocks.
+    LeaveBlocks(u32),
+    /// Ends the running handler.
+    EndHandler,
+    Open {
+        cursor: CursorId,
+        args: Vec<ScalarId>,
+    },
+    /// Reads a row into a row variable, and jumps after the last one: FOR over a cursor.
+    FetchOrJump {
+        cursor: CursorId,
+        into: u32,
+        to: Pc,
+    },
+    Fetch {
+        cursor: CursorId,
+        into: Vec<Variable>,
+    },
+    Close {
+        cursor: CursorId,
+    },
+    FetchGroup,
+    Return(ScalarId),
+    Signal(Raised),
+    Resignal {
+        sqlstate: Option<String>,
+        items: Vec<(SignalItem, ScalarId)>,
+    },
+    End,
+}
+
+/// The condition of SIGNAL.
+#[derive(Debug)]
+pub struct Raised {
+    pub sqlstate: String,
+    pub items: Vec<(SignalItem, ScalarId)>,
+}
