@@ -179,7 +179,7 @@ pub(crate) fn make_plan(
     catalog: &Arc<Catalog>,
     session: &SessionState,
     params: &[Value],
-    source: ParamSource,
+    source: ParamSource<'_>,
     statement: &Statement,
 ) -> SqlResult<CachedPlan> {
     let names = SessionNames::new(catalog, session);
@@ -191,7 +191,7 @@ pub(crate) fn make_inner_plan(
     catalog: &Arc<Catalog>,
     session: &SessionState,
     params: &[Value],
-    source: ParamSource,
+    source: ParamSource<'_>,
     query: &Statement,
 ) -> SqlResult<CachedPlan> {
     let names = SessionNames::new(catalog, session);
@@ -203,7 +203,7 @@ pub(crate) fn plan_with(
     names: &SessionNames<'_>,
     of: (&Arc<Catalog>, &SessionState),
     params: &[Value],
-    source: ParamSource,
+    source: ParamSource<'_>,
     statement: &Statement,
 ) -> SqlResult<CachedPlan> {
     planned(names, of, params, source, statement, true)
@@ -213,7 +213,7 @@ fn planned(
     names: &SessionNames<'_>,
     (catalog, session): (&Arc<Catalog>, &SessionState),
     params: &[Value],
-    source: ParamSource,
+    source: ParamSource<'_>,
     statement: &Statement,
     is_shown: bool,
 ) -> SqlResult<CachedPlan> {
@@ -243,7 +243,7 @@ fn planned(
     let pin = |n: u32| ctx.params.get(n as usize).map(|value| (n, value.clone()));
     let pins = match ctx.source {
         ParamSource::Literals => ctx.pins.borrow().iter().copied().filter_map(pin).collect(),
-        ParamSource::Placeholders | ParamSource::Variables => Vec::new(),
+        ParamSource::Placeholders | ParamSource::Variables(_) => Vec::new(),
     };
     let kinds = ctx.params.iter().map(ParamKind::of).collect();
     let warnings = session.statement.planning_warnings.take();

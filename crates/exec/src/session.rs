@@ -15,6 +15,7 @@ use hashbrown::HashMap;
 use crate::handler::OpenHandler;
 use crate::kept::Kept;
 use crate::prepared::PreparedStatements;
+use crate::program::running::RunningPrograms;
 use crate::session_log::{PlanNotes, Work};
 use cohort_session::{
     AccountLimits, Changed, Command, ConnectionEvent, Database, Diagnostics, Process, SessionState,
@@ -34,6 +35,7 @@ pub struct Session {
     pub(crate) prepared: PreparedStatements,
     /// Tables opened by HANDLER, by lower-case name.
     pub(crate) handlers: HashMap<String, OpenHandler>,
+    pub(crate) programs: RunningPrograms,
     /// Literals of the running statement; reused to save allocations.
     pub(crate) literals: Vec<Value>,
     /// Results of the running statement so far, for the logs.
@@ -93,6 +95,7 @@ impl Session {
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
             handlers: HashMap::new(),
+            programs: RunningPrograms::default(),
             literals: Vec::new(),
             work: Work::default(),
             executed_text: None,
@@ -287,7 +290,7 @@ impl Session {
     /// Runs USE.
     pub(crate) fn use_schema(&mut self, schema: &str) -> SqlResult<()> {
         check_enterable(&self.state, schema)?;
-        self.state.current_schema = Some(schema.into());
+        self.state.set_schema(Some(schema.into()));
         self.state.note_change(Changed::Schema);
         self.process.set_schema(Some(schema));
         self.state.refresh();
@@ -296,7 +299,7 @@ impl Session {
 
     /// Clears the current database after it was dropped.
     pub(crate) fn leave_schema(&mut self) {
-        self.state.current_schema = None;
+        self.state.set_schema(None);
         self.state.note_change(Changed::SchemaDropped);
         self.process.set_schema(None);
         self.state.refresh();
@@ -344,7 +347,7 @@ impl Session {
         let shared = shared_by(&self.trx);
         self.state = SessionState::new(db, info, kill, group_commit, memory, shared, Origin::Client);
         (self.state.identity.restraint, self.state.identity.role) = (restraint, role);
-        self.state.current_schema = schema;
+        self.state.set_schema(schema);
         self.bind_writer();
         self.state.apply_limits();
         self.state.refresh();

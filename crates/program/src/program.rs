@@ -78,6 +78,23 @@ pub struct Program {
 }
 
 impl Program {
+    /// Returns whether the types of variables refer to tables or queries.
+    pub fn depends_on_catalog(&self) -> bool {
+        fn refers(of: &VariableType) -> bool {
+            match of {
+                VariableType::Declared(_) | VariableType::TypeOfVariable(_) => false,
+                VariableType::TypeOf(_) | VariableType::RowTypeOf(_) => true,
+                VariableType::Row(fields) => fields.iter().any(|(_, of)| refers(of)),
+            }
+        }
+        let refers_to = |slot: &Slot| match &slot.of {
+            SlotType::Declared(of) => refers(of),
+            SlotType::Integer => false,
+            SlotType::OfScalar(_) | SlotType::RowOfCursor(_) => true,
+        };
+        self.slots.iter().any(refers_to) || self.returns.as_ref().is_some_and(refers)
+    }
+
     /// Returns the name for the note about the place of an error.
     pub fn shown_name(&self) -> String {
         match &self.schema {

@@ -27,6 +27,8 @@ pub struct Diagnostics {
     row: u64,
     /// Number of conditions that the running handler removes when it ends.
     marked: usize,
+    /// The conditions of before this area began were cleared.
+    is_new: bool,
     /// Notes for after the next error: where it left stored programs.
     after_error: Vec<Warning>,
     /// The area of the outer statement, while a statement runs inside it.
@@ -57,6 +59,32 @@ impl Diagnostics {
         std::mem::replace(self, *outer)
     }
 
+    /// Begins the area of a program. Its statements see the conditions so far.
+    pub fn begin_program(&mut self) {
+        let inner = Diagnostics {
+            list: self.list.clone(),
+            total: self.total,
+            errors: self.errors,
+            are_old: true,
+            limit: self.limit,
+            row: 1,
+            ..Diagnostics::default()
+        };
+        let outer = std::mem::replace(self, inner);
+        self.outer = Some(Box::new(outer));
+    }
+
+    /// Ends the area of a program. If a statement in it has cleared the conditions, those that are left are
+    /// the conditions of the statement that ran the program.
+    pub fn end_program(&mut self) {
+        let Diagnostics { list, total, errors, is_new, after_error, .. } = self.pop_area();
+        if is_new {
+            self.clear();
+            (self.list, self.total, self.errors) = (list, total, errors);
+        }
+        self.after_error.extend(after_error);
+    }
+
     /// Returns the conditions that the running statement has raised.
     pub fn raised(&self) -> &[Warning] {
         let kept = usize::try_from(self.kept).unwrap_or(usize::MAX).min(self.list.len());
@@ -66,6 +94,11 @@ impl Diagnostics {
     /// Adds a note that follows the next error.
     pub fn add_after_error(&mut self, note: Warning) {
         self.after_error.push(note);
+    }
+
+    /// Drops the notes that would follow the next error.
+    pub fn forget_notes_after_error(&mut self) {
+        self.after_error.clear();
     }
 
     /// Marks the conditions when a handler begins: those that are left when it ends are removed.
@@ -97,7 +130,7 @@ impl Diagnostics {
         if self.accumulates {
             return self.keep();
         }
-        self.are_old = false;
+        (self.are_old, self.is_new) = (false, true);
         self.marked = 0;
         if self.total > 0 {
             self.list.clear();

@@ -617,8 +617,6 @@ macro_rules! error_table {
             unknown_function(db: &str, name: &str) = "FUNCTION {db}.{name} does not exist";
             /// "SAVEPOINT s does not exist".
             does_not_exist(kind: &str, name: &str) = "{kind} {name} does not exist";
-            /// "p does not exist".
-            object_does_not_exist(name: &str) = "{name} does not exist";
         };
         SpLilabelMismatch = 1308, "42000" {
             label_unknown(statement: &str, label: &str) = "{statement} with no matching label: {label}";
@@ -913,6 +911,9 @@ macro_rules! error_table {
             recursion_limit(limit: u64, routine: &str) =
                 "Recursive limit {limit} (as set by the max_sp_recursion_depth variable) was exceeded for routine \
                  {routine}";
+        };
+        SpProcTableCorrupt = 1457, "HY000" {
+            damaged_routine(name: &str) = "Failed to load routine {name} (internal code -6). For more details, run SHOW WARNINGS";
         };
         SpWrongName = 1458, "42000" {
             wrong_routine_name(name: &str) = "Incorrect routine name '{name}'";

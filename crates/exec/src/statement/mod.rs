@@ -92,7 +92,7 @@ impl Session {
                 return Ok(());
             }
 
-            S::Program(program) => return self.define_program(program, job, sink),
+            S::Program(program) => return self.program_statement(program, job, sink),
 
             S::Show(show) => return self.show(show, job, sink),
             S::Describe { table, column } => {
@@ -119,7 +119,11 @@ impl Session {
                 return self.define(job, sink, |ctx| cohort_ddl::create_database(ctx, create));
             }
             S::AlterDatabase(alter) => {
-                return self.define(job, sink, |ctx| cohort_ddl::alter_database(ctx, alter));
+                self.define(job, sink, |ctx| cohort_ddl::alter_database(ctx, alter))?;
+                if alter.name.is_none() || alter.name.as_deref() == self.state.current_schema.as_deref() {
+                    self.state.adopt_schema_collation();
+                }
+                return Ok(());
             }
             S::DropDatabase(drop) => {
                 return self.define(job, sink, |ctx| cohort_ddl::drop_database(ctx, drop));

@@ -94,7 +94,7 @@ pub fn param_position(
     count: usize,
     clause: Clause,
 ) -> SqlResult<Option<usize>> {
-    if ctx.source == ParamSource::Variables {
+    if matches!(ctx.source, ParamSource::Variables(_)) {
         return Ok(None);
     }
     ctx.reusable.set(false);

@@ -1,0 +1,88 @@
+//! Compiled routines, shared by all sessions.
+//!
+//! An entry belongs to one object of the catalog: when the routine is altered, dropped or created again, the
+//! pointer differs. Its bound forms belong to one set of settings each, and to one version of the catalog if
+//! the types of its variables refer to tables.
+
+use std::sync::Arc;
+
+use cohort_catalog::{ProgramKey, Routine};
+use cohort_program::{Bound, Program};
+use cohort_types::RoutineKind;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+/// Maximum number of bound forms of a routine: sessions may differ in settings.
+pub(super) const BOUND_MAX: usize = 4;
+
+/// The compiled routines of a server.
+#[derive(Default)]
+pub(crate) struct Routines {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: HashMap<Key, Entry>,
+    /// Time of the last use.
+    now: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    kind: RoutineKind,
+    schema: String,
+    name: ProgramKey,
+}
+
+/// A compiled routine.
+pub(super) struct Entry {
+    routine: Arc<Routine>,
+    pub program: Arc<Program>,
+    pub bound: Vec<BoundFor>,
+    used: u64,
+}
+
+/// A bound form of a routine.
+pub(super) struct BoundFor {
+    /// Hash of the session's settings.
+    pub settings: u64,
+    /// Version of the catalog, if the types depend on it.
+    pub version: Option<u64>,
+    pub bound: Arc<Bound>,
+}
+
+impl Routines {
+    /// Looks at the entry of a routine, if there is one.
+    pub(super) fn with_entry<T>(
+        &self,
+        routine: &Arc<Routine>,
+        look: impl FnOnce(&mut Entry) -> T,
+    ) -> Option<T> {
+        let mut state = self.state.lock();
+        state.now += 1;
+        let now = state.now;
+        let entry = state.entries.get_mut(&key(routine)).filter(|it| Arc::ptr_eq(&it.routine, routine))?;
+        entry.used = now;
+        Some(look(entry))
+    }
+
+    /// Adds a routine. With more than `entries_max` of them, the one used least recently is removed.
+    pub(super) fn add(&self, routine: &Arc<Routine>, program: &Arc<Program>, entries_max: usize) {
+        let mut state = self.state.lock();
+        state.now += 1;
+        if entries_max == 0 {
+            return;
+        }
+        if state.entries.len() >= entries_max {
+            let oldest = state.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+            oldest.and_then(|key| state.entries.remove(&key));
+        }
+        let (routine, program, used) = (Arc::clone(routine), Arc::clone(program), state.now);
+        state.entries.insert(key(&routine), Entry { routine, program, bound: Vec::new(), used });
+    }
+}
+
+fn key(routine: &Routine) -> Key {
+    Key { kind: routine.kind, schema: routine.schema.clone(), name: routine.key() }
+}
