@@ -35,8 +35,9 @@ fn noted(ctx: &StatementContext<'_>, outcome: SqlResult<DdlOutcome>) -> SqlResul
     outcome
 }
 
-/// Makes the checks that MariaDB makes while it parses a definition, before the open transaction is committed:
-/// unknown character sets, and expressions that no column may have. Constraints of the table come later.
+/// Makes the checks that MariaDB makes while it parses a definition, before the open transaction is
+/// committed: unknown character sets, and expressions that no column may have. Constraints of the table come
+/// later.
 pub fn check_as_parser(session: &SessionState, statement: &Statement) -> SqlResult<()> {
     check_names(statement)?;
     match statement {

@@ -479,7 +479,8 @@ impl Insert<'_> {
         Ok(false)
     }
 
-    /// Updates the conflicting row, and reports what IGNORE skips. Returns `None` if the row no longer exists.
+    /// Updates the conflicting row, and reports what IGNORE skips. Returns `None` if the row no longer
+    /// exists.
     fn update(
         &mut self,
         ctx: &mut StatementContext<'_>,

@@ -60,7 +60,7 @@ use cohort_row::chain_too_long;
 use cohort_session::access;
 use cohort_session::{
     Conditions, ImplicitCommit, Job, RowChange, SessionState, StatementContext, StatementTraits, TableUse,
-    TransactionState, innermost, traits_of,
+    TransactionState, traits_of,
 };
 
 /// The outcome of a planned statement.
