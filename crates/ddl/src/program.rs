@@ -5,7 +5,6 @@ use std::ops::Range;
 use cohort_catalog::{AccountName, CatalogChange, Schema};
 use cohort_config::VarId;
 use cohort_locks::{MetadataKey, MetadataMode, ProgramKind};
-use cohort_program as program;
 use cohort_session::StatementContext;
 use cohort_sql::ast::{self, Account, CreateMode};
 use cohort_sql::print::Style;
@@ -31,20 +30,6 @@ pub(super) fn lock_kind(kind: RoutineKind) -> ProgramKind {
         RoutineKind::Procedure => ProgramKind::Procedure,
         RoutineKind::Function => ProgramKind::Function,
     }
-}
-
-/// Compiles the body of a new program, for its errors.
-pub(super) fn check_body(
-    ctx: &StatementContext<'_>,
-    kind: program::ProgramKind,
-    name: &str,
-    routine: Option<&ast::CreateRoutine>,
-    body: &ast::Body,
-) -> SqlResult<()> {
-    let text = text_of(ctx, body.range.clone());
-    let parameters = routine.map_or(&[][..], |routine| &routine.parameters);
-    let returns = routine.and_then(|routine| routine.returns.as_ref()).map(|(of, _)| of);
-    program::compile(kind, name, parameters, returns, body, &text).map(drop)
 }
 
 /// Requires SUPER for a statement whose program may make the binary log wrong: error 1419.

@@ -20,7 +20,7 @@ use crate::bulk::Bulk;
 use crate::dispatch::parse_charged;
 use crate::explain::explain_columns;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
-use crate::program::OutParameters;
+use crate::program::running::OutParameters;
 use crate::session::Session;
 use crate::statement::{ERROR_COUNT, WARNING_COUNT, count_column};
 use crate::unfilled::{self, Unfilled};
@@ -475,7 +475,8 @@ impl Session {
         let is_there = |name: &Arc<str>| {
             db.virtual_tables.has_schema(name) || db.catalog().schemas.contains_key(&**name)
         };
-        self.state.current_schema = schema.filter(is_there);
+        let schema = schema.filter(is_there);
+        self.state.set_schema(schema);
         self.state.refresh();
     }
 

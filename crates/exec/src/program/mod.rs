@@ -20,63 +20,31 @@
 //! | `session_host` | [`SessionHost`]: runs the statements of a body in the session |
 //! | `body_sink` | the results of a body's statements |
 //! | `settings` | account and settings with which a program runs |
-//! | `cache` | compiled routines, shared by all sessions |
+//! | `running` | the programs that run in a session |
+//! | `routines` | compiled and bound routines of the catalog |
+//! | `cache` | the cache of compiled routines, shared by all sessions |
 
 mod body_sink;
-mod cache;
+pub(crate) mod cache;
 mod call;
 mod compound;
 mod event;
 mod event_times;
+mod routines;
+pub(crate) mod running;
 mod session_host;
 mod settings;
 
-use std::sync::Arc;
-
-use cohort_catalog::Routine;
 use cohort_config::VarId;
 use cohort_program::{Bound, Finished};
 use cohort_protocol::ResultSink;
 use cohort_types::{SqlResult, Value, check_stack};
 
-pub(crate) use cache::Routines;
 pub use event::run_event;
 pub use event_times::next_run;
 use session_host::SessionHost;
 
 use crate::session::Session;
-
-/// The programs that run in a session.
-#[derive(Default)]
-pub(crate) struct RunningPrograms {
-    /// Number of programs inside each other.
-    depth: u32,
-    /// The called routines, outermost first.
-    calls: Vec<Arc<Routine>>,
-    /// Rows that the statements of programs have changed.
-    affected: u64,
-    /// The rows of a result were sent to the client, but not its end: its statement has failed.
-    is_result_open: bool,
-    /// How the CALL that runs as a prepared statement returns OUT parameters.
-    pub(crate) out: OutParameters,
-}
-
-/// The values of OUT and INOUT parameters whose arguments are placeholders of a prepared CALL.
-#[derive(Default)]
-pub(crate) enum OutParameters {
-    /// They are a result set: the binary protocol.
-    #[default]
-    AsRow,
-    /// EXECUTE assigns them to the variables of USING. Each has the number of its placeholder.
-    Kept(Vec<(u32, Value)>),
-}
-
-impl RunningPrograms {
-    /// Returns whether a program runs.
-    pub(crate) fn is_inside(&self) -> bool {
-        self.depth > 0
-    }
-}
 
 impl Session {
     /// Runs a program as a statement. Returns its result and the number of rows that its statements have
