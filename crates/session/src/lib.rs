@@ -56,6 +56,7 @@ mod profiles;
 mod replication;
 mod restraint;
 mod row_hooks;
+mod running_programs;
 mod samples;
 pub mod sequence;
 mod server_files;
@@ -93,6 +94,7 @@ pub use replication::{
     check_domains, parse_gtids,
 };
 pub use row_hooks::{RowHook, RowHooks};
+pub use running_programs::RunningPrograms;
 pub use server_files::ServerFiles;
 pub use session_state::{
     BinlogStatements, Changed, Identity, NamedCharsets, Origin, SessionLog, SessionState, Settings,
