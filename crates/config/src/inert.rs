@@ -32,7 +32,6 @@ macro_rules! with_inert_settings {
             AriaStatsMethod = Setting::both("aria_stats_method", word(0, &["nulls_unequal", "nulls_equal", "nulls_ignored"])).no_effect(MYISAM).doc("Of Aria and MyISAM.");
             AriaSyncLogDir = Setting::global("aria_sync_log_dir", word(1, &["NEVER", "NEWFILE", "ALWAYS"])).no_effect(MYISAM).doc("Of Aria and MyISAM.");
             AriaUsedForTempTables = Setting::global("aria_used_for_temp_tables", flag(false)).read_only().no_effect(MYISAM).doc("Of Aria and MyISAM.");
-            AutomaticSpPrivileges = Setting::global("automatic_sp_privileges", flag(true)).no_effect(NO_ROUTINES).doc("Of stored routines.");
             BigTables = Setting::both("big_tables", flag(false)).no_effect(OPTIMIZER).doc("Of the optimizer.");
             ColumnCompressionThreshold = Setting::both("column_compression_threshold", num(100, 0, 4294967295)).no_effect(NO_COMPRESSION).doc("Of compressed columns.");
             ColumnCompressionZlibLevel = Setting::both("column_compression_zlib_level", num(6, 0, 9)).no_effect(NO_COMPRESSION).doc("Of compressed columns.");

@@ -46,6 +46,11 @@
 //! | `sequence` | CREATE, ALTER SEQUENCE |
 //! | `temporary` | DDL on a session's temporary tables |
 //! | `view` | CREATE, ALTER, DROP VIEW |
+//! | `program` | locks, texts and checks of stored programs |
+//! | `routine` | CREATE, ALTER, DROP PROCEDURE and FUNCTION |
+//! | `trigger` | CREATE, DROP TRIGGER |
+//! | `event` | CREATE, ALTER, DROP EVENT |
+//! | `definer` | the owners of views and stored programs, and the settings stored with these |
 //! | `foreign` | foreign keys of tables that are created, altered, renamed and dropped |
 //! | `foreign_rows` | checks a table's rows against new foreign keys |
 //! | `account` | users |
@@ -70,8 +75,10 @@ mod create_select;
 mod create_table;
 pub mod create_text;
 mod database;
+mod definer;
 mod draft;
 mod drop_table;
+mod event;
 mod extent;
 mod foreign;
 mod foreign_rows;
@@ -86,24 +93,32 @@ mod program;
 mod proxy;
 mod rebuild;
 mod role;
+mod routine;
 mod rules;
 mod sequence;
 mod statements;
 mod temporary;
+mod trigger;
 mod view;
 mod work;
 
 pub use account::{create_user_lines, resolve as resolve_account, set_password};
 pub use alter_table::recreate;
+pub use event::{
+    ScheduleValues, TimeValue, create_text as event_text, interval_text, local_time as event_time,
+};
 pub use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use orphans::drop_orphans;
 pub use page_format::set_page_formats;
 pub use role::set_default_role;
+pub use routine::create_text as routine_text;
 pub use statements::{
-    alter_database, alter_sequence, alter_table, alter_user, create_database, create_index, create_role,
-    create_table, create_user, create_view, drop_database, drop_index, drop_role, drop_table, drop_user,
-    grant, rename_table, rename_user, revoke, truncate,
+    alter_database, alter_event, alter_routine, alter_sequence, alter_table, alter_user, create_database,
+    create_event, create_index, create_role, create_routine, create_table, create_trigger, create_user,
+    create_view, drop_database, drop_event, drop_index, drop_role, drop_routine, drop_table, drop_trigger,
+    drop_user, grant, rename_table, rename_user, revoke, truncate,
 };
+pub use trigger::create_text as trigger_text;
 pub use view::{attributes as view_attributes, query_text, shown_text};
 pub use work::{change_event, log_statement, mode_of_own_texts, query_event};
 

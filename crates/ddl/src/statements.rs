@@ -4,14 +4,16 @@
 use cohort_plan::charset::{check_database_names, check_table_names};
 use cohort_session::{Changed, StatementContext};
 use cohort_sql::ast::{
-    Account, AlterDatabase, AlterSequence, AlterTable, AlterUser, CreateDatabase, CreateIndex, CreateRole,
-    CreateTable, CreateUser, CreateView, DropDatabase, DropIndex, DropRole, DropTable, Grant, ObjectName,
-    RenameTable, Revoke,
+    Account, AlterDatabase, AlterEvent, AlterSequence, AlterTable, AlterUser, Characteristics,
+    CreateDatabase, CreateEvent, CreateIndex, CreateRole, CreateRoutine, CreateTable, CreateTrigger,
+    CreateUser, CreateView, DropDatabase, DropIndex, DropRole, DropTable, Grant, ObjectName, RenameTable,
+    Revoke, RoutineKind,
 };
 use cohort_types::SqlResult;
 
 use super::alter_table::{index_addition, index_removal};
-use super::{DdlOutcome, account, database, role, sequence, temporary, view};
+use super::event::{self, ScheduleValues};
+use super::{DdlOutcome, account, database, role, routine, sequence, temporary, trigger, view};
 
 /// Runs a statement and ends it: no transaction is open afterwards, whatever the outcome. Without a commit,
 /// the locks would be held until the next one.
@@ -127,6 +129,72 @@ pub fn drop_database(ctx: &mut StatementContext<'_>, drop: &DropDatabase) -> Sql
 /// Runs CREATE VIEW and ALTER VIEW.
 pub fn create_view(ctx: &mut StatementContext<'_>, create: &CreateView) -> SqlResult<DdlOutcome> {
     ended(ctx, |ctx| view::create(ctx, create))
+}
+
+/// Runs CREATE PROCEDURE and CREATE FUNCTION.
+pub fn create_routine(ctx: &mut StatementContext<'_>, create: &CreateRoutine) -> SqlResult<DdlOutcome> {
+    ended(ctx, |ctx| routine::create(ctx, create))
+}
+
+/// Runs ALTER PROCEDURE and ALTER FUNCTION.
+pub fn alter_routine(
+    ctx: &mut StatementContext<'_>,
+    kind: RoutineKind,
+    name: &ObjectName,
+    characteristics: &Characteristics,
+) -> SqlResult<DdlOutcome> {
+    ended(ctx, |ctx| routine::alter(ctx, kind, name, characteristics))
+}
+
+/// Runs DROP PROCEDURE and DROP FUNCTION.
+pub fn drop_routine(
+    ctx: &mut StatementContext<'_>,
+    kind: RoutineKind,
+    if_exists: bool,
+    name: &ObjectName,
+) -> SqlResult<DdlOutcome> {
+    ended(ctx, |ctx| routine::drop(ctx, kind, if_exists, name))
+}
+
+/// Runs CREATE TRIGGER.
+pub fn create_trigger(ctx: &mut StatementContext<'_>, create: &CreateTrigger) -> SqlResult<DdlOutcome> {
+    ended(ctx, |ctx| trigger::create(ctx, create))
+}
+
+/// Runs DROP TRIGGER.
+pub fn drop_trigger(
+    ctx: &mut StatementContext<'_>,
+    if_exists: bool,
+    name: &ObjectName,
+) -> SqlResult<DdlOutcome> {
+    ended(ctx, |ctx| trigger::drop(ctx, if_exists, name))
+}
+
+/// Runs CREATE EVENT.
+pub fn create_event(
+    ctx: &mut StatementContext<'_>,
+    create: &CreateEvent,
+    schedule: &ScheduleValues,
+) -> SqlResult<DdlOutcome> {
+    ended(ctx, |ctx| event::create(ctx, create, schedule))
+}
+
+/// Runs ALTER EVENT.
+pub fn alter_event(
+    ctx: &mut StatementContext<'_>,
+    alter: &AlterEvent,
+    schedule: Option<&ScheduleValues>,
+) -> SqlResult<DdlOutcome> {
+    ended(ctx, |ctx| event::alter(ctx, alter, schedule))
+}
+
+/// Runs DROP EVENT.
+pub fn drop_event(
+    ctx: &mut StatementContext<'_>,
+    if_exists: bool,
+    name: &ObjectName,
+) -> SqlResult<DdlOutcome> {
+    ended(ctx, |ctx| event::drop(ctx, if_exists, name))
 }
 
 /// Runs CREATE USER.

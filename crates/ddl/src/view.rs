@@ -6,23 +6,20 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{AccountName, CatalogChange, PUBLIC, TableName, View};
-use cohort_config::{VarId, VarValue};
+use cohort_catalog::{AccountName, CatalogChange, TableName, View};
 use cohort_locks::MetadataMode;
 use cohort_plan::{CommonTables, Meanings, ParamSource, PlanContext, Query, bind_query, is_mergeable};
 use cohort_plan::{UsedNames, named_tables};
 use cohort_session::access::check_global;
 use cohort_session::{SessionNames, StatementContext, TableUse};
-use cohort_sql::ast::{
-    self, Account, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity,
-};
+use cohort_sql::ast::{self, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity};
 use cohort_sql::print::{Style, quoted_name};
 use cohort_sql::print_query;
-use cohort_types::{Charset, ErrorCode, Privilege, SqlError, SqlResult};
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
-use super::account::resolve;
 use super::create_table::created_at;
+use super::definer::{client_collation, definer};
 use super::drop_table::{lock_all, qualified};
 use super::work::{
     Changes, LogText, catalog, check_identifier, check_table_name, commit, enter_schema, lock_table_name,
@@ -37,7 +34,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
     let name = TableName { schema: schema_of(ctx, &create.name)?, table: create.name.name.clone() };
     check_table_name(&name.table)?;
     enter_schema(ctx, &name.schema)?;
-    let definer = definer(ctx, create)?;
+    let definer = definer(ctx, create.definer.as_ref())?;
     lock_table_name(ctx, &name.schema, &name.table, MetadataMode::Exclusive)?;
     let catalog = catalog(ctx);
     let before = catalog.view(&name.schema, &name.table).cloned();
@@ -139,35 +136,6 @@ fn refuse(create: &CreateView) -> SqlResult<()> {
         return Err(SqlError::new(ErrorCode::ViewSelectVariable, text));
     }
     Ok(())
-}
-
-/// Returns the account or role that owns the view. Naming another than the session's own requires the
-/// privilege SET USER. A name without a host denotes a role, if one exists.
-fn definer(ctx: &StatementContext<'_>, create: &CreateView) -> SqlResult<AccountName> {
-    let Some(named) = &create.definer else { return Ok(ctx.session.info.account.clone()) };
-    let catalog = ctx.db.catalog();
-    let role = |role: &str| (role.to_owned(), String::new());
-    let named = match named {
-        Account::CurrentRole => {
-            let current = ctx.session.identity.role.as_deref();
-            let malformed = || SqlError::new(ErrorCode::MalformedDefiner, "Invalid definer");
-            role(current.ok_or_else(malformed)?)
-        }
-        Account::NameAlone(alone) if alone.eq_ignore_ascii_case(PUBLIC) => {
-            return Err(SqlError::invalid_role(alone));
-        }
-        Account::NameAlone(alone) if catalog.accounts.contains_key(&role(alone)) => role(alone),
-        other => resolve(ctx.session, other),
-    };
-    if !ctx.session.is_definer(&named) {
-        check_global(ctx.session, cohort_types::Privileges::of(&[Privilege::Super, Privilege::SetUser]))?;
-        if !catalog.accounts.contains_key(&named) {
-            let text =
-                format!("The user specified as a definer ('{}'@'{}') does not exist", named.0, named.1);
-            ctx.eval.note(ErrorCode::NoSuchUser, text);
-        }
-    }
-    Ok(named)
 }
 
 /// Returns the definer for ALTER VIEW, which does not change it. Any other account needs the privilege SET
@@ -367,14 +335,6 @@ fn algorithm_of(before: Option<&View>, alter: bool) -> ViewAlgorithm {
         Some("TEMPTABLE") => ViewAlgorithm::TempTable,
         _ => ViewAlgorithm::Undefined,
     }
-}
-
-fn client_collation(ctx: &StatementContext<'_>) -> cohort_types::Collation {
-    let charset = match ctx.session.settings.vars.value(VarId::CharacterSetClient) {
-        VarValue::Text(name) => Charset::by_name(&name),
-        _ => None,
-    };
-    charset.unwrap_or(Charset::Utf8mb4).default_collation()
 }
 
 /// Returns the statement with the attributes that the session added.

@@ -87,7 +87,9 @@ pub(crate) fn parse_charged(
         false => cohort_sql::parse_charged(text, options, &mut |bytes| Ok(syntax.resize(bytes as u64)?))?,
     };
     match innermost(&parsed.statement) {
-        Statement::Program(program) => Err(SqlError::not_supported(program.name())),
+        Statement::Program(program) if !program.is_definition() => {
+            Err(SqlError::not_supported(program.name()))
+        }
         _ => Ok(parsed),
     }
 }

@@ -30,6 +30,7 @@ mod binlog;
 mod cells;
 mod commit_stages;
 mod engine_status;
+mod events;
 mod foreign;
 mod global_priv;
 mod information_schema;
@@ -45,6 +46,7 @@ mod projection;
 mod recorded_type;
 mod replica;
 mod replication_tables;
+mod routines;
 mod rows;
 mod rows_server;
 mod rows_tables;
@@ -53,6 +55,7 @@ mod server_tables;
 mod status;
 mod system_variables;
 mod transactions;
+mod triggers;
 mod user_table;
 mod view;
 mod xa_recover;
@@ -61,7 +64,9 @@ use cohort_catalog::Table;
 use cohort_config::Scope;
 use cohort_locks::MetadataKey;
 use cohort_sql::ast::{Backup, ObjectName, Show, ShowFilter, VariableScope};
-use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{
+    ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult, TypeKind, Value,
+};
 use std::sync::Arc;
 
 use crate::status::Of;
@@ -137,9 +142,13 @@ pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
         | Show::CountErrors
         | Show::Explain { .. } => Err(not_supported("this SHOW here")),
         Show::CreateView(name) => create_view(ctx, name),
-        Show::CreateOther { name, .. } => {
-            Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("{} does not exist", name.name)))
-        }
+        Show::CreateOther { kind, name } => match &**kind {
+            "PROCEDURE" => routines::show_create(ctx, RoutineKind::Procedure, name),
+            "FUNCTION" => routines::show_create(ctx, RoutineKind::Function, name),
+            "TRIGGER" => triggers::show_create(ctx, name),
+            "EVENT" => events::show_create(ctx, name),
+            kind => Err(SqlError::does_not_exist(kind, &name.name)),
+        },
         Show::CreateUser(account) => create_user(ctx, account.as_ref()),
         Show::RelaylogEvents { connection, log, from, limit } => {
             let bounds = binlog::bounds(ctx, limit.as_ref())?;
@@ -154,11 +163,11 @@ pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
         Show::CharacterSet { filter } => projection::simple(ctx, projection::CHARACTER_SETS, filter.as_ref()),
         Show::Collation { filter } => projection::simple(ctx, projection::COLLATIONS, filter.as_ref()),
         Show::Plugins { filter } => projection::simple(ctx, projection::PLUGINS, filter.as_ref()),
-        Show::Triggers { filter, .. } => projection::simple(ctx, projection::TRIGGERS, filter.as_ref()),
-        Show::Events { filter, .. } => projection::simple(ctx, projection::EVENTS, filter.as_ref()),
-        Show::ProcedureStatus { filter }
-        | Show::FunctionStatus { filter }
-        | Show::PackageStatus { filter } => projection::simple(ctx, projection::ROUTINES, filter.as_ref()),
+        Show::Triggers { db, filter } => projection::triggers(ctx, db.as_deref(), filter.as_ref()),
+        Show::Events { db, filter } => projection::events(ctx, db.as_deref(), filter.as_ref()),
+        Show::ProcedureStatus { filter } => projection::routines(ctx, "PROCEDURE", filter.as_ref()),
+        Show::FunctionStatus { filter } => projection::routines(ctx, "FUNCTION", filter.as_ref()),
+        Show::PackageStatus { filter } => projection::routines(ctx, "PACKAGE", filter.as_ref()),
     }
 }
 

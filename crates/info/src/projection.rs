@@ -123,7 +123,7 @@ pub(super) const PLUGINS: (&str, Names) = (
     ],
 );
 
-pub(super) const TRIGGERS: (&str, Names) = (
+const TRIGGERS: (&str, Names) = (
     "TRIGGERS",
     &[
         ("Trigger", "TRIGGER_NAME"),
@@ -140,7 +140,7 @@ pub(super) const TRIGGERS: (&str, Names) = (
     ],
 );
 
-pub(super) const EVENTS: (&str, Names) = (
+const EVENTS: (&str, Names) = (
     "EVENTS",
     &[
         ("Db", "EVENT_SCHEMA"),
@@ -161,7 +161,7 @@ pub(super) const EVENTS: (&str, Names) = (
     ],
 );
 
-pub(super) const ROUTINES: (&str, Names) = (
+const ROUTINES: (&str, Names) = (
     "ROUTINES",
     &[
         ("Db", "ROUTINE_SCHEMA"),
@@ -365,6 +365,51 @@ pub(super) fn index(
     Ok(listing)
 }
 
+/// Runs SHOW TRIGGERS. LIKE filters by the name of the table.
+pub(super) fn triggers(
+    ctx: &mut StatementContext<'_>,
+    db: Option<&str>,
+    filter: Option<&ShowFilter>,
+) -> SqlResult<Listing> {
+    let schema = known_schema(ctx, db)?;
+    let from = table(TRIGGERS.0);
+    let place = from.place("TRIGGER_SCHEMA");
+    let mut listing =
+        project(ctx, from, TRIGGERS.1, &WantedNames::default(), |row| is_text(&row[place], &schema))?;
+    listing.filter(ctx, filter, 2)?;
+    Ok(listing)
+}
+
+/// Runs SHOW EVENTS, of the current schema or another one.
+pub(super) fn events(
+    ctx: &mut StatementContext<'_>,
+    db: Option<&str>,
+    filter: Option<&ShowFilter>,
+) -> SqlResult<Listing> {
+    let schema = schema_of(ctx, db)?;
+    let from = table(EVENTS.0);
+    let place = from.place("EVENT_SCHEMA");
+    let mut listing =
+        project(ctx, from, EVENTS.1, &WantedNames::default(), |row| is_text(&row[place], &schema))?;
+    ctx.session.statement.reads_whole_table.set(false);
+    listing.filter(ctx, filter, 1)?;
+    Ok(listing)
+}
+
+/// Runs SHOW PROCEDURE STATUS and SHOW FUNCTION STATUS.
+pub(super) fn routines(
+    ctx: &mut StatementContext<'_>,
+    kind: &str,
+    filter: Option<&ShowFilter>,
+) -> SqlResult<Listing> {
+    let from = table(ROUTINES.0);
+    let place = from.place("ROUTINE_TYPE");
+    let mut listing =
+        project(ctx, from, ROUTINES.1, &WantedNames::default(), |row| is_text(&row[place], kind))?;
+    listing.filter(ctx, filter, 1)?;
+    Ok(listing)
+}
+
 /// Runs the SHOW statements that need only a projection.
 pub(super) fn simple(
     ctx: &mut StatementContext<'_>,
@@ -372,9 +417,6 @@ pub(super) fn simple(
     filter: Option<&ShowFilter>,
 ) -> SqlResult<Listing> {
     let mut listing = project(ctx, table(from), names, &WantedNames::default(), |_| true)?;
-    if from == EVENTS.0 {
-        ctx.session.statement.reads_whole_table.set(false);
-    }
     listing.filter(ctx, filter, 0)?;
     Ok(listing)
 }

@@ -2,7 +2,8 @@
 
 use super::schema_table::RowsOf;
 use super::{
-    commit_stages, foreign, innodb_tables, rows_server, rows_tables, system_variables, transactions, view,
+    commit_stages, events, foreign, innodb_tables, routines, rows_server, rows_tables, system_variables,
+    transactions, triggers, view,
 };
 
 /// Returns the function that computes a table's rows. Tables about features that do not exist here are empty.
@@ -19,6 +20,10 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "INNODB_SYS_FOREIGN_COLS" => foreign::innodb_sys_foreign_cols,
         "CHECK_CONSTRAINTS" => rows_tables::check_constraints,
         "VIEWS" => view::rows,
+        "ROUTINES" => routines::routines,
+        "PARAMETERS" => routines::parameters,
+        "TRIGGERS" => triggers::rows,
+        "EVENTS" => events::rows,
         "PARTITIONS" => rows_tables::partitions,
         "ENGINES" => rows_server::engines,
         "PROCESSLIST" => rows_server::processlist,

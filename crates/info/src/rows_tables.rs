@@ -214,7 +214,8 @@ pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stateme
     Ok(rows)
 }
 
-fn type_cells(ty: &ColumnType) -> [(&'static str, Value); 9] {
+/// Returns the columns that describe a type.
+pub(super) fn type_cells(ty: &ColumnType) -> [(&'static str, Value); 9] {
     let is_text = ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
     let has_length = is_text || ty.kind.is_binary_string();
     let per_char = u64::from(ty.collation.charset().mbmaxlen());

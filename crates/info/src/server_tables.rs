@@ -1,6 +1,6 @@
 //! Tables of the schemas `mysql` and `performance_schema` that tools read, with columns as recorded from
-//! MariaDB 10.11. The tables of `mysql` describe features that do not exist here (routines, events, help,
-//! named time zones) and are empty, except for those about privileges, roles and proxies. Lists of tables
+//! MariaDB 10.11. The tables of `mysql` describe features that do not exist here (help, named time zones) and
+//! are empty, except for those about privileges, roles, proxies, routines and events. Lists of tables
 //! omit them, as they omit `mysql.user`. The tables of `performance_schema` are empty because it is switched
 //! off, as in MariaDB by default, except for `replication_*`, which need no collected data.
 
@@ -11,8 +11,8 @@ use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, Virtual
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, Value};
 
 use super::recorded_type::column_type;
-use super::replication_tables;
 use super::user_table::PRIVILEGES;
+use super::{events, replication_tables, routines};
 
 /// `[schema.table]`, followed by a line per column with tab-separated fields: name, type, `null` if nullable,
 /// and the collation if it is not the usual one.
@@ -55,6 +55,14 @@ fn grant_word(privilege: Privilege) -> &'static str {
             known.map_or("", |(column, _)| column.trim_end_matches("_priv"))
         }
     }
+}
+
+/// Returns the value of a SET column of privileges.
+fn set_of(ty: &ColumnType, held: Privileges) -> Value {
+    let is_held =
+        |member: &str| PRIVILEGES.iter().any(|(_, known)| held.has(*known) && grant_word(*known) == member);
+    let bits = ty.members.iter().enumerate().filter(|(_, member)| is_held(member));
+    ty.set_value(bits.fold(0, |bits, (n, _)| bits | 1 << n)).unwrap_or(Value::Null)
 }
 
 impl ServerTable {
@@ -102,15 +110,31 @@ impl ServerTable {
         rows
     }
 
+    /// Returns the rows of `procs_priv`. Grantor and time are not stored.
+    fn routine_grants(&self, ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
+        let catalog = ctx.db.catalog();
+        let mut rows = Vec::new();
+        for account in catalog.accounts.values() {
+            let (user, host) = &account.name;
+            for (routine, held) in &account.grants.routines {
+                let cell = |column: &VirtualColumn| match column.name {
+                    "Host" => Value::text(host.as_str()),
+                    "Db" => Value::text(routine.schema.as_str()),
+                    "User" => Value::text(user.as_str()),
+                    "Routine_name" => Value::text(routine.name.as_str()),
+                    "Routine_type" => routines::member(column, routine.kind.name()),
+                    "Proc_priv" => set_of(&column.ty, *held),
+                    "Timestamp" => Value::Timestamp(0),
+                    _ => Value::text(""),
+                };
+                rows.push(self.columns.iter().map(cell).collect());
+            }
+        }
+        rows
+    }
+
     /// Returns the rows of `tables_priv` and `columns_priv`. Grantor and time are not stored.
     fn table_grants(&self, ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
-        let set = |ty: &ColumnType, held: Privileges| {
-            let is_held = |member: &str| {
-                PRIVILEGES.iter().any(|(_, known)| held.has(*known) && grant_word(*known) == member)
-            };
-            let bits = ty.members.iter().enumerate().filter(|(_, member)| is_held(member));
-            ty.set_value(bits.fold(0, |bits, (n, _)| bits | 1 << n)).unwrap_or(Value::Null)
-        };
         let catalog = ctx.db.catalog();
         let mut rows = Vec::new();
         for account in catalog.accounts.values() {
@@ -128,8 +152,8 @@ impl ServerTable {
                         "User" => Value::text(user.as_str()),
                         "Table_name" => Value::text(table.table.as_str()),
                         "Column_name" => Value::text(name),
-                        "Table_priv" => set(&column.ty, grant.table),
-                        "Column_priv" => set(&column.ty, held),
+                        "Table_priv" => set_of(&column.ty, grant.table),
+                        "Column_priv" => set_of(&column.ty, held),
                         "Timestamp" => Value::Timestamp(0),
                         _ => Value::text(""),
                     };
@@ -173,8 +197,12 @@ impl VirtualTable for ServerTable {
         if (self.schema, self.name) == ("mysql", "roles_mapping") {
             return Ok(self.roles(ctx));
         }
-        if (self.schema, self.name) != ("mysql", "db") {
-            return Ok(Vec::new());
+        match (self.schema, self.name) {
+            ("mysql", "db") => {}
+            ("mysql", "proc") => return Ok(routines::proc_rows(&self.columns, ctx)),
+            ("mysql", "event") => return Ok(events::event_rows(&self.columns, ctx)),
+            ("mysql", "procs_priv") => return Ok(self.routine_grants(ctx)),
+            _ => return Ok(Vec::new()),
         }
         let catalog = ctx.db.catalog();
         let mut rows = Vec::new();

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use cohort_base::{IndexId, TrxId};
-use cohort_locks::{LockWait, MetadataKey, RangeWish, RowMode, WaitedFor};
+use cohort_locks::{LockWait, MetadataKey, ProgramKind, RangeWish, RowMode, WaitedFor};
 use cohort_session::access::check_global;
 use cohort_session::{Database, Process, StatementContext, WantedNames};
 use cohort_trx::{AccessMode, Isolation, TrxSnapshot};
@@ -225,6 +225,12 @@ pub(super) fn blocked_states(db: &Database) -> HashMap<TrxId, &'static str> {
             WaitedFor::Row { .. } | WaitedFor::Range { .. } => "Waiting for row lock",
             WaitedFor::Name(MetadataKey::Table(..)) => "Waiting for table metadata lock",
             WaitedFor::Name(MetadataKey::Schema(_)) => "Waiting for schema metadata lock",
+            WaitedFor::Name(MetadataKey::Program(kind, ..)) => match kind {
+                ProgramKind::Procedure => "Waiting for stored procedure metadata lock",
+                ProgramKind::Function => "Waiting for stored function metadata lock",
+                ProgramKind::Trigger => "Waiting for trigger metadata lock",
+                ProgramKind::Event => "Waiting for event metadata lock",
+            },
             WaitedFor::Name(MetadataKey::User(_)) => "User lock",
             WaitedFor::Name(
                 MetadataKey::Global | MetadataKey::Definitions | MetadataKey::Backup | MetadataKey::Accounts,

@@ -40,7 +40,7 @@ mod sync;
 mod table;
 mod waits;
 
-pub use mode::{MetadataKey, MetadataMode, RowMode, WaitPolicy};
+pub use mode::{MetadataKey, MetadataMode, ProgramKind, RowMode, WaitPolicy};
 pub use owner::{KillFlag, KillLevel, LockOwner};
 pub use party::{Part, Party};
 pub use permit::WritePermit;

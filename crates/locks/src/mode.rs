@@ -102,8 +102,20 @@ pub enum MetadataKey {
     Backup,
     /// Accounts and their privileges: statements that change accounts take `Exclusive`.
     Accounts,
+    /// A stored program of a schema: definitions take `Exclusive`, calls `SharedRead`. The names of all but
+    /// triggers are in lower case.
+    Program(ProgramKind, Arc<str>, Arc<str>),
     /// A name of GET_LOCK, which takes `Exclusive`.
     User(Arc<str>),
+}
+
+/// The kind of a stored program; each has a name space of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProgramKind {
+    Procedure,
+    Function,
+    Trigger,
+    Event,
 }
 
 /// How a statement handles a row that another transaction has locked.

@@ -78,6 +78,7 @@ impl SessionTrx {
             | MetadataKey::Definitions
             | MetadataKey::Backup
             | MetadataKey::Accounts
+            | MetadataKey::Program(..)
             | MetadataKey::User(_) => false,
             MetadataKey::Schema(schema) => locks.uses(schema),
             MetadataKey::Table(schema, table) => {

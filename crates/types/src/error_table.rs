@@ -403,6 +403,9 @@ macro_rules! error_table {
         SpNoRecursiveCreate = 1303, "2F003" {
             create_within_routine(kind: &str) = "Can't create a {kind} from within another stored routine";
         };
+        SpAlreadyExists = 1304, "42000" {
+            routine_exists(kind: &str, name: &str) = "{kind} {name} already exists";
+        };
         SpDoesNotExist = 1305, "42000" {
             unknown_function(db: &str, name: &str) = "FUNCTION {db}.{name} does not exist";
             /// "SAVEPOINT s does not exist".
@@ -483,7 +486,19 @@ macro_rules! error_table {
         WarnViewMerge = 1354, "HY000";
         ViewInvalid = 1356, "HY000";
         SpNoDropSp = 1357, "HY000" {
-            drop_within_routine(kind: &str) = "Can't drop or alter a {kind} from within another stored routine";
+            drop_within_routine(kind: &str) =
+                "Can't drop or alter a {kind} from within another stored routine";
+        };
+        TrgAlreadyExists = 1359, "HY000" {
+            trigger_exists(schema: &str, name: &str) =
+                "Trigger '{schema}.{name}' already exists";
+        };
+        TrgDoesNotExist = 1360, "HY000" {
+            unknown_trigger() = "Trigger does not exist";
+        };
+        TrgOnViewOrTempTable = 1361, "HY000" {
+            trigger_on_view(name: &str) =
+                "Trigger's '{name}' is a view, temporary table or sequence";
         };
         TrgCantChangeRow = 1362, "HY000" {
             trigger_cannot_change_row(row: &str, when: &str) =
@@ -505,7 +520,10 @@ macro_rules! error_table {
         IllegalValueForType = 1367, "22007";
         ViewNonupdCheck = 1368, "HY000";
         ViewCheckFailed = 1369, "44000";
-        ProcaccessDenied = 1370, "42000";
+        ProcaccessDenied = 1370, "42000" {
+            routine_access_denied(command: &str, user: &str, host: &str, routine: &str) =
+                "{command} command denied to user '{user}'@'{host}' for routine '{routine}'";
+        };
         PasswordLength = 1372, "HY000";
         UnknownTargetBinlog = 1373, "HY000" { unknown_binlog() = "Target log not found in binlog index"; };
         LogInUse = 1378, "HY000";
@@ -552,6 +570,14 @@ macro_rules! error_table {
         SpNoRetset = 1415, "0A000" {
             no_result_set(program: &str) = "Not allowed to return a result set from a {program}";
         };
+        BinlogUnsafeRoutine = 1418, "HY000" {
+            unsafe_routine() =
+                "This function has none of DETERMINISTIC, NO SQL, or READS SQL DATA in its declaration and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
+        };
+        BinlogCreateRoutineNeedSuper = 1419, "HY000" {
+            routine_needs_super() =
+                "You do not have the SUPER privilege and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
+        };
         StmtHasNoOpenCursor = 1421, "HY000";
         CommitNotAllowedInSfOrTrg = 1422, "HY000" {
             commit_in_function_or_trigger() =
@@ -571,7 +597,9 @@ macro_rules! error_table {
             scale_above_precision(column: &str) =
                 "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{column}')";
         };
-        TrgInWrongSchema = 1435, "HY000" { trigger_in_wrong_schema() = "Trigger in wrong schema"; };
+        TrgInWrongSchema = 1435, "HY000" {
+            trigger_in_wrong_schema() = "Trigger in wrong schema";
+        };
         StackOverrunNeedMore = 1436, "HY000";
         TooBigDisplaywidth = 1439, "42000" {
             display_width(column: &str, max: u32) = "Display width out of range for '{column}' (max = {max})";
@@ -606,6 +634,9 @@ macro_rules! error_table {
                 "Can't create more than max_prepared_stmt_count statements (current value: {max})";
         };
         ViewRecursive = 1462, "HY000";
+        NoTriggersOnSystemSchema = 1465, "HY000" {
+            trigger_on_system_table() = "Triggers can not be created on system tables";
+        };
         AutoincReadFailed = 1467, "HY000" {
             autoinc_read_failed() = "Failed to read auto-increment value from storage engine";
         };
@@ -630,6 +661,24 @@ macro_rules! error_table {
         BinlogRowLoggingFailed = 1534, "HY000" {
             binlog_row_failed() = "Writing one row to the row-based binary log failed";
         };
+        EventAlreadyExists = 1537, "HY000" {
+            event_exists(name: &str) = "Event '{name}' already exists";
+        };
+        EventDoesNotExist = 1539, "HY000" {
+            unknown_event(name: &str) = "Unknown event '{name}'";
+        };
+        EventIntervalNotPositiveOrTooBig = 1542, "HY000" {
+            event_interval() = "INTERVAL is either not positive or too big";
+        };
+        EventEndsBeforeStarts = 1543, "HY000" {
+            event_ends() = "ENDS is either invalid or before STARTS";
+        };
+        EventExecTimeInThePast = 1544, "HY000" {
+            event_in_the_past() = "Event execution time is in the past. Event has been disabled";
+        };
+        EventSameName = 1551, "HY000" {
+            same_event_name() = "Same old and new event name";
+        };
         DropIndexFk = 1553, "HY000";
         CantLockLogTable = 1556, "HY000";
         CantChangeTxCharacteristics = 1568, "25001" {
@@ -638,7 +687,8 @@ macro_rules! error_table {
         };
         Base64DecodeError = 1575, "HY000";
         EventRecursionForbidden = 1576, "HY000" {
-            event_within_event() = "Recursion of EVENT DDL statements is forbidden when body is present";
+            recursive_event_body() =
+                "Recursion of EVENT DDL statements is forbidden when body is present";
         };
         BadLogStatement = 1580, "HY000";
         WrongParamcountToNativeFct = 1582, "42000" {
@@ -646,6 +696,18 @@ macro_rules! error_table {
                 "Incorrect parameter count in the call to native function '{function}'";
         };
         WrongParametersToNativeFct = 1583, "42000";
+        NativeFctNameCollision = 1585, "HY000" {
+            native_function_name(name: &str) =
+                "This function '{name}' has the same name as a native function";
+        };
+        EventCannotCreateInThePast = 1588, "HY000" {
+            event_not_created() =
+                "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was dropped immediately after creation";
+        };
+        EventCannotAlterInThePast = 1589, "HY000" {
+            event_not_altered() =
+                "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was not changed. Specify a time in the future";
+        };
         BinlogUnsafeStatement = 1592, "HY000";
         SlaveRelayLogReadFailure = 1594, "HY000";
         BinlogRowLogging = 1598, "HY000";
@@ -849,6 +911,10 @@ macro_rules! error_table {
         ExpressionRefersToUninitField = 4029, "01000" {
             refers_to_later_column(column: &str, other: &str) =
                 "Expression for field `{column}` is referring to uninitialized field `{other}`";
+        };
+        ReferencedTrgDoesNotExist = 4031, "HY000" {
+            unknown_trigger_of_order(name: &str) =
+                "Referenced trigger '{name}' for the given action time and event type does not exist";
         };
         InvalidDefaultParam = 4032, "HY000" {
             invalid_default_param() = "Default/ignore value is not supported for such parameter usage";

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{AccountName, TableName, View};
-use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_catalog::{AccountName, Routine, TableName, View};
+use cohort_types::{ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult};
 
 use crate::access::Access;
 use crate::process_list::ProcessIdentity;
@@ -118,6 +118,59 @@ pub(crate) fn check_table_as(
     Err(SqlError::table_access_denied(&missing.to_string(), user, host, schema, table))
 }
 
+/// Requires a privilege on a routine: error 1370.
+pub fn check_routine(
+    session: &SessionState,
+    privilege: Privilege,
+    kind: RoutineKind,
+    schema: &str,
+    name: &str,
+) -> SqlResult<()> {
+    if session.access().on_routine(kind, schema, name).has(privilege) {
+        return Ok(());
+    }
+    let (user, host) = &session.info.account;
+    let command = privilege.name().to_lowercase();
+    Err(SqlError::routine_access_denied(&command, user, host, &format!("{schema}.{name}")))
+}
+
+/// Requires EXECUTE on a routine: error 1370. It is checked at every call.
+pub fn may_execute(session: &SessionState, routine: &Routine) -> SqlResult<()> {
+    check_routine(session, Privilege::Execute, routine.kind, &routine.schema, &routine.name)
+}
+
+/// Returns the privileges that an account has on a routine, without a role. Those of this session's account
+/// include its active role.
+pub fn on_routine_of(
+    session: &SessionState,
+    account: &AccountName,
+    kind: RoutineKind,
+    schema: &str,
+    name: &str,
+) -> Privileges {
+    match *account == session.info.account && !session.identity.is_applier {
+        true => session.access().on_routine(kind, schema, name),
+        false => Access::of(&session.db.catalog(), account, None).on_routine(kind, schema, name),
+    }
+}
+
+/// Returns whether the session may see the body of a routine: its definer, and accounts that may read
+/// `mysql.proc`.
+pub fn sees_body(session: &SessionState, routine: &Routine) -> bool {
+    session.access().on_table("mysql", "proc").has(Privilege::Select) || session.is_definer(&routine.definer)
+}
+
+/// Returns whether the session may know that a routine exists.
+pub fn sees_routine(session: &SessionState, routine: &Routine) -> bool {
+    let any = Privileges::of(&[Privilege::Execute, Privilege::AlterRoutine, Privilege::CreateRoutine]);
+    sees_body(session, routine)
+        || session.access().on_schema(&routine.schema).meets(any)
+        || session
+            .access()
+            .on_routine(routine.kind, &routine.schema, &routine.name)
+            .meets(Privileges::OF_ROUTINE)
+}
+
 /// Requires SELECT on a table and on each of these columns, as `*` does: errors 1142, 1143.
 pub fn check_all_of<'c>(
     session: &SessionState,
@@ -177,6 +230,7 @@ fn may_be_in(access: &Access, schema: &str) -> bool {
     is_information_schema(schema)
         || access.on_schema(schema).meets(Privileges::OF_SCHEMA)
         || access.has_table_in(schema)
+        || access.has_routine_in(schema)
 }
 
 /// Checks that a schema may become the current database: error 1044.

@@ -4,13 +4,14 @@
 use cohort_catalog::PUBLIC;
 use cohort_sql::ast::{
     Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, DropTable, Flush, FlushLock,
-    FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Revoke, Show, Statement,
-    TableMaintenance,
+    FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Program, Revoke, RoutineKind, Show,
+    Statement, TableMaintenance,
 };
 use cohort_types::{Privilege as P, Privileges, SqlError, SqlResult};
 
 use crate::access::check::{
-    check_any_on_table, check_any_on_whole, check_global, check_schema, check_table, may_enter, may_list,
+    check_any_on_table, check_any_on_whole, check_global, check_routine, check_schema, check_table,
+    may_enter, may_list,
 };
 use crate::session_state::SessionState;
 use crate::statements::{Exception, Writes, changed_names, traits_of};
@@ -44,7 +45,7 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
         | Statement::ExecuteImmediate { .. } => Ok(()),
         // Checked later: each assignment, the schema, the target session.
         Statement::Set(_) | Statement::Use(_) | Statement::Kill(_) | Statement::GetDiagnostics(_) => Ok(()),
-        Statement::Program(program) => Err(SqlError::not_supported(program.name())),
+        Statement::Program(program) => gate.program(program),
         Statement::Begin(_)
         | Statement::Commit(_)
         | Statement::Rollback(_)
@@ -278,6 +279,57 @@ impl Gate<'_> {
             // Depends on the locked table.
             Backup::Unlock => Ok(()),
         }
+    }
+
+    /// Checks a definition of a stored program: errors 1044, 1142, 1370.
+    fn program(&self, program: &Program) -> SqlResult<()> {
+        let in_schema = |privilege: P, name: &ObjectName| match self.schema_of(name) {
+            Some(schema) => self.schema(privilege, schema),
+            None => Ok(()),
+        };
+        match program {
+            Program::CreateRoutine(create) => {
+                in_schema(P::CreateRoutine, &create.name)?;
+                match create.mode {
+                    CreateMode::OrReplace => self.routine(create.kind, &create.name),
+                    CreateMode::Create | CreateMode::IfNotExists => Ok(()),
+                }
+            }
+            Program::AlterRoutine { kind, name, .. } | Program::DropRoutine { kind, name, .. } => {
+                self.routine(*kind, name)
+            }
+            Program::CreateTrigger(create) => {
+                let schema = create.table.db.as_deref().or_else(|| self.schema_of(&create.name));
+                let is_own = |schema| self.session.temporary.find(schema, &create.table.name).is_some();
+                match schema {
+                    Some(schema) if !is_own(schema) => {
+                        check_table(self.session, P::Trigger, schema, &create.table.name)
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Program::DropTrigger { name, .. } => {
+                let Some(schema) = self.schema_of(name) else { return Ok(()) };
+                let catalog = self.session.db.catalog();
+                let trigger = catalog.schemas.get(schema).and_then(|schema| schema.trigger(&name.name));
+                trigger.map_or(Ok(()), |(table, _)| {
+                    check_table(self.session, P::Trigger, schema, &table.name.table)
+                })
+            }
+            Program::CreateEvent(create) => in_schema(P::Event, &create.name),
+            Program::AlterEvent(alter) => {
+                in_schema(P::Event, &alter.name)?;
+                alter.rename_to.as_ref().map_or(Ok(()), |to| in_schema(P::Event, to))
+            }
+            Program::DropEvent { name, .. } => in_schema(P::Event, name),
+            Program::Call { .. } | Program::Compound(_) | Program::Signal(_) | Program::Resignal(_) => Ok(()),
+        }
+    }
+
+    /// Requires ALTER ROUTINE on a routine: error 1370.
+    fn routine(&self, kind: RoutineKind, name: &ObjectName) -> SqlResult<()> {
+        let Some(schema) = self.schema_of(name) else { return Ok(()) };
+        check_routine(self.session, P::AlterRoutine, kind, schema, &name.name)
     }
 
     fn show(&self, show: &Show) -> SqlResult<()> {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cohort_catalog::{Account, AccountName, Catalog, PUBLIC, TableGrant, TableName, roles_of};
-use cohort_types::{Collation, Privileges};
+use cohort_catalog::{Account, AccountName, Catalog, PUBLIC, RoutineName, TableGrant, TableName, roles_of};
+use cohort_types::{Collation, Privileges, RoutineKind};
 
 /// The privileges of a session's account, as of one version of the catalog: its own, those of the active role
 /// and of all roles granted to that role, and those of PUBLIC.
@@ -121,6 +121,23 @@ impl Access {
             }
         }
         all
+    }
+
+    /// Returns the privileges on a routine.
+    pub fn on_routine(&self, kind: RoutineKind, schema: &str, name: &str) -> Privileges {
+        let on_schema = self.on_schema(schema);
+        if self.holders.iter().all(|holder| holder.grants.routines.is_empty()) {
+            return on_schema;
+        }
+        let name = RoutineName::new(kind, schema, name);
+        let granted = |holder: &Account| holder.grants.routines.get(&name).copied().unwrap_or_default();
+        on_schema.and(self.together(granted))
+    }
+
+    /// Returns whether a privilege was granted on some routine of the schema.
+    pub(crate) fn has_routine_in(&self, schema: &str) -> bool {
+        let has = |holder: &Arc<Account>| holder.grants.routines.keys().any(|name| name.schema == schema);
+        self.holders.iter().any(has)
     }
 
     /// Returns whether a privilege was granted on some table of the schema.

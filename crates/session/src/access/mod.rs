@@ -22,7 +22,7 @@
 //! exists.
 //!
 //! # Missing
-//! Routines. Grants to another account with the same user name, whose host also matches the client, are not
+//! Grants to another account with the same user name, whose host also matches the client, are not
 //! added to those of the account that the client logged in as.
 
 mod check;
@@ -31,8 +31,8 @@ mod held;
 mod needs;
 
 pub use check::{
-    check_all_of, check_global, check_schema, check_schemas, check_table, check_view_told, may_enter,
-    sees_schema, sees_table,
+    check_all_of, check_global, check_routine, check_schema, check_schemas, check_table, check_view_told,
+    may_enter, may_execute, on_routine_of, sees_body, sees_routine, sees_schema, sees_table,
 };
 pub use cohort_catalog::roles_of;
 pub use gate::{

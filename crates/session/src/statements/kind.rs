@@ -1,8 +1,8 @@
 //! The kind of a statement. Every match lists every variant: a new one does not compile until it has a kind.
 
 use cohort_sql::ast::{
-    AccessMode, Backup, GrantLevel, HandlerAction, InsertSource, MaintenanceKind, PurgeBinaryLogs, SetItem,
-    Show, Statement as S, TableRef, Xa,
+    AccessMode, Backup, GrantLevel, HandlerAction, InsertSource, MaintenanceKind, Program, PurgeBinaryLogs,
+    RoutineKind, SetItem, Show, Statement as S, TableRef, Xa,
 };
 
 use super::StatementKind as K;
@@ -98,7 +98,7 @@ pub fn kind_of(statement: &S) -> K {
         S::Use(_) => K::Use,
         S::Kill(_) => K::Kill,
         S::GetDiagnostics(_) => K::GetDiagnostics,
-        S::Program(_) => K::Program,
+        S::Program(program) => kind_of_program(program),
         S::Show(show) => kind_of_show(show),
         S::Describe { .. } => K::Describe,
         S::Explain { .. } => K::Explain,
@@ -169,6 +169,29 @@ pub fn kind_of(statement: &S) -> K {
     }
 }
 
+fn kind_of_program(program: &Program) -> K {
+    use RoutineKind::{Function, Procedure};
+    match program {
+        Program::CreateRoutine(create) => match create.kind {
+            Procedure => K::CreateProcedure,
+            Function => K::CreateFunction,
+        },
+        Program::AlterRoutine { kind: Procedure, .. } => K::AlterProcedure,
+        Program::AlterRoutine { kind: Function, .. } => K::AlterFunction,
+        Program::DropRoutine { kind: Procedure, .. } => K::DropProcedure,
+        Program::DropRoutine { kind: Function, .. } => K::DropFunction,
+        Program::CreateTrigger(_) => K::CreateTrigger,
+        Program::DropTrigger { .. } => K::DropTrigger,
+        Program::CreateEvent(_) => K::CreateEvent,
+        Program::AlterEvent(alter) => match alter.body {
+            None => K::AlterEvent,
+            Some(_) => K::AlterEventBody,
+        },
+        Program::DropEvent { .. } => K::DropEvent,
+        Program::Call { .. } | Program::Compound(_) | Program::Signal(_) | Program::Resignal(_) => K::Program,
+    }
+}
+
 fn kind_of_show(show: &Show) -> K {
     match show {
         Show::Databases { .. } => K::ShowDatabases,
@@ -182,7 +205,14 @@ fn kind_of_show(show: &Show) -> K {
         Show::CreateSequence(_) => K::ShowCreateSequence,
         Show::CreateView(_) => K::ShowCreateView,
         Show::CreateUser(_) => K::ShowCreateUser,
-        Show::CreateOther { .. } => K::ShowCreateOther,
+        Show::CreateOther { kind, .. } => match &**kind {
+            "FUNCTION" => K::ShowCreateFunction,
+            "TRIGGER" => K::ShowCreateTrigger,
+            "EVENT" => K::ShowCreateEvent,
+            "PACKAGE" => K::ShowCreatePackage,
+            "PACKAGE BODY" => K::ShowCreatePackageBody,
+            _ => K::ShowCreateProcedure,
+        },
         Show::Variables { .. } => K::ShowVariables,
         Show::Status { .. } => K::ShowStatus,
         Show::ProcessList { .. } => K::ShowProcessList,

@@ -104,6 +104,12 @@ pub enum ProgramRule {
     NoFunction,
     /// Not in functions and triggers: error 1445.
     NoPassword,
+    /// In no stored program: error 1303.
+    NoCreate,
+    /// In no stored program: error 1357.
+    NoAlter,
+    /// In no stored program: error 1576.
+    NoEventBody,
     /// In no stored program: error 1314.
     Never,
 }

@@ -151,6 +151,29 @@ statements! {
     Use                     [ComChangeDb]               Keeps   Old     Nothing    Nothing   Never       [];
     Kill                    [ComKill]                   Keeps   Old     Nothing    Nothing   Anywhere    [];
     GetDiagnostics          [ComGetDiagnostics]         Keeps   Kept    Nothing    Nothing   Anywhere    [];
+    // Stored programs.
+    CreateProcedure         [ComCreateProcedure]        Commits Cleared Objects    Nothing   NoCreate
+                                                        [NotUnderLocks];
+    CreateFunction          [ComCreateFunction]         Commits Cleared Objects    Nothing   NoCreate
+                                                        [NotUnderLocks];
+    AlterProcedure          [ComAlterProcedure]         Commits Cleared Objects    Nothing   NoAlter
+                                                        [NotUnderLocks];
+    AlterFunction           [ComAlterFunction]          Commits Cleared Objects    Nothing   NoAlter
+                                                        [NotUnderLocks];
+    DropProcedure           [ComDropProcedure]          Commits Cleared Objects    Nothing   NoAlter
+                                                        [NotUnderLocks];
+    DropFunction            [ComDropFunction]           Commits Cleared Objects    Nothing   NoAlter
+                                                        [NotUnderLocks];
+    CreateTrigger           [ComCreateTrigger]          Commits Cleared Objects    Nothing   NoCreate    [];
+    DropTrigger             [ComDropTrigger]            Commits Cleared Objects    Nothing   NoCommit    [];
+    CreateEvent             [ComCreateEvent]            Commits Cleared Objects    Nothing   NoEventBody
+                                                        [NotUnderLocks];
+    AlterEvent              [ComAlterEvent]             Commits Cleared Objects    Nothing   NoCommit
+                                                        [NotUnderLocks];
+    AlterEventBody          [ComAlterEvent]             Commits Cleared Objects    Nothing   NoEventBody
+                                                        [NotUnderLocks];
+    DropEvent               [ComDropEvent]              Commits Cleared Objects    Nothing   NoCommit
+                                                        [NotUnderLocks];
     // Rejected as not supported, before any other check.
     Program                 []                          Keeps   Cleared Nothing    Nothing   Never       [];
     // Descriptions of statements and tables.
@@ -210,7 +233,12 @@ statements! {
     ShowCreateSequence      [ComShowCreateTable]        Keeps   Cleared Nothing    Listed    NoResultSet [];
     ShowCreateView          [ComShowCreateTable]        Keeps   Cleared Nothing    Nothing   NoResultSet [];
     ShowCreateUser          [ComShowCreateUser]         Keeps   Cleared Nothing    Nothing   NoResultSet [];
-    ShowCreateOther         [ComShowCreateProc]         Keeps   Cleared Nothing    Nothing   NoResultSet [];
+    ShowCreateProcedure     [ComShowCreateProc]         Keeps   Cleared Nothing    Nothing   NoResultSet [];
+    ShowCreateFunction      [ComShowCreateFunc]         Keeps   Cleared Nothing    Nothing   NoResultSet [];
+    ShowCreateTrigger       [ComShowCreateTrigger]      Keeps   Cleared Nothing    Nothing   NoResultSet [];
+    ShowCreateEvent         [ComShowCreateEvent]        Keeps   Cleared Nothing    Nothing   NoResultSet [];
+    ShowCreatePackage       [ComShowCreatePackage]      Keeps   Cleared Nothing    Nothing   NoResultSet [];
+    ShowCreatePackageBody   [ComShowCreatePackageBody]  Keeps   Cleared Nothing    Nothing   NoResultSet [];
     ShowVariables           [ComShowVariables]          Keeps   Cleared Nothing    Listed    NoResultSet [];
     ShowStatus              [ComShowStatus]             Keeps   Cleared Nothing    Listed    NoResultSet [];
     ShowProcessList         [ComShowProcesslist]        Keeps   Cleared Nothing    Nothing   NoResultSet [];

@@ -28,6 +28,9 @@ fn errors(rule: ProgramRule, statement: &Statement) -> [&'static str; 2] {
         ProgramRule::NoCommit => ["", "1422"],
         ProgramRule::NoFunction => ["", "1336"],
         ProgramRule::NoPassword => ["", "1445"],
+        ProgramRule::NoCreate => ["1303", "1303"],
+        ProgramRule::NoAlter => ["1357", "1357"],
+        ProgramRule::NoEventBody => ["1576", "1576"],
         ProgramRule::Never => ["1314", "1314"],
     }
 }

@@ -49,6 +49,21 @@ pub enum Program {
 }
 
 impl Program {
+    /// Returns whether the statement creates, alters or drops a program.
+    pub fn is_definition(&self) -> bool {
+        match self {
+            Program::CreateRoutine(_)
+            | Program::AlterRoutine { .. }
+            | Program::DropRoutine { .. }
+            | Program::CreateTrigger(_)
+            | Program::DropTrigger { .. }
+            | Program::CreateEvent(_)
+            | Program::AlterEvent(_)
+            | Program::DropEvent { .. } => true,
+            Program::Call { .. } | Program::Compound(_) | Program::Signal(_) | Program::Resignal(_) => false,
+        }
+    }
+
     /// Returns the first words of the statement.
     pub fn name(&self) -> &'static str {
         match self {
@@ -158,6 +173,12 @@ pub struct CreateTrigger {
     pub timing: TriggerTiming,
     pub event: TriggerEvent,
     pub table: ObjectName,
+    /// The start of the word TRIGGER in the statement's text.
+    pub start: usize,
+    /// The range of `ON table` in the statement's text.
+    pub on: Range<usize>,
+    /// The range of FOLLOWS or PRECEDES in the statement's text; empty if there is none.
+    pub order_text: Range<usize>,
     /// FOLLOWS or PRECEDES another trigger.
     pub order: Option<(TriggerOrder, String)>,
     pub body: Body,
@@ -175,6 +196,8 @@ pub enum TriggerOrder {
 pub struct CreateEvent {
     pub mode: CreateMode,
     pub definer: Option<Account>,
+    /// The start of the word EVENT in the statement's text.
+    pub start: usize,
     pub name: ObjectName,
     pub schedule: Schedule,
     pub options: EventOptions,

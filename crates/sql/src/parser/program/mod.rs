@@ -91,8 +91,8 @@ impl Parser<'_> {
             "FUNCTION" => {
                 Program::DropRoutine { kind: RoutineKind::Function, if_exists, name: self.routine_name()? }
             }
-            "TRIGGER" => Program::DropTrigger { if_exists, name: self.program_name()? },
-            "EVENT" => Program::DropEvent { if_exists, name: self.program_name()? },
+            "TRIGGER" => Program::DropTrigger { if_exists, name: self.routine_name()? },
+            "EVENT" => Program::DropEvent { if_exists, name: self.routine_name()? },
             _ => return Err(self.error_at(start)),
         };
         Ok(statement(program))
@@ -254,8 +254,9 @@ impl Parser<'_> {
     // ---- triggers
 
     fn trigger(&mut self, or_replace: bool, definer: Option<Account>) -> SqlResult<CreateTrigger> {
+        let start = self.token_at(self.at - 1).start;
         let mode = self.create_mode(or_replace)?;
-        let name = self.program_name()?;
+        let name = self.routine_name()?;
         let timing = match () {
             () if self.eat_word("BEFORE") => TriggerTiming::Before,
             () if self.eat_word("AFTER") => TriggerTiming::After,
@@ -267,40 +268,45 @@ impl Parser<'_> {
             () if self.eat_word("DELETE") => TriggerEvent::Delete,
             () => return Err(self.error()),
         };
+        let from = self.token().start;
         self.expect_word("ON")?;
         let table = self.object_name()?;
+        let on = from..self.token_at(self.at - 1).end;
         self.expect_words(&["FOR", "EACH", "ROW"])?;
+        let from = self.token().start;
         let order = match () {
             () if self.eat_word("FOLLOWS") => Some((TriggerOrder::Follows, self.name()?)),
             () if self.eat_word("PRECEDES") => Some((TriggerOrder::Precedes, self.name()?)),
             () => None,
         };
+        let order_text = from..self.token_at(self.at - 1).end.max(from);
         let body = self.body(BodyOf::Trigger(timing, event))?;
-        Ok(CreateTrigger { mode, definer, name, timing, event, table, order, body })
+        Ok(CreateTrigger { mode, definer, name, timing, event, table, start, on, order_text, order, body })
     }
 
     // ---- events
 
     fn event(&mut self, or_replace: bool, definer: Option<Account>) -> SqlResult<CreateEvent> {
+        let start = self.token_at(self.at - 1).start;
         let mode = self.create_mode(or_replace)?;
-        let name = self.program_name()?;
+        let name = self.routine_name()?;
         let Some(schedule) = self.schedule()? else { return Err(self.error()) };
         let mut options = EventOptions::default();
         self.on_completion(&mut options)?;
         self.event_status_and_comment(&mut options)?;
         self.expect_word("DO")?;
         let body = self.body(BodyOf::Plain)?;
-        Ok(CreateEvent { mode, definer, name, schedule, options, body })
+        Ok(CreateEvent { mode, definer, start, name, schedule, options, body })
     }
 
     fn alter_event(&mut self, definer: Option<Account>) -> SqlResult<AlterEvent> {
-        let name = self.program_name()?;
+        let name = self.routine_name()?;
         let from = self.at;
         let schedule = self.schedule()?;
         let mut options = EventOptions::default();
         self.on_completion(&mut options)?;
         let rename_to = match self.eat_words(&["RENAME", "TO"]) {
-            true => Some(self.program_name()?),
+            true => Some(self.routine_name()?),
             false => None,
         };
         self.event_status_and_comment(&mut options)?;
