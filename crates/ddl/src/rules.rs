@@ -62,7 +62,11 @@ fn names_moments(format: &str) -> bool {
 /// Returns whether a function that runs statements has this name.
 fn runs_statements(ctx: &StatementContext<'_>, name: &str) -> bool {
     let functions = ctx.db.functions.get().filter(|_| !cohort_expr::is_native(name));
-    functions.is_some_and(|functions| !matches!(functions.result_type(name, 0), Ok(None)))
+    let schema = ctx.session.current_schema.as_deref();
+    functions.zip(schema).is_some_and(|(functions, schema)| {
+        let found = functions.find((&ctx.db.catalog(), ctx.session), schema, name, 0);
+        !matches!(found, Ok(None))
+    })
 }
 
 /// Returns the text to store for an expression of `column`, or of the table if `column` is empty. Errors 1901
@@ -124,6 +128,10 @@ pub(super) fn text_of(
         }
         Expr::Function { name, .. } if runs_statements(ctx, name) => {
             refused = Some(SqlError::not_allowed_in_clause(&format!("`{name}`()"), clause.text(), column));
+        }
+        Expr::StoredFunction { db, name, .. } => {
+            let call = format!("`{db}`.`{name}`()");
+            refused = Some(SqlError::not_allowed_in_clause(&call, clause.text(), column));
         }
         // A default is computed for every new row, so it may vary.
         _ if clause == Clause::Default => {}

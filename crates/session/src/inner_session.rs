@@ -5,14 +5,13 @@
 //! database. What belongs to the connection is in cells. These are exchanged with those of the calling state
 //! while the program runs, and exchanged again at its end, also after a panic.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use cohort_base::Reservation;
 use cohort_catalog::{AccountName, ProgramSettings};
 use cohort_config::{VarId, VarValue};
-use std::cell::RefCell;
 
 use crate::session_state::{Identity, SessionLog, SessionState, Settings};
 use crate::statement_state::StatementState;

@@ -325,6 +325,10 @@ fn write_call(expr: &Expr, out: &mut Text) {
             out.push_str(first_name(name));
             write_list(args, out);
         }
+        Expr::StoredFunction { db, name, args } => {
+            out.push_str(&format!("{}.{}", quoted_name(db), quoted_name(name)));
+            write_list(args, out);
+        }
         Expr::Aggregate(aggregate) => call(out, aggregate_name(aggregate.kind), |out| {
             out.push_str(if aggregate.distinct { "distinct " } else { "" });
             // COUNT(*).

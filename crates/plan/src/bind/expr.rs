@@ -13,6 +13,7 @@ use cohort_expr::{
 use cohort_sql::ast;
 use cohort_types::{Collation, DateTime, ErrorCode, SqlError, SqlResult, TimeZone, TypeKind, Value};
 
+use crate::names::CalledFunction;
 use crate::bind::convert;
 use crate::bind::scope::{ParamSource, PlanContext, Relation, Scope, unknown_column};
 use crate::bind::window::Windows;
@@ -498,6 +499,13 @@ impl<'b> Binder<'b> {
             }
             ast::Expr::Sequence(call) => self.sequence(call),
             ast::Expr::Function { name, args } => self.call(name, args),
+            ast::Expr::StoredFunction { db, name, args } => {
+                let args = self.list(args)?;
+                match self.ctx.names.function(Some(db), name, args.len())? {
+                    Some(function) => Ok(self.stored_call(function, args)),
+                    None => Err(SqlError::does_not_exist("FUNCTION", &format!("{db}.{name}"))),
+                }
+            }
             _ => Err(not_supported("this expression")),
         }
     }
@@ -506,10 +514,9 @@ impl<'b> Binder<'b> {
         let env = self.ctx.names.env();
         let mut args = self.list(args)?;
         if !is_native(name)
-            && let Some(ty) = self.ctx.names.function(name, args.len())?
+            && let Some(function) = self.ctx.names.function(None, name, args.len())?
         {
-            self.ctx.calls_back.set(true);
-            return Ok(Expr::CallBack(Box::new(CallBack { name: name.into(), args, ty })));
+            return Ok(self.stored_call(function, args));
         }
         if let ("round" | "truncate", [_, places]) = (name, &mut args[..]) {
             *places = self.known_value(std::mem::replace(places, Expr::null()))?;
@@ -522,6 +529,12 @@ impl<'b> Binder<'b> {
                 _ => e,
             })?;
         Ok(self.of_definer(name, call))
+    }
+
+    fn stored_call(&self, function: CalledFunction, args: Vec<Expr>) -> Expr {
+        let CalledFunction { schema, name, ty } = function;
+        self.ctx.calls_back.set(true);
+        Expr::CallBack(Box::new(CallBack { schema, name, args, ty }))
     }
 
     /// Evaluates an argument that determines the type of a call, if its value is known now. The plan is then

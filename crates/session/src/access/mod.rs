@@ -40,4 +40,4 @@ pub use gate::{
     refused_in_read_only_transaction,
 };
 pub use held::Access;
-pub use needs::{Needs, TableNeed, Viewer};
+pub use needs::{Needs, RoutineNeed, TableNeed, Viewer};

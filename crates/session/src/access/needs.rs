@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cohort_catalog::{AccountName, TableName};
+use cohort_catalog::{AccountName, Routine, TableName};
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use crate::access::check::{check_table, check_table_as};
@@ -113,6 +113,41 @@ fn check_column(
         Viewer::Session | Viewer::Server => session.who_is_denied(),
     };
     Err(SqlError::column_access_denied(how.name(), user, host, column, &table.table))
+}
+
+/// A stored function that a statement calls, which needs EXECUTE.
+#[derive(Clone, Debug)]
+pub struct RoutineNeed {
+    viewer: Viewer,
+    pub routine: Arc<Routine>,
+}
+
+impl PartialEq for RoutineNeed {
+    fn eq(&self, other: &RoutineNeed) -> bool {
+        self.viewer == other.viewer && Arc::ptr_eq(&self.routine, &other.routine)
+    }
+}
+
+impl RoutineNeed {
+    pub(crate) fn new(viewer: Viewer, routine: Arc<Routine>) -> RoutineNeed {
+        RoutineNeed { viewer, routine }
+    }
+
+    /// Checks the need: error 1370.
+    pub fn check(&self, session: &SessionState) -> SqlResult<()> {
+        let (user, host) = match &self.viewer {
+            Viewer::Server => return Ok(()),
+            Viewer::Session => &session.info.account,
+            Viewer::Definer(name) => name,
+        };
+        let Routine { kind, schema, name, .. } = &*self.routine;
+        match self.viewer.access(session).on_routine(*kind, schema, name).has(Privilege::Execute) {
+            true => Ok(()),
+            false => {
+                Err(SqlError::routine_access_denied("execute", user, host, &format!("{schema}.{name}")))
+            }
+        }
+    }
 }
 
 /// The needs of the plan that is being made.

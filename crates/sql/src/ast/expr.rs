@@ -341,6 +341,12 @@ pub enum Expr {
         name: String,
         args: Vec<Expr>,
     },
+    /// `db.f(..)`: a stored function with its database.
+    StoredFunction {
+        db: String,
+        name: String,
+        args: Vec<Expr>,
+    },
     Aggregate(Box<Aggregate>),
     /// `function OVER window`.
     Window(Box<WindowCall>),

@@ -516,9 +516,10 @@ impl Parser<'_> {
             {
                 return Ok(call);
             }
-            let db = column.table.unwrap_or_default();
-            let message = format!("FUNCTION {db}.{} does not exist", column.name);
-            return Err(SqlError::new(ErrorCode::SpDoesNotExist, message));
+            if let (None, Some(db)) = (&column.db, column.table) {
+                return Ok(Expr::StoredFunction { db, name: column.name, args: self.call_args()? });
+            }
+            return Err(self.error());
         }
         Ok(self.variable_use(&column, from)?.unwrap_or(Expr::Column(column)))
     }
