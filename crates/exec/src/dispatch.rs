@@ -82,15 +82,9 @@ pub(crate) fn parse_charged(
     options: &ParseOptions,
     syntax: &mut Reservation,
 ) -> SqlResult<cohort_sql::Parsed> {
-    let parsed = match text.len() <= SHORT_TEXT_BYTES {
-        true => cohort_sql::parse(text, options)?,
-        false => cohort_sql::parse_charged(text, options, &mut |bytes| Ok(syntax.resize(bytes as u64)?))?,
-    };
-    match innermost(&parsed.statement) {
-        Statement::Program(program) if !program.is_definition() => {
-            Err(SqlError::not_supported(program.name()))
-        }
-        _ => Ok(parsed),
+    match text.len() <= SHORT_TEXT_BYTES {
+        true => cohort_sql::parse(text, options),
+        false => cohort_sql::parse_charged(text, options, &mut |bytes| Ok(syntax.resize(bytes as u64)?)),
     }
 }
 
@@ -366,11 +360,11 @@ impl Session {
     ) -> SqlResult<T> {
         let timestamp = (self.state.settings.env.now_micros / 1_000_000) as u32;
         self.trx.statement_begin(timestamp);
-        let seconds_max = self.state.settings.vars.double(VarId::MaxStatementTime);
-        let deadline_ns = (seconds_max > 0.0)
-            .then(|| self.state.db.clock.monotonic_ns().saturating_add((seconds_max * 1e9) as u64));
-        self.trx.set_deadline(deadline_ns);
-        self.state.statement.deadline_ns.set(deadline_ns);
+        // The time limit of a program counts for all its statements.
+        let is_outermost = !self.programs.is_inside();
+        if is_outermost {
+            self.begin_deadline();
+        }
         let mut ctx = StatementContext {
             db: &self.state.db,
             session: &self.state,
@@ -399,8 +393,9 @@ impl Session {
         }
         let warnings = ctx.eval.take_warnings();
         drop(ctx);
-        self.trx.set_deadline(None);
-        self.state.statement.deadline_ns.set(None);
+        if is_outermost {
+            self.end_deadline();
+        }
         for warning in self.state.statement.planning_warnings.take() {
             self.diagnostics.push(warning);
         }
@@ -411,6 +406,21 @@ impl Session {
             self.state.settings.env.last_insert_id = id;
         }
         self.trx.statement_end(outcome)
+    }
+
+    /// Starts the time limit of a statement.
+    pub(crate) fn begin_deadline(&mut self) {
+        let seconds_max = self.state.settings.vars.double(VarId::MaxStatementTime);
+        let deadline_ns = (seconds_max > 0.0)
+            .then(|| self.state.db.clock.monotonic_ns().saturating_add((seconds_max * 1e9) as u64));
+        self.trx.set_deadline(deadline_ns);
+        self.state.statement.deadline_ns.set(deadline_ns);
+    }
+
+    /// Ends the time limit of a statement.
+    pub(crate) fn end_deadline(&mut self) {
+        self.trx.set_deadline(None);
+        self.state.statement.deadline_ns.set(None);
     }
 
     /// Calls `run` as one statement of the transaction, without a sink for rows.

@@ -18,6 +18,7 @@
 //! | `explain`, `explain_access`, `explain_json`, `plan_json` | EXPLAIN, ANALYZE of a statement |
 //! | `slow_plan` | plan information in the slow log |
 //! | `inner_query` | queries inside statements of other kinds |
+//! | `program/` | stored programs in a session: compound statements, CALL |
 //! | `statement/` | the dispatch of all statements, and those of sessions and transactions |
 
 #[cfg(test)]
@@ -44,6 +45,7 @@ mod outfile;
 mod plan_json;
 mod prepared;
 mod prepared_texts;
+mod program;
 mod session;
 mod session_log;
 mod slow_plan;

@@ -452,7 +452,7 @@ impl Session {
 
     /// Changes the current database without notifying the client. If the database no longer exists, there is
     /// none.
-    fn enter(&mut self, schema: Option<Arc<str>>) {
+    pub(crate) fn enter(&mut self, schema: Option<Arc<str>>) {
         let db = &self.state.db;
         let is_there = |name: &Arc<str>| {
             db.virtual_tables.has_schema(name) || db.catalog().schemas.contains_key(&**name)

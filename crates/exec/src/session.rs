@@ -15,6 +15,7 @@ use hashbrown::HashMap;
 use crate::handler::OpenHandler;
 use crate::kept::Kept;
 use crate::prepared::PreparedStatements;
+use crate::program::RunningPrograms;
 use crate::session_log::{PlanNotes, Work};
 use cohort_session::{
     AccountLimits, Changed, Command, ConnectionEvent, Database, Diagnostics, Process, SessionState,
@@ -34,6 +35,7 @@ pub struct Session {
     pub(crate) prepared: PreparedStatements,
     /// Tables opened by HANDLER, by lower-case name.
     pub(crate) handlers: HashMap<String, OpenHandler>,
+    pub(crate) programs: RunningPrograms,
     /// Literals of the running statement; reused to save allocations.
     pub(crate) literals: Vec<Value>,
     /// Results of the running statement so far, for the logs.
@@ -93,6 +95,7 @@ impl Session {
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
             handlers: HashMap::new(),
+            programs: RunningPrograms::default(),
             literals: Vec::new(),
             work: Work::default(),
             executed_text: None,

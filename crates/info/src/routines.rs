@@ -110,7 +110,10 @@ fn header(routine: &Routine) -> Option<CreateRoutine> {
 fn resolved(of: &VariableType, database: Collation) -> Option<ColumnType> {
     match of {
         VariableType::Declared(declared) => cohort_plan::column_type(declared, "", database).ok(),
-        VariableType::TypeOf(_) | VariableType::RowTypeOf(_) | VariableType::Row(_) => None,
+        VariableType::TypeOf(_)
+        | VariableType::TypeOfVariable(_)
+        | VariableType::RowTypeOf(_)
+        | VariableType::Row(_) => None,
     }
 }
 

@@ -73,6 +73,25 @@ pub struct Program {
     pub body: Box<str>,
 }
 
+impl Program {
+    /// Returns whether the types of variables refer to tables or queries.
+    pub fn depends_on_catalog(&self) -> bool {
+        fn refers(of: &VariableType) -> bool {
+            match of {
+                VariableType::Declared(_) | VariableType::TypeOfVariable(_) => false,
+                VariableType::TypeOf(_) | VariableType::RowTypeOf(_) => true,
+                VariableType::Row(fields) => fields.iter().any(|(_, of)| refers(of)),
+            }
+        }
+        let refers_to = |slot: &Slot| match &slot.of {
+            SlotType::Declared(of) => refers(of),
+            SlotType::Integer => false,
+            SlotType::OfScalar(_) | SlotType::RowOfCursor(_) => true,
+        };
+        self.slots.iter().any(refers_to) || self.returns.as_ref().is_some_and(refers)
+    }
+}
+
 /// The declaration of a variable.
 #[derive(Clone, Debug)]
 pub struct Slot {

@@ -123,6 +123,11 @@ pub trait ResultSink {
         false
     }
 
+    /// Returns whether the client takes a result after another one.
+    fn takes_more_results(&self) -> bool {
+        true
+    }
+
     /// Returns whether `finish` reports session changes, too.
     fn tells_changes_at_end(&self) -> bool {
         false

@@ -27,6 +27,8 @@ pub struct Diagnostics {
     row: u64,
     /// Number of conditions that the running handler removes when it ends.
     marked: usize,
+    /// The conditions of before this area began were cleared.
+    is_new: bool,
     /// The area of the outer statement, while a statement runs inside it.
     outer: Option<Box<Diagnostics>>,
 }
@@ -53,6 +55,32 @@ impl Diagnostics {
     pub fn pop_area(&mut self) -> Diagnostics {
         let outer = self.outer.take().expect("an area was pushed");
         std::mem::replace(self, *outer)
+    }
+
+    /// Begins the area of a program. Its statements see the conditions so far.
+    pub fn begin_program(&mut self) {
+        let inner = Diagnostics {
+            list: self.list.clone(),
+            total: self.total,
+            errors: self.errors,
+            are_old: true,
+            limit: self.limit,
+            row: 1,
+            ..Diagnostics::default()
+        };
+        let outer = std::mem::replace(self, inner);
+        self.outer = Some(Box::new(outer));
+    }
+
+    /// Ends the area of a program. If a statement in it has cleared the conditions, those that are left are
+    /// the conditions of the statement that ran the program.
+    pub fn end_program(&mut self) {
+        let ended = self.pop_area();
+        if ended.is_new {
+            self.clear();
+            let Diagnostics { list, total, errors, .. } = ended;
+            (self.list, self.total, self.errors) = (list, total, errors);
+        }
     }
 
     /// Returns the conditions that the running statement has raised.
@@ -89,7 +117,7 @@ impl Diagnostics {
         if self.accumulates {
             return self.keep();
         }
-        self.are_old = false;
+        (self.are_old, self.is_new) = (false, true);
         self.marked = 0;
         if self.total > 0 {
             self.list.clear();

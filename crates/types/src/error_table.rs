@@ -486,8 +486,7 @@ macro_rules! error_table {
         WarnViewMerge = 1354, "HY000";
         ViewInvalid = 1356, "HY000";
         SpNoDropSp = 1357, "HY000" {
-            drop_within_routine(kind: &str) =
-                "Can't drop or alter a {kind} from within another stored routine";
+            drop_within_routine(kind: &str) = "Can't drop or alter a {kind} from within another stored routine";
         };
         TrgAlreadyExists = 1359, "HY000" {
             trigger_exists(schema: &str, name: &str) =
@@ -617,7 +616,10 @@ macro_rules! error_table {
             autocommit_in_function() = "Not allowed to set autocommit from a stored function or trigger";
         };
         MalformedDefiner = 1446, "0L000";
-        NoSuchUser = 1449, "HY000";
+        NoSuchUser = 1449, "HY000" {
+            no_such_definer(user: &str, host: &str) =
+                "The user specified as a definer ('{user}'@'{host}') does not exist";
+        };
         ForbidSchemaChange = 1450, "HY000";
         RowIsReferenced = 1451, "23000";
         NoReferencedRow = 1452, "23000";
@@ -625,6 +627,9 @@ macro_rules! error_table {
             recursion_limit(limit: u64, routine: &str) =
                 "Recursive limit {limit} (as set by the max_sp_recursion_depth variable) was exceeded for routine \
                  {routine}";
+        };
+        SpProcTableCorrupt = 1457, "HY000" {
+            damaged_routine(name: &str) = "Failed to load routine {name} (internal code -6). For more details, run SHOW WARNINGS";
         };
         SpWrongName = 1458, "42000" {
             wrong_routine_name(name: &str) = "Incorrect routine name '{name}'";
@@ -687,8 +692,7 @@ macro_rules! error_table {
         };
         Base64DecodeError = 1575, "HY000";
         EventRecursionForbidden = 1576, "HY000" {
-            recursive_event_body() =
-                "Recursion of EVENT DDL statements is forbidden when body is present";
+            event_within_event() = "Recursion of EVENT DDL statements is forbidden when body is present";
         };
         BadLogStatement = 1580, "HY000";
         WrongParamcountToNativeFct = 1582, "42000" {

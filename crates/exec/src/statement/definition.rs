@@ -1,13 +1,40 @@
 //! Definitions of databases, tables, views, stored programs and accounts.
 
 use cohort_ddl::{DdlOutcome, ScheduleValues, TimeValue};
-use cohort_plan::not_supported;
+use cohort_program::{ProgramKind, compile};
 use cohort_protocol::ResultSink;
 use cohort_session::{Job, StatementContext};
-use cohort_sql::ast::{DataType, DeclaredKind, Expr, Program, Schedule};
+use cohort_sql::ast::{AlterEvent, DataType, DeclaredKind, Expr, Program, RoutineKind, Schedule};
 use cohort_types::{SqlResult, TypeKind, Value};
 
 use crate::session::Session;
+
+/// Compiles the body of a definition: the errors of CREATE.
+fn check_program(program: &Program, text: &[u8]) -> SqlResult<()> {
+    let none = Vec::new();
+    let (kind, name, parameters, returns, body) = match program {
+        Program::CreateRoutine(create) => {
+            let kind = match create.kind {
+                RoutineKind::Procedure => ProgramKind::Procedure,
+                RoutineKind::Function if create.aggregate => ProgramKind::AggregateFunction,
+                RoutineKind::Function => ProgramKind::Function,
+            };
+            let returns = create.returns.as_ref().map(|(of, _)| of);
+            (kind, &create.name.name, &create.parameters, returns, &create.body)
+        }
+        Program::CreateTrigger(create) => {
+            let kind = ProgramKind::Trigger(create.timing, create.event);
+            (kind, &create.name.name, &none, None, &create.body)
+        }
+        Program::CreateEvent(create) => (ProgramKind::Event, &create.name.name, &none, None, &create.body),
+        Program::AlterEvent(AlterEvent { name, body: Some(body), .. }) => {
+            (ProgramKind::Event, &name.name, &none, None, body)
+        }
+        _ => return Ok(()),
+    };
+    let text = String::from_utf8_lossy(text.get(body.range.clone()).unwrap_or_default());
+    compile(kind, name, parameters, returns, body, &text).map(drop)
+}
 
 impl Session {
     /// Runs a statement that changes definitions.
@@ -38,13 +65,14 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a statement that defines a stored program.
-    pub(crate) fn define_program(
+    /// Runs a statement that defines a stored program, runs one, or belongs to their language.
+    pub(crate) fn program_statement(
         &mut self,
         program: &Program,
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        check_program(program, job.text)?;
         match program {
             Program::CreateRoutine(create) => {
                 self.define(job, sink, |ctx| cohort_ddl::create_routine(ctx, create))
@@ -73,9 +101,9 @@ impl Session {
             Program::DropEvent { if_exists, name } => {
                 self.define(job, sink, |ctx| cohort_ddl::drop_event(ctx, *if_exists, name))
             }
-            Program::Call { .. } | Program::Compound(_) | Program::Signal(_) | Program::Resignal(_) => {
-                Err(not_supported(program.name()))
-            }
+            Program::Call { name, arguments } => self.call_statement(name, arguments, job, sink),
+            Program::Compound(body) => self.compound(body, job, sink),
+            Program::Signal(_) | Program::Resignal(_) => self.signal(program, job, sink),
         }
     }
 

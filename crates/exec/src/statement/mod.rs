@@ -91,7 +91,7 @@ impl Session {
                 return Ok(());
             }
 
-            S::Program(program) => return self.define_program(program, job, sink),
+            S::Program(program) => return self.program_statement(program, job, sink),
 
             S::Show(show) => return self.show(show, job, sink),
             S::Describe { table, column } => {

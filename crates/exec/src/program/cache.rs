@@ -1,0 +1,150 @@
+//! Compiled routines, shared by all sessions.
+//!
+//! An entry belongs to one object of the catalog: when the routine is altered, dropped or created again, the
+//! pointer differs. Its bound forms belong to one set of settings each, and to one version of the catalog if
+//! the types of its variables refer to tables.
+
+use std::sync::Arc;
+
+use cohort_catalog::{ProgramKey, Routine};
+use cohort_config::VarId;
+use cohort_program::{Bound, Program, ProgramKind, bind, compile};
+use cohort_sql::ParseOptions;
+use cohort_sql::ast::{self, Statement};
+use cohort_types::{RoutineKind, SqlError, SqlResult};
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use super::session_host::SessionHost;
+use crate::dispatch::NullSink;
+use crate::session::Session;
+
+/// Maximum number of bound forms of a routine: sessions may differ in settings.
+const BOUND_MAX: usize = 4;
+
+/// The compiled routines of a server.
+#[derive(Default)]
+pub(crate) struct Routines {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: HashMap<Key, Entry>,
+    /// Time of the last use.
+    now: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    kind: RoutineKind,
+    schema: String,
+    name: ProgramKey,
+}
+
+struct Entry {
+    routine: Arc<Routine>,
+    program: Arc<Program>,
+    bound: Vec<BoundFor>,
+    used: u64,
+}
+
+struct BoundFor {
+    /// Hash of the session's settings.
+    settings: u64,
+    /// Version of the catalog, if the types depend on it.
+    version: Option<u64>,
+    bound: Arc<Bound>,
+}
+
+impl Routines {
+    fn with_entry<T>(&self, routine: &Arc<Routine>, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        let mut state = self.state.lock();
+        state.now += 1;
+        let now = state.now;
+        let entry = state.entries.get_mut(&key(routine)).filter(|it| Arc::ptr_eq(&it.routine, routine))?;
+        entry.used = now;
+        Some(look(entry))
+    }
+
+    /// Adds a routine. With more than `entries_max` of them, the one used least recently is removed.
+    fn add(&self, routine: &Arc<Routine>, program: &Arc<Program>, entries_max: usize) {
+        let mut state = self.state.lock();
+        state.now += 1;
+        if entries_max == 0 {
+            return;
+        }
+        if state.entries.len() >= entries_max {
+            let oldest = state.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+            oldest.and_then(|key| state.entries.remove(&key));
+        }
+        let (routine, program, used) = (Arc::clone(routine), Arc::clone(program), state.now);
+        state.entries.insert(key(&routine), Entry { routine, program, bound: Vec::new(), used });
+    }
+}
+
+fn key(routine: &Routine) -> Key {
+    Key { kind: routine.kind, schema: routine.schema.clone(), name: routine.key() }
+}
+
+impl Session {
+    /// Returns the compiled form of a routine.
+    pub(super) fn program_of(&self, routine: &Arc<Routine>) -> SqlResult<Arc<Program>> {
+        let routines = &self.kept.routines;
+        if let Some(program) = routines.with_entry(routine, |entry| Arc::clone(&entry.program)) {
+            return Ok(program);
+        }
+        let program = Arc::new(compiled(routine)?);
+        let entries_max = self.state.db.globals.uint(VarId::StoredProgramCache);
+        routines.add(routine, &program, usize::try_from(entries_max).unwrap_or(usize::MAX));
+        Ok(program)
+    }
+
+    /// Returns a routine bound for the session's current settings, which are those of the routine.
+    pub(super) fn bound_of(&mut self, routine: &Arc<Routine>) -> SqlResult<Arc<Bound>> {
+        let (settings, version) = (self.state.settings.plan_key, self.state.db.catalog_version());
+        let is_of = |it: &&BoundFor| it.settings == settings && it.version.is_none_or(|of| of == version);
+        let found = self.kept.routines.with_entry(routine, |entry| {
+            entry.bound.iter().find(is_of).map(|found| Arc::clone(&found.bound))
+        });
+        if let Some(Some(bound)) = found {
+            return Ok(bound);
+        }
+        let program = self.program_of(routine)?;
+        let bound = Arc::new(bind(&program, None, &mut SessionHost { session: self, sink: &mut NullSink })?);
+        let version = program.depends_on_catalog().then_some(version);
+        self.kept.routines.with_entry(routine, |entry| {
+            entry.bound.retain(|it| it.settings != settings);
+            entry.bound.truncate(BOUND_MAX - 1);
+            entry.bound.insert(0, BoundFor { settings, version, bound: Arc::clone(&bound) });
+        });
+        Ok(bound)
+    }
+}
+
+/// Parses and compiles a routine, with the settings of its creation.
+pub(crate) fn compiled(routine: &Routine) -> SqlResult<Program> {
+    let settings = &routine.settings;
+    let options = ParseOptions {
+        mode: settings.sql_mode.into(),
+        collation: settings.connection,
+        ..ParseOptions::default()
+    };
+    let (word, kind) = match routine.kind {
+        RoutineKind::Procedure => ("PROCEDURE", ProgramKind::Procedure),
+        RoutineKind::Function if routine.aggregate => ("AGGREGATE FUNCTION", ProgramKind::AggregateFunction),
+        RoutineKind::Function => ("FUNCTION", ProgramKind::Function),
+    };
+    let returns = match routine.returns.is_empty() {
+        true => String::new(),
+        false => format!("RETURNS {}", routine.returns),
+    };
+    let text = format!("CREATE {word} p({}) {returns} {}", routine.parameters, routine.body);
+    let damaged = || SqlError::damaged_routine(&format!("{}.{}", routine.schema, routine.name));
+    let parsed = cohort_sql::parse(text.as_bytes(), &options).map_err(|_| damaged())?;
+    let Statement::Program(program) = parsed.statement else { return Err(damaged()) };
+    let ast::Program::CreateRoutine(create) = *program else { return Err(damaged()) };
+    let body = text.get(create.body.range.clone()).ok_or_else(damaged)?;
+    let returns = create.returns.as_ref().map(|(of, _)| of);
+    compile(kind, &routine.name, &create.parameters, returns, &create.body, body)
+}

@@ -1,0 +1,133 @@
+//! CALL: the routine, its arguments, the final OK.
+
+use std::sync::Arc;
+
+use cohort_catalog::Routine;
+use cohort_config::VarId;
+use cohort_program::Program;
+use cohort_protocol::ResultSink;
+use cohort_session::{Job, ProgramRule, StatementKind, access, kind_of, traits_of};
+use cohort_sql::ast::{Expr, ObjectName, ParameterMode, Target};
+use cohort_types::{Privilege, RoutineKind, SqlError, SqlResult, Value};
+
+use crate::session::Session;
+
+impl Session {
+    /// Runs CALL. A user variable receives the value of its OUT or INOUT parameter.
+    pub(crate) fn call_statement(
+        &mut self,
+        name: &ObjectName,
+        arguments: &[Expr],
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let routine = self.procedure(name)?;
+        let is_variable: Vec<bool> =
+            arguments.iter().map(|arg| matches!(arg, Expr::UserVariable(_))).collect();
+        let program = self.program_of(&routine)?;
+        check_arguments(&routine, &program, &is_variable)?;
+        self.check_more_results(&program, &format!("{}.{}", routine.schema, routine.name), sink)?;
+        let mut args = Vec::with_capacity(arguments.len());
+        for (arg, (mode, _)) in arguments.iter().zip(&program.parameters) {
+            args.push(match mode {
+                ParameterMode::Out => Value::Null,
+                ParameterMode::In | ParameterMode::InOut => self.eval_alone(arg, job)?,
+            });
+        }
+        let (finished, changed) = self
+            .run_program(sink, |session, sink| session.run_routine(&routine, args, sink))?;
+        for (arg, value) in arguments.iter().zip(finished.out) {
+            if let (Expr::UserVariable(name), Some(value)) = (arg, value) {
+                self.state.assign(&Target::User(name.clone()), value)?;
+            }
+        }
+        self.end_partial_result(sink);
+        self.send_ok(job.more, changed, 0, "", sink);
+        Ok(())
+    }
+
+    /// Calls a procedure from a body. Returns the values of OUT and INOUT parameters.
+    pub(super) fn call(
+        &mut self,
+        routine: &Arc<Routine>,
+        args: Vec<Value>,
+        is_variable: &[bool],
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Vec<Option<Value>>> {
+        let program = self.program_of(routine)?;
+        check_arguments(routine, &program, is_variable)?;
+        self.diagnostics.begin();
+        let (finished, changed) =
+            self.run_program(sink, |session, sink| session.run_routine(routine, args, sink))?;
+        self.programs.affected += changed;
+        Ok(finished.out)
+    }
+
+    /// Returns the procedure of a name, if the session may execute it. Errors 1370 and 1305.
+    pub(super) fn procedure(&self, name: &ObjectName) -> SqlResult<Arc<Routine>> {
+        let current = self.state.current_schema.as_deref();
+        let schema = name.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
+        access::check_routine(&self.state, Privilege::Execute, RoutineKind::Procedure, schema, &name.name)?;
+        let catalog = self.state.db.catalog();
+        let found = catalog.schemas.get(schema);
+        let found = found.and_then(|schema| schema.routine(RoutineKind::Procedure, &name.name));
+        found.cloned().ok_or_else(|| SqlError::does_not_exist("PROCEDURE", &format!("{schema}.{}", name.name)))
+    }
+
+    /// Runs a routine with its definer and its settings.
+    fn run_routine(
+        &mut self,
+        routine: &Arc<Routine>,
+        args: Vec<Value>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<cohort_program::Finished> {
+        let calls = &self.programs.calls;
+        let is_same = |other: &&Arc<Routine>| {
+            (&other.schema, &other.name, other.kind) == (&routine.schema, &routine.name, routine.kind)
+        };
+        let recursion = calls.iter().filter(is_same).count() as u64;
+        let limit = self.state.settings.vars.uint(VarId::MaxSpRecursionDepth);
+        if recursion > limit {
+            return Err(SqlError::recursion_limit(limit, &routine.name));
+        }
+        let before = self.settings_of_program(Some(routine))?;
+        self.programs.calls.push(Arc::clone(routine));
+        let outcome = self
+            .bound_of(routine)
+            .and_then(|bound| self.run_bound(&bound, args, sink));
+        self.programs.calls.pop();
+        self.restore_settings(before);
+        outcome
+    }
+
+    /// Error 1312 if the program may return rows and the client takes only one result.
+    pub(super) fn check_more_results(
+        &self,
+        program: &Program,
+        name: &str,
+        sink: &dyn ResultSink,
+    ) -> SqlResult<()> {
+        let returns_rows = |statement: &cohort_sql::ast::Statement| {
+            let is_dynamic =
+                matches!(kind_of(statement), StatementKind::Execute | StatementKind::ExecuteImmediate);
+            is_dynamic || traits_of(statement).programs == ProgramRule::NoResultSet
+        };
+        match sink.takes_more_results() || !program.statements.iter().any(|code| returns_rows(&code.of)) {
+            true => Ok(()),
+            false => Err(SqlError::no_result_set_here(name)),
+        }
+    }
+}
+
+/// Checks the arguments: error 1318 for their number, 1414 for an OUT or INOUT argument that is no variable.
+fn check_arguments(routine: &Routine, program: &Program, is_variable: &[bool]) -> SqlResult<()> {
+    let (name, wanted) = (format!("{}.{}", routine.schema, routine.name), program.parameters.len());
+    if is_variable.len() != wanted {
+        return Err(SqlError::wrong_argument_count("PROCEDURE", &name, wanted, is_variable.len()));
+    }
+    let modes = program.parameters.iter().map(|(mode, _)| mode.is_out());
+    match modes.zip(is_variable).position(|(is_out, is_variable)| is_out && !is_variable) {
+        Some(n) => Err(SqlError::argument_is_no_variable(n + 1, &name)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,273 @@
+//! [`SessionHost`]: runs the statements of a body in the session.
+
+use std::sync::Arc;
+
+use cohort_base::Reservation;
+use cohort_expr::SessionHooks;
+use cohort_plan::{Names, ParamSource};
+use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn};
+use cohort_protocol::{ResultSink, StatusFlags};
+use cohort_query::{Collect, Freshness, lock_names, run_query};
+use cohort_session::{Diagnostics, Job, SessionNames, SessionState};
+use cohort_sql::ast::{ObjectName, Statement, Variable};
+use cohort_sql::print::quoted_name;
+use cohort_table::definition_changed;
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, row_memory_bytes};
+
+use super::body_sink::BodySink;
+use crate::account_tables;
+use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};
+use crate::dispatch::{PLAN_ATTEMPTS, check_needs, lock_plan, report_tables, tables_used};
+use crate::session::Session;
+
+/// A session in which a program runs.
+pub(crate) struct SessionHost<'h> {
+    pub session: &'h mut Session,
+    pub sink: &'h mut dyn ResultSink,
+}
+
+/// The plan of a statement, with the conditions for its reuse.
+struct BodyPlan {
+    plan: Arc<CachedPlan>,
+    /// Version of the catalog.
+    version: u64,
+    /// Hash of the session's settings.
+    settings: u64,
+}
+
+impl Host for SessionHost<'_> {
+    fn session(&self) -> &SessionState {
+        &self.session.state
+    }
+
+    fn with_names(&mut self, work: &mut dyn FnMut(&dyn Names) -> SqlResult<()>) -> SqlResult<()> {
+        let catalog = self.session.state.db.catalog();
+        let names = SessionNames::new(&catalog, &self.session.state);
+        let outcome = work(&names);
+        self.session.state.statement.planning_warnings.borrow_mut().clear();
+        outcome
+    }
+
+    fn diagnostics(&mut self) -> &mut Diagnostics {
+        &mut self.session.diagnostics
+    }
+
+    fn check_interrupt(&self) -> SqlResult<()> {
+        self.session.state.check_interrupt()
+    }
+
+    fn may_handle(&self, error: &SqlError) -> bool {
+        use ErrorCode as E;
+        let is_final = matches!(
+            error.code,
+            E::QueryInterrupted
+                | E::ConnectionKilled
+                | E::StatementTimeout
+                | E::OutOfMemory
+                | E::OutOfResources
+                | E::StackOverrunNeedMore
+        );
+        !is_final && self.session.state.kill.killed().is_none()
+    }
+
+    fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
+        let status = self.session.status_for(true).with(StatusFlags::MORE_RESULTS);
+        let is_open = self.session.programs.is_result_open;
+        let mut sink = BodySink { client: &mut *self.sink, affected: 0, is_open, status };
+        let outcome = self.session.run_in_body(statement, params, &mut sink);
+        let programs = &mut self.session.programs;
+        (programs.affected, programs.is_result_open) = (programs.affected + sink.affected, sink.is_open);
+        let assigned = self.session.state.statement.assigned.take();
+        outcome.map(|()| assigned)
+    }
+
+    fn query(
+        &mut self,
+        query: &BodyStatement,
+        params: &[Value],
+        rows_max: Option<u64>,
+    ) -> SqlResult<Box<dyn QueryRows>> {
+        let rows = self.session.rows_in_body(query, params, rows_max)?;
+        Ok(Box::new(rows))
+    }
+
+    fn describe(&mut self, query: &BodyStatement) -> SqlResult<Vec<ResultColumn>> {
+        let nulls = vec![Value::Null; query.types.len()];
+        self.session.result_columns(&query.statement, &nulls, ParamSource::Variables(&query.types))
+    }
+
+    fn columns_of(&mut self, table: &ObjectName) -> SqlResult<Vec<ResultColumn>> {
+        let state = &self.session.state;
+        let current = state.current_schema.as_deref();
+        let schema = table.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
+        let own = state.temporary.find(schema, &table.name);
+        if let Some(found) = own.or_else(|| state.db.catalog().table(schema, &table.name).cloned()) {
+            let of = |column: &cohort_catalog::Column| ResultColumn {
+                name: column.name.clone(),
+                ty: column.ty.clone(),
+            };
+            return Ok(found.columns.iter().map(of).collect());
+        }
+        // A view, or no table at all.
+        let text = format!("SELECT * FROM {}.{}", quoted_name(schema), quoted_name(&table.name));
+        let query = cohort_sql::parse_own(&text)?.statement;
+        self.session.result_columns(&query, &[], ParamSource::Placeholders)
+    }
+
+    fn call(
+        &mut self,
+        procedure: &ObjectName,
+        args: Vec<Value>,
+        is_variable: &[bool],
+    ) -> SqlResult<Vec<Option<Value>>> {
+        let routine = self.session.procedure(procedure)?;
+        self.session.call(&routine, args, is_variable, &mut *self.sink)
+    }
+}
+
+impl Session {
+    /// Runs a statement of a body as a statement of the session.
+    fn run_in_body(
+        &mut self,
+        of: &BodyStatement,
+        params: &[Value],
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        self.look_at_clock();
+        self.begin_command();
+        self.state.check_interrupt()?;
+        let ordered = self.trx.last_ordered();
+        let source = ParamSource::Variables(&of.types);
+        let job = Job { text: &of.text, param_at: &of.param_at, params, source, more: true };
+        let outcome = self.run_or_plan(of, &job, sink);
+        if outcome.is_err() {
+            self.state.settings.env.row_count = -1;
+        }
+        if self.trx.last_ordered() != ordered {
+            // What is committed must not wait for the rest of the program.
+            self.state.db.commit.lead_later();
+        }
+        outcome
+    }
+
+    fn run_or_plan(&mut self, of: &BodyStatement, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let statement = &of.statement;
+        if statement.plannable().is_none() || account_tables::changed_by(&self.state, statement).is_some() {
+            return self.run_statement(statement, job, None, sink);
+        }
+        let (version, settings) = (self.state.db.catalog_version(), self.state.settings.plan_key);
+        if let Some(kept) = of.kept::<BodyPlan>()
+            && (kept.version, kept.settings) == (version, settings)
+        {
+            self.diagnostics.begin();
+            if self.run_cached(&kept.plan, job, sink)? {
+                return Ok(());
+            }
+        }
+        if let Some((plan, version)) = self.run_and_keep(statement, job, sink)? {
+            self.keep(of, plan, version, settings);
+        }
+        Ok(())
+    }
+
+    /// Keeps a plan with its statement. Sessions share the statement, so plans that may refer to this
+    /// session's temporary tables are not kept.
+    fn keep(&self, of: &BodyStatement, plan: Arc<CachedPlan>, version: u64, settings: u64) {
+        if plan.reusable && self.state.temporary.is_empty() {
+            of.keep(Arc::new(BodyPlan { plan, version, settings }));
+        }
+    }
+
+    /// Runs a query whose rows the program reads.
+    fn rows_in_body(
+        &mut self,
+        of: &BodyStatement,
+        params: &[Value],
+        rows_max: Option<u64>,
+    ) -> SqlResult<HeldRows> {
+        self.look_at_clock();
+        self.begin_command();
+        self.diagnostics.begin();
+        self.state.check_interrupt()?;
+        let source = ParamSource::Variables(&of.types);
+        let job = Job { text: &of.text, param_at: &of.param_at, params, source, more: true };
+        for _ in 0..PLAN_ATTEMPTS {
+            let catalog = self.state.db.catalog();
+            let settings = self.state.settings.plan_key;
+            let kept = of.kept::<BodyPlan>().filter(|kept| {
+                (kept.version, kept.settings) == (catalog.version, settings)
+            });
+            let is_new = kept.is_none();
+            let found = self.with_context(&job, |ctx| {
+                let plan = match kept {
+                    Some(kept) => Arc::clone(&kept.plan),
+                    None => Arc::new(make_inner_plan(&catalog, ctx.session, params, source, &of.statement)?),
+                };
+                check_needs(ctx, &plan)?;
+                let Planned::Query(query) = &plan.plan else {
+                    return Err(cohort_plan::not_supported("this statement as a query of a program"));
+                };
+                if ctx.session.transactions.is_on() {
+                    ctx.session.transactions.add(tables_used(&plan.plan), ctx.trx.autocommit());
+                }
+                if lock_names(ctx, |ctx| lock_plan(ctx, &plan))? == Freshness::Stale {
+                    return Ok(None);
+                }
+                report_tables(ctx.session, &plan);
+                let mut rows = Collect { rows_max, ..Collect::default() };
+                run_query(query, ctx, u64::MAX, &mut rows)?;
+                let columns = query.columns.len();
+                Ok(Some((rows.rows, columns, plan)))
+            })?;
+            let Some((rows, columns, plan)) = found else { continue };
+            if plan.reads_tables() {
+                self.diagnostics.drop_old();
+            }
+            if is_new {
+                self.keep(of, plan, catalog.version, settings);
+            }
+            let mut memory = Reservation::new(Arc::clone(self.process.memory()));
+            memory.grow(rows.iter().map(|row| row_memory_bytes(row) as u64).sum())?;
+            return Ok(HeldRows { rows: rows.into_iter(), columns, _memory: memory });
+        }
+        Err(definition_changed())
+    }
+
+    /// Returns the names and types of a query's columns.
+    fn result_columns(
+        &mut self,
+        query: &Statement,
+        params: &[Value],
+        source: ParamSource<'_>,
+    ) -> SqlResult<Vec<ResultColumn>> {
+        let described = self.describe(query, params, source)?;
+        check_needs_of(&self.state, &described)?;
+        let Planned::Query(plan) = &described.plan else { return Ok(Vec::new()) };
+        let columns = plan.columns.iter().zip(&plan.types);
+        Ok(columns
+            .map(|(meta, ty)| ResultColumn { name: meta.name.clone(), ty: ty.to_column_type() })
+            .collect())
+    }
+}
+
+/// Checks that the session has the privileges that a plan needs.
+fn check_needs_of(session: &SessionState, plan: &CachedPlan) -> SqlResult<()> {
+    plan.needs.iter().try_for_each(|need| need.check(session))
+}
+
+/// The rows of a cursor.
+struct HeldRows {
+    rows: std::vec::IntoIter<Vec<Value>>,
+    columns: usize,
+    _memory: Reservation,
+}
+
+impl QueryRows for HeldRows {
+    fn next_row(&mut self) -> SqlResult<Option<Vec<Value>>> {
+        Ok(self.rows.next())
+    }
+
+    fn columns(&self) -> usize {
+        self.columns
+    }
+}
