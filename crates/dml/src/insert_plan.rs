@@ -61,6 +61,11 @@ pub struct InsertPlan {
 }
 
 impl InsertPlan {
+    /// Returns whether hooks run for the changed rows.
+    pub fn has_hooks(&self) -> bool {
+        self.steps.has_hooks()
+    }
+
     /// Binds the statement. `query` plans the SELECT of INSERT .. SELECT, and subqueries.
     pub fn plan(
         ctx: &PlanContext<'_>,

@@ -103,7 +103,7 @@ impl RowSteps {
     }
 
     /// Returns the steps of a DELETE.
-    pub(crate) fn of_delete(session: &SessionState, table: &Table) -> RowSteps {
+    pub(crate) fn of_delete(session: &SessionState, table: &Arc<Table>) -> RowSteps {
         RowSteps { hooks: hooks_of(session, table), ..RowSteps::default() }
     }
 
@@ -132,7 +132,7 @@ impl RowSteps {
     }
 }
 
-fn hooks_of(session: &SessionState, table: &Table) -> Vec<Arc<dyn RowHook>> {
+fn hooks_of(session: &SessionState, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>> {
     session.db.row_hooks.get().map(|hooks| hooks.of(table)).unwrap_or_default()
 }
 

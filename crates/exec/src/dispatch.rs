@@ -35,9 +35,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Reservation};
-use cohort_catalog::Table;
+use cohort_catalog::{Catalog, Routine, Table};
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Replication, replication_of};
+use cohort_locks::{MetadataKey, MetadataMode, ProgramKind};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
@@ -57,7 +58,7 @@ use cohort_query::{
     lock_sequences, lock_tables, lock_views, run_query,
 };
 use cohort_row::chain_too_long;
-use cohort_session::access;
+use cohort_session::access::{self, RoutineNeed};
 use cohort_session::{
     Conditions, Job, RowChange, SessionState, StatementContext, TableUse, TransactionState, innermost,
     traits_of,
@@ -640,7 +641,8 @@ pub(crate) fn execute(
 
 /// Checks that the session has the privileges that the plan needs.
 pub(crate) fn check_needs(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
-    cached.needs.iter().try_for_each(|need| need.check(ctx.session))
+    cached.needs.iter().try_for_each(|need| need.check(ctx.session))?;
+    cached.routines.iter().try_for_each(|need| need.check(ctx.session))
 }
 
 /// Locks the tables and runs the plan.
@@ -664,14 +666,51 @@ fn lock_and_run(
     if ctx.session.transactions.is_on() {
         ctx.session.transactions.add(tables_used(&cached.plan), ctx.trx.autocommit());
     }
-    if lock_names(ctx, |ctx| lock_plan(ctx, cached))? == Freshness::Stale {
+    if lock_and_check(ctx, cached)? == Freshness::Stale {
         return Ok(Executed::Stale);
+    }
+    ctx.session.statement.rows_found.set(None);
+    with_tables_in_use(ctx, cached, |ctx| run_locked(ctx, cached, sink))
+}
+
+/// Locks everything that a plan names, and checks that the plan may use it.
+pub(crate) fn lock_and_check(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
+    if lock_names(ctx, |ctx| lock_plan(ctx, cached))? == Freshness::Stale {
+        return Ok(Freshness::Stale);
     }
     if ctx.trx.has_locked_tables() {
         check_uses(ctx, cached)?;
     }
+    if ctx.trx.is_inside() {
+        let programs = ctx.session.programs.borrow();
+        let changed = cached.tables().into_iter().filter(|(_, is_changed)| *is_changed);
+        changed.map(|(table, _)| programs.check_change(table)).collect::<SqlResult<()>>()?;
+    }
     report_tables(ctx.session, cached);
-    ctx.session.statement.rows_found.set(None);
+    Ok(Freshness::Fresh)
+}
+
+/// Runs a plan. Programs that it runs may not change its tables.
+pub(crate) fn with_tables_in_use<T>(
+    ctx: &mut StatementContext<'_>,
+    cached: &CachedPlan,
+    run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
+) -> SqlResult<T> {
+    if !cached.runs_programs() {
+        return run(ctx);
+    }
+    let tables = cached.tables().into_iter().map(|(table, _)| table.id);
+    let mark = ctx.session.programs.borrow_mut().use_tables(tables);
+    let outcome = run(ctx);
+    ctx.session.programs.borrow_mut().release_tables(mark);
+    outcome
+}
+
+fn run_locked(
+    ctx: &mut StatementContext<'_>,
+    cached: &CachedPlan,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<Executed> {
     match &cached.plan {
         Planned::Query(plan) => {
             let limit = ctx.session.settings.vars.uint(VarId::SqlSelectLimit);
@@ -697,6 +736,7 @@ fn lock_and_run(
 /// table queues after a DDL statement that waits for the read lock.
 pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
     if lock_views(&cached.views, ctx)? == Freshness::Stale
+        || lock_routines(&cached.routines, ctx)? == Freshness::Stale
         || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
     {
         return Ok(Freshness::Stale);
@@ -733,6 +773,22 @@ pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> 
             }
         }
     }
+}
+
+/// Locks the stored functions of a plan, so that none of them is dropped before the transaction ends.
+fn lock_routines(routines: &[RoutineNeed], ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
+    for RoutineNeed { routine, .. } in routines {
+        let name = routine.name.to_lowercase();
+        let key = MetadataKey::Program(ProgramKind::Function, routine.schema.as_str().into(), name.into());
+        ctx.trx.lock_metadata(&key, MetadataMode::SharedRead)?;
+    }
+    let is_current = |catalog: &Catalog, routine: &Arc<Routine>| {
+        let found = catalog.routine(routine.kind, &routine.schema, &routine.name);
+        found.is_some_and(|found| Arc::ptr_eq(found, routine))
+    };
+    let are_current = routines.is_empty()
+        || ctx.db.read_catalog(|catalog| routines.iter().all(|need| is_current(catalog, &need.routine)));
+    Ok(if are_current { Freshness::Fresh } else { Freshness::Stale })
 }
 
 /// Returns error 1100 if the plan uses a table more often than LOCK TABLES has locked it.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use cohort_base::Reservation;
 use cohort_catalog::{AccountName, ProgramSettings};
 use cohort_config::{VarId, VarValue};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::session_state::{Identity, SessionLog, SessionState, Settings};
 use crate::statement_state::StatementState;
@@ -34,11 +35,11 @@ pub struct InnerSession<'o> {
 }
 
 impl<'o> InnerSession<'o> {
-    /// Begins a program.
-    pub fn begin(outer: &'o SessionState, of: ProgramContext<'_>) -> InnerSession<'o> {
-        let inner = Box::new(outer.for_program(of));
+    /// Begins a program. Error 1449 if its definer does not exist.
+    pub fn begin(outer: &'o SessionState, of: ProgramContext<'_>) -> SqlResult<InnerSession<'o>> {
+        let inner = Box::new(outer.for_program(of)?);
         outer.exchange(&inner);
-        InnerSession { outer, inner }
+        Ok(InnerSession { outer, inner })
     }
 }
 
@@ -64,10 +65,14 @@ impl DerefMut for InnerSession<'_> {
 
 impl SessionState {
     /// Returns a state for a program that runs inside the running statement.
-    fn for_program(&self, of: ProgramContext<'_>) -> SessionState {
+    fn for_program(&self, of: ProgramContext<'_>) -> SqlResult<SessionState> {
         let mut info = self.info.clone();
-        let is_same_account = of.definer.is_none_or(|definer| *definer == self.info.account);
-        let identity = match of.definer.filter(|_| !is_same_account) {
+        let acts_for_others = self.identity.is_applier || self.identity.acts_for_server;
+        let other = of.definer.filter(|definer| !acts_for_others && **definer != self.info.account);
+        if let Some(definer) = other.filter(|definer| !self.db.catalog().accounts.contains_key(*definer)) {
+            return Err(SqlError::no_such_definer(&definer.0, &definer.1));
+        }
+        let identity = match other {
             None => Identity {
                 restraint: None,
                 role: self.identity.role.clone(),
@@ -84,7 +89,7 @@ impl SessionState {
         };
         let current = &self.settings;
         let mut vars = current.vars.clone();
-        let mut is_changed = !is_same_account || self.current_schema.as_deref() != Some(of.schema);
+        let mut is_changed = other.is_some() || self.current_schema.as_deref() != Some(of.schema);
         let mut put = |id: VarId, value: VarValue| {
             if vars.value(id) != value {
                 vars.put(id, &value);
@@ -141,7 +146,7 @@ impl SessionState {
         if is_changed {
             inner.refresh();
         }
-        inner
+        Ok(inner)
     }
 
     /// Exchanges what belongs to the connection.

@@ -32,5 +32,5 @@ pub trait RowHook: Send + Sync {
 /// The hooks of all tables, in the order in which they run. Asked when a change is planned.
 pub trait RowHooks: Send + Sync {
     /// Returns the hooks of a table.
-    fn of(&self, table: &Table) -> Vec<Arc<dyn RowHook>>;
+    fn of(&self, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>>;
 }

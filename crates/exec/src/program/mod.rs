@@ -18,6 +18,9 @@
 //! | `compound` | compound statements, SIGNAL and RESIGNAL outside of programs |
 //! | `session_host` | [`SessionHost`]: runs the statements of a body in the session |
 //! | `body_sink` | the results of a body's statements |
+//! | `context_host` | runs the statements of functions and triggers inside the calling statement |
+//! | `functions` | stored functions in expressions |
+//! | `triggers` | triggers of row changes |
 //! | `settings` | account and settings with which a program runs |
 //! | `cache` | compiled routines, shared by all sessions |
 
@@ -25,8 +28,11 @@ mod body_sink;
 mod cache;
 mod call;
 mod compound;
+mod context_host;
+mod functions;
 mod session_host;
 mod settings;
+mod triggers;
 
 use std::sync::Arc;
 
@@ -37,6 +43,8 @@ use cohort_protocol::{ResultSink, StatusFlags};
 use cohort_types::{SqlResult, Value, check_stack};
 
 pub(crate) use cache::Routines;
+pub(crate) use functions::StoredFunctions;
+pub(crate) use triggers::{Triggers, TriggersOfTables};
 use session_host::SessionHost;
 
 use crate::session::Session;

@@ -1,0 +1,179 @@
+//! Triggers of row changes ([`TriggersOfTables`]).
+//!
+//! The triggers of a table are bound to the plan of a change. Their bodies are compiled and bound when they
+//! run first, and kept for all sessions.
+
+use std::sync::Arc;
+
+use cohort_catalog::{Table, Trigger};
+use cohort_program::{Bound, Program, ProgramKind, bind, compile, run_trigger};
+use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access};
+use cohort_sql::ParseOptions;
+use cohort_sql::ast::{self, Statement, TriggerEvent, TriggerTiming};
+use cohort_types::{Privilege, SqlError, SqlResult, Value};
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use super::context_host::ContextHost;
+use super::session_host::columns_of_table;
+use crate::kept::Kept;
+
+/// Maximum number of bound forms of a trigger: sessions may differ in settings.
+const BOUND_MAX: usize = 4;
+/// Maximum number of compiled triggers.
+const TRIGGERS_MAX: usize = 1024;
+
+/// The compiled triggers of a server, by schema and name.
+#[derive(Default)]
+pub(crate) struct Triggers {
+    entries: Mutex<HashMap<(String, String), Entry>>,
+}
+
+struct Entry {
+    table: Arc<Table>,
+    program: Arc<Program>,
+    /// Bound forms, with the hash of their settings and the version of the catalog.
+    bound: Vec<(u64, Option<u64>, Arc<Bound>)>,
+}
+
+impl Triggers {
+    /// Returns a trigger bound for the host's current settings, which are those of the trigger.
+    fn bound_of(
+        &self,
+        table: &Arc<Table>,
+        trigger: &Trigger,
+        host: &mut ContextHost<'_>,
+    ) -> SqlResult<Arc<Bound>> {
+        let key = (table.name.schema.clone(), trigger.name.clone());
+        let (settings, version) = (host.state().settings.plan_key, host.state().db.catalog_version());
+        let program = match self.entries.lock().get(&key).filter(|entry| Arc::ptr_eq(&entry.table, table)) {
+            Some(entry) => {
+                let is_of = |(of, at, _): &&(u64, Option<u64>, Arc<Bound>)| {
+                    *of == settings && at.is_none_or(|at| at == version)
+                };
+                if let Some((.., bound)) = entry.bound.iter().find(is_of) {
+                    return Ok(Arc::clone(bound));
+                }
+                Some(Arc::clone(&entry.program))
+            }
+            None => None,
+        };
+        let program = match program {
+            Some(program) => program,
+            None => Arc::new(compiled(table, trigger)?),
+        };
+        let bound = Arc::new(bind(&program, Some(&columns_of_table(table)), host)?);
+        let version = program.depends_on_catalog().then_some(version);
+        let mut entries = self.entries.lock();
+        if entries.len() >= TRIGGERS_MAX && !entries.contains_key(&key) {
+            entries.clear();
+        }
+        let new = || Entry { table: Arc::clone(table), program: Arc::clone(&program), bound: Vec::new() };
+        let entry = entries.entry(key).or_insert_with(new);
+        if !Arc::ptr_eq(&entry.table, table) {
+            *entry = new();
+        }
+        entry.bound.retain(|(of, ..)| *of != settings);
+        entry.bound.truncate(BOUND_MAX - 1);
+        entry.bound.insert(0, (settings, version, Arc::clone(&bound)));
+        Ok(bound)
+    }
+}
+
+/// Parses and compiles a trigger, with the settings of its creation.
+pub(crate) fn compiled(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
+    let settings = &trigger.settings;
+    let options = ParseOptions {
+        mode: settings.sql_mode.into(),
+        collation: settings.connection,
+        ..ParseOptions::default()
+    };
+    let text = format!("CREATE {}", trigger.text);
+    let damaged = || SqlError::damaged_routine(&format!("{}.{}", table.name.schema, trigger.name));
+    let parsed = cohort_sql::parse(text.as_bytes(), &options).map_err(|_| damaged())?;
+    let Statement::Program(program) = parsed.statement else { return Err(damaged()) };
+    let ast::Program::CreateTrigger(create) = *program else { return Err(damaged()) };
+    let body = text.get(create.body.range.clone()).ok_or_else(damaged)?;
+    let kind = ProgramKind::Trigger(trigger.timing, trigger.event);
+    compile(kind, &trigger.name, &[], None, &create.body, body)
+}
+
+/// The triggers of all tables.
+pub(crate) struct TriggersOfTables;
+
+impl RowHooks for TriggersOfTables {
+    fn of(&self, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>> {
+        match table.triggers.is_empty() {
+            true => Vec::new(),
+            false => vec![Arc::new(TableTriggers(Arc::clone(table)))],
+        }
+    }
+}
+
+/// The triggers of a table.
+struct TableTriggers(Arc<Table>);
+
+impl TableTriggers {
+    fn run(
+        &self,
+        timing: TriggerTiming,
+        ctx: &mut StatementContext<'_>,
+        old: Option<&[Value]>,
+        mut new: Option<&mut [Value]>,
+    ) -> SqlResult<()> {
+        let event = match (old, &new) {
+            (None, _) => TriggerEvent::Insert,
+            (Some(_), None) => TriggerEvent::Delete,
+            (Some(_), Some(_)) => TriggerEvent::Update,
+        };
+        for trigger in self.0.triggers_of(timing, event) {
+            let mark = ctx.session.programs.borrow_mut().use_tables([self.0.id]);
+            let outcome = self.run_one(trigger, ctx, old, new.as_deref_mut());
+            ctx.session.programs.borrow_mut().release_tables(mark);
+            outcome?;
+        }
+        Ok(())
+    }
+
+    fn run_one(
+        &self,
+        trigger: &Trigger,
+        ctx: &mut StatementContext<'_>,
+        old: Option<&[Value]>,
+        new: Option<&mut [Value]>,
+    ) -> SqlResult<()> {
+        let table = &self.0;
+        let of = ProgramContext {
+            definer: Some(&trigger.definer),
+            settings: &trigger.settings,
+            schema: &table.name.schema,
+        };
+        let kept = Kept::of(ctx.db);
+        let mut host = ContextHost::begin(ctx, of)?;
+        access::check_table(host.state(), Privilege::Trigger, &table.name.schema, &table.name.table)?;
+        let bound = kept.triggers.bound_of(table, trigger, &mut host)?;
+        host.run(&bound, |host| run_trigger(&bound, old, new, host))
+    }
+}
+
+impl RowHook for TableTriggers {
+    fn before(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        old: Option<&[Value]>,
+        new: Option<&mut [Value]>,
+    ) -> SqlResult<()> {
+        self.run(TriggerTiming::Before, ctx, old, new)
+    }
+
+    fn after(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        old: Option<&[Value]>,
+        new: Option<&[Value]>,
+    ) -> SqlResult<()> {
+        // Only a BEFORE trigger may change the row.
+        let mut new = new.map(<[Value]>::to_vec);
+        self.run(TriggerTiming::After, ctx, old, new.as_deref_mut())
+    }
+}
