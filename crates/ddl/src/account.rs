@@ -44,7 +44,7 @@ pub(super) fn resolve_grantee(
     let role = |role: &str| (role.to_owned(), String::new());
     match name {
         Name::CurrentRole => {
-            let malformed = || SqlError::new(ErrorCode::MalformedDefiner, "Invalid definer");
+            let malformed = || SqlError::invalid_definer();
             let current = session.identity.role.as_deref().ok_or_else(malformed)?;
             book.find(&role(current))
                 .map(|account| account.name)
@@ -86,8 +86,7 @@ fn hash_of(password: &str) -> String {
 
 /// Parses the stored form of a password. The word `invalid`, which matches no password, is accepted, too.
 fn parse_hash(text: &str) -> SqlResult<String> {
-    let bad =
-        || SqlError::new(ErrorCode::PasswordLength, "Password hash should be a 41-digit hexadecimal number");
+    let bad = || SqlError::password_hash_length();
     match text {
         INVALID => Ok(text.to_owned()),
         text => NativePassword::parse(text).map(|password| password.to_string()).ok_or_else(bad),
@@ -96,7 +95,7 @@ fn parse_hash(text: &str) -> SqlResult<String> {
 
 /// Parses the stored form of an ed25519 password: the public key.
 fn parse_key(text: &str) -> SqlResult<String> {
-    let bad = || SqlError::new(ErrorCode::PasswordLength, "Password hash should be 43 characters long");
+    let bad = || SqlError::ed25519_hash_length();
     match text {
         // No password matches.
         "" | INVALID => Ok(text.to_owned()),
@@ -113,10 +112,7 @@ fn method(how: &AuthPlugin) -> SqlResult<AuthMethod> {
         (ED25519, _, Some(password)) => stored_form(Some(ED25519), password.as_bytes()),
         (ED25519, using, None) => parse_key(using.as_deref().unwrap_or_default())?,
         (PLUGIN | SOCKET_PLUGIN, ..) => String::new(),
-        _ => {
-            let text = format!("Plugin '{}' is not loaded", how.plugin);
-            return Err(SqlError::new(ErrorCode::PluginIsNotLoaded, text));
-        }
+        _ => return Err(SqlError::plugin_not_loaded(&how.plugin)),
     };
     Ok(AuthMethod { plugin: name, text })
 }
@@ -359,8 +355,7 @@ fn change_password(
     };
     let Some(method) = account.methods.iter_mut().find(|method| method.plugin == PLUGIN) else {
         let plugin = account.methods.first().map_or("", |method| method.plugin.as_str());
-        let text = format!("SET PASSWORD is not applicable for users authenticating via {plugin} plugin");
-        return Err(SqlError::new(ErrorCode::SetPasswordAuthPlugin, text));
+        return Err(SqlError::no_password_of_plugin(plugin));
     };
     method.text = hash.clone();
     account.rules.password_changed_at = now_s(ctx.session);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cohort_catalog::{Account, AccountName, Catalog, CatalogChange};
 use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_session::StatementContext;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::work::Changes;
 
@@ -62,5 +62,5 @@ pub(super) fn shown((user, host): &AccountName) -> String {
 
 /// Returns the error for an account that does not exist.
 pub(super) fn no_such_account() -> SqlError {
-    SqlError::new(ErrorCode::PasswordNoMatch, "Can't find any matching row in the user table")
+    SqlError::no_matching_user()
 }

@@ -374,11 +374,7 @@ fn apply(
         }
         AlterAction::EnableKeys | AlterAction::DisableKeys => {
             let (engine, name) = (&draft.engine, &draft.name);
-            let text = format!(
-                "Storage engine {engine} of the table `{}`.`{}` doesn't have this option",
-                name.schema, name.table
-            );
-            note(ctx, &SqlError::new(ErrorCode::IllegalHa, text));
+            note(ctx, &SqlError::no_handler(engine, &name.schema, &name.table));
             Ok(())
         }
         AlterAction::Force => {

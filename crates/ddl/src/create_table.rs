@@ -4,7 +4,7 @@ use cohort_catalog::{CatalogChange, Schema, Table, TableName};
 use cohort_locks::MetadataMode;
 use cohort_session::StatementContext;
 use cohort_sql::ast::{CreateMode, CreateTable, ObjectName, TableOption};
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::column::ColumnHome;
 use super::draft::{self, DraftColumn, TableDraft};
@@ -30,10 +30,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
         return match create.mode {
             CreateMode::IfNotExists => exists_already(ctx, &name),
             CreateMode::Create => Err(SqlError::table_exists(&name.table)),
-            CreateMode::OrReplace => {
-                let text = format!("'{}.{}' is a view", name.schema, name.table);
-                Err(SqlError::new(ErrorCode::ItIsAView, text))
-            }
+            CreateMode::OrReplace => Err(SqlError::is_a_view(&name.schema, &name.table)),
         };
     }
     // First check without the lock: a statement that only finds that the table exists need not wait for its
@@ -65,7 +62,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
     } else if mode != MetadataMode::Exclusive {
         // The table was dropped between the check and the lock. This is rare, so the client is asked to
         // retry.
-        return Err(SqlError::new(ErrorCode::LockDeadlock, SqlError::deadlock().message));
+        return Err(SqlError::deadlock());
     }
     if let Some(select) = &create.query {
         return create_select::create(ctx, create, select, (&name, &schema), changes);

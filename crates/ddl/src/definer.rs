@@ -18,7 +18,7 @@ pub(super) fn definer(ctx: &StatementContext<'_>, named: Option<&Account>) -> Sq
     let named = match named {
         Account::CurrentRole => {
             let current = ctx.session.identity.role.as_deref();
-            let malformed = || SqlError::new(ErrorCode::MalformedDefiner, "Invalid definer");
+            let malformed = || SqlError::invalid_definer();
             role(current.ok_or_else(malformed)?)
         }
         Account::NameAlone(alone) if alone.eq_ignore_ascii_case(PUBLIC) => {

@@ -9,7 +9,7 @@ use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_session::{StatementContext, StatementLog, TableUse};
 use cohort_sql::ast::{DropTable, ObjectName, RenameTable};
 use cohort_sql::print::quoted_name;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::DdlOutcome;
 use super::foreign;
@@ -87,8 +87,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
 
 /// Returns error 1965.
 fn is_a_view(name: &TableName) -> SqlError {
-    let text = format!("'{}.{}' is a view", name.schema, name.table);
-    SqlError::new(ErrorCode::ItIsAView, text)
+    SqlError::is_a_view(&name.schema, &name.table)
 }
 
 fn drop_text(ctx: &StatementContext<'_>, drop: &DropTable, names: &[&TableName]) -> String {

@@ -14,7 +14,7 @@ use cohort_types::{
 use super::DdlOutcome;
 use super::create_table::created_at;
 use super::definer::{definer, program_settings};
-use super::program::{body_range, check_body, create_words, lock_program, text_of};
+use super::program::{body_range, check_body, create_words, lock_program, log_of, text_of};
 use super::routine::finish_missing;
 use super::work::{Changes, LogText, commit, enter_schema, lock_schema, refuse_virtual, schema_of};
 
@@ -48,12 +48,14 @@ impl TimeValue {
 }
 
 fn wrong_value(clause: &str, given: &Value) -> SqlError {
-    SqlError::wrong_value(clause, given.to_text().as_bytes())
+    let text = if given.is_null() { "NULL".to_owned() } else { given.to_text() };
+    SqlError::wrong_value(clause, text.as_bytes())
 }
 
 /// Returns the schedule that the values mean: errors 1235, 1525, 1542, 1543.
 fn schedule(ctx: &StatementContext<'_>, values: &ScheduleValues) -> SqlResult<EventSchedule> {
     let zone = &ctx.session.settings.env.time_zone;
+    ctx.uses_zone.set(true);
     match values {
         ScheduleValues::At(at) => at.seconds(zone).map(EventSchedule::At).ok_or_else(|| at.wrong("AT")),
         ScheduleValues::Every { interval, unit, starts, ends } => {
@@ -146,7 +148,8 @@ pub(super) fn create(
     let schedule = schedule(ctx, values)?;
     let body = body_range(ctx, &create.body);
     let log = create_words(create.mode, &definer, Style::default());
-    let log = LogText::Instead(format!("{log}{}", text_of(ctx, create.start..body.end)));
+    let log = format!("{log}{}", text_of(ctx, create.start..body.end));
+    let log = log_of(create.definer.as_ref(), Some(log));
     let mut event = Event {
         schema: schema_name.clone(),
         name: name.clone(),
@@ -268,7 +271,7 @@ pub(super) fn alter(
         (event.schema, event.name) = (schema, name);
     }
     changes.catalog.push(CatalogChange::PutEvent(event));
-    commit(ctx, changes, LogText::AsWritten)?;
+    commit(ctx, changes, log_of(alter.definer.as_ref(), None))?;
     Ok(DdlOutcome::default())
 }
 

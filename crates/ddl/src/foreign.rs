@@ -71,10 +71,7 @@ pub(super) fn draft(
     }
     if !key.referenced_columns.is_empty() && key.referenced_columns.len() != key.columns.len() {
         let name = key.name.as_deref().unwrap_or("foreign key without name");
-        let text = format!(
-            "Incorrect foreign key definition for '{name}': Key reference and table reference don't match"
-        );
-        return Err(SqlError::new(ErrorCode::WrongFkDef, text));
+        return Err(SqlError::foreign_key_columns_differ(name));
     }
     let schema = match &key.references.db {
         None => child.schema.clone(),
@@ -177,10 +174,7 @@ pub(super) fn admit(
         let same = |other: &ForeignKey| same_name(&other.name, &key.name);
         if table.foreign_keys.iter().enumerate().any(|(other, key)| other != n && same(key)) {
             return Err(match verb == Verb::Alter && !are_checked(ctx) {
-                true => SqlError::new(
-                    ErrorCode::DupConstraintName,
-                    format!("Duplicate FOREIGN KEY constraint name '{}/{}'", table.name.schema, key.name),
-                ),
+                true => SqlError::duplicate_foreign_key(&table.name.schema, &key.name),
                 false => malformed(ctx, table, None),
             });
         }
@@ -212,11 +206,7 @@ pub(super) fn check_renamed(catalog: &Catalog, before: &TableName, after: &Table
         return Ok(());
     }
     let to = &after.name;
-    let text = format!(
-        "Error on rename of './{}/{}' to './{}/{}' (errno: 150 \"Foreign key constraint is incorrectly formed\")",
-        before.schema, before.table, to.schema, to.table
-    );
-    Err(SqlError::new(ErrorCode::ErrorOnRename, text))
+    Err(SqlError::foreign_key_prevents_rename(&before.schema, &before.table, &to.schema, &to.table))
 }
 
 fn lock_for(
@@ -322,22 +312,10 @@ fn check_in_place(catalog: &Catalog, table: &Table, key: &ForeignKey, sets_null:
         true => Some(table),
         false => catalog.table(&key.parent.schema, &key.parent.table).map(|parent| &**parent),
     };
-    let options = || {
-        let text = format!(
-            "Failed to add the foreign key constraint on table '{}'. Incorrect options in FOREIGN KEY constraint \
-             '{}/{}'",
-            table.name.table, table.name.schema, key.name
-        );
-        Err(SqlError::new(ErrorCode::FkIncorrectOption, text))
-    };
+    let options = || Err(SqlError::foreign_key_options(&table.name.table, &table.name.schema, &key.name));
     match found.map(|parent| (parent, fit(table, key, parent))) {
         Some((_, Err(Misfit::NoColumn(_) | Misfit::NoIndex | Misfit::PrefixOnly))) => {
-            let text = format!(
-                "Failed to add the foreign key constraint. Missing index for constraint '{}' in the referenced \
-                 table '{}'",
-                key.name, key.parent.table
-            );
-            Err(SqlError::new(ErrorCode::FkNoIndexParent, text))
+            Err(SqlError::parent_index_missing(&key.name, &key.parent.table))
         }
         Some((_, Err(Misfit::Types(..)))) => options(),
         _ if sets_null && key.columns.iter().any(|c| !table.columns[*c].nullable) => options(),
@@ -367,8 +345,7 @@ fn refuse_generated(table: &Table) -> SqlResult<()> {
         };
         for column in &key.columns {
             if table.columns[*column].generated.is_some() {
-                let text = format!("Cannot define foreign key with {clause} clause on a generated column");
-                return Err(SqlError::new(ErrorCode::WrongFkOptionForGeneratedColumn, text));
+                return Err(SqlError::foreign_key_on_generated(clause));
             }
             refuse_computed_from(table, &table.columns[*column].name)?;
         }
@@ -413,8 +390,7 @@ fn malformed(ctx: &StatementContext<'_>, table: &Table, why: Option<String>) -> 
 }
 
 fn cannot_create(name: &TableName, errno: &str) -> SqlError {
-    let text = format!("Can't create table `{}`.`{}` (errno: {errno})", name.schema, name.table);
-    SqlError::new(ErrorCode::CantCreateTable, text)
+    SqlError::cannot_create_table(&name.schema, &name.table, errno)
 }
 
 fn duplicate(ctx: &StatementContext<'_>, table: &Table, key: &ForeignKey) -> SqlError {
@@ -454,17 +430,11 @@ pub(super) fn check_kept(ctx: &StatementContext<'_>, before: &Table, draft: &Tab
             let (old, new) = (&before.columns[*old], &draft.columns[new].column);
             if changes_key(&old.ty, &new.ty) {
                 let (column, name) = (&old.name, &key.name);
-                let text =
-                    format!("Cannot change column '{column}': used in a foreign key constraint '{name}'");
-                return Err(SqlError::new(ErrorCode::FkColumnCannotChange, text));
+                return Err(SqlError::column_in_own_foreign_key(column, name));
             }
             let sets_null = [key.on_delete, key.on_update].contains(&ForeignAction::SetNull);
             if is_checked && sets_null && !new.nullable {
-                let text = format!(
-                    "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL",
-                    new.name, key.name
-                );
-                return Err(SqlError::new(ErrorCode::FkColumnNotNull, text));
+                return Err(SqlError::column_set_null_by_foreign_key(&new.name, &key.name));
             }
         }
     }
@@ -486,10 +456,7 @@ fn key_columns(table: &Table, name: &str) -> Vec<usize> {
 }
 
 fn index_needed(index: &str) -> SqlError {
-    SqlError::new(
-        ErrorCode::DropIndexFk,
-        format!("Cannot drop index '{index}': needed in a foreign key constraint"),
-    )
+    SqlError::index_needed_by_foreign_key(index)
 }
 
 /// Checks that ALTER TABLE keeps what referring tables need (errors 1025, 1553, 1829, 1833). Returns the
@@ -529,11 +496,7 @@ pub(super) fn follow(
             // This is checked regardless of `foreign_key_checks`.
             if changes_key(&old.ty, &new_column.ty) {
                 let of = &child.name;
-                let text = format!(
-                    "Cannot change column '{name}': used in a foreign key constraint '{}' of table '{}.{}'",
-                    key.name, of.schema, of.table
-                );
-                return Err(SqlError::new(ErrorCode::FkColumnCannotChangeChild, text));
+                return Err(SqlError::column_in_foreign_key_of(name, &key.name, &of.schema, &of.table));
             }
             let is_same = same_name(&old.name, &new_column.name);
             names.push(if is_same { name.clone() } else { new_column.name.clone() });
@@ -572,11 +535,7 @@ pub(super) fn check_may_lose_rows(ctx: &StatementContext<'_>, before: &Table) ->
         None => Ok(()),
         Some((child, n)) => {
             let (key, of) = (&child.foreign_keys[*n].name, &child.name.table);
-            let text = format!(
-                "Cannot delete rows from table which is parent in a foreign key constraint '{key}' of table \
-                 '{of}'"
-            );
-            Err(SqlError::new(ErrorCode::FkCannotDeleteParent, text))
+            Err(SqlError::parent_needed_by_foreign_key(key, of))
         }
     }
 }
@@ -605,23 +564,14 @@ fn lock_child(ctx: &mut StatementContext<'_>, name: &TableName) -> SqlResult<()>
 
 fn column_needed(column: &str, key: &ForeignKey, child: &Table) -> SqlError {
     let (name, of) = (&key.name, &child.name);
-    let text = format!(
-        "Cannot drop column '{column}': needed in a foreign key constraint '{name}' of table `{}`.`{}`",
-        of.schema, of.table
-    );
-    SqlError::new(ErrorCode::FkColumnCannotDropChild, text)
+    SqlError::column_needed_by_foreign_key_of(column, name, &of.schema, &of.table)
 }
 
 /// Creates MariaDB's error for a parent that would lose its primary key. MariaDB has copied the table by
 /// then.
 fn rename_failed(ctx: &StatementContext<'_>, name: &TableName) -> SqlError {
     let (schema, table, session) = (&name.schema, &name.table, ctx.session.info.id.0);
-    let text = format!(
-        "Error on rename of './{schema}/#sql-alter-{:x}-{session:x}' to './{schema}/{table}' (errno: 150 \
-         \"Foreign key constraint is incorrectly formed\")",
-        std::process::id()
-    );
-    SqlError::new(ErrorCode::ErrorOnRename, text)
+    SqlError::foreign_key_prevents_copy_rename(schema, std::process::id(), session, table)
 }
 
 /// Locks the tables that refer to `parents`, which are about to be renamed or to have columns renamed. On
@@ -726,8 +676,7 @@ pub(super) fn check_droppable(
     if !are_checked(ctx) || !table.referenced_by.iter().any(|child| stays(&child)) {
         return Ok(());
     }
-    let text = "Cannot delete or update a parent row: a foreign key constraint fails";
-    Err(SqlError::new(ErrorCode::RowIsReferenced, text))
+    Err(SqlError::parent_row_referenced())
 }
 
 /// Returns error 1701 if another table refers to one that is about to be truncated.
@@ -738,11 +687,9 @@ pub(super) fn check_truncatable(ctx: &StatementContext<'_>, table: &Table) -> Sq
     let references = table.references_from(&ctx.db.catalog());
     let Some((child, n)) = references.iter().find(|(child, _)| child.id != table.id) else { return Ok(()) };
     let name = &child.name;
-    let text = format!(
-        "Cannot truncate a table referenced in a foreign key constraint (`{}`.`{}`, {})",
-        name.schema,
-        name.table,
-        bare_constraint_text(child, &child.foreign_keys[*n], true)
-    );
-    Err(SqlError::new(ErrorCode::TruncateIllegalFk, text))
+    Err(SqlError::table_referenced_by_foreign_key(
+        &name.schema,
+        &name.table,
+        &bare_constraint_text(child, &child.foreign_keys[*n], true),
+    ))
 }

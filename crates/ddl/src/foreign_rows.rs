@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{ForeignKey, Table};
 use cohort_engine::{Batch, KeyRange, ReadAt, ReadView, ScanRequest};
-use cohort_types::{Columns, ErrorCode, SqlError, SqlResult, Value, prefix_end, successor};
+use cohort_types::{Columns, SqlError, SqlResult, Value, prefix_end, successor};
 
 use super::column::{ColumnHome, value_now};
 use super::draft::Described;
@@ -64,10 +64,7 @@ pub(super) fn check(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: 
             for lookup in &lookups {
                 if !lookup.passes(ctx, &row, &view)? {
                     let constraint = named_constraint(&after.table, &after.table.foreign_keys[lookup.key]);
-                    let text = format!(
-                        "Cannot add or update a child row: a foreign key constraint fails ({constraint})"
-                    );
-                    return Err(SqlError::new(ErrorCode::NoReferencedRow, text));
+                    return Err(SqlError::no_parent_row(&constraint));
                 }
             }
         }

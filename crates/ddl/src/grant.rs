@@ -11,7 +11,7 @@ use cohort_sql::ast::{
     Account as AccountWord, AccountOptions, Grant, GrantLevel, ObjectName, Privilege as Word, Revoke,
     UserSpec,
 };
-use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlMode, SqlResult};
+use cohort_types::{Privilege, Privileges, SqlError, SqlMode, SqlResult};
 
 use super::DdlOutcome;
 use super::account::{authenticate, new_account, resolve, resolve_grantee, resolve_new};
@@ -197,8 +197,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     }
     if let GrantLevel::Routine { name, .. } = &grant.level {
         check_giver_of_routine(ctx.session, &grant.privileges, name)?;
-        let text = format!("FUNCTION or PROCEDURE {} does not exist", name.name);
-        return Err(SqlError::new(ErrorCode::SpDoesNotExist, text));
+        return Err(SqlError::does_not_exist("FUNCTION or PROCEDURE", &name.name));
     }
     let place = Place::of(ctx.session, &grant.level)?;
     let mut named = Named::of(ctx.session, &grant.privileges, &place)?;
@@ -358,8 +357,7 @@ fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
 
 /// Returns error 1141.
 pub(super) fn nonexisting((user, host): &AccountName) -> SqlError {
-    let text = format!("There is no such grant defined for user '{user}' on host '{host}'");
-    SqlError::new(ErrorCode::NonexistingGrant, text)
+    SqlError::nonexisting_grant(user, host)
 }
 
 /// Requires the named privileges and GRANT OPTION on the routine's schema: errors 1144, 1370. Routines do not
@@ -386,8 +384,7 @@ fn check_giver_of_routine(session: &SessionState, words: &[Word], name: &ObjectN
     };
     let command = if first == Privilege::GrantOption { "grant" } else { &first.name().to_lowercase() };
     let ((user, host), routine) = (&session.info.account, &name.name);
-    let text = format!("{command} command denied to user '{user}'@'{host}' for routine '{schema}.{routine}'");
-    Err(SqlError::new(ErrorCode::ProcaccessDenied, text))
+    Err(SqlError::routine_access_denied(command, user, host, schema, routine))
 }
 
 /// Returns error 1403, or 1133 for an account that does not exist.
@@ -399,9 +396,7 @@ fn nonexisting_on_routine(
     let book = AccountChanges::open(ctx)?;
     let name = names.first().expect("the parser wants one");
     let (user, host) = resolve_grantee(ctx.session, &book, name)?;
-    let text =
-        format!("There is no such grant defined for user '{user}' on host '{host}' on routine '{routine}'");
-    Ok(SqlError::new(ErrorCode::NonexistingProcGrant, text))
+    Ok(SqlError::nonexisting_routine_grant(&user, &host, routine))
 }
 
 /// Removes privileges. Returns `None` if nothing was granted on the object.

@@ -223,8 +223,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
                 // MariaDB has no FULLTEXT indexes in character sets with at least two bytes per character.
                 let is_wide = ty.collation.charset().mbminlen() > 1;
                 if !ty.kind.is_text() || is_wide || *words.get_or_insert(ty.collation) != ty.collation {
-                    let text = format!("Column '{name}' cannot be part of FULLTEXT index");
-                    return Err(SqlError::new(ErrorCode::BadFtColumn, text));
+                    return Err(SqlError::not_in_full_text(&name));
                 }
                 continue;
             }
@@ -275,16 +274,10 @@ fn checked_prefix(part: &DraftPart, column: &Column, kind: IndexKind) -> SqlResu
             Err(SqlError::blob_key_without_length(&column.name))
         }
         None => Ok(None),
-        Some(0) => {
-            Err(SqlError::new(ErrorCode::KeyPart0, format!("Key part '{}' length cannot be 0", column.name)))
-        }
+        Some(0) => Err(SqlError::key_part_of_zero(&column.name)),
         Some(length) if !is_string || (!ty.kind.is_blob() && length > ty.length) => {
             let _ = length;
-            Err(SqlError::new(
-                ErrorCode::WrongSubKey,
-                "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key \
-                 part, or the storage engine doesn't support unique prefix keys",
-            ))
+            Err(SqlError::wrong_key_prefix())
         }
         Some(length) if !ty.kind.is_blob() && length == ty.length => Ok(None),
         Some(length) => Ok(Some(length)),

@@ -6,7 +6,7 @@
 
 use cohort_config::VarId;
 use cohort_session::SessionState;
-use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Warning};
+use cohort_types::{Level, SqlError, SqlResult, Warning};
 
 /// The minimum contents of a password.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(super) fn check_password(session: &SessionState, user: &str, password: &str)
     if let Some(words) = session.db.words.get()
         && let Some(objection) = words.objection(user, password)
     {
-        let error = SqlError::new(ErrorCode::NotValidPassword, format!("cracklib: {objection}"));
+        let error = SqlError::password_objection(objection);
         session.statement.planning_warnings.borrow_mut().push(Warning { level: Level::Warning, error });
         return Err(refused("cracklib_password_check"));
     }
@@ -64,8 +64,7 @@ pub(super) fn check_password(session: &SessionState, user: &str, password: &str)
 }
 
 fn refused(by: &str) -> SqlError {
-    let text = format!("Your password does not satisfy the current policy requirements ({by})");
-    SqlError::new(ErrorCode::NotValidPassword, text)
+    SqlError::password_violates_policy(by)
 }
 
 /// Returns error 1290 for the stored form of a password, which cannot be checked.

@@ -6,11 +6,11 @@ use cohort_catalog::{AccountName, CatalogChange, Schema};
 use cohort_config::VarId;
 use cohort_locks::{MetadataKey, MetadataMode, ProgramKind};
 use cohort_session::StatementContext;
-use cohort_sql::ast::{self, CreateMode};
+use cohort_sql::ast::{self, Account, CreateMode};
 use cohort_sql::print::Style;
 use cohort_types::{Privilege, RoutineKind, SqlError, SqlResult};
 
-use super::work::Changes;
+use super::work::{Changes, LogText};
 
 /// Takes the metadata lock of a program's name.
 pub(super) fn lock_program(
@@ -44,10 +44,13 @@ pub(super) fn check_trusted(ctx: &StatementContext<'_>) -> SqlResult<()> {
     if is_super || !is_suspicious(ctx) { Ok(()) } else { Err(SqlError::routine_needs_super()) }
 }
 
-/// Returns whether functions and triggers are checked for what they may do to the binary log.
+/// Returns whether functions and triggers are checked for what they may do to the binary log. Those of a
+/// source were checked there.
 pub(super) fn is_suspicious(ctx: &StatementContext<'_>) -> bool {
     let globals = ctx.session.settings.vars.globals();
-    !globals.flag(VarId::LogBinTrustFunctionCreators) && globals.flag(VarId::LogBin)
+    !ctx.session.identity.is_applier
+        && !globals.flag(VarId::LogBinTrustFunctionCreators)
+        && globals.flag(VarId::LogBin)
 }
 
 /// Returns a part of the statement's text.
@@ -78,6 +81,15 @@ pub(super) fn body_range(ctx: &StatementContext<'_>, body: &ast::Body) -> Range<
 pub(super) fn create_words(mode: CreateMode, definer: &AccountName, style: Style) -> String {
     let or_replace = if mode == CreateMode::OrReplace { "OR REPLACE " } else { "" };
     format!("CREATE {or_replace}{} ", definer_text(definer, style))
+}
+
+/// Returns how a definition with this definer clause is logged.
+pub(super) fn log_of(named: Option<&Account>, text: Option<String>) -> LogText {
+    match (named, text) {
+        (None | Some(Account::CurrentUser), text) => LogText::ByInvoker(text),
+        (Some(_), Some(text)) => LogText::Instead(text),
+        (Some(_), None) => LogText::AsWritten,
+    }
 }
 
 /// Formats `DEFINER=..`.

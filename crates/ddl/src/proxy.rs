@@ -7,7 +7,7 @@
 use cohort_catalog::{AccountName, AdminOption};
 use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{Account as Name, Grant, Revoke};
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::DdlOutcome;
 use super::account::resolve;
@@ -31,8 +31,7 @@ fn check_giver(session: &SessionState, proxied: &AccountName) -> SqlResult<()> {
     if own.is_some_and(|account| account.proxies.iter().any(covers)) {
         return Ok(());
     }
-    let text = format!("Access denied for user '{}'@'{}'", session.info.user, session.info.host);
-    Err(SqlError::new(ErrorCode::AccessDeniedNoPassword, text))
+    Err(SqlError::access_denied_without_password(&session.info.user, &session.info.host))
 }
 
 pub(super) fn grant(ctx: &mut StatementContext<'_>, of: &Name, grant: &Grant) -> SqlResult<DdlOutcome> {

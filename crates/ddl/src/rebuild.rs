@@ -473,11 +473,7 @@ fn zero_date(ctx: &StatementContext<'_>, after: &Described, n: usize) -> Option<
         _ => ("datetime", "0000-00-00 00:00:00"),
     };
     let name = &after.table.name;
-    let text = format!(
-        "Incorrect {kind} value: '{zero}' for column `{}`.`{}`.`{}` at row 1",
-        name.schema, name.table, column.name
-    );
-    Some(SqlError::new(ErrorCode::TruncatedWrongValue, text))
+    Some(SqlError::incorrect_date(kind, zero, &name.schema, &name.table, &column.name, 1))
 }
 
 fn fills(
@@ -636,10 +632,7 @@ impl Converter<'_, '_> {
             let store = StoreContext { column: &column.name, row: self.row, ..*store };
             return column.ty.store(Value::Timestamp(store.now_micros), &store, warnings);
         }
-        let error = SqlError::new(
-            ErrorCode::WarnDataTruncated,
-            format!("Data truncated for column '{}' at row {}", column.name, self.row),
-        );
+        let error = SqlError::data_truncated(&column.name, self.row);
         if store.strict {
             return Err(error);
         }
@@ -711,8 +704,7 @@ fn cut(error: SqlError, fill: &Fill, after: &ColumnType, store: &StoreContext<'_
         (ErrorCode::DataTooLong, Fill::Converted(_, before))
             if before.kind == TypeKind::VarChar && after.kind == TypeKind::VarChar =>
         {
-            let text = format!("Data truncated for column '{}' at row {}", store.column, store.row);
-            SqlError::new(ErrorCode::WarnDataTruncated, text)
+            SqlError::data_truncated(&store.column, store.row)
         }
         _ => error,
     }

@@ -157,8 +157,7 @@ fn check_admin(session: &SessionState, book: &AccountChanges, role: &str) -> Sql
     {
         return Ok(());
     }
-    let text = format!("Access denied for user '{}'@'{}'", own.0, own.1);
-    Err(SqlError::new(ErrorCode::AccessDeniedNoPassword, text))
+    Err(SqlError::access_denied_without_password(&own.0, &own.1))
 }
 
 /// Returns whether a role includes another, directly or through roles granted to it.
@@ -194,8 +193,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
         let name = grantee_name(ctx.session, &book, user, &AccountOptions::default())?;
         let mut account = grantee(ctx.session, &book, name, user, &AccountOptions::default())?;
         if account.is_role && leads_to(&book, &role, &account.name.0) {
-            let text = format!("Cannot grant role '{role}' to: {}", shown(&account.name));
-            return Err(SqlError::new(ErrorCode::CannotGrantRole, text));
+            return Err(SqlError::cannot_grant_role(&role, &shown(&account.name)));
         }
         let held = account.roles.entry(role.clone()).or_insert(AdminOption::Without);
         if grant.grant_option {
@@ -215,10 +213,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     for name in &revoke.accounts {
         check_holder(ctx.session, name)?;
         let name = resolve_grantee(ctx.session, &book, name)?;
-        let cannot = || {
-            let text = format!("Cannot revoke role '{role}' from: {}", shown(&name));
-            SqlError::new(ErrorCode::CannotRevokeRole, text)
-        };
+        let cannot = || SqlError::cannot_revoke_role(&role, &shown(&name));
         let mut account = book.find(&name).ok_or_else(cannot)?;
         let held = account.roles.get_mut(&role).ok_or_else(cannot)?;
         match revoke.level {

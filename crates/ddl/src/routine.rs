@@ -16,7 +16,8 @@ use super::account_changes::AccountChanges;
 use super::create_table::created_at;
 use super::definer::{definer, program_settings};
 use super::program::{
-    body_range, check_body, check_trusted, create_words, is_suspicious, lock_kind, lock_program, text_of,
+    body_range, check_body, check_trusted, create_words, is_suspicious, lock_kind, lock_program, log_of,
+    text_of,
 };
 use super::work::{Changes, LogText, commit, enter_schema, lock_definitions, schema_of};
 
@@ -53,11 +54,11 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRoutine) -> 
         modified_at: now,
     };
     apply(&mut routine, &create.characteristics);
-    let log = || LogText::Instead(log_text(ctx.session.current_schema.as_deref(), create, &routine));
+    let text = log_text(ctx.session.current_schema.as_deref(), create, &routine);
+    let log = log_of(create.definer.as_ref(), Some(text));
     match (&before, create.mode) {
         (Some(_), CreateMode::Create) => return Err(SqlError::routine_exists(kind.name(), name)),
         (Some(_), CreateMode::IfNotExists) => {
-            let log = log();
             ctx.eval.push_warning(Warning::note(SqlError::routine_exists(kind.name(), name)));
             commit(ctx, Changes::default(), log)?;
             return Ok(DdlOutcome::default());
@@ -68,7 +69,6 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRoutine) -> 
     if kind == RoutineKind::Function {
         check_trusted(ctx)?;
     }
-    let log = log();
     let mut changes = grant_to_creator(ctx, &routine)?;
     if before.is_some() {
         let (schema, name) = (routine.schema.clone(), routine.name.clone());
@@ -114,7 +114,7 @@ fn returns_text(create: &CreateRoutine, collation: Collation) -> SqlResult<Strin
 /// Formats a type with its character set.
 fn type_text(ty: &ColumnType) -> String {
     match ty.collation {
-        _ if !ty.kind.is_text() => ty.sql_text(),
+        _ if !ty.kind.is_text() && ty.members.is_empty() => ty.sql_text(),
         collation => {
             let charset = collation.charset().name();
             format!("{} CHARSET {charset} COLLATE {}", ty.sql_text(), collation.name())

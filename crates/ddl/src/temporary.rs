@@ -10,7 +10,7 @@ use cohort_config::VarId;
 use cohort_sql::ast::{
     AlterAction, AlterTable, CreateMode, CreateSelect, CreateTable, DropTable, ObjectName, RenameTable,
 };
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::alter_table::described;
 use super::create_table::{describe, exists_already, like};
@@ -80,10 +80,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
 /// Returns error 1796 for a table with FULLTEXT indexes.
 fn refuse_words(table: &Table) -> SqlResult<()> {
     match table.indexes.iter().any(|index| index.kind.has_words()) {
-        true => {
-            let text = "Cannot create FULLTEXT index on temporary InnoDB table";
-            Err(SqlError::new(ErrorCode::InnodbNoFtTempTable, text))
-        }
+        true => Err(SqlError::full_text_on_temporary()),
         false => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use cohort_types::{SqlError, SqlResult, Warning};
 
 use super::DdlOutcome;
 use super::definer::{definer, program_settings};
-use super::program::{body_range, check_body, check_trusted, create_words, lock_program, text_of};
+use super::program::{body_range, check_body, check_trusted, create_words, lock_program, log_of, text_of};
 use super::routine::finish_missing;
 use super::work::{Changes, LogText, commit, lock_schema, lock_table, refuse_virtual, schema_of};
 
@@ -44,7 +44,10 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTrigger) -> 
     lock_program(ctx, ProgramKind::Trigger, &schema_name, name, MetadataMode::Exclusive)?;
     let log = create_words(create.mode, &definer, Style::default());
     let whole = body_range(ctx, &create.body);
-    let log = LogText::Instead(format!("{log}{}", text_of(ctx, create.start..whole.end)));
+    let log = format!("{log}{}", text_of(ctx, create.start..whole.end));
+    let log = log_of(create.definer.as_ref(), Some(log));
+    // The time of creation has hundredths of a second.
+    ctx.uses_micros.set(true);
     let catalog = ctx.db.catalog();
     let schema = catalog.schemas.get(&schema_name).ok_or_else(|| SqlError::unknown_database(&schema_name))?;
     let existing = schema.trigger(name).map(|(table, _)| table.id);

@@ -15,7 +15,7 @@ use cohort_session::{SessionNames, StatementContext, TableUse};
 use cohort_sql::ast::{self, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity};
 use cohort_sql::print::{Style, quoted_name};
 use cohort_sql::print_query;
-use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
+use cohort_types::{Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
 use super::create_table::created_at;
@@ -70,17 +70,15 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
     name_columns(&mut query.body, &columns);
     let mut algorithm = create.algorithm.unwrap_or_else(|| algorithm_of(before.as_deref(), create.alter));
     if algorithm == ViewAlgorithm::Merge && !is_mergeable(&bound) {
-        let text = "View merge algorithm can't be used here for now (assumed undefined algorithm)";
         ctx.eval.push_warning(cohort_types::Warning {
             level: cohort_types::Level::Warning,
-            error: SqlError::new(ErrorCode::WarnViewMerge, text),
+            error: SqlError::view_not_merged(),
         });
         algorithm = ViewAlgorithm::Undefined;
     }
     let updatable = algorithm != ViewAlgorithm::TempTable && bound.is_updatable();
     if create.check != ViewCheck::None && !updatable {
-        let text = format!("CHECK OPTION on non-updatable view `{}`.`{}`", name.schema, name.table);
-        return Err(SqlError::new(ErrorCode::ViewNonupdCheck, text));
+        return Err(SqlError::check_option_not_updatable(&name.schema, &name.table));
     }
     let security = create.security.unwrap_or(match (&before, create.alter) {
         (Some(view), true) if view.by_invoker => ViewSecurity::Invoker,
@@ -129,14 +127,12 @@ fn empty_view(ctx: &StatementContext<'_>, name: TableName) -> View {
 /// Rejects queries that a view cannot contain.
 fn refuse(create: &CreateView) -> SqlResult<()> {
     if !create.query.into.is_empty() {
-        let text = "View's SELECT contains a 'INTO' clause";
-        return Err(SqlError::new(ErrorCode::ViewSelectClause, text));
+        return Err(SqlError::view_with_into());
     }
     let mut looks = UsedNames::default();
     create.query.clone().rename(&mut looks);
     if looks.variable {
-        let text = "View's SELECT contains a variable or parameter";
-        return Err(SqlError::new(ErrorCode::ViewSelectVariable, text));
+        return Err(SqlError::view_with_variable());
     }
     Ok(())
 }
@@ -233,18 +229,15 @@ fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
         }
         given if given == bound.columns.len() => create.columns.clone(),
         _ => {
-            let text = "View's SELECT and view's field list have different column counts";
-            return Err(SqlError::new(ErrorCode::ViewWrongList, text));
+            return Err(SqlError::view_column_count());
         }
     };
     let names = if create.columns.is_empty() { told_apart(&create.query.body, names) } else { names };
     for (n, name) in names.iter().enumerate() {
-        let wrong =
-            |name: &str| SqlError::new(ErrorCode::WrongColumnName, format!("Incorrect column name '{name}'"));
+        let wrong = |name: &str| SqlError::wrong_column_name(name);
         check_identifier(name, wrong)?;
         if names[..n].iter().any(|other| cohort_plan::same_name(other, name)) {
-            let text = format!("Duplicate column name '{name}'");
-            return Err(SqlError::new(ErrorCode::DupFieldName, text));
+            return Err(SqlError::duplicate_column(name));
         }
     }
     Ok(names)
@@ -391,7 +384,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
             missing.push(format!("{}.{}", name.schema, name.table));
         }
     }
-    let unknown = || SqlError::new(ErrorCode::UnknownView, format!("Unknown VIEW: '{}'", missing.join(",")));
+    let unknown = || SqlError::unknown_view(&missing.join(","));
     match (!missing.is_empty() && !drop.if_exists).then(unknown) {
         Some(error) if changes.catalog.is_empty() => return Err(error),
         failed => commit(ctx, changes.with_xid().failing(failed), LogText::AsWritten)?,
@@ -405,8 +398,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
 
 /// Returns error 1347.
 pub(super) fn not_a_view(name: &TableName) -> SqlError {
-    let text = format!("'{}.{}' is not of type 'VIEW'", name.schema, name.table);
-    SqlError::new(ErrorCode::WrongObject, text)
+    SqlError::not_a_view(&name.schema, &name.table)
 }
 
 /// Formats a query.
@@ -483,8 +475,7 @@ pub(super) fn drop_all(
 pub(super) fn renamed(view: &Arc<View>, to: &TableName) -> SqlResult<View> {
     check_table_name(&to.table)?;
     if view.name.schema != to.schema {
-        let text = format!("Changing schema from '{}' to '{}' is not allowed", view.name.schema, to.schema);
-        return Err(SqlError::new(ErrorCode::ForbidSchemaChange, text));
+        return Err(SqlError::schema_change_forbidden(&view.name.schema, &to.schema));
     }
     Ok(View { name: to.clone(), ..View::clone(view) })
 }

@@ -18,7 +18,7 @@ use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
 use cohort_catalog::{Column, DefaultValue, ROWS, Table};
 use cohort_config::{Globals, VarId};
 use cohort_locks::MetadataMode;
-use cohort_types::{BinlogColumn, Columns, ErrorCode, ImageError, SqlError, SqlResult, Value, WireFit};
+use cohort_types::{BinlogColumn, Columns, ImageError, SqlError, SqlResult, Value, WireFit};
 
 use crate::apply_locate::Located;
 use crate::apply_scan::apply_by_scan;
@@ -220,15 +220,7 @@ fn columns(table: &Table, map: &TableMap, rules: Conversions) -> SqlResult<Vec<B
 /// Returns error 1677.
 fn conversion_failed(table: &Table, column: usize, wire: &BinlogColumn) -> SqlError {
     let ty = table.columns.get(column).map_or_else(String::new, |described| described.ty.sql_text());
-    SqlError::new(
-        ErrorCode::SlaveConversionFailed,
-        format!(
-            "Column {column} of table '{}.{}' cannot be converted from type '{}' to type '{ty}'",
-            table.name.schema,
-            table.name.table,
-            wire.type_text()
-        ),
-    )
+    SqlError::slave_conversion_failed(column, &table.name.schema, &table.name.table, &wire.type_text(), &ty)
 }
 
 /// Returns the value for NULL from the source. If the local column is NOT NULL, that is its default.
@@ -344,7 +336,7 @@ impl RowApplier {
             return Ok(());
         }
         let name = &self.table.name.table;
-        Err(SqlError::new(ErrorCode::KeyNotFound, format!("Can't find record in '{name}'")))
+        Err(SqlError::record_not_found(name))
     }
 
     /// Returns whether a lookup by this index examines many rows per image, so that one pass for all rows of

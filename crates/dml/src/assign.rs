@@ -5,8 +5,7 @@ use std::sync::Arc;
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{EvalContext, Expr};
 use cohort_types::{
-    DateTime, ErrorCode, FixedKind, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning,
-    WarningSink,
+    DateTime, FixedKind, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning, WarningSink,
 };
 
 use cohort_plan::Binder;
@@ -143,7 +142,7 @@ impl Assigner<'_> {
         if self.keeps_null {
             return Ok(Value::Null);
         }
-        let error = SqlError::new(ErrorCode::BadNull, format!("Column '{}' cannot be null", described.name));
+        let error = SqlError::bad_null(&described.name);
         let is_error = match self.strictness {
             Strictness::Error => true,
             Strictness::Adjust => self.null == NullRule::Error,
@@ -171,15 +170,9 @@ impl Assigner<'_> {
             Default::Generated => Ok(described.ty.implicit_default()),
             Default::Refused(value) if self.strictness == Strictness::Error => {
                 let of = &self.table.name;
-                let text = format!(
-                    "Incorrect {} value: '{}' for column `{}`.`{}`.`{}` at row {row}",
-                    if described.ty.kind == TypeKind::Date { "date" } else { "datetime" },
-                    self.shown(column, value),
-                    of.schema,
-                    of.table,
-                    described.name
-                );
-                Err(SqlError::new(ErrorCode::TruncatedWrongValue, text))
+                let kind = if described.ty.kind == TypeKind::Date { "date" } else { "datetime" };
+                let shown = self.shown(column, value);
+                Err(SqlError::incorrect_date(kind, &shown, &of.schema, &of.table, &described.name, row))
             }
             _ => self.default(ctx, column, default, values, row),
         }
@@ -209,8 +202,7 @@ impl Assigner<'_> {
             Default::Refused(value) => {
                 let described = &self.table.columns[column];
                 let shown = self.shown(column, value);
-                let text = format!("Incorrect default value '{shown}' for column '{}'", described.name);
-                let error = SqlError::new(ErrorCode::WarnIncorrectDefault, text);
+                let error = SqlError::incorrect_default(&shown, &described.name);
                 if self.strictness == Strictness::Error {
                     return Err(error);
                 }
@@ -224,10 +216,7 @@ impl Assigner<'_> {
             }
             Default::Missing => {
                 let described = &self.table.columns[column];
-                let error = SqlError::new(
-                    ErrorCode::NoDefaultForField,
-                    format!("Field '{}' doesn't have a default value", described.name),
-                );
+                let error = SqlError::no_default(&described.name);
                 if self.strictness == Strictness::Error {
                     return Err(error);
                 }

@@ -12,9 +12,7 @@ use crate::outcome::DmlOutcome;
 /// Runs BINLOG with this text.
 pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<DmlOutcome> {
     if text.is_empty() {
-        let text = "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB \
-                    server version for the right syntax to use";
-        return Err(SqlError::new(ErrorCode::SyntaxError, text));
+        return Err(SqlError::syntax_error());
     }
     let mut applier = ctx.session.binlog_applier.take().unwrap_or_default();
     let result = apply(&mut applier, ctx, text);

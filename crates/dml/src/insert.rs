@@ -426,7 +426,7 @@ impl Insert<'_> {
             return SqlError::autoinc_read_failed();
         }
         let (name, row) = (&self.plan.table.columns[column].name, self.number());
-        SqlError::new(ErrorCode::AutoincRange, format!("Out of range value for column '{name}' at row {row}"))
+        SqlError::generated_out_of_range(name, row)
     }
 
     /// Reports a duplicate of a plain INSERT: error 1062. With IGNORE, adds a warning.

@@ -313,8 +313,7 @@ fn columns(binder: &Binder<'_>, table: &Table, names: &[String]) -> SqlResult<Ve
         let name = ast::ColumnRef { db: None, table: None, name: name.clone() };
         let column = binder.scope.column(&name, Clause::InsertInto)?;
         if columns.contains(&column) {
-            let text = format!("Column '{}' specified twice", name.name);
-            return Err(SqlError::new(ErrorCode::FieldSpecifiedTwice, text));
+            return Err(SqlError::column_specified_twice(&name.name));
         }
         columns.push(column);
     }

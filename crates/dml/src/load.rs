@@ -67,9 +67,7 @@ pub fn load_data(
         return of_the_source(ctx, load, job, *blocks);
     }
     if load.local && !(ctx.session.db.globals.flag(VarId::LocalInfile) && sink.may_send_files()) {
-        let text = "The used command is not allowed because the MariaDB server or client has disabled the local \
-                    infile capability";
-        return Err(SqlError::new(ErrorCode::LoadInfileCapabilityDisabled, text));
+        return Err(SqlError::local_infile_disabled());
     }
     if !load.local {
         check_file_privilege(ctx)?;
@@ -110,13 +108,7 @@ pub fn load_data(
     secure?;
     let (file, bytes) = server.open(&path).map_err(|error| match error.kind() {
         // A directory, a pipe or a device.
-        std::io::ErrorKind::InvalidInput => {
-            let text = format!(
-                "The file '{}' must be in the database directory or be readable by all",
-                path.display()
-            );
-            SqlError::new(ErrorCode::TextfileNotReadable, text)
-        }
+        std::io::ErrorKind::InvalidInput => SqlError::file_not_readable(path.display()),
         _ => missing(&error),
     })?;
     let mut source = File { file, read: 0, bytes };
@@ -150,8 +142,7 @@ fn check_file_privilege(ctx: &StatementContext<'_>) -> SqlResult<()> {
         let name = (user.clone(), host.clone());
         let has_password = ctx.db.catalog().accounts.get(&name).is_some_and(|account| account.has_password());
         let using = if has_password { "YES" } else { "NO" };
-        let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
-        SqlError::new(ErrorCode::AccessDenied, text)
+        SqlError::access_denied(user, host, using)
     })
 }
 
@@ -407,8 +398,7 @@ impl LoadPlan {
                 // Warn once.
                 if insert.counts.records == 1 {
                     let name = &insert.pipeline.assigner.table.columns[column].name;
-                    let text = format!("Field '{name}' doesn't have a default value");
-                    let error = SqlError::new(ErrorCode::NoDefaultForField, text);
+                    let error = SqlError::no_default(name);
                     ctx.eval.push_warning(Warning { level: Level::Warning, error });
                 }
                 Ok(self.start[column].clone())

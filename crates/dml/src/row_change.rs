@@ -395,8 +395,7 @@ fn failed_view_check(
 ) -> SqlResult<Option<SqlError>> {
     for check in checks {
         if !check.condition.passes(row, &ctx.eval)? {
-            let text = format!("CHECK OPTION failed `{}`.`{}`", check.view.schema, check.view.table);
-            return Ok(Some(SqlError::new(ErrorCode::ViewCheckFailed, text)));
+            return Ok(Some(SqlError::view_check_failed(&check.view.schema, &check.view.table)));
         }
     }
     Ok(None)

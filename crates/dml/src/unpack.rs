@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cohort_base::{Budget, Reservation};
 use cohort_binlog::event::DecodeError;
 use cohort_config::{Globals, VarId};
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::binlog_statement::bad_event;
 
@@ -25,8 +25,7 @@ pub fn room_to_unpack(
         return Ok(None);
     }
     if bytes > globals.uint(VarId::SlaveMaxAllowedPacket).max(INFLATED_BYTES_MAX) {
-        let text = "Got a packet bigger than 'slave_max_allowed_packet' bytes";
-        return Err(SqlError::new(ErrorCode::NetPacketTooLarge, text));
+        return Err(SqlError::slave_packet_too_large());
     }
     let mut room = Reservation::new(Arc::clone(memory));
     room.grow(bytes)?;
@@ -36,6 +35,8 @@ pub fn room_to_unpack(
 #[cfg(test)]
 mod tests {
     use cohort_config::VarValue;
+
+    use cohort_types::ErrorCode;
 
     use super::*;
 

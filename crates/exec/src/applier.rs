@@ -40,7 +40,6 @@ use cohort_binlog::event::{
     TableMap, UserVar, UserVarType, gtid_flags2, rows_flags,
 };
 use cohort_catalog::AccountName;
-use cohort_commit::GroupKind;
 use cohort_config::{VarId, VarValue};
 use cohort_engine::Redo;
 use cohort_expr::SessionHooks;
@@ -129,9 +128,6 @@ impl ResultSink for Outcome {
         false
     }
 }
-
-/// Maximum characters of a skipped statement in the error log.
-const SKIPPED_TEXT_MAX: usize = 200;
 
 /// A job without text and parameters.
 const NO_JOB: Job<'static> =
@@ -346,30 +342,8 @@ impl Applier {
         match outcome.error {
             None => Ok(()),
             Some(error) if error.code == ErrorCode::TableExists => self.replace(sql, error, replaces),
-            Some(error) if error.code == ErrorCode::NotSupportedYet && self.skips(sql) => self.pass_on(sql),
             Some(error) => Err(error),
         }
-    }
-
-    /// Returns whether `slave_skip_stored_programs` skips a statement.
-    fn skips(&self, sql: &[u8]) -> bool {
-        let state = &self.session.state;
-        state.db.globals.flag(VarId::SlaveSkipStoredPrograms)
-            && cohort_sql::defines_program(sql, state.settings.parse.mode)
-    }
-
-    /// Logs a definition of a stored program without running it. So the binary log has no gap, and the source
-    /// can later follow this server.
-    fn pass_on(&mut self, sql: &[u8]) -> SqlResult<()> {
-        let text = String::from_utf8_lossy(sql);
-        let begin: String = text.chars().take(SKIPPED_TEXT_MAX).collect();
-        log::warn!(
-            "Slave SQL: a statement about a stored program was skipped (slave_skip_stored_programs): {}",
-            begin.replace('\n', " ")
-        );
-        self.session.begin_command();
-        let job = Job { text: sql, ..NO_JOB };
-        self.session.with_context(&job, |ctx| cohort_ddl::log_statement(ctx, GroupKind::Ddl))
     }
 
     /// Runs CREATE TABLE again, as CREATE OR REPLACE TABLE. Returns the error `before` for any other
@@ -633,10 +607,8 @@ impl Applier {
             return Ok(sql);
         }
         let mut text = Vec::new();
-        charset.decode(&sql, &mut text).map_err(|at| {
-            let what = format!("Invalid {} character string in a statement, at byte {at}", charset.name());
-            SqlError::new(ErrorCode::InvalidCharacterString, what)
-        })?;
+        let decoded = charset.decode(&sql, &mut text);
+        decoded.map_err(|at| SqlError::invalid_statement_text(charset.name(), at))?;
         let state = &mut self.session.state;
         state.settings.client_collation = Collation::UTF8MB4_GENERAL_CI;
         state.settings.vars.put(VarId::CharacterSetClient, &VarValue::text(Charset::Utf8mb4.name()));
@@ -705,9 +677,7 @@ impl Drop for Applier {
 /// Converts an error of BINLOG statements about a malformed event to error 1610, which replication uses.
 fn corrupt(error: SqlError) -> SqlError {
     match error.code {
-        ErrorCode::Parse => {
-            SqlError::new(ErrorCode::SlaveCorruptEvent, "Corrupted replication event was detected")
-        }
+        ErrorCode::Parse => SqlError::corrupt_event(),
         _ => error,
     }
 }
@@ -725,6 +695,5 @@ fn may_be_about_accounts(sql: &[u8], db: &[u8]) -> bool {
 }
 
 fn unknown_collation(id: u16) -> SqlError {
-    let text = format!("Character set '#{id}' is not a compiled character set");
-    SqlError::new(ErrorCode::UnknownCharacterSet, text)
+    SqlError::charset_not_compiled(id)
 }

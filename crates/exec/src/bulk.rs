@@ -10,7 +10,7 @@ use cohort_session::Command;
 use cohort_session::{Exception, traits_of};
 use cohort_sql::ast::{InsertSource, Statement};
 use cohort_trx::BeginOptions;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::session::Session;
 use crate::unfilled::{self, Unfilled};
@@ -43,8 +43,7 @@ impl Bulk {
 }
 
 fn refused() -> SqlError {
-    let text = "This command is not supported in the prepared statement protocol yet";
-    SqlError::new(ErrorCode::UnsupportedPs, text)
+    SqlError::not_in_prepared_protocol()
 }
 
 impl Session {

@@ -60,8 +60,8 @@ use cohort_query::{
 use cohort_row::chain_too_long;
 use cohort_session::access::{self, RoutineNeed};
 use cohort_session::{
-    Conditions, Job, RowChange, SessionState, StatementContext, TableUse, TransactionState, innermost,
-    traits_of,
+    Conditions, Job, RowChange, SessionState, StatementContext, StatementTraits, TableUse, TransactionState,
+    innermost, traits_of,
 };
 
 /// The outcome of a planned statement.
@@ -189,14 +189,14 @@ impl Session {
         self.state.last.gtid_seq_no = self.trx.settings.binlog.seq_no.unwrap_or(0);
     }
 
-    fn begin_diagnostics(&mut self, statement: &Statement) {
+    fn begin_diagnostics(&mut self, statement: &Statement, traits: &StatementTraits) {
         self.diagnostics.set_limit(self.state.settings.env.max_error_count);
-        match traits_of(statement).conditions {
+        match traits.conditions {
             Conditions::Kept => self.diagnostics.keep(),
             Conditions::Old => self.diagnostics.begin(),
             Conditions::Cleared => self.diagnostics.clear(),
         }
-        self.diagnostics.set_row(cohort_session::row_of_rest(statement));
+        self.diagnostics.set_row(traits.row_of_rest(statement));
     }
 
     /// Runs a parsed statement.
@@ -208,15 +208,17 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         check_stack()?;
-        self.begin_diagnostics(statement);
-        self.state.check_restraint(statement)?;
-        self.count(statement);
-        cohort_info::check_log_tables(&self.state, statement)?;
-        if access::counts_as_write(statement) && !access::is_about_temporary(&self.state, statement) {
+        let traits = traits_of(statement);
+        self.begin_diagnostics(statement, traits);
+        self.state.check_restraint(traits)?;
+        self.count(statement, traits);
+        cohort_info::check_log_tables(&self.state, statement, traits)?;
+        if traits.counts_as_write() && !access::is_about_temporary(&self.state, statement, traits) {
             guards::check_read_only(&self.state)?;
         }
-        let commits = cohort_session::commits_implicitly(statement);
-        if access::refused_in_read_only_transaction(&self.state, statement) && self.trx.may_only_read(commits)
+        let commits = traits.commits(statement);
+        if access::refused_in_read_only_transaction(&self.state, statement, traits)
+            && self.trx.may_only_read(commits)
         {
             return Err(SqlError::read_only_transaction());
         }
@@ -234,7 +236,7 @@ impl Session {
         if let Some(table) = account_tables::changed_by(&self.state, statement) {
             return self.change_account_table(table, statement, job, sink);
         }
-        self.dispatch(statement, job, key, sink)
+        self.dispatch(statement, traits, job, key, sink)
     }
 
     /// Records the effects of the statement on the transaction state, as far as its text shows them.
@@ -255,12 +257,12 @@ impl Session {
     }
 
     /// Counts a statement under its names in SHOW STATUS.
-    fn count(&self, statement: &Statement) {
+    fn count(&self, statement: &Statement, traits: &StatementTraits) {
         let counted = match statement {
-            Statement::Explain { statement, .. } => statement,
-            other => other,
+            Statement::Explain { statement, .. } => traits_of(statement),
+            _ => traits,
         };
-        traits_of(counted).counters.iter().for_each(|counter| self.state.db.status.count(*counter));
+        counted.counters.iter().for_each(|counter| self.state.db.status.count(*counter));
     }
 
     /// Plans and runs a query or data change. A reusable plan is added to the cache.
@@ -295,8 +297,9 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Option<(Arc<CachedPlan>, u64)>> {
         check_stack()?;
-        self.begin_diagnostics(statement);
-        self.count(statement);
+        let traits = traits_of(statement);
+        self.begin_diagnostics(statement, traits);
+        self.count(statement, traits);
         for _ in 0..PLAN_ATTEMPTS {
             let planned = self.plan_and_execute(statement, job, sink)?;
             let Some((plan, version, executed)) = planned else { continue };
@@ -866,11 +869,10 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
     let mut rows = found.rows.into_iter();
     let first = rows.next();
     if rows.next().is_some() {
-        return Err(SqlError::new(ErrorCode::TooManyRows, "Result consisted of more than one row"));
+        return Err(SqlError::more_than_one_row());
     }
     let Some(values) = first else {
-        let error =
-            SqlError::new(ErrorCode::SpFetchNoData, "No data - zero rows fetched, selected, or processed");
+        let error = SqlError::no_data();
         ctx.eval.push_warning(Warning { level: Level::Warning, error });
         return Ok(Executed::Into(0));
     };

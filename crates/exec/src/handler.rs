@@ -13,9 +13,7 @@ use cohort_expr::Expr;
 use cohort_locks::MetadataMode;
 use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, Handler, HandlerAction, HandlerRead, HandlerTo, KeyComparison, ObjectName};
-use cohort_types::{
-    Columns, ErrorCode, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor,
-};
+use cohort_types::{Columns, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor};
 
 use crate::session::Session;
 use cohort_optimize::ReadMode;
@@ -180,7 +178,7 @@ impl Session {
 }
 
 fn unknown(alias: &str) -> SqlError {
-    SqlError::new(ErrorCode::UnknownTable, format!("Unknown table '{alias}' in HANDLER"))
+    SqlError::unknown_table_in(alias, "HANDLER")
 }
 
 /// Returns the position of the named index. Error 1176 if there is none, 4143 if it is not sorted.

@@ -60,18 +60,14 @@ fn write_file(ctx: &mut StatementContext<'_>, statement: &QueryIntoFile, job: &J
         check_format(format, &ctx.eval)?;
     }
     if statement.is_late {
-        let text = "'<select expression> INTO <destination>;' is deprecated and will be removed in a future \
-                    release. Please use 'SELECT <select list> INTO <destination> FROM...' instead";
-        let error = SqlError::new(ErrorCode::WarnDeprecatedSyntax, text);
+        let error = SqlError::into_before_from_deprecated();
         ctx.eval.push_warning(Warning { level: Level::Warning, error });
     }
     let server = files(ctx.session)?;
     let path = place(&*server, statement.file.path(), ctx.session.current_schema.as_deref());
     check_secure(ctx.session, &*server, path.parent().unwrap_or(Path::new("/")))?;
     let file = server.create(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            SqlError::new(ErrorCode::FileExists, format!("File '{}' already exists", statement.file.path()))
-        }
+        std::io::ErrorKind::AlreadyExists => SqlError::file_exists(statement.file.path()),
         _ => file_error(
             ErrorCode::CantCreateFile,
             &format!("Can't create/write to file '{}'", path.display()),
@@ -121,11 +117,9 @@ fn fill(
     if let IntoFile::Outfile { format, .. } = into {
         let how = Layout::new(format, &plan.columns, charset);
         if how.is_ambiguous {
-            let text = "First character of the FIELDS TERMINATED string is ambiguous; please use non-optional and \
-                        non-empty FIELDS ENCLOSED BY";
             ctx.eval.push_warning(Warning {
                 level: Level::Warning,
-                error: SqlError::new(ErrorCode::AmbiguousFieldTerm, text),
+                error: SqlError::ambiguous_field_terminator(),
             });
         }
         out.how = Some(how);
@@ -139,10 +133,7 @@ fn fill(
 
 fn write_error(error: &std::io::Error) -> SqlError {
     match error.kind() {
-        std::io::ErrorKind::StorageFull => SqlError::new(
-            ErrorCode::DiskFull,
-            format!("Disk full ({error}); waiting for someone to free some space"),
-        ),
+        std::io::ErrorKind::StorageFull => SqlError::no_disk_space(error),
         _ => file_error(ErrorCode::ErrorOnWrite, "Error writing file", error),
     }
 }
@@ -179,10 +170,7 @@ impl RowSink for RowFile<'_> {
             None => {
                 // MariaDB, too, does not report an error before the third row.
                 if self.rows > 1 {
-                    return Err(SqlError::new(
-                        ErrorCode::TooManyRows,
-                        "Result consisted of more than one row",
-                    ));
+                    return Err(SqlError::more_than_one_row());
                 }
                 for (value, column) in values.iter().zip(self.columns) {
                     write_text(value, column, None, &mut self.line);

@@ -12,7 +12,7 @@ use cohort_config::{Counter, HeldGauge, VarId};
 use cohort_expr::SessionHooks;
 use cohort_protocol::{ColumnMeta, Parameter, ResultSink, TypeCode};
 use cohort_sql::ast::{self, PrepareSource, Statement};
-use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{Collation, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
 use crate::account_tables;
@@ -101,7 +101,7 @@ impl Session {
         let is_behind = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
         let sql = &sql[..sql.iter().rposition(|byte| !is_behind(byte)).map_or(0, |last| last + 1)];
         let Some((range, next)) = self.next_statement(sql) else {
-            return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
+            return Err(SqlError::empty_query());
         };
         let rest = &sql[next.min(sql.len())..];
         if cohort_sql::has_statement(rest, self.state.settings.parse.mode) {
@@ -109,9 +109,10 @@ impl Session {
         }
         let counted = self.count_prepared()?;
         let of = self.shared_text(&sql[range])?;
-        self.diagnostics.set_row(cohort_session::row_of_rest(&of.parsed.statement));
+        let traits = traits_of(&of.parsed.statement);
+        self.diagnostics.set_row(traits.row_of_rest(&of.parsed.statement));
         if let Some(restraint) = &self.state.identity.restraint {
-            restraint.check_preparable(&of.parsed.statement)?;
+            restraint.check_preparable(traits)?;
         }
         let text = &*of.text;
         let columns = match account_tables::changed_by(&self.state, &of.parsed.statement) {
@@ -180,8 +181,7 @@ impl Session {
                     return Err(SqlError::too_many_parameters());
                 }
                 if !cohort_session::may_be_prepared(&parsed.statement) {
-                    let text = "This command is not supported in the prepared statement protocol yet";
-                    return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
+                    return Err(SqlError::not_in_prepared_protocol());
                 }
                 cohort_plan::charset::check_names(&parsed.statement)?;
                 let cohort_sql::Parsed { statement, params, param_at, rows_examined, memory_bytes, .. } =
@@ -233,8 +233,7 @@ impl Session {
     /// Runs COM_STMT_EXECUTE.
     pub fn execute(&mut self, id: u32, params: &[Value], sink: &mut dyn ResultSink) {
         let Some(prepared) = self.prepared.by_id.get(&id) else {
-            let text = format!("Unknown prepared statement handler ({id}) given to EXECUTE");
-            self.fail(&SqlError::new(ErrorCode::UnknownStmtHandler, text), sink);
+            self.fail(&SqlError::unknown_statement(&id.to_string(), "EXECUTE"), sink);
             return;
         };
         let of = Arc::clone(&prepared.of);
@@ -481,7 +480,7 @@ impl Session {
         let Parsed { statement, params: wanted, param_at, .. } = &of.parsed;
         let statement = variant.as_deref().unwrap_or(statement);
         if params.len() != *wanted as usize {
-            return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to EXECUTE"));
+            return Err(SqlError::wrong_arguments("EXECUTE"));
         }
         self.limit_examined(of.parsed.rows_examined.as_ref(), params);
         let job = Job { text: &of.text, param_at, params, source: ParamSource::Placeholders, more };
@@ -489,7 +488,7 @@ impl Session {
         if changes_accounts || statement.plannable().is_none() {
             return self.run_statement(statement, &job, None, sink);
         }
-        self.state.check_restraint(statement)?;
+        self.state.check_restraint(traits_of(statement))?;
         let (version, session) = (self.state.db.catalog_version(), self.state.settings.plan_key);
         // Plans that depend on this session's temporary tables, and plans of variants, are not shared.
         let is_shared = self.state.temporary.is_empty() && variant.is_none();
@@ -606,8 +605,7 @@ impl PreparedStatements {
 }
 
 fn unknown_handler(name: &str, command: &str) -> SqlError {
-    let text = format!("Unknown prepared statement handler ({name}) given to {command}");
-    SqlError::new(ErrorCode::UnknownStmtHandler, text)
+    SqlError::unknown_statement(name, command)
 }
 
 fn text_of(value: Option<Value>) -> Vec<u8> {

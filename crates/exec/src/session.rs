@@ -248,7 +248,7 @@ impl Session {
         if !any && is_comment {
             sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
         } else if !any {
-            self.fail(&SqlError::new(ErrorCode::EmptyQuery, "Query was empty"), sink);
+            self.fail(&SqlError::empty_query(), sink);
         }
         self.end_process();
     }
@@ -402,7 +402,7 @@ fn check_enterable(session: &SessionState, schema: &str) -> SqlResult<()> {
     cohort_session::access::may_enter(session, schema)?;
     let db = &session.db;
     let known = db.virtual_tables.has_schema(schema) || db.catalog().schemas.contains_key(schema);
-    let error = || SqlError::new(ErrorCode::BadDb, format!("Unknown database '{schema}'"));
+    let error = || SqlError::unknown_database(schema);
     if known { Ok(()) } else { Err(error()) }
 }
 

@@ -8,7 +8,7 @@ use cohort_config::{Acts, Scope, SessionVars, SetError, SetNote, VarId, VarValue
 use cohort_expr::{SessionHooks, TimeZone};
 use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, SetItem, SetValue, Statement};
-use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
+use cohort_types::{Charset, Collation, Level, SqlError, SqlResult, Value, Warning};
 
 use crate::session::Session;
 use cohort_plan::convert;
@@ -111,8 +111,7 @@ impl Session {
                 && NOT_FOR_A_STATEMENT.iter().any(|known| name.eq_ignore_ascii_case(known))
             {
                 let name = name.to_ascii_lowercase();
-                let text = format!("The system variable {name} cannot be set in SET STATEMENT.");
-                return Err(SqlError::new(ErrorCode::SetStatementNotSupported, text));
+                return Err(SqlError::not_in_set_statement(&name));
             }
         }
         let before = self.before_statement();
@@ -309,9 +308,7 @@ impl Session {
         self.state.settings.vars.check(name, scope, value.as_ref()).map_err(set_error)?;
         if id == VarId::EventScheduler {
             // MariaDB returns this error if it was started with a disabled event scheduler.
-            let text = "The MariaDB server is running with the --event-scheduler=DISABLED or \
-                --skip-grant-tables option so it cannot execute this statement";
-            return Err(SqlError::new(ErrorCode::OptionPreventsStatement, text));
+            return Err(SqlError::prevented_by_option("--event-scheduler=DISABLED or --skip-grant-tables"));
         }
         let is_of_transaction = matches!(
             id,
@@ -387,7 +384,7 @@ impl Session {
         match self.state.settings.vars.set(name, scope, &value).map_err(set_error)? {
             SetNote::Exact => self.note_missing_effect(id, name, scope),
             SetNote::Adjusted(text) => {
-                let error = SqlError::new(ErrorCode::TruncatedWrongValue, text);
+                let error = SqlError::truncated_wrong_value(&text);
                 self.diagnostics.push(Warning { level: Level::Warning, error });
             }
         }
@@ -411,8 +408,7 @@ impl Session {
         if self.state.settings.vars.get(name, Some(scope)) == Ok(setting.default_value()) {
             return;
         }
-        let text = format!("'{}' has no effect: {why}", name.to_ascii_lowercase());
-        let error = SqlError::new(ErrorCode::NotSupportedYet, text);
+        let error = SqlError::setting_has_no_effect(&name.to_ascii_lowercase(), why);
         self.diagnostics.push(Warning { level: Level::Note, error });
     }
 
@@ -572,8 +568,7 @@ impl Session {
 
 /// Returns error 1568.
 fn unchangeable_now() -> SqlError {
-    let text = "Transaction characteristics can't be changed while a transaction is in progress";
-    SqlError::new(ErrorCode::CantChangeTxCharacteristics, text)
+    SqlError::transaction_in_progress()
 }
 
 fn isolation_of(vars: &SessionVars) -> Isolation {
@@ -638,14 +633,13 @@ fn check_rules(id: VarId, list: &str) -> SqlResult<()> {
     };
     match list.split(',').all(|rule| rule.trim().is_empty() || rule.contains(needs)) {
         true => Ok(()),
-        false => Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to SET")),
+        false => Err(SqlError::wrong_arguments("SET")),
     }
 }
 
 fn check_time_zone(value: &VarValue) -> SqlResult<()> {
     let known = matches!(value, VarValue::Text(name) if TimeZone::parse(name).is_some());
-    let error =
-        || SqlError::new(ErrorCode::UnknownTimeZone, format!("Unknown or incorrect time zone: '{value}'"));
+    let error = || SqlError::unknown_time_zone(value);
     if known { Ok(()) } else { Err(error()) }
 }
 
@@ -669,9 +663,7 @@ fn names(charset: Option<&str>, collation: Option<&str>) -> SqlResult<(Charset, 
         return Err(set_error(error));
     }
     if collation.charset() != charset {
-        let text =
-            format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", collation.name(), charset.name());
-        return Err(SqlError::new(ErrorCode::CollationCharsetMismatch, text));
+        return Err(SqlError::collation_mismatch(collation.name(), charset.name()));
     }
     Ok((charset, collation))
 }

@@ -6,7 +6,7 @@ use cohort_query::guards::check_read_only;
 use cohort_session::Job;
 use cohort_sql::ast::{Xa, XaId};
 use cohort_trx::{XaEnding, XaState, outside, rmfail};
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::session::Session;
 
@@ -14,11 +14,11 @@ use crate::session::Session;
 const NONE: &str = "NON-EXISTING";
 
 fn unknown() -> SqlError {
-    SqlError::new(ErrorCode::XaerNota, "XAER_NOTA: Unknown XID")
+    SqlError::unknown_xid()
 }
 
 fn invalid() -> SqlError {
-    SqlError::new(ErrorCode::XaerInval, "XAER_INVAL: Invalid arguments (or unsupported command)")
+    SqlError::xa_invalid()
 }
 
 fn name_of(xid: &XaId) -> XaXid {

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use cohort_types::{
-    Class, Collation, CountBytes, Decimal, ErrorCode, IntValue, NoWarnings, SqlError, SqlResult, TypeKind,
-    Value,
+    Class, Collation, CountBytes, Decimal, IntValue, NoWarnings, SqlError, SqlResult, TypeKind, Value,
 };
 
 use crate::arith::real_decimals;
@@ -198,8 +197,7 @@ impl Aggregate {
             _ => 1..=1,
         };
         if !expected.contains(&args.len()) {
-            let text = format!("Incorrect parameter count in the call to native function '{}'", kind.name());
-            return Err(SqlError::new(ErrorCode::WrongParamcountToNativeFct, text));
+            return Err(SqlError::wrong_param_count(kind.name()));
         }
         if args.iter().any(|a| matches!(a, Expr::Row(_))) {
             return Err(crate::control::wrong_columns(1));
@@ -512,7 +510,7 @@ impl Total {
 }
 
 fn sum_overflow(_: cohort_types::Overflow) -> SqlError {
-    SqlError::new(ErrorCode::DataOutOfRange, "DECIMAL value is out of range in 'sum'")
+    SqlError::result_out_of_range("DECIMAL", "sum")
 }
 
 fn integer(value: &Value) -> Option<i128> {

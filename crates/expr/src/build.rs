@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cohort_types::{Collation, ErrorCode, IntervalUnit, SqlError, SqlResult, Value};
+use cohort_types::{Collation, IntervalUnit, SqlError, SqlResult, Value};
 
 use crate::arith::negated_literal;
 use crate::compare::{CompareHow, InRows, InSet};
@@ -139,8 +139,7 @@ fn check_fixed(operation: &str, left: &Expr, right: &Expr) -> SqlResult<()> {
 
 /// Returns error 4079 for a row in place of a number.
 fn illegal_row(operation: &str) -> SqlError {
-    let text = format!("Illegal parameter data type row for operation '{operation}'");
-    SqlError::new(ErrorCode::IllegalParameterDataTypeForOperation, text)
+    SqlError::illegal_type("row", operation)
 }
 
 /// Returns error 4078 for a row in place of a scalar.
@@ -149,12 +148,7 @@ fn illegal_types(operation: &str, left: &Expr, right: &Expr) -> SqlError {
         Expr::Row(_) => "row",
         scalar => scalar.ty().to_column_type().type_name(),
     };
-    let text = format!(
-        "Illegal parameter data types {} and {} for operation '{operation}'",
-        name(left),
-        name(right)
-    );
-    SqlError::new(ErrorCode::IllegalParameterDataTypes2ForOperation, text)
+    SqlError::illegal_types(&name(left), &name(right), operation)
 }
 
 /// Builds `op operand`.
@@ -591,9 +585,7 @@ pub fn collate(operand: Expr, collation: Collation, env: &SessionEnv) -> SqlResu
         env.collation_connection.charset()
     };
     if charset != collation.charset() {
-        let text =
-            format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", collation.name(), charset.name());
-        return Err(SqlError::new(ErrorCode::CollationCharsetMismatch, text));
+        return Err(SqlError::collation_mismatch(collation.name(), charset.name()));
     }
     let to = CastType::Char { length: None, collation };
     let cast = crate::cast::type_of(&operand, to, env);

@@ -1,6 +1,6 @@
 //! Calls of functions by name.
 
-use cohort_types::{ErrorCode, IntervalUnit, SqlError, SqlResult};
+use cohort_types::{IntervalUnit, SqlError, SqlResult};
 
 use crate::build::call;
 use crate::function::Extra;
@@ -24,7 +24,7 @@ pub fn build_call(name: &str, args: Vec<Expr>, env: &SessionEnv) -> SqlResult<Ex
         if lower == "decode_oracle" {
             return Err(wrong_count(name));
         }
-        return Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("FUNCTION {name} does not exist")));
+        return Err(SqlError::does_not_exist("FUNCTION", name));
     };
     if args.len() < function.args_min || args.len() > function.args_max {
         return Err(wrong_count(name));
@@ -39,8 +39,7 @@ pub fn is_native(name: &str) -> bool {
 }
 
 fn wrong_count(name: &str) -> SqlError {
-    let text = format!("Incorrect parameter count in the call to native function '{name}'");
-    SqlError::new(ErrorCode::WrongParamcountToNativeFct, text)
+    SqlError::wrong_param_count(name)
 }
 
 /// Builds `DECODE_ORACLE(value, search, result, .. [, otherwise])`: a CASE in which NULL equals NULL.

@@ -366,11 +366,10 @@ fn warn_cut(node: &Cast, bytes: &[u8], end: usize, to: &str, ctx: &EvalContext<'
     if end == bytes.len() {
         return Ok(());
     }
-    let text = format!("Truncated incorrect {to} value: '{}'", convert::shown_text(bytes));
+    let error = SqlError::truncated_text(to, &convert::shown_text(bytes));
     if !matches!(node.operand.ty_cow().class(), TypeClass::String | TypeClass::Fixed) {
-        return ctx.warn(ErrorCode::TruncatedWrongValue, text);
+        return ctx.warn(error.code, error.message);
     }
-    let error = SqlError::new(ErrorCode::TruncatedWrongValue, text);
     ctx.push_warning(Warning { level: Level::Warning, error });
     Ok(())
 }

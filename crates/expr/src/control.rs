@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use cohort_types::{Collation, ErrorCode, SqlError, SqlMode, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, SqlError, SqlMode, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::compare::{CompareHow, compare, compare_operands};
@@ -366,5 +366,5 @@ fn collation_of_strings(args: &[Expr]) -> SqlResult<cohort_types::Collation> {
 
 /// Returns error 1241 for a row of another size than `wanted`.
 pub(crate) fn wrong_columns(wanted: usize) -> SqlError {
-    SqlError::new(ErrorCode::OperandColumns, format!("Operand should contain {wanted} column(s)"))
+    SqlError::operand_columns(wanted)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cohort_types::{ErrorCode, SqlError, Value};
+use cohort_types::{SqlError, Value};
 
 use crate::args::Args;
 use crate::expr::{Call, CastType, Expr};
@@ -98,8 +98,7 @@ impl fmt::Display for CallText<'_> {
 impl Args<'_> {
     /// Returns error 1690: the result is out of the range of a type (`BIGINT`, `DOUBLE`, ..).
     pub fn out_of_range(&self, type_name: &str) -> SqlError {
-        let text = format!("{type_name} value is out of range in '{}'", CallText(self.call));
-        SqlError::new(ErrorCode::DataOutOfRange, text)
+        SqlError::result_out_of_range(type_name, CallText(self.call))
     }
 }
 

@@ -140,24 +140,16 @@ pub(crate) fn cast_to(operand: &mut Expr, to: CastType) {
 impl From<Damage> for SqlError {
     fn from(damage: Damage) -> SqlError {
         match damage {
-            Damage::Format => SqlError::new(
-                ErrorCode::DynColWrongFormat,
-                "Encountered illegal format of dynamic column string",
-            ),
-            Damage::Limit => SqlError::new(
-                ErrorCode::DynColImplementationLimit,
-                "Dynamic column implementation limit reached",
-            ),
-            Damage::Charset => {
-                SqlError::new(ErrorCode::DynColWrongCharset, "Dynamic column contains unknown character set")
-            }
+            Damage::Format => SqlError::dynamic_column_format(),
+            Damage::Limit => SqlError::dynamic_column_limit(),
+            Damage::Charset => SqlError::dynamic_column_charset(),
             Damage::Data => illegal_value(),
         }
     }
 }
 
 fn illegal_value() -> SqlError {
-    SqlError::new(ErrorCode::DynColData, "Illegal value used as argument of dynamic column function")
+    SqlError::dynamic_column_value()
 }
 
 /// Returns true if argument n identifies a column by number.

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use cohort_types::{
-    CountBytes, Decimal, ErrorCode, Interrupt, SqlError, SqlMode, SqlResult, TimeZone as _, Value,
-};
+use cohort_types::{CountBytes, Decimal, Interrupt, SqlError, SqlMode, SqlResult, TimeZone as _, Value};
 
 use crate::args::Args;
 use crate::compare::{CompareHow, compare_operands, read_constant};
@@ -510,7 +508,7 @@ pub(crate) fn escape_char(text: &str, env: &SessionEnv) -> SqlResult<char> {
 }
 
 pub(crate) fn wrong_escape() -> SqlError {
-    SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to ESCAPE")
+    SqlError::wrong_arguments("ESCAPE")
 }
 
 /// Runs a function that runs statements.

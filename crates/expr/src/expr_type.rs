@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use cohort_types::{
-    Charset, Collation, ColumnType, ErrorCode, FixedKind, SqlError, SqlResult, TypeKind, Value,
-};
+use cohort_types::{Charset, Collation, ColumnType, FixedKind, SqlError, SqlResult, TypeKind, Value};
 
 /// Value of `decimals` for an open number of fraction digits: a DOUBLE prints as many as it needs.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
@@ -547,18 +545,9 @@ pub(crate) fn illegal_mix(operation: &str, types: &[&ExprType]) -> SqlError {
     let named: Vec<String> =
         types.iter().map(|ty| format!("({},{})", ty.collation.name(), strength(ty))).collect();
     match named.len() {
-        2 => SqlError::new(
-            ErrorCode::CantAggregate2Collations,
-            format!("Illegal mix of collations {} and {} for operation '{operation}'", named[0], named[1]),
-        ),
-        3 => SqlError::new(
-            ErrorCode::CantAggregate3Collations,
-            format!("Illegal mix of collations {} for operation '{operation}'", named.join(", ")),
-        ),
-        _ => SqlError::new(
-            ErrorCode::CantAggregateNCollations,
-            format!("Illegal mix of collations for operation '{operation}'"),
-        ),
+        2 => SqlError::mix_of_two_collations(&named[0], &named[1], operation),
+        3 => SqlError::mix_of_three_collations(&named.join(", "), operation),
+        _ => SqlError::mix_of_collations(operation),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use cohort_base::IndexId;
-use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Value, prefix_end};
+use cohort_types::{SqlError, SqlResult, TypeKind, Value, prefix_end};
 
 use crate::args::Args;
 use crate::context::{EvalContext, SessionEnv};
@@ -51,7 +51,7 @@ pub fn match_against(
         !varies
     });
     if varies {
-        return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to AGAINST"));
+        return Err(SqlError::wrong_arguments("AGAINST"));
     }
     let args = std::iter::once(text).chain(columns).collect();
     let extra = Extra::Match(Arc::new(Match { mode, source }));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cohort_types::{Collation, ErrorCode, Interrupt, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, Interrupt, SqlError, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::{SequenceName, SessionEnv};
@@ -141,7 +141,7 @@ fn type_name_const(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
         _ => false,
     };
     if !matches!(args[0], Expr::Const(_)) || !is_literal(&args[1]) {
-        return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to NAME_CONST"));
+        return Err(SqlError::wrong_arguments("NAME_CONST"));
     }
     Ok(implicit(args[1].ty()))
 }

@@ -11,7 +11,7 @@
 //! | a string with anything | a string: CHAR only with CHAR or a type that is not a string |
 //! | ENUM or SET | VARCHAR; unchanged in a UNION with nothing but NULL |
 
-use cohort_types::{Collation, ErrorCode, FixedKind, NoWarnings, SqlError, SqlResult, Str, TypeKind, Value};
+use cohort_types::{Collation, FixedKind, NoWarnings, SqlError, SqlResult, Str, TypeKind, Value};
 
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
@@ -274,10 +274,7 @@ fn joined_real(kind: TypeKind, types: &[ExprType]) -> ExprType {
 
 /// Returns the collation of a column of a UNION. Error 1271 if the sides have no common one.
 fn united(types: &[ExprType]) -> SqlResult<Derived> {
-    let mixed = || {
-        let text = "Illegal mix of collations for operation 'UNION'";
-        SqlError::new(ErrorCode::CantAggregateNCollations, text)
-    };
+    let mixed = || SqlError::mix_of_collations("UNION");
     let joined = aggregate_collations("UNION", types).map_err(|_| mixed())?;
     if joined.coercibility == Coercibility::NoCollation { Err(mixed()) } else { Ok(joined) }
 }

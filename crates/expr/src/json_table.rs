@@ -88,17 +88,8 @@ impl JsonPath {
     /// Parses a path. Errors 4041 and 4042.
     pub fn parse(text: &str) -> SqlResult<JsonPath> {
         Path::parse(text.as_bytes()).map(JsonPath).map_err(|error| match error {
-            PathError::Ended => SqlError::new(
-                ErrorCode::JsonPathEos,
-                "Unexpected end of JSON path in argument 2 to function 'JSON_TABLE'",
-            ),
-            PathError::Syntax(at) => SqlError::new(
-                ErrorCode::JsonPathSyntax,
-                format!(
-                    "Syntax error in JSON path in argument 2 to function 'JSON_TABLE' at position {}",
-                    at + 1
-                ),
-            ),
+            PathError::Ended => SqlError::json_table_path_ends(),
+            PathError::Syntax(at) => SqlError::json_table_path_syntax(at + 1),
         })
     }
 }

@@ -82,7 +82,7 @@ fn compiled(pattern: &[u8], collation: Collation) -> SqlResult<Arc<Pattern>> {
 }
 
 fn refused(why: &str) -> SqlError {
-    SqlError::new(ErrorCode::Regexp, format!("Regex error '{why}'"))
+    SqlError::regex_error(why)
 }
 
 /// Returns the compiled pattern of a call. An invalid pattern is error 1139, or `None` if rows have different

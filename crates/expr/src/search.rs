@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_types::full_text::{is_indexed, put_word_key, raw_words, word_key, word_prefix_key};
-use cohort_types::{Collation, ErrorCode, Interrupt, SqlError, SqlResult};
+use cohort_types::{Collation, Interrupt, SqlError, SqlResult};
 
 /// Syntax of the text of AGAINST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -431,7 +431,7 @@ struct Reader<'s> {
 const SIGNS: &[char] = &['*', '(', ')', '+', '-', '<', '>', '~', '@', '"', ' ', '\t', '\n', '%'];
 
 fn syntax_error(unexpected: &str) -> SqlError {
-    SqlError::new(ErrorCode::Parse, format!("syntax error, unexpected {unexpected}"))
+    SqlError::unexpected_in_search(unexpected)
 }
 
 impl Reader<'_> {

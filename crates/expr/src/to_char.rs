@@ -128,21 +128,20 @@ fn pieces(format: &[u8]) -> Result<Vec<Piece<'_>>, String> {
     Ok(found)
 }
 
-fn refusal(reason: &str) -> String {
-    format!("Invalid argument error: {reason} in function to_char.")
+fn refusal(reason: &str) -> SqlError {
+    SqlError::invalid_argument(reason, "to_char")
 }
 
 fn type_of(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let refused = |reason: &str| SqlError::new(ErrorCode::StdInvalidArgument, refusal(reason));
     let ty = args[0].ty();
     let is_null = matches!(&args[0], Expr::Const(c) if c.value.is_null());
     if is_null || !(ty.is_temporal() || ty.class() == TypeClass::String) {
-        return Err(refused("data type of first argument must be type date/datetime/time or string"));
+        return Err(refusal("data type of first argument must be type date/datetime/time or string"));
     }
     let length = match args.get(1) {
         None => DEFAULT_FORMAT.len() as u64 - 2,
         Some(Expr::Const(c)) => match c.value.as_bytes() {
-            Some(format) => length_of(&pieces(format).map_err(|reason| refused(&reason))?, env.date_names),
+            Some(format) => length_of(&pieces(format).map_err(|reason| refusal(&reason))?, env.date_names),
             None => 0,
         },
         Some(format) => width(format).saturating_mul(10).min(16_383),
@@ -186,7 +185,7 @@ fn to_char(a: Args<'_>) -> SqlResult<Value> {
     let pieces = match pieces(format.as_deref().unwrap_or(DEFAULT_FORMAT)) {
         Ok(pieces) => pieces,
         Err(reason) => {
-            a.ctx.warn(ErrorCode::StdInvalidArgument, refusal(&reason))?;
+            a.ctx.warn(ErrorCode::StdInvalidArgument, refusal(&reason).message)?;
             return Ok(Value::Null);
         }
     };

@@ -208,10 +208,7 @@ impl<'t> Parser<'t> {
         self.size += 1;
         match self.size <= PARTS_MAX {
             true => Ok(()),
-            false => {
-                let text = format!("Thread stack overrun: an XPath has at most {PARTS_MAX} parts");
-                Err(SqlError::new(ErrorCode::StackOverrunNeedMore, text))
-            }
+            false => Err(SqlError::xpath_too_long(PARTS_MAX)),
         }
     }
 

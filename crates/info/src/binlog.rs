@@ -25,17 +25,12 @@ fn position_type() -> ColumnType {
 fn binlog_error(error: &BinlogError) -> SqlError {
     match error {
         BinlogError::UnknownFile { .. } => SqlError::unknown_binlog(),
-        other => {
-            SqlError::new(ErrorCode::NoBinlogCoordinate, format!("I/O error reading the binary log: {other}"))
-        }
+        other => SqlError::binlog_unreadable(other),
     }
 }
 
 fn events_error(what: &str) -> SqlError {
-    SqlError::new(
-        ErrorCode::NoBinlogCoordinate,
-        format!("Error when executing command SHOW BINLOG EVENTS: {what}"),
-    )
+    SqlError::show_binlog_events_failed(what)
 }
 
 fn commit_error(error: &CommitError) -> SqlError {
@@ -222,15 +217,12 @@ fn delete_domains(ctx: &mut StatementContext<'_>, domains: &[u32]) -> SqlResult<
     let deletion = ctx.db.commit.delete_gtid_domains(&domains).map_err(purge_error)?;
     let Some(deletion) = deletion else { return Ok(()) };
     for text in deletion.warnings {
-        let error = SqlError::new(ErrorCode::BinlogCantDeleteGtidDomain, text);
+        let error = SqlError::gtid_domain_kept(&text);
         ctx.eval.push_warning(Warning { level: Level::Warning, error });
     }
     match deletion.refusal {
         None => Ok(()),
-        Some(why) => {
-            let text = format!("Could not delete gtid domain. Reason: {why}.");
-            Err(SqlError::new(ErrorCode::BinlogCantDeleteGtidDomain, text))
-        }
+        Some(why) => Err(SqlError::cannot_delete_gtid_domain(&why)),
     }
 }
 
@@ -293,8 +285,7 @@ pub fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResult<()> {
     let Some(first) = first.filter(|first| first.get() <= FILE_NUMBER_MAX) else {
         let base = ctx.db.commit.binlog_file_name(1).unwrap_or_default();
         let base = base.rsplit_once('.').map_or("", |(base, _)| base);
-        let text = format!("Can't generate a unique log-filename {base}.(1-999)\n");
-        return Err(SqlError::new(ErrorCode::CantGenerateLogName, text));
+        return Err(SqlError::no_free_log_name(base));
     };
     ctx.db.commit.reset_binlog(first).map_err(reset_error)
 }
@@ -302,13 +293,8 @@ pub fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResult<()> {
 /// Converts the reason why RESET MASTER or SET GLOBAL gtid_binlog_state was refused to an error.
 pub fn reset_error(error: ResetError) -> SqlError {
     match error {
-        ResetError::Off => {
-            SqlError::new(ErrorCode::BinlogClosed, "Binlog closed, cannot RESET MASTER".to_owned())
-        }
-        ResetError::Reader(who) => {
-            let text = format!("A log is in use, will not be reset: {who} reads it; STOP SLAVE there first");
-            SqlError::new(ErrorCode::LogInUse, text)
-        }
+        ResetError::Off => SqlError::binlog_closed(),
+        ResetError::Reader(who) => SqlError::log_in_use(who),
         ResetError::NotEmpty => SqlError::binlog_must_be_empty(),
         ResetError::Commit(error) => commit_error(&error),
         ResetError::Checkpoint(error) => purge_error(PurgeError::Checkpoint(error)),

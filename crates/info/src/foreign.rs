@@ -4,7 +4,7 @@ use cohort_catalog::{Catalog, ForeignAction, ForeignKey, Table};
 use cohort_session::access::sees_table;
 use cohort_session::{StatementContext, WantedNames};
 use cohort_table::fit;
-use cohort_types::{ErrorCode, Level, Privilege, SqlError, SqlResult, Value, Warning};
+use cohort_types::{Level, Privilege, SqlError, SqlResult, Value, Warning};
 
 use super::cells::{does_more_than_read, integer, number, text, visible_tables};
 use super::schema_table::SchemaTable;
@@ -97,8 +97,7 @@ pub(super) fn sees_innodb(ctx: &StatementContext<'_>) -> bool {
     if ctx.session.access().everywhere().has(Privilege::Process) {
         return true;
     }
-    let text = "Access denied; you need (at least one of) the PROCESS privilege(s) for this operation";
-    let error = SqlError::new(ErrorCode::SpecificAccessDenied, text);
+    let error = SqlError::privilege_needed("PROCESS");
     ctx.eval.push_warning(Warning { level: Level::Warning, error });
     false
 }

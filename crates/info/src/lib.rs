@@ -64,9 +64,7 @@ use cohort_catalog::Table;
 use cohort_config::Scope;
 use cohort_locks::MetadataKey;
 use cohort_sql::ast::{Backup, ObjectName, Show, ShowFilter, VariableScope};
-use cohort_types::{
-    ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult, TypeKind, Value,
-};
+use cohort_types::{ColumnType, Privilege, Privileges, RoutineKind, SqlError, SqlResult, TypeKind, Value};
 use std::sync::Arc;
 
 use crate::status::Of;
@@ -147,7 +145,7 @@ pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
             "FUNCTION" => routines::show_create(ctx, RoutineKind::Function, name),
             "TRIGGER" => triggers::show_create(ctx, name),
             "EVENT" => events::show_create(ctx, name),
-            kind => Err(SqlError::does_not_exist(kind, &name.name)),
+            _ => Err(SqlError::object_does_not_exist(&name.name)),
         },
         Show::CreateUser(account) => create_user(ctx, account.as_ref()),
         Show::RelaylogEvents { connection, log, from, limit } => {
@@ -227,8 +225,7 @@ fn create_view(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Listi
         Some(view) => view::create(ctx, view),
         None => {
             let table = base_table(ctx, name)?;
-            let text = format!("'{}.{}' is not of type 'VIEW'", table.name.schema, table.name.table);
-            Err(SqlError::new(ErrorCode::WrongObject, text))
+            Err(SqlError::not_a_view(&table.name.schema, &table.name.table))
         }
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use cohort_session::access::{check_statement, check_table};
 use cohort_session::{
-    Exception, SessionState, StatementContext, StatementLog, VirtualColumn, VirtualDefinition, VirtualTable,
-    WantedNames, changed_names, row_target, traits_of,
+    LogTableUse, SessionState, StatementContext, StatementLog, StatementTraits, VirtualColumn,
+    VirtualDefinition, VirtualTable, WantedNames, changed_names, row_target,
 };
 use cohort_sql::ast::{ObjectName, Statement};
-use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ColumnType, SqlError, SqlResult, TypeKind, Value};
 
 /// A log table.
 struct LogTable {
@@ -46,26 +46,30 @@ const SLOW_LOG: &str = "CREATE TABLE `slow_log` (
 ) ENGINE=CSV DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci COMMENT='Slow log'";
 
 /// Returns the errors of statements that would change or lock a log table, if the account has the privilege
-/// for the statement.
-pub fn check_log_tables(session: &SessionState, statement: &Statement) -> SqlResult<()> {
+/// for the statement, which has these traits.
+pub fn check_log_tables(
+    session: &SessionState,
+    statement: &Statement,
+    traits: &StatementTraits,
+) -> SqlResult<()> {
     let is_log = |name: &ObjectName| {
         matches!(name.name.as_str(), "general_log" | "slow_log")
             && name.db.as_deref().or(session.current_schema.as_deref()) == Some("mysql")
     };
-    for exception in traits_of(statement).exceptions {
-        let error = match (exception, statement) {
-            (Exception::LogRows(needed), _) => {
+    for table_use in traits.log_tables {
+        let error = match (table_use, statement) {
+            (LogTableUse::Rows(needed), _) => {
                 let target = statement.plannable().and_then(|change| row_target(&change));
                 let Some(name) = target.filter(|name| is_log(name)) else { continue };
                 check_table(session, *needed, "mysql", &name.name)?;
                 return Err(cannot_lock());
             }
-            (Exception::LogLocked, Statement::LockTables(tables))
+            (LogTableUse::Locks, Statement::LockTables(tables))
                 if tables.iter().any(|table| is_log(&table.table)) =>
             {
                 cannot_lock()
             }
-            (Exception::LogUsed(verb), _) if changed_names(statement).tables.into_iter().any(is_log) => {
+            (LogTableUse::Definition(verb), _) if changed_names(statement).tables.into_iter().any(is_log) => {
                 in_use(verb)
             }
             _ => continue,
@@ -77,12 +81,11 @@ pub fn check_log_tables(session: &SessionState, statement: &Statement) -> SqlRes
 }
 
 fn cannot_lock() -> SqlError {
-    SqlError::new(ErrorCode::CantLockLogTable, "You can't use locks with log tables")
+    SqlError::cannot_lock_log_table()
 }
 
 fn in_use(what: &str) -> SqlError {
-    let text = format!("You cannot '{what}' a log table if logging is enabled");
-    SqlError::new(ErrorCode::BadLogStatement, text)
+    SqlError::log_table_in_use(what)
 }
 
 /// Returns both log tables.

@@ -6,7 +6,7 @@
 use cohort_config::VarId;
 use cohort_session::{StatementContext, WantedNames};
 use cohort_sql::ast::Plugin;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use super::schema_table::SchemaTable;
 
@@ -92,25 +92,19 @@ pub fn run(ctx: &mut StatementContext<'_>, plugin: &Plugin) -> SqlResult<()> {
     };
     match (plugin.installs, named, library) {
         (true, Some((name, true)), _) => {
-            let text = format!("Plugin '{name}' already installed");
-            let error = SqlError::new(ErrorCode::PluginInstalled, text);
+            let error = SqlError::plugin_installed(name);
             noted_or(ctx, plugin.if_not, error)
         }
         (true, None, Some(library)) if has_library(library) => Ok(()),
         (true, _, library) => Err(no_library(ctx, library.unwrap_or_default())),
-        (false, Some((_, true)), _) => {
-            Err(SqlError::new(ErrorCode::PluginDeleteBuiltin, "Built-in plugins cannot be deleted"))
-        }
+        (false, Some((_, true)), _) => Err(SqlError::builtin_plugin()),
         (false, Some((name, false)), _) => {
-            let error = SqlError::new(ErrorCode::SpDoesNotExist, format!("PLUGIN {name} does not exist"));
+            let error = SqlError::does_not_exist("PLUGIN", name);
             noted_or(ctx, plugin.if_not, error)
         }
-        (false, None, library) if library.is_some_and(has_library) => {
-            Err(SqlError::new(ErrorCode::PluginDeleteBuiltin, "Built-in plugins cannot be deleted"))
-        }
+        (false, None, library) if library.is_some_and(has_library) => Err(SqlError::builtin_plugin()),
         (false, None, library) => {
-            let text = format!("SONAME {}.so does not exist", library.unwrap_or_default());
-            Err(SqlError::new(ErrorCode::SpDoesNotExist, text))
+            Err(SqlError::does_not_exist("SONAME", &format!("{}.so", library.unwrap_or_default())))
         }
     }
 }
@@ -130,9 +124,5 @@ fn noted_or(ctx: &StatementContext<'_>, is_noted: bool, error: SqlError) -> SqlR
 /// Returns error 1126, as for a library that does not exist.
 fn no_library(ctx: &StatementContext<'_>, library: &str) -> SqlError {
     let directory = ctx.db.globals.text(VarId::PluginDir).unwrap_or_else(|| "".into());
-    let text = format!(
-        "Can't open shared library '{directory}{library}.so' (errno: 2, cannot open shared object file: No such file \
-         or directory)"
-    );
-    SqlError::new(ErrorCode::CantOpenLibrary, text)
+    SqlError::cannot_open_library(&directory, library)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cohort_catalog::{DefaultValue, Table, View};
 use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
+use cohort_types::{Privilege, SqlError, SqlResult};
 
 use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable, not_supported};
 use crate::block::{Assigned, AssignedTo, Body, From, FromTable, Order, OrderBy, Query, Select, Source};
@@ -79,8 +79,7 @@ fn check_default(scope: &Scope, slot: usize) -> SqlResult<()> {
     if !is_missing {
         return Ok(());
     }
-    let text = format!("Field '{}' doesn't have a default value", column.name);
-    Err(SqlError::new(ErrorCode::NoDefaultForField, text))
+    Err(SqlError::no_default(&column.name))
 }
 
 /// Binds a value for the column of a slot. Returns `None` for DEFAULT.
@@ -163,9 +162,7 @@ pub fn bind_joined_delete(
                 .is_none_or(|db| table.schema.as_deref().is_some_and(|s| s.eq_ignore_ascii_case(db)));
             table.name.eq_ignore_ascii_case(&name.name) && schema_fits
         });
-        let number = found.ok_or_else(|| {
-            SqlError::new(ErrorCode::UnknownTable, format!("Unknown table '{}' in MULTI DELETE", name.name))
-        })?;
+        let number = found.ok_or_else(|| SqlError::unknown_table_in(&name.name, "MULTI DELETE"))?;
         if numbers.contains(&number) {
             return Err(SqlError::non_unique_table(&name.name));
         }
@@ -203,9 +200,7 @@ pub fn bind_joined_delete(
 /// Returns error 1393.
 fn more_than_one(entry: &ScopeTable) -> SqlError {
     let schema = entry.schema.as_deref().unwrap_or_default();
-    let text =
-        format!("Can not modify more than one base table through a join view '{schema}.{}'", entry.name);
-    SqlError::new(ErrorCode::ViewMultiUpdate, text)
+    SqlError::join_view_with_two_targets(schema, &entry.name)
 }
 
 struct Change<'c> {
@@ -289,11 +284,10 @@ impl<'c> Change<'c> {
             };
             let Some(&(other, _)) = assigned.iter().find(same) else { continue };
             let (first, second) = (one.min(other), one.max(other));
-            let text = format!(
-                "Primary key/partition key update is not allowed since the table is updated both as '{}' and '{}'",
-                self.targets[first].name, self.targets[second].name
-            );
-            return Err(SqlError::new(ErrorCode::MultiUpdateKeyConflict, text));
+            return Err(SqlError::key_updated_through_two_names(
+                &self.targets[first].name,
+                &self.targets[second].name,
+            ));
         }
         Ok(())
     }
@@ -312,7 +306,7 @@ impl<'c> Change<'c> {
             _ => Privilege::Select,
         };
         let (from, scope) = bind_from_for(ctx, &with, None, Some(clauses.from), wanted)?;
-        let from = from.ok_or_else(|| SqlError::new(ErrorCode::NoTablesUsed, "No tables used"))?;
+        let from = from.ok_or_else(|| SqlError::no_tables_used())?;
         let mut change = Change {
             ctx,
             with,
@@ -352,14 +346,8 @@ impl<'c> Change<'c> {
     fn target(&mut self, slot: usize, statement: &str, how: Option<Privilege>) -> SqlResult<(usize, usize)> {
         let entry = &self.scope.tables[self.scope.table_of(slot)];
         let found = written(&self.from, slot).map_err(|refusal| match refusal {
-            Refusal::Table => {
-                let text = format!("The target table {} of the {statement} is not updatable", entry.name);
-                SqlError::new(ErrorCode::NonUpdatableTable, text)
-            }
-            Refusal::Column => {
-                let text = format!("Column '{}' is not updatable", self.scope.slot(slot).name);
-                SqlError::new(ErrorCode::NonUpdatableColumn, text)
-            }
+            Refusal::Table => SqlError::target_not_updatable(&entry.name, statement),
+            Refusal::Column => SqlError::column_not_updatable(&self.scope.slot(slot).name),
         })?;
         match how {
             Some(how) => found.use_column(self.ctx, how)?,
@@ -395,8 +383,7 @@ impl<'c> Change<'c> {
             return Ok(slot);
         };
         if query.is_updatable() && base_tables(query).len() > 1 {
-            let text = format!("Can not delete from join view '{}.{}'", view.name.schema, view.name.table);
-            return Err(SqlError::new(ErrorCode::ViewDeleteMergeView, text));
+            return Err(SqlError::join_view_not_deletable(&view.name.schema, &view.name.table));
         }
         let plain = (0..query.types.len()).find(|n| written(&self.from, slot + n).is_ok());
         Ok(slot + plain.unwrap_or(0))

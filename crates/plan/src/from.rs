@@ -6,7 +6,7 @@ use cohort_catalog::{Index, Table, View};
 use cohort_expr::{CompareOp, Expr, ExprType, compare_exprs};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
+use cohort_types::{Privilege, SqlError, SqlResult};
 
 use crate::bind::{
     Binder, Clause, MergedColumn, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, same_name,
@@ -75,8 +75,7 @@ pub(crate) fn bind_from_for(
         Tables { ctx, with, outer, wanted, scope: Scope::default(), padded: 0, unreachable: Vec::new() };
     let bound = from.map(|from| tables.add(from)).transpose()?;
     if tables.scope.tables.len() > TABLES_MAX {
-        let text = "Too many tables; MariaDB can only use 61 tables in a join";
-        return Err(SqlError::new(ErrorCode::TooManyTables, text));
+        return Err(SqlError::too_many_tables(TABLES_MAX));
     }
     debug_assert!(
         tables.padded == 0 && tables.unreachable.is_empty(),
@@ -221,17 +220,13 @@ impl Tables<'_> {
         source: Source,
     ) -> SqlResult<Side> {
         if names.len() != types.len() {
-            return Err(SqlError::new(
-                ErrorCode::WithColListWrongNumber,
-                "WITH column list and SELECT field list have different column counts",
-            ));
+            return Err(SqlError::with_column_count());
         }
         let mut columns: Vec<ScopeColumn> = Vec::new();
         for (name, ty) in names.iter().zip(types) {
             let name: Arc<str> = name.as_str().into();
             if columns.iter().any(|c| same_name(&c.name, &name)) {
-                let text = format!("Duplicate column name '{name}'");
-                return Err(SqlError::new(ErrorCode::DupFieldName, text));
+                return Err(SqlError::duplicate_column(&name));
             }
             let full_name = format!("`{alias}`.`{name}`").into();
             let ty = if merged.is_some() { ty.clone() } else { ty.clone().kept() };
@@ -399,7 +394,7 @@ impl Tables<'_> {
 }
 
 fn not_unique(name: &str) -> SqlError {
-    SqlError::new(ErrorCode::NonUniqTable, format!("Not unique table/alias: '{name}'"))
+    SqlError::non_unique_table(name)
 }
 
 /// Returns the origins of the columns of a query that is merged into the outer one.
@@ -450,10 +445,7 @@ pub fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(V
             let found = table.indexes.iter().position(|i| !i.ignored && i.name.eq_ignore_ascii_case(name));
             named.push(found.ok_or_else(|| {
                 let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
-                SqlError::new(
-                    ErrorCode::KeyDoesNotExists,
-                    format!("Key '{name}' doesn't exist in table '{alias}'"),
-                )
+                SqlError::unknown_key(name, alias)
             })?);
         }
         match hint.kind {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use cohort_expr::{Expr, ExprType, SortKey, union_type};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::bind::{
     Binder, Clause, PlanContext, Scope, item_position, not_supported, param_position, same_name,
@@ -100,8 +100,7 @@ fn bind_ordered_set(ctx: &PlanContext<'_>, with: &CommonTables<'_>, query: &ast:
         };
         item.expr.has_part(names_table);
         if let Some(table) = table.into_inner() {
-            let text = format!("Table '{table}' from one of the SELECTs cannot be used in ORDER BY");
-            return Err(SqlError::new(ErrorCode::TablenameNotAllowedHere, text));
+            return Err(SqlError::table_in_order_of_union(&table));
         }
     }
     let mut body = query.body.clone();
@@ -223,8 +222,7 @@ fn bind_values(
     }
     let first = bound.first().map_or(0, Vec::len);
     if bound.iter().any(|row| row.len() != first) {
-        let text = "The used table value constructor has a different number of values";
-        return Err(SqlError::new(ErrorCode::WrongNumberOfValuesInTvc, text));
+        return Err(SqlError::value_counts_differ());
     }
     let column = |n: usize| bound.iter().map(|row| row[n].clone()).collect::<Vec<Expr>>();
     let types = (0..first).map(|n| union_type(&column(n), ctx.names.env()));
@@ -289,8 +287,7 @@ pub(crate) fn bind_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> S
 }
 
 fn wrong_columns() -> SqlError {
-    let text = "The used SELECT statements have a different number of columns";
-    SqlError::new(ErrorCode::WrongNumberOfColumnsInSelect, text)
+    SqlError::select_column_counts_differ()
 }
 
 impl Query {

@@ -162,7 +162,7 @@ impl SelectBinder<'_> {
         for (n, item) in items.iter().enumerate() {
             match item {
                 ast::SelectItem::Wildcard if self.scope.tables.is_empty() => {
-                    return Err(SqlError::new(ErrorCode::NoTablesUsed, "No tables used"));
+                    return Err(SqlError::no_tables_used());
                 }
                 ast::SelectItem::Wildcard => self.push_star(item, self.scope.star.clone())?,
                 ast::SelectItem::TableWildcard(name) => {
@@ -234,8 +234,7 @@ impl SelectBinder<'_> {
                         (true, false) if !are_columns => {}
                         (false, true) if !are_columns => found = Some(n),
                         _ => {
-                            let text = format!("Column '{}' in {} is ambiguous", name.name, clause.text());
-                            return Err(SqlError::new(ErrorCode::NonUniq, text));
+                            return Err(SqlError::ambiguous_column(&name.name, clause.text()));
                         }
                     }
                 }
@@ -297,8 +296,7 @@ impl SelectBinder<'_> {
         let reads = |expr: &Expr| expr.columns().iter().any(|c| found.iter().any(|w| w.column == *c));
         for expr in exprs {
             if reads(expr) {
-                let text = "Window function is allowed only in SELECT list and ORDER BY clause";
-                return Err(SqlError::new(ErrorCode::WrongPlacementOfWindowFunction, text));
+                return Err(SqlError::window_function_misplaced());
             }
         }
         Ok(())

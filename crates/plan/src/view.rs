@@ -52,10 +52,5 @@ fn hides(code: ErrorCode) -> bool {
 
 /// Returns error 1356.
 pub fn invalid_view(view: &View) -> SqlError {
-    let text = format!(
-        "View '{}.{}' references invalid table(s) or column(s) or function(s) or definer/invoker of view \
-         lack rights to use them",
-        view.name.schema, view.name.table
-    );
-    SqlError::new(ErrorCode::ViewInvalid, text)
+    SqlError::view_invalid(&view.name.schema, &view.name.table)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cohort_expr::ExprType;
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::bind::{MergedColumn, PlanContext, not_supported, same_name};
 use crate::block::{CommonTable, Query, Step};
@@ -59,8 +59,7 @@ impl<'q> CommonTables<'q> {
             let end = tables.len() + with.tables.len();
             for (n, table) in with.tables.iter().enumerate() {
                 if with.tables[..n].iter().any(|other| other.name.eq_ignore_ascii_case(&table.name)) {
-                    let text = format!("Duplicate query name `{}` in WITH clause", table.name);
-                    return Err(SqlError::new(ErrorCode::DupQueryName, text));
+                    return Err(SqlError::duplicate_query_name(&table.name));
                 }
                 tables.push(Rc::new(Common {
                     table,
@@ -157,8 +156,7 @@ impl Common<'_> {
         let cycle = self.cycle(ctx, number)?;
         let mut common = ctx.common.borrow_mut();
         if query.types.len() != common[number].seed.types.len() {
-            let text = "The used SELECT statements have a different number of columns";
-            return Err(SqlError::new(ErrorCode::WrongNumberOfColumnsInSelect, text));
+            return Err(SqlError::select_column_counts_differ());
         }
         let distinct = steps.iter().any(|operand| !operand.all) || !cycle.is_empty();
         debug_assert!(common[number].step.is_none(), "a recursive part is bound twice");
@@ -178,12 +176,10 @@ impl Common<'_> {
         let mut cycle = Vec::new();
         for name in &self.table.cycle {
             let Some(column) = names.iter().position(|known| same_name(known, name)) else {
-                let text = format!("Unknown column '{name}' in 'CYCLE clause'");
-                return Err(SqlError::new(ErrorCode::BadField, text));
+                return Err(SqlError::unknown_column(name, "CYCLE clause"));
             };
             if cycle.contains(&column) {
-                let text = format!("Duplicate column name '{name}'");
-                return Err(SqlError::new(ErrorCode::DupFieldName, text));
+                return Err(SqlError::duplicate_column(name));
             }
             cycle.push(column);
         }
@@ -195,10 +191,7 @@ impl Common<'_> {
     fn add(&self, ctx: &PlanContext<'_>, seed: Query) -> SqlResult<usize> {
         let given = &self.table.columns;
         if !given.is_empty() && given.len() != seed.columns.len() {
-            return Err(SqlError::new(
-                ErrorCode::WithColListWrongNumber,
-                "WITH column list and SELECT field list have different column counts",
-            ));
+            return Err(SqlError::with_column_count());
         }
         let names = match given.is_empty() {
             true => seed.columns.iter().map(|c| c.name.clone()).collect(),
@@ -219,8 +212,7 @@ impl Common<'_> {
 }
 
 fn no_anchor(name: &str) -> SqlError {
-    let text = format!("No anchors for recursive WITH element '{name}'");
-    SqlError::new(ErrorCode::RecursiveWithoutAnchors, text)
+    SqlError::recursion_without_anchor(name)
 }
 
 /// Returns error 4008 for a recursive SELECT that references its table more than once, applies grouping or
@@ -255,12 +247,7 @@ fn check_step(body: &ast::QueryBody, name: &str) -> SqlResult<()> {
                 || direct > 1
                 || padded;
             match is_refused {
-                true => {
-                    let text = format!(
-                        "Restrictions imposed on recursive definitions are violated for table '{name}'"
-                    );
-                    Err(SqlError::new(ErrorCode::NotStandardCompliantRecursive, text))
-                }
+                true => Err(SqlError::recursion_restricted(name)),
                 false => Ok(()),
             }
         }

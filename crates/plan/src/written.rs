@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cohort_catalog::{Table, TableName, View};
 use cohort_expr::Expr;
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use crate::bind::{PlanContext, Scope, not_supported, same_name};
 use crate::block::{From, FromTable, Query, Source};
@@ -178,8 +178,7 @@ pub fn bind_insert_view(
     let shown = format!("{}.{}", view.name.schema, view.name.table);
     let is_join = base_tables(&bound).len() > 1;
     if is_join && columns.is_empty() && bound.is_updatable() {
-        let text = format!("Can not insert into join view '{shown}' without fields list");
-        return Err(SqlError::new(ErrorCode::ViewNoInsertFieldList, text));
+        return Err(SqlError::join_view_without_columns(&shown));
     }
     let names: Vec<String> = bound.columns.iter().map(|column| column.name.clone()).collect();
     let (first, width) = (bound.first_column, names.len());
@@ -191,10 +190,7 @@ pub fn bind_insert_view(
         view: Some(view.clone()),
         key: None,
     }));
-    let refused = || {
-        let text = format!("The target table {} of the INSERT is not insertable-into", view.name.table);
-        SqlError::new(ErrorCode::NonInsertableTable, text)
-    };
+    let refused = || SqlError::target_not_insertable(&view.name.table);
     let is_named = |n: &usize| columns.is_empty() || columns.iter().any(|c| same_name(c, &names[*n]));
     let mut named = Vec::with_capacity(width);
     for n in (0..width).filter(is_named) {
@@ -205,8 +201,7 @@ pub fn bind_insert_view(
     let places: Vec<(usize, Written<'_>)> = known.collect();
     let base = named.first().or(places.first().map(|(_, place)| place)).ok_or_else(refused)?;
     if named.iter().any(|place| place.base.first != base.base.first) {
-        let text = format!("Can not modify more than one base table through a join view '{shown}'");
-        return Err(SqlError::new(ErrorCode::ViewMultiUpdate, text));
+        return Err(SqlError::join_view_with_two_targets(&view.name.schema, &view.name.table));
     }
     let mut scope = Scope::of_table(base.table.clone(), Some(&view.name.table));
     let entry = &mut scope.tables[0];

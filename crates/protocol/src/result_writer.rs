@@ -1,7 +1,7 @@
 //! A [`ResultSink`] that appends packets to a session's output buffer.
 
 use cohort_base::Write;
-use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, StoredColumns, Value};
+use cohort_types::{Charset, Collation, SqlError, SqlResult, StoredColumns, Value};
 
 use crate::binary_row::write_binary_row;
 use crate::capability::Capabilities;
@@ -345,8 +345,7 @@ impl ResultSink for ResultWriter<'_> {
         let before = out.len();
         let Some(sequence) = self.drain.receive(self.sequence, out) else {
             self.has_file = false;
-            let text = "Got an error reading communication packets";
-            return Err(SqlError::new(ErrorCode::NetReadError, text));
+            return Err(SqlError::network_read_failed());
         };
         self.sequence = sequence.wrapping_add(1);
         // An empty packet ends the file.

@@ -22,8 +22,7 @@ pub fn refuse_without_key(session: &SessionState) -> SqlResult<()> {
     if !session.settings.vars.flag(VarId::SqlSafeUpdates) {
         return Ok(());
     }
-    let text = "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column";
-    Err(SqlError::new(ErrorCode::UpdateWithoutKeyInSafeMode, text))
+    Err(SqlError::update_without_key())
 }
 
 /// Returns error 1953, 1694, 1929 or 1679 for a variable that the binary log needs from the start of a
@@ -36,10 +35,7 @@ pub fn check_settable_now(id: VarId, in_transaction: bool) -> SqlResult<()> {
         Err(SqlError::new(code, format!("Cannot modify @@session.{name} inside a transaction")))
     };
     match id {
-        VarId::GtidDomainId | VarId::GtidSeqNo => Err(SqlError::new(
-            ErrorCode::InsideTransactionPreventsSwitchGtidDomainIdSeqNo,
-            "Cannot modify @@session.gtid_domain_id or @@session.gtid_seq_no inside a transaction",
-        )),
+        VarId::GtidDomainId | VarId::GtidSeqNo => Err(SqlError::gtid_switch_in_transaction()),
         VarId::SqlLogBin => inside(ErrorCode::InsideTransactionPreventsSwitchSqlLogBin, "sql_log_bin"),
         VarId::SkipReplication => {
             inside(ErrorCode::InsideTransactionPreventsSwitchSkipReplication, "skip_replication")

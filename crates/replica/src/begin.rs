@@ -76,15 +76,13 @@ impl Replicas {
         let globals = &self.db().globals;
         let log_bin = globals.text(VarId::LogBinBasename).filter(|_| globals.flag(VarId::LogBin));
         let log_bin = log_bin.as_deref().filter(|base| !base.is_empty());
-        let refused = |why: String| SqlError::new(ErrorCode::MasterInfo, why);
+        let refused = |why: String| SqlError::master_info_refused(&why);
         check_relay_log(globals, self.datadir(), log_bin, &[base.to_owned()]).map_err(refused)?;
         let files = BinlogName::new(Path::new(self.datadir()), base);
         let all = self.all();
         let mut others = all.iter().filter(|other| other.name != name);
         if let Some(other) = others.find(|other| are_same(&other.relay.name(), &files)) {
-            let text =
-                format!("The connections '{name}' and '{}' have relay logs of the same name", other.name);
-            return Err(SqlError::new(ErrorCode::MasterInfo, text));
+            return Err(SqlError::relay_logs_collide(name, &other.name));
         }
         Ok(files)
     }
@@ -218,7 +216,7 @@ impl Replicas {
         let text = unsound_text(unsound);
         let error = ThreadError::new(UNREADABLE, text.clone());
         connection.sql.lock().failed(error, self.db().clock.wall_us());
-        SqlError::new(ErrorCode::SlaveRelayLogReadFailure, text)
+        SqlError::relay_log_unreadable(&text)
     }
 
     /// Stores the base name of a connection's relay log files in the durable state.
@@ -242,7 +240,7 @@ impl Replicas {
     ) -> SqlResult<Option<String>> {
         let kept = self
             .look(connection, settings)
-            .map_err(|unsound| SqlError::new(ErrorCode::SlaveRelayLogReadFailure, unsound_text(&unsound)))?;
+            .map_err(|unsound| SqlError::relay_log_unreadable(&unsound_text(&unsound)))?;
         let promised = kept.map(|kept| kept.promised).unwrap_or_default();
         Ok((!promised.is_empty()).then(|| named(&promised)))
     }

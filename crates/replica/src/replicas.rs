@@ -102,10 +102,7 @@ pub struct Replicas {
 
 /// Error 1198.
 fn must_stop(name: &str) -> SqlError {
-    let text = format!(
-        "This operation cannot be performed as you have a running slave '{name}'; run STOP SLAVE '{name}' first"
-    );
-    SqlError::new(ErrorCode::SlaveMustStop, text)
+    SqlError::slave_must_stop(name)
 }
 
 fn note(code: ErrorCode, text: impl Into<String>) -> Warning {
@@ -181,13 +178,8 @@ impl Replicas {
 
     fn find(&self, name: &str) -> SqlResult<Arc<Connection>> {
         self.connections.lock().get(name).cloned().ok_or_else(|| match name {
-            "" => SqlError::new(
-                ErrorCode::BadSlave,
-                "Misconfigured slave: MASTER_HOST was not set; Fix in config file or with CHANGE MASTER TO",
-            ),
-            name => {
-                SqlError::new(ErrorCode::WarnNoMasterInfo, format!("There is no master connection '{name}'"))
-            }
+            "" => SqlError::master_host_not_set(),
+            name => SqlError::no_master_connection(name),
         })
     }
 
@@ -239,17 +231,14 @@ impl Replicas {
         }
         let settings = self.settings(&connection.name);
         if settings.host.is_empty() {
-            let text =
-                "Misconfigured slave: MASTER_HOST was not set; Fix in config file or with CHANGE MASTER TO";
-            return Err(SqlError::new(ErrorCode::BadSlave, text));
+            return Err(SqlError::master_host_not_set());
         }
         if matches!(until, ReplicaUntil::Gtid(_)) && settings.use_gtid == UseGtid::No {
-            let text = "START SLAVE UNTIL master_gtid_pos requires that slave is using GTID";
-            return Err(SqlError::new(ErrorCode::UntilRequiresUsingGtid, text));
+            return Err(SqlError::until_needs_gtid());
         }
         let (io_runs, sql_runs) = Replicas::runs(connection);
         if matches!(until, ReplicaUntil::Gtid(_)) && (sql_runs || threads.io && io_runs) {
-            return Err(SqlError::new(ErrorCode::SlaveWasRunning, "Slave is already running"));
+            return Err(SqlError::slave_running());
         }
         if !io_runs && !sql_runs {
             self.set_start_positions(connection, &settings, Relay::MayStay)?;
@@ -296,19 +285,10 @@ impl Replicas {
             let error = match position.iter().find(|gtid| gtid.domain == own.domain) {
                 None if !lacks_domain => {
                     lacks_domain = true;
-                    let text = format!(
-                        "Specified value for @@gtid_slave_pos contains no value for replication domain {}. This \
-                         conflicts with the binary log which contains GTID {own}. {overrides}",
-                        own.domain
-                    );
-                    SqlError::new(ErrorCode::MasterGtidPosMissingDomain, text)
+                    SqlError::gtid_domain_missing(own.domain, own, overrides)
                 }
                 Some(given) if given.seq_no < own.seq_no => {
-                    let text = format!(
-                        "Specified GTID {given} conflicts with the binary log which contains a more recent GTID {own}. \
-                         {overrides}"
-                    );
-                    SqlError::new(ErrorCode::MasterGtidPosConflictsWithBinlog, text)
+                    SqlError::gtid_older_than_binlog(given, own, overrides)
                 }
                 _ => continue,
             };
@@ -480,7 +460,7 @@ fn hit_a_bug() -> ThreadError {
 }
 
 fn no_thread(error: &std::io::Error) -> SqlError {
-    SqlError::new(ErrorCode::CantCreateThread, format!("Can't create a new thread ({error})"))
+    SqlError::cannot_create_thread(error)
 }
 
 impl ReplicaControl for Replicas {
@@ -492,11 +472,7 @@ impl ReplicaControl for Replicas {
         asked.demotes(options)?;
         if let Some(why) = asked.wrong_domains() {
             self.parts.log.error(name, format_args!("CHANGE MASTER: {why}"));
-            let text = format!(
-                "Could not initialize master info structure for '{name}'; more error messages can be found in the \
-                 MariaDB error log"
-            );
-            return Err(SqlError::new(ErrorCode::MasterInfo, text));
+            return Err(SqlError::master_info_not_initialized(name));
         }
         let is_new = !self.connections.lock().contains_key(name);
         let connection = self.connect(name)?;
@@ -514,7 +490,7 @@ impl ReplicaControl for Replicas {
         };
         if relay == Relay::Goes && is_known {
             if let Some(promised) = self.promised(&connection, &before)? {
-                return Err(SqlError::new(ErrorCode::MasterInfo, would_lose(&promised)));
+                return Err(SqlError::master_info_refused(&would_lose(&promised)));
             }
             // The files are removed before the settings change, so that after a crash no file can be
             // attributed to the new source.
@@ -649,11 +625,7 @@ impl ReplicaControl for Replicas {
         most: usize,
         ask: &mut dyn FnMut(usize) -> SqlResult<()>,
     ) -> SqlResult<Vec<Vec<Value>>> {
-        let no_log = |what: &str| {
-            // MariaDB uses this statement name in the message.
-            let text = format!("Error when executing command SHOW BINLOG EVENTS: {what}");
-            SqlError::new(ErrorCode::NoBinlogCoordinate, text)
-        };
+        let no_log = |what: &str| SqlError::show_binlog_events_failed(what);
         let connection = match self.find(name) {
             Err(_) if name.is_empty() => return Ok(Vec::new()),
             found => found?,
@@ -707,8 +679,7 @@ impl ReplicaControl for Replicas {
     }
 
     fn set_applied(&self, position: &str) -> SqlResult<Vec<SqlError>> {
-        let gtids = Gtid::parse_list(position)
-            .map_err(|_| SqlError::new(ErrorCode::IncorrectGtidState, "Could not parse GTID list"))?;
+        let gtids = Gtid::parse_list(position).map_err(|_| SqlError::malformed_gtid_list())?;
         check_domains(&gtids)?;
         let all = self.all();
         let _controls: Vec<_> = all.iter().map(|connection| connection.control.lock()).collect();

@@ -169,16 +169,14 @@ impl SourceSettings {
             .iter()
             .any(|(name, value)| [DEMOTE, DEMOTE_REPLICA].contains(&name.as_str()) && is_one(value));
         if asked && self.use_gtid != UseGtid::SlavePos {
-            let text = "CHANGE MASTER TO option 'MASTER_DEMOTE_TO_SLAVE=TRUE' is missing requirement \
-                 Using_Gtid=Slave_Pos";
-            return Err(SqlError::new(ErrorCode::ChangeMasterMissingRequirement, text));
+            return Err(SqlError::demotion_needs_slave_pos());
         }
         Ok(asked)
     }
 
     fn set(&mut self, name: &str, value: &Value) -> SqlResult<()> {
         let text = || value.to_text();
-        let wrong = || SqlError::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}"));
+        let wrong = || SqlError::wrong_arguments(name);
         let number = |most: u64| {
             let number = value.to_int(&mut cohort_types::NoWarnings).ok_or_else(wrong)?.wide();
             u64::try_from(number).ok().filter(|number| *number <= most).ok_or_else(wrong)
@@ -189,10 +187,7 @@ impl SourceSettings {
             match text.chars().count() <= chars_max {
                 true => Ok(text),
                 // The value is not in the message, because it may be the password.
-                false => Err(SqlError::new(
-                    ErrorCode::WrongStringLength,
-                    format!("String '...' is too long for {name} (should be no longer than {chars_max})"),
-                )),
+                false => Err(SqlError::option_too_long(name, chars_max)),
             }
         };
         let list = || -> SqlResult<Vec<u32>> {
@@ -235,19 +230,14 @@ impl SourceSettings {
             "MASTER_DELAY" => {
                 let delay_s = number(u64::MAX)?;
                 if delay_s > DELAY_S_MAX {
-                    let text = format!(
-                        "The requested value {delay_s} for the master delay exceeds the maximum {DELAY_S_MAX}"
-                    );
-                    return Err(SqlError::new(ErrorCode::MasterDelayValueOutOfRange, text));
+                    return Err(SqlError::master_delay_too_long(delay_s, DELAY_S_MAX));
                 }
                 self.delay_s = delay_s as u32;
             }
             "MASTER_HEARTBEAT_PERIOD" => {
                 let seconds = value.to_f64(&mut cohort_types::NoWarnings).unwrap_or(-1.0);
                 if !(0.0..=HEARTBEAT_S_MAX).contains(&seconds) {
-                    let text = "The requested value for the heartbeat period is either negative or exceeds the \
-                         maximum allowed (4294967 seconds)";
-                    return Err(SqlError::new(ErrorCode::SlaveHeartbeatValueOutOfRange, text));
+                    return Err(SqlError::heartbeat_out_of_range());
                 }
                 self.heartbeat_ms = Some((seconds * 1000.0) as u32);
             }
@@ -266,8 +256,7 @@ impl SourceSettings {
             // The caller handles it: it changes the position, which is not a setting of a source.
             DEMOTE | DEMOTE_REPLICA => drop(number(1)?),
             _ => {
-                let text = format!("This version of Cohort doesn't yet support 'CHANGE MASTER TO {name}'");
-                return Err(SqlError::new(ErrorCode::NotSupportedYet, text));
+                return Err(SqlError::change_master_not_supported(name));
             }
         }
         Ok(())

@@ -68,7 +68,7 @@ use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
 use cohort_optimize::{Columns, ReadMode};
 use cohort_table::{OpenTable, definition_changed};
 use cohort_trx::{Counted, RowLock, SessionTrx, WaitPolicy, engine_error};
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value, successor};
+use cohort_types::{SqlError, SqlResult, Value, successor};
 
 use crate::access::{KeySpan, KeySpans};
 use crate::covering::Covering;
@@ -828,12 +828,6 @@ pub(crate) fn check_unchanged(
     let is = engine.get(ReadAt::Latest, clustered, key, &mut now).map_err(engine_error)?;
     match (was, &then) == (is, &now) {
         true => Ok(()),
-        false => Err(SqlError::new(
-            ErrorCode::CheckRead,
-            format!(
-                "Record has changed since last read in table '{}'; try restarting transaction",
-                table.table.name.table
-            ),
-        )),
+        false => Err(SqlError::record_changed(&table.table.name.table)),
     }
 }

@@ -14,7 +14,7 @@ use cohort_catalog::{ForeignAction, ROWS};
 use cohort_optimize::{Columns, ReadMode};
 use cohort_table::{OpenTable, counterpart, named_constraint};
 use cohort_trx::{SessionTrx, WaitPolicy};
-use cohort_types::{ErrorCode, NoWarnings, SqlError, SqlMode, SqlResult, StoreContext, Value, check_stack};
+use cohort_types::{NoWarnings, SqlError, SqlMode, SqlResult, StoreContext, Value, check_stack};
 
 use crate::cursor::{CursorOptions, RowChanges, TableCursor};
 use crate::foreign::{ChildKey, Foreign};
@@ -94,22 +94,13 @@ impl Refused {
         let first = table.indexes.iter().position(|index| index.kind.is_declared());
         let shown = row.after.unwrap_or(row.before);
         let record = first.map_or_else(String::new, |n| table.key_text(n, shown, &trx.settings.time_zone));
-        let text = format!(
-            "Foreign key constraint for table '{}', record '{record}' would lead to a duplicate entry in table \
-             '{child}', key '{key}'",
-            table.table().name.table
-        );
-        SqlError::new(ErrorCode::ForeignDuplicateKey, text)
+        SqlError::foreign_key_would_duplicate(&table.table().name.table, &record, &child, &key)
     }
 }
 
 /// Returns the diagnostic that accompanies error 1296.
 pub fn chain_too_long() -> SqlError {
-    let text = format!(
-        "InnoDB: Cannot delete/update rows with cascading foreign key constraints that exceed max depth of \
-         {LINKS_MAX}. Please drop extra constraints and try again"
-    );
-    SqlError::new(ErrorCode::ForeignTooDeep, text)
+    SqlError::foreign_keys_too_deep(LINKS_MAX)
 }
 
 impl Foreign {
@@ -321,14 +312,12 @@ impl ChildKey {
     /// Returns error 1451.
     fn refused(&self) -> SqlError {
         let constraint = named_constraint(&self.child, self.foreign_key());
-        let text =
-            format!("Cannot delete or update a parent row: a foreign key constraint fails ({constraint})");
-        SqlError::new(ErrorCode::RowIsReferenced, text)
+        SqlError::parent_row_referenced_by(&constraint)
     }
 
     /// Returns error 1296.
     fn too_deep(&self) -> SqlError {
         let constraint = named_constraint(&self.child, self.foreign_key());
-        SqlError::new(ErrorCode::GetErrmsg, format!("Got error 193 '{constraint}' from InnoDB"))
+        SqlError::innodb_constraint_error(&constraint)
     }
 }

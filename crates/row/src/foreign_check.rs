@@ -6,7 +6,7 @@ use cohort_locks::RowMode;
 use cohort_optimize::{Columns, ReadMode};
 use cohort_table::{OpenTable, named_constraint};
 use cohort_trx::{SessionTrx, WaitPolicy, engine_error};
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::cursor::{CursorOptions, RowChanges, TableCursor, check_unchanged, every_row};
 use crate::foreign::{Foreign, ParentKey, Place};
@@ -80,8 +80,7 @@ impl ParentKey {
 fn refused(table: &OpenTable, key: usize) -> SqlError {
     let described = table.table();
     let constraint = named_constraint(described, &described.foreign_keys[key]);
-    let text = format!("Cannot add or update a child row: a foreign key constraint fails ({constraint})");
-    SqlError::new(ErrorCode::NoReferencedRow, text)
+    SqlError::no_parent_row(&constraint)
 }
 
 impl Place {

@@ -13,9 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_types::{
-    Collation, Date, DateTime, Decimal, ErrorCode, FixedKind, SqlError, SqlResult, Str, Time, Value,
-};
+use cohort_types::{Collation, Date, DateTime, Decimal, FixedKind, SqlError, SqlResult, Str, Time, Value};
 
 use cohort_vfs::SharedFile;
 
@@ -158,7 +156,7 @@ impl ChainReader {
 }
 
 fn damaged() -> SqlError {
-    SqlError::new(ErrorCode::GetErrno, "A temporary file does not hold what was written")
+    SqlError::temporary_file_damaged()
 }
 
 /// Appends a row: the number of its values, then each value after a type byte.

@@ -11,7 +11,7 @@ use cohort_base::{Budget, CommitSeq, ConnectionId, ReplyBarrier};
 use cohort_exec::{Client, ConnectionEvent, EncryptedSession};
 use cohort_protocol::{ColumnMeta, ListedColumn, ParamText, Parameter, ResultSink, StatusFlags};
 use cohort_replication::Source;
-use cohort_types::{Collation, ErrorCode, SqlError, Value};
+use cohort_types::{Collation, SqlError, Value};
 use cohort_vfs::SharedFile;
 
 /// A waiter to notify once when a position may be acknowledged. It must be quick and must not call the commit
@@ -171,17 +171,17 @@ pub trait Session: Send {
 
     /// COM_REFRESH: fails if this user may not make the server reload anything.
     fn may_reload(&mut self) -> Result<(), SqlError> {
-        Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))
+        Err(SqlError::unknown_command())
     }
 
     /// COM_DEBUG: fails if this user may not request debug information.
     fn may_debug(&mut self) -> Result<(), SqlError> {
-        Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))
+        Err(SqlError::unknown_command())
     }
 
     /// COM_REGISTER_SLAVE and COM_BINLOG_DUMP: fails if this user may not read the binary log.
     fn may_replicate(&mut self) -> Result<(), SqlError> {
-        Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))
+        Err(SqlError::unknown_command())
     }
 
     /// Returns the user variable `@name` as text, or `None` if it was never set or is NULL.

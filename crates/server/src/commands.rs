@@ -10,7 +10,7 @@ use cohort_protocol::{
     write_error,
 };
 use cohort_replication::source::{DumpRequest, MarkedEvents};
-use cohort_types::{ErrorCode, SqlError, Value};
+use cohort_types::{SqlError, Value};
 
 use crate::backend::{Killed, MultiStatements, Session};
 use crate::connection::{After, ClientStatement, Connection, Inner};
@@ -257,10 +257,9 @@ fn simple(
             Err(error) => writer.error(&error),
         },
         Command::StmtBulkExecute { .. } => {
-            let text = "This command is not supported in the prepared statement protocol yet";
-            writer.error(&SqlError::new(ErrorCode::UnsupportedPs, text));
+            writer.error(&SqlError::not_in_prepared_protocol());
         }
-        _ => writer.error(&SqlError::new(ErrorCode::UnknownCommand, "Unknown command")),
+        _ => writer.error(&SqlError::unknown_command()),
     }
 }
 
@@ -272,8 +271,7 @@ fn dump_request(
 ) -> Result<DumpRequest, SqlError> {
     session.may_replicate()?;
     if connection.shared().backend.source().is_none() {
-        let text = "Binary log is not open";
-        return Err(SqlError::new(ErrorCode::MasterFatalErrorReadingBinlog, text));
+        return Err(SqlError::binlog_not_open());
     }
     let mut request = DumpRequest::read(dump, &|name| session.user_variable(name))?;
     if session.skips_marked_events() {
@@ -382,8 +380,7 @@ fn fetch(
         return writer.error(&unknown_statement(statement, "mysqld_stmt_fetch"));
     };
     let Some(cursor) = &mut found.cursor else {
-        let text = format!("The statement ({statement}) has no open cursor");
-        return writer.error(&SqlError::new(ErrorCode::StmtHasNoOpenCursor, text));
+        return writer.error(&SqlError::no_open_cursor(statement));
     };
     session.begin_fetch(id);
     let fetched = cursor.fetch(count, writer, &|| session.check_interrupt());
@@ -434,12 +431,11 @@ fn ok(session: &dyn Session, writer: &mut ResultWriter<'_>) {
 }
 
 fn unknown_statement(statement: u32, call: &str) -> SqlError {
-    let text = format!("Unknown prepared statement handler ({statement}) given to {call}");
-    SqlError::new(ErrorCode::UnknownStmtHandler, text)
+    SqlError::unknown_statement(&statement.to_string(), call)
 }
 
 fn malformed() -> SqlError {
-    SqlError::new(ErrorCode::MalformedPacket, "Malformed communication packet")
+    SqlError::malformed_packet()
 }
 
 // The bit distinguishes MariaDB clients from MySQL clients. This check prevents offering it by accident.

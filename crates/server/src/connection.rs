@@ -67,7 +67,7 @@ use cohort_protocol::{
 };
 use cohort_replication::source::DumpRequest;
 use cohort_tls::{Received, TlsStream};
-use cohort_types::{ErrorCode, SqlError};
+use cohort_types::SqlError;
 use parking_lot::{Mutex, MutexGuard};
 use socket2::Socket;
 
@@ -522,8 +522,7 @@ impl Connection {
         }
         // The new thread waits for the lock.
         if let Err(error) = dump::start(Arc::clone(self)) {
-            let error =
-                SqlError::new(ErrorCode::CantCreateThread, format!("Can't create a new thread ({error})"));
+            let error = SqlError::cannot_create_thread(error);
             write_error(&mut inner.out, &mut 1, &error);
             // The connection ends, whether or not the error can be sent.
             let _ = self.send(&self.packed(&inner.out));
@@ -768,16 +767,9 @@ impl Inner {
     /// Replies with the client's protocol error, and closes the connection afterwards.
     fn refuse(&mut self, error: PacketError) {
         let error = match error {
-            PacketError::TooLarge => SqlError::new(
-                ErrorCode::NetPacketTooLarge,
-                "Got a packet bigger than 'max_allowed_packet' bytes",
-            ),
-            PacketError::OutOfOrder => {
-                SqlError::new(ErrorCode::NetPacketsOutOfOrder, "Got packets out of order")
-            }
-            PacketError::Damaged => {
-                SqlError::new(ErrorCode::NetUncompress, "Couldn't uncompress communication packet")
-            }
+            PacketError::TooLarge => SqlError::packet_too_large(),
+            PacketError::OutOfOrder => SqlError::packets_out_of_order(),
+            PacketError::Damaged => SqlError::cannot_uncompress_packet(),
         };
         self.refuse_for(&error);
     }

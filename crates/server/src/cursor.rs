@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use cohort_base::{Budget, Reservation};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, ResultWriter, SessionChange, StatusFlags};
-use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, StoredColumns, Value};
+use cohort_types::{Collation, SqlError, SqlResult, StoredColumns, Value};
 use cohort_vfs::SharedFile;
 
 /// Maximum number of cursor files of one connection.
@@ -91,8 +91,7 @@ impl KeptRows {
     fn write(&mut self, space: &CursorSpace<'_>) -> SqlResult<()> {
         if self.file.is_none() {
             if Arc::strong_count(space.files) > FILES_MAX {
-                let text = format!("Can't create a temporary file: {FILES_MAX} open cursors have one");
-                return Err(SqlError::new(ErrorCode::CantCreateFile, text));
+                return Err(SqlError::too_many_cursor_files(FILES_MAX));
             }
             self.file = Some(((space.create)()?, Arc::clone(space.files)));
         }
@@ -190,7 +189,7 @@ fn read(file: &SharedFile, block: &mut Vec<u8>, offset: u64, bytes: usize) -> Sq
     block.resize(bytes, 0);
     let there = file.read_at(block, offset).map_err(|error| SqlError::temporary_file(&error, "reading"))?;
     if there < bytes {
-        return Err(SqlError::new(ErrorCode::GetErrno, "A temporary file does not hold what was written"));
+        return Err(SqlError::temporary_file_damaged());
     }
     Ok(())
 }
@@ -310,6 +309,8 @@ mod tests {
 
     use cohort_protocol::{Capabilities, Drain, InputBuffer, ResultEncoding, RowFormat};
     use cohort_vfs::{MemFs, SharedFs, anonymous_temp_file};
+
+    use cohort_types::ErrorCode;
 
     use super::*;
 

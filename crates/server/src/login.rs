@@ -11,7 +11,7 @@ use cohort_protocol::{
     Scramble, SessionChange, auth_switch_request, certificate_proof, write_error, write_ok,
 };
 use cohort_tls::TlsStream;
-use cohort_types::{ErrorCode, SqlError};
+use cohort_types::SqlError;
 
 use crate::accounts::{Account, Found, Method};
 use crate::backend::{ConnectionInfo, MultiStatements};
@@ -88,7 +88,7 @@ fn greeted(
         inner.encryption = connection.with_tls(agreed).flatten();
         return begin(connection, inner, response, &scramble, sequence);
     }
-    reject(connection, inner, sequence, &SqlError::new(ErrorCode::Handshake, "Bad handshake"));
+    reject(connection, inner, sequence, &SqlError::bad_handshake());
 }
 
 /// Starts TLS. Bytes after the request belong to TLS and are never parsed as a packet, because a man in the
@@ -102,8 +102,7 @@ fn begin_tls(connection: &Arc<Connection>, inner: &mut Inner, tls: &Tls, scrambl
             inner.stage = Stage::Greeted(scramble);
         }
         Err(error) => {
-            let text = format!("SSL connection error: {error}");
-            reject(connection, inner, sequence, &SqlError::new(ErrorCode::Handshake, text));
+            reject(connection, inner, sequence, &SqlError::tls_handshake_failed(error));
         }
     }
 }
@@ -258,10 +257,7 @@ fn run_init_connect(
     let user = &candidate.user;
     let schema = candidate.database.as_deref().unwrap_or("unconnected");
     let (id, host) = (connection.id, &connection.peer.host);
-    let text = format!(
-        "Aborted connection {id} to db: '{schema}' user: '{user}' host: '{host}' (init_connect command failed)"
-    );
-    Err(SqlError::new(ErrorCode::NewAbortingConnection, text))
+    Err(SqlError::init_connect_failed(id, schema, user, host))
 }
 
 /// Result of verifying a client's response.
@@ -289,17 +285,14 @@ fn verify(
         shared.status.count(Counter::AccessDeniedErrors);
         let password = if answer.is_empty() { "NO" } else { "YES" };
         let user = &candidate.user;
-        let text = format!("Access denied for user '{user}'@'{host}' (using password: {password})");
-        SqlError::new(ErrorCode::AccessDenied, text)
+        SqlError::access_denied(user, host, password)
     };
     let (account, is_there) = match found {
         Found::Account(account) => (account, is_secure),
         Found::Decoy(decoy) => (decoy, false),
     };
     if account.is_blocked {
-        let text = "User is blocked because of too many credential errors; unblock with 'ALTER USER / FLUSH \
-                    PRIVILEGES'";
-        return Err(SqlError::new(ErrorCode::UserIsBlocked, text));
+        return Err(SqlError::user_is_blocked());
     }
     let is_system_user = || connection.system_user().is_some_and(|user| user == candidate.user);
     let fitting = account.methods.iter().find(|method| method.is_proven(challenge, answer, is_system_user));
@@ -318,8 +311,7 @@ fn verify(
     };
     if !is_proven && no_password_counts {
         shared.status.count(Counter::AccessDeniedErrors);
-        let text = format!("Access denied for user '{}'@'{host}'", candidate.user);
-        return Err(SqlError::new(ErrorCode::AccessDeniedNoPassword, text));
+        return Err(SqlError::access_denied_without_password(&candidate.user, host));
     }
     if !is_proven || !fits(inner, &account.rules.tls) {
         return Err(denied());
@@ -332,8 +324,7 @@ fn verify(
 fn check_rules(connection: &Connection, inner: &Inner, rules: &AccountRules) -> Result<(), SqlError> {
     let globals = &connection.shared().globals;
     if rules.is_locked {
-        let text = "Access denied, this account is locked";
-        return Err(SqlError::new(ErrorCode::AccountHasBeenLocked, text));
+        return Err(SqlError::account_locked());
     }
     let default_days = globals.uint(VarId::DefaultPasswordLifetime);
     let knows = inner.capabilities.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS);
@@ -341,9 +332,7 @@ fn check_rules(connection: &Connection, inner: &Inner, rules: &AccountRules) -> 
         && globals.flag(VarId::DisconnectOnExpiredPassword)
         && rules.has_expired(connection.shared().wall_s(), default_days)
     {
-        let text = "Your password has expired. To log in you must change it using a client that supports expired \
-                    passwords";
-        return Err(SqlError::new(ErrorCode::MustChangePasswordLogin, text));
+        return Err(SqlError::password_expired());
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use cohort_base::ConnectionId;
 use cohort_config::{Counter, Globals, Status, VarId};
 use cohort_protocol::{Capabilities, Nonce, Scramble};
-use cohort_types::{ErrorCode, SqlError};
+use cohort_types::SqlError;
 use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::{Condvar, Mutex, RwLock};
 
@@ -253,17 +253,10 @@ impl Shared {
         let others = before - usize::from(own.is_some_and(|own| own.account == account_name));
         if own_max != 0 && others >= usize::try_from(own_max).unwrap_or(0) {
             let user = &account.user;
-            let text = format!(
-                "User '{user}' has exceeded the 'max_user_connections' resource (current value: {own_max})"
-            );
-            return Err(SqlError::new(ErrorCode::UserLimitReached, text));
+            return Err(SqlError::resource_exceeded(user, "max_user_connections", own_max));
         }
         if own_max == 0 && of_account_max > 0 && !account.is_super && others >= of_account_max {
-            let text = format!(
-                "User {} already has more than 'max_user_connections' active connections",
-                account.user
-            );
-            return Err(SqlError::new(ErrorCode::TooManyUserConnections, text));
+            return Err(SqlError::user_has_too_many_connections(&account.user));
         }
         slots.entered.insert(account_name.clone(), before + 1);
         slots.entered_count += 1;

@@ -670,7 +670,7 @@ impl ServerCallbacks for Facts {
         match id.canonical() {
             id if id.setting().name.starts_with("server_audit_") => {
                 let warnings = self.audit.configure(id).into_iter();
-                return Ok(warnings.map(|text| SqlError::new(ErrorCode::OfPlugin, text)).collect());
+                return Ok(warnings.map(|text| SqlError::plugin_warning(&text)).collect());
             }
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
                 self.commit.group_commit().set_options(storage::group_commit_options(&self.globals));

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Limits};
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 use parking_lot::Mutex;
 
 const HOUR_US: u64 = 3_600_000_000;
@@ -127,9 +127,7 @@ impl AccountUsage {
         let max = what.max(&hour.limits);
         let count = &mut hour.counts[what as usize];
         if max > 0 && *count >= max {
-            let text =
-                format!("User '{user}' has exceeded the '{}' resource (current value: {count})", what.name());
-            return Err(SqlError::new(ErrorCode::UserLimitReached, text));
+            return Err(SqlError::resource_exceeded(user, what.name(), count));
         }
         *count = count.saturating_add(1);
         Ok(())

@@ -244,10 +244,8 @@ impl Database {
     pub fn temporary_file(&self) -> SqlResult<SharedFile> {
         let directory = self.globals.value(VarId::Tmpdir).to_string();
         let directory = Path::new(&directory);
-        anonymous_temp_file(&self.fs, directory).map_err(|error| {
-            let text = format!("Can't create/write to file in '{}' ({error})", directory.display());
-            SqlError::new(ErrorCode::CantCreateFile, text)
-        })
+        anonymous_temp_file(&self.fs, directory)
+            .map_err(|error| SqlError::cannot_write_file(directory.display(), error))
     }
 
     /// Returns a handle that sets the memory limit of all sessions.

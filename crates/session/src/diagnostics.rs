@@ -236,11 +236,7 @@ fn located(warning: Warning, row: u64) -> Warning {
 
 /// Creates error 1064.
 pub fn syntax_error(near: &str) -> SqlError {
-    let text = format!(
-        "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for \
-         the right syntax to use near '{near}' at line 1"
-    );
-    SqlError::new(ErrorCode::Parse, text)
+    SqlError::parse_error(near, 1)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use cohort_types::{ErrorCode, SqlError, Warning};
+use cohort_types::{SqlError, Warning};
 
 /// The limit of the running statement. When it is used up, scans return no more rows.
 #[derive(Debug, Default)]
@@ -58,9 +58,5 @@ impl RowsExamined {
 }
 
 fn complaint(limit: u64) -> SqlError {
-    let text = format!(
-        "Query execution was interrupted. The query exceeded LIMIT ROWS EXAMINED {limit}. The query result may be \
-         incomplete"
-    );
-    SqlError::new(ErrorCode::QueryResultIncomplete, text)
+    SqlError::examined_rows_exceeded(limit)
 }

@@ -59,8 +59,7 @@ pub fn check_secure(session: &SessionState, files: &dyn ServerFiles, path: &Path
     if is_allowed && is_inside {
         return Ok(());
     }
-    let text = "The MariaDB server is running with the --secure-file-priv option so it cannot execute this statement";
-    Err(SqlError::new(ErrorCode::OptionPreventsStatement, text))
+    Err(SqlError::prevented_by_option("--secure-file-priv"))
 }
 
 /// Reads a file for LOAD_FILE. A file counts as missing without the privilege FILE, outside of
@@ -98,14 +97,12 @@ pub fn check_format(format: &FileFormat, eval: &EvalContext<'_>) -> SqlResult<()
     if format.enclosed.len() <= 1 && format.escaped.len() <= 1 {
         let FileFormat { field_end, enclosed, escaped, line_start, line_end, .. } = format;
         if ![field_end, enclosed, escaped, line_start, line_end].iter().all(|bytes| bytes.is_ascii()) {
-            let text = "Non-ASCII separator arguments are not fully supported";
-            let error = SqlError::new(ErrorCode::NonAsciiSeparator, text);
+            let error = SqlError::non_ascii_separator();
             eval.push_warning(Warning { level: Level::Warning, error });
         }
         return Ok(());
     }
-    let text = "Field separator argument is not what is expected; check the manual";
-    Err(SqlError::new(ErrorCode::WrongFieldTerminators, text))
+    Err(SqlError::wrong_field_separator())
 }
 
 /// Formats an I/O error as MariaDB does.

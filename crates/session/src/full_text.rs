@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt, ScanRequest};
 use cohort_expr::{SessionHooks, WordSource};
 use cohort_trx::engine_error;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::session_state::SessionState;
 
@@ -15,10 +15,7 @@ const ENTRIES: usize = 4096;
 fn engine_of<'s>(session: &'s SessionState, source: &WordSource) -> SqlResult<&'s Arc<dyn Engine>> {
     let mut engines = session.db.engines.iter();
     let found = engines.find(|engine| engine.name().eq_ignore_ascii_case(&source.engine));
-    found.ok_or_else(|| {
-        let text = format!("Unknown storage engine '{}'", source.engine);
-        SqlError::new(ErrorCode::UnknownStorageEngine, text)
-    })
+    found.ok_or_else(|| SqlError::unknown_engine(&source.engine))
 }
 
 /// Returns the number of rows of the table.

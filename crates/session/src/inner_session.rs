@@ -70,7 +70,7 @@ impl SessionState {
         let acts_for_others = self.identity.is_applier || self.identity.acts_for_server;
         let other = of.definer.filter(|definer| !acts_for_others && **definer != self.info.account);
         if let Some(definer) = other.filter(|definer| !self.db.catalog().accounts.contains_key(*definer)) {
-            return Err(SqlError::no_such_definer(&definer.0, &definer.1));
+            return Err(SqlError::unknown_definer(&definer.0, &definer.1));
         }
         let identity = match other {
             None => Identity {

@@ -109,9 +109,9 @@ pub use statement::{Job, StatementContext};
 pub use statement_log::{LogFiles, LogRows, StatementLog};
 pub use statement_state::StatementState;
 pub use statements::{
-    AtPrepare, ChangedNames, Conditions, Exception, ImplicitCommit, ProgramRule, StatementKind,
+    AtPrepare, ChangedNames, Conditions, Exception, ImplicitCommit, LogTableUse, ProgramRule, StatementKind,
     StatementTraits, Writes, changed_names, commits_implicitly, innermost, kind_of, may_be_prepared,
-    row_of_rest, row_target, traits_of,
+    row_target, traits_of,
 };
 pub use statistics::{PlanStatistics, cardinality, has_row};
 pub use transaction_track::{TrackTransaction, TransactionState};

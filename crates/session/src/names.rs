@@ -231,8 +231,7 @@ impl Names for SessionNames<'_> {
     fn enter_view(&self, view: &Arc<View>) -> SqlResult<()> {
         let mut inside = self.inside.borrow_mut();
         if inside.iter().any(|around| around.name == view.name) {
-            let text = format!("`{}`.`{}` contains view recursion", view.name.schema, view.name.table);
-            return Err(SqlError::new(ErrorCode::ViewRecursive, text));
+            return Err(SqlError::view_recursive(&view.name.schema, &view.name.table));
         }
         inside.push(view.clone());
         let mut views = self.views.borrow_mut();

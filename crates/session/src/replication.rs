@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cohort_base::{ConnectionId, Gtid};
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value, Warning};
+use cohort_types::{SqlError, SqlResult, Value, Warning};
 
 /// The connections that a statement applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,8 +153,7 @@ pub trait ReplicaControl: Send + Sync {
 pub fn check_domains(position: &[Gtid]) -> SqlResult<()> {
     for (n, gtid) in position.iter().enumerate() {
         if let Some(other) = position[..n].iter().find(|other| other.domain == gtid.domain) {
-            let text = format!("GTID {gtid} and {other} conflict (duplicate domain id {})", gtid.domain);
-            return Err(SqlError::new(ErrorCode::DuplicateGtidDomain, text));
+            return Err(SqlError::duplicate_gtid_domain(gtid, other, gtid.domain));
         }
     }
     Ok(())
@@ -162,6 +161,5 @@ pub fn check_domains(position: &[Gtid]) -> SqlResult<()> {
 
 /// Parses a GTID list: error 1941.
 pub fn parse_gtids(text: &str) -> SqlResult<Vec<Gtid>> {
-    Gtid::parse_list(text)
-        .map_err(|_| SqlError::new(ErrorCode::IncorrectGtidState, "Could not parse GTID list"))
+    Gtid::parse_list(text).map_err(|_| SqlError::malformed_gtid_list())
 }

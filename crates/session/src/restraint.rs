@@ -5,12 +5,11 @@ use std::cell::Cell;
 
 use cohort_catalog::Account;
 use cohort_config::VarId;
-use cohort_sql::ast::Statement;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::account_usage::{AccountLimits, Use};
 use crate::session_state::SessionState;
-use crate::statements::{Exception, Writes, traits_of};
+use crate::statements::{Exception, StatementTraits, Writes};
 
 impl SessionState {
     /// Applies the account's limits and default role after a login or a change of user, if the session is a
@@ -30,9 +29,9 @@ impl SessionState {
         Ok(())
     }
 
-    /// Checks that the account's limits allow a statement to run.
+    /// Checks that the account's limits allow a statement of this kind to run.
     #[inline]
-    pub fn check_restraint(&self, statement: &Statement) -> SqlResult<()> {
+    pub fn check_restraint(&self, statement: &StatementTraits) -> SqlResult<()> {
         self.identity.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
     }
 }
@@ -60,21 +59,21 @@ impl AccountLimits {
         self.must_change_password.set(false);
     }
 
-    /// Checks that a statement may run now: errors 1820, 1226.
-    pub(crate) fn check(&self, session: &SessionState, statement: &Statement) -> SqlResult<()> {
+    /// Checks that a statement of this kind may run now: errors 1820, 1226.
+    pub(crate) fn check(&self, session: &SessionState, statement: &StatementTraits) -> SqlResult<()> {
         self.check_preparable(statement)?;
         let Some(usage) = &self.usage else { return Ok(()) };
         let (user, now_us) = (&session.info.user, session.db.clock.wall_us());
         usage.count(user, now_us, Use::Query)?;
-        if traits_of(statement).writes != Writes::Nothing {
+        if statement.writes != Writes::Nothing {
             usage.count(user, now_us, Use::Update)?;
         }
         Ok(())
     }
 
     /// Returns error 1820 for a statement that cannot be part of changing the password.
-    pub fn check_preparable(&self, statement: &Statement) -> SqlResult<()> {
-        match traits_of(statement).has(Exception::ExpiredPassword) {
+    pub fn check_preparable(&self, statement: &StatementTraits) -> SqlResult<()> {
+        match statement.has(Exception::ExpiredPassword) {
             true => Ok(()),
             false => self.check_password(),
         }
@@ -84,10 +83,7 @@ impl AccountLimits {
     pub fn check_password(&self) -> SqlResult<()> {
         match self.must_change_password.get() {
             false => Ok(()),
-            true => {
-                let text = "You must SET PASSWORD before executing this statement";
-                Err(SqlError::new(ErrorCode::MustChangePassword, text))
-            }
+            true => Err(SqlError::must_set_password()),
         }
     }
 }

@@ -145,7 +145,7 @@ impl OpenTable {
     /// Returns error 1062 with the key's values as `a-1`, TIMESTAMPs in the session's time zone.
     pub fn duplicate_error(&self, index: usize, row: &[Value], zone: &dyn TimeZone) -> SqlError {
         let (text, name) = (self.key_text(index, row, zone), &self.table.indexes[index].name);
-        SqlError::new(ErrorCode::DupEntry, format!("Duplicate entry '{text}' for key '{name}'"))
+        SqlError::duplicate_key_text(&text, name)
     }
 
     /// Returns the key's values as error messages show them.

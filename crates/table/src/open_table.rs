@@ -173,15 +173,12 @@ impl Open {
 /// Returns the engine of a catalog table.
 fn engine_of(engines: &[Arc<dyn Engine>], table: &Table) -> SqlResult<EngineNo> {
     let place = engines.iter().position(|e| e.name().eq_ignore_ascii_case(&table.engine));
-    place.map(EngineNo).ok_or_else(|| {
-        let text = format!("Unknown storage engine '{}'", table.engine);
-        SqlError::new(ErrorCode::UnknownStorageEngine, text)
-    })
+    place.map(EngineNo).ok_or_else(|| SqlError::unknown_engine(&table.engine))
 }
 
 /// Returns error 1412: the table is no longer as it was when the statement was planned.
 pub fn definition_changed() -> SqlError {
-    SqlError::new(ErrorCode::TableDefChanged, "Table definition has changed, please retry transaction")
+    SqlError::table_definition_changed()
 }
 
 /// Returns true if the catalog still holds exactly this description. A session's temporary tables cannot

@@ -4,7 +4,7 @@ use cohort_base::{BinlogPos, CommitSeq};
 use cohort_catalog::Table;
 use cohort_commit::CommitError;
 use cohort_engine::{EngineTrx, ReadView};
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::active::Ends;
 use crate::errors::commit_error;
@@ -124,10 +124,7 @@ impl SessionTrx {
         }
         match self.active_mut().access_mode {
             AccessMode::ReadWrite => Ok(()),
-            AccessMode::ReadOnly => Err(SqlError::new(
-                ErrorCode::CantExecuteInReadOnlyTransaction,
-                "Cannot execute statement in a READ ONLY transaction",
-            )),
+            AccessMode::ReadOnly => Err(SqlError::read_only_transaction()),
         }
     }
 }

@@ -13,18 +13,12 @@ use cohort_vfs::is_no_space;
 /// Returns the client's error for a failure in an engine.
 pub fn engine_error(error: EngineError) -> SqlError {
     match error {
-        EngineError::Io(e) if is_no_space(&e) => SqlError::new(
-            ErrorCode::DiskFull,
-            format!("Disk full ({e}); waiting for someone to free some space"),
-        ),
-        EngineError::TooLarge { bytes_max } => SqlError::new(
-            ErrorCode::TransactionTooLarge,
-            format!("The transaction's changes exceed {bytes_max} bytes; use smaller transactions"),
-        ),
+        EngineError::Io(e) if is_no_space(&e) => SqlError::no_disk_space(e),
+        EngineError::TooLarge { bytes_max } => SqlError::transaction_exceeds(bytes_max),
         EngineError::OverBudget(over) => over.into(),
         EngineError::Corrupt(what) => {
             log_damage(&what);
-            SqlError::new(ErrorCode::IndexCorrupt, format!("Index is corrupted: {what}"))
+            SqlError::index_corrupt(what)
         }
         other => SqlError::new(ErrorCode::UnknownError, other.to_string()),
     }
@@ -45,20 +39,14 @@ fn log_damage(what: &str) {
 /// Returns the client's error for a commit that was refused.
 pub fn commit_error(error: CommitError) -> SqlError {
     match error {
-        CommitError::DiskFull(what) => SqlError::new(
-            ErrorCode::DiskFull,
-            format!("Disk full ({what}); waiting for someone to free some space"),
-        ),
+        CommitError::DiskFull(what) => SqlError::no_disk_space(what),
         CommitError::Io(e) if is_no_space(&e) => commit_error(CommitError::DiskFull(e.to_string())),
         CommitError::Io(e) => {
             SqlError::new(ErrorCode::UnknownError, format!("Error writing the transaction's spill file: {e}"))
         }
-        CommitError::Stopped => SqlError::new(ErrorCode::ServerShutdown, "Server shutdown in progress"),
-        CommitError::OutOfOrderGtid(what) => SqlError::new(ErrorCode::GtidStrictOutOfOrder, what),
-        CommitError::NoSequenceNumber(_) => SqlError::new(
-            ErrorCode::BinlogRowLogging,
-            format!("Binary logging not possible. Message: {error}"),
-        ),
+        CommitError::Stopped => SqlError::server_shutdown(),
+        CommitError::OutOfOrderGtid(what) => SqlError::gtid_out_of_order(&what),
+        CommitError::NoSequenceNumber(_) => SqlError::cannot_log(error),
     }
 }
 
@@ -83,19 +71,9 @@ pub fn lock_error(error: LockError) -> SqlError {
 /// Returns the client's error for events that the transaction's cache refuses.
 pub(crate) fn cache_error(error: CacheError) -> SqlError {
     match error {
-        CacheError::TooLarge { .. } => SqlError::new(
-            ErrorCode::TransactionTooLarge,
-            "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; \
-             increase this mysqld variable and try again",
-        ),
-        CacheError::EventTooLarge { .. } => SqlError::new(
-            ErrorCode::BinlogRowLoggingFailed,
-            "Writing one row to the row-based binary log failed",
-        ),
-        CacheError::Spill(e) if is_no_space(&e) => SqlError::new(
-            ErrorCode::DiskFull,
-            format!("Disk full ({e}); waiting for someone to free some space"),
-        ),
+        CacheError::TooLarge { .. } => SqlError::binlog_cache_exceeded(),
+        CacheError::EventTooLarge { .. } => SqlError::binlog_row_failed(),
+        CacheError::Spill(e) if is_no_space(&e) => SqlError::no_disk_space(e),
         CacheError::Spill(e) => SqlError::new(
             ErrorCode::UnknownError,
             format!("Error writing the transaction's binlog cache: {e}"),
@@ -105,15 +83,10 @@ pub(crate) fn cache_error(error: CacheError) -> SqlError {
 
 /// Returns error 1290, under `read_only`.
 pub fn read_only() -> SqlError {
-    let text =
-        "The MariaDB server is running with the --read-only option so it cannot execute this statement";
-    SqlError::new(ErrorCode::OptionPreventsStatement, text)
+    SqlError::prevented_by_option("--read-only")
 }
 
 /// Returns error 1399.
 pub fn rmfail(state: &str) -> SqlError {
-    let text = format!(
-        "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {state} state"
-    );
-    SqlError::new(ErrorCode::XaerRmfail, text)
+    SqlError::xa_state(state)
 }

@@ -2,7 +2,7 @@
 
 use cohort_binlog::event::{QueryEvent, flags};
 use cohort_engine::Savepoint;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::active::{Mark, NamedSavepoint};
 use crate::session_counts::Counted;
@@ -97,8 +97,6 @@ impl SessionTrx {
         let found = self
             .active()
             .and_then(|active| active.savepoints.iter().position(|s| s.name.eq_ignore_ascii_case(name)));
-        found.ok_or_else(|| {
-            SqlError::new(ErrorCode::SpDoesNotExist, format!("SAVEPOINT {name} does not exist"))
-        })
+        found.ok_or_else(|| SqlError::does_not_exist("SAVEPOINT", name))
     }
 }

@@ -125,10 +125,7 @@ impl SessionTrx {
                 match aliases.and_then(|aliases| aliases.get(alias)) {
                     None => Err(not_locked(alias)),
                     Some(held) if held.lock == TableLock::Read && mode != MetadataMode::SharedRead => {
-                        Err(SqlError::new(
-                            ErrorCode::TableNotLockedForWrite,
-                            format!("Table '{alias}' was locked with a READ lock and can't be updated"),
-                        ))
+                        Err(SqlError::table_locked_for_read(alias))
                     }
                     Some(_) => {
                         if mode == MetadataMode::Exclusive {
@@ -516,19 +513,15 @@ impl Drop for SessionTrx {
 }
 
 fn conflicting_read_lock() -> SqlError {
-    let text = "Can't execute the query because you have a conflicting read lock";
-    SqlError::new(ErrorCode::CantUpdateWithReadlock, text)
+    SqlError::conflicting_read_lock()
 }
 
 /// Returns error 1100.
 fn not_locked(alias: &str) -> SqlError {
-    let text = format!("Table '{alias}' was not locked with LOCK TABLES");
-    SqlError::new(ErrorCode::TableNotLocked, text)
+    SqlError::table_not_locked(alias)
 }
 
 /// Returns error 1192.
 pub fn active_locks() -> SqlError {
-    let text =
-        "Can't execute the given command because you have active locked tables or an active transaction";
-    SqlError::new(ErrorCode::LockOrActiveTransaction, text)
+    SqlError::locked_or_in_transaction()
 }

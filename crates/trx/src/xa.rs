@@ -47,7 +47,7 @@ use crate::xa_record::{lock_bytes, record_bytes_expected};
 
 /// Returns error 1440.
 fn duplicate() -> SqlError {
-    SqlError::new(ErrorCode::XaerDupid, "XAER_DUPID: The XID already exists")
+    SqlError::xid_exists()
 }
 
 fn rolled_back(code: ErrorCode) -> SqlError {
@@ -443,5 +443,5 @@ impl SessionTrx {
 
 /// Returns error 1400.
 pub fn outside() -> SqlError {
-    SqlError::new(ErrorCode::XaerOutside, "XAER_OUTSIDE: Some work is done outside global transaction")
+    SqlError::xa_outside()
 }

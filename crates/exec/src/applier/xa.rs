@@ -7,7 +7,7 @@ use cohort_binlog::event::XaXid;
 use cohort_ddl::query_event;
 use cohort_engine::Redo;
 use cohort_trx::XaEnding;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Applier;
 
@@ -67,7 +67,7 @@ impl Applier {
             other => {
                 self.rollback();
                 other?;
-                Err(SqlError::new(ErrorCode::XaerNota, "XAER_NOTA: Unknown XID"))
+                Err(SqlError::unknown_xid())
             }
         }
     }

@@ -79,7 +79,7 @@ impl Session {
             return Ok(None);
         }
         if !state.db.catalog().accounts.contains_key(definer) {
-            return Err(SqlError::no_such_definer(&definer.0, &definer.1));
+            return Err(SqlError::unknown_definer(&definer.0, &definer.1));
         }
         let before = IdentityBefore {
             account: std::mem::replace(&mut state.info.account, definer.clone()),

@@ -22,7 +22,7 @@ mod transaction;
 use cohort_plan::not_supported;
 use cohort_protocol::ResultSink;
 use cohort_session::access;
-use cohort_session::{Exception, Job, traits_of};
+use cohort_session::{Exception, Job, StatementTraits};
 use cohort_sql::PlanKey;
 use cohort_sql::ast::Statement as S;
 use cohort_types::SqlResult;
@@ -34,17 +34,18 @@ use transaction::End;
 pub(crate) use transaction::access_mode;
 
 impl Session {
-    /// Runs a statement that has passed the checks of all statements. The plan of a query or row change is
-    /// cached under `key`.
+    /// Runs a statement that has passed the checks of all statements, and has these traits. The plan of a
+    /// query or row change is cached under `key`.
     pub(crate) fn dispatch(
         &mut self,
         statement: &S,
+        traits: &StatementTraits,
         job: &Job<'_>,
         key: Option<PlanKey>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         if statement.plannable().is_none() {
-            self.check_unplanned(statement)?;
+            self.check_unplanned(statement, traits)?;
         }
         match statement {
             S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) => {
@@ -164,9 +165,8 @@ impl Session {
     }
 
     /// Makes the checks of statements without a plan.
-    fn check_unplanned(&mut self, statement: &S) -> SqlResult<()> {
+    fn check_unplanned(&mut self, statement: &S, traits: &StatementTraits) -> SqlResult<()> {
         access::check_statement(&self.state, statement)?;
-        let traits = traits_of(statement);
         if traits.has(Exception::NotUnderLocks) && self.trx.has_locked_tables() {
             return Err(cohort_trx::active_locks());
         }

@@ -7,15 +7,12 @@ use cohort_session::{
     Job, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, check_domains, parse_gtids,
 };
 use cohort_sql::ast::{ChangeMaster, Expr, Literal, SlaveControl};
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value, Warning};
+use cohort_types::{SqlError, SqlResult, Value, Warning};
 
 use crate::session::Session;
 
 fn no_replica() -> SqlError {
-    SqlError::new(
-        ErrorCode::BadSlave,
-        "The server is not configured as slave; fix in config file or with CHANGE MASTER TO",
-    )
+    SqlError::not_a_slave()
 }
 
 impl Session {
@@ -111,10 +108,7 @@ impl Session {
             ((None, None), (None, None), Some(gtids)) => Ok(ReplicaUntil::Gtid(gtids)),
             ((Some(file), Some(position)), (None, None), None) => Ok(ReplicaUntil::Master(file, position)),
             ((None, None), (Some(file), Some(position)), None) => Ok(ReplicaUntil::Relay(file, position)),
-            _ => Err(SqlError::new(
-                ErrorCode::BadSlaveUntilCond,
-                "Incorrect parameter or combination of parameters for START SLAVE UNTIL",
-            )),
+            _ => Err(SqlError::bad_until_condition()),
         }
     }
 }

@@ -8,7 +8,7 @@ use cohort_locks::KillLevel;
 use cohort_protocol::ResultSink;
 use cohort_session::{Job, Process};
 use cohort_sql::ast::{self, LoadData};
-use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult, Value};
+use cohort_types::{Privilege, Privileges, SqlError, SqlResult, Value};
 
 use crate::session::Session;
 
@@ -89,7 +89,7 @@ impl Session {
         }
         match (targets.iter().any(|process| process.id() == self.state.info.id), level) {
             (true, KillLevel::Connection) => Err(SqlError::connection_killed()),
-            (true, _) => Err(SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")),
+            (true, _) => Err(SqlError::interrupted()),
             (false, _) => match kill.target {
                 ast::KillTarget::ConnectionsOf(_) | ast::KillTarget::QueriesOf(_) => Ok(targets.len() as u64),
                 _ => Ok(0),
@@ -127,9 +127,8 @@ impl Session {
     pub(crate) fn process_of(&mut self, number: &ast::Expr, job: &Job<'_>) -> SqlResult<Arc<Process>> {
         let value = self.eval_alone(number, job)?;
         let id = value.to_int(&mut cohort_types::NoWarnings).and_then(|n| u64::try_from(n.wide()).ok());
-        id.and_then(|id| self.state.db.processes.get(ConnectionId(id))).ok_or_else(|| {
-            SqlError::new(ErrorCode::NoSuchThread, format!("Unknown thread id: {}", value.to_text()))
-        })
+        id.and_then(|id| self.state.db.processes.get(ConnectionId(id)))
+            .ok_or_else(|| SqlError::unknown_thread(value.to_text()))
     }
 
     /// Returns the connection that runs the query with a number, and the number. Error 1957 if there is none.

@@ -30,18 +30,14 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         if number.has_subquery() || number.has_part(|part| matches!(part, ast::Expr::Function { .. })) {
-            let text = "You may only use constant expressions in this statement".to_owned();
-            return Err(SqlError::new(ErrorCode::SetConstantsOnly, text));
+            return Err(SqlError::constants_only());
         }
         let process = self.process_of(number, job)?;
         let is_own = self.state.is_own(&process.identity());
         if !is_own {
             access::check_global(&self.state, Privilege::Process)?;
         }
-        let none = || {
-            let text = "Target is not executing an operation with a query plan".to_owned();
-            SqlError::new(ErrorCode::TargetNotExplainable, text)
-        };
+        let none = || SqlError::not_explainable();
         let running = process.snapshot(&|_| false);
         let text = running.info.ok_or_else(none)?;
         let parsed = cohort_sql::parse(text.as_bytes(), &self.state.settings.parse).map_err(|_| none())?;
@@ -59,8 +55,7 @@ impl Session {
         if format == ast::ExplainFormat::Json {
             columns[0].name = "SHOW EXPLAIN".into();
         }
-        let note = SqlError::new(ErrorCode::Yes, text);
-        self.diagnostics.push(Warning::note(note));
+        self.diagnostics.push(Warning::note(SqlError::note_of(text)));
         self.send_rows(job.more, &columns, &rows, sink);
         Ok(())
     }

@@ -8,7 +8,7 @@ use cohort_session::access::Viewer;
 use cohort_sql::ast;
 use cohort_sql::print::quoted_name;
 use cohort_trx::{AccessMode, AliasLock, BeginOptions, LockedTables, TableLock};
-use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
+use cohort_types::{Privilege, SqlError, SqlResult};
 
 use crate::session::Session;
 
@@ -105,8 +105,7 @@ impl Session {
             let aliases = wanted.entry((schema.to_owned(), table.name.clone())).or_default();
             let alias = alias.as_ref().unwrap_or(&table.name);
             if aliases.insert(alias.clone(), AliasLock { lock, is_of_view: false }).is_some() {
-                let text = format!("Not unique table/alias: '{alias}'");
-                return Err(SqlError::new(ErrorCode::NonUniqTable, text));
+                return Err(SqlError::non_unique_table(alias));
             }
         }
         self.add_tables_of_views(&mut wanted)?;

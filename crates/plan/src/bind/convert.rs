@@ -5,8 +5,8 @@ use cohort_expr::{
 };
 use cohort_sql::ast;
 use cohort_types::{
-    Charset, Collation, Date, DateTime, ErrorCode, FixedKind, IntervalUnit, SqlError, SqlMode, SqlResult,
-    Time, TypeKind, Value,
+    Charset, Collation, Date, DateTime, FixedKind, IntervalUnit, SqlError, SqlMode, SqlResult, Time,
+    TypeKind, Value,
 };
 
 use crate::bind::not_supported;
@@ -129,9 +129,7 @@ pub(super) fn aggregate_kind(kind: ast::AggregateKind, no_args: bool) -> Aggrega
 
 /// Returns a character set by name. Error 1115 if it is unknown.
 pub fn charset(name: &str) -> SqlResult<Charset> {
-    Charset::by_name(name).ok_or_else(|| {
-        SqlError::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))
-    })
+    Charset::by_name(name).ok_or_else(|| SqlError::unknown_charset(name))
 }
 
 pub(super) fn cast_type(to: &ast::DataType, operand: &ast::Expr, env: &SessionEnv) -> SqlResult<CastType> {
@@ -161,9 +159,7 @@ pub(super) fn cast_type(to: &ast::DataType, operand: &ast::Expr, env: &SessionEn
             };
             let own = set.map_or(env.collation_connection, Charset::default_collation);
             let collation = match &to.collation {
-                Some(name) => Collation::by_name(name).ok_or_else(|| {
-                    SqlError::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
-                })?,
+                Some(name) => Collation::by_name(name).ok_or_else(|| SqlError::unknown_collation(name))?,
                 None => own,
             };
             CastType::Char { length: text_length(to, operand)?, collation }
@@ -208,8 +204,7 @@ fn text_length(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<Option<u32>
 fn decimal_type(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<CastType> {
     let (precision, decimals) = (to.length.unwrap_or(10), to.decimals.unwrap_or(0));
     if decimals > 38 {
-        let text = format!("Too big scale specified for '{}'. Maximum is 38", shown(operand));
-        return Err(SqlError::new(ErrorCode::TooBigScale, text));
+        return Err(SqlError::too_big_scale(&shown(operand), 38));
     }
     if precision > 65 {
         return Err(SqlError::too_big_precision(&shown(operand), 65));
@@ -225,8 +220,7 @@ fn decimal_type(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<CastType> 
 fn double_size(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<Option<(u8, u8)>> {
     let (Some(length), Some(decimals)) = (to.length, to.decimals) else { return Ok(None) };
     if decimals > 38 {
-        let text = format!("Too big scale specified for '{}'. Maximum is 38", shown(operand));
-        return Err(SqlError::new(ErrorCode::TooBigScale, text));
+        return Err(SqlError::too_big_scale(&shown(operand), 38));
     }
     if length > 65 {
         return Err(SqlError::too_big_precision(&shown(operand), 65));
@@ -265,8 +259,7 @@ pub(super) fn literal(literal: &ast::Literal, env: &SessionEnv) -> SqlResult<Exp
 }
 
 fn temporal(value: Option<Value>, kind: &str, literal: &ast::Literal) -> SqlResult<Expr> {
-    let text = || format!("Incorrect {kind} value: '{}'", literal.value.to_text());
-    value.map(Expr::constant).ok_or_else(|| SqlError::new(ErrorCode::WrongValue, text()))
+    value.map(Expr::constant).ok_or_else(|| SqlError::wrong_literal(kind, literal.value.to_text()))
 }
 
 /// Returns the expression of `SELECT expression`.

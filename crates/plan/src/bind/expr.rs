@@ -143,8 +143,7 @@ pub fn refuse_negative(expr: &ast::Expr, clause: Clause) -> SqlResult<()> {
             value: Value::Int(n), kind: ast::LiteralKind::Plain, ..
         }) = &**expr
     {
-        let text = format!("Unknown column '-{n}' in '{}'", clause.text());
-        return Err(SqlError::new(ErrorCode::BadField, text));
+        return Err(SqlError::unknown_column(&format!("-{}", n), clause.text()));
     }
     Ok(())
 }
@@ -196,14 +195,14 @@ pub fn with_zero_dates(condition: Expr, is_required: &dyn Fn(usize) -> bool) -> 
 /// Returns error 1054 for a number to which no item corresponds.
 fn position(n: i64, count: usize, clause: Clause) -> SqlResult<usize> {
     let found = usize::try_from(n).ok().filter(|n| (1..=count).contains(n));
-    let error = || SqlError::new(ErrorCode::BadField, format!("Unknown column '{n}' in '{}'", clause.text()));
+    let error = || SqlError::unknown_column(&n.to_string(), clause.text());
     found.map(|n| n - 1).ok_or_else(error)
 }
 
 /// Returns error 1241 for a row in place of a single value.
 pub fn one_column(expr: Expr) -> SqlResult<Expr> {
     match expr {
-        Expr::Row(_) => Err(SqlError::new(ErrorCode::OperandColumns, "Operand should contain 1 column(s)")),
+        Expr::Row(_) => Err(SqlError::operand_columns(1)),
         other => Ok(other),
     }
 }
@@ -297,10 +296,7 @@ impl<'b> Binder<'b> {
             }
             DefaultValue::None if column.auto_increment => Ok(Expr::constant(Value::Int(0))),
             DefaultValue::None if column.nullable => Ok(Expr::null()),
-            DefaultValue::None => Err(SqlError::new(
-                ErrorCode::NoDefaultForField,
-                format!("Field '{}' doesn't have a default value", column.name),
-            )),
+            DefaultValue::None => Err(SqlError::no_default(&column.name)),
             DefaultValue::CurrentTimestamp => {
                 let digits = Expr::constant(Value::Int(column.ty.decimals.into()));
                 build_call("now", vec![digits], self.ctx.names.env())
@@ -474,9 +470,7 @@ impl<'b> Binder<'b> {
                 convert_using(self.bind(expr)?, collation, env)
             }
             ast::Expr::Collate { expr, collation: name } => {
-                let collation = Collation::by_name(name).ok_or_else(|| {
-                    SqlError::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
-                })?;
+                let collation = Collation::by_name(name).ok_or_else(|| SqlError::unknown_collation(name))?;
                 collate(self.bind(expr)?, collation, env)
             }
             ast::Expr::DateArith { expr, subtract, amount, unit } => {
@@ -691,8 +685,7 @@ impl<'b> Binder<'b> {
             let column = self.read_slot(name, slot)?;
             if !in_aggregate && self.aliases.is_some_and(|aliases| !aliases.admits(&column)) {
                 let shown = self.scope.slot(slot).full_name.replace('`', "");
-                let text = format!("Unknown column '{shown}' in '{}'", Clause::Select.text());
-                return Err(SqlError::new(ErrorCode::BadField, text));
+                return Err(SqlError::unknown_column(&shown, Clause::Select.text()));
             }
             return Ok(Some(column));
         }

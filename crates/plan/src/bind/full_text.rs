@@ -5,17 +5,16 @@ use std::sync::Arc;
 use cohort_catalog::Table;
 use cohort_expr::{Expr, SearchMode, WordSource, match_against};
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::{Binder, Relation, not_supported};
 
 fn no_index() -> SqlError {
-    let text = "Can't find FULLTEXT index matching the column list";
-    SqlError::new(ErrorCode::FtMatchingKeyNotFound, text)
+    SqlError::no_full_text_index()
 }
 
 fn wrong_columns() -> SqlError {
-    SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to MATCH")
+    SqlError::wrong_arguments("MATCH")
 }
 
 impl Binder<'_> {

@@ -183,7 +183,7 @@ impl<'p> PlanContext<'p> {
         match (&name.db, self.names.current_schema()) {
             (Some(db), _) => Ok(db),
             (None, Some(current)) => Ok(current),
-            (None, None) => Err(SqlError::new(ErrorCode::NoDb, "No database selected")),
+            (None, None) => Err(SqlError::no_database_selected()),
         }
     }
 
@@ -396,7 +396,7 @@ impl Scope {
         table.map(|t| t.visible_slots().collect()).ok_or_else(|| {
             let schema = name.db.as_deref().or(current_schema);
             let prefix = schema.map(|s| format!("{s}.")).unwrap_or_default();
-            SqlError::new(ErrorCode::BadTable, format!("Unknown table '{prefix}{}'", name.name))
+            SqlError::unknown_table(&format!("{}{}", prefix, name.name))
         })
     }
 }
@@ -421,14 +421,10 @@ pub fn column_text(name: &ast::ColumnRef) -> String {
 
 /// Returns error 1054.
 pub fn unknown_column(name: &ast::ColumnRef, clause: Clause) -> SqlError {
-    let text = format!("Unknown column '{}' in '{}'", column_text(name), clause.text());
-    SqlError::new(ErrorCode::BadField, text)
+    SqlError::unknown_column(&column_text(name), clause.text())
 }
 
 /// Returns error 1052.
 pub fn ambiguous(name: &ast::ColumnRef, clause: Clause) -> SqlError {
-    SqlError::new(
-        ErrorCode::NonUniq,
-        format!("Column '{}' in {} is ambiguous", column_text(name), clause.text()),
-    )
+    SqlError::ambiguous_column(&column_text(name), clause.text())
 }

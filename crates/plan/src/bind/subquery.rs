@@ -3,7 +3,7 @@
 
 use cohort_expr::{CompareOp, Expr, ExprType, Subquery, SubqueryTest, TypeClass, compare_exprs, row};
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::bind::convert;
 use crate::bind::expr::{Binder, not_supported};
@@ -65,8 +65,7 @@ impl Binder<'_> {
         let width = if let Expr::Row(items) = &operand { items.len() } else { 1 };
         if types.len() != width || (width > 1 && !is_membership) {
             let width = if is_membership { width } else { 1 };
-            let text = format!("Operand should contain {width} column(s)");
-            return Err(SqlError::new(ErrorCode::OperandColumns, text));
+            return Err(SqlError::operand_columns(width));
         }
         let right = types.iter().enumerate().map(|(n, ty)| Expr::column(n, ty.clone(), "")).collect();
         let nullable = types.iter().any(|ty| ty.nullable) || operand.ty().nullable || width > 1;

@@ -26,8 +26,7 @@ impl<'w> Windows<'w> {
     pub(crate) fn new(named: &'w [(String, ast::WindowSpec)]) -> SqlResult<Windows<'w>> {
         for (n, (name, _)) in named.iter().enumerate() {
             if named[..n].iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
-                let text = format!("Multiple window specifications with the same name '{name}'");
-                return Err(SqlError::new(ErrorCode::DupWindowName, text));
+                return Err(SqlError::duplicate_window_name(name));
             }
         }
         Ok(Windows { named, found: Default::default() })
@@ -49,10 +48,7 @@ impl<'w> Windows<'w> {
     /// Returns the position of a named window among the first `before`. Error 4009 if it is unknown.
     fn find(&self, name: &str, before: usize) -> SqlResult<usize> {
         let found = self.named[..before].iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.ok_or_else(|| {
-            let text = format!("Window specification with name '{name}' is not defined");
-            SqlError::new(ErrorCode::WrongWindowSpecName, text)
-        })
+        found.ok_or_else(|| SqlError::unknown_window(name))
     }
 
     /// Resolves a window together with those it is based on, which must precede it.
@@ -88,8 +84,7 @@ impl<'w> Windows<'w> {
 impl Binder<'_> {
     pub(super) fn window(&self, call: &ast::WindowCall) -> SqlResult<Expr> {
         let Some(windows) = self.windows else {
-            let text = "Window function is allowed only in SELECT list and ORDER BY clause";
-            return Err(SqlError::new(ErrorCode::WrongPlacementOfWindowFunction, text));
+            return Err(SqlError::window_function_misplaced());
         };
         let inner = Binder { windows: None, ..*self };
         let spec = windows.resolve(&call.over)?;
@@ -166,19 +161,16 @@ impl Binder<'_> {
             other => return Err(not_supported(&format!("{other}() as window function"))),
         };
         if !wanted.contains(&bound.len()) {
-            let text = format!("Incorrect parameter count in the call to native function '{name}'");
-            return Err(SqlError::new(ErrorCode::WrongParamcountToNativeFct, text));
+            return Err(SqlError::wrong_param_count(name));
         }
         let needs_order =
             matches!(name.as_str(), "rank" | "dense_rank" | "percent_rank" | "cume_dist" | "lag" | "lead");
         if needs_order && order.is_empty() {
-            let text = format!("No order list in window specification for '{name}'");
-            return Err(SqlError::new(ErrorCode::NoOrderListInWindowSpec, text));
+            return Err(SqlError::window_without_order(name));
         }
         let has_own_frame = !matches!(name.as_str(), "first_value" | "last_value" | "nth_value");
         if has_frame && has_own_frame {
-            let text = format!("Window frame is not allowed with '{name}'");
-            return Err(SqlError::new(ErrorCode::NotAllowedWindowFrame, text));
+            return Err(SqlError::frame_not_allowed(name));
         }
         let mut args = bound.into_iter();
         let mut next = || args.next().unwrap_or_else(Expr::null);
@@ -225,14 +217,12 @@ impl Binder<'_> {
                 | (B::Following(_), B::CurrentRow)
         );
         if is_bad {
-            let text = "Unacceptable combination of window frame bound specifications";
-            return Err(SqlError::new(ErrorCode::BadCombinationOfWindowFrameBoundSpecs, text));
+            return Err(SqlError::bad_window_bounds());
         }
         let measured = |bound: &B| matches!(bound, B::Preceding(_) | B::Following(_));
         if frame.is_range && (measured(&frame.start) || measured(&frame.end)) {
             let [(key, _)] = order else {
-                let text = "RANGE-type frame requires ORDER BY clause with single sort key";
-                return Err(SqlError::new(ErrorCode::RangeFrameNeedsSimpleOrderby, text));
+                return Err(SqlError::range_frame_needs_order());
             };
             if !is_number(key) {
                 return Err(not_numeric());
@@ -242,8 +232,7 @@ impl Binder<'_> {
             let distance = |expr: &ast::Expr| {
                 let expr = self.bind(expr)?;
                 if !frame.is_range && expr.ty().class() != TypeClass::Int {
-                    let text = "Integer is required for ROWS-type frame";
-                    return Err(SqlError::new(ErrorCode::WrongTypeForRowsFrame, text));
+                    return Err(SqlError::frame_needs_integer());
                 }
                 if frame.is_range && !is_number(&expr) {
                     return Err(not_numeric());
@@ -268,7 +257,7 @@ fn is_number(expr: &Expr) -> bool {
 }
 
 fn not_numeric() -> SqlError {
-    SqlError::new(ErrorCode::WrongTypeForRangeFrame, "Numeric datatype is required for RANGE-type frame")
+    SqlError::frame_needs_number()
 }
 
 /// Returns errors 4101, 4102 and 4104 for invalid arguments of a percentile.

@@ -56,10 +56,7 @@ impl LeftOut {
         match self {
             LeftOut::Rest => Ok(true),
             LeftOut::All => Ok(false),
-            LeftOut::Sort => {
-                let text = "Sort aborted: LIMIT ROWS EXAMINED";
-                Err(SqlError::new(ErrorCode::FilesortAbort, text))
-            }
+            LeftOut::Sort => Err(SqlError::sort_aborted_by_examined_rows()),
         }
     }
 }

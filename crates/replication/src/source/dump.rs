@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use cohort_base::{BinlogPos, ServerId};
 use cohort_binlog::event::{Checksum, Event, EventType, GtidListEvent, HEADER_LEN, flags};
 use cohort_binlog::{BinlogError, BinlogFileWriter, Pin};
-use cohort_types::{ErrorCode, SqlError};
+use cohort_types::SqlError;
 
 use super::errors::{self, Coordinates};
 use super::feed::{Feed, FeedStep, split_run};
@@ -244,7 +244,7 @@ impl<'a> Dump<'a> {
                 let what =
                     "A slave with the same server_uuid/server_id as this slave has connected to the master";
                 let text = self.coordinates().detail(what);
-                return Err(Stop::Failed(SqlError::new(ErrorCode::SlaveSameId, text)));
+                return Err(Stop::Failed(SqlError::same_server_id(&text)));
             }
         }
         self.feed.next(timeout).map_err(|error| self.unreadable(&error))

@@ -1,13 +1,15 @@
 //! Errors that end a dump. Replicas stop at 1236 and retry after most others. The texts are MariaDB's,
 //! because tools search for them.
 
+use std::fmt::Display;
+
 use cohort_base::Gtid;
 use cohort_binlog::BinlogError;
-use cohort_types::{ErrorCode, SqlError};
+use cohort_types::SqlError;
 
 /// Error 1236.
-pub(crate) fn fatal(text: impl Into<String>) -> SqlError {
-    SqlError::new(ErrorCode::MasterFatalErrorReadingBinlog, text.into())
+pub(crate) fn fatal(text: impl Display) -> SqlError {
+    SqlError::dump_failed(text)
 }
 
 /// Start and progress of a dump, in the format that MariaDB appends to its error texts.

@@ -2,7 +2,7 @@
 
 use cohort_expr::Expr;
 use cohort_optimize::{WindowCall, WindowFunction, WindowNode};
-use cohort_types::{ErrorCode, NoWarnings, SqlError, SqlResult, Value};
+use cohort_types::{NoWarnings, SqlError, SqlResult, Value};
 
 use super::frame::{Bounds, Place};
 use super::percentile::Percentile;
@@ -166,8 +166,7 @@ fn integer(value: &Value) -> Option<i64> {
 /// Returns the bucket of a row. If the rows do not divide evenly, the first buckets have one row more.
 fn ntile(buckets: Option<i64>, place: &Place) -> SqlResult<Value> {
     let Some(buckets) = buckets.and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0) else {
-        let text = "Argument of NTILE must be greater than 0";
-        return Err(SqlError::new(ErrorCode::InvalidNtileArgument, text));
+        return Err(SqlError::ntile_argument());
     };
     let (least, larger) = (place.rows / buckets, place.rows % buckets);
     let in_larger = larger * (least + 1);

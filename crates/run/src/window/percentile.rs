@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use cohort_expr::{Expr, SortKey};
-use cohort_types::{ErrorCode, Interrupt, NoWarnings, SqlError, SqlResult, Value};
+use cohort_types::{Interrupt, NoWarnings, SqlError, SqlResult, Value};
 
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::Run;
@@ -40,8 +40,7 @@ impl<'p> Percentile<'p> {
         let fraction = fraction.to_f64(&mut NoWarnings).unwrap_or(f64::NAN);
         if !(0.0..=1.0).contains(&fraction) {
             let name = if self.is_continuous { "percentile_cont" } else { "percentile_disc" };
-            let text = format!("Argument to the {name} function does not belong to the range [0,1]");
-            return Err(SqlError::new(ErrorCode::ArgumentOutOfRange, text));
+            return Err(SqlError::percentile_out_of_range(name));
         }
         let present = self.present(run, rows)?;
         let count = present.end - present.start;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Routine, TableName, View};
-use cohort_types::{ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult};
+use cohort_types::{Privilege, Privileges, RoutineKind, SqlError, SqlResult};
 
 use crate::access::Access;
 use crate::process_list::ProcessIdentity;
@@ -131,7 +131,7 @@ pub fn check_routine(
     }
     let (user, host) = &session.info.account;
     let command = privilege.name().to_lowercase();
-    Err(SqlError::routine_access_denied(&command, user, host, &format!("{schema}.{name}")))
+    Err(SqlError::routine_access_denied(&command, user, host, schema, name))
 }
 
 /// Requires EXECUTE on a routine: error 1370. It is checked at every call.
@@ -262,9 +262,6 @@ pub fn check_view_told(session: &SessionState, view: &View) -> SqlResult<()> {
         });
     match is_open {
         true => Ok(()),
-        false => Err(SqlError::new(
-            ErrorCode::ViewNoExplain,
-            "ANALYZE/EXPLAIN/SHOW can not be issued; lacking privileges for underlying table",
-        )),
+        false => Err(SqlError::view_not_explainable()),
     }
 }

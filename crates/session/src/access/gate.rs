@@ -14,7 +14,7 @@ use crate::access::check::{
     may_enter, may_list,
 };
 use crate::session_state::SessionState;
-use crate::statements::{Exception, Writes, changed_names, traits_of};
+use crate::statements::{Exception, StatementTraits, Writes, changed_names};
 
 /// The schema of the account tables. A session that may write there may change accounts.
 const ACCOUNTS: &str = "mysql";
@@ -437,10 +437,9 @@ pub fn drops_own(session: &SessionState, drop: &DropTable, name: &ObjectName) ->
     found.is_some_and(|table| !drop.view && (!drop.sequence || table.is_sequence()))
 }
 
-/// Returns whether a statement other than a row change affects only temporary tables of the session. Neither
-/// `read_only` nor a read-only transaction refuses such a statement.
-pub fn is_about_temporary(session: &SessionState, statement: &Statement) -> bool {
-    let traits = traits_of(statement);
+/// Returns whether a statement other than a row change, which has these traits, affects only temporary tables
+/// of the session. Neither `read_only` nor a read-only transaction refuses such a statement.
+pub fn is_about_temporary(session: &SessionState, statement: &Statement, traits: &StatementTraits) -> bool {
     if traits.has(Exception::Temporary) {
         return true;
     }
@@ -454,20 +453,14 @@ pub fn is_about_temporary(session: &SessionState, statement: &Statement) -> bool
     }
 }
 
-/// Returns whether `read_only` refuses a statement other than a row change. Row changes are checked with
-/// their tables.
-pub fn counts_as_write(statement: &Statement) -> bool {
-    match traits_of(statement).writes {
-        Writes::Objects | Writes::ServerOnly => true,
-        Writes::Nothing | Writes::Rows => false,
-    }
-}
-
-/// Returns whether a read-only transaction, or a session with read-only transactions, refuses the statement:
-/// error 1792. Row changes are checked with their tables.
-pub fn refused_in_read_only_transaction(session: &SessionState, statement: &Statement) -> bool {
-    let traits = traits_of(statement);
+/// Returns whether a read-only transaction, or a session with read-only transactions, refuses the statement,
+/// which has these traits: error 1792. Row changes are checked with their tables.
+pub fn refused_in_read_only_transaction(
+    session: &SessionState,
+    statement: &Statement,
+    traits: &StatementTraits,
+) -> bool {
     // Statements about other temporary tables commit before they begin.
     traits.writes == Writes::Objects
-        && (traits.has(Exception::Temporary) || !is_about_temporary(session, statement))
+        && (traits.has(Exception::Temporary) || !is_about_temporary(session, statement, traits))
 }

@@ -36,8 +36,7 @@ pub use check::{
 };
 pub use cohort_catalog::roles_of;
 pub use gate::{
-    check_statement, counts_as_write, drops_own, is_about_temporary, own_renames,
-    refused_in_read_only_transaction,
+    check_statement, drops_own, is_about_temporary, own_renames, refused_in_read_only_transaction,
 };
 pub use held::Access;
 pub use needs::{Needs, RoutineNeed, TableNeed, Viewer};

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Routine, TableName};
-use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use crate::access::check::{check_table, check_table_as};
 use crate::access::held::Access;
@@ -57,8 +57,7 @@ impl Viewer {
         };
         let access = self.access(session);
         if access.account().is_none() {
-            let text = format!("The user specified as a definer ('{}'@'{}') does not exist", name.0, name.1);
-            return Err(SqlError::new(ErrorCode::NoSuchUser, text));
+            return Err(SqlError::unknown_definer(&name.0, &name.1));
         }
         check_table_as(&access, (&name.0, &name.1), all, schema, table)
     }

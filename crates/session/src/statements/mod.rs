@@ -34,7 +34,9 @@ pub struct StatementTraits {
     pub writes: Writes,
     pub prepare: AtPrepare,
     pub programs: ProgramRule,
-    pub exceptions: &'static [Exception],
+    pub exceptions: Exceptions,
+    /// The use of the tables that it names which fails for the log tables, if any.
+    pub log_tables: &'static [LogTableUse],
 }
 
 /// Whether a statement commits the open transaction before it runs.
@@ -136,12 +138,21 @@ pub enum Exception {
     BulkAtOnce,
     /// Bulk execution runs it once for each row of parameters.
     BulkEach,
-    /// Changes rows, which the log tables refuse to an account with this privilege: error 1556.
-    LogRows(Privilege),
-    /// Locks tables, which the log tables refuse: error 1556.
-    LogLocked,
-    /// Changes definitions, which the log tables refuse with this verb: error 1580.
-    LogUsed(&'static str),
+}
+
+/// A set of exceptions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exceptions(u16);
+
+/// A use of tables that the log tables refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogTableUse {
+    /// Changes rows; an account with this privilege gets error 1556.
+    Rows(Privilege),
+    /// Locks tables: error 1556.
+    Locks,
+    /// Changes definitions: error 1580 with this verb.
+    Definition(&'static str),
 }
 
 impl StatementKind {
@@ -151,10 +162,49 @@ impl StatementKind {
     }
 }
 
+impl Exceptions {
+    /// Returns the set of a list.
+    const fn of(list: &[Exception]) -> Exceptions {
+        let (mut bits, mut at) = (0, 0);
+        while at < list.len() {
+            bits |= 1 << list[at] as u16;
+            at += 1;
+        }
+        Exceptions(bits)
+    }
+}
+
 impl StatementTraits {
     /// Returns whether the kind has the property.
     pub fn has(&self, exception: Exception) -> bool {
-        self.exceptions.contains(&exception)
+        self.exceptions.0 & (1 << exception as u16) != 0
+    }
+
+    /// Returns whether the statement, which is of this kind, commits the session's transaction before it
+    /// runs. The caller decides for SET of `autocommit`.
+    pub fn commits(&self, statement: &Statement) -> bool {
+        match self.commit {
+            ImplicitCommit::Keeps => false,
+            ImplicitCommit::Commits => true,
+            ImplicitCommit::Nested => commits_implicitly(innermost(statement)),
+        }
+    }
+
+    /// Returns ROW_NUMBER for conditions without a row of their own: 0 if the statement, which is of this
+    /// kind, concerns tables.
+    pub fn row_of_rest(&self, statement: &Statement) -> u64 {
+        if let Statement::Query(query) = statement {
+            return u64::from(matches!(&query.body, QueryBody::Select(select) if select.from.is_none()));
+        }
+        u64::from(self.conditions == Conditions::Old || self.has(Exception::RowOne))
+    }
+
+    /// Returns whether `read_only` refuses the statement. Row changes are checked with their tables.
+    pub fn counts_as_write(&self) -> bool {
+        match self.writes {
+            Writes::Objects | Writes::ServerOnly => true,
+            Writes::Nothing | Writes::Rows => false,
+        }
     }
 }
 
@@ -173,14 +223,9 @@ pub fn innermost(statement: &Statement) -> &Statement {
     }
 }
 
-/// Returns whether the statement commits the session's transaction before it runs. The caller decides for SET
-/// of `autocommit`.
+/// Returns [`StatementTraits::commits`] of a statement.
 pub fn commits_implicitly(statement: &Statement) -> bool {
-    match traits_of(statement).commit {
-        ImplicitCommit::Keeps => false,
-        ImplicitCommit::Commits => true,
-        ImplicitCommit::Nested => commits_implicitly(innermost(statement)),
-    }
+    traits_of(statement).commits(statement)
 }
 
 /// Returns whether the statement may be prepared. Error 1295 is returned for others.
@@ -196,13 +241,4 @@ pub fn may_be_prepared(statement: &Statement) -> bool {
         | AtPrepare::Errors
         | AtPrepare::Nothing => true,
     }
-}
-
-/// Returns ROW_NUMBER for conditions without a row of their own: 0 if the statement concerns tables.
-pub fn row_of_rest(statement: &Statement) -> u64 {
-    if let Statement::Query(query) = statement {
-        return u64::from(matches!(&query.body, QueryBody::Select(select) if select.from.is_none()));
-    }
-    let traits = traits_of(statement);
-    u64::from(traits.conditions == Conditions::Old || traits.has(Exception::RowOne))
 }

@@ -3,13 +3,15 @@
 use cohort_config::Counter;
 use cohort_types::Privilege as P;
 
-use super::{AtPrepare, Conditions, Exception, ImplicitCommit, ProgramRule, StatementTraits, Writes};
-use Exception::*;
+use super::LogTableUse::*;
+use super::{
+    AtPrepare, Conditions, Exception, Exceptions, ImplicitCommit, ProgramRule, StatementTraits, Writes,
+};
 
 macro_rules! statements {
     ($(
         $kind:ident [$($counter:ident)*] $commit:ident $conditions:ident $writes:ident $prepare:ident
-        $program:ident [$($exception:expr),*];
+        $program:ident [$($exception:ident),*] $($log_tables:expr)?;
     )*) => {
         /// The kind of a statement: a row of the table of statements.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,14 +32,15 @@ macro_rules! statements {
                 writes: Writes::$writes,
                 prepare: AtPrepare::$prepare,
                 programs: ProgramRule::$program,
-                exceptions: &[$($exception,)*],
+                exceptions: Exceptions::of(&[$(Exception::$exception,)*]),
+                log_tables: &[$($log_tables)?],
             },
         )*];
     };
 }
 
 // Columns: kind, counters, implicit commit, conditions of the previous statement, changed data, checks at
-// PREPARE, use in stored programs, exceptions.
+// PREPARE, use in stored programs, exceptions, use of the log tables.
 statements! {
     // Queries and row changes.
     Select                  [ComSelect]                 Keeps   Old     Nothing    Planned   NoResultSet
@@ -54,21 +57,21 @@ statements! {
     HandlerClose            [ComHaClose]                Keeps   Cleared Nothing    Nothing   Never
                                                         [NotUnderLocks];
     Insert                  [ComInsert]                 Keeps   Cleared Rows       Planned   Anywhere
-                                                        [BulkAtOnce, LogRows(P::Insert)];
+                                                        [BulkAtOnce] Rows(P::Insert);
     InsertSelect            [ComInsertSelect]           Keeps   Cleared Rows       Planned   Anywhere
-                                                        [RowOne, LogRows(P::Insert)];
+                                                        [RowOne] Rows(P::Insert);
     Replace                 [ComReplace]                Keeps   Cleared Rows       Planned   Anywhere
-                                                        [BulkAtOnce, LogRows(P::Insert)];
+                                                        [BulkAtOnce] Rows(P::Insert);
     ReplaceSelect           [ComReplaceSelect]          Keeps   Cleared Rows       Planned   Anywhere
-                                                        [RowOne, LogRows(P::Insert)];
+                                                        [RowOne] Rows(P::Insert);
     Update                  [ComUpdate]                 Keeps   Cleared Rows       Planned   Anywhere
-                                                        [BulkEach, LogRows(P::Update)];
+                                                        [BulkEach] Rows(P::Update);
     UpdateJoined            [ComUpdateMulti]            Keeps   Cleared Rows       Planned   Anywhere
-                                                        [BulkEach, LogRows(P::Update)];
+                                                        [BulkEach] Rows(P::Update);
     Delete                  [ComDelete]                 Keeps   Cleared Rows       Planned   Anywhere
-                                                        [BulkEach, LogRows(P::Delete)];
+                                                        [BulkEach] Rows(P::Delete);
     DeleteJoined            [ComDeleteMulti]            Keeps   Cleared Rows       Planned   Anywhere
-                                                        [LogRows(P::Delete)];
+                                                        [] Rows(P::Delete);
     LoadData                [ComLoad]                   Keeps   Cleared Rows       Nothing   Never       [];
     // Databases, tables, views.
     CreateDatabase          [ComCreateDb]               Commits Cleared Objects    Nothing   NoCommit    [];
@@ -81,19 +84,19 @@ statements! {
     CreateTemporarySequence [ComCreateSequence]         Commits Cleared Objects    Checked   Anywhere
                                                         [Temporary];
     AlterTable              [ComAlterTable]             Commits Cleared Objects    Nothing   NoCommit
-                                                        [MaybeTemporary, LogUsed("ALTER")];
+                                                        [MaybeTemporary] Definition("ALTER");
     AlterSequence           [ComAlterSequence]          Commits Cleared Objects    Nothing   NoCommit
                                                         [MaybeTemporary];
     DropTable               [ComDropTable]              Commits Cleared Objects    Nothing   NoCommit
-                                                        [MaybeTemporary, LogUsed("DROP")];
+                                                        [MaybeTemporary] Definition("DROP");
     DropTemporaryTable      [ComDropTemporaryTable]     Keeps   Cleared Objects    Nothing   Anywhere
-                                                        [Temporary, LogUsed("DROP")];
+                                                        [Temporary] Definition("DROP");
     DropSequence            [ComDropSequence]           Commits Cleared Objects    Nothing   NoCommit
-                                                        [MaybeTemporary, LogUsed("DROP")];
+                                                        [MaybeTemporary] Definition("DROP");
     DropTemporarySequence   [ComDropSequence]           Keeps   Cleared Objects    Nothing   Anywhere
-                                                        [Temporary, LogUsed("DROP")];
+                                                        [Temporary] Definition("DROP");
     DropView                [ComDropView]               Commits Cleared Objects    Nothing   NoCommit
-                                                        [MaybeTemporary, NotUnderLocks, LogUsed("DROP")];
+                                                        [MaybeTemporary, NotUnderLocks] Definition("DROP");
     CreateView              [ComCreateView]             Commits Cleared Objects    Nothing   NoCommit
                                                         [NotUnderLocks];
     AlterView               [ComCreateView]             Commits Cleared Objects    Nothing   Never
@@ -120,7 +123,7 @@ statements! {
     ReleaseSavepoint        [ComReleaseSavepoint]       Keeps   Old     Nothing    Nothing   Anywhere
                                                         [BareOk];
     LockTables              [ComLockTables]             Commits Cleared Nothing    Nothing   Never
-                                                        [LogLocked];
+                                                        [] Locks;
     UnlockTables            [ComUnlockTables]           Keeps   Old     Nothing    Nothing   Never       [];
     XaStart                 [ComXaStart]                Keeps   Cleared Nothing    Nothing   Anywhere    [];
     XaEnd                   [ComXaEnd]                  Keeps   Cleared Nothing    Nothing   Anywhere    [];

@@ -67,9 +67,9 @@ fn every_kind_of_statement_has_its_properties() {
             counters.join(" "),
             yes(commits_implicitly(&statement)),
             conditions.to_owned(),
-            row_of_rest(&statement).to_string(),
+            traits.row_of_rest(&statement).to_string(),
             yes(traits.writes == Writes::Rows),
-            yes(matches!(traits.writes, Writes::Objects | Writes::ServerOnly)),
+            yes(traits.counts_as_write()),
             yes(is_refused),
             yes(is_temporary),
             yes(traits.has(Exception::NotUnderLocks)),
@@ -97,7 +97,7 @@ fn only_queries_and_row_changes_are_planned() {
         let is_planned = traits_of(&statement).prepare == AtPrepare::Planned;
         assert_eq!(statement.plannable().is_some(), is_planned, "{line}");
         let counts_rows =
-            traits_of(&statement).exceptions.iter().any(|it| matches!(it, Exception::LogRows(_)));
+            traits_of(&statement).log_tables.iter().any(|it| matches!(it, LogTableUse::Rows(_)));
         let target = statement.plannable().is_some_and(|change| row_target(&change).is_some());
         assert!(counts_rows || !target, "{line}");
     }

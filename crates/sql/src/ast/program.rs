@@ -98,7 +98,7 @@ pub struct CreateRoutine {
     pub aggregate: bool,
     pub name: ObjectName,
     pub parameters: Vec<Parameter>,
-    /// The text between the parentheses of the parameters.
+    /// The text between the parentheses of the parameters, as written.
     pub parameter_text: String,
     /// The type after RETURNS, with its text.
     pub returns: Option<(VariableType, String)>,

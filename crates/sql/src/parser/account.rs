@@ -1,6 +1,6 @@
 //! CREATE, ALTER, RENAME USER, GRANT, REVOKE.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
@@ -72,10 +72,7 @@ fn check_length(text: &str, chars_max: usize, what: &str) -> SqlResult<()> {
     if text.chars().count() <= chars_max {
         return Ok(());
     }
-    // MariaDB truncates the quoted text after 70 bytes.
-    let quoted: String = text.chars().take(67).collect();
-    let text = format!("String '{quoted}...' is too long for {what} (should be no longer than {chars_max})");
-    Err(SqlError::new(ErrorCode::WrongStringLength, text))
+    Err(SqlError::string_too_long(text, what, chars_max))
 }
 
 /// Privileges that can be granted on columns.
@@ -260,8 +257,7 @@ impl Parser<'_> {
                 let days = self.number()?;
                 self.expect_word("DAY")?;
                 if days == 0 {
-                    let text = format!("Incorrect DAY value: '{days}'");
-                    return Err(SqlError::new(ErrorCode::WrongValue, text));
+                    return Err(SqlError::wrong_literal("DAY", days));
                 }
                 PasswordExpiry::Days(u32::try_from(days).unwrap_or(u32::MAX))
             }

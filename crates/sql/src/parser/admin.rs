@@ -1,6 +1,6 @@
 //! FLUSH, RESET, PURGE, BINLOG, table maintenance, replication statements.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
@@ -146,15 +146,7 @@ impl Parser<'_> {
             let token = self.advance();
             let digits = String::from_utf8_lossy(self.bytes(token)).into_owned();
             let number = digits.parse().unwrap_or(u64::MAX);
-            domains.push(u32::try_from(number).map_err(|_| {
-                SqlError::new(
-                    ErrorCode::BinlogCantDeleteGtidDomain,
-                    format!(
-                        "The value of gtid domain being deleted ('{number}') exceeds its maximum size of 32 bit unsigned \
-                         integer"
-                    ),
-                )
-            })?);
+            domains.push(u32::try_from(number).map_err(|_| SqlError::gtid_domain_too_large(number))?);
         }
         self.expect(Kind::RightParen)?;
         Ok(Some(domains))

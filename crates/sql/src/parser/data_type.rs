@@ -1,6 +1,6 @@
 //! Declared types.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind};
+use cohort_types::{SqlError, SqlResult, TypeKind};
 
 use super::Parser;
 use crate::ast::{DataType, DeclaredKind};
@@ -33,8 +33,7 @@ impl Parser<'_> {
         let start = self.at;
         let word = self.upper_word()?;
         let Some((kind, shape)) = self.type_word(&word, start)? else {
-            let message = format!("Unknown data type: '{}'", self.name_of(self.token_at(start)));
-            return Err(SqlError::new(ErrorCode::UnknownDataType, message));
+            return Err(SqlError::unknown_data_type(&self.name_of(self.token_at(start))));
         };
         let mut data_type = DataType::plain(kind);
         if matches!(word.as_str(), "NCHAR" | "NVARCHAR" | "NATIONAL") {

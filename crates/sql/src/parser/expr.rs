@@ -7,7 +7,7 @@
 //! side of LIKE and REGEXP includes further negated ones (`a LIKE b NOT LIKE c`), and NOT cannot be an
 //! operand of an operator of higher precedence (`a = NOT b` is an error).
 
-use cohort_types::{Charset, ErrorCode, SqlError, SqlResult, Str, Value};
+use cohort_types::{Charset, SqlError, SqlResult, Str, Value};
 
 use super::Parser;
 use crate::ast::{
@@ -547,8 +547,7 @@ impl Parser<'_> {
         }
         let Some(value) = literal::literal_value(self.sql, token, self.options) else {
             let text = String::from_utf8_lossy(self.bytes(token));
-            let message = format!("Illegal double '{text}' value found during parsing");
-            return Err(SqlError::new(ErrorCode::IllegalValueForType, message));
+            return Err(SqlError::illegal_double(&text));
         };
         let kind = match token.kind {
             Kind::Hex if self.bytes(token).first() == Some(&b'0') => LiteralKind::Hex,
@@ -607,8 +606,7 @@ impl Parser<'_> {
         let mut decoded = Vec::with_capacity(bytes.len());
         if charset.decode(&bytes, &mut decoded).is_err() {
             let shown: String = bytes.iter().take(6).map(|b| format!("{b:02X}")).collect();
-            let message = format!("Invalid {name} character string: '{shown}'");
-            return Err(SqlError::new(ErrorCode::InvalidCharacterString, message));
+            return Err(SqlError::invalid_characters(&name, &shown));
         }
         let collation = charset.default_collation();
         let value = Value::Str(Str { bytes: decoded, collation });

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{SqlError, SqlResult, TypeKind, Value};
 
 use super::Parser;
 use super::expr::date_arith;
@@ -50,11 +50,7 @@ impl Parser<'_> {
         let is_apart = !self.options.mode.ignore_space && token.end != self.token().start;
         if is_apart && super::words::is_bound_function(name.as_bytes()) {
             self.call_args()?;
-            let text = format!(
-                "FUNCTION {name} does not exist. Check the 'Function Name Parsing and Resolution' section in the \
-                 Reference Manual"
-            );
-            return Err(SqlError::new(ErrorCode::FuncInexistentNameCollision, text));
+            return Err(SqlError::unknown_native_function(&name));
         }
         if let Some(kind) = aggregate_kind(&name) {
             return self.aggregate(kind);
@@ -156,8 +152,7 @@ impl Parser<'_> {
             false => (self.window_bound()?, WindowBound::CurrentRow),
         };
         if self.is("EXCLUDE") && !self.eat_words(&["EXCLUDE", "NO", "OTHERS"]) {
-            let text = "Frame exclusion is not supported yet";
-            return Err(SqlError::new(ErrorCode::FrameExclusionNotSupported, text));
+            return Err(SqlError::no_frame_exclusion());
         }
         Ok(WindowFrame { is_range, start, end })
     }

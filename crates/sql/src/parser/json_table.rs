@@ -1,6 +1,6 @@
 //! JSON_TABLE in FROM.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{Expr, JsonColumn, JsonResponse, JsonTable, TableRef, UnaryOp};
@@ -17,8 +17,7 @@ impl Parser<'_> {
         let columns = self.json_columns()?;
         self.expect(Kind::RightParen)?;
         let Some(alias) = self.alias()? else {
-            let text = "Every table function must have an alias.";
-            return Err(SqlError::new(ErrorCode::JsonTableAliasRequired, text));
+            return Err(SqlError::table_function_without_alias());
         };
         Ok(TableRef::Json(Box::new(JsonTable { document, path, columns, alias })))
     }

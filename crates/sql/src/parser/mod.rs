@@ -33,7 +33,7 @@
 use std::ops::Range;
 
 use cohort_base::StackFloor;
-use cohort_types::{ErrorCode, SqlError, SqlResult, check_floor};
+use cohort_types::{SqlError, SqlResult, check_floor};
 
 pub use function::function_without_parens;
 
@@ -74,8 +74,8 @@ const HEIGHT_MAX: u32 = 1000;
 /// Maximum nesting depth of SELECTs.
 const SELECT_DEPTH_MAX: u32 = 64;
 
-/// Maximum bytes of the statement in an error message.
-const NEAR_MAX: usize = 80;
+/// Bytes of the statement that an error message needs: the 80 that it shows, and a whole character more.
+const NEAR_MAX: usize = 84;
 
 /// A parsed statement with properties of its text.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,13 +148,13 @@ pub fn parse_own(sql: &str) -> SqlResult<Parsed> {
 
 fn parse_by_grammar(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> SqlResult<Parsed> {
     if u32::try_from(sql.len()).is_err() {
-        return Err(SqlError::new(ErrorCode::OutOfResources, "Out of memory."));
+        return Err(SqlError::out_of_memory());
     }
     let mut parser = Parser::new(sql, options, charge)?;
     let memory_bytes = parser.memory_bytes();
     charge(memory_bytes)?;
     if parser.at_end() {
-        return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
+        return Err(SqlError::empty_query());
     }
     let statement = parser.statement()?;
     parser.eat(Kind::Semicolon);
@@ -627,8 +627,7 @@ impl<'a> Parser<'a> {
     /// Runs the rule for the contents of a SELECT. Fails if SELECTs are nested too deeply.
     fn enter_select<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
         if self.select_depth >= SELECT_DEPTH_MAX {
-            let text = "Too high level of nesting for select";
-            return Err(SqlError::new(ErrorCode::TooHighLevelOfNestingForSelect, text));
+            return Err(SqlError::selects_nested_too_deep());
         }
         self.select_depth += 1;
         let result = rule(self);
@@ -660,18 +659,8 @@ impl<'a> Parser<'a> {
         let start = if token.kind == Kind::Comma { token.end } else { token.start };
         let near = &self.sql[start..];
         let line = 1 + self.sql[..start].iter().filter(|&&b| b == b'\n').count();
-        let near = if near.len() > NEAR_MAX {
-            format!("{}...", String::from_utf8_lossy(&near[..NEAR_MAX - 3]))
-        } else {
-            String::from_utf8_lossy(near).into_owned()
-        };
-        SqlError::new(
-            ErrorCode::Parse,
-            format!(
-                "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server \
-                 version for the right syntax to use near '{near}' at line {line}"
-            ),
-        )
+        let near = String::from_utf8_lossy(&near[..near.len().min(NEAR_MAX)]);
+        SqlError::parse_error(&near, line)
     }
 
     /// Returns error 1235: MariaDB's language has it, this server does not.
@@ -750,8 +739,7 @@ pub(crate) fn is_reserved(word: &str) -> bool {
 }
 
 fn too_deep() -> SqlError {
-    let text = format!("Expressions of more than {HEIGHT_MAX} levels are not supported");
-    SqlError::new(ErrorCode::StackOverrunNeedMore, text)
+    SqlError::expression_too_deep(HEIGHT_MAX)
 }
 
 /// Maximum length of a name in characters.
@@ -779,6 +767,5 @@ fn table_name(db: Option<String>, name: String) -> SqlResult<ObjectName> {
 fn storable(name: String) -> SqlResult<String> {
     let Some(c) = name.chars().find(|c| *c > '\u{ffff}') else { return Ok(name) };
     let bytes: String = c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\x{byte:02X}")).collect();
-    let text = format!("Invalid utf8mb4 character string: '{bytes}'");
-    Err(SqlError::new(ErrorCode::InvalidCharacterString, text))
+    Err(SqlError::invalid_characters("utf8mb4", &bytes))
 }

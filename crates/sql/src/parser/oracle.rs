@@ -1,7 +1,7 @@
 //! Functions with another meaning under `sql_mode=ORACLE`, and the schemas that select a meaning:
 //! `mariadb_schema.trim(..)`, `oracle_schema.trim(..)`.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use super::function::{aggregate_kind, canonical_name, is_reserved_function};
@@ -46,8 +46,7 @@ impl Parser<'_> {
                 || is_reserved_function(&lower)
                 || aggregate_kind(&lower).is_some())
         {
-            let text = format!("Function '{name}' is not defined");
-            return Err(SqlError::new(ErrorCode::FunctionNotDefined, text));
+            return Err(SqlError::function_not_defined(name));
         }
         if let (true, Some(call)) = (has_form, self.special_call(meant)?) {
             return Ok(Some(call));

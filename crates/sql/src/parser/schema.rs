@@ -1,6 +1,6 @@
 //! Databases, indexes, and the statements CREATE, DROP, RENAME and TRUNCATE for all kinds of objects.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
@@ -211,10 +211,7 @@ fn of_an_old_name(name: &str) -> SqlError {
     match name.strip_prefix("#mysql50#") {
         Some("") => SqlError::wrong_database_name(name),
         Some(_) => SqlError::unknown_database(name),
-        None => {
-            let text = "Incorrect usage of ALTER DATABASE UPGRADE DATA DIRECTORY NAME and name";
-            SqlError::new(ErrorCode::WrongUsage, text)
-        }
+        None => SqlError::wrong_usage("ALTER DATABASE UPGRADE DATA DIRECTORY NAME", "name"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Transactions, LOCK TABLES, XA, PREPARE, USE, KILL.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
@@ -143,8 +143,7 @@ impl Parser<'_> {
                     let format = self.text()?;
                     sql_format = format.eq_ignore_ascii_case("SQL");
                     if !sql_format && !format.eq_ignore_ascii_case("RAW") {
-                        let text = format!("Unknown XA RECOVER format name: '{format}'");
-                        return Err(SqlError::new(ErrorCode::UnknownExplainFormat, text));
+                        return Err(SqlError::unknown_xa_recover_format(&format));
                     }
                 }
                 Xa::Recover { sql_format }
@@ -258,8 +257,7 @@ impl Parser<'_> {
         match &number {
             Expr::Literal(_) | Expr::Param(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } => {}
             Expr::Column(column) => {
-                let text = format!("Unknown column '{}' in 'GET DIAGNOSTICS'", column.name);
-                return Err(SqlError::new(ErrorCode::BadField, text));
+                return Err(SqlError::unknown_column(&column.name, "GET DIAGNOSTICS"));
             }
             _ => return Err(at_number),
         }

@@ -1,6 +1,6 @@
 //! SHOW, DESCRIBE, EXPLAIN, HELP.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{ExplainFormat, Limit, ObjectName, Show, ShowFilter, Statement, VariableScope};
@@ -106,9 +106,7 @@ impl Parser<'_> {
             self.eat_word("BODY");
         }
         if self.is("CODE") {
-            let text = "The 'SHOW PROCEDURE|FUNCTION CODE' feature is disabled; you need MariaDB built with \
-                        '--with-debug' to have it working";
-            return Err(SqlError::new(ErrorCode::FeatureDisabled, text));
+            return Err(SqlError::routine_code_disabled());
         }
         self.expect_word("STATUS")?;
         let filter = self.show_filter()?;

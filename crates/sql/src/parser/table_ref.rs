@@ -5,7 +5,7 @@
 //! Operands and joins are therefore kept on a stack until an ON or USING closes the last open join. Joins
 //! that remain open at the end are attached to the leftmost leaf of their right side.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
@@ -53,8 +53,7 @@ fn check_table_count(count: usize) -> SqlResult<()> {
     if count <= TABLES_MAX {
         return Ok(());
     }
-    let text = format!("Too many tables; MariaDB can only use {TABLES_MAX} tables in a join");
-    Err(SqlError::new(ErrorCode::TooManyTables, text))
+    Err(SqlError::too_many_tables(TABLES_MAX))
 }
 
 /// Keywords of a join.

@@ -10,7 +10,7 @@
 //! several statements ([`super::next_statement`]). Names of conditions, cursors and labels are not resolved
 //! here, except that a label at the end must be the one at the start (error 1310).
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
@@ -124,13 +124,17 @@ impl Parser<'_> {
         if kind == RoutineKind::Function && self.is("RETURNS") {
             return Err(self.unsupported("CREATE FUNCTION .. SONAME"));
         }
+        let from = self.token().end;
         self.expect(Kind::LeftParen)?;
-        let from = self.at;
         let mut parameters = Vec::new();
         if self.kind() != Kind::RightParen {
             parameters = self.list(Self::parameter)?;
         }
-        let parameter_text = if self.at > from { self.source_text(from) } else { String::new() };
+        let text = &self.sql[from..self.token().start.max(from)];
+        let parameter_text = match parameters.is_empty() {
+            true => String::new(),
+            false => String::from_utf8_lossy(text).into_owned(),
+        };
         self.expect(Kind::RightParen)?;
         let mut returns = None;
         if kind == RoutineKind::Function {
@@ -447,10 +451,7 @@ impl Parser<'_> {
             | Expr::SystemVariable { .. }
             | Expr::Column(_) => Ok(value),
             // MariaDB takes a function's name for a column.
-            _ if is_name => {
-                let text = format!("Unknown column '{}' in 'SELECT'", self.name_of(self.token_at(from)));
-                Err(SqlError::new(ErrorCode::BadField, text))
-            }
+            _ if is_name => Err(SqlError::unknown_column(&self.name_of(self.token_at(from)), "SELECT")),
             _ => Err(self.error_at(from)),
         }
     }
