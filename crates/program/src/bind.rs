@@ -73,6 +73,10 @@ pub(crate) enum Scalar {
     Expr(Box<Expr>),
     /// The current value of a place.
     Place(u32),
+    /// The values of a row variable.
+    Row(std::ops::Range<u32>),
+    /// ROW(..), whose elements are assigned one by one.
+    List(Vec<Scalar>),
     /// Depends on the types of user variables: bound for each evaluation.
     Each,
     /// A query of one row: the expression has a subquery, or calls a function that runs statements.
@@ -106,10 +110,7 @@ pub fn bind(
         };
     }
     for scalar in &program.scalars {
-        let made = match bound.variables(&scalar.uses, columns) {
-            Ok(variables) => bound.scalar(scalar, variables, host),
-            Err(error) => Scalar::Fails(error),
-        };
+        let made = bound.scalar_of(scalar, columns, host);
         bound.scalars.push(made);
     }
     for statement in &program.statements {
@@ -135,6 +136,11 @@ impl Bound {
             }
             _ => self.place_of(variable).map(|place| place..place + 1),
         }
+    }
+
+    /// Returns whether a variable is a row.
+    pub(crate) fn is_row(&self, variable: &Variable) -> bool {
+        matches!(variable, Variable::Slot(slot) if self.slots[*slot as usize].fields.is_some())
     }
 
     /// Returns the place of a scalar variable.
@@ -288,6 +294,38 @@ impl Bound {
         match bind_expr(&code.of, &variables.types, host) {
             Ok((expr, _)) => expr.ty(),
             Err(_) => ExprType::null(),
+        }
+    }
+
+    /// Binds an expression of the body. A row is bound element by element.
+    fn scalar_of(
+        &mut self,
+        code: &Code<ast::Expr>,
+        columns: Option<&[ResultColumn]>,
+        host: &mut dyn Host,
+    ) -> Scalar {
+        match &code.of {
+            ast::Expr::Param(n)
+                if let Variable::Slot(slot) = code.uses[*n as usize].of
+                    && self.slots[slot as usize].fields.is_some() =>
+            {
+                match self.places_of(&Variable::Slot(slot)) {
+                    Ok(places) => Scalar::Row(places),
+                    Err(error) => Scalar::Fails(error),
+                }
+            }
+            ast::Expr::Row(items) => {
+                let part = |item: &ast::Expr| Code {
+                    of: item.clone(),
+                    uses: code.uses.clone(),
+                    range: code.range.clone(),
+                };
+                Scalar::List(items.iter().map(|item| self.scalar_of(&part(item), columns, host)).collect())
+            }
+            _ => match self.variables(&code.uses, columns) {
+                Ok(variables) => self.scalar(code, variables, host),
+                Err(error) => Scalar::Fails(error),
+            },
         }
     }
 

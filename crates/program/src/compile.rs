@@ -45,6 +45,8 @@ pub fn compile(
         program: Program {
             kind,
             name: name.to_owned(),
+            schema: None,
+            first_line: 1,
             parameters: parameters.iter().map(|p| (p.mode, p.name.clone())).collect(),
             returns: returns.cloned(),
             slots: vec![unset; body.slots as usize],
@@ -74,6 +76,10 @@ pub fn compile(
     compiler.emit(Instruction::End);
     if matches!(kind, ProgramKind::Function | ProgramKind::AggregateFunction) && !compiler.returns {
         return Err(SqlError::no_return(name));
+    }
+    let fetches = |instruction: &Instruction| matches!(instruction, Instruction::FetchGroup);
+    if kind == ProgramKind::AggregateFunction && !compiler.program.code.iter().any(fetches) {
+        return Err(SqlError::no_fetch_group());
     }
     debug_assert!(compiler.program.targets_are_known(), "every jump has a target");
     Ok(compiler.program)
@@ -626,13 +632,16 @@ impl Compiler {
                 self.emit(Instruction::Call { procedure: name.clone(), args, targets });
             }
             ast::Program::CreateRoutine(create) => {
-                let word = match create.kind {
-                    ast::RoutineKind::Procedure => "PROCEDURE",
-                    ast::RoutineKind::Function => "FUNCTION",
-                };
-                return Err(SqlError::create_within_routine(word));
+                return Err(SqlError::create_within_routine(routine_word(create.kind)));
             }
             ast::Program::CreateTrigger(_) => return Err(SqlError::create_within_routine("TRIGGER")),
+            ast::Program::AlterRoutine { kind, .. } | ast::Program::DropRoutine { kind, .. } => {
+                return Err(SqlError::drop_within_routine(routine_word(*kind)));
+            }
+            ast::Program::CreateEvent(_)
+            | ast::Program::AlterEvent(ast::AlterEvent { body: Some(_), .. }) => {
+                return Err(SqlError::event_within_event());
+            }
             _ => {
                 self.check_allowed(code)?;
                 let id = self.statement(code.clone());
@@ -675,6 +684,9 @@ impl Compiler {
     /// Checks that the program may contain a statement.
     fn check_allowed(&self, code: &Code<Statement>) -> SqlResult<()> {
         let inside = self.program.kind.runs_inside();
+        if matches!(code.of, Statement::CreateView(_)) && !code.uses.is_empty() {
+            return Err(SqlError::view_with_variable());
+        }
         let words = || statement_words(&self.program.body[code.range.clone()]);
         match traits_of(innermost(&code.of)).programs {
             ProgramRule::Never => Err(SqlError::not_in_programs(&words())),
@@ -701,6 +713,13 @@ impl Compiler {
 enum Operand {
     Slot(u32),
     One,
+}
+
+fn routine_word(kind: ast::RoutineKind) -> &'static str {
+    match kind {
+        ast::RoutineKind::Procedure => "PROCEDURE",
+        ast::RoutineKind::Function => "FUNCTION",
+    }
 }
 
 /// Returns the first words of a statement, as messages name it.

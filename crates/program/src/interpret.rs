@@ -25,6 +25,10 @@ use crate::signal;
 /// Jumps between two checks for KILL and the time limit.
 const JUMPS_UNCHECKED: u32 = 1000;
 
+/// The row number in messages about an assignment, and about a value of a query's row.
+const OF_SET: u64 = 0;
+const OF_ROW: u64 = 1;
+
 /// The result of a program.
 #[derive(Debug, Default)]
 pub struct Finished {
@@ -41,7 +45,7 @@ pub fn run(bound: &Bound, args: Vec<Value>, host: &mut dyn Host) -> SqlResult<Fi
     assert_eq!(parameters.len(), args.len(), "the caller has checked the number of arguments");
     let ins = parameters.iter().zip(args).enumerate().filter(|(_, ((mode, _), _))| mode.is_in());
     for (n, (_, value)) in ins {
-        machine.assign(&Variable::Slot(n as u32), value)?;
+        machine.assign(&Variable::Slot(n as u32), value, OF_SET)?;
     }
     let returned = machine.run()?;
     let out = parameters.iter().enumerate().map(|(n, (mode, _))| {
@@ -122,18 +126,14 @@ impl<'b, 'h> Machine<'b, 'h> {
     fn step(&mut self, pc: Pc, instruction: &'b Instruction) -> SqlResult<Flow> {
         match instruction {
             Instruction::Set { to, value } => {
-                let value = self.evaluate(*value)?;
-                self.assign(to, value)?;
+                self.set(to, *value)?;
                 self.handled_conditions(pc + 1)
             }
             Instruction::Declare { slot } => {
                 let default = self.bound.program.slots[*slot as usize].default;
                 let variable = Variable::Slot(*slot);
                 match default {
-                    Some(default) => {
-                        let value = self.evaluate(default)?;
-                        self.assign(&variable, value)?;
-                    }
+                    Some(default) => self.set(&variable, default)?,
                     None => {
                         let places = self.bound.places_of(&variable)?;
                         for place in places {
@@ -166,7 +166,9 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let out = self.host.call(procedure, values, &is_variable)?;
                 for (target, value) in targets.iter().zip(out) {
                     match (target, value) {
-                        (Some(Target::Local(variable)), Some(value)) => self.assign(variable, value)?,
+                        (Some(Target::Local(variable)), Some(value)) => {
+                            self.assign(variable, value, OF_SET)?
+                        }
                         (Some(Target::User(name)), Some(value)) => {
                             self.host.session().assign(&Target::User(name.clone()), value)?;
                         }
@@ -198,7 +200,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let declared = &self.bound.program.cursors[*cursor as usize];
                 for (slot, arg) in declared.parameters.iter().zip(args) {
                     let value = self.evaluate(*arg)?;
-                    self.assign(&Variable::Slot(*slot), value)?;
+                    self.assign(&Variable::Slot(*slot), value, OF_SET)?;
                 }
                 let query = &self.bound.statements[declared.query as usize];
                 let params = query.params(&self.frame.places);
@@ -216,14 +218,14 @@ impl<'b, 'h> Machine<'b, 'h> {
                     return Err(SqlError::wrong_fetch_count());
                 }
                 let row = rows.next_row()?.ok_or_else(SqlError::no_data)?;
-                self.store_row(places, row)?;
+                self.store_row(places, row, OF_ROW)?;
                 self.handled_conditions(pc + 1)
             }
             Instruction::FetchOrJump { cursor, into, to } => {
                 let rows = self.frame.cursor(*cursor).as_mut().ok_or_else(SqlError::cursor_is_not_open)?;
                 let Some(row) = rows.next_row()? else { return self.jump(*to) };
                 let places = self.bound.places_of(&Variable::Slot(*into))?;
-                self.store_row(places, row)?;
+                self.store_row(places, row, OF_ROW)?;
                 self.handled_conditions(pc + 1)
             }
             Instruction::Close { cursor } => match self.frame.cursor(*cursor).take() {
@@ -235,7 +237,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let value = self.evaluate(*value)?;
                 let program = &self.bound.program;
                 match &self.bound.returns {
-                    Some(ty) => self.stored(value, ty, &program.name).map(Flow::Return),
+                    Some(ty) => self.stored(value, ty, &program.name, OF_SET).map(Flow::Return),
                     None => Ok(Flow::Return(value)),
                 }
             }
@@ -276,8 +278,20 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let marked = self.host.diagnostics().mark();
                 Ok(self.frame.begin_handler(found, self.after(pc), condition, marked))
             }
-            None => Err(condition.error),
+            None => {
+                self.note_place(pc);
+                Err(condition.error)
+            }
         }
+    }
+
+    /// Adds the note about the place of an error that leaves the program.
+    fn note_place(&mut self, pc: Pc) {
+        let program = &self.bound.program;
+        let at = program.positions[pc as usize] as usize;
+        let line = program.first_line + program.body[..at].matches('\n').count();
+        let note = Warning::note(SqlError::raised_at(line, program.shown_name()));
+        self.host.diagnostics().add_after_error(note);
     }
 
     /// Returns where a CONTINUE handler goes on after an error of the instruction at `pc`.
@@ -327,10 +341,44 @@ impl<'b, 'h> Machine<'b, 'h> {
 
     // ---- values
 
+    /// Assigns the value of an expression to a variable. Rows have the same number of fields.
+    fn set(&mut self, to: &Variable, id: ScalarId) -> SqlResult<()> {
+        let bound = self.bound;
+        let scalar = &bound.scalars[id as usize];
+        let places = bound.places_of(to)?;
+        if !bound.is_row(to) {
+            if let (Scalar::Row(_) | Scalar::List(_), PlaceType::Column(ty)) =
+                (scalar, &bound.places[places.start as usize].ty)
+            {
+                let name = &bound.places[places.start as usize].name;
+                return Err(SqlError::row_in_assignment(&type_word(ty), name));
+            }
+            let value = self.evaluate(id)?;
+            return self.store(places.start, value, OF_SET);
+        }
+        let values = match scalar {
+            Scalar::Row(from) => self.frame.places[from.start as usize..from.end as usize].to_vec(),
+            Scalar::List(items) => {
+                items.iter().map(|item| self.value(item, id)).collect::<SqlResult<Vec<_>>>()?
+            }
+            _ => return Err(SqlError::operand_columns(places.len())),
+        };
+        if values.len() != places.len() {
+            return Err(SqlError::operand_columns(places.len()));
+        }
+        self.store_row(places, values, OF_SET)
+    }
+
     /// Evaluates an expression.
     fn evaluate(&mut self, id: ScalarId) -> SqlResult<Value> {
         let bound = self.bound;
-        match &bound.scalars[id as usize] {
+        self.value(&bound.scalars[id as usize], id)
+    }
+
+    fn value(&mut self, scalar: &'b Scalar, id: ScalarId) -> SqlResult<Value> {
+        let bound = self.bound;
+        match scalar {
+            Scalar::Row(_) | Scalar::List(_) => Err(SqlError::operand_columns(1)),
             Scalar::Place(place) => Ok(self.frame.places[*place as usize].clone()),
             Scalar::Expr(expr) => {
                 self.with_context(|ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
@@ -381,26 +429,32 @@ impl<'b, 'h> Machine<'b, 'h> {
             && assigned.iter().all(|(variable, _)| variable == first)
         {
             let places = self.bound.places_of(first)?;
-            return self.store_row(places, assigned.into_iter().map(|(_, value)| value).collect());
+            let row = assigned.into_iter().map(|(_, value)| value).collect();
+            return self.store_row(places, row, OF_ROW);
         }
-        assigned.into_iter().try_for_each(|(variable, value)| self.assign(&variable, value))
+        assigned.into_iter().try_for_each(|(variable, value)| self.assign(&variable, value, OF_ROW))
     }
 
     /// Assigns a value to a variable, converted to its type.
-    fn assign(&mut self, to: &Variable, value: Value) -> SqlResult<()> {
+    fn assign(&mut self, to: &Variable, value: Value, row: u64) -> SqlResult<()> {
         let place = self.bound.place_of(to)?;
-        self.store(place, value)
+        self.store(place, value, row)
     }
 
-    fn store_row(&mut self, places: impl IntoIterator<Item = u32>, row: Vec<Value>) -> SqlResult<()> {
-        places.into_iter().zip(row).try_for_each(|(place, value)| self.store(place, value))
+    fn store_row(
+        &mut self,
+        places: impl IntoIterator<Item = u32>,
+        values: Vec<Value>,
+        row: u64,
+    ) -> SqlResult<()> {
+        places.into_iter().zip(values).try_for_each(|(place, value)| self.store(place, value, row))
     }
 
-    fn store(&mut self, place: u32, value: Value) -> SqlResult<()> {
+    fn store(&mut self, place: u32, value: Value, row: u64) -> SqlResult<()> {
         let bound = self.bound;
         let declared = &bound.places[place as usize];
         let value = match &declared.ty {
-            PlaceType::Column(ty) => self.stored(value, ty, &declared.name)?,
+            PlaceType::Column(ty) => self.stored(value, ty, &declared.name, row)?,
             PlaceType::Any(_) => value,
         };
         self.frame.places[place as usize] = value;
@@ -408,7 +462,7 @@ impl<'b, 'h> Machine<'b, 'h> {
     }
 
     /// Converts a value to a type. A bad value is an error in strict mode.
-    fn stored(&mut self, value: Value, ty: &ColumnType, name: &str) -> SqlResult<Value> {
+    fn stored(&mut self, value: Value, ty: &ColumnType, name: &str, row: u64) -> SqlResult<Value> {
         let mut found = Vec::new();
         let outcome = {
             let env = &self.host.session().settings.env;
@@ -418,7 +472,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 database: "",
                 table: "",
                 column: name,
-                row: 0,
+                row,
                 zone: &env.time_zone,
                 now_micros: env.now_micros,
             };
@@ -428,4 +482,10 @@ impl<'b, 'h> Machine<'b, 'h> {
         found.into_iter().for_each(|warning| diagnostics.push(warning));
         outcome
     }
+}
+
+/// Returns the first word of a type, for messages.
+fn type_word(ty: &ColumnType) -> String {
+    let text = ty.sql_text();
+    text.split(['(', ' ']).next().unwrap_or_default().to_owned()
 }

@@ -55,8 +55,12 @@ pub type CursorId = u32;
 #[derive(Debug)]
 pub struct Program {
     pub kind: ProgramKind,
-    /// Name for messages, without the schema.
+    /// Name for messages about values, without the schema.
     pub name: String,
+    /// The schema of a routine, trigger or event.
+    pub schema: Option<String>,
+    /// The line of the definition at which the body begins.
+    pub first_line: usize,
     /// The parameters have the first slots.
     pub parameters: Vec<(ParameterMode, String)>,
     pub returns: Option<VariableType>,
@@ -89,6 +93,14 @@ impl Program {
             SlotType::OfScalar(_) | SlotType::RowOfCursor(_) => true,
         };
         self.slots.iter().any(refers_to) || self.returns.as_ref().is_some_and(refers)
+    }
+
+    /// Returns the name for the note about the place of an error.
+    pub fn shown_name(&self) -> String {
+        match &self.schema {
+            Some(schema) => format!("{schema}.{}", self.name),
+            None => "anonymous block".to_owned(),
+        }
     }
 }
 

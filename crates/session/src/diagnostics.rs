@@ -29,6 +29,8 @@ pub struct Diagnostics {
     marked: usize,
     /// The conditions of before this area began were cleared.
     is_new: bool,
+    /// Notes for after the next error: where it left stored programs.
+    after_error: Vec<Warning>,
     /// The area of the outer statement, while a statement runs inside it.
     outer: Option<Box<Diagnostics>>,
 }
@@ -89,6 +91,11 @@ impl Diagnostics {
         if self.are_old { &[] } else { &self.list[kept..] }
     }
 
+    /// Adds a note that follows the next error.
+    pub fn add_after_error(&mut self, note: Warning) {
+        self.after_error.push(note);
+    }
+
     /// Marks the conditions when a handler begins: those that are left when it ends are removed.
     pub fn mark(&mut self) -> Marked {
         let outer = Marked(self.marked);
@@ -114,6 +121,7 @@ impl Diagnostics {
     /// Begins a statement that reads a table or changes something.
     pub fn clear(&mut self) {
         self.row = 1;
+        self.after_error.clear();
         if self.accumulates {
             return self.keep();
         }
@@ -128,6 +136,7 @@ impl Diagnostics {
     /// Begins any other statement. The conditions stay until it raises its own.
     pub fn begin(&mut self) {
         self.row = 1;
+        self.after_error.clear();
         if self.accumulates {
             return self.keep();
         }
@@ -203,6 +212,9 @@ impl Diagnostics {
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
+        for note in std::mem::take(&mut self.after_error) {
+            self.push(note);
+        }
     }
 
     /// Returns the conditions for SHOW WARNINGS.

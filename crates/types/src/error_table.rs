@@ -1435,6 +1435,8 @@ macro_rules! error_table {
         IllegalParameterDataTypes2ForOperation = 4078, "HY000" {
             illegal_assignment(from: &str, to: &str, db: &str, table: &str, column: &str) =
                 "Cannot cast '{from}' as '{to}' in assignment of `{db}`.`{table}`.`{column}`";
+            row_in_assignment(to: &str, variable: &str) =
+                "Cannot cast 'row' as '{to}' in assignment of `{variable}`";
             illegal_types(first: &str, second: &str, operation: &str) =
                 "Illegal parameter data types {first} and {second} for operation '{operation}'";
         };
@@ -1469,6 +1471,9 @@ macro_rules! error_table {
         UnknownSequences = 4091, "42S02" { unknown_sequence(name: &str) = "Unknown SEQUENCE: '{name}'"; };
         UnknownView = 4092, "42S02" {
             unknown_view(names: &str) = "Unknown VIEW: '{names}'";
+        };
+        SpStackTrace = 4094, "HY000" {
+            raised_at(line: usize, program: impl Display) = "At line {line} in {program}";
         };
         WrongNumberOfValuesInTvc = 4099, "HY000" {
             value_counts_differ() = "The used table value constructor has a different number of values";

@@ -132,7 +132,7 @@ impl Parser<'_> {
             () if self.eat_word("CASE") => self.case_step(),
             () if self.eat_word("LEAVE") => Ok(Step::Leave(self.name()?)),
             () if self.eat_word("ITERATE") => Ok(Step::Iterate(self.name()?)),
-            () if self.eat_word("RETURN") => Ok(Step::Return(self.code(Self::expr)?)),
+            () if self.eat_word("RETURN") => Ok(Step::Return(self.scalar()?)),
             () if self.is("OPEN") && self.is_name_at(1) => {
                 self.advance();
                 let cursor = self.name()?;
@@ -238,7 +238,7 @@ impl Parser<'_> {
         }
         let names = self.list(Self::name)?;
         let of = self.variable_type()?;
-        let default = if self.eat_word("DEFAULT") { Some(self.code(Self::expr)?) } else { None };
+        let default = if self.eat_word("DEFAULT") { Some(self.scalar()?) } else { None };
         let mut declared = Vec::with_capacity(names.len());
         for name in names {
             if self.locals().is_declared_since(depth, &name) {
@@ -279,7 +279,7 @@ impl Parser<'_> {
     fn if_step(&mut self) -> SqlResult<Step> {
         let mut arms = Vec::new();
         loop {
-            let when = self.code(Self::expr)?;
+            let when = self.scalar()?;
             self.expect_word("THEN")?;
             arms.push(Arm { when, steps: self.steps(false)? });
             if !self.eat_word("ELSEIF") {
@@ -293,11 +293,11 @@ impl Parser<'_> {
 
     /// Parses CASE after the word.
     fn case_step(&mut self) -> SqlResult<Step> {
-        let operand = if self.is("WHEN") { None } else { Some(self.code(Self::expr)?) };
+        let operand = if self.is("WHEN") { None } else { Some(self.scalar()?) };
         let mut arms = Vec::new();
         self.expect_word("WHEN")?;
         loop {
-            let when = self.code(Self::expr)?;
+            let when = self.scalar()?;
             self.expect_word("THEN")?;
             arms.push(Arm { when, steps: self.steps(false)? });
             if !self.eat_word("WHEN") {
@@ -315,14 +315,14 @@ impl Parser<'_> {
         let (kind, steps) = match word.as_str() {
             "LOOP" => (LoopKind::Endless, self.steps(false)?),
             "WHILE" => {
-                let condition = self.code(Self::expr)?;
+                let condition = self.scalar()?;
                 self.expect_word("DO")?;
                 (LoopKind::While(condition), self.steps(false)?)
             }
             "REPEAT" => {
                 let steps = self.steps(false)?;
                 self.expect_word("UNTIL")?;
-                (LoopKind::Until(self.code(Self::expr)?), steps)
+                (LoopKind::Until(self.scalar()?), steps)
             }
             _ => {
                 let kind = self.for_range()?;
@@ -357,9 +357,9 @@ impl Parser<'_> {
                 arguments,
             });
         }
-        let from = self.code(Self::expr)?;
+        let from = self.scalar()?;
         self.expect(Kind::DotDot)?;
-        let to = self.code(Self::expr)?;
+        let to = self.scalar()?;
         Ok(LoopKind::Numbers { variable: self.locals().declare_as(&name, false), reverse, from, to })
     }
 
@@ -386,7 +386,7 @@ impl Parser<'_> {
 
     fn optional_arguments(&mut self) -> SqlResult<Vec<Code<Expr>>> {
         match self.kind() == Kind::LeftParen {
-            true => self.paren_list(|p| p.code(Self::expr)),
+            true => self.paren_list(|p| p.scalar()),
             false => Ok(Vec::new()),
         }
     }
@@ -440,7 +440,7 @@ impl Parser<'_> {
             let is_word = alone && p.is_any(&["ON", "ALL", "BINARY", "ROW", "SYSTEM"]);
             match is_word {
                 true => Ok(p.text_of_word()),
-                false => p.expr(),
+                false => p.in_scalar(Self::expr),
             }
         })?;
         Ok(BodyAssignment::Variable { to, value: Some(value) })

@@ -22,6 +22,9 @@ pub(in super::super) struct Locals {
     trigger: Option<(TriggerTiming, TriggerEvent)>,
     /// Uses of variables in the current [`Code`].
     uses: Vec<VariableUse>,
+    /// Number of SELECTs around an expression that is none of a statement: its names, outside of further
+    /// SELECTs, must be variables.
+    scalar_at: Option<u32>,
 }
 
 struct Local {
@@ -33,7 +36,7 @@ struct Local {
 
 impl Locals {
     pub fn new(start: usize, trigger: Option<(TriggerTiming, TriggerEvent)>) -> Locals {
-        Locals { start, scope: Vec::new(), slots: 0, trigger, uses: Vec::new() }
+        Locals { start, scope: Vec::new(), slots: 0, trigger, uses: Vec::new(), scalar_at: None }
     }
 
     /// Returns the number of slots declared so far.
@@ -127,6 +130,20 @@ impl Parser<'_> {
         Ok(Code { of: of?, uses, range: self.body_range(from) })
     }
 
+    /// Parses an expression of the body itself. A name in it that is no variable is error 1327.
+    pub(super) fn scalar(&mut self) -> SqlResult<Code<Expr>> {
+        self.code(|p| p.in_scalar(Self::expr))
+    }
+
+    /// Runs a rule whose names must be variables.
+    pub(super) fn in_scalar<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
+        let depth = self.select_depth;
+        let outer = self.locals().scalar_at.replace(depth);
+        let outcome = rule(self);
+        self.locals().scalar_at = outer;
+        outcome
+    }
+
     /// Returns the use of a variable that a name means, if it means one. `from` is the index of its first
     /// token; the name has been consumed.
     pub(in super::super) fn variable_use(
@@ -134,8 +151,18 @@ impl Parser<'_> {
         column: &ColumnRef,
         from: usize,
     ) -> SqlResult<Option<Expr>> {
-        let Some(locals) = self.locals.as_ref().filter(|_| column.db.is_none()) else { return Ok(None) };
-        let Some(of) = locals.variable(column.table.as_deref(), &column.name)? else { return Ok(None) };
+        let Some(locals) = self.locals.as_ref() else { return Ok(None) };
+        let found = match column.db {
+            None => locals.variable(column.table.as_deref(), &column.name)?,
+            Some(_) => None,
+        };
+        let Some(of) = found else {
+            if locals.scalar_at == Some(self.select_depth) {
+                let first = column.db.as_ref().or(column.table.as_ref()).unwrap_or(&column.name);
+                return Err(SqlError::undeclared_variable(first));
+            }
+            return Ok(None);
+        };
         let range = self.body_range(from);
         let uses = &mut self.locals().uses;
         uses.push(VariableUse { of, range });

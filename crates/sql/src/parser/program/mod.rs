@@ -104,7 +104,10 @@ impl Parser<'_> {
         let name = self.routine_name()?;
         let mut arguments = Vec::new();
         if self.eat(Kind::LeftParen) && !self.eat(Kind::RightParen) {
-            arguments = self.list(Self::expr)?;
+            arguments = match self.is_in_body() {
+                true => self.in_scalar(|p| p.list(Self::expr))?,
+                false => self.list(Self::expr)?,
+            };
             self.expect(Kind::RightParen)?;
         }
         Ok(statement(Program::Call { name, arguments }))
