@@ -205,10 +205,12 @@ impl<'h> ContextHost<'h> {
         params: &[Value],
     ) -> SqlResult<Vec<(Variable, Value)>> {
         let statement = &of.statement;
-        if access::counts_as_write(statement) && !access::is_about_temporary(&self.session, statement) {
+        let traits = traits_of(statement);
+        if traits.counts_as_write() && !access::is_about_temporary(&self.session, statement, traits) {
             guards::check_read_only(&self.session)?;
         }
-        if access::refused_in_read_only_transaction(&self.session, statement) && self.trx.may_only_read(false)
+        if access::refused_in_read_only_transaction(&self.session, statement, traits)
+            && self.trx.may_only_read(false)
         {
             return Err(SqlError::read_only_transaction());
         }

@@ -143,7 +143,7 @@ impl RoutineNeed {
         match self.viewer.access(session).on_routine(*kind, schema, name).has(Privilege::Execute) {
             true => Ok(()),
             false => {
-                Err(SqlError::routine_access_denied("execute", user, host, &format!("{schema}.{name}")))
+                Err(SqlError::routine_access_denied("execute", user, host, schema, name))
             }
         }
     }
