@@ -382,6 +382,7 @@ impl Session {
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
+        let temporary = ctx.session.temporary.epoch();
         let outcome = run(&mut ctx, sink);
         if let Err(error) = &outcome
             && error.code == ErrorCode::GetErrmsg
@@ -400,11 +401,21 @@ impl Session {
         if is_outermost {
             self.end_deadline();
         }
+        self.state.forget_programs();
+        if self.state.temporary.epoch() != temporary {
+            // Existing plans do not know the session's temporary tables.
+            self.state.refresh();
+        }
         for warning in self.state.statement.planning_warnings.take() {
             self.diagnostics.push(warning);
         }
         if warnings.total() > 0 {
             self.diagnostics.add_all(&warnings);
+        }
+        if outcome.is_err() {
+            for place in self.state.programs.borrow_mut().take_places() {
+                self.diagnostics.add_after_error(place);
+            }
         }
         if let Some(id) = self.state.statement.next_insert_id.take() {
             self.state.settings.env.last_insert_id = id;
@@ -681,7 +692,7 @@ pub(crate) fn lock_and_check(ctx: &mut StatementContext<'_>, cached: &CachedPlan
     if lock_names(ctx, |ctx| lock_plan(ctx, cached))? == Freshness::Stale {
         return Ok(Freshness::Stale);
     }
-    if ctx.trx.has_locked_tables() {
+    if ctx.trx.has_locked_tables() && !ctx.trx.is_inside() {
         check_uses(ctx, cached)?;
     }
     if ctx.trx.is_inside() {

@@ -96,6 +96,11 @@ impl Diagnostics {
         self.after_error.push(note);
     }
 
+    /// Takes the notes that would follow the next error.
+    pub fn take_after_error(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.after_error)
+    }
+
     /// Marks the conditions when a handler begins: those that are left when it ends are removed.
     pub fn mark(&mut self) -> Marked {
         let outer = Marked(self.marked);

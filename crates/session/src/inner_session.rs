@@ -19,6 +19,9 @@ use crate::statement_state::StatementState;
 use crate::transaction_track::TransactionTracker;
 use crate::user_locks::UserLocks;
 
+/// Maximum number of states that a statement keeps for programs that it calls again.
+const KEPT_MAX: usize = 8;
+
 /// What a program runs with.
 #[derive(Clone, Copy)]
 pub struct ProgramContext<'p> {
@@ -28,24 +31,78 @@ pub struct ProgramContext<'p> {
     pub schema: &'p str,
 }
 
+/// A state that the next call of the same program uses again.
+pub struct KeptInner {
+    definer: Option<AccountName>,
+    settings: ProgramSettings,
+    schema: Arc<str>,
+    /// Hashes of the settings that the state was made from, and of its own.
+    from_key: u64,
+    own_key: u64,
+    state: Box<SessionState>,
+}
+
+impl KeptInner {
+    fn is_for(&self, outer: &SessionState, of: ProgramContext<'_>) -> bool {
+        self.from_key == outer.settings.plan_key
+            && self.settings == *of.settings
+            && *self.schema == *of.schema
+            && self.definer.as_ref() == of.definer
+    }
+}
+
 /// The state of a session inside a statement, while a function or a trigger runs.
 pub struct InnerSession<'o> {
     outer: &'o SessionState,
-    inner: Box<SessionState>,
+    /// `None` once it is dropped.
+    inner: Option<KeptInner>,
 }
 
 impl<'o> InnerSession<'o> {
     /// Begins a program. Error 1449 if its definer does not exist.
     pub fn begin(outer: &'o SessionState, of: ProgramContext<'_>) -> SqlResult<InnerSession<'o>> {
-        let inner = Box::new(outer.for_program(of)?);
-        outer.exchange(&inner);
-        Ok(InnerSession { outer, inner })
+        let kept = {
+            let mut kept = outer.kept_inner.borrow_mut();
+            let found = kept.iter().position(|kept| kept.is_for(outer, of));
+            found.map(|at| kept.swap_remove(at))
+        };
+        let inner = match kept {
+            Some(mut kept) => {
+                let (env, from) = (&mut kept.state.settings.env, &outer.settings.env);
+                (env.last_insert_id, env.row_count, env.found_rows) =
+                    (from.last_insert_id, from.row_count, from.found_rows);
+                kept.state.last = outer.last;
+                kept
+            }
+            None => {
+                let state = Box::new(outer.for_program(of)?);
+                KeptInner {
+                    definer: of.definer.cloned(),
+                    settings: *of.settings,
+                    schema: of.schema.into(),
+                    from_key: outer.settings.plan_key,
+                    own_key: state.settings.plan_key,
+                    state,
+                }
+            }
+        };
+        outer.exchange(&inner.state);
+        Ok(InnerSession { outer, inner: Some(inner) })
+    }
+
+    fn kept(&self) -> &KeptInner {
+        self.inner.as_ref().expect("the program runs")
     }
 }
 
 impl Drop for InnerSession<'_> {
     fn drop(&mut self) {
-        self.outer.exchange(&self.inner);
+        let Some(inner) = self.inner.take() else { return };
+        self.outer.exchange(&inner.state);
+        let mut kept = self.outer.kept_inner.borrow_mut();
+        if inner.state.settings.plan_key == inner.own_key && kept.len() < KEPT_MAX {
+            kept.push(inner);
+        }
     }
 }
 
@@ -53,13 +110,13 @@ impl Deref for InnerSession<'_> {
     type Target = SessionState;
 
     fn deref(&self) -> &SessionState {
-        &self.inner
+        &self.kept().state
     }
 }
 
 impl DerefMut for InnerSession<'_> {
     fn deref_mut(&mut self) -> &mut SessionState {
-        &mut self.inner
+        &mut self.inner.as_mut().expect("the program runs").state
     }
 }
 
@@ -142,11 +199,20 @@ impl SessionState {
             next_random: Cell::new(None),
             received_file: Cell::new(None),
             programs: RefCell::default(),
+            kept_inner: RefCell::default(),
         };
         if is_changed {
             inner.refresh();
         }
         Ok(inner)
+    }
+
+    /// Drops the states of the programs that a statement has called.
+    #[inline]
+    pub fn forget_programs(&self) {
+        if !self.kept_inner.borrow().is_empty() {
+            self.kept_inner.borrow_mut().clear();
+        }
     }
 
     /// Exchanges what belongs to the connection.

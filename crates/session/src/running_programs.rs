@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_base::TableId;
 use cohort_catalog::Table;
-use cohort_types::{SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult, Warning};
 
 /// The programs that run inside the running statement, and the tables of the statements around them.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub struct RunningPrograms {
     names: Vec<Arc<str>>,
     /// Tables of the statements that have called the programs.
     used: Vec<TableId>,
+    /// The places where an error has left programs, innermost first.
+    places: Vec<Warning>,
 }
 
 impl RunningPrograms {
@@ -29,6 +31,16 @@ impl RunningPrograms {
     /// Ends the innermost program.
     pub fn leave(&mut self) {
         self.names.pop();
+    }
+
+    /// Adds the places where an error has left a program.
+    pub fn add_places(&mut self, notes: Vec<Warning>) {
+        self.places.extend(notes);
+    }
+
+    /// Takes the places where an error has left programs.
+    pub fn take_places(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.places)
     }
 
     /// Adds the tables of a statement that may call programs. Returns a mark for

@@ -32,6 +32,7 @@ use crate::account_usage::AccountLimits;
 use crate::connection::ConnectionInfo;
 use crate::database::Database;
 use crate::profiles::Profiles;
+use crate::inner_session::KeptInner;
 use crate::running_programs::RunningPrograms;
 use crate::settings::to_value;
 use crate::statement_state::StatementState;
@@ -102,6 +103,8 @@ pub struct SessionState {
     pub received_file: Cell<Option<Box<Vec<Vec<u8>>>>>,
     /// The programs that run inside the running statement.
     pub programs: RefCell<RunningPrograms>,
+    /// States of programs that the running statement has called.
+    pub(crate) kept_inner: RefCell<Vec<KeptInner>>,
 }
 
 /// The variables of a session, with what is derived from them ([`SessionState::refresh`]).
@@ -388,6 +391,7 @@ impl SessionState {
             next_random: Cell::new(None),
             received_file: Cell::new(None),
             programs: RefCell::default(),
+            kept_inner: RefCell::default(),
         };
         state.adopt_client_charset();
         state.refresh();

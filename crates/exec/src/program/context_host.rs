@@ -82,8 +82,12 @@ impl<'h> ContextHost<'h> {
         run(self)
     }
 
-    /// Ends the program. Returns the conditions that it leaves to the calling statement.
-    pub fn into_conditions(self) -> Vec<Warning> {
+    /// Ends the program. Returns the conditions for the calling statement.
+    pub fn end(mut self) -> Vec<Warning> {
+        let places = self.diagnostics.take_after_error();
+        if !places.is_empty() {
+            self.session.programs.borrow_mut().add_places(places);
+        }
         self.diagnostics.list().to_vec()
     }
 
@@ -132,6 +136,9 @@ impl<'h> ContextHost<'h> {
         }
         if outcome.is_err() {
             env.row_count = -1;
+            for place in self.session.programs.borrow_mut().take_places() {
+                self.diagnostics.add_after_error(place);
+            }
         }
         left.planning_warnings.into_iter().for_each(|warning| self.diagnostics.push(warning));
         if warnings.total() > 0 {
@@ -460,7 +467,6 @@ pub(super) fn run_routine(
     host.session.programs.borrow_mut().leave();
     let env = &host.session.settings.env;
     let (last_insert_id, row_count, found_rows) = (env.last_insert_id, env.row_count, env.found_rows);
-    let conditions = host.into_conditions();
-    conditions.into_iter().for_each(|warning| ctx.eval.push_warning(warning));
+    host.end().into_iter().for_each(|warning| ctx.eval.push_warning(warning));
     Ok((outcome?, Counts { last_insert_id, row_count, found_rows }))
 }

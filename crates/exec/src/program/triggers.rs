@@ -152,7 +152,12 @@ impl TableTriggers {
         let mut host = ContextHost::begin(ctx, of)?;
         access::check_table(host.state(), Privilege::Trigger, &table.name.schema, &table.name.table)?;
         let bound = kept.triggers.bound_of(table, trigger, &mut host)?;
-        host.run(&bound, |host| run_trigger(&bound, old, new, host))
+        let outcome = host.run(&bound, |host| run_trigger(&bound, old, new, host));
+        let conditions = host.end();
+        if outcome.is_err() {
+            conditions.into_iter().for_each(|condition| ctx.eval.push_warning(condition));
+        }
+        outcome
     }
 }
 

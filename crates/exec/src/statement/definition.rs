@@ -44,13 +44,8 @@ impl Session {
         sink: &mut dyn ResultSink,
         run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<DdlOutcome>,
     ) -> SqlResult<()> {
-        let epoch = self.state.temporary.epoch();
         self.state.statement.rows_found.set(None);
         let outcome = self.with_context(job, run);
-        if self.state.temporary.epoch() != epoch {
-            // Existing plans do not know the session's temporary tables.
-            self.state.refresh();
-        }
         let outcome = outcome?;
         if outcome.dropped_schema.is_some()
             && outcome.dropped_schema.as_deref() == self.state.current_schema.as_deref()
