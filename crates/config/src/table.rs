@@ -394,7 +394,7 @@ with_inert_settings! { settings! {
     MaxSessionMemUsed = Setting::both("max_session_mem_used", num(i64::MAX as u64, 8192, u64::MAX)).acts(Statement).doc("Memory that a session's statements, transaction and user variables may keep, and its prepared statements besides; a statement that wants more fails with error 1290.").unit("bytes");
     MaxSortLength = Setting::both("max_sort_length", num(1024, 64, 8 << 20)).no_effect("whole values are compared").doc("Bytes of a value that ORDER BY compares.").unit("bytes");
     MaxRecursiveIterations = Setting::both("max_recursive_iterations", num(1000, 0, U32)).acts(Statement).doc("Steps of a recursive CTE.");
-    MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).no_effect("there are no stored procedures").doc("Depth of stored procedure calls.");
+    MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).acts(Statement).doc("Number of calls of a procedure inside its own calls.");
     MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).acts(Statement).session_read_only().doc("Connections of one account; administrators have no limit. 0: no account has one.");
     MaxPreparedStmtCount = Setting::global("max_prepared_stmt_count", num(16_382, 0, U32)).acts(Statement).doc("Prepared statements of all sessions.");
     MaxDigestLength = Setting::global("max_digest_length", num(1024, 0, 1 << 20)).read_only().no_effect("digests are hashes").doc("Longest digest.").unit("bytes");

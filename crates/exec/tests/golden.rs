@@ -107,6 +107,11 @@ fn change_steps() {
     check_on_whole_server("change_steps");
 }
 
+#[test]
+fn programs() {
+    check_on_whole_server("programs");
+}
+
 macro_rules! golden {
     ($($name:ident)*) => {
         $(#[test]

@@ -51,6 +51,16 @@ pub enum PlaceType {
     Any(ExprType),
 }
 
+impl PlaceType {
+    /// Returns the type of the values.
+    pub fn expr_type(&self) -> ExprType {
+        match self {
+            PlaceType::Column(ty) => ExprType::of_column(ty, true),
+            PlaceType::Any(ty) => ty.clone(),
+        }
+    }
+}
+
 /// The places of a variable.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
@@ -127,6 +137,11 @@ struct Variables {
 }
 
 impl Bound {
+    /// Returns the place of a parameter, the first one of a row.
+    pub fn parameter(&self, n: usize) -> &Place {
+        &self.places[self.slots[n].first as usize]
+    }
+
     /// Returns the places of a variable: one, or those of the fields of a row.
     pub(crate) fn places_of(&self, variable: &Variable) -> SqlResult<std::ops::Range<u32>> {
         match variable {

@@ -77,12 +77,12 @@ impl Diagnostics {
     /// Ends the area of a program. If a statement in it has cleared the conditions, those that are left are
     /// the conditions of the statement that ran the program.
     pub fn end_program(&mut self) {
-        let ended = self.pop_area();
-        if ended.is_new {
+        let Diagnostics { list, total, errors, is_new, after_error, .. } = self.pop_area();
+        if is_new {
             self.clear();
-            let Diagnostics { list, total, errors, .. } = ended;
             (self.list, self.total, self.errors) = (list, total, errors);
         }
+        self.after_error.extend(after_error);
     }
 
     /// Returns the conditions that the running statement has raised.

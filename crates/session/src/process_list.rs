@@ -249,6 +249,13 @@ impl Process {
         info.mode = Some(mode);
     }
 
+    /// Shows a statement of a program instead of the statement that runs the program.
+    pub fn show_inner(&self, text: &[u8]) {
+        let mut info = self.info.lock();
+        info.text.clear();
+        info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
+    }
+
     /// Shows what a replica thread does on behalf of its source. Such a thread is never idle.
     pub fn show_text(&self, text: &[u8]) {
         let mut info = self.info.lock();

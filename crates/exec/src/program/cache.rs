@@ -12,7 +12,7 @@ use cohort_program::{Bound, Host, Program, ProgramKind, bind, compile};
 use cohort_session::SessionState;
 use cohort_sql::ParseOptions;
 use cohort_sql::ast::{self, Statement};
-use cohort_types::{RoutineKind, SqlError, SqlResult};
+use cohort_types::{DataAccess, RoutineKind, SqlError, SqlResult};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
@@ -164,5 +164,21 @@ pub(crate) fn compiled(routine: &Routine) -> SqlResult<Program> {
     let ast::Program::CreateRoutine(create) = *program else { return Err(damaged()) };
     let body = text.get(create.body.range.clone()).ok_or_else(damaged)?;
     let returns = create.returns.as_ref().map(|(of, _)| of);
-    compile(kind, &routine.name, &create.parameters, returns, &create.body, body)
+    let mut program = compile(kind, &routine.name, &create.parameters, returns, &create.body, body)?;
+    program.schema = Some(routine.schema.clone());
+    program.first_line = lines_before_body(routine) + 1;
+    Ok(program)
+}
+
+/// Returns the number of lines before the body in the text of SHOW CREATE: MariaDB counts lines in it.
+fn lines_before_body(routine: &Routine) -> usize {
+    let written = [
+        true,
+        routine.access != DataAccess::ContainsSql,
+        routine.deterministic,
+        routine.by_invoker,
+        !routine.comment.is_empty(),
+    ];
+    let breaks = [&routine.parameters, &routine.returns, &routine.comment].map(|text| text.matches('\n').count());
+    written.into_iter().filter(|is_written| *is_written).count() + breaks.iter().sum::<usize>()
 }

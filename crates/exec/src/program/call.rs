@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use cohort_catalog::Routine;
 use cohort_config::VarId;
-use cohort_program::Program;
-use cohort_protocol::ResultSink;
+use cohort_program::{Bound, Finished, Program};
+use cohort_protocol::{ColumnMeta, ResultHead, ResultSink, StatusFlags};
 use cohort_session::{Job, ProgramRule, SessionState, StatementKind, access, kind_of, traits_of};
 use cohort_sql::ast::{Expr, ObjectName, ParameterMode, Target};
 use cohort_types::{Privilege, RoutineKind, SqlError, SqlResult, Value};
 
+use super::OutParameters;
 use crate::session::Session;
 
 impl Session {
@@ -22,8 +23,9 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let routine = self.procedure(name)?;
-        let is_variable: Vec<bool> =
-            arguments.iter().map(|arg| matches!(arg, Expr::UserVariable(_))).collect();
+        // A placeholder is a variable of the client.
+        let takes_value = |arg: &Expr| matches!(arg, Expr::UserVariable(_) | Expr::Param(_));
+        let is_variable: Vec<bool> = arguments.iter().map(takes_value).collect();
         let program = self.program_of(&routine)?;
         check_arguments(&routine, &program, &is_variable)?;
         self.check_more_results(&program, &format!("{}.{}", routine.schema, routine.name), sink)?;
@@ -34,14 +36,27 @@ impl Session {
                 ParameterMode::In | ParameterMode::InOut => self.eval_alone(arg, job)?,
             });
         }
-        let (finished, changed) = self
-            .run_program(sink, |session, sink| session.run_routine(&routine, args, sink))?;
-        for (arg, value) in arguments.iter().zip(finished.out) {
-            if let (Expr::UserVariable(name), Some(value)) = (arg, value) {
-                self.state.assign(&Target::User(name.clone()), value)?;
+        let ((finished, bound), changed) =
+            self.run_program(sink, |session, sink| session.run_routine(&routine, args, sink))?;
+        self.end_partial_result(sink);
+        let (mut columns, mut row) = (Vec::new(), Vec::new());
+        for (n, (arg, value)) in arguments.iter().zip(finished.out).enumerate() {
+            match (arg, value, &mut self.programs.out) {
+                (_, None, _) => {}
+                (Expr::UserVariable(name), Some(value), _) => {
+                    self.state.assign(&Target::User(name.clone()), value)?;
+                }
+                (Expr::Param(param), Some(value), OutParameters::Kept(kept)) => kept.push((*param, value)),
+                (_, Some(value), _) => {
+                    let place = bound.parameter(n);
+                    columns.push(cohort_plan::meta::expression_meta(place.name.clone(), &place.ty.expr_type()));
+                    row.push(value);
+                }
             }
         }
-        self.end_partial_result(sink);
+        if !row.is_empty() {
+            self.send_out_parameters(&columns, &row, sink);
+        }
         self.send_ok(job.more, changed, 0, "", sink);
         Ok(())
     }
@@ -57,7 +72,7 @@ impl Session {
         let program = self.program_of(routine)?;
         check_arguments(routine, &program, is_variable)?;
         self.diagnostics.begin();
-        let (finished, changed) =
+        let ((finished, _), changed) =
             self.run_program(sink, |session, sink| session.run_routine(routine, args, sink))?;
         self.programs.affected += changed;
         Ok(finished.out)
@@ -74,7 +89,7 @@ impl Session {
         routine: &Arc<Routine>,
         args: Vec<Value>,
         sink: &mut dyn ResultSink,
-    ) -> SqlResult<cohort_program::Finished> {
+    ) -> SqlResult<(Finished, Arc<Bound>)> {
         let calls = &self.programs.calls;
         let is_same = |other: &&Arc<Routine>| {
             (&other.schema, &other.name, other.kind) == (&routine.schema, &routine.name, routine.kind)
@@ -88,10 +103,18 @@ impl Session {
         self.programs.calls.push(Arc::clone(routine));
         let outcome = self
             .bound_of(routine)
-            .and_then(|bound| self.run_bound(&bound, args, sink));
+            .and_then(|bound| Ok((self.run_bound(&bound, args, sink)?, bound)));
         self.programs.calls.pop();
         self.restore_settings(before);
         outcome
+    }
+
+    /// Sends the values of OUT parameters as a row, for a client of the binary protocol.
+    fn send_out_parameters(&mut self, columns: &[ColumnMeta], row: &[Value], sink: &mut dyn ResultSink) {
+        let status = self.status_for(true).with(StatusFlags::PS_OUT_PARAMS);
+        sink.start(columns, ResultHead { status, warnings: 0 });
+        sink.row(row);
+        sink.finish(status, 0);
     }
 
     /// Error 1312 if the program may return rows and the client takes only one result.

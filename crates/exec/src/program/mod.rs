@@ -60,6 +60,18 @@ pub(crate) struct RunningPrograms {
     affected: u64,
     /// The rows of a result were sent to the client, but not its end: its statement has failed.
     is_result_open: bool,
+    /// How the CALL that runs as a prepared statement returns OUT parameters.
+    pub(crate) out: OutParameters,
+}
+
+/// The values of OUT and INOUT parameters whose arguments are placeholders of a prepared CALL.
+#[derive(Default)]
+pub(crate) enum OutParameters {
+    /// They are a result set: the binary protocol.
+    #[default]
+    AsRow,
+    /// EXECUTE assigns them to the variables of USING. Each has the number of its placeholder.
+    Kept(Vec<(u32, Value)>),
 }
 
 impl RunningPrograms {
@@ -72,11 +84,11 @@ impl RunningPrograms {
 impl Session {
     /// Runs a program as a statement. Returns its result and the number of rows that its statements have
     /// changed.
-    fn run_program(
+    fn run_program<T>(
         &mut self,
         sink: &mut dyn ResultSink,
-        run: impl FnOnce(&mut Session, &mut dyn ResultSink) -> SqlResult<Finished>,
-    ) -> SqlResult<(Finished, u64)> {
+        run: impl FnOnce(&mut Session, &mut dyn ResultSink) -> SqlResult<T>,
+    ) -> SqlResult<(T, u64)> {
         let is_outermost = !self.programs.is_inside();
         let limit = self.state.settings.vars.uint(VarId::SqlSelectLimit);
         let affected = std::mem::take(&mut self.programs.affected);

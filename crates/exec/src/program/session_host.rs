@@ -163,6 +163,8 @@ impl Session {
         self.look_at_clock();
         self.begin_command();
         self.state.check_interrupt()?;
+        self.log_inner("Query", &of.text, (&of.param_at, params));
+        self.process.show_inner(&of.text);
         let ordered = self.trx.last_ordered();
         let source = ParamSource::Variables(&of.types);
         let job = Job { text: &of.text, param_at: &of.param_at, params, source, more: true };

@@ -178,7 +178,10 @@ statements! {
     DropEvent               [ComDropEvent]              Commits Cleared Objects    Nothing   NoCommit
                                                         [NotUnderLocks];
     // Rejected as not supported, before any other check.
-    Program                 []                          Keeps   Cleared Nothing    Nothing   Never       [];
+    Call                    [ComCallProcedure]          Keeps   Old     Nothing    Nothing   Anywhere    [];
+    Compound                [ComCompoundSql]            Keeps   Old     Nothing    Nothing   Anywhere    [];
+    Signal                  [ComSignal]                 Keeps   Old     Nothing    Nothing   Anywhere    [];
+    Resignal                [ComResignal]               Keeps   Old     Nothing    Nothing   Anywhere    [];
     // Descriptions of statements and tables.
     Describe                [ComShowFields]             Keeps   Cleared Nothing    Nothing   NoResultSet [];
     Explain                 []                          Keeps   Cleared Nothing    Explained NoResultSet [];
