@@ -130,7 +130,8 @@ pub(super) fn text_of(
             refused = Some(SqlError::not_allowed_in_clause(&format!("`{name}`()"), clause.text(), column));
         }
         Expr::StoredFunction { db, name, .. } => {
-            let call = format!("`{db}`.`{name}`()");
+            let schema = db.as_ref().map_or(String::new(), |db| format!("`{db}`."));
+            let call = format!("{schema}`{name}`()");
             refused = Some(SqlError::not_allowed_in_clause(&call, clause.text(), column));
         }
         // A default is computed for every new row, so it may vary.

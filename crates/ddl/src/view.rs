@@ -62,9 +62,6 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         _ => {}
     }
     let mut query = create.query.clone();
-    if let Some(schema) = ctx.session.current_schema.as_deref() {
-        query.rename(&mut FunctionsOf(schema));
-    }
     let bound = bind(ctx, &name, &mut query)?;
     let columns = column_names(create, &bound)?;
     name_columns(&mut query.body, &columns);
@@ -411,23 +408,13 @@ struct BySchema;
 
 impl ast::Rename for BySchema {
     fn function(&mut self, call: &mut ast::Expr) {
-        if let ast::Expr::Function { name, .. } = call {
-            cohort_sql::print::name_by_schema(name);
+        let ast::Expr::Function { name, args } = call else { return };
+        if cohort_expr::is_native(name) {
+            return cohort_sql::print::name_by_schema(name);
         }
-    }
-}
-
-/// Writes the schema before the names of stored functions.
-struct FunctionsOf<'s>(&'s str);
-
-impl ast::Rename for FunctionsOf<'_> {
-    fn function(&mut self, call: &mut ast::Expr) {
-        if let ast::Expr::Function { name, args } = call
-            && !cohort_expr::is_native(name)
-        {
-            let (name, args) = (std::mem::take(name), std::mem::take(args));
-            *call = ast::Expr::StoredFunction { db: self.0.to_owned(), name, args };
-        }
+        // A stored function's name is quoted.
+        let (name, args) = (std::mem::take(name), std::mem::take(args));
+        *call = ast::Expr::StoredFunction { db: None, name, args };
     }
 }
 

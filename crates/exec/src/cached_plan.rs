@@ -161,7 +161,10 @@ impl CachedPlan {
 
     /// Returns the tables that the plan names, and whether it changes their rows.
     pub(crate) fn tables(&self) -> Vec<(&Arc<Table>, bool)> {
-        fn read<'p>(queries: impl IntoIterator<Item = &'p QueryPlan>, into: &mut Vec<(&'p Arc<Table>, bool)>) {
+        fn read<'p>(
+            queries: impl IntoIterator<Item = &'p QueryPlan>,
+            into: &mut Vec<(&'p Arc<Table>, bool)>,
+        ) {
             for query in queries {
                 into.extend(query.tables().into_iter().map(|(table, _)| (table, false)));
             }

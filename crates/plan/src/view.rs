@@ -47,6 +47,7 @@ fn hides(code: ErrorCode) -> bool {
             | E::ColumnaccessDenied
             | E::DbAccessDenied
             | E::SpDoesNotExist
+            | E::ProcaccessDenied
     )
 }
 

@@ -124,7 +124,9 @@ impl Names for SessionNames<'_> {
     }
 
     fn function(&self, schema: Option<&str>, name: &str, args: usize) -> SqlResult<Option<CalledFunction>> {
-        let schema = schema.or(self.session.current_schema.as_deref());
+        let inside = self.inside.borrow();
+        let here = inside.last().map(|view| &*view.name.schema);
+        let schema = schema.or(here).or(self.session.current_schema.as_deref());
         let Some((functions, schema)) = self.session.db.functions.get().zip(schema) else { return Ok(None) };
         let found = functions.find((self.catalog, self.session), schema, name, args)?;
         let Some(FoundFunction { schema, name, ty, routine }) = found else { return Ok(None) };

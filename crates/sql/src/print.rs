@@ -326,7 +326,10 @@ fn write_call(expr: &Expr, out: &mut Text) {
             write_list(args, out);
         }
         Expr::StoredFunction { db, name, args } => {
-            out.push_str(&format!("{}.{}", quoted_name(db), quoted_name(name)));
+            if let Some(db) = db {
+                out.push_str(&format!("{}.", quoted_name(db)));
+            }
+            out.push_str(&quoted_name(name));
             write_list(args, out);
         }
         Expr::Aggregate(aggregate) => call(out, aggregate_name(aggregate.kind), |out| {

@@ -271,7 +271,11 @@ impl Random {
             28 => self.function(d),
             29 => match self.coin() {
                 true => self.function(d),
-                false => Expr::StoredFunction { db: "d b".into(), name: "f`".into(), args: self.exprs(0, 2, d) },
+                false => Expr::StoredFunction {
+                    db: Some("d b".into()),
+                    name: "f`".into(),
+                    args: self.exprs(0, 2, d),
+                },
             },
             30 => Expr::Aggregate(Box::new(self.aggregate(d))),
             31 => self.window(d),

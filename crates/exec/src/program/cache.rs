@@ -179,6 +179,7 @@ fn lines_before_body(routine: &Routine) -> usize {
         routine.by_invoker,
         !routine.comment.is_empty(),
     ];
-    let breaks = [&routine.parameters, &routine.returns, &routine.comment].map(|text| text.matches('\n').count());
+    let breaks =
+        [&routine.parameters, &routine.returns, &routine.comment].map(|text| text.matches('\n').count());
     written.into_iter().filter(|is_written| *is_written).count() + breaks.iter().sum::<usize>()
 }

@@ -49,7 +49,8 @@ impl Session {
                 (Expr::Param(param), Some(value), OutParameters::Kept(kept)) => kept.push((*param, value)),
                 (_, Some(value), _) => {
                     let place = bound.parameter(n);
-                    columns.push(cohort_plan::meta::expression_meta(place.name.clone(), &place.ty.expr_type()));
+                    columns
+                        .push(cohort_plan::meta::expression_meta(place.name.clone(), &place.ty.expr_type()));
                     row.push(value);
                 }
             }
@@ -101,9 +102,8 @@ impl Session {
         }
         let before = self.settings_of_program(Some(routine))?;
         self.programs.calls.push(Arc::clone(routine));
-        let outcome = self
-            .bound_of(routine)
-            .and_then(|bound| Ok((self.run_bound(&bound, args, sink)?, bound)));
+        let outcome =
+            self.bound_of(routine).and_then(|bound| Ok((self.run_bound(&bound, args, sink)?, bound)));
         self.programs.calls.pop();
         self.restore_settings(before);
         outcome

@@ -13,16 +13,18 @@ use cohort_config::VarId;
 use cohort_dml::DmlOutcome;
 use cohort_expr::{EvalContext, SessionHooks};
 use cohort_plan::{Names, ParamSource, not_supported};
-use cohort_program::{BodyStatement, Bound, Finished, Host, QueryRows, ResultColumn};
+use cohort_program::{BodyStatement, Bound, Finished, Host, ProgramKind, QueryRows, ResultColumn};
 use cohort_query::{Collect, Freshness, guards, run_query};
 use cohort_session::{
     Changed, Conditions, Database, Diagnostics, InnerSession, Process, ProgramContext, SessionNames,
     SessionState, StatementContext, access, traits_of,
 };
-use cohort_sql::ast::{self, Expr, ObjectName, Query, QueryBody, Select, SelectItem, SetItem, Statement, Variable};
+use cohort_sql::ast::{
+    self, Expr, ObjectName, Query, QueryBody, Select, SelectItem, SetItem, Statement, Variable,
+};
 use cohort_table::definition_changed;
 use cohort_trx::{AfterFailure, SessionTrx};
-use cohort_types::{SqlError, SqlResult, Value, Warning, check_stack, row_memory_bytes};
+use cohort_types::{SqlError, SqlResult, StoreContext, Value, Warning, check_stack, row_memory_bytes};
 
 use super::call::{check_arguments, find_procedure};
 use super::session_host::{BodyPlan, HeldRows, columns_of, is_final};
@@ -40,6 +42,8 @@ pub(super) struct ContextHost<'h> {
     process: &'h Process,
     diagnostics: Diagnostics,
     after: AfterFailure,
+    /// The kind of the function or trigger.
+    kind: ProgramKind,
 }
 
 /// What a statement of a program has left in its session.
@@ -53,7 +57,11 @@ struct Left {
 
 impl<'h> ContextHost<'h> {
     /// Begins a program. Error 1449 if its definer does not exist.
-    pub fn begin(ctx: &'h mut StatementContext<'_>, of: ProgramContext<'_>) -> SqlResult<ContextHost<'h>> {
+    pub fn begin(
+        ctx: &'h mut StatementContext<'_>,
+        of: ProgramContext<'_>,
+        kind: ProgramKind,
+    ) -> SqlResult<ContextHost<'h>> {
         check_stack()?;
         if !ctx.trx.is_inside() {
             // Rows that the program changes belong to the events of the calling statement.
@@ -63,7 +71,8 @@ impl<'h> ContextHost<'h> {
         let mut diagnostics = Diagnostics::default();
         diagnostics.set_limit(session.settings.env.max_error_count);
         let (db, process) = (ctx.db, ctx.process);
-        Ok(ContextHost { db, session, trx: &mut *ctx.trx, process, diagnostics, after: AfterFailure::Fail })
+        let (trx, after) = (&mut *ctx.trx, AfterFailure::Fail);
+        Ok(ContextHost { db, session, trx, process, diagnostics, after, kind })
     }
 
     /// Returns the session as the program sees it.
@@ -206,11 +215,7 @@ impl<'h> ContextHost<'h> {
     }
 
     /// Runs a query or a row change.
-    fn run_plannable(
-        &mut self,
-        of: &BodyStatement,
-        params: &[Value],
-    ) -> SqlResult<Vec<(Variable, Value)>> {
+    fn run_plannable(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
         let statement = &of.statement;
         let traits = traits_of(statement);
         if traits.counts_as_write() && !access::is_about_temporary(&self.session, statement, traits) {
@@ -412,9 +417,11 @@ impl Host for ContextHost<'_> {
         let routine = find_procedure(&self.session, procedure)?;
         let program = Kept::of(self.db).routines.program_of(&routine, &self.session)?;
         check_arguments(&routine, &program, is_variable)?;
+        program.check_called_by(self.kind)?;
         self.diagnostics.begin();
+        let kind = self.kind;
         let mut ctx = self.context(&[]);
-        let outcome = run_routine(&mut ctx, &routine, args);
+        let outcome = run_routine(&mut ctx, &routine, args, kind);
         let warnings = ctx.eval.take_warnings();
         drop(ctx);
         if warnings.total() > 0 {
@@ -426,6 +433,28 @@ impl Host for ContextHost<'_> {
         self.session.settings.env.found_rows = env.found_rows;
         Ok(finished.out)
     }
+}
+
+/// Converts the arguments of a function to the types of its parameters, with the settings of the caller.
+fn converted(bound: &Bound, args: Vec<Value>, eval: &EvalContext<'_>) -> SqlResult<Vec<Value>> {
+    let env = eval.env;
+    let mut found = Vec::new();
+    let converted = args.into_iter().zip(bound.parameters()).map(|(value, (name, ty))| {
+        let ctx = StoreContext {
+            sql_mode: env.sql_mode,
+            strict: env.sql_mode.is_strict(),
+            database: "",
+            table: "",
+            column: name,
+            row: 1,
+            zone: &env.time_zone,
+            now_micros: env.now_micros,
+        };
+        ty.map_or(Ok(value.clone()), |ty| ty.store(value, &ctx, &mut found))
+    });
+    let converted = converted.collect();
+    found.into_iter().for_each(|warning| eval.push_warning(warning));
+    converted
 }
 
 /// What a routine leaves for LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS().
@@ -441,6 +470,7 @@ pub(super) fn run_routine(
     ctx: &mut StatementContext<'_>,
     routine: &Arc<Routine>,
     args: Vec<Value>,
+    kind: ProgramKind,
 ) -> SqlResult<(Finished, Counts)> {
     let name = format!("{:?} {}.{}", routine.kind, routine.schema, routine.name.to_lowercase());
     let running = ctx.session.programs.borrow().count(&name) as u64;
@@ -460,8 +490,17 @@ pub(super) fn run_routine(
         schema: &routine.schema,
     };
     let kept = Kept::of(ctx.db);
-    let mut host = ContextHost::begin(ctx, of)?;
+    let mut host = ContextHost::begin(ctx, of, kind)?;
     let bound = kept.routines.bound_of(routine, &mut host)?;
+    let args = match routine.kind {
+        ast::RoutineKind::Function => {
+            drop(host);
+            let args = converted(&bound, args, &ctx.eval)?;
+            host = ContextHost::begin(ctx, of, kind)?;
+            args
+        }
+        ast::RoutineKind::Procedure => args,
+    };
     host.session.programs.borrow_mut().enter(name.into());
     let outcome = host.run(&bound, |host| cohort_program::run(&bound, args, host));
     host.session.programs.borrow_mut().leave();

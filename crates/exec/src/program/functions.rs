@@ -2,6 +2,7 @@
 
 use cohort_catalog::Catalog;
 use cohort_expr::ExprType;
+use cohort_program::ProgramKind;
 use cohort_session::{FoundFunction, SessionState, StatementContext, StatementFunctions};
 use cohort_sql::ast::VariableType;
 use cohort_types::{ColumnType, RoutineKind, SqlError, SqlResult, Value};
@@ -55,9 +56,11 @@ impl StatementFunctions for StoredFunctions {
         args: &[Value],
         ctx: &mut StatementContext<'_>,
     ) -> SqlResult<Value> {
-        let routine = ctx.db.read_catalog(|catalog| catalog.routine(RoutineKind::Function, schema, name).cloned());
-        let routine = routine.ok_or_else(|| SqlError::does_not_exist("FUNCTION", &format!("{schema}.{name}")))?;
-        let (finished, _) = run_routine(ctx, &routine, args.to_vec())?;
+        let routine =
+            ctx.db.read_catalog(|catalog| catalog.routine(RoutineKind::Function, schema, name).cloned());
+        let routine =
+            routine.ok_or_else(|| SqlError::does_not_exist("FUNCTION", &format!("{schema}.{name}")))?;
+        let (finished, _) = run_routine(ctx, &routine, args.to_vec(), ProgramKind::Function)?;
         Ok(finished.returned.unwrap_or(Value::Null))
     }
 }

@@ -44,8 +44,8 @@ use cohort_types::{SqlResult, Value, check_stack};
 
 pub(crate) use cache::Routines;
 pub(crate) use functions::StoredFunctions;
-pub(crate) use triggers::{Triggers, TriggersOfTables};
 use session_host::SessionHost;
+pub(crate) use triggers::{Triggers, TriggersOfTables};
 
 use crate::session::Session;
 

@@ -223,9 +223,7 @@ impl Session {
         for _ in 0..PLAN_ATTEMPTS {
             let catalog = self.state.db.catalog();
             let settings = self.state.settings.plan_key;
-            let kept = of.kept::<BodyPlan>().filter(|kept| {
-                kept.is_of(catalog.version, settings)
-            });
+            let kept = of.kept::<BodyPlan>().filter(|kept| kept.is_of(catalog.version, settings));
             let is_new = kept.is_none();
             let found = self.with_context(&job, |ctx| {
                 let plan = match kept {

@@ -95,7 +95,10 @@ pub(crate) fn compiled(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
     let ast::Program::CreateTrigger(create) = *program else { return Err(damaged()) };
     let body = text.get(create.body.range.clone()).ok_or_else(damaged)?;
     let kind = ProgramKind::Trigger(trigger.timing, trigger.event);
-    compile(kind, &trigger.name, &[], None, &create.body, body)
+    let mut program = compile(kind, &trigger.name, &[], None, &create.body, body)?;
+    program.schema = Some(table.name.schema.clone());
+    program.first_line = text[..create.body.range.start].matches('\n').count() + 1;
+    Ok(program)
 }
 
 /// The triggers of all tables.
@@ -149,7 +152,7 @@ impl TableTriggers {
             schema: &table.name.schema,
         };
         let kept = Kept::of(ctx.db);
-        let mut host = ContextHost::begin(ctx, of)?;
+        let mut host = ContextHost::begin(ctx, of, ProgramKind::Trigger(trigger.timing, trigger.event))?;
         access::check_table(host.state(), Privilege::Trigger, &table.name.schema, &table.name.table)?;
         let bound = kept.triggers.bound_of(table, trigger, &mut host)?;
         let outcome = host.run(&bound, |host| run_trigger(&bound, old, new, host));

@@ -13,11 +13,11 @@ use cohort_expr::{
 use cohort_sql::ast;
 use cohort_types::{Collation, DateTime, ErrorCode, SqlError, SqlResult, TimeZone, TypeKind, Value};
 
-use crate::names::CalledFunction;
 use crate::bind::convert;
 use crate::bind::scope::{ParamSource, PlanContext, Relation, Scope, unknown_column};
 use crate::bind::window::Windows;
 use crate::block::Collected;
+use crate::names::CalledFunction;
 use crate::with::CommonTables;
 
 /// A clause of a statement, as error messages name it.
@@ -495,9 +495,12 @@ impl<'b> Binder<'b> {
             ast::Expr::Function { name, args } => self.call(name, args),
             ast::Expr::StoredFunction { db, name, args } => {
                 let args = self.list(args)?;
-                match self.ctx.names.function(Some(db), name, args.len())? {
+                match self.ctx.names.function(db.as_deref(), name, args.len())? {
                     Some(function) => Ok(self.stored_call(function, args)),
-                    None => Err(SqlError::does_not_exist("FUNCTION", &format!("{db}.{name}"))),
+                    None => {
+                        let schema = db.as_deref().or(self.ctx.names.current_schema());
+                        Err(SqlError::unknown_function(schema.unwrap_or_default(), name))
+                    }
                 }
             }
             _ => Err(not_supported("this expression")),

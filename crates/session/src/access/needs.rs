@@ -142,9 +142,7 @@ impl RoutineNeed {
         let Routine { kind, schema, name, .. } = &*self.routine;
         match self.viewer.access(session).on_routine(*kind, schema, name).has(Privilege::Execute) {
             true => Ok(()),
-            false => {
-                Err(SqlError::routine_access_denied("execute", user, host, schema, name))
-            }
+            false => Err(SqlError::routine_access_denied("execute", user, host, schema, name)),
         }
     }
 }

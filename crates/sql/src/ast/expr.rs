@@ -341,9 +341,9 @@ pub enum Expr {
         name: String,
         args: Vec<Expr>,
     },
-    /// `db.f(..)`: a stored function with its database.
+    /// `db.f(..)`: a stored function with its database. Without one it is a call whose name is printed quoted.
     StoredFunction {
-        db: String,
+        db: Option<String>,
         name: String,
         args: Vec<Expr>,
     },

@@ -516,8 +516,9 @@ impl Parser<'_> {
             {
                 return Ok(call);
             }
-            if let (None, Some(db)) = (&column.db, column.table) {
-                return Ok(Expr::StoredFunction { db, name: column.name, args: self.call_args()? });
+            if column.db.is_none() {
+                let (db, name) = (column.table, column.name);
+                return Ok(Expr::StoredFunction { db, name, args: self.call_args()? });
             }
             return Err(self.error());
         }
