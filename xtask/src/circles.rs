@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::source::{Source, code_of};
 
 /// Maximum number of circles in all crates.
-const CIRCLES_MAX: usize = 39;
+const CIRCLES_MAX: usize = 14;
 /// Maximum number of files in one circle.
-const FILES_MAX: usize = 14;
+const FILES_MAX: usize = 8;
 
 /// The components of a module's path inside its crate.
 type Module = Vec<String>;

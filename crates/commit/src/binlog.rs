@@ -1,9 +1,9 @@
 //! The binlog in the commit path: the stream that assigns positions, the files that store it, and the
 //! operations on both that belong to no transaction.
 //!
-//! With one log, a background thread writes the files after the log. In the separate layout the files decide:
-//! the leader writes and syncs them itself (`separate.rs`), and bytes that belong to no transaction are
-//! written in the same way.
+//! Normally a background thread writes the files after the log. In the separate layout the files decide: the
+//! leader writes and syncs them itself (`separate.rs`), and bytes that belong to no transaction are written
+//! in the same way.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use cohort_binlog::{
     Batch, BinlogFileWriter, BinlogFileWriterOptions, BinlogFiles, Chunk, Content, GtidState, SpillDir,
     Stream, StreamOptions, StreamOut,
 };
-use cohort_log::{Log, LogReservation};
+use cohort_log::LogReservation;
 use cohort_vfs::World;
 use parking_lot::Mutex;
 
@@ -23,7 +23,6 @@ use crate::record;
 use crate::recovery::Recovered;
 use crate::recovery_error::RecoveryError;
 use crate::rotation_reserve::RotationReserve;
-use crate::separate::write_binlog;
 
 /// Reason for refusing writes while the files wait for disk space.
 pub const NO_SPACE_FOR_BINLOG: &str = "no space for the binary log's files";
@@ -53,7 +52,7 @@ impl Binlog {
         world: &World,
         settings: &BinlogSettings,
         has_threads: bool,
-        logs: &Logs,
+        logs: &dyn Logs,
         files: BinlogFiles,
         spill: &Arc<SpillDir>,
         recovered: &Recovered,
@@ -69,15 +68,16 @@ impl Binlog {
         let needed_bytes = Stream::file_change_bytes_max(&settings.name, &recovered.gtids);
         let mut out = StreamOut::default();
         let (first, gtids) = (recovered.next_binlog_file, recovered.gtids.clone());
-        let stream = match logs.separate() {
-            None => Stream::open_new(stream_options, first, gtids, now_s, &mut out),
-            Some(_) => {
+        let is_deciding = logs.is_decided_by_binlog();
+        let stream = match is_deciding {
+            false => Stream::open_new(stream_options, first, gtids, now_s, &mut out),
+            true => {
                 let synced = recovered.binlog_synced.file;
                 let needed_from = if synced == 0 { first } else { synced };
                 Stream::open_deciding(stream_options, first, gtids, needed_from, now_s, &mut out)
             }
         };
-        let is_lazy = has_threads && logs.separate().is_none();
+        let is_lazy = has_threads && !is_deciding;
         let file_writer = match is_lazy {
             true => BinlogFileWriter::start(files, spill.clone(), BinlogFileWriterOptions::default()),
             false => BinlogFileWriter::stepped(files, spill.clone(), BinlogFileWriterOptions::default()),
@@ -87,16 +87,16 @@ impl Binlog {
             files: Arc::new(file_writer),
             rotation_reserve: RotationReserve::new(needed_bytes),
             end: Mutex::new(BinlogEnd { gtids: recovered.gtids.clone(), ..BinlogEnd::default() }),
-            is_deciding: logs.separate().is_some(),
+            is_deciding,
         };
         let mut batch = Batch::default();
         add_to_batch(&mut batch, &out);
-        match logs.separate() {
-            None => {
-                append_binlog_record(logs.main(), logs.main().reserve(needed_bytes)?, &out);
+        match is_deciding {
+            false => {
+                record::append_binlog_record(logs.main(), logs.main().reserve(needed_bytes)?, &out);
                 logs.main().flush()?;
             }
-            Some(_) => binlog.files.write_synced(&batch)?,
+            true => binlog.files.write_synced(&batch)?,
         }
         let end = binlog.stream.lock().position();
         binlog.submit(end, batch, |_| ());
@@ -104,22 +104,16 @@ impl Binlog {
     }
 
     /// Makes bytes that belong to no transaction durable; the order stage is held. `room` is the reservation
-    /// in the one log, if there is one log.
+    /// in the log, unless the binlog decides.
     pub fn harden(
         &self,
-        logs: &Logs,
+        logs: &dyn Logs,
         room: Option<LogReservation>,
         out: &StreamOut,
     ) -> Result<Batch, HardenError> {
         let mut batch = Batch::default();
         add_to_batch(&mut batch, out);
-        match logs {
-            Logs::Shared(log) => {
-                append_binlog_record(log, room.expect("reserved in the one log"), out);
-                log.flush().map_err(HardenError::Log)?;
-            }
-            Logs::Separate(logs) => write_binlog(logs, self, &batch).map_err(HardenError::binlog)?,
-        }
+        logs.harden_binlog(&self.files, room, out, &batch)?;
         Ok(batch)
     }
 
@@ -142,13 +136,6 @@ impl Binlog {
             false => self.files.submit(batch),
         }
     }
-}
-
-/// Appends a BINLOG record.
-pub fn append_binlog_record(log: &Log, room: LogReservation, out: &StreamOut) {
-    let mut head = Vec::new();
-    StreamOut::encode_chunks(&out.chunks, &mut head);
-    log.append(room, record::BINLOG, &[&head, &out.bytes]);
 }
 
 /// Appends a piece of the stream to the batch for the binlog writer; adjacent inline chunks become one.

@@ -155,7 +155,7 @@ impl Coordinator {
         let env = self.env();
         let room = self.stream_room(binlog)?;
         // The leader that decides waits for disk space, and a file change would wait for that leader.
-        if env.logs.separate().is_some() && binlog.files.is_without_space() {
+        if env.logs.is_decided_by_binlog() && binlog.files.is_without_space() {
             return Err(CommitError::DiskFull(NO_SPACE_FOR_BINLOG.to_owned()));
         }
         let hardened = self.pipeline.hold(|_| {
@@ -193,9 +193,9 @@ impl Coordinator {
         binlog: &Binlog,
         bytes: u64,
     ) -> Result<Option<LogReservation>, CommitError> {
-        match self.env().logs.separate() {
-            None => Ok(Some(self.reserve(binlog.rotation_reserve.wanted_bytes().max(bytes))?)),
-            Some(_) => Ok(None),
+        match self.env().logs.is_decided_by_binlog() {
+            false => Ok(Some(self.reserve(binlog.rotation_reserve.wanted_bytes().max(bytes))?)),
+            true => Ok(None),
         }
     }
 
@@ -206,7 +206,7 @@ impl Coordinator {
         room: Option<LogReservation>,
         out: &StreamOut,
     ) -> Result<Batch, Stopped> {
-        binlog.harden(&self.env().logs, room, out).map_err(|error| {
+        binlog.harden(&*self.env().logs, room, out).map_err(|error| {
             self.fail(&error);
             Stopped
         })

@@ -39,20 +39,20 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_base::{AbortOnUnwind, BinlogPos, CommitSeq, Xid, throttle_pause};
 use cohort_binlog::MaterialiseStatus;
 use cohort_engine::{CheckpointTask, Participant};
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::binlog::NO_SPACE_FOR_BINLOG;
+use crate::checkpoint_state::Checkpointer;
 use crate::coordinator::Coordinator;
 use crate::error::CheckpointError;
 use crate::fault::Severity;
-use crate::logs::{Logs, Marks};
-use crate::record::{self, Checkpoint, EngineLogs};
+use crate::logs::Marks;
+use crate::record::Checkpoint;
 
 const TICK: Duration = Duration::from_millis(100);
 /// Minimum time between a failed checkpoint and the next one that was not requested.
@@ -64,28 +64,6 @@ const FREE_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum bytes of spilled events and of data of dropped tables that do not trigger a checkpoint. Spilled
 /// redo always does, because it is always large.
 const FREEABLE_BYTES_KEPT: u64 = 16 << 20;
-
-/// The background part of the coordinator.
-#[derive(Default)]
-pub struct Checkpointer {
-    is_requested: Mutex<bool>,
-    wake: Condvar,
-    is_stopped: AtomicBool,
-    /// Reason why writes are refused, if they are.
-    refusal: Mutex<Option<String>>,
-    is_refusing: AtomicBool,
-    /// Number of the binlog file where recovery would begin; 0 while no checkpoint has synced one.
-    binlog_from: AtomicU32,
-    /// Held by the running checkpoint.
-    running: Mutex<()>,
-    /// Number of threads that wait for `running`.
-    waiting: AtomicUsize,
-    /// Time of the newest checkpoint if it failed, by the monotonic clock, and its error; used only by the
-    /// checkpointer's thread.
-    failed: Mutex<Option<(u64, String)>>,
-    /// When the newest checkpoint ended, with or without success, by the monotonic clock.
-    ended_ns: AtomicU64,
-}
 
 impl Checkpointer {
     /// Starts the thread; it ends with the coordinator.
@@ -109,36 +87,6 @@ impl Checkpointer {
             }
         };
         std::thread::Builder::new().name("checkpointer".to_owned()).spawn(run).expect("a thread at start");
-    }
-
-    /// Returns the first binlog file that recovery would read; 0 while it would read all.
-    pub fn binlog_from(&self) -> u32 {
-        self.binlog_from.load(Ordering::Relaxed)
-    }
-
-    /// Records that recovery would begin in this binlog file.
-    pub fn set_binlog_from(&self, file: u32) {
-        self.binlog_from.store(file, Ordering::Relaxed);
-    }
-
-    /// Requests a checkpoint soon.
-    pub fn request(&self) {
-        *self.is_requested.lock() = true;
-        self.wake.notify_one();
-    }
-
-    /// Ends the thread after its current round.
-    pub fn stop(&self) {
-        self.is_stopped.store(true, Ordering::SeqCst);
-        self.wake.notify_one();
-    }
-
-    /// Returns why writes are refused, if they are.
-    pub fn refusal(&self) -> Option<String> {
-        if !self.is_refusing.load(Ordering::Relaxed) {
-            return None;
-        }
-        self.refusal.lock().clone()
     }
 
     /// Runs one round of the background work.
@@ -234,8 +182,9 @@ impl Checkpointer {
     /// because several files a second can be filled.
     pub fn fill_rotation_room(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
-        let (Some(binlog), Logs::Shared(log)) = (&env.binlog, &env.logs) else { return };
-        binlog.rotation_reserve.fill(log);
+        if let Some(binlog) = &env.binlog {
+            env.logs.fill_rotation_reserve(&binlog.rotation_reserve);
+        }
     }
 
     /// Makes everything so far durable outside of the log, and frees the log below. A failure other than lack
@@ -272,14 +221,6 @@ impl Checkpointer {
         })?;
         sealed.write(coordinator, binlog_synced, None)?;
         tell_needed_from(coordinator, binlog_synced)
-    }
-
-    /// Keeps other checkpoints out while the guard is held. Must be called before the order stage is held.
-    pub fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
-        self.waiting.fetch_add(1, Ordering::SeqCst);
-        let running = self.running.lock();
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
-        running
     }
 
     /// Returns whether the running checkpoint, or the next one, is waited for, and so must not be throttled.
@@ -353,21 +294,13 @@ impl Sealed {
             binlog_base: coordinator.options.binlog.as_ref().map_or("", |b| b.name.base()).to_owned(),
             durable: env.participants.iter().map(|p| (p.id(), p.durable_lsn())).collect(),
             binlog_restart: restart,
-            separate: env
-                .logs
-                .separate()
-                .map(|logs| EngineLogs { pair: logs.pair(), from: self.marks.engines.clone() }),
+            separate: env.logs.engine_logs(&self.marks),
         };
         let main = env.logs.main();
         main.checkpoint(self.marks.main, &checkpoint.encode()).map_err(CheckpointError::Log)?;
         // The coordinator's log says where recovery starts. The checkpoints of the engines' logs only release
         // the part below.
-        if let Some(logs) = env.logs.separate() {
-            for (engine, log) in logs.engines() {
-                let payload = record::encode_engine_log(logs.pair(), engine);
-                log.checkpoint(self.marks.of(engine), &payload).map_err(CheckpointError::Log)?;
-            }
-        }
+        env.logs.release_engine_logs(&self.marks).map_err(CheckpointError::Log)?;
         coordinator.checkpointer.set_binlog_from(binlog_synced.file);
         coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
         remove_spilled(coordinator, self.last_seq);

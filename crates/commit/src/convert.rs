@@ -18,9 +18,8 @@ use cohort_vfs::World;
 
 use crate::logs::{LogLayout, engine_dir, main_dir};
 use crate::open_logs::layout_of;
-use crate::record::{self, Checkpoint, EngineLogs};
+use crate::record::{self, Checkpoint, EngineLogs, Pair};
 use crate::recovery_error::RecoveryError;
-use crate::separate::Pair;
 
 /// Result of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

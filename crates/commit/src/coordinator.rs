@@ -25,12 +25,12 @@ use cohort_base::{BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, Lsn};
 use cohort_binlog::SpillDir;
 use cohort_engine::ReadView;
 
-use crate::checkpoint::Checkpointer;
+use crate::checkpoint_state::Checkpointer;
 use crate::env::{AppliedMark, ReplicaGate, ServerEnv};
 use crate::error::{CheckpointError, CommitError};
 use crate::fault::Severity;
 use crate::group_commit::GroupCommitPolicy;
-use crate::logs::engine_dir;
+use crate::logs::{Overlap, engine_dir};
 use crate::metrics::Metrics;
 use crate::options::CoordinatorOptions;
 use crate::pipeline::Pipeline;
@@ -38,7 +38,6 @@ use crate::record;
 use crate::recovery::Recovered;
 use crate::request::{BinlogPart, CommitRequest, Prepared};
 use crate::seam::{CommitEnv, Stopped, Wake};
-use crate::separate::Overlap;
 use crate::xa::XaBranches;
 
 /// Positions in a log, with an engine's checkpoint in it.
@@ -123,10 +122,7 @@ impl Coordinator {
     /// Returns the number of syncs of the engine's log by leaders; with one log, of all its syncs.
     pub fn engine_group_syncs(&self, engine: &str) -> Option<u64> {
         let engine = self.env().engines.iter().find(|it| it.name().eq_ignore_ascii_case(engine))?;
-        match self.env().logs.separate() {
-            None => Some(self.env().logs.main().stats().syncs),
-            Some(logs) => Some(logs.group_syncs_of(engine.id())),
-        }
+        Some(self.env().logs.group_syncs_of(engine.id()))
     }
 
     /// Returns the layout of the logs.
@@ -137,19 +133,18 @@ impl Coordinator {
     /// Sets `binlog_group_commit_sync_engine`, from the next prepared transaction on. Without effect in the
     /// shared layout.
     pub fn set_group_sync(&self, is_on: bool) {
-        if let Some(logs) = self.env().logs.separate() {
-            logs.set_group_sync(is_on);
-        }
+        self.env().logs.set_group_sync(is_on);
     }
 
     /// Sets `binlog_group_commit_overlap`, from the next group on. Without effect in the shared layout.
     pub fn set_group_overlap(&self, overlap: Overlap) {
-        let Some(logs) = self.env().logs.separate() else { return };
-        logs.set_overlap(match overlap {
+        let logs = &self.env().logs;
+        let is_on = match overlap {
             Overlap::Off => false,
             Overlap::On => true,
-            Overlap::Auto => self.is_binlog_apart(),
-        });
+            Overlap::Auto => logs.is_decided_by_binlog() && self.is_binlog_apart(),
+        };
+        logs.set_overlap(is_on);
     }
 
     /// Returns whether the binlog is on a device without any engine's log.
@@ -377,9 +372,7 @@ impl Coordinator {
     /// Prepares the stop of the server: statements no longer wait for replicas, and the binlog's files no
     /// longer for space. The waiting transactions stay in the log, and their clients get no OK.
     pub fn leave_gates(&self) {
-        if let Some(logs) = self.env().logs.separate() {
-            logs.note_stopping();
-        }
+        self.env().logs.note_stopping();
         self.pipeline.leave_gates();
     }
 

@@ -4,7 +4,7 @@
 //! | field | accessed by, under which lock |
 //! |---|---|
 //! | `gtids`, `next_xid` | the holder of the order stage |
-//! | `logs` | appended to by the leader, flushed by the thread that makes a group durable |
+//! | `logs` | appended to by the leader, synced by the thread that makes a group durable |
 //! | `stream` | appended to by the leader, and by work that holds the order stage ([`crate::Pipeline::hold`]) |
 //! | `rotation_reserve` | filled by preparing sessions and the checkpointer, taken by the leader |
 //! | `view` | written by the publishing thread, read by every statement |
@@ -15,7 +15,6 @@
 //! first member.
 
 use std::cell::Cell;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -23,26 +22,18 @@ use cohort_base::{BinlogPos, CommitSeq, Gtid, Xid};
 use cohort_binlog::{Batch, GtidHead, GtidState, SEQ_NO_MAX, Stream, StreamOut, event};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::{LockTable, Wakeups};
-use cohort_log::{Log, LogReservation};
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
-use crate::binlog::{Binlog, add_to_batch, append_binlog_record};
+use crate::binlog::{Binlog, add_to_batch};
 use crate::error::{CommitError, HardenError};
 use crate::group_commit::ClientCommits;
-use crate::logs::{Logs, TrxReservations};
+use crate::logs::{BinlogBytes, Logs, Member, Written};
 use crate::metrics::{Metrics, Step};
-use crate::record;
+use crate::options::{FailpointHook, StopHook};
 use crate::request::{BinlogPart, GroupKind, Trx};
 use crate::seam::CommitEnv;
-use crate::separate::Decision;
 use crate::stage::{Gate, Hardened, Ordered, Point};
-
-/// Hook that is called when a file of the durable path has failed. It writes a message and ends the process.
-/// In tests it records the call.
-pub type StopHook = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
-/// Hook that is called at every failpoint.
-pub type FailpointHook = Arc<dyn Fn(Point) + Send + Sync>;
 
 /// Semi-synchronous replication: holds durable groups until a replica has them. `end` is the position after a
 /// group's last event.
@@ -86,7 +77,7 @@ const EARLY_RELEASE_ROWS_MAX: usize = 10_000;
 /// The server's implementation of [`CommitEnv`].
 pub struct ServerEnv {
     pub world: World,
-    pub logs: Logs,
+    pub logs: Box<dyn Logs>,
     pub participants: Vec<Arc<dyn Participant>>,
     pub engines: Vec<Arc<dyn Engine>>,
     pub locks: Arc<LockTable>,
@@ -169,59 +160,6 @@ impl ServerEnv {
         }
     }
 
-    /// Returns the commit id of each transaction of the group (I8): the first CommitSeq of its run, or `None`
-    /// if it is alone in its run.
-    pub(crate) fn commit_ids(group: &[Ordered<Trx>]) -> Vec<Option<u64>> {
-        let mut ids = vec![None; group.len()];
-        let mut start = 0;
-        let mut close = |start: usize, end: usize| {
-            if end - start > 1 {
-                ids[start..end].fill(Some(group[start].seq().0));
-            }
-        };
-        for (n, ordered) in group.iter().enumerate() {
-            let trx = ordered.get();
-            let Some(part) = &trx.request.binlog else { continue };
-            let is_alone = part.kind != GroupKind::Transaction;
-            let follows = n > start && trx.depends_on >= group[start].seq();
-            if is_alone || follows {
-                close(start, n);
-                start = n;
-            }
-            if is_alone {
-                start = n + 1;
-            }
-        }
-        close(start.min(group.len()), group.len());
-        ids
-    }
-
-    /// Appends the transaction's binlog bytes to `out`, in their final form.
-    pub(crate) fn stream_trx(stream: &mut Stream, trx: &Trx, commit_id: Option<u64>, out: &mut StreamOut) {
-        let (Some(part), Some(gtid)) = (&trx.request.binlog, trx.gtid) else { return };
-        let mut flags2 = match part.kind {
-            GroupKind::Transaction => event::gtid_flags2::TRANSACTIONAL,
-            GroupKind::Ddl => event::gtid_flags2::STANDALONE | event::gtid_flags2::DDL,
-            GroupKind::Statement => event::gtid_flags2::STANDALONE,
-            GroupKind::XaPrepare => event::gtid_flags2::TRANSACTIONAL | event::gtid_flags2::PREPARED_XA,
-            GroupKind::XaEnd => {
-                let ends = event::gtid_flags2::STANDALONE | event::gtid_flags2::COMPLETED_XA;
-                event::gtid_flags2::TRANSACTIONAL | ends
-            }
-        };
-        if !part.hints.is_alone {
-            flags2 |= event::gtid_flags2::ALLOW_PARALLEL;
-        }
-        if part.hints.has_waited {
-            flags2 |= event::gtid_flags2::WAITED;
-        }
-        let flags = part.hints.event_flags;
-        let xid = part.xa.as_deref().cloned();
-        let head = GtidHead { gtid, commit_id, flags2, xid, flags, timestamp: part.timestamp };
-        let has_xid = part.kind == GroupKind::Transaction;
-        stream.append_trx(out, &head, &part.events, has_xid.then_some(trx.xid));
-    }
-
     /// Returns whether durable groups may have to wait for replicas.
     pub fn is_gated(&self) -> bool {
         self.gate.get().is_some_and(|gate| gate.is_on())
@@ -230,7 +168,7 @@ impl ServerEnv {
     /// Registers a transaction's spilled redo, which lives until the log is freed beyond the record that
     /// refers to it (I7). Spilled events belong to the binlog writer, which removes them when their copy is
     /// synced.
-    pub(crate) fn keep_spilled(&self, seq: CommitSeq, trx: &Trx) {
+    fn keep_spilled(&self, seq: CommitSeq, trx: &Trx) {
         if trx.spilled.iter().any(Option::is_some) {
             self.spilled.lock().extend(trx.spilled.iter().flatten().map(|file| (seq, file.name.clone())));
         }
@@ -277,83 +215,11 @@ impl ServerEnv {
         boundary.since_ns
     }
 
-    /// Starts a new binlog file when the current one is full, if space in the log is reserved for that;
-    /// otherwise a later group does it.
-    fn rotate(&self, log: &Log, binlog: &Binlog, stream: &mut Stream, batch: &mut Batch) {
-        let needed_bytes = stream.rotation_bytes_max();
-        binlog.rotation_reserve.note_need(needed_bytes);
-        if !stream.wants_rotation() {
-            return;
-        }
-        let Some(room) = binlog.rotation_reserve.take(needed_bytes) else { return };
-        let mut out = StreamOut::default();
-        stream.rotate(&mut out, self.now_s());
-        append_binlog_record(log, room, &out);
-        add_to_batch(batch, &out);
-    }
-
-    /// Appends a group's records to the one log.
-    fn write_shared(&self, log: &Log, group: &mut [Ordered<Trx>]) -> Written {
-        let ids = ServerEnv::commit_ids(group);
-        let is_gated = self.is_gated();
-        let published = self.view.read().view.seq();
-        let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
-        let (mut out, mut head, mut batch) = (StreamOut::default(), Vec::new(), Batch::default());
-        for (ordered, commit_id) in group.iter_mut().zip(ids) {
-            out.clear();
-            head.clear();
-            let seq = ordered.seq();
-            if let Some(stream) = &mut stream {
-                ServerEnv::stream_trx(stream, ordered.get(), commit_id, &mut out);
-            }
-            // Staged writes cannot be cut off again once an engine has ingested them.
-            let is_cuttable = is_gated && ordered.get().staged.is_empty();
-            let released = if is_cuttable { published } else { seq };
-            record::encode_commit(seq, released, ordered.get(), &out.chunks, &mut head);
-            log.append(room_of(ordered.get_mut()), record::COMMIT, &[&head, &out.bytes]);
-            self.keep_spilled(seq, ordered.get());
-            add_to_batch(&mut batch, &out);
-        }
-        if let (Some(binlog), Some(stream)) = (&self.binlog, &mut stream) {
-            self.rotate(log, binlog, stream, &mut batch);
-        }
-        Written {
-            binlog: stream.map(|stream| self.binlog_bytes(&stream, batch)),
-            decision: None,
-            began_ns: 0,
-        }
-    }
-
     /// Returns a group's binlog bytes and the stream's position after them.
-    pub(crate) fn binlog_bytes(&self, stream: &Stream, batch: Batch) -> BinlogBytes {
+    fn binlog_bytes(&self, stream: &Stream, batch: Batch) -> BinlogBytes {
         self.metrics.binlog_bytes.fetch_add(batch.bytes.len() as u64, Ordering::Relaxed);
         BinlogBytes { batch, end: stream.position() }
     }
-}
-
-/// Takes the reservation for the transaction's record in the one log.
-fn room_of(trx: &mut Trx) -> LogReservation {
-    match &mut trx.rooms {
-        TrxReservations::Shared(room) => room.take().expect("reserved at prepare (I6)"),
-        TrxReservations::Separate { .. } => unreachable!("reserved for the one log"),
-    }
-}
-
-/// A group's state between its write and its decision.
-pub struct Written {
-    /// `None` with the binlog off.
-    pub(crate) binlog: Option<BinlogBytes>,
-    /// The decision yet to be made; `None` with one log.
-    pub(crate) decision: Option<Decision>,
-    /// When the leader began to sync.
-    pub(crate) began_ns: u64,
-}
-
-/// The binlog bytes of a group, with those of its file change.
-pub(crate) struct BinlogBytes {
-    pub batch: Batch,
-    /// The position after them.
-    pub end: BinlogPos,
 }
 
 /// A group's state for publishing and acknowledging.
@@ -419,35 +285,47 @@ impl CommitEnv for ServerEnv {
     }
 
     fn write(&self, group: &mut [Ordered<Trx>]) -> Written {
-        match &self.logs {
-            Logs::Shared(log) => self.write_shared(log, group),
-            Logs::Separate(logs) => self.write_separate(logs, group),
+        let ids = commit_ids(group);
+        let is_gated = self.is_gated();
+        let published = self.view.read().view.seq();
+        let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
+        let (mut out, mut buffer, mut batch) = (StreamOut::default(), Vec::new(), Batch::default());
+        let mut decision = None;
+        for (ordered, commit_id) in group.iter_mut().zip(ids) {
+            out.clear();
+            let seq = ordered.seq();
+            if let Some(stream) = &mut stream {
+                stream_trx(stream, ordered.get(), commit_id, &mut out);
+            }
+            let end = stream.as_ref().filter(|_| !out.chunks.is_empty()).map(|stream| stream.position());
+            // Staged writes cannot be cut off again once an engine has ingested them.
+            let is_cuttable = is_gated && ordered.get().staged.is_empty();
+            let released = if is_cuttable { published } else { seq };
+            let member = Member { seq, released, out: &out, end };
+            decision = self.logs.append(&member, ordered.get_mut(), &mut buffer);
+            self.keep_spilled(seq, ordered.get());
+            add_to_batch(&mut batch, &out);
         }
+        if let (Some(binlog), Some(stream)) = (&self.binlog, &mut stream)
+            && let Some(out) = self.logs.rotate(stream, &binlog.rotation_reserve, &|| self.now_s())
+        {
+            add_to_batch(&mut batch, &out);
+        }
+        Written { binlog: stream.map(|stream| self.binlog_bytes(&stream, batch)), decision, began_ns: 0 }
     }
 
     fn sync(&self, written: &mut Written) -> Result<(), HardenError> {
         written.began_ns = self.now_ns();
         self.metrics.flush_began_ns.store(written.began_ns, Ordering::Relaxed);
-        match &self.logs {
-            Logs::Shared(log) => {
-                let appended = log.appended();
-                let hardened = log.flush().map_err(HardenError::Log)?;
-                assert!(hardened >= appended, "a flush hardens all that was appended before it (I4)");
-                Ok(())
-            }
-            Logs::Separate(logs) => logs.sync_all().map_err(HardenError::Log),
-        }
+        self.logs.sync().map_err(HardenError::Log)
     }
 
     fn overlaps(&self, written: &Written) -> bool {
-        self.logs.separate().is_some_and(|logs| logs.overlaps(written))
+        self.logs.overlaps(written)
     }
 
     fn decide(&self, written: &mut Written) -> Result<(), HardenError> {
-        match &self.logs {
-            Logs::Shared(_) => Ok(()),
-            Logs::Separate(logs) => self.decide_separate(logs, written),
-        }
+        self.logs.decide(written, self.binlog.as_ref().map(|binlog| &*binlog.files))
     }
 
     fn hardened(&self, group: &[Hardened<Trx>], written: Written, boundary: &mut GroupSnapshot) {
@@ -533,4 +411,57 @@ impl CommitEnv for ServerEnv {
 /// Returns the number of transactions that have events in the binlog.
 fn logged(group: &[Hardened<Trx>]) -> u64 {
     group.iter().filter(|trx| trx.get().gtid.is_some()).count() as u64
+}
+
+/// Returns the commit id of each transaction of the group (I8): the first CommitSeq of its run, or `None`
+/// if it is alone in its run.
+fn commit_ids(group: &[Ordered<Trx>]) -> Vec<Option<u64>> {
+    let mut ids = vec![None; group.len()];
+    let mut start = 0;
+    let mut close = |start: usize, end: usize| {
+        if end - start > 1 {
+            ids[start..end].fill(Some(group[start].seq().0));
+        }
+    };
+    for (n, ordered) in group.iter().enumerate() {
+        let trx = ordered.get();
+        let Some(part) = &trx.request.binlog else { continue };
+        let is_alone = part.kind != GroupKind::Transaction;
+        let follows = n > start && trx.depends_on >= group[start].seq();
+        if is_alone || follows {
+            close(start, n);
+            start = n;
+        }
+        if is_alone {
+            start = n + 1;
+        }
+    }
+    close(start.min(group.len()), group.len());
+    ids
+}
+
+/// Appends the transaction's binlog bytes to `out`, in their final form.
+fn stream_trx(stream: &mut Stream, trx: &Trx, commit_id: Option<u64>, out: &mut StreamOut) {
+    let (Some(part), Some(gtid)) = (&trx.request.binlog, trx.gtid) else { return };
+    let mut flags2 = match part.kind {
+        GroupKind::Transaction => event::gtid_flags2::TRANSACTIONAL,
+        GroupKind::Ddl => event::gtid_flags2::STANDALONE | event::gtid_flags2::DDL,
+        GroupKind::Statement => event::gtid_flags2::STANDALONE,
+        GroupKind::XaPrepare => event::gtid_flags2::TRANSACTIONAL | event::gtid_flags2::PREPARED_XA,
+        GroupKind::XaEnd => {
+            let ends = event::gtid_flags2::STANDALONE | event::gtid_flags2::COMPLETED_XA;
+            event::gtid_flags2::TRANSACTIONAL | ends
+        }
+    };
+    if !part.hints.is_alone {
+        flags2 |= event::gtid_flags2::ALLOW_PARALLEL;
+    }
+    if part.hints.has_waited {
+        flags2 |= event::gtid_flags2::WAITED;
+    }
+    let flags = part.hints.event_flags;
+    let xid = part.xa.as_deref().cloned();
+    let head = GtidHead { gtid, commit_id, flags2, xid, flags, timestamp: part.timestamp };
+    let has_xid = part.kind == GroupKind::Transaction;
+    stream.append_trx(out, &head, &part.events, has_xid.then_some(trx.xid));
 }

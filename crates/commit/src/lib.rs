@@ -18,8 +18,10 @@
 //! | `prepare` | everything in a commit that can fail: spill, stage, reserve log space |
 //! | `binlog` | the stream of events, its files, and operations on them outside of transactions |
 //! | `error` | [`CommitError`], [`CheckpointError`] |
-//! | `logs` | [`LogLayout`]: one log for all, or one for each engine |
+//! | `logs` | [`Logs`](logs::Logs): the logs as the commit path uses them; [`LogLayout`] |
+//! | `shared` | one log for all |
 //! | `separate` | the classical layout: logs of the engines, decided by the binlog |
+//! | `reservations` | log space that a transaction has reserved |
 //! | `separate_recovery` | the recovery table of that layout, and the passes over its logs |
 //! | `syncer` | a thread that syncs a log while the leader syncs another |
 //! | `convert` | conversion of one layout to the other |
@@ -34,7 +36,7 @@
 //! | `replay` | replay of redo, concurrent with the recovery pass |
 //! | `completion` | opening and completing the binlog files, concurrent with the recovery pass |
 //! | `worker` | the thread that each of these two uses |
-//! | `checkpoint` | checkpoints, and the check of free space |
+//! | `checkpoint`, `checkpoint_state` | checkpoints, and the check of free space |
 //! | `rotation_reserve` | log space reserved for a change of the binlog file |
 //! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
 //! | `status` | their status variables |
@@ -45,6 +47,7 @@
 mod binlog;
 mod binlog_control;
 mod checkpoint;
+mod checkpoint_state;
 mod completion;
 mod convert;
 mod coordinator;
@@ -67,12 +70,14 @@ mod recovery_error;
 mod redo_files;
 mod replay;
 mod request;
+mod reservations;
 mod reset;
 mod return_times;
 mod rotation_reserve;
 mod seam;
 mod separate;
 mod separate_recovery;
+mod shared;
 mod stage;
 mod status;
 mod sync;
@@ -84,12 +89,14 @@ mod xa_file;
 
 pub use convert::{Converted, convert, layout_on_disk, make_logs};
 pub use coordinator::{Coordinator, LogPositions};
-pub use env::{AppliedMark, FailpointHook, ReplicaGate, StopHook};
+pub use env::{AppliedMark, ReplicaGate};
 pub use error::{CheckpointError, CommitError, HardenError, PurgeError};
 pub use group_commit::{ClientCommits, GroupCommitOptions, GroupCommitPolicy, Triggers};
 pub use logs::LogLayout;
+pub use logs::Overlap;
 pub use metrics::{Metrics, Step, StepSnapshot};
 pub use options::{BinlogSettings, CoordinatorOptions, Unreleased};
+pub use options::{FailpointHook, StopHook};
 pub use pipeline::Pipeline;
 pub use purge::{HeldBack, PurgeRule, Purged};
 pub use recovery::Recovered;
@@ -97,7 +104,6 @@ pub use recovery_error::{RecoveryError, Row};
 pub use request::{BinlogPart, CommitRequest, GroupKind, GtidHints, Prepared};
 pub use reset::ResetError;
 pub use seam::{CommitEnv, Stopped, Wake};
-pub use separate::Overlap;
 pub use stage::{Gate, Hardened, Ordered, Point, Stage};
 pub use xa::{ReaderEnd, XA, XaBranches, XaHeld, XaListed, XaTaken, XaTaker, is_same_branch};
 pub use xa_body::{XaBody, XaBodyBuilder, XaHead, XaWrite, end_redo};

@@ -9,17 +9,22 @@
 //!   holds the redo of the participants that are not engines (catalog, a replica's position, prepared XA
 //!   branches), and the decisions about transactions that are not in the binlog.
 //!
-//! Sessions, engines and the pipeline do not know the layout. Four places do: the reservation of log space at
-//! prepare ([`TrxReservations`]), write and harden (`env.rs`, `separate.rs`), checkpoints ([`Logs::marks`]),
-//! and the start (`open.rs`).
+//! Only the implementations of [`Logs`] (`shared.rs`, `separate.rs`) and the start (`open.rs`,
+//! `open_logs.rs`, the two recoveries) know the layout. The pipeline, the coordinator and the checkpoints
+//! know one [`Logs`].
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use cohort_base::{Lsn, ParticipantId};
+use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId};
+use cohort_binlog::{Batch, BinlogFileWriter, Stream, StreamOut};
 use cohort_log::{Log, LogError, LogReservation, LogStats};
 
-use crate::separate::SeparateLogs;
+use crate::error::{CommitError, HardenError};
+use crate::record::EngineLogs;
+use crate::request::{CommitRequest, SpilledRedo, Trx};
+use crate::reservations::TrxReservations;
+use crate::rotation_reserve::RotationReserve;
 
 /// The number of logs, and the one that decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,31 +62,6 @@ pub fn engine_dir(datadir: &Path, engine: ParticipantId) -> PathBuf {
     datadir.join(format!("log.engine-{}", engine.0))
 }
 
-/// The logs, open for appending.
-pub enum Logs {
-    Shared(Log),
-    Separate(Box<SeparateLogs>),
-}
-
-/// Log reservations of a transaction, made at prepare (I6).
-pub enum TrxReservations {
-    /// For its one record; taken when the record is written.
-    Shared(Option<LogReservation>),
-    Separate {
-        /// For each of its PREPARE records, with the log's index in [`SeparateLogs`].
-        parts: Vec<(usize, LogReservation)>,
-        /// For the DECIDED record; `None` if the binlog decides.
-        decision: Option<LogReservation>,
-    },
-}
-
-impl Default for TrxReservations {
-    /// Returns the state after use: nothing reserved.
-    fn default() -> TrxReservations {
-        TrxReservations::Shared(None)
-    }
-}
-
 /// Ends of the logs while the order stage is held and everything ordered is durable: recovery can start
 /// there.
 pub struct Marks {
@@ -98,86 +78,191 @@ impl Marks {
     }
 }
 
-impl Logs {
+/// The logs of a server, open for appending, as its commit path uses them. There is one implementation for
+/// each layout: [`crate::shared::SharedLog`] and [`crate::separate::SeparateLogs`].
+pub trait Logs: Send + Sync {
     /// Returns the layout.
-    pub fn layout(&self) -> LogLayout {
-        match self {
-            Logs::Shared(_) => LogLayout::Shared,
-            Logs::Separate(_) => LogLayout::Separate,
-        }
-    }
+    fn layout(&self) -> LogLayout;
+
+    /// Returns whether a group is durable only once the files of the binlog are synced.
+    fn is_decided_by_binlog(&self) -> bool;
 
     /// Returns the coordinator's log.
-    pub fn main(&self) -> &Log {
-        match self {
-            Logs::Shared(log) => log,
-            Logs::Separate(logs) => logs.main(),
-        }
-    }
+    fn main(&self) -> &Log;
 
-    /// Returns the logs of the separate layout. Returns `None` in the shared layout.
-    pub fn separate(&self) -> Option<&SeparateLogs> {
-        match self {
-            Logs::Shared(_) => None,
-            Logs::Separate(logs) => Some(logs),
-        }
-    }
+    /// Returns the log that has the participant's redo.
+    fn log_of(&self, participant: ParticipantId) -> &Log;
 
     /// Returns all logs, the coordinator's first.
-    fn each(&self) -> Vec<&Log> {
-        match self {
-            Logs::Shared(log) => vec![log],
-            Logs::Separate(logs) => logs.each().collect(),
-        }
+    fn each(&self) -> Vec<&Log>;
+
+    /// Reserves space for the records of a transaction, at prepare. `reserve` reserves in one log.
+    fn reserve(&self, of: &LogNeeds<'_>, reserve: Reserve<'_>) -> Result<TrxReservations, CommitError>;
+
+    /// Syncs the logs that the transaction is going to write to, if the settings ask for it.
+    fn sync_at_prepare(&self, reserved: &TrxReservations) -> Result<(), LogError> {
+        let _ = reserved;
+        Ok(())
     }
 
+    /// Appends the records of a member of a group, for the leader. Returns the decision about the group if it
+    /// ends with this member. `buffer` is reused for the members of a group.
+    fn append(&self, member: &Member<'_>, trx: &mut Trx, buffer: &mut Vec<u8>) -> Option<Decision>;
+
+    /// Begins a new file of the binlog if the current one is full. Returns its bytes. If log space is needed
+    /// for that and none is reserved, a later group does it.
+    fn rotate(
+        &self,
+        stream: &mut Stream,
+        reserve: &RotationReserve,
+        now_s: &dyn Fn() -> u32,
+    ) -> Option<StreamOut>;
+
+    /// Syncs everything that was appended before the call (I4).
+    fn sync(&self) -> Result<(), LogError>;
+
+    /// Returns whether the next group may be written and synced while this one is decided.
+    fn overlaps(&self, written: &Written) -> bool {
+        let _ = written;
+        false
+    }
+
+    /// Makes a synced group durable, if it is not yet. `files` are those of the binlog.
+    fn decide(&self, written: &mut Written, files: Option<&BinlogFileWriter>) -> Result<(), HardenError> {
+        let _ = (written, files);
+        Ok(())
+    }
+
+    /// Makes bytes of the binlog durable that belong to no transaction. `room` is the reservation in the log
+    /// unless the binlog decides.
+    fn harden_binlog(
+        &self,
+        files: &BinlogFileWriter,
+        room: Option<LogReservation>,
+        out: &StreamOut,
+        batch: &Batch,
+    ) -> Result<(), HardenError>;
+
+    /// Refills the reservation for a change of the binlog file, if it needs log space.
+    fn fill_rotation_reserve(&self, reserve: &RotationReserve) {
+        let _ = reserve;
+    }
+
+    /// Returns the ends of the logs. The order stage is held and everything ordered is durable.
+    fn marks(&self) -> Marks;
+
+    /// Returns the part of a checkpoint about the engines' logs, if they have logs of their own.
+    fn engine_logs(&self, marks: &Marks) -> Option<EngineLogs> {
+        let _ = marks;
+        None
+    }
+
+    /// Releases the engines' logs below the marks. The coordinator's log has the checkpoint already.
+    fn release_engine_logs(&self, marks: &Marks) -> Result<(), LogError> {
+        let _ = marks;
+        Ok(())
+    }
+
+    /// Returns the number of syncs by leaders of the log that has the participant's redo; with one log, of
+    /// all its syncs.
+    fn group_syncs_of(&self, participant: ParticipantId) -> u64;
+
+    /// Sets `binlog_group_commit_sync_engine`.
+    fn set_group_sync(&self, is_on: bool) {
+        let _ = is_on;
+    }
+
+    /// Sets whether a group is synced while the previous one is decided.
+    fn set_overlap(&self, is_on: bool) {
+        let _ = is_on;
+    }
+
+    /// Records that the server is about to stop: a write that finds no space fails from now on.
+    fn note_stopping(&self) {}
+
     /// Returns the counters of all logs together.
-    pub fn stats(&self) -> LogStats {
-        match self {
-            Logs::Shared(log) => log.stats(),
-            Logs::Separate(logs) => logs.each().map(Log::stats).fold(LogStats::default(), add),
-        }
+    fn stats(&self) -> LogStats {
+        self.each().into_iter().map(Log::stats).fold(LogStats::default(), add)
     }
 
     /// Returns the counters of the log that has the participant's redo.
-    pub fn stats_of(&self, participant: ParticipantId) -> LogStats {
+    fn stats_of(&self, participant: ParticipantId) -> LogStats {
         self.log_of(participant).stats()
     }
 
-    /// Returns the log that has the participant's redo.
-    pub fn log_of(&self, participant: ParticipantId) -> &Log {
-        match self {
-            Logs::Shared(log) => log,
-            Logs::Separate(logs) => logs.log_of(participant),
-        }
-    }
-
     /// Returns the error that has stopped one of the logs, if any.
-    pub fn poisoned(&self) -> Option<LogError> {
+    fn poisoned(&self) -> Option<LogError> {
         self.each().into_iter().find_map(Log::poisoned)
     }
 
     /// Returns the largest number of bytes that one of the logs retains for recovery.
-    pub fn retained_bytes_max(&self) -> u64 {
+    fn retained_bytes_max(&self) -> u64 {
         self.each().into_iter().map(|log| log.appended().0 - log.retained().0).max().unwrap_or(0)
     }
 
-    /// Returns the ends of the logs. The order stage is held and everything ordered is durable.
-    pub fn marks(&self) -> Marks {
-        let main = self.main().hardened();
-        assert_eq!(main, self.main().appended(), "the order stage is held and the log hardened (I3)");
-        Marks { main, engines: self.separate().map_or(Vec::new(), SeparateLogs::engine_marks) }
-    }
-
     /// Sets whether segments prepared from now on are written through the page cache.
-    pub fn set_buffered(&self, buffered: bool) {
+    fn set_buffered(&self, buffered: bool) {
         self.each().into_iter().for_each(|log| log.set_buffered(buffered));
     }
 
     /// Closes all logs, the coordinator's last.
-    pub fn close(&self) -> Result<(), LogError> {
+    fn close(&self) -> Result<(), LogError> {
         self.each().into_iter().rev().try_for_each(Log::close)
     }
+}
+
+/// Reserves this number of payload bytes in a log.
+pub type Reserve<'r> = &'r mut dyn FnMut(&Log, u64) -> Result<LogReservation, CommitError>;
+
+/// A transaction that is going to need log space.
+pub struct LogNeeds<'r> {
+    pub request: &'r CommitRequest,
+    /// For each element of its redo, its spill file.
+    pub spilled: &'r [Option<SpilledRedo>],
+    /// It gets events in the binlog.
+    pub is_logged: bool,
+}
+
+/// A member of a group that is being written.
+pub struct Member<'o> {
+    pub seq: CommitSeq,
+    /// The newest transaction that is known to have passed the publish gate once this member is durable.
+    pub released: CommitSeq,
+    /// Its bytes in the binlog.
+    pub out: &'o StreamOut,
+    /// The position after them. `None` if it has none.
+    pub end: Option<BinlogPos>,
+}
+
+/// The decision about a group, to be made after its binlog bytes are synced.
+pub struct Decision {
+    pub last: CommitSeq,
+    /// Reservation for the DECIDED record; `None` if the group's last member is in the binlog.
+    pub room: Option<LogReservation>,
+}
+
+/// A group's state between its write and its decision.
+pub struct Written {
+    /// `None` with the binlog off.
+    pub(crate) binlog: Option<BinlogBytes>,
+    /// The decision yet to be made; `None` with one log.
+    pub(crate) decision: Option<Decision>,
+    /// When the leader began to sync.
+    pub(crate) began_ns: u64,
+}
+
+/// The binlog bytes of a group, with those of its file change.
+pub(crate) struct BinlogBytes {
+    pub batch: Batch,
+    /// The position after them.
+    pub end: BinlogPos,
+}
+
+/// Returns the end of the coordinator's log for [`Logs::marks`].
+pub fn main_mark(main: &Log) -> Lsn {
+    let end = main.hardened();
+    assert_eq!(end, main.appended(), "the order stage is held and the log hardened (I3)");
+    end
 }
 
 fn add(sum: LogStats, one: LogStats) -> LogStats {
@@ -194,4 +279,14 @@ fn add(sum: LogStats, one: LogStats) -> LogStats {
         segments_recycled: sum.segments_recycled + one.segments_recycled,
         reserve_waits: sum.reserve_waits + one.reserve_waits,
     }
+}
+
+/// `binlog_group_commit_overlap`: sync the logs for a group while the binlog is synced for the previous one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    Off,
+    On,
+    /// On if the binlog is on its own device. On one device the two syncs only wait for each other, and
+    /// groups are half as large.
+    Auto,
 }

@@ -12,7 +12,7 @@ use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
 use crate::binlog::Binlog;
-use crate::checkpoint::Checkpointer;
+use crate::checkpoint_state::Checkpointer;
 use crate::coordinator::Coordinator;
 use crate::env::{PublishedView, ServerEnv};
 use crate::group_commit_timer;
@@ -81,7 +81,7 @@ impl Coordinator {
 
         let binlog = match (&options.binlog, files) {
             (Some(settings), Some(files)) => {
-                Some(Binlog::start(&world, settings, options.has_threads, &logs, files, &spill, &recovered)?)
+                Some(Binlog::start(&world, settings, options.has_threads, &*logs, files, &spill, &recovered)?)
             }
             _ => None,
         };

@@ -17,10 +17,11 @@ use cohort_vfs::World;
 
 use crate::logs::{LogLayout, Logs, engine_dir, main_dir};
 use crate::options::CoordinatorOptions;
-use crate::record::{self, Checkpoint};
+use crate::record::{self, Checkpoint, Pair};
 use crate::recovery_error::{RecoveryError, Row, refused};
-use crate::separate::{Pair, SeparateLogs};
+use crate::separate::SeparateLogs;
 use crate::separate_recovery::OwnRecovery;
+use crate::shared::SharedLog;
 
 /// The logs before they are read.
 pub enum FoundLogs {
@@ -165,9 +166,13 @@ impl FoundLogs {
     }
 
     /// Opens the logs for appending, cut to the part that recovery has kept.
-    pub fn finish(self, decided: cohort_base::CommitSeq, has_threads: bool) -> Result<Logs, LogError> {
+    pub fn finish(
+        self,
+        decided: cohort_base::CommitSeq,
+        has_threads: bool,
+    ) -> Result<Box<dyn Logs>, LogError> {
         match self {
-            FoundLogs::Shared(log) => Ok(Logs::Shared(log.finish()?)),
+            FoundLogs::Shared(log) => Ok(Box::new(SharedLog(log.finish()?))),
             FoundLogs::Separate(FoundSeparate { pair, logs, .. }) => {
                 let mut main = None;
                 let mut engines: Vec<(ParticipantId, Log)> = Vec::new();
@@ -179,8 +184,7 @@ impl FoundLogs {
                     }
                 }
                 let main = main.expect("the coordinator's log is the first");
-                let logs = SeparateLogs::new(pair, main, engines, decided, has_threads);
-                Ok(Logs::Separate(Box::new(logs)))
+                Ok(Box::new(SeparateLogs::new(pair, main, engines, decided, has_threads)))
             }
         }
     }

@@ -1,15 +1,17 @@
 //! Settings with which a server opens its commit path.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use cohort_base::ServerId;
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_log::LogOptions;
 
-use crate::env::{FailpointHook, StopHook};
 use crate::group_commit::GroupCommitOptions;
 use crate::logs::LogLayout;
+use crate::stage::Point;
 
 /// Settings of the binlog.
 #[derive(Clone, Debug)]
@@ -68,3 +70,10 @@ pub enum Unreleased {
     /// (`init_rpl_role=SLAVE`).
     Cut,
 }
+
+/// Hook that is called when a file of the durable path has failed. It writes a message and ends the process.
+/// In tests it records the call.
+pub type StopHook = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
+
+/// Hook that is called at every failpoint.
+pub type FailpointHook = Arc<dyn Fn(Point) + Send + Sync>;

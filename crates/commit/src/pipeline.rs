@@ -66,15 +66,14 @@
 //! - **Leader**: the thread that holds `leader`. There is none while the flush queue is empty. `lead` only
 //!   tries the lock, so a call costs almost nothing while another thread leads. `order_exclusive` and `hold`
 //!   wait for it, so that no other thread flushes meanwhile.
-//! - **Decision stage** (`decider`): turns a synced group into a durable one, in group order. With one log
-//!   for all engines the sync suffices, and [`CommitEnv::decide`] does nothing. With a log for each engine
-//!   (`separate.rs`), the sync covers only the engines' logs. The group is durable once `decide` has written
-//!   and synced its events in the binlog, and a DECIDED record for members without events at the group's end.
-//! - **Overlap**: a leader of separate logs may release `leader` before it decides. The next group is written
-//!   and synced meanwhile, and then waits for `decider`. So at most two groups are in progress. Transactions
-//!   that were queued before the release still need a leader, because their threads found `leader` taken. The
-//!   thread that decides leads them afterwards, in its loop in `lead`. If flushes are slow, it also asks the
-//!   timer thread to lead them at once (`call_timekeeper`).
+//! - **Decision stage** (`decider`): turns a synced group into a durable one, in group order. The log may
+//!   need a step after the sync for that, [`CommitEnv::decide`]. The protocol is the same with and without
+//!   it.
+//! - **Overlap**: if the log allows it ([`CommitEnv::overlaps`]), a leader releases `leader` before it
+//!   decides. The next group is written and synced meanwhile, and then waits for `decider`. So at most two
+//!   groups are in progress. Transactions that were queued before the release still need a leader, because
+//!   their threads found `leader` taken. The thread that decides leads them afterwards, in its loop in
+//!   `lead`. If flushes are slow, it also asks the timer thread to lead them at once (`call_timekeeper`).
 //! - **Open group**: a flush queue that is left for more transactions to join (`group_commit.rs`). It has no
 //!   leader. The thread that completes the group leads, or the timer thread does when the time is up.
 //! - **Positions**: a GTID gets its sequence number when its transaction is applied. Binlog positions and

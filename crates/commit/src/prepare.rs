@@ -16,19 +16,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, ParticipantId, Xid};
-use cohort_binlog::Stream;
 use cohort_engine::{EngineError, RedoFile, StagedRedo};
 use cohort_log::{FullCause, Log, LogError, LogReservation};
 
 use crate::binlog::{Binlog, NO_SPACE_FOR_BINLOG};
 use crate::coordinator::Coordinator;
 use crate::error::CommitError;
-use crate::logs::{Logs, TrxReservations};
+use crate::logs::LogNeeds;
 use crate::metrics::Step;
-use crate::record;
 use crate::request::{CommitRequest, Prepared, SpilledRedo, Trx};
+use crate::reservations::TrxReservations;
 use crate::seam::CommitEnv;
-use crate::separate::SeparateLogs;
 use crate::stage::{Point, Stage};
 
 /// Maximum size of redo inside a record. Larger redo is spilled, because the log's buffer is not meant for
@@ -136,37 +134,13 @@ impl Coordinator {
                 spilled.push(None);
             }
         }
-        let redo = request.redo.iter().zip(&*spilled);
-        let of_redo = redo.map(|((_, redo), spilled)| record::redo_bytes_max(redo, spilled.as_ref()));
-        let mut bytes = record::OVERHEAD_BYTES + of_redo.sum::<u64>();
-        if let Some(part) = &request.binlog {
-            bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
-        }
         let staged = self.stage(request)?;
-        let rooms = match &self.env().logs {
-            Logs::Shared(log) => TrxReservations::Shared(Some(self.reserve_in(log, bytes)?)),
-            Logs::Separate(logs) => self.reserve_in_each(logs, request, spilled)?,
-        };
-        Ok((rooms, staged))
-    }
-
-    fn reserve_in_each(
-        &self,
-        logs: &SeparateLogs,
-        request: &CommitRequest,
-        spilled: &Spilled,
-    ) -> Result<TrxReservations, CommitError> {
-        let mut parts = Vec::with_capacity(2);
-        for (place, bytes) in logs.needs(request, spilled) {
-            parts.push((place, self.reserve_in(logs.at(place), bytes)?));
-        }
         let is_logged = request.binlog.is_some() && self.env().binlog.is_some();
-        let decision = match is_logged {
-            true => None,
-            false => Some(self.reserve_in(logs.main(), record::OVERHEAD_BYTES)?),
-        };
-        logs.sync_each(parts.iter().map(|(place, _)| *place)).map_err(|e| self.refused(e))?;
-        Ok(TrxReservations::Separate { parts, decision })
+        let needs = LogNeeds { request, spilled, is_logged };
+        let logs = &self.env().logs;
+        let rooms = logs.reserve(&needs, &mut |log, bytes| self.reserve_in(log, bytes))?;
+        logs.sync_at_prepare(&rooms).map_err(|e| self.refused(e))?;
+        Ok((rooms, staged))
     }
 
     /// Has the engines stage large redo, which would otherwise block the order stage for long. Not done while

@@ -49,7 +49,7 @@ impl Coordinator {
         let Some(wanted) = self.purge_end(rule)? else { return Ok(Purged::default()) };
         let mut purged = self.purge_released(wanted, position.file)?;
         // Where the files decide and wait for space, a checkpoint would wait too.
-        let is_stuck = || self.env().logs.separate().is_some() && self.is_without_binlog_space();
+        let is_stuck = || self.env().logs.is_decided_by_binlog() && self.is_without_binlog_space();
         if self.checkpointer.binlog_from() < wanted && !is_stuck() {
             let done = self.checkpoint();
             let more = self.purge_released(wanted, position.file)?;

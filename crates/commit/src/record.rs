@@ -50,10 +50,9 @@ use std::num::NonZeroU32;
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId, Reader, Truncated, Write, Xid};
 use cohort_binlog::{Chunk, StreamOut};
 use cohort_engine::Redo;
-use cohort_log::RecordKind;
+use cohort_log::{Log, LogReservation, RecordKind};
 
 use crate::request::{SpilledRedo, Trx};
-use crate::separate::Pair;
 
 /// A transaction.
 pub const COMMIT: RecordKind = RecordKind(1);
@@ -323,6 +322,17 @@ impl Checkpoint {
         }
         Ok(checkpoint)
     }
+}
+
+/// Random number that all logs of one data directory have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair(pub u64);
+
+/// Appends a BINLOG record.
+pub fn append_binlog_record(log: &Log, room: LogReservation, out: &StreamOut) {
+    let mut head = Vec::new();
+    StreamOut::encode_chunks(&out.chunks, &mut head);
+    log.append(room, BINLOG, &[&head, &out.bytes]);
 }
 
 #[cfg(test)]

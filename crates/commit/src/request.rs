@@ -9,7 +9,7 @@ use cohort_engine::{Redo, StagedRedo};
 use cohort_locks::{LockOwner, WritePermit};
 
 use crate::group_commit::ClientCommits;
-use crate::logs::TrxReservations;
+use crate::reservations::TrxReservations;
 use crate::stage;
 
 /// Form of the transaction in the binlog.

@@ -73,16 +73,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId};
-use cohort_binlog::{Batch, BinlogError, StreamOut};
+use cohort_binlog::{Batch, BinlogError, BinlogFileWriter, Stream, StreamOut};
 use cohort_log::{Log, LogError, LogReservation};
 
-use crate::binlog::{Binlog, add_to_batch};
-use crate::env::{ServerEnv, Written};
-use crate::error::HardenError;
-use crate::logs::TrxReservations;
-use crate::record;
-use crate::request::{CommitRequest, SpilledRedo, Trx};
-use crate::stage::Ordered;
+use crate::error::{CommitError, HardenError};
+use crate::logs::{Decision, LogLayout, LogNeeds, Logs, Marks, Member, Reserve, Written, main_mark};
+use crate::record::{self, EngineLogs, Pair};
+use crate::request::Trx;
+use crate::reservations::TrxReservations;
+use crate::rotation_reserve::RotationReserve;
 use crate::syncer::Syncer;
 
 /// Number of the coordinator's log in PREPARE records; an engine's log has the number of its participant.
@@ -99,27 +98,6 @@ struct OwnLog {
     syncer: Option<Syncer>,
     /// Number of flushes by leaders.
     group_syncs: AtomicU64,
-}
-
-/// The decision about a group, to be made after its binlog bytes are synced.
-pub struct Decision {
-    last: CommitSeq,
-    /// Reservation for the DECIDED record; `None` if the group's last member is in the binlog.
-    room: Option<LogReservation>,
-}
-
-/// Random number that all logs of one data directory have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair(pub u64);
-
-/// `binlog_group_commit_overlap`: sync the logs for a group while the binlog is synced for the previous one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overlap {
-    Off,
-    On,
-    /// On if the binlog is on its own device. On one device the two syncs only wait for each other, and
-    /// groups are half as large.
-    Auto,
 }
 
 /// The logs of the separate layout.
@@ -163,29 +141,9 @@ impl SeparateLogs {
         }
     }
 
-    /// Returns the number that each log's control file has.
-    pub fn pair(&self) -> Pair {
-        self.pair
-    }
-
-    /// Returns the coordinator's log.
-    pub fn main(&self) -> &Log {
-        &self.logs[0].log
-    }
-
     /// Returns the log of this index (see [`TrxReservations`]).
-    pub fn at(&self, place: usize) -> &Log {
+    fn at(&self, place: usize) -> &Log {
         &self.logs[place].log
-    }
-
-    /// Returns the log that has the participant's redo.
-    pub fn log_of(&self, participant: ParticipantId) -> &Log {
-        self.at(self.place_of(participant))
-    }
-
-    /// Returns the number of flushes by leaders of the log that has the participant's redo.
-    pub fn group_syncs_of(&self, participant: ParticipantId) -> u64 {
-        self.logs[self.place_of(participant)].group_syncs.load(Ordering::Relaxed)
     }
 
     fn place_of(&self, participant: ParticipantId) -> usize {
@@ -196,48 +154,22 @@ impl SeparateLogs {
         self.logs[place].engine.map_or(COORDINATOR, |engine| engine.0)
     }
 
-    /// Returns all logs, the coordinator's first.
-    pub fn each(&self) -> impl Iterator<Item = &Log> {
-        self.logs.iter().map(|own| &*own.log)
-    }
-
     /// Returns the engines' logs.
-    pub fn engines(&self) -> impl Iterator<Item = (ParticipantId, &Log)> {
+    fn engines(&self) -> impl Iterator<Item = (ParticipantId, &Log)> {
         self.logs.iter().filter_map(|own| Some((own.engine?, &*own.log)))
     }
 
     /// Returns the durable ends of the engines' logs. While the order stage is held, there is no PREPARE
     /// record after them.
-    pub fn engine_marks(&self) -> Vec<(ParticipantId, Lsn)> {
+    fn engine_marks(&self) -> Vec<(ParticipantId, Lsn)> {
         self.engines().map(|(engine, log)| (engine, log.hardened())).collect()
-    }
-
-    /// Sets `binlog_group_commit_sync_engine`; if off, sessions also sync the engines' logs at prepare.
-    pub fn set_group_sync(&self, is_on: bool) {
-        self.is_synced_each.store(!is_on, Ordering::Relaxed);
-    }
-
-    /// Sets whether a group is synced while the previous one is decided.
-    pub fn set_overlap(&self, is_on: bool) {
-        self.overlaps.store(is_on, Ordering::Relaxed);
-    }
-
-    /// Records that the server is about to stop: a write that finds no space fails from now on.
-    pub fn note_stopping(&self) {
-        self.is_stopping.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns whether the next group may be written and synced while this one is decided.
-    pub fn overlaps(&self, written: &Written) -> bool {
-        let needs_record = written.decision.as_ref().is_none_or(|decision| decision.room.is_some());
-        self.overlaps.load(Ordering::Relaxed) && !needs_record
     }
 
     /// Returns the index of each log that gets a part of the transaction, with the payload bytes it needs. A
     /// transaction without redo has its part in the coordinator's log.
-    pub fn needs(&self, request: &CommitRequest, spilled: &[Option<SpilledRedo>]) -> Vec<(usize, u64)> {
+    fn needs(&self, of: &LogNeeds<'_>) -> Vec<(usize, u64)> {
         let mut needs: Vec<(usize, u64)> = Vec::with_capacity(2);
-        for ((id, redo), spilled) in request.redo.iter().zip(spilled) {
+        for ((id, redo), spilled) in of.request.redo.iter().zip(of.spilled) {
             let place = self.place_of(*id);
             let of_redo = record::redo_bytes_max(redo, spilled.as_ref());
             match needs.iter_mut().find(|(at, _)| *at == place) {
@@ -251,21 +183,6 @@ impl SeparateLogs {
         needs
     }
 
-    /// Syncs each engine's log to which the transaction is going to write, for
-    /// `binlog_group_commit_sync_engine=OFF`. Durability does not depend on this: the leader syncs the logs
-    /// in any case.
-    pub fn sync_each(&self, places: impl Iterator<Item = usize>) -> Result<(), LogError> {
-        if !self.is_synced_each.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        for place in places.filter(|place| self.logs[*place].engine.is_some()) {
-            let log = self.at(place);
-            log.append(log.reserve(0)?, record::NOTE, &[]);
-            log.flush()?;
-        }
-        Ok(())
-    }
-
     /// Appends the transaction's PREPARE records, for the leader. `end` is the end of its events in the
     /// binlog. Returns the reservation for a DECIDED record, if the transaction has one.
     fn append_prepare(
@@ -273,26 +190,103 @@ impl SeparateLogs {
         seq: CommitSeq,
         end: Option<BinlogPos>,
         trx: &mut Trx,
+        payload: &mut Vec<u8>,
     ) -> Option<LogReservation> {
         let TrxReservations::Separate { parts, decision } = std::mem::take(&mut trx.rooms) else {
             unreachable!("reserved at prepare (I6)")
         };
         let numbers: Vec<u8> = parts.iter().map(|(place, _)| self.number(*place)).collect();
         let decided = CommitSeq(self.decided.load(Ordering::Relaxed));
-        let mut payload = Vec::new();
         for (place, room) in parts {
             payload.clear();
             let head = record::PrepareHead { seq, xid: trx.xid, decided, end, logs: &numbers };
-            record::encode_prepare(&head, trx, |id| self.place_of(id) == place, &mut payload);
-            self.at(place).append(room, record::PREPARE, &[&payload]);
+            record::encode_prepare(&head, trx, |id| self.place_of(id) == place, payload);
+            self.at(place).append(room, record::PREPARE, &[payload]);
         }
         decision
     }
 
-    /// Syncs all logs that have something new, concurrently. At return everything appended before the call is
-    /// durable.
-    pub fn sync_all(&self) -> Result<(), LogError> {
-        let appended: Vec<Lsn> = self.each().map(Log::appended).collect();
+    /// Writes and syncs binlog bytes; at return their transactions are decided. Waits if there is no disk
+    /// space, unless the server is about to stop.
+    fn write_binlog(&self, files: &BinlogFileWriter, batch: &Batch) -> Result<(), HardenError> {
+        loop {
+            match files.write_synced(batch) {
+                Err(BinlogError::NoSpace { .. }) if !self.is_stopping.load(Ordering::Relaxed) => {
+                    std::thread::sleep(SPACE_PAUSE);
+                }
+                written => return written.map_err(HardenError::binlog),
+            }
+        }
+    }
+}
+
+impl Logs for SeparateLogs {
+    fn layout(&self) -> LogLayout {
+        LogLayout::Separate
+    }
+
+    fn is_decided_by_binlog(&self) -> bool {
+        true
+    }
+
+    fn main(&self) -> &Log {
+        &self.logs[0].log
+    }
+
+    fn log_of(&self, participant: ParticipantId) -> &Log {
+        self.at(self.place_of(participant))
+    }
+
+    fn each(&self) -> Vec<&Log> {
+        self.logs.iter().map(|own| &*own.log).collect()
+    }
+
+    fn reserve(&self, of: &LogNeeds<'_>, reserve: Reserve<'_>) -> Result<TrxReservations, CommitError> {
+        let mut parts = Vec::with_capacity(2);
+        for (place, bytes) in self.needs(of) {
+            parts.push((place, reserve(self.at(place), bytes)?));
+        }
+        let decision = match of.is_logged {
+            true => None,
+            false => Some(reserve(self.main(), record::OVERHEAD_BYTES)?),
+        };
+        Ok(TrxReservations::Separate { parts, decision })
+    }
+
+    /// For `binlog_group_commit_sync_engine=OFF`: syncs each engine's log to which the transaction is going
+    /// to write. Durability does not depend on this: the leader syncs the logs in any case.
+    fn sync_at_prepare(&self, reserved: &TrxReservations) -> Result<(), LogError> {
+        let TrxReservations::Separate { parts, .. } = reserved else { return Ok(()) };
+        if !self.is_synced_each.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        for (place, _) in parts.iter().filter(|(place, _)| self.logs[*place].engine.is_some()) {
+            let log = self.at(*place);
+            log.append(log.reserve(0)?, record::NOTE, &[]);
+            log.flush()?;
+        }
+        Ok(())
+    }
+
+    fn append(&self, member: &Member<'_>, trx: &mut Trx, buffer: &mut Vec<u8>) -> Option<Decision> {
+        let room = self.append_prepare(member.seq, member.end, trx, buffer);
+        // An event in the binlog decides about its own transaction and all earlier ones.
+        let room = if member.end.is_some() { None } else { Some(room.expect("reserved at prepare (I6)")) };
+        Some(Decision { last: member.seq, room })
+    }
+
+    fn rotate(&self, stream: &mut Stream, _: &RotationReserve, now_s: &dyn Fn() -> u32) -> Option<StreamOut> {
+        if !stream.wants_rotation() {
+            return None;
+        }
+        let mut out = StreamOut::default();
+        stream.rotate(&mut out, now_s());
+        Some(out)
+    }
+
+    /// Syncs the logs concurrently.
+    fn sync(&self) -> Result<(), LogError> {
+        let appended: Vec<Lsn> = self.logs.iter().map(|own| own.log.appended()).collect();
         let mut due = (0..self.logs.len()).filter(|place| self.at(*place).hardened() < appended[*place]);
         let Some(own) = due.next() else { return Ok(()) };
         let others: Vec<usize> = due.collect();
@@ -315,71 +309,66 @@ impl SeparateLogs {
         Ok(())
     }
 
-    /// Decides about the members that are not in the group's binlog bytes, which are synced.
-    fn decide(&self, Decision { last, room }: Decision) -> Result<(), LogError> {
+    fn overlaps(&self, written: &Written) -> bool {
+        let needs_record = written.decision.as_ref().is_none_or(|decision| decision.room.is_some());
+        self.overlaps.load(Ordering::Relaxed) && !needs_record
+    }
+
+    /// Writes and syncs the binlog bytes, and decides about the members that are not in them.
+    fn decide(&self, written: &mut Written, files: Option<&BinlogFileWriter>) -> Result<(), HardenError> {
+        if let (Some(files), Some(bytes)) = (files, &written.binlog)
+            && !bytes.batch.chunks.is_empty()
+        {
+            self.write_binlog(files, &bytes.batch)?;
+        }
+        let Decision { last, room } =
+            written.decision.take().expect("a group is written once, and decided once");
         if let Some(room) = room {
             self.main().append(room, record::DECIDED, &[&last.0.to_le_bytes()]);
-            self.main().flush()?;
+            self.main().flush().map_err(HardenError::Log)?;
         }
         self.decided.store(last.0, Ordering::Relaxed);
         Ok(())
     }
-}
 
-impl ServerEnv {
-    /// Writes a group for [`crate::CommitEnv::write`].
-    pub(crate) fn write_separate(&self, logs: &SeparateLogs, group: &mut [Ordered<Trx>]) -> Written {
-        let ids = ServerEnv::commit_ids(group);
-        let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
-        let (mut out, mut batch) = (StreamOut::default(), Batch::default());
-        let mut decision = None;
-        for (ordered, commit_id) in group.iter_mut().zip(ids) {
-            out.clear();
-            let seq = ordered.seq();
-            if let Some(stream) = &mut stream {
-                ServerEnv::stream_trx(stream, ordered.get(), commit_id, &mut out);
-            }
-            let end = stream.as_ref().filter(|_| !out.chunks.is_empty()).map(|stream| stream.position());
-            let room = logs.append_prepare(seq, end, ordered.get_mut());
-            // An event in the binlog decides about its own transaction and all earlier ones.
-            let room = if end.is_some() { None } else { Some(room.expect("reserved at prepare (I6)")) };
-            decision = Some(Decision { last: seq, room });
-            self.keep_spilled(seq, ordered.get());
-            add_to_batch(&mut batch, &out);
-        }
-        if let Some(stream) = stream.as_mut().filter(|stream| stream.wants_rotation()) {
-            out.clear();
-            stream.rotate(&mut out, self.now_s());
-            add_to_batch(&mut batch, &out);
-        }
-        Written { binlog: stream.map(|stream| self.binlog_bytes(&stream, batch)), decision, began_ns: 0 }
-    }
-
-    /// Decides a group for [`crate::CommitEnv::decide`].
-    pub(crate) fn decide_separate(
+    fn harden_binlog(
         &self,
-        logs: &SeparateLogs,
-        written: &mut Written,
+        files: &BinlogFileWriter,
+        _: Option<LogReservation>,
+        _: &StreamOut,
+        batch: &Batch,
     ) -> Result<(), HardenError> {
-        if let (Some(binlog), Some(bytes)) = (&self.binlog, &written.binlog)
-            && !bytes.batch.chunks.is_empty()
-        {
-            write_binlog(logs, binlog, &bytes.batch).map_err(HardenError::binlog)?;
-        }
-        let decision = written.decision.take().expect("a group is written once, and decided once");
-        logs.decide(decision).map_err(HardenError::Log)
+        self.write_binlog(files, batch)
     }
-}
 
-/// Writes and syncs binlog bytes; at return their transactions are decided. Waits if there is no disk space,
-/// unless the server is about to stop.
-pub fn write_binlog(logs: &SeparateLogs, binlog: &Binlog, batch: &Batch) -> Result<(), BinlogError> {
-    loop {
-        match binlog.files.write_synced(batch) {
-            Err(BinlogError::NoSpace { .. }) if !logs.is_stopping.load(Ordering::Relaxed) => {
-                std::thread::sleep(SPACE_PAUSE);
-            }
-            written => return written,
+    fn marks(&self) -> Marks {
+        Marks { main: main_mark(self.main()), engines: self.engine_marks() }
+    }
+
+    fn engine_logs(&self, marks: &Marks) -> Option<EngineLogs> {
+        Some(EngineLogs { pair: self.pair, from: marks.engines.clone() })
+    }
+
+    fn release_engine_logs(&self, marks: &Marks) -> Result<(), LogError> {
+        for (engine, log) in self.engines() {
+            log.checkpoint(marks.of(engine), &record::encode_engine_log(self.pair, engine))?;
         }
+        Ok(())
+    }
+
+    fn group_syncs_of(&self, participant: ParticipantId) -> u64 {
+        self.logs[self.place_of(participant)].group_syncs.load(Ordering::Relaxed)
+    }
+
+    fn set_group_sync(&self, is_on: bool) {
+        self.is_synced_each.store(!is_on, Ordering::Relaxed);
+    }
+
+    fn set_overlap(&self, is_on: bool) {
+        self.overlaps.store(is_on, Ordering::Relaxed);
+    }
+
+    fn note_stopping(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
     }
 }

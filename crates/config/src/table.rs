@@ -163,7 +163,6 @@ const NO_FULLTEXT: &str = "of MyISAM's full-text indexes; those here are InnoDB'
 const NO_GALERA: &str = "there are no Galera clusters here";
 const NO_PERFORMANCE_SCHEMA: &str = "there is no performance schema";
 const NO_PLUGINS: &str = "there are no plugins";
-const NO_ROUTINES: &str = "there are no stored routines";
 const NO_TRACE: &str = "there is no trace";
 const NO_VERSIONING: &str = "there are no system-versioned tables";
 const DEADLOCKS: &str = "a deadlock is found when it arises";

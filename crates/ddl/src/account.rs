@@ -15,6 +15,7 @@ use super::account_changes::{AccountChanges, no_such_account, shown};
 use super::account_rules::{self, GrantOption};
 use super::password_check::{check_password, check_stored_form};
 use super::work::{Changes, LogText, commit};
+use crate::account_rules::stored_form;
 
 const PLUGIN: &str = "mysql_native_password";
 const SOCKET_PLUGIN: &str = "unix_socket";
@@ -70,14 +71,6 @@ pub(super) fn resolve_new(session: &SessionState, name: &Name) -> SqlResult<Acco
         }
     }
     Ok(name)
-}
-
-/// Returns the stored form of a password for a plugin; without a plugin, the form of IDENTIFIED BY.
-pub(super) fn stored_form(plugin: Option<&str>, password: &[u8]) -> String {
-    match plugin {
-        Some(plugin) if plugin.eq_ignore_ascii_case(ED25519) => Ed25519Key::of(password).to_string(),
-        _ => NativePassword::of(password).to_string(),
-    }
 }
 
 fn hash_of(password: &str) -> String {

@@ -1,6 +1,7 @@
 //! REQUIRE, WITH limits, ACCOUNT LOCK, PASSWORD EXPIRE: applied from a statement, and formatted for SHOW.
 
 use cohort_catalog::{AccountRules, Lifetime, TlsRequirement};
+use cohort_protocol::{ED25519, Ed25519Key, NativePassword};
 use cohort_sql::ast::{AccountOptions, PasswordExpiry};
 use cohort_sql::print::quoted_text;
 
@@ -110,5 +111,13 @@ pub(super) fn lifetime(rules: &AccountRules) -> String {
         Lifetime::Default => String::new(),
         Lifetime::Never => " PASSWORD EXPIRE NEVER".to_owned(),
         Lifetime::Days(days) => format!(" PASSWORD EXPIRE INTERVAL {days} DAY"),
+    }
+}
+
+/// Returns the stored form of a password for a plugin; without a plugin, the form of IDENTIFIED BY.
+pub(super) fn stored_form(plugin: Option<&str>, password: &[u8]) -> String {
+    match plugin {
+        Some(plugin) if plugin.eq_ignore_ascii_case(ED25519) => Ed25519Key::of(password).to_string(),
+        _ => NativePassword::of(password).to_string(),
     }
 }

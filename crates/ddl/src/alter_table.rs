@@ -2,6 +2,8 @@
 
 use cohort_base::CommitSeq;
 use cohort_catalog::{Catalog, CatalogChange, Column, DefaultValue, ForeignKey, Table, TableName};
+use cohort_plan::{charset, same_name};
+use cohort_session::{StatementContext, TableUse};
 use cohort_sql::ast::{
     AlterAction, AlterOptions, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateMode, DropIndex,
     ObjectName, TableOption,
@@ -17,9 +19,6 @@ use super::work::{
     Changes, LogText, check_identifier, check_key_name, commit, free, lock_table, report_table,
 };
 use super::{DdlOutcome, column, foreign, foreign_rows, key, options, page_format, rules, temporary};
-use cohort_plan::charset;
-use cohort_plan::same_name;
-use cohort_session::{StatementContext, TableUse};
 
 pub(super) fn create_index(ctx: &mut StatementContext<'_>, create: &CreateIndex) -> SqlResult<DdlOutcome> {
     let schema = create.table.db.as_deref().or(ctx.session.current_schema.as_deref()).unwrap_or_default();

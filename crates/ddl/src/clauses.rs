@@ -9,10 +9,10 @@ use cohort_engine::PageFormat;
 use cohort_sql::ast::AlterOptions;
 use cohort_types::{SqlError, SqlResult};
 
-use super::draft::{Described, is_same_clustering};
+use super::describe::{is_same_clustering, is_same_index};
+use super::draft::Described;
+use super::engine_format;
 use super::extent::{Allowed, Extent, checks_more, counts_anew, moves};
-use super::page_format;
-use super::rebuild::makes_words;
 
 const COPY_LOCKS: &str = "COPY algorithm requires a lock";
 const WORDS_LOCK: &str = "Fulltext index creation requires a lock";
@@ -62,7 +62,7 @@ pub(super) fn check(
         return because(&what, "", "ALGORITHM=INPLACE");
     }
     match extent {
-        Extent::Rows if is_quick && page_format::needs_copy(before, &after.table) => {
+        Extent::Rows if is_quick && engine_format::needs_copy(before, &after.table) => {
             let reason = "Changing table options requires the table to be rebuilt";
             because(&what, reason, "ALGORITHM=INPLACE")
         }
@@ -171,4 +171,10 @@ fn moves_virtual(before: &Table, after: &Described, extent: Extent) -> bool {
 /// Returns whether an index is dropped.
 fn drops_index(before: &Table, after: &Described) -> bool {
     (0..before.indexes.len()).any(|old| old != ROWS && !after.index_origins.contains(&Some(old)))
+}
+
+/// Returns whether a FULLTEXT index is built. Concurrent writes are not tracked for it, so writers must wait.
+pub(super) fn makes_words(before: &Table, after: &Described) -> bool {
+    let mut indexes = after.table.indexes.iter().enumerate();
+    indexes.any(|(n, index)| index.kind.has_words() && !is_same_index(before, after, n))
 }

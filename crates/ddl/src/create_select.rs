@@ -11,21 +11,20 @@
 use std::sync::Arc;
 
 use cohort_catalog::{CatalogChange, Column, DefaultValue, Schema, Table, TableName};
+use cohort_dml::InsertPlan;
 use cohort_expr::{Coercibility, ExprType, NOT_FIXED_DECIMALS};
+use cohort_plan::{ParamSource, PlanContext};
 use cohort_protocol::ColumnMeta;
+use cohort_query::{Freshness, QueryPlan, lock_tables, plan_query_within};
+use cohort_session::{SessionNames, StatementContext, TableUse};
 use cohort_sql::ast::{CreateMode, CreateSelect, CreateTable, QueryBody, TableOption};
 use cohort_types::{Collation, ColumnType, SqlError, SqlResult, TypeKind, Value};
 
-use super::DdlOutcome;
 use super::create_table::describe;
 use super::draft::DraftColumn;
 use super::work::{Changes, LogText, check_identifier, commit_rows, log_ahead, report_table};
-use super::{foreign, page_format};
+use super::{DdlOutcome, engine_format, foreign};
 use crate::create_text::create_text;
-use cohort_dml::InsertPlan;
-use cohort_plan::{ParamSource, PlanContext};
-use cohort_query::{Freshness, QueryPlan, lock_tables, plan_query_within};
-use cohort_session::{SessionNames, StatementContext, TableUse};
 
 /// Maximum attempts to plan: a concurrent DDL statement can run between planning and locking.
 const PLAN_ATTEMPTS: usize = 20;
@@ -49,7 +48,7 @@ pub(super) fn create(
     let plan = filling(ctx, &table, count, (query, select))?;
     log_ahead(ctx, LogText::Own(statement(ctx, create, &table)))?;
     // Overflow values are written before the table is committed, so the engine needs the page format now.
-    page_format::pass_all_to_engine(ctx.db, &table);
+    engine_format::pass_all_to_engine(ctx.db, &table);
     let outcome = plan.run(ctx)?;
     changes.catalog.push(CatalogChange::PutTable(Table::clone(&table)));
     commit_rows(ctx, changes)?;

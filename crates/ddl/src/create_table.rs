@@ -7,7 +7,7 @@ use cohort_sql::ast::{CreateMode, CreateTable, ObjectName, TableOption};
 use cohort_types::{SqlError, SqlResult};
 
 use super::column::ColumnHome;
-use super::draft::{self, DraftColumn, TableDraft};
+use super::draft::{DraftColumn, TableDraft};
 use super::work::{
     Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, not_supported, schema_of,
 };
@@ -187,7 +187,7 @@ pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &Obj
     }
     table.clear_storage();
     if !table.is_sequence() {
-        draft::check_has_key(ctx, &table)?;
+        super::describe::check_has_key(ctx, &table)?;
     }
     Ok(table)
 }

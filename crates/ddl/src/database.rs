@@ -11,8 +11,7 @@ use super::work::{
     Changes, IDENTIFIER_CHARS_MAX, LogText, check_identifier, commit, lock_schema, lock_table_name,
     refuse_virtual, server_collation,
 };
-use super::{DdlOutcome, foreign};
-use super::{program, view};
+use super::{DdlOutcome, foreign, program, view};
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateDatabase) -> SqlResult<DdlOutcome> {
     let name = &create.name;

@@ -11,13 +11,11 @@ use cohort_sql::ast::{DropTable, ObjectName, RenameTable};
 use cohort_sql::print::quoted_name;
 use cohort_types::{SqlError, SqlResult};
 
-use super::DdlOutcome;
-use super::foreign;
-use super::view;
 use super::work::{
     Changes, LogText, catalog, check_table_name, commit, enter_schema, lock_schema, lock_table,
     lock_table_name, refuse_virtual, report_table, schema_of,
 };
+use super::{DdlOutcome, foreign, view};
 
 pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<DdlOutcome> {
     let names = qualified(ctx, &drop.names)?;

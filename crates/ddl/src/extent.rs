@@ -19,8 +19,9 @@ use cohort_catalog::{Column, DefaultValue, ROWS, Table};
 use cohort_config::{Globals, VarId};
 use cohort_types::StoredPlace;
 
-use super::draft::{COLUMNS_MAX, Described, is_same_clustering, is_same_index};
-use super::{page_format, rules};
+use super::describe::{is_same_clustering, is_same_index};
+use super::draft::{COLUMNS_MAX, Described};
+use super::{engine_format, rules};
 
 /// The part of a table's data that must be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +118,7 @@ fn needs_rows(before: &Table, after: &Described) -> bool {
         .checks
         .iter()
         .all(|check| before.checks.iter().any(|old| is_same(&old.text, &check.text)));
-    let same_engine = before.engine == table.engine && !page_format::needs_copy(before, table);
+    let same_engine = before.engine == table.engine && !engine_format::needs_copy(before, table);
     !same_columns || counts_anew(before, after) || !is_same_clustering(before, after) || !same_engine
 }
 

@@ -36,29 +36,17 @@ use cohort_base::TableId;
 use cohort_catalog::{Catalog, CatalogChange, ForeignAction, ForeignKey, Table, TableName};
 use cohort_config::VarId;
 use cohort_locks::{MetadataKey, MetadataMode};
+use cohort_plan::{not_supported, same_name};
+use cohort_session::StatementContext;
 use cohort_sql::ast::{self, ReferenceAction};
 use cohort_sql::print::quoted_name;
+use cohort_table::{Misfit, bare_constraint_text, constraint_text, fit, leading_index};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, Warning};
 
 use super::draft::{Described, TableDraft};
 use super::key;
 use super::work::{check_key_name, schema_of};
-use cohort_plan::{not_supported, same_name};
-use cohort_session::StatementContext;
-use cohort_table::{Misfit, bare_constraint_text, constraint_text, fit, leading_index};
-
-/// A foreign key under construction. Columns are referred to by name, so that they can be renamed and moved.
-#[derive(Clone, Debug)]
-pub(super) struct DraftForeign {
-    /// Empty until the key is named.
-    pub(super) name: String,
-    pub(super) columns: Vec<String>,
-    pub(super) parent: TableName,
-    pub(super) parent_columns: Vec<String>,
-    pub(super) on_delete: ForeignAction,
-    pub(super) on_update: ForeignAction,
-    pub(super) is_new: bool,
-}
+use crate::draft::DraftForeign;
 
 /// Converts a foreign key from the statement; error 1239.
 pub(super) fn draft(

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use cohort_catalog::{ForeignKey, Table};
 use cohort_engine::{Batch, KeyRange, ReadAt, ReadView, ScanRequest};
+use cohort_plan::not_supported;
+use cohort_session::StatementContext;
+use cohort_table::{OpenTable, counterpart, fit, named_constraint};
+use cohort_trx::engine_error;
 use cohort_types::{Columns, SqlError, SqlResult, Value, prefix_end, successor};
 
 use super::column::{ColumnHome, value_now};
 use super::draft::Described;
 use super::foreign::are_checked;
-use cohort_plan::not_supported;
-use cohort_session::StatementContext;
-use cohort_table::{OpenTable, counterpart, fit, named_constraint};
-use cohort_trx::engine_error;
 
 const BATCH_ENTRIES: usize = 1024;
 

@@ -12,7 +12,7 @@ use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 use super::account::{identified_by, resolve};
 use super::account_changes::shown;
 use super::account_rules::{GrantOption, require_and_limits};
-use super::grant::nonexisting;
+use super::grantee::nonexisting;
 
 const ALL: &str = "ALL PRIVILEGES";
 

@@ -1,14 +1,14 @@
 //! Key definitions: names, limits, prefixes, order.
 
 use cohort_catalog::{Column, IndexKind, KeyMethod, option_of};
+use cohort_plan::same_name;
+use cohort_session::StatementContext;
 use cohort_sql::ast::{KeyDef, KeyKind};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
 
 use super::draft::{DraftColumn, DraftKey, DraftPart, TableDraft};
 use super::options::fit_comment;
 use super::work::{check_key_name, not_supported};
-use cohort_plan::same_name;
-use cohort_session::StatementContext;
 
 const KEYS_MAX: u32 = 64;
 const KEY_PARTS_MAX: u32 = 32;

@@ -27,12 +27,13 @@
 //! | `statements` | the statements, each for shared and for temporary tables |
 //! | `work` | locks, ids and the commit of a statement |
 //! | `database` | CREATE, ALTER, DROP DATABASE |
-//! | `draft` | [`TableDraft`]: a table being described |
+//! | `draft` | [`TableDraft`]: a table while a statement describes it |
+//! | `describe` | checks a draft and assigns its numbers |
 //! | `column` | column definitions |
 //! | `key` | key definitions |
 //! | `rules` | expressions of generated columns and CHECK constraints |
 //! | `options` | table options |
-//! | `page_format` | options for the page format on disk |
+//! | `page_format`, `engine_format` | options for the page format on disk; passing it to engines |
 //! | `create_table` | CREATE TABLE |
 //! | `create_text` | SHOW CREATE |
 //! | `create_select` | CREATE TABLE ... SELECT |
@@ -57,7 +58,7 @@
 //! | `account_changes` | the pending account changes of a statement, and the lock for them |
 //! | `account_rules` | REQUIRE, limits, account locking and password expiry |
 //! | `role` | roles |
-//! | `grant` | GRANT, REVOKE |
+//! | `grant`, `grantee` | GRANT, REVOKE; the account that receives privileges |
 //! | `proxy` | GRANT PROXY, REVOKE PROXY |
 //! | `grant_list` | granted privileges, for SHOW GRANTS and information_schema |
 //! | `password_check` | rejects weak new passwords |
@@ -76,14 +77,17 @@ mod create_table;
 pub mod create_text;
 mod database;
 mod definer;
+mod describe;
 mod draft;
 mod drop_table;
+mod engine_format;
 mod event;
 mod extent;
 mod foreign;
 mod foreign_rows;
 mod grant;
 mod grant_list;
+mod grantee;
 mod key;
 mod options;
 mod orphans;
@@ -104,12 +108,12 @@ mod work;
 
 pub use account::{create_user_lines, resolve as resolve_account, set_password};
 pub use alter_table::recreate;
+pub use engine_format::set_page_formats;
 pub use event::{
     ScheduleValues, TimeValue, create_text as event_text, interval_text, local_time as event_time,
 };
 pub use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use orphans::drop_orphans;
-pub use page_format::set_page_formats;
 pub use role::set_default_role;
 pub use routine::create_text as routine_text;
 pub use statements::{

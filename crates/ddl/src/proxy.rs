@@ -12,7 +12,7 @@ use cohort_types::{SqlError, SqlResult};
 use super::DdlOutcome;
 use super::account::resolve;
 use super::account_changes::{AccountChanges, no_such_account};
-use super::grant::{grantee, nonexisting};
+use super::grantee::{grantee, nonexisting};
 use super::work::{LogText, commit};
 
 /// Checks that the account may grant PROXY: on itself, or on accounts for which it has the grant option.

@@ -15,10 +15,16 @@ use std::sync::Arc;
 
 use cohort_catalog::{Column, DefaultValue, ROWS, Table};
 use cohort_config::VarId;
+use cohort_dml::RowRules;
 use cohort_engine::{ReadAt, ReadView};
 use cohort_expr::{EvalContext, Expr};
 use cohort_locks::MetadataMode;
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
+use cohort_row::{Built, CatchUp, Duplicates, build_index, copy_rows};
+use cohort_session::{SessionNames, StatementContext};
 use cohort_sql::ast::AlterOptions;
+use cohort_table::{OpenTable, TouchedRows, largest_counted, positive};
+use cohort_trx::SessionTrx;
 use cohort_types::{
     ColumnType, ErrorCode, IntValue, Level, SqlError, SqlMode, SqlResult, StoreContext, Str, TypeKind, Value,
     Warning,
@@ -26,16 +32,12 @@ use cohort_types::{
 
 use super::column::{ColumnHome, value_now};
 use super::counting::{Counting, Rule};
-use super::draft::{Described, is_same_index};
+use super::describe::is_same_index;
+use super::draft::Described;
 use super::extent::{Allowed, Extent, extent, storage};
 use super::work::{Changes, free};
-use super::{DdlOutcome, clauses, foreign, page_format};
-use cohort_dml::RowRules;
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
-use cohort_row::{Built, CatchUp, Duplicates, build_index, copy_rows};
-use cohort_session::{SessionNames, StatementContext};
-use cohort_table::{OpenTable, TouchedRows, largest_counted, positive};
-use cohort_trx::SessionTrx;
+use super::{DdlOutcome, clauses, engine_format, foreign};
+use crate::clauses::makes_words;
 
 /// The method that an ALTER TABLE requests.
 pub(super) struct Asked<'a> {
@@ -167,14 +169,8 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
         };
     }
     let ids: Vec<_> = fresh.iter().map(|&n| after.table.indexes[n].id).collect();
-    page_format::pass_to_engine(ctx.db, &after.table, &ids);
+    engine_format::pass_to_engine(ctx.db, &after.table, &ids);
     fresh
-}
-
-/// Returns whether a FULLTEXT index is built. Concurrent writes are not tracked for it, so writers must wait.
-pub(super) fn makes_words(before: &Table, after: &Described) -> bool {
-    let mut indexes = after.table.indexes.iter().enumerate();
-    indexes.any(|(n, index)| index.kind.has_words() && !is_same_index(before, after, n))
 }
 
 /// Allowed access of other sessions while the data is built.

@@ -16,7 +16,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 use super::DdlOutcome;
 use super::account::{resolve, resolve_grantee};
 use super::account_changes::{AccountChanges, no_such_account};
-use super::grant::{grantee, grantee_name};
+use super::grantee::{grantee, grantee_name};
 use super::work::{LogText, commit};
 
 fn role_name(role: &str) -> AccountName {

@@ -7,9 +7,12 @@ use std::sync::Arc;
 
 use cohort_catalog::{Schema, Table, TableName};
 use cohort_config::VarId;
+use cohort_session::StatementContext;
+use cohort_session::access::drops_own;
 use cohort_sql::ast::{
     AlterAction, AlterTable, CreateMode, CreateSelect, CreateTable, DropTable, ObjectName, RenameTable,
 };
+use cohort_table::Limits;
 use cohort_types::{SqlError, SqlResult};
 
 use super::alter_table::described;
@@ -17,9 +20,6 @@ use super::create_table::{describe, exists_already, like};
 use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, check_table_name, refuse_virtual, schema_of, server_collation};
 use super::{DdlOutcome, create_select, drop_table, sequence};
-use cohort_session::StatementContext;
-use cohort_session::access::drops_own;
-use cohort_table::Limits;
 
 /// Returns the temporary table that a name refers to.
 pub(super) fn named(ctx: &StatementContext<'_>, name: &ObjectName) -> Option<Arc<Table>> {

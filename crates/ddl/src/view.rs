@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use cohort_catalog::{AccountName, CatalogChange, TableName, View};
 use cohort_locks::MetadataMode;
-use cohort_plan::{CommonTables, Meanings, ParamSource, PlanContext, Query, bind_query, is_mergeable};
-use cohort_plan::{UsedNames, named_tables};
+use cohort_plan::{
+    CommonTables, Meanings, ParamSource, PlanContext, Query, UsedNames, bind_query, is_mergeable,
+    named_tables,
+};
 use cohort_session::access::check_global;
 use cohort_session::{SessionNames, StatementContext, TableUse};
 use cohort_sql::ast::{self, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity};

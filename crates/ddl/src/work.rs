@@ -13,7 +13,8 @@ use cohort_sql::ast::ObjectName;
 use cohort_trx::DdlCommit;
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlMode, SqlResult};
 
-use super::page_format;
+use super::engine_format;
+
 pub(super) use cohort_plan::not_supported;
 pub(super) use cohort_sql::IDENTIFIER_CHARS_MAX;
 
@@ -164,7 +165,7 @@ fn commit_with(
         ctx.trx.commit_ddl(DdlCommit { redo, event, event_flags, has_rows, failed: failed_with, is_part });
     // Once ordered, the commit stands, even if a later step fails.
     let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
-    tables.iter().for_each(|table| page_format::pass_all_to_engine(ctx.db, table));
+    tables.iter().for_each(|table| engine_format::pass_all_to_engine(ctx.db, table));
     let left = Arc::new(Left { db: Arc::clone(ctx.db), closed, freed });
     if let Err(error) = wait(ctx, seq) {
         // KILL ended the wait for a replica. The change stands, and will be published.
@@ -284,7 +285,7 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
     let hashed = match &log {
         LogText::Accounts | LogText::AboutUsers => {
             let (mode, role) = (session.settings.parse.mode, session.identity.role.as_deref());
-            cohort_sql::for_replicas(ctx.text, mode, role, &mut super::account::stored_form)
+            cohort_sql::for_replicas(ctx.text, mode, role, &mut super::account_rules::stored_form)
         }
         _ => None,
     };

@@ -11,8 +11,6 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use crate::apply::bit;
-use crate::binlog_statement::bad_event;
 use ahash::RandomState;
 use cohort_base::Reader;
 use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap, rows_flags};
@@ -20,6 +18,9 @@ use cohort_catalog::{Catalog, Table, TableName};
 use cohort_session::Database;
 use cohort_table::OpenTable;
 use cohort_types::{BinlogColumn, SqlError, SqlResult, Value};
+
+use crate::row_applier::bit;
+use crate::unpack::bad_event;
 
 /// The keys and tables that a transaction changes.
 #[derive(Clone, Debug, Default)]
@@ -188,7 +189,7 @@ impl Known {
                 self.hash_row(&hasher, row, key, &mut found.keys)?;
             }
             if from.remaining() == left {
-                return Err(crate::apply::without_columns());
+                return Err(crate::row_applier::without_columns());
             }
         }
         Ok(())

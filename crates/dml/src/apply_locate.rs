@@ -12,15 +12,16 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::apply::{Image, RowApplier, without_columns};
-use crate::apply_pass::{Parts, Pass};
-use crate::apply_scan::{add_part, append_all};
 use cohort_base::{Reader, Reservation};
 use cohort_binlog::event::{RowsEvent, RowsKind};
 use cohort_row::KeySpan;
 use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
+
+use crate::apply_pass::{Parts, Pass};
+use crate::apply_scan::{add_part, append_all};
+use crate::row_applier::{Image, RowApplier, without_columns};
 
 /// The located rows of an event.
 pub(super) struct Located {

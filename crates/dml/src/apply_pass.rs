@@ -9,7 +9,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::apply::RowApplier;
 use cohort_base::IndexId;
 use cohort_engine::KeyRange;
 use cohort_optimize::ReadMode;
@@ -17,6 +16,8 @@ use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor};
 use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{Columns, SqlResult, Value};
+
+use crate::row_applier::RowApplier;
 
 /// Returns where an index range begins.
 pub(super) fn start_of(span: &KeySpan) -> &[u8] {

@@ -15,14 +15,15 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::apply::{Image, RowApplier, without_columns};
-use crate::apply_pass::{Parts, Pass, start_of};
 use cohort_base::{Reader, Reservation};
 use cohort_binlog::event::{RowsEvent, RowsKind};
 use cohort_row::KeySpan;
 use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value, write_value};
+
+use crate::apply_pass::{Parts, Pass, start_of};
+use crate::row_applier::{Image, RowApplier, without_columns};
 
 /// The pending changes: for the encoded columns of a before image, the after images in the event's order.
 type Pending = HashMap<Vec<u8>, VecDeque<Image>>;

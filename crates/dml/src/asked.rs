@@ -6,14 +6,12 @@
 //! before the value is computed.
 
 use cohort_catalog::Table;
-use cohort_expr::ExprType;
+use cohort_expr::{Expr, ExprType};
 use cohort_plan::{Binder, Relation, Scope, ScopeColumn, ScopeTable, is_call_back};
 use cohort_query::{QueryPlan, rows_within};
 use cohort_session::StatementContext;
 use cohort_sql::ast;
 use cohort_types::{SqlResult, Value};
-
-use crate::insert_plan::Cell;
 
 /// A function that plans a query, optionally within the scope of a row.
 pub type PlanQuery<'q> = dyn FnMut(&ast::Query, Option<&Binder<'_>>) -> SqlResult<QueryPlan> + 'q;
@@ -122,5 +120,19 @@ pub(crate) fn table_of(name: &str, types: &[ExprType], first_slot: usize) -> Sco
         first_slot,
         view: None,
         merged: None,
+    }
+}
+
+/// A value of a row.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    Expr(Expr),
+    /// DEFAULT.
+    Default,
+}
+
+impl From<Option<Expr>> for Cell {
+    fn from(value: Option<Expr>) -> Cell {
+        value.map_or(Cell::Default, Cell::Expr)
     }
 }

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{EvalContext, Expr};
+use cohort_plan::Binder;
 use cohort_types::{
     DateTime, FixedKind, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning, WarningSink,
 };
-
-use cohort_plan::Binder;
 
 /// The treatment of a value that the column cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,12 @@
 use cohort_binlog::StatementError;
 use cohort_binlog::event::{DecodeError, Event};
 use cohort_session::{BinlogStatements, StatementContext};
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
-use crate::apply::{ApplyRules, apply_rows};
+use crate::apply::apply_rows;
 use crate::outcome::DmlOutcome;
+use crate::row_applier::ApplyRules;
+use crate::unpack::{bad_event, refused};
 
 /// Runs BINLOG with this text.
 pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<DmlOutcome> {
@@ -39,19 +41,4 @@ fn apply(kept: &mut BinlogStatements, ctx: &mut StatementContext<'_>, text: &[u8
         }
     }
     Ok(())
-}
-
-fn refused(error: StatementError) -> SqlError {
-    let code = match &error {
-        StatementError::Base64 => ErrorCode::Base64DecodeError,
-        StatementError::NoFormatDescription(_) => ErrorCode::NoFormatDescriptionEvent,
-        StatementError::NotAllowed(_) => ErrorCode::OnlyRowEventsInBinlogStatement,
-        StatementError::Damaged(_) => ErrorCode::Parse,
-    };
-    SqlError::new(code, error.to_string())
-}
-
-/// Returns the client's error for bytes that are not a valid event.
-pub(super) fn bad_event(error: DecodeError) -> SqlError {
-    refused(StatementError::Damaged(error))
 }

@@ -5,18 +5,19 @@
 //! Then the AUTO_INCREMENT value is generated. The writer stores the row, or returns the row that conflicts
 //! with it.
 
-use crate::asked::{Answers, RowAssignment};
-use crate::assign::{Assigner, Default, NullRule, Strictness};
-use crate::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
-use crate::outcome::DmlOutcome;
-use crate::returning::FixedAnswers;
-use crate::row_change::{Outcome, RowChange, RowPipeline, is_foreign, is_zero, warn};
-use crate::rules::refuse_generated;
 use cohort_expr::EvalContext;
 use cohort_row::{Duplicate, DuplicateLock, TableWriter};
 use cohort_session::StatementContext;
 use cohort_table::{Reserved, UsedUp, positive};
 use cohort_types::{ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
+
+use crate::asked::{Answers, Cell, RowAssignment};
+use crate::assign::{Assigner, Default, NullRule, Strictness};
+use crate::insert_plan::{InsertPlan, OnDuplicate, Rows};
+use crate::outcome::DmlOutcome;
+use crate::returning::FixedAnswers;
+use crate::row_change::{Outcome, RowChange, RowPipeline, is_foreign, is_zero, warn};
+use crate::rules::refuse_generated;
 
 /// Maximum number of AUTO_INCREMENT values reserved at once when the number of rows is unknown.
 const RESERVE_MAX: u64 = 1 << 16;

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use cohort_catalog::{OnUpdate, Table};
-use cohort_expr::{Expr, ExprType};
-use cohort_sql::ast;
-use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
-
-use crate::asked::{PlanQuery, RowAssignment, table_of};
-use crate::assign::Default;
-use crate::returning::{Returned, Returning, scope_of_view};
-use crate::row_change::RowSteps;
+use cohort_expr::ExprType;
 use cohort_plan::{
     Binder, Clause, PlanContext, Reading, Scope, ScopeTable, ambiguous, bind_assignment, bind_insert_view,
     bind_new_value, calls_back, not_supported, scope_of_rows,
 };
 use cohort_query::QueryPlan;
 use cohort_session::SessionState;
+use cohort_sql::ast;
 use cohort_table::computed_columns;
+use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+
+use crate::asked::{Cell, PlanQuery, RowAssignment, table_of};
+use crate::assign::Default;
+use crate::returning::{Returned, Returning, scope_of_view};
+use crate::row_change::RowSteps;
 
 /// The action for a row whose key exists.
 pub(crate) enum OnDuplicate {
@@ -28,14 +28,6 @@ pub(crate) enum OnDuplicate {
     /// ON DUPLICATE KEY UPDATE. The expressions see the columns of the existing row, then those of the new
     /// row, then the columns they read from the SELECT's tables.
     Update(Vec<RowAssignment>),
-}
-
-/// A value of a row.
-#[derive(Clone, Debug)]
-pub(crate) enum Cell {
-    Expr(Expr),
-    /// DEFAULT.
-    Default,
 }
 
 /// The source of the rows.
@@ -341,12 +333,6 @@ fn bind_rows(
         bound.push(cells.map_err(|error| error.at_row(n as u64 + 1))?);
     }
     Ok(bound)
-}
-
-impl From<Option<Expr>> for Cell {
-    fn from(value: Option<Expr>) -> Cell {
-        value.map_or(Cell::Default, Cell::Expr)
-    }
 }
 
 /// Creates a binder for ON DUPLICATE KEY UPDATE.

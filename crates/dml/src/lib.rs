@@ -17,12 +17,13 @@
 //! | `returning` | RETURNING |
 //! | `load`, `fields` | LOAD DATA; the fields of its text |
 //! | `apply` | applies row events to tables |
+//! | `row_applier` | changes one table by the rows of an event |
 //! | `apply_keys` | [`RowKeys`]: the keys that row events change |
 //! | `apply_locate` | locates rows that share a key, in one pass |
 //! | `apply_pass` | a search that continues where the previous one ended |
 //! | `apply_scan` | applies row events to tables without a unique key |
 //! | `binlog_statement` | BINLOG '...' |
-//! | `unpack` | memory reservation for compressed events |
+//! | `unpack` | errors in events; memory reservation for compressed ones |
 //!
 //! Plans are immutable and shared by sessions. The state of one execution is created when it starts.
 
@@ -42,6 +43,7 @@ mod joined;
 mod load;
 mod outcome;
 mod returning;
+mod row_applier;
 mod row_change;
 mod rules;
 mod target;
@@ -50,7 +52,6 @@ mod unpack;
 mod update;
 
 pub use apply::apply_rows;
-pub use apply::{ApplyRules, Conversions};
 pub use apply_keys::{KeySet, RowKeys};
 pub use asked::PlanQuery;
 pub use binlog_statement::run_binlog_statement;
@@ -60,6 +61,7 @@ pub use joined::JoinedChange;
 pub use load::load_data;
 pub use outcome::DmlOutcome;
 pub use returning::Returning;
+pub use row_applier::{ApplyRules, Conversions};
 pub use rules::RowRules;
 pub use target_plan::TargetPlan;
 pub use unpack::room_to_unpack;

@@ -14,23 +14,22 @@ use cohort_base::Reservation;
 use cohort_catalog::DefaultValue;
 use cohort_config::VarId;
 use cohort_expr::SessionHooks;
+use cohort_plan::{Binder, Clause, PlanContext, Reading, Scope, bind_new_value, not_supported};
 use cohort_protocol::ResultSink;
+use cohort_query::{Freshness, QueryPlan, lock_for_write, lock_tables, plan_query_within};
+use cohort_session::{Job, SessionNames, StatementContext, TableUse, access, files};
 use cohort_sql::ast::{self, LoadData, LoadTarget};
+use cohort_table::definition_changed;
 use cohort_types::{
     Charset, Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Str, TypeKind, Value,
     Warning,
 };
 
-use crate::asked::{Answers, RowAssignment};
+use crate::asked::{Answers, Cell, RowAssignment};
 use crate::assign::{Assigner, Default, NullRule, Strictness};
 use crate::fields::{Bytes, Field, FieldReader};
 use crate::insert::Insert;
-use crate::insert_plan::Cell;
 use crate::{DmlOutcome, InsertPlan};
-use cohort_plan::{Binder, Clause, PlanContext, Reading, Scope, bind_new_value, not_supported};
-use cohort_query::{Freshness, QueryPlan, lock_for_write, lock_tables, plan_query_within};
-use cohort_session::{Job, SessionNames, StatementContext, TableUse, access, files};
-use cohort_table::definition_changed;
 
 const PLAN_ATTEMPTS: usize = 20;
 /// Bytes read from a file at a time.

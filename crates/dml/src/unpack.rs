@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use cohort_base::{Budget, Reservation};
+use cohort_binlog::StatementError;
 use cohort_binlog::event::DecodeError;
 use cohort_config::{Globals, VarId};
-use cohort_types::{SqlError, SqlResult};
-
-use crate::binlog_statement::bad_event;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 /// Size that a decompressed event may have even if `slave_max_allowed_packet` is smaller: as in MariaDB, that
 /// setting limits the size of events as received.
@@ -30,6 +29,21 @@ pub fn room_to_unpack(
     let mut room = Reservation::new(Arc::clone(memory));
     room.grow(bytes)?;
     Ok(Some(room))
+}
+
+/// Returns the client's error for bytes that are not a valid event.
+pub(super) fn bad_event(error: DecodeError) -> SqlError {
+    refused(StatementError::Damaged(error))
+}
+
+pub fn refused(error: StatementError) -> SqlError {
+    let code = match &error {
+        StatementError::Base64 => ErrorCode::Base64DecodeError,
+        StatementError::NoFormatDescription(_) => ErrorCode::NoFormatDescriptionEvent,
+        StatementError::NotAllowed(_) => ErrorCode::OnlyRowEventsInBinlogStatement,
+        StatementError::Damaged(_) => ErrorCode::Parse,
+    };
+    SqlError::new(code, error.to_string())
 }
 
 #[cfg(test)]

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use cohort_catalog::Table;
+use cohort_plan::{Binder, Clause, PlanContext, bind_assignment, not_supported};
+use cohort_row::TableWriter;
+use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast;
+use cohort_trx::WaitPolicy;
 use cohort_types::{Privilege, SqlError, SqlMode, SqlResult, Value};
 
+use crate::asked::Cell;
 use crate::assign::{Assigner, Default, NullRule, Strictness};
-use crate::insert_plan::Cell;
 use crate::outcome::DmlOutcome;
 use crate::row_change::{Outcome, RowChange, RowPipeline, RowSteps};
 use crate::rules::refuse_generated;
 use crate::target_plan::{TargetPlan, check_safe_update, plan_target};
-use cohort_plan::{Binder, Clause, PlanContext, bind_assignment, not_supported};
-use cohort_row::TableWriter;
-use cohort_session::{SessionState, StatementContext};
-use cohort_trx::WaitPolicy;
 
 /// UPDATE.
 pub struct UpdatePlan {

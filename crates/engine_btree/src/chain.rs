@@ -42,8 +42,10 @@ use std::sync::Arc;
 use cohort_base::CommitSeq;
 use cohort_engine::EngineError;
 
+use crate::trx_record::{TrxRecord, TrxState};
 use crate::undo::{End, Link};
-use crate::version::{Below, Horizon, Shown, TrxRecord, TrxState, VersionRef, Versions};
+use crate::version::{Below, Horizon, Shown, Versions};
+use crate::version_ref::VersionRef;
 use crate::views::InUse;
 
 /// Maximum number of versions that one call removes from a chain.

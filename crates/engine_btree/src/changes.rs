@@ -38,12 +38,14 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::EngineError;
 
+use crate::frame::Frame;
 use crate::page::{Entry, Page, PageId, PageSpec};
-use crate::pool::Frame;
 use crate::space::Extent;
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock, RwLockReadGuard};
+use crate::trx_record::{TrxRecord, TrxState};
 use crate::value;
-use crate::version::{Horizon, Shown, TrxNo, TrxRecord, TrxState, Undo, Versions};
+use crate::version::{Horizon, Shown, Versions};
+use crate::version_ref::{TrxNo, Undo};
 
 /// The checkpoint image of a page.
 pub struct Reconciled {

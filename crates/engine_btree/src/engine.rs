@@ -30,7 +30,6 @@
 //! | undo is damaged | end the process: purge does not know what the transaction wrote, so it could never pass it. The next start does not read undo |
 //! | a panic in the thread | end the process: old versions would accumulate until memory is exhausted |
 
-use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -56,8 +55,9 @@ use crate::sync::{AtomicI64, Mutex, Ordering};
 use crate::tree::{Tree, TreeContext};
 use crate::trx::{BtreeTrx, Installation};
 use crate::version::Versions;
-use crate::views::{Pin, Views};
-use crate::warm::{self, Warm};
+use crate::views::{View, Views};
+use crate::warm::{self};
+use crate::warm_state::Warm;
 
 /// Pause between two rounds of purge if there was nothing to do.
 const PURGE_PAUSE: Duration = Duration::from_millis(10);
@@ -214,24 +214,6 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
     std::thread::Builder::new().name("purge".to_owned()).spawn(run).expect("a thread at start")
 }
 
-/// The engine's snapshot in a read view.
-pub struct View {
-    pin: Pin,
-}
-
-impl View {
-    /// Returns the newest transaction that the view sees.
-    pub fn seq(&self) -> CommitSeq {
-        self.pin.seq
-    }
-}
-
-impl EngineSnapshot for View {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
 impl Participant for BtreeEngine {
     fn id(&self) -> ParticipantId {
         self.inner.id
@@ -296,7 +278,7 @@ impl Engine for BtreeEngine {
     }
 
     fn snapshot(&self) -> Arc<dyn EngineSnapshot> {
-        Arc::new(View { pin: self.inner.views.pin() })
+        Arc::new(View::new(self.inner.views.pin()))
     }
 
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError> {

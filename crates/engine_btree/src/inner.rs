@@ -16,10 +16,11 @@ use crate::space::Extent;
 use crate::store::Store;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
 use crate::tree::{Tree, TreeContext};
+use crate::trx_record::{Cleanup, OverflowValue, TrxRecord, TrxState};
 use crate::undo::Cursor;
-use crate::version::{Cleanup, OverflowValue, TrxRecord, TrxState, Versions};
+use crate::version::Versions;
 use crate::views::Views;
-use crate::warm::Warm;
+use crate::warm_state::Warm;
 
 /// Maximum number of records of each segment in one round of purge.
 const PURGE_RECORDS_MAX: usize = 1024;

@@ -31,16 +31,18 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::{EngineError, INDEX_ID_BYTES};
 
+use crate::frame::{Exclusive, Frame};
 use crate::inner::Inner;
 use crate::merge::is_small;
 use crate::page::{Entry, INLINE_BYTES_MAX, Page, check_key};
-use crate::pool::{Exclusive, Frame};
 use crate::space::Extent;
 use crate::sync::Ordering;
 use crate::tree::Tree;
+use crate::trx_record::{OverflowValue, TrxRecord, TrxState};
 use crate::undo::{Before, Link, UNDO_BYTES_MAX};
 use crate::value;
-use crate::version::{Horizon, OverflowValue, TrxRecord, TrxState, Undo, Value, VersionRef};
+use crate::version::Horizon;
+use crate::version_ref::{Undo, Value, VersionRef};
 
 /// Number of writes between two checks of the undo's memory.
 const LOOK_EVERY: u32 = 32;

@@ -14,8 +14,8 @@
 
 use cohort_engine::EngineError;
 
+use crate::frame::Exclusive;
 use crate::page::{PAGE_BYTES, Page, PageId, PageSpec};
-use crate::pool::Exclusive;
 use crate::tree::{Side, Tree, TreeContext};
 
 /// Free space required after a merge, so that the page is not split again soon.

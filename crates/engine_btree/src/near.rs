@@ -13,11 +13,12 @@
 //!
 //! The references pin their pages: two for each reader.
 //!
-//! [`Frame::is_gone`]: crate::pool::Frame::is_gone
+//! [`Frame::is_gone`]: crate::frame::Frame::is_gone
 
 use cohort_engine::EngineError;
 
-use crate::pool::{Fetch, Frame, Latch, Shared, Touch};
+use crate::frame::{Frame, Latch, Shared};
+use crate::pool::{Fetch, Touch};
 use crate::sync::{Ordering, latch_of_shared};
 use crate::tree::{Side, Tree, TreeContext};
 

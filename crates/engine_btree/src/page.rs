@@ -1,30 +1,6 @@
 //! Slotted pages: the sorted entries of one node of a tree.
 //!
-//! ```text
-//! 0   4  CRC-32C of the rest of an image on disk; 0 in memory
-//! 4   1  level: 0 leaf, above it inner nodes; 255 marks a compressed image, with a header of its own
-//!        (`compress.rs`)
-//! 5   1  flags: 1 the page has a high fence
-//! 6   2  -
-//! 8   4  index id
-//! 12  4  number of entries
-//! 16  8  page id
-//! 24  4  heap start: the heap grows from the end of the page towards the slots
-//! 28  4  bytes of removed entries in the heap, which compaction reclaims
-//! 32  4  offset of the fences: the low fence, followed by the high fence
-//! 36  2  length of the low fence
-//! 38  2  length of the high fence
-//! 40  2  length of the prefix that both fences share; 0 without a high fence
-//! 42  6  -
-//! 48  8n slots in the order of the keys: u32 offset of the entry | u32 head
-//!        heap: entries, fences
-//!
-//! entry  u8 flags (1 delete mark, 2 version reference, 4 overflow value)
-//!        | u16 length of the suffix | u32 length of the value
-//!        | with flag 2 only: u64 transaction, u32 position in its undo | suffix | value
-//! ```
-//! All numbers are little-endian. The head is the number that the first four bytes of the suffix, padded with
-//! zeros, are as a big-endian number, so heads compare like the suffixes.
+//! `page_layout.rs` describes the bytes.
 //!
 //! A page holds keys with `low fence <= key < high fence`. A page without a high fence is the last of its
 //! level. Keys are stored without the prefix that the fences share. In an inner node the value is the page id
@@ -45,23 +21,19 @@ use std::ops::Range;
 use cohort_base::{IndexId, prefetch};
 use cohort_engine::EngineError;
 
+use crate::page_layout::{
+    DELETED, ENTRY_HEADER, HAS_HIGH, HEADER, KEY_BYTES_MAX, NAME_BYTES, OVERFLOW, REFERENCE, REFERRED, SLOT,
+    shared_prefix,
+};
 use crate::sound::{ImageOf, Unsound};
-use crate::value::NAME_BYTES;
-use crate::version::{TrxNo, VersionRef};
+use crate::version_ref::{TrxNo, VersionRef};
 
 /// Size of a page, unless it has few long entries.
 pub const PAGE_BYTES: usize = 16 << 10;
 /// A page with fewer entries grows when it is full.
 pub const SPLIT_ENTRIES_MIN: usize = 4;
-/// Maximum length of a key.
-pub const KEY_BYTES_MAX: usize = 12 << 10;
 /// Maximum length of a value in a page. Longer values are overflow values.
 pub const INLINE_BYTES_MAX: usize = 4 << 10;
-
-pub(crate) const HEADER: usize = 48;
-pub(crate) const SLOT: usize = 8;
-pub(crate) const ENTRY_HEADER: usize = 7;
-pub(crate) const REFERENCE: usize = 12;
 
 /// Cache lines of an entry that are prefetched. The processor prefetches the rest of a longer entry.
 const PREFETCHED_LINES: usize = 2;
@@ -72,11 +44,6 @@ const CACHE_LINE: usize = 64;
 
 /// Error of an image that differs from the one that was written.
 pub const BAD_CHECKSUM: Unsound = "the page fails its checksum";
-
-const DELETED: u8 = 1;
-pub(crate) const REFERRED: u8 = 2;
-pub(crate) const OVERFLOW: u8 = 4;
-pub(crate) const HAS_HIGH: u8 = 1;
 
 /// A page number. It is not reused for another page of the same run while any thread may hold it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,10 +104,6 @@ fn head_of(suffix: &[u8]) -> u32 {
             u32::from_be_bytes(head)
         }
     }
-}
-
-pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
 
 impl Page {

@@ -30,8 +30,8 @@ use std::sync::Arc;
 use cohort_base::IndexId;
 use cohort_engine::WaitSlot;
 
+use crate::frame::{Exclusive, Latch};
 use crate::page::PageId;
-use crate::pool::{Exclusive, Latch};
 use crate::sync::{Condvar, Mutex};
 
 /// Maximum number of reader threads. They are started on demand.

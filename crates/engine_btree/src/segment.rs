@@ -21,7 +21,7 @@ use std::sync::Arc;
 use cohort_base::CommitSeq;
 
 use crate::sync::BLOCK;
-use crate::version::{TrxRecord, TrxState};
+use crate::trx_record::{TrxRecord, TrxState};
 
 /// Number of blocks up to which all of them are checked.
 const CHECKED_BLOCKS_MAX: usize = 2;

@@ -7,7 +7,8 @@ use cohort_base::CommitSeq;
 use cohort_vfs::{Rng, SeededRng};
 
 use crate::segment::{Found, Segment};
-use crate::version::{TrxNo, TrxRecord, TrxState};
+use crate::trx_record::{TrxRecord, TrxState};
+use crate::version_ref::TrxNo;
 
 #[derive(Default)]
 struct Model {

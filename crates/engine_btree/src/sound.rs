@@ -14,10 +14,10 @@
 //!
 //! The page's place in the tree is checked on the first descent to it ([`crate::tree`]).
 
-use crate::page::{
-    ENTRY_HEADER, HAS_HIGH, HEADER, KEY_BYTES_MAX, OVERFLOW, REFERENCE, REFERRED, SLOT, shared_prefix,
+use crate::page_layout::{
+    ENTRY_HEADER, HAS_HIGH, HEADER, KEY_BYTES_MAX, NAME_BYTES, OVERFLOW, REFERENCE, REFERRED, SLOT,
+    shared_prefix,
 };
-use crate::value::NAME_BYTES;
 
 /// Maximum height of a tree, far more than the number of page ids allows.
 const LEVEL_MAX: u8 = 64;

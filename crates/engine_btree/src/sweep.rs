@@ -37,8 +37,8 @@ use cohort_engine::EngineError;
 
 use crate::inner::{Inner, PurgeError};
 use crate::tree::Tree;
+use crate::trx_record::{Cleanup, TrxRecord, TrxState};
 use crate::undo::Cursor;
-use crate::version::{Cleanup, TrxRecord, TrxState};
 use crate::views::InUse;
 
 /// Maximum number of records of each segment per round.

@@ -23,7 +23,8 @@ use crate::engine::{BtreeEngine, BtreeOptions};
 use crate::page::INLINE_BYTES_MAX;
 use crate::tree::Side;
 use crate::trx::Installation;
-use crate::version::{TrxNo, TrxRecord, TrxState};
+use crate::trx_record::{TrxRecord, TrxState};
+use crate::version_ref::TrxNo;
 
 const TABLES: usize = 3;
 

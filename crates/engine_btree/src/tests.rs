@@ -8,8 +8,10 @@ use cohort_base::{CommitSeq, IndexId};
 use cohort_vfs::{MemFs, SharedFs};
 
 use crate::spill::UndoFile;
+use crate::trx_record::TrxState;
 use crate::undo::{Before, Cursor, End, Grows, Link, UndoLog};
-use crate::version::{Horizon, Shown, TrxNo, VersionRef, Versions};
+use crate::version::{Horizon, Shown, Versions};
+use crate::version_ref::{TrxNo, VersionRef};
 use crate::views::Views;
 
 #[test]
@@ -175,7 +177,7 @@ fn sweep(versions: &Versions) {
     versions.settle(records.iter().map(|record| &**record));
     for record in &records {
         let seq = match record.state() {
-            crate::version::TrxState::Committed(seq) => seq,
+            TrxState::Committed(seq) => seq,
             other => panic!("{other:?}"),
         };
         versions.shorten(record, &in_use, &mut dropped);
@@ -283,7 +285,7 @@ fn what_is_freed_is_what_lies_between_views() {
     let mut kept: Vec<_> =
         kept.iter().filter(|record| record.undo_bytes() > 0).map(|record| record.state()).collect();
     kept.sort_by_key(|state| format!("{state:?}"));
-    let committed = |seq| crate::version::TrxState::Committed(CommitSeq(seq));
+    let committed = |seq| TrxState::Committed(CommitSeq(seq));
     assert_eq!(kept, [21, 51, 52].map(committed));
     for pin in &pins {
         assert_eq!(seen(&versions, pin.seq.0, newest.expect("written")), pin.seq.0);

@@ -32,8 +32,9 @@ use cohort_base::IndexId;
 use cohort_engine::EngineError;
 
 use crate::changes::Changes;
+use crate::frame::{Exclusive, Frame, Latch, Shared};
 use crate::page::{Entry, Page, PageId, PageSpec, SPLIT_ENTRIES_MIN};
-use crate::pool::{Exclusive, Fetch, Frame, Latch, Pool, Shared, Touch};
+use crate::pool::{Fetch, Pool, Touch};
 use crate::reads::Wait;
 use crate::space::Extent;
 use crate::sync::{AtomicI64, AtomicU64, Mutex, Ordering, latch_of_shared};

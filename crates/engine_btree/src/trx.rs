@@ -16,13 +16,14 @@ use cohort_engine::{
     RedoWriter, Savepoint, ScanRequest, SearchHint, WriteSet, full_key, full_range, with_full_key,
 };
 
-use crate::engine::View;
 use crate::inner::Inner;
 use crate::install::Install;
 use crate::near::NearLeaf;
 use crate::redo;
 use crate::scan::{Asked, Merged};
-use crate::version::{Horizon, TrxRecord, TrxState};
+use crate::trx_record::{TrxRecord, TrxState};
+use crate::version::Horizon;
+use crate::views::View;
 
 /// Redo is written to a file in pieces of this size.
 const PIECE_BYTES: usize = 1 << 20;

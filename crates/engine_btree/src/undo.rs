@@ -21,7 +21,7 @@ use cohort_engine::EngineError;
 use smallvec::SmallVec;
 
 use crate::spill::{SpilledBytes, SpilledExtent};
-use crate::version::{TrxNo, Undo, Value, VersionRef};
+use crate::version_ref::{TrxNo, Undo, Value, VersionRef};
 
 const CHUNK_BYTES_MIN: usize = 256;
 const CHUNK_BYTES_MAX: usize = 8 << 20;

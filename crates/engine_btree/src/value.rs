@@ -9,12 +9,11 @@ use cohort_base::{IndexId, Reader};
 use cohort_engine::EngineError;
 
 use crate::page::INLINE_BYTES_MAX;
+use crate::page_layout::NAME_BYTES;
 use crate::space::Extent;
 use crate::store::Store;
-use crate::version::Value;
+use crate::version_ref::Value;
 
-/// Length of a reference to an overflow value.
-pub const NAME_BYTES: usize = 16;
 /// Flag in the block number.
 const COMPRESSED: u64 = 1 << 63;
 

@@ -17,9 +17,9 @@ use std::collections::HashSet;
 use cohort_base::IndexId;
 use cohort_engine::EngineError;
 
+use crate::frame::Shared;
 use crate::inner::Inner;
 use crate::page::{Page, PageId};
-use crate::pool::Shared;
 use crate::tree::Tree;
 use crate::value;
 

@@ -5,10 +5,12 @@
 //! milliseconds. A view that is still in use after many newer views were taken counts as *held open*: the
 //! versions between such views are then swept instead of waiting for purge (`sweep.rs`).
 
+use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use cohort_base::CommitSeq;
+use cohort_engine::EngineSnapshot;
 
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
@@ -123,5 +125,28 @@ impl Views {
         let until = live.counts.range(first_young..).next().map_or(applied, |(seq, _)| *seq);
         debug_assert!(until <= applied, "what no view sees yet would be swept");
         InUse { seqs: live.counts.keys().copied().collect(), until }
+    }
+}
+
+/// The engine's snapshot in a read view.
+pub struct View {
+    pin: Pin,
+}
+
+impl View {
+    /// Creates the snapshot of a pinned view.
+    pub fn new(pin: Pin) -> View {
+        View { pin }
+    }
+
+    /// Returns the newest transaction that the view sees.
+    pub fn seq(&self) -> CommitSeq {
+        self.pin.seq
+    }
+}
+
+impl EngineSnapshot for View {
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }

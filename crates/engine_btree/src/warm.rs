@@ -11,66 +11,23 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cohort_base::{AbortOnUnwind, IndexId, Reader, Truncated, Write};
-use cohort_engine::{WarmRequest, WarmState, Warmth};
+use cohort_engine::{WarmRequest, WarmState};
 use cohort_vfs::{OpenMode, SharedClock, SharedFs};
 
 use crate::inner::Inner;
 use crate::page::PageId;
-use crate::sync::{AtomicBool, Mutex, Ordering, spawn};
+use crate::sync::{Ordering, spawn};
+use crate::warm_state::PAUSE;
 
 const MAGIC: &[u8; 8] = b"COHPOOL1";
 /// Number of pages between two updates of the load's progress.
 const NOTE_EVERY: usize = 64;
-/// Pause while sessions wait for reads, and the maximum number of pauses before a page.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Maximum number of pauses before a page.
 const PAUSES_MAX: usize = 20;
 /// A longer file is damaged: it would list 12 TiB of pages.
 const FILE_BYTES_MAX: u64 = 10 << 30;
-
-/// State of dump and load.
-pub struct Warm {
-    fs: SharedFs,
-    state: Mutex<Warmth>,
-    is_aborted: AtomicBool,
-}
-
-impl Warm {
-    /// Creates the state before any request.
-    pub fn new(fs: SharedFs) -> Warm {
-        Warm { fs, state: Mutex::default(), is_aborted: AtomicBool::new(false) }
-    }
-
-    /// Returns the progress of dump and load.
-    pub fn state(&self) -> Warmth {
-        self.state.lock().clone()
-    }
-
-    fn set_load(&self, load: WarmState) {
-        self.state.lock().load = load;
-    }
-
-    /// Aborts a load and waits until it has ended.
-    pub fn end(&self) {
-        self.is_aborted.store(true, Ordering::SeqCst);
-        while matches!(self.state.lock().load, WarmState::Running { .. }) {
-            std::thread::sleep(PAUSE);
-        }
-    }
-
-    /// Starts a load. Returns false if one is running.
-    fn begin_load(&self) -> bool {
-        let mut state = self.state.lock();
-        if matches!(state.load, WarmState::Running { .. }) {
-            return false;
-        }
-        self.is_aborted.store(false, Ordering::SeqCst);
-        state.load = WarmState::Running { done: 0, of: 0 };
-        true
-    }
-}
 
 /// Executes a request.
 pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {

@@ -45,6 +45,8 @@ mod checkpoint;
 mod compress;
 #[path = "../src/engine.rs"]
 mod engine;
+#[path = "../src/frame.rs"]
+mod frame;
 #[path = "../src/inner.rs"]
 mod inner;
 #[path = "../src/install.rs"]
@@ -59,6 +61,8 @@ mod merge;
 mod near;
 #[path = "../src/page.rs"]
 mod page;
+#[path = "../src/page_layout.rs"]
+mod page_layout;
 #[path = "../src/pool.rs"]
 mod pool;
 #[path = "../src/reads.rs"]
@@ -89,6 +93,8 @@ mod sweep;
 mod tree;
 #[path = "../src/trx.rs"]
 mod trx;
+#[path = "../src/trx_record.rs"]
+mod trx_record;
 #[path = "../src/undo.rs"]
 mod undo;
 #[path = "../src/value.rs"]
@@ -97,10 +103,14 @@ mod value;
 mod verify;
 #[path = "../src/version.rs"]
 mod version;
+#[path = "../src/version_ref.rs"]
+mod version_ref;
 #[path = "../src/views.rs"]
 mod views;
 #[path = "../src/warm.rs"]
 mod warm;
+#[path = "../src/warm_state.rs"]
+mod warm_state;
 
 /// Stands for `crate::sync` in the crate's files.
 mod sync {

@@ -42,6 +42,7 @@ use rocksdb::{
 
 use crate::background::BackgroundErrors;
 use crate::closing;
+use crate::error::{io_error, io_error_of_text};
 use crate::load::{self, SstLoad};
 use crate::redo;
 use crate::snapshot::RocksSnapshot;
@@ -91,21 +92,6 @@ pub struct RocksEngine {
     /// The newest snapshot and its sequence number. A server that writes to other engines requests the same
     /// state repeatedly.
     newest: Mutex<Option<(u64, Arc<RocksSnapshot>)>>,
-}
-
-/// Converts an error of RocksDB, whose text names the file.
-pub fn io_error(error: rocksdb::Error) -> EngineError {
-    match error.kind() {
-        rocksdb::ErrorKind::Corruption => EngineError::Corrupt(error.into_string()),
-        _ => EngineError::Io(io_error_of_text(error.into_string())),
-    }
-}
-
-/// Returns the text as an I/O error. RocksDB reports a full disk only in the text.
-fn io_error_of_text(text: String) -> std::io::Error {
-    let is_full = text.contains("No space left on device") || text.contains("Disk quota exceeded");
-    let kind = if is_full { std::io::ErrorKind::StorageFull } else { std::io::ErrorKind::Other };
-    std::io::Error::new(kind, text)
 }
 
 fn options(sizes: RocksOptions) -> Options {

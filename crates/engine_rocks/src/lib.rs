@@ -18,6 +18,7 @@
 mod background;
 mod closing;
 mod engine;
+mod error;
 mod load;
 mod redo;
 mod snapshot;

@@ -7,7 +7,7 @@ use cohort_base::IndexId;
 use cohort_engine::{BulkLoad, EngineError, full_key};
 use rocksdb::{DB, Options};
 
-use crate::engine::io_error;
+use crate::error::io_error;
 use crate::sst::{MemtableFlush, SstFiles};
 
 /// Returns the directory of unfinished files. It is emptied when the engine opens.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cohort_engine::{EngineError, Redo, StagedRedo};
 use rocksdb::{DB, Options, SstFileWriter, WriteBatchIterator};
 
-use crate::engine::io_error;
+use crate::error::io_error;
 use crate::redo;
 use crate::sst::{MemtableFlush, SstFiles};
 

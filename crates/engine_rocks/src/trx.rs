@@ -10,7 +10,7 @@ use cohort_engine::{
 };
 use rocksdb::{DB, DBRawIterator, ReadOptions};
 
-use crate::engine::io_error;
+use crate::error::io_error;
 use crate::redo;
 use crate::snapshot::RocksSnapshot;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use cohort_types::{Collation, ErrorCode, SqlResult, Value, row_memory_bytes};
 
-use crate::aggregate::{Aggregate, AggregateKind, Quantifier};
+use crate::aggregate_call::{Aggregate, AggregateKind, Quantifier};
 use crate::compare::compare_same;
 use crate::context::EvalContext;
 use crate::convert::string_value;

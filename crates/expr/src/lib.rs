@@ -26,10 +26,12 @@
 //! | `search` | the parsed search of a MATCH, and the relevance of a row |
 //! | `mode_dependence` | the modes of sql_mode on which an expression's value depends |
 //! | `vectors` | [`VectorProgram`]: vectorized expressions |
-//! | `aggregate` | [`Aggregate`] and its accumulators |
+//! | `aggregate_call` | [`Aggregate`]: kind, arguments, options |
+//! | `aggregate`, `group_text` | evaluation of aggregates |
 //! | the rest | one family of functions each |
 
 mod aggregate;
+mod aggregate_call;
 mod args;
 mod arith;
 mod bits;
@@ -97,9 +99,8 @@ mod xml;
 mod xml_functions;
 mod xpath;
 
-pub use aggregate::{
-    Aggregate, AggregateKind, AggregateOptions, AggregateState, Gathered, OrderKey, Quantifier,
-};
+pub use aggregate::{AggregateState, Gathered};
+pub use aggregate_call::{Aggregate, AggregateKind, AggregateOptions, OrderKey, Quantifier};
 pub use build::{
     BinaryOp, IntervalOp, LikeEscape, Truth, UnaryOp, and, between, build_binary, build_unary, case, cast,
     char_using, collate, compare_as, compare_exprs, convert_using, date_arith, extract, in_list, is_null,

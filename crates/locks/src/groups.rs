@@ -16,12 +16,11 @@
 
 use std::sync::Arc;
 
-use cohort_base::IndexId;
 use hashbrown::HashTable;
 
 use crate::mode::RowMode;
 use crate::owner::Owner;
-use crate::rows::RowKey;
+use crate::row_key::{GroupKey, RowKey};
 
 /// Rows of a group, by the last byte of their keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,23 +52,6 @@ impl Bits {
 
     fn count(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
-    }
-}
-
-/// Identifies the keys that differ only in their last byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GroupKey {
-    hash: u64,
-    index: IndexId,
-}
-
-impl GroupKey {
-    pub fn of(key: RowKey) -> GroupKey {
-        GroupKey { hash: key.group, index: key.index }
-    }
-
-    pub fn row(self, last: u8) -> RowKey {
-        RowKey { group: self.hash, index: self.index, last }
     }
 }
 

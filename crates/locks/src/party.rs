@@ -15,8 +15,8 @@
 //! released independently of its session, or a prepared XA branch whose session has ended.
 //!
 //! # States of an owner
-//! `alone -> in a party -> alone`, by [`LockOwner::join`] and [`LockOwner::leave`], called by the thread that
-//! has the owner. A commit leaves the party before the transaction is ordered.
+//! `alone -> in a party -> alone`, by `LockOwner::join` and `LockOwner::leave`, called by the thread that has
+//! the owner. A commit leaves the party before the transaction is ordered.
 //!
 //! # Invariants
 //! 1. A party waits for one lock at a time, and `waiting` is the owner that waits. It is set together with
@@ -34,16 +34,16 @@
 
 use std::sync::Arc;
 
-use crate::mode::{MetadataKey, MetadataMode};
+use crate::mode::MetadataMode;
 use crate::names::Ticket;
-use crate::owner::{LockOwner, Owner, WaitOn};
+use crate::owner::{Owner, WaitOn};
 use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
 
 /// A session in the wait-for graph.
 #[derive(Default)]
 pub struct Party {
     /// The owner that waits for a lock.
-    waiting: Mutex<Option<Arc<Owner>>>,
+    pub(crate) waiting: Mutex<Option<Arc<Owner>>>,
     /// The running transaction's owner, whose locks may be anonymous.
     transaction: Mutex<Option<Arc<Owner>>>,
     /// Number of owners besides the transaction.
@@ -93,7 +93,7 @@ impl Party {
         self.transaction.lock().clone()
     }
 
-    fn admit(&self, owner: &Arc<Owner>, part: Part) {
+    pub(crate) fn admit(&self, owner: &Arc<Owner>, part: Part) {
         match part {
             Part::Transaction => *self.transaction.lock() = Some(Arc::clone(owner)),
             Part::Lasting | Part::Side => {
@@ -102,7 +102,7 @@ impl Party {
         }
     }
 
-    fn dismiss(&self, owner: &Arc<Owner>, part: Part) {
+    pub(crate) fn dismiss(&self, owner: &Arc<Owner>, part: Part) {
         match part {
             Part::Transaction => {
                 self.transaction.lock().take_if(|own| Arc::ptr_eq(own, owner));
@@ -179,49 +179,5 @@ impl Node {
             Node::Party(party) => Arc::as_ptr(party).cast(),
             Node::Owner(owner) => Arc::as_ptr(owner).cast(),
         }
-    }
-}
-
-impl LockOwner {
-    /// Makes this an owner of the session, after leaving any party it is in.
-    pub fn join(&mut self, party: &Arc<Party>, part: Part) {
-        self.leave();
-        if part != Part::Transaction {
-            self.shared.make_names_known();
-        }
-        debug_assert!(self.shared.wait.lock().on.is_none(), "an owner changes its session while it waits");
-        party.admit(&self.shared, part);
-        debug_assert!(self.shared.party.lock().is_none(), "an owner is in two sessions");
-        *self.shared.party.lock() = Some((Arc::clone(party), part));
-        self.part = Some(part);
-    }
-
-    /// Makes this a node of its own, whose locks are released independently of its session.
-    pub fn leave(&mut self) {
-        let Some(part) = self.part.take() else { return };
-        if let Some((party, was)) = self.shared.party.lock().take() {
-            debug_assert_eq!(was, part, "an owner leaves its session in another role");
-            debug_assert!(
-                party.waiting.lock().as_ref().is_none_or(|waiting| !Arc::ptr_eq(waiting, &self.shared)),
-                "an owner leaves its session while it waits: a cycle over the session is not found"
-            );
-            party.dismiss(&self.shared, part);
-        }
-    }
-
-    /// Records the mode in which a lasting owner holds the global lock.
-    pub(crate) fn note_server(&self, name: &MetadataKey, mode: Option<MetadataMode>) {
-        if self.part == Some(Part::Lasting)
-            && *name == MetadataKey::Global
-            && let Some((party, _)) = &*self.shared.party.lock()
-        {
-            party.note_server(mode);
-        }
-    }
-
-    /// Returns whether a lasting owner of its party holds the global lock.
-    pub(crate) fn has_server_of_party(&self) -> bool {
-        self.part.is_some()
-            && self.shared.party.lock().as_ref().is_some_and(|(party, _)| party.holds_server())
     }
 }

@@ -9,9 +9,9 @@
 //! locked tables for writing, or it is the one that blocks the other sessions. It releases the global lock
 //! only after its own commits are published.
 
+use crate::kill::KillFlag;
 use crate::mode::{MetadataKey, MetadataMode};
-use crate::owner::{KillFlag, LockOwner};
-use crate::table::{LockError, LockTable, WaitLimit};
+use crate::table::{LockError, LockOwner, LockTable, WaitLimit};
 
 /// Permission to order one transaction.
 #[derive(Debug)]

@@ -170,6 +170,14 @@ impl Points {
     }
 }
 
+/// An owner's points, and where others wait for the owner.
+#[derive(Default)]
+pub(crate) struct Claims {
+    pub points: Points,
+    /// Indexes in which another owner has waited for this owner.
+    pub awaited_in: Vec<IndexId>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

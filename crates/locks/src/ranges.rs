@@ -44,21 +44,13 @@ use cohort_base::{CommitSeq, IndexId, TrxId};
 
 use crate::intervals::Intervals;
 use crate::owner::Owner;
-use crate::points::{LockSpan, Points, Towards, successor};
+use crate::points::{LockSpan, Towards, successor};
 use crate::queue::Blockers;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::waits::RangeWish;
 
 const SHARDS: usize = 64;
 const INSERTER_SHARDS: usize = 16;
-
-/// An owner's points, and where others wait for the owner.
-#[derive(Default)]
-pub(crate) struct Claims {
-    points: Points,
-    /// Indexes in which another owner has waited for this owner.
-    awaited_in: Vec<IndexId>,
-}
 
 /// How a scan treats another transaction's uncommitted key in its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,13 +17,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, IndexId};
+use cohort_base::CommitSeq;
 use hashbrown::HashTable;
 
-use crate::groups::{Asked, GroupKey, Groups, Packing};
+use crate::groups::{Asked, Groups, Packing};
 use crate::mode::RowMode;
 use crate::owner::Owner;
 use crate::queue::{Blockers, Claim, Queue, Request};
+use crate::row_key::{GroupKey, RowKey};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 const SHARDS: usize = 64;
@@ -32,23 +33,6 @@ const FORGET_PER_RELEASE: usize = 2;
 const FORGET_PER_ADVANCE: usize = 4096;
 /// A shard with capacity for fewer slots than this never shrinks.
 const KEPT_SLOTS: usize = 512;
-
-/// Identity of a row in the lock table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RowKey {
-    /// Hash of the key without its last byte.
-    pub group: u64,
-    pub index: IndexId,
-    /// The last byte of the key.
-    pub last: u8,
-}
-
-impl RowKey {
-    /// Returns the hash of the whole key.
-    pub fn hash(self) -> u64 {
-        self.group ^ u64::from(self.last).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
-}
 
 /// Holders of a row lock.
 enum State {

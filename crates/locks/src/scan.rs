@@ -2,11 +2,12 @@
 
 use cohort_base::{CommitSeq, IndexId};
 
-use crate::owner::{KillFlag, LockOwner, WaitOn};
+use crate::kill::KillFlag;
+use crate::owner::WaitOn;
 use crate::points::LockSpan;
 use crate::ranges::{Claimed, RangeScan, Step, StepTo};
 use crate::sync::Ordering;
-use crate::table::{Granted, LockError, LockTable, WaitLimit, Wakeups};
+use crate::table::{Granted, LockError, LockOwner, LockTable, WaitLimit, Wakeups};
 
 /// Estimated bytes of a point in addition to its key.
 const POINT_BYTES: usize = 24;

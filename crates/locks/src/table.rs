@@ -39,17 +39,21 @@ use ahash::RandomState;
 use cohort_base::{CommitSeq, Histogram, HistogramSnapshot, IndexId, TrxId};
 
 use crate::graph;
-use crate::groups::GroupKey;
+use crate::kill::{KillFlag, KillLevel};
 use crate::mode::{MetadataKey, MetadataMode, RowMode};
 use crate::names::{Name, Names, Ticket};
-use crate::owner::{KillFlag, KillLevel, LockOwner, Owner, Verdict, WaitOn, keep_idle};
+use crate::owner::{Owner, Verdict, WaitOn};
 use crate::party::Part;
 use crate::queue::Request;
 use crate::ranges::Ranges;
-use crate::rows::{Home, RowKey, Rows};
+use crate::row_key::{GroupKey, RowKey};
+use crate::rows::{Home, Rows};
 use crate::sleep::{Sleeper, SleeperOf};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::waits::Deadlock;
+
+/// Maximum number of released names that an owner keeps for reuse.
+const IDLE_NAMES_MAX: usize = 8;
 
 /// Limit of a lock wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +189,72 @@ fn sleep_until<T>(
     };
     kill.set_sleeper(None);
     ended
+}
+
+/// A transaction in the lock table with all locks that it holds. Dropping it releases everything.
+pub struct LockOwner {
+    pub(crate) table: Arc<LockTable>,
+    pub(crate) shared: Arc<Owner>,
+    pub(crate) rows: Vec<RowKey>,
+    /// Groups of rows that it holds in addition to `rows`.
+    pub(crate) groups: Vec<GroupKey>,
+    /// Number of rows that these groups hold, or that have moved out of them.
+    pub(crate) grouped_rows: usize,
+    /// Groups of the most recently requested rows, by index modulo 4.
+    pub(crate) recent_groups: [u64; 4],
+    /// Its role in its party; `None` if it is in no party.
+    pub(crate) part: Option<Part>,
+    /// Some names that it has released. The next transaction of the session often locks them again, and then
+    /// needs neither a lookup nor a new reference count.
+    pub(crate) idle_names: Vec<Arc<Name>>,
+    pub(crate) depends_on: CommitSeq,
+    pub(crate) has_waited: bool,
+    /// Indexes in which it has ranges.
+    pub(crate) ranges_in: Vec<IndexId>,
+    /// True if it has inserted keys.
+    pub(crate) has_points: bool,
+    /// Estimated bytes of its points.
+    pub(crate) point_bytes: usize,
+}
+
+impl LockOwner {
+    pub(crate) fn new(table: Arc<LockTable>, trx: TrxId) -> LockOwner {
+        LockOwner {
+            table,
+            shared: Arc::new(Owner::new(trx)),
+            rows: Vec::new(),
+            groups: Vec::new(),
+            grouped_rows: 0,
+            recent_groups: [0; 4],
+            part: None,
+            idle_names: Vec::new(),
+            depends_on: CommitSeq(0),
+            has_waited: false,
+            ranges_in: Vec::new(),
+            has_points: false,
+            point_bytes: 0,
+        }
+    }
+}
+
+impl Drop for LockOwner {
+    fn drop(&mut self) {
+        let table = self.table.clone();
+        table.release_all(self);
+        debug_assert!(self.shared.wait.lock().on.is_none(), "an owner ends while it waits");
+        self.leave();
+    }
+}
+
+/// Keeps a released name for reuse, if there is space.
+pub(crate) fn keep_idle(idle: &mut Vec<Arc<Name>>, name: Arc<Name>) {
+    debug_assert!(
+        !idle.iter().any(|known| Arc::ptr_eq(known, &name)),
+        "an idle name is kept twice: a lock on it was held twice"
+    );
+    if idle.len() < IDLE_NAMES_MAX {
+        idle.push(name);
+    }
 }
 
 impl LockTable {

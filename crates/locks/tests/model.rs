@@ -29,6 +29,10 @@ mod graph;
 mod groups;
 #[path = "../src/intervals.rs"]
 mod intervals;
+#[path = "../src/kill.rs"]
+mod kill;
+#[path = "../src/lock_owner.rs"]
+mod lock_owner;
 #[path = "../src/mode.rs"]
 mod mode;
 #[path = "../src/names.rs"]
@@ -45,12 +49,16 @@ mod points;
 mod queue;
 #[path = "../src/ranges.rs"]
 mod ranges;
+#[path = "../src/row_key.rs"]
+mod row_key;
 #[path = "../src/rows.rs"]
 mod rows;
 #[path = "../src/sleep.rs"]
 mod sleep;
 #[path = "../src/table.rs"]
 mod table;
+#[path = "../src/wait_report.rs"]
+mod wait_report;
 #[path = "../src/waits.rs"]
 mod waits;
 
@@ -61,14 +69,15 @@ mod sync {
     };
 }
 
+use crate::table::LockOwner;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, IndexId, TrxId};
 use cohort_interleave::{check, choose, thread};
 
+use crate::kill::{KillFlag, KillLevel};
 use crate::mode::{MetadataKey, MetadataMode, RowMode};
-use crate::owner::{KillFlag, KillLevel, LockOwner};
 use crate::party::{Part, Party};
 use crate::sleep::Sleeper;
 use crate::sync::{AtomicU64, Ordering};

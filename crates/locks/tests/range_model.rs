@@ -23,6 +23,10 @@ mod graph;
 mod groups;
 #[path = "../src/intervals.rs"]
 mod intervals;
+#[path = "../src/kill.rs"]
+mod kill;
+#[path = "../src/lock_owner.rs"]
+mod lock_owner;
 #[path = "../src/mode.rs"]
 mod mode;
 #[path = "../src/names.rs"]
@@ -39,6 +43,8 @@ mod points;
 mod queue;
 #[path = "../src/ranges.rs"]
 mod ranges;
+#[path = "../src/row_key.rs"]
+mod row_key;
 #[path = "../src/rows.rs"]
 mod rows;
 #[path = "../src/scan.rs"]
@@ -47,6 +53,8 @@ mod scan;
 mod sleep;
 #[path = "../src/table.rs"]
 mod table;
+#[path = "../src/wait_report.rs"]
+mod wait_report;
 #[path = "../src/waits.rs"]
 mod waits;
 
@@ -57,6 +65,7 @@ mod sync {
     };
 }
 
+use crate::table::LockOwner;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -64,7 +73,7 @@ use std::time::{Duration, Instant};
 use cohort_base::{CommitSeq, IndexId, TrxId};
 use cohort_interleave::{Mutex, check, choose, thread};
 
-use crate::owner::{KillFlag, KillLevel, LockOwner};
+use crate::kill::{KillFlag, KillLevel};
 use crate::party::{Part, Party};
 use crate::points::{LockSpan, Towards};
 use crate::ranges::{RangeScan, Step, StepTo, Uncommitted};

@@ -14,7 +14,8 @@
 //! | `segment.rs`, `segments.rs` | format and creation of a segment; the stream over all segments |
 //! | `control.rs` | the control file |
 //! | `tail.rs` | the appended records that are not durable yet |
-//! | `space.rs` | reservations, preallocation of segments |
+//! | `shared.rs` | the state that all handles share |
+//! | `space.rs`, `preallocation.rs` | reservations; preallocation of segments |
 //! | `log.rs` | append, flush, checkpoint, close |
 //! | `scan.rs` | reading records; detecting the log's end and damage |
 //! | `recovery.rs`, `reader.rs` | reading at the start, and while the log is appended to |
@@ -23,12 +24,14 @@ mod control;
 mod error;
 mod log;
 mod options;
+mod preallocation;
 mod reader;
 mod record;
 mod recovery;
 mod scan;
 mod segment;
 mod segments;
+mod shared;
 mod space;
 mod tail;
 

@@ -45,10 +45,12 @@ use parking_lot::Mutex;
 
 use crate::control::{self, Control};
 use crate::options::Preallocation;
-use crate::record::{Header, payload_crc, record_bytes};
+use crate::preallocation;
+use crate::record::{payload_crc, record_bytes};
 use crate::scan::Generations;
 use crate::segments::Segments;
-use crate::space::{self, Space};
+use crate::shared::{Flusher, Shared};
+use crate::space::Space;
 use crate::tail::{Batch, Tail};
 use crate::{LogError, LogOptions, LogReader, LogStats, RecordKind};
 
@@ -61,35 +63,6 @@ pub struct Span {
     pub end: Lsn,
 }
 
-/// State shared by all handles of a log.
-pub(crate) struct Shared {
-    pub world: World,
-    pub options: LogOptions,
-    pub segments: Arc<Segments>,
-    pub generations: Generations,
-    pub space: Space,
-    /// End of the durable part. Written by the holder of `flusher`.
-    pub hardened: AtomicU64,
-    /// Copy of the tail's end; written under the tail lock.
-    appended: AtomicU64,
-    tail: Mutex<Tail>,
-    flusher: Mutex<Flusher>,
-    control: Mutex<Control>,
-    poison: OnceLock<Arc<str>>,
-}
-
-/// State of the flush stage; the thread that holds its lock flushes.
-#[derive(Default)]
-struct Flusher {
-    spare: Vec<u8>,
-    flushes: u64,
-    syncs: u64,
-    written_bytes: u64,
-    sync_ns_total: u64,
-    sync_ns_max: u64,
-    sync_ns_last: u64,
-}
-
 /// The state that recovery passes on.
 pub(crate) struct Start {
     pub world: World,
@@ -100,31 +73,6 @@ pub(crate) struct Start {
     pub end: u64,
     /// Contents of the last block up to `end`.
     pub block: Vec<u8>,
-}
-
-impl Shared {
-    pub(crate) fn check_poison(&self) -> Result<(), LogError> {
-        match self.poison.get() {
-            None => Ok(()),
-            Some(cause) => Err(LogError::Poisoned { cause: cause.clone() }),
-        }
-    }
-
-    /// Stops the log. Only the first cause is kept.
-    pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) -> LogError {
-        let cause = self.poison.get_or_init(|| cause.to_string().into()).clone();
-        LogError::Poisoned { cause }
-    }
-
-    fn header(&self, lsn: u64, kind: RecordKind, payload_bytes: u64, payload_crc: u32) -> Header {
-        let generation = self.generations.current;
-        let mark = self.hardened.load(Ordering::Acquire);
-        Header { payload_bytes: payload_bytes as u32, lsn, payload_crc, generation, kind, mark }
-    }
-
-    fn salt(&self) -> u32 {
-        self.segments.geometry.salt
-    }
 }
 
 /// A reservation: a guarantee that one record of up to the requested size fits. Returned when dropped.
@@ -187,7 +135,7 @@ impl Log {
                     // A panic must end the process: without the thread, a caller that needs space would wait
                     // for ever.
                     let guard = AbortOnUnwind::during("the making of log segments");
-                    space::preallocate(&shared);
+                    preallocation::preallocate(&shared);
                     guard.disarm();
                 })
                 .expect("the system starts a thread while the server starts")
@@ -364,27 +312,5 @@ impl Log {
 impl Drop for Log {
     fn drop(&mut self) {
         self.stop_worker();
-    }
-}
-
-impl Flusher {
-    fn write(&mut self, shared: &Shared, batch: &Batch) -> Result<(), LogError> {
-        let clock = &shared.world.clock;
-        let mut syncs = 0;
-        let mut sync_ns = 0;
-        shared.segments.write_and_sync(&batch.bytes, batch.base, |file| {
-            let before = clock.monotonic_ns();
-            file.sync_data()?;
-            sync_ns += clock.monotonic_ns() - before;
-            syncs += 1;
-            Ok(())
-        })?;
-        self.flushes += 1;
-        self.syncs += syncs;
-        self.written_bytes += batch.bytes.len() as u64;
-        self.sync_ns_total += sync_ns;
-        self.sync_ns_max = self.sync_ns_max.max(sync_ns);
-        self.sync_ns_last = sync_ns;
-        Ok(())
     }
 }

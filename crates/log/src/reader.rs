@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use cohort_base::Lsn;
 
-use crate::log::Shared;
 use crate::scan::Scanner;
+use crate::shared::Shared;
 use crate::{LogError, Record};
 
 /// A reader of durable records, in order. It can continue where it stopped once there are more.

@@ -18,7 +18,7 @@ use cohort_types::{ColumnType, Columns, KeyPart};
 
 use crate::estimate::Statistics;
 use crate::physical::{Access, LikeStart, Span, Spans};
-use crate::sargable::{Condition, Sarg};
+use crate::sargable::{Condition, SPANS_MAX, Sarg};
 use crate::sound::check_estimate;
 
 /// Costs of rows that do not come from a scan of the clustered index.
@@ -58,8 +58,6 @@ const WORD_SELECTIVITY: f64 = 0.01;
 const ENTRY_BYTES: f64 = 16.0;
 const ROW_BYTES: f64 = 16.0;
 const STRING_BYTES: u32 = 64;
-/// Maximum number of spans. Longer IN lists are not multiplied with the preceding parts.
-pub(crate) const SPANS_MAX: usize = 16_384;
 
 /// The order in which the rest of the statement wants the rows.
 #[derive(Clone, Debug, Default)]

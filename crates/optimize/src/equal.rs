@@ -12,11 +12,10 @@
 
 use std::collections::BTreeMap;
 
-use cohort_expr::{CompareOp, Expr, compare_exprs};
+use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass, compare_exprs};
 use cohort_plan::FromTable;
-use cohort_types::{Collation, SqlResult};
+use cohort_types::{Collation, SqlResult, TypeKind};
 
-use crate::join::hashable;
 use crate::visit::brings;
 
 /// Maximum size of a class. Larger ones get no implied conditions, because there would be too many pairs.
@@ -130,4 +129,22 @@ fn is_sound(class: &Class, tables: &[&FromTable]) -> bool {
     columns.len() <= COLUMNS_MAX
         && tables.iter().all(|table| of_table(table) <= 1)
         && columns.iter().enumerate().all(|(n, a)| columns[n + 1..].iter().all(|b| alike(a, b)))
+}
+
+/// Returns the collation under which two expressions can be compared as encoded group keys. Both must have
+/// the same type.
+pub(crate) fn hashable(inner: &Expr, outer: &Expr, how: &CompareHow) -> Option<Collation> {
+    let CompareHow::Scalar { collation, class } = how else { return None };
+    let (a, b) = (inner.ty(), outer.ty());
+    let plain = |k: TypeKind| !matches!(k, TypeKind::Enum | TypeKind::Set | TypeKind::Bit | TypeKind::Year);
+    let same =
+        a.class() == b.class() && plain(a.kind) && plain(b.kind) && class.is_none_or(|c| c == a.class());
+    // Signed and unsigned numbers, or decimals with different scales, may encode one number differently.
+    let same_form = match a.class() {
+        TypeClass::Int => a.unsigned == b.unsigned,
+        TypeClass::Decimal => a.decimals == b.decimals,
+        TypeClass::Real => a.kind == b.kind,
+        _ => true,
+    };
+    (same && same_form).then_some(*collation)
 }

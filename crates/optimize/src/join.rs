@@ -11,15 +11,15 @@
 
 use std::sync::Arc;
 
-use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass};
+use cohort_expr::{CompareOp, Expr};
 use cohort_locks::WaitPolicy;
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{From, FromTable, Source};
-use cohort_types::{Collation, Columns, SqlResult, TypeKind};
+use cohort_types::{Collation, Columns, SqlResult};
 
 use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
 use crate::answered::is_answered_by_lookup;
-use crate::equal::Classes;
+use crate::equal::{Classes, hashable};
 use crate::estimate::{
     BUILD_COST, LOOP_COST, PROBE_COST, UNKNOWN_ROWS, distinct_values, found_cost, lookup_cost, selectivity,
 };
@@ -803,22 +803,4 @@ fn take_connecting(conjuncts: &[Conjunct], used: &mut [bool], placed: u128) -> V
 /// Returns true if the values of a span read a preceding row.
 pub(crate) fn reads_row(span: &crate::physical::Span, is_before: &dyn Fn(usize) -> bool) -> bool {
     span.exprs().flat_map(|expr| expr.columns()).any(is_before)
-}
-
-/// Returns the collation under which two expressions can be compared as encoded group keys. Both must have
-/// the same type.
-pub(crate) fn hashable(inner: &Expr, outer: &Expr, how: &CompareHow) -> Option<Collation> {
-    let CompareHow::Scalar { collation, class } = how else { return None };
-    let (a, b) = (inner.ty(), outer.ty());
-    let plain = |k: TypeKind| !matches!(k, TypeKind::Enum | TypeKind::Set | TypeKind::Bit | TypeKind::Year);
-    let same =
-        a.class() == b.class() && plain(a.kind) && plain(b.kind) && class.is_none_or(|c| c == a.class());
-    // Signed and unsigned numbers, or decimals with different scales, may encode one number differently.
-    let same_form = match a.class() {
-        TypeClass::Int => a.unsigned == b.unsigned,
-        TypeClass::Decimal => a.decimals == b.decimals,
-        TypeClass::Real => a.kind == b.kind,
-        _ => true,
-    };
-    (same && same_form).then_some(*collation)
 }

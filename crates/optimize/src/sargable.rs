@@ -11,7 +11,6 @@ use cohort_base::IndexId;
 use cohort_expr::{CompareHow, CompareOp, Expr, ExprType, In, Like, TypeClass};
 use cohort_types::{TypeKind, Value};
 
-use crate::access::SPANS_MAX;
 use crate::physical::LikeStart;
 
 /// A restriction of one column.
@@ -301,3 +300,6 @@ fn value_fits(column: &ExprType, value: &ExprType) -> bool {
         },
     }
 }
+
+/// Maximum number of spans. Longer IN lists are not multiplied with the preceding parts.
+pub(crate) const SPANS_MAX: usize = 16_384;

@@ -11,7 +11,7 @@
 use cohort_expr::{CompareHow, CompareOp, Expr, SubqueryTest, compare_as};
 use cohort_plan::{Body, CommonTable, From, FromJoin, FromTable, Query, Select, Source, check_statement};
 
-use crate::join::hashable;
+use crate::equal::hashable;
 use crate::visit::Statement;
 
 /// Maximum number of tables of a FROM to which a table is added.

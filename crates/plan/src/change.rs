@@ -11,13 +11,13 @@ use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlError, SqlResult};
 
-use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable, not_supported};
+use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable};
 use crate::block::{Assigned, AssignedTo, Body, From, FromTable, Order, OrderBy, Query, Select, Source};
 use crate::call_back::calls_back;
+use crate::common_tables::CommonTables;
 use crate::conjuncts;
 use crate::from::bind_from_for;
 use crate::query::bind_plain_limit;
-use crate::with::CommonTables;
 use crate::written::{Refusal, RowCheck, base_tables, written};
 
 /// A table whose rows are changed.
@@ -186,7 +186,7 @@ pub fn bind_joined_delete(
                 }
             }
             if !returning.is_empty() {
-                return Err(not_supported("RETURNING of a DELETE from a view"));
+                return Err(SqlError::not_supported("RETURNING of a DELETE from a view"));
             }
         }
         change.target(slot, "DELETE", None)?;

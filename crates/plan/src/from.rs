@@ -12,13 +12,13 @@ use crate::bind::{
     Binder, Clause, MergedColumn, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, same_name,
 };
 use crate::block::{From, FromJoin, FromTable, Query, Source};
+use crate::common_tables::CommonTables;
 use crate::conjuncts;
 use crate::json_table::bind_json_table;
 use crate::names::VirtualDefinition;
 use crate::query::bind_query;
 use crate::updatable::{can_merge, place};
 use crate::view::bind_view;
-use crate::with::CommonTables;
 
 /// Maximum number of tables of one SELECT.
 const TABLES_MAX: usize = 61;

@@ -12,7 +12,7 @@
 //! | `select` | one SELECT |
 //! | `full_group` | checks of ONLY_FULL_GROUP_BY |
 //! | `from` | FROM and its joins |
-//! | `with` | common table expressions |
+//! | `with`, `common_tables` | common table expressions: binding; the names that FROM may use |
 //! | `view` | the queries of views |
 //! | `view_names` | the names used in the query of a view |
 //! | `updatable` | mergeable and updatable queries |
@@ -30,6 +30,7 @@ mod block;
 mod call_back;
 mod change;
 pub mod charset;
+mod common_tables;
 pub mod conjuncts;
 mod declared_type;
 mod from;
@@ -63,6 +64,7 @@ pub use change::{
     ChangeAssignment, ChangeClauses, ChangeTarget, JoinedChange, bind_assignment, bind_joined_delete,
     bind_joined_update, bind_new_value,
 };
+pub use common_tables::CommonTables;
 pub use declared_type::column_type;
 pub use from::{allowed_indexes, scope_of_rows};
 pub use meaning::Meanings;
@@ -75,5 +77,4 @@ pub use view::{bind_view, invalid_view, view_query};
 pub use view_names::{UsedNames, named_tables};
 pub use walk::{each_expr, each_expr_mut};
 pub use window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};
-pub use with::CommonTables;
 pub use written::{InsertView, RowCheck, bind_insert_view};

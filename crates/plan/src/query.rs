@@ -8,14 +8,13 @@ use cohort_sql::ast;
 use cohort_types::{SqlError, SqlResult};
 
 use crate::bind::{
-    Binder, Clause, PlanContext, Scope, item_position, not_supported, param_position, same_name,
-    unknown_column,
+    Binder, Clause, PlanContext, Scope, item_position, param_position, same_name, unknown_column,
 };
 use crate::block::{Body, Limit, Operand, Order, OrderBy, Query, SetOperation};
+use crate::common_tables::CommonTables;
 use crate::meta::{expression_meta, field_meta, joined_meta};
 use crate::select::bind_select;
 use crate::sound::check_statement;
-use crate::with::CommonTables;
 
 /// Binds a query. `outer` is the binder of the expression that contains it.
 pub fn bind_query(
@@ -50,7 +49,7 @@ fn bind_within(
         }
         body => {
             if query.locking.is_some() {
-                return Err(not_supported("FOR UPDATE of a set operation"));
+                return Err(SqlError::not_supported("FOR UPDATE of a set operation"));
             }
             let mut bound = bind_body(ctx, with, outer, body)?;
             if query.limit.is_some() {
@@ -87,7 +86,7 @@ fn is_computed(expr: &ast::Expr) -> bool {
 /// Binds a set operation with ORDER BY expressions: as a table in the FROM of a SELECT that sorts.
 fn bind_ordered_set(ctx: &PlanContext<'_>, with: &CommonTables<'_>, query: &ast::Query) -> SqlResult<Query> {
     if query.locking.is_some() {
-        return Err(not_supported("FOR UPDATE of a set operation"));
+        return Err(SqlError::not_supported("FOR UPDATE of a set operation"));
     }
     for item in &query.order_by {
         let table = RefCell::new(None);
@@ -250,7 +249,7 @@ fn order_over_result(
             }
             ast::Expr::Param(n) => param_position(ctx, *n, query.columns.len(), Clause::OrderBy)?,
             ast::Expr::Literal(literal) => item_position(ctx, literal, query.columns.len(), Clause::OrderBy)?,
-            _ => return Err(not_supported("ORDER BY an expression of a set operation")),
+            _ => return Err(SqlError::not_supported("ORDER BY an expression of a set operation")),
         };
         // A constant does not affect the order.
         let Some(n) = n else { continue };
@@ -272,7 +271,7 @@ pub(crate) fn check_ties(query: &ast::Query) -> SqlResult<()> {
 /// Binds the LIMIT of a data change, which does not support ties.
 pub fn bind_plain_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> SqlResult<Limit> {
     match limit.is_some_and(|limit| limit.with_ties) {
-        true => Err(not_supported("WITH TIES here")),
+        true => Err(SqlError::not_supported("WITH TIES here")),
         false => bind_limit(ctx, limit),
     }
 }

@@ -12,12 +12,12 @@ use crate::bind::{
     param_position, refuse_negative, same_name,
 };
 use crate::block::{Body, Collected, Group, Order, OrderBy, Query, Select};
+use crate::common_tables::CommonTables;
 use crate::conjuncts;
 use crate::from::bind_from;
 use crate::full_group::{self, Grouping};
 use crate::meta::column_meta;
 use crate::query::{bind_limit, check_ties};
-use crate::with::CommonTables;
 
 /// A bound select item.
 struct Item {

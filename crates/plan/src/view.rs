@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use cohort_catalog::View;
-use cohort_sql::ast;
-use cohort_sql::{ParseOptions, parse};
+use cohort_sql::{ParseOptions, ast, parse};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::bind::PlanContext;
 use crate::block::Query;
+use crate::common_tables::CommonTables;
 use crate::query::bind_query;
-use crate::with::CommonTables;
 
 /// Parses the stored query of a view. Texts without a collation get that of the view's creator.
 pub fn view_query(view: &View) -> SqlResult<Box<ast::Query>> {

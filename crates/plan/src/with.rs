@@ -5,47 +5,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
 
-use cohort_expr::ExprType;
 use cohort_sql::ast;
 use cohort_types::{SqlError, SqlResult};
 
-use crate::bind::{MergedColumn, PlanContext, not_supported, same_name};
+use crate::bind::{PlanContext, same_name};
 use crate::block::{CommonTable, Query, Step};
+use crate::common_tables::{Common, CommonTables, Known};
 use crate::from::merged_columns;
 use crate::query::{bind_chain, bind_query};
-
-/// The visible common table expressions, innermost last.
-#[derive(Clone, Default)]
-pub struct CommonTables<'q> {
-    tables: Vec<Rc<Common<'q>>>,
-}
-
-/// A common table expression.
-struct Common<'q> {
-    table: &'q ast::CommonTable,
-    /// Number of visible ones that its own query can name: those before it, and all of a WITH RECURSIVE.
-    sees: usize,
-    recursive: bool,
-    /// Its number among the statement's common table expressions, and its columns, once it or its seed is
-    /// bound.
-    known: RefCell<Option<Known>>,
-    /// Its seed is being bound.
-    begun: Cell<bool>,
-    /// Its recursive part is being bound.
-    inside: Cell<bool>,
-}
-
-/// A common table expression that can be read.
-#[derive(Clone)]
-pub(crate) struct Known {
-    pub number: usize,
-    pub names: Vec<String>,
-    pub types: Vec<ExprType>,
-    /// Origins of its columns, if it is merged into the outer query.
-    pub merged: Option<Arc<[MergedColumn]>>,
-}
 
 impl<'q> CommonTables<'q> {
     /// Returns the visible ones together with those of an inner WITH.
@@ -103,7 +71,7 @@ impl<'q> CommonTables<'q> {
             return Ok(());
         }
         if common.begun.replace(true) {
-            return Err(not_supported("common tables that name each other"));
+            return Err(SqlError::not_supported("common tables that name each other"));
         }
         let sight = CommonTables { tables: self.tables[..common.sees].to_vec() };
         common.bind(ctx, &sight)
@@ -121,7 +89,7 @@ impl Common<'_> {
         let query = &*self.table.query;
         let name = &self.table.name;
         if !query.order_by.is_empty() || query.limit.is_some() {
-            return Err(not_supported("global ORDER_BY/LIMIT in recursive CTE spec"));
+            return Err(SqlError::not_supported("global ORDER_BY/LIMIT in recursive CTE spec"));
         }
         let ast::QueryBody::SetOperation { first, rest } = &query.body else { return Err(no_anchor(name)) };
         let recurs = |body: &ast::QueryBody| body_names_table(body, name);
@@ -140,7 +108,9 @@ impl Common<'_> {
             return Err(no_anchor(name));
         }
         if is_union && !one_kind && !(is_sorted && steps.len() == 1) {
-            return Err(not_supported("mix of ALL and DISTINCT UNION operations in recursive CTE spec"));
+            return Err(SqlError::not_supported(
+                "mix of ALL and DISTINCT UNION operations in recursive CTE spec",
+            ));
         }
         let seeds: Vec<ast::SetOperand> =
             rest.iter().filter(|operand| !recurs(&operand.body)).cloned().collect();

@@ -8,7 +8,7 @@ use cohort_expr::Expr;
 use cohort_sql::ast;
 use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
-use crate::bind::{PlanContext, Scope, not_supported, same_name};
+use crate::bind::{PlanContext, Scope, same_name};
 use crate::block::{From, FromTable, Query, Source};
 use crate::updatable::{Items, can_merge, with_items};
 use crate::view::{bind_view, invalid_view};
@@ -136,7 +136,7 @@ impl Written<'_> {
             if cascaded || view.check == "LOCAL" {
                 conditions.extend(select.conditions.iter().cloned());
                 if matches!(select.from, Some(From::Join(_))) {
-                    return Err(not_supported("WITH CHECK OPTION of a view over a join"));
+                    return Err(SqlError::not_supported("WITH CHECK OPTION of a view over a join"));
                 }
             }
         }
@@ -145,7 +145,7 @@ impl Written<'_> {
             let condition = with_items(condition, &items);
             let is_own = condition.columns().iter().all(|c| (first..first + width).contains(c));
             if condition.calls_back() || !is_own {
-                return Err(not_supported("WITH CHECK OPTION with a subquery"));
+                return Err(SqlError::not_supported("WITH CHECK OPTION with a subquery"));
             }
             let condition = condition.map_columns(&mut |column| column - first);
             debug_assert!(!condition.is_volatile(), "CHECK OPTION of a view that cannot be merged");

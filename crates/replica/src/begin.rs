@@ -13,37 +13,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::Gtid;
-use cohort_binlog::{BinlogError, BinlogName, GtidState};
+use cohort_binlog::{BinlogName, GtidState};
 use cohort_config::VarId;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::connection::{Connection, ThreadError};
 use crate::kept::{Applied, Kept};
 use crate::names::{are_same, base_of, check_relay_log};
-use crate::place::SourcePlace;
+use crate::place::{RelayPlace, SourcePlace};
 use crate::receiver::start_gtids;
-use crate::relay::{RelayLog, RelayPlace};
+use crate::relay::{Relay, RelayLog, relay_error};
 use crate::replicas::Replicas;
 use crate::settings::{SourceSettings, UseGtid};
 use crate::state::Change;
 use crate::survey::Unsound;
-
-/// Whether an existing relay log may be kept when both threads start.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relay {
-    MayStay,
-    Goes,
-}
 
 /// Error number: the relay log cannot be read.
 const UNREADABLE: u32 = 1594;
 
 /// Maximum number of transactions named in a message.
 const NAMED_MAX: usize = 5;
-
-pub(crate) fn relay_error(error: BinlogError) -> SqlError {
-    SqlError::new(ErrorCode::UnknownError, format!("Relay log: {error}"))
-}
 
 fn unsound_text(unsound: &Unsound) -> String {
     format!(

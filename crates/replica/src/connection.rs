@@ -16,9 +16,9 @@ use cohort_locks::KillLevel;
 use cohort_types::whole_chars;
 use parking_lot::{Condvar, Mutex};
 
-use crate::place::SourcePlace;
+use crate::place::{RelayPlace, SourcePlace};
 use crate::progress::Reached;
-use crate::relay::{RelayLog, RelayPlace};
+use crate::relay::RelayLog;
 use crate::shown::Shown;
 
 /// State of the receiver, as shown by Slave_IO_Running.

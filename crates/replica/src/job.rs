@@ -12,8 +12,9 @@ use cohort_binlog::{BinlogError, Checksum, DecodeError, EventHeader, EventType, 
 use crate::apply::ApplyError;
 use crate::connection::ThreadError;
 use crate::group::{End, Groups, Part};
+use crate::place::RelayPlace;
 use crate::progress::Reached;
-use crate::relay::{RelayLog, RelayPlace, RelayReader};
+use crate::relay::{RelayLog, RelayReader};
 
 /// A queued group.
 pub struct Job {

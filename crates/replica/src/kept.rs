@@ -16,8 +16,8 @@ use cohort_binlog::{EventType, GtidState, RawEvent};
 
 use crate::group::{Groups, Part};
 use crate::job::body_of;
-use crate::place::SourcePlace;
-use crate::relay::{RelayLog, RelayPlace};
+use crate::place::{RelayPlace, SourcePlace};
+use crate::relay::RelayLog;
 use crate::survey::{Survey, Unsound};
 
 /// The applied position.

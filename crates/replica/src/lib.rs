@@ -10,7 +10,9 @@
 //! | `receiver` | the I/O thread, which fills the relay log |
 //! | `relay` | the relay log |
 //! | `marks`, `marker` | the part of it that was acknowledged to a semi-synchronous source |
-//! | `survey`, `kept`, `begin` | checking an existing relay log when threads start |
+//! | `relay_check`, `survey` | the check of an existing relay log, and its result |
+//! | `kept`, `begin` | the files to keep when threads start |
+//! | `replica_log` | messages of the threads in the error log |
 //! | `names` | names of relay log files |
 //! | `place` | a position in the source's log |
 //! | `group` | boundaries of event groups |
@@ -56,6 +58,8 @@ mod planner;
 mod progress;
 mod receiver;
 mod relay;
+mod relay_check;
+mod replica_log;
 mod replicas;
 mod ring;
 #[cfg(test)]
@@ -70,7 +74,8 @@ mod worker_pool;
 
 pub use names::{check_relay_log, relay_base_name};
 pub use receiver::current_position;
-pub use replicas::{ReplicaLog, ReplicaParts, Replicas};
+pub use replica_log::ReplicaLog;
+pub use replicas::{ReplicaParts, Replicas};
 pub use settings::{Secret, SourceSettings, UseGtid};
 pub use state::{Change, REPLICATION, ReplicaState, StateStore};
 pub use status::ReplicaStatus;

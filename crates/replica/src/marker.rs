@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::relay::{RelayLog, RelayPlace};
+use crate::place::RelayPlace;
+use crate::relay::RelayLog;
 
 /// Minimum time between two marks.
 const PAUSE: Duration = Duration::from_millis(20);

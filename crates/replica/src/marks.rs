@@ -24,7 +24,7 @@ use cohort_base::{Reader, Truncated, Write};
 use cohort_binlog::event::crc_of_event;
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
-use crate::relay::RelayPlace;
+use crate::place::RelayPlace;
 
 const MAGIC: &[u8; 8] = b"COHMRK01";
 const SLOT_BYTES: usize = 33;

@@ -3,8 +3,6 @@
 use cohort_binlog::event::{Event, EventHeader, flags};
 use cohort_binlog::{DecodeError, EventType};
 
-use crate::until::number_of;
-
 /// A position in the source's log.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SourcePlace {
@@ -67,4 +65,16 @@ impl SourcePlace {
     pub fn order(&self) -> (u64, u64) {
         (number_of(&self.file), self.position)
     }
+}
+
+/// Returns the number at the end of a binlog file's name.
+pub fn number_of(file: &str) -> u64 {
+    file.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+/// A position in the relay log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RelayPlace {
+    pub file: u32,
+    pub offset: u64,
 }

@@ -3,8 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::place::SourcePlace;
-use crate::relay::RelayPlace;
+use crate::place::{RelayPlace, SourcePlace};
 
 /// The number of a group in relay log order.
 pub type Ticket = u64;

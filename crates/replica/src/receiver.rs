@@ -35,7 +35,7 @@ use crate::link::{Link, LinkError, Row};
 use crate::marker::{Marker, Stop};
 use crate::place::SourcePlace;
 use crate::relay::RelayWriter;
-use crate::replicas::ReplicaLog;
+use crate::replica_log::ReplicaLog;
 use crate::settings::{SourceSettings, UseGtid};
 
 /// master_retry_count.

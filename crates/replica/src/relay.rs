@@ -36,12 +36,13 @@ use cohort_binlog::event::{
 };
 use cohort_binlog::{BinlogError, BinlogName, Checksum, EventReader, EventType, RawEvent};
 use cohort_config::VERSION;
+use cohort_types::{ErrorCode, SqlError};
 use cohort_vfs::{OpenMode, SharedFile, SharedFs, is_no_space};
 use parking_lot::{Condvar, Mutex};
 
 use crate::marks::{Acknowledged, Marks};
-use crate::place::SourcePlace;
-use crate::survey::{Survey, Unsound};
+use crate::place::{RelayPlace, SourcePlace};
+use crate::survey::{RelayFile, Survey, Unsound};
 
 /// Bytes buffered before a write, unless the source pauses.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -68,15 +69,6 @@ struct Files {
     list: Vec<RelayFile>,
 }
 
-/// A file and its valid length. Bytes after that may be left from a failed write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RelayFile {
-    pub number: u32,
-    pub bytes: u64,
-    /// Its last event names the next file, and the whole file is durable.
-    pub is_closed: bool,
-}
-
 impl Files {
     fn numbers(&self) -> Vec<u32> {
         self.list.iter().map(|file| file.number).collect()
@@ -91,13 +83,6 @@ impl Files {
     fn bytes_of(&self, number: u32) -> u64 {
         self.list.iter().find(|file| file.number == number).map_or(0, |file| file.bytes)
     }
-}
-
-/// A position in the relay log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RelayPlace {
-    pub file: u32,
-    pub offset: u64,
 }
 
 fn io_error(action: &'static str, path: PathBuf) -> impl FnOnce(std::io::Error) -> BinlogError {
@@ -607,6 +592,17 @@ impl RelayReader {
     fn corrupt(&self, what: String) -> BinlogError {
         BinlogError::Corrupt { path: self.log.path(self.number), offset: self.reader.offset(), what }
     }
+}
+
+/// Whether an existing relay log may be kept when both threads start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relay {
+    MayStay,
+    Goes,
+}
+
+pub(crate) fn relay_error(error: BinlogError) -> SqlError {
+    SqlError::new(ErrorCode::UnknownError, format!("Relay log: {error}"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 //! `connections` is held for look-ups only. The `control` lock of a connection is held for a whole statement.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,45 +28,16 @@ use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
 
 use crate::applier::SqlThread;
-use crate::begin::{Relay, relay_error};
 use crate::budget::QueueBudget;
 use crate::connection::{Connection, Io, IoRunning, ThreadError};
 use crate::flusher::Flusher;
 use crate::owners::Owners;
-use crate::place::SourcePlace;
+use crate::place::{RelayPlace, SourcePlace, number_of};
 use crate::receiver::{Receiver, current_position};
-use crate::relay::RelayPlace;
+use crate::relay::{Relay, relay_error};
+use crate::replica_log::ReplicaLog;
 use crate::settings::{SourceSettings, UseGtid};
 use crate::state::{Change, REPLICATION, StateStore};
-use crate::until::number_of;
-
-/// Writes messages of the threads to the server's error log.
-#[derive(Clone)]
-pub struct ReplicaLog(pub Arc<dyn Fn(Level, &fmt::Arguments<'_>) + Send + Sync>);
-
-impl ReplicaLog {
-    fn log(&self, level: Level, name: &str, text: fmt::Arguments<'_>) {
-        match name {
-            "" => (self.0)(level, &text),
-            name => (self.0)(level, &format_args!("Master '{name}': {text}")),
-        }
-    }
-
-    /// Logs an error that needs attention.
-    pub fn error(&self, name: &str, text: fmt::Arguments<'_>) {
-        self.log(Level::Error, name, text);
-    }
-
-    /// Logs a problem that may resolve itself.
-    pub fn warning(&self, name: &str, text: fmt::Arguments<'_>) {
-        self.log(Level::Warning, name, text);
-    }
-
-    /// Logs an event.
-    pub fn note(&self, name: &str, text: fmt::Arguments<'_>) {
-        self.log(Level::Note, name, text);
-    }
-}
 
 /// Stack size of appliers, which run statements.
 const APPLIER_STACK_BYTES: usize = 8 << 20;

@@ -11,10 +11,9 @@ use cohort_exec::KeySet;
 
 use crate::domain_queues::{DomainQueueNo, DomainQueues};
 use crate::group::End;
-use crate::place::SourcePlace;
+use crate::place::{RelayPlace, SourcePlace};
 use crate::planner::{Plan, Planner};
 use crate::progress::{Reached, Ticket};
-use crate::relay::RelayPlace;
 use crate::ring::Taken;
 
 /// Pseudo-random numbers from a seed.

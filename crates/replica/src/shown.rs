@@ -51,8 +51,8 @@ impl Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::place::RelayPlace;
     use crate::place::SourcePlace;
-    use crate::relay::RelayPlace;
 
     fn at(position: u64) -> Reached {
         let source = SourcePlace { file: "b.1".to_owned(), position };

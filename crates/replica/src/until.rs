@@ -7,7 +7,7 @@ use cohort_base::Gtid;
 use cohort_exec::ReplicaUntil;
 
 use crate::connection::Connection;
-use crate::relay::RelayPlace;
+use crate::place::{RelayPlace, number_of};
 use crate::state::StateStore;
 
 /// The end condition of an applier.
@@ -79,9 +79,4 @@ impl Until<'_> {
             }
         }
     }
-}
-
-/// Returns the number at the end of a binlog file's name.
-pub fn number_of(file: &str) -> u64 {
-    file.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }

@@ -101,6 +101,11 @@ impl Diagnostics {
         std::mem::take(&mut self.after_error)
     }
 
+    /// Drops the notes that would follow the next error.
+    pub fn forget_notes_after_error(&mut self) {
+        self.after_error.clear();
+    }
+
     /// Marks the conditions when a handler begins: those that are left when it ends are removed.
     pub fn mark(&mut self) -> Marked {
         let outer = Marked(self.marked);

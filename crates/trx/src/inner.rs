@@ -22,11 +22,11 @@
 //!   would commit its second half.
 //! - No further inner statement begins in a statement that must fail.
 
-use cohort_types::{SqlError, SqlResult};
+use cohort_types::SqlResult;
 
 use crate::active::Mark;
 use crate::branch::xa_error_for;
-use crate::session_trx::SessionTrx;
+use crate::session_trx::{InnerFailure, SessionTrx};
 
 /// Whether the outer statement can continue after a failure of an inner one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +42,6 @@ pub enum AfterFailure {
 pub struct OuterStatement {
     is_writing: bool,
     mark: Option<Mark>,
-}
-
-/// The failure of an inner statement, with which the outer one must fail.
-pub(crate) struct InnerFailure {
-    pub(crate) error: SqlError,
-    is_transaction_undone: bool,
 }
 
 impl SessionTrx {

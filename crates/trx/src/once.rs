@@ -12,17 +12,7 @@ use cohort_base::{CommitSeq, ParticipantId};
 use cohort_engine::Redo;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use crate::session_trx::SessionTrx;
-
-/// Returns whether a statement that ends with this error number (0 for none) may be ordered.
-pub type AllowsOutcome = Box<dyn Fn(u16) -> bool + Send>;
-
-/// The running applied statement.
-pub(super) struct Once {
-    allows: AllowsOutcome,
-    ordered: Option<CommitSeq>,
-    refused: Option<SqlResult<()>>,
-}
+use crate::session_trx::{AllowsOutcome, Once, SessionTrx};
 
 /// Result of an applied statement that has ended.
 #[derive(Debug)]

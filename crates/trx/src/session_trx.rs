@@ -15,8 +15,6 @@ use crate::binlog::StatementLog;
 use crate::branch::{SessionXa, xa_error_for};
 use crate::env::TrxEnv;
 use crate::held_locks::SessionLocks;
-use crate::inner::InnerFailure;
-use crate::once::Once;
 use crate::session_counts::{Counted, SessionCounts};
 use crate::settings::{AccessMode, Isolation, TrxSettings};
 use crate::stats::TrxStats;
@@ -532,4 +530,20 @@ impl SessionTrx {
             self.spare_log = Some(log);
         }
     }
+}
+
+/// The failure of an inner statement, with which the outer one must fail.
+pub(crate) struct InnerFailure {
+    pub(crate) error: SqlError,
+    pub is_transaction_undone: bool,
+}
+
+/// Returns whether a statement that ends with this error number (0 for none) may be ordered.
+pub type AllowsOutcome = Box<dyn Fn(u16) -> bool + Send>;
+
+/// The running applied statement.
+pub(super) struct Once {
+    pub allows: AllowsOutcome,
+    pub ordered: Option<CommitSeq>,
+    pub refused: Option<SqlResult<()>>,
 }

@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use crate::{Collation, SqlError, TypeKind, Value};
+use crate::SqlError;
 
 /// A type of fixed-length binary values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ pub enum FixedKind {
 /// A UUID, INET6 or INET4 value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fixed {
-    kind: FixedKind,
+    pub kind: FixedKind,
     /// The bytes in the order of the text, padded with zeros.
     bytes: [u8; 16],
 }
@@ -33,25 +33,6 @@ const ORDER_BYTES: usize = 17;
 const PARTS: [std::ops::Range<usize>; 5] = [0..4, 4..6, 6..8, 8..10, 10..16];
 
 impl FixedKind {
-    /// Returns the kind for a column type.
-    pub fn of(kind: TypeKind) -> Option<FixedKind> {
-        match kind {
-            TypeKind::Uuid => Some(FixedKind::Uuid),
-            TypeKind::Inet6 => Some(FixedKind::Inet6),
-            TypeKind::Inet4 => Some(FixedKind::Inet4),
-            _ => None,
-        }
-    }
-
-    /// Returns the column type for the kind.
-    pub fn type_kind(self) -> TypeKind {
-        match self {
-            FixedKind::Uuid => TypeKind::Uuid,
-            FixedKind::Inet6 => TypeKind::Inet6,
-            FixedKind::Inet4 => TypeKind::Inet4,
-        }
-    }
-
     /// Returns the name in SQL.
     pub fn name(self) -> &'static str {
         match self {
@@ -99,15 +80,6 @@ impl FixedKind {
         let mut bytes = [0; 16];
         bytes.get_mut(..from.len()).filter(|_| from.len() == self.byte_len())?.copy_from_slice(from);
         Some(Fixed { kind: self, bytes })
-    }
-
-    /// Converts a value. A binary string contains the bytes; any other value is parsed as text.
-    pub fn of_value(self, value: &Value) -> Option<Fixed> {
-        match value {
-            Value::Fixed(fixed) if fixed.kind == self => Some(*fixed),
-            Value::Str(s) if s.collation == Collation::BINARY => self.of_bytes(&s.bytes),
-            other => self.parse(other.to_text().as_bytes()),
-        }
     }
 
     /// Returns error 1292: "Incorrect uuid value: 'x'".

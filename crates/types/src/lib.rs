@@ -53,6 +53,7 @@ mod vector;
 
 pub use binlog_image::{BinlogColumn, ImageError, WireFit, write_value};
 pub use collation::{Charset, Collation, Fronts, LikePattern, UnsafeText, is_text, like_prefix};
+pub use column::DECIMALS_NOT_FIXED;
 pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};
 pub use error::{ErrorCode, Level, NoWarnings, Signalled, SqlError, SqlResult, Warning, WarningSink};
@@ -72,5 +73,5 @@ pub use temporal::{
     Date, DateTime, FixedOffset, Interval, IntervalUnit, Issues, LocalToUtc, Parsed, Span,
     TIMESTAMP_MICROS_MAX, Time, TimeZone,
 };
-pub use value::{Class, DECIMALS_NOT_FIXED, IntValue, Str, Value};
+pub use value::{Class, IntValue, Str, Value};
 pub use vector::{NO_ELEMENT, Vector, VectorReader, VectorType, is_whole_date, moment, year_of};

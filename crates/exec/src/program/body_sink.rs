@@ -19,7 +19,8 @@ impl ResultSink for BodySink<'_> {
             self.client.finish(self.status, 0);
         }
         self.is_open = true;
-        self.client.start(columns, head);
+        // As in MariaDB, the final OK alone has a number of warnings.
+        self.client.start(columns, ResultHead { warnings: 0, ..head });
     }
 
     fn results(&mut self, collation: Option<Collation>) {
@@ -38,9 +39,9 @@ impl ResultSink for BodySink<'_> {
         self.client.stored_rows(columns, rows)
     }
 
-    fn finish(&mut self, status: StatusFlags, warnings: u16) {
+    fn finish(&mut self, status: StatusFlags, _: u16) {
         self.is_open = false;
-        self.client.finish(status, warnings);
+        self.client.finish(status, 0);
     }
 
     fn ok(&mut self, ok: &OkInfo<'_>) {

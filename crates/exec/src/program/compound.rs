@@ -45,6 +45,9 @@ impl Session {
         let statement = Statement::Program(Box::new(signal.clone()));
         let code = Code { of: statement, uses: Vec::new(), range: range.clone() };
         let body = Body { step: Step::Sql(Box::new(code)), range, slots: 0 };
-        self.compound(&body, job, sink)
+        let outcome = self.compound(&body, job, sink);
+        // The error leaves no program.
+        self.diagnostics.forget_notes_after_error();
+        outcome
     }
 }

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use cohort_catalog::Routine;
 use cohort_config::VarId;
 use cohort_program::{Bound, Finished};
-use cohort_protocol::{ResultSink, StatusFlags};
+use cohort_protocol::ResultSink;
 use cohort_types::{SqlResult, Value, check_stack};
 
 pub(crate) use cache::Routines;
@@ -135,7 +135,7 @@ impl Session {
     /// Ends a result whose statement has failed after its first row, so that another one can follow.
     fn end_partial_result(&mut self, sink: &mut dyn ResultSink) {
         if std::mem::take(&mut self.programs.is_result_open) {
-            sink.finish(self.status_for(true).with(StatusFlags::MORE_RESULTS), 0);
+            sink.finish(self.status_for(true), 0);
         }
     }
 }

@@ -7,7 +7,7 @@ use cohort_catalog::{Column, Table};
 use cohort_expr::SessionHooks;
 use cohort_plan::{Names, ParamSource};
 use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn};
-use cohort_protocol::{ResultSink, StatusFlags};
+use cohort_protocol::ResultSink;
 use cohort_query::{Collect, Freshness, run_query};
 use cohort_session::{Diagnostics, Job, SessionNames, SessionState};
 use cohort_sql::ast::{ObjectName, Statement, Variable};
@@ -110,7 +110,7 @@ impl Host for SessionHost<'_> {
     }
 
     fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
-        let status = self.session.status_for(true).with(StatusFlags::MORE_RESULTS);
+        let status = self.session.status_for(true);
         let is_open = self.session.programs.is_result_open;
         let mut sink = BodySink { client: &mut *self.sink, affected: 0, is_open, status };
         let outcome = self.session.run_in_body(statement, params, &mut sink);

@@ -12,8 +12,10 @@ use cohort_expr::{Aggregate, AggregateOptions, Expr, OrderKey, Quantifier};
 use cohort_sql::ast;
 use cohort_types::{SqlError, SqlResult};
 
-use crate::bind::expr::{Binder, Clause, item_position};
-use crate::bind::{convert, scope::PlanContext};
+use crate::bind::clause::Clause;
+use crate::bind::context::PlanContext;
+use crate::bind::convert;
+use crate::bind::expr::{Binder, item_position};
 use crate::block::Collected;
 use crate::walk::each_expr;
 

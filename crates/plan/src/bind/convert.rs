@@ -9,8 +9,6 @@ use cohort_types::{
     TypeKind, Value,
 };
 
-use crate::bind::not_supported;
-
 pub(super) fn is_comparison(op: ast::BinaryOp) -> bool {
     use ast::BinaryOp::*;
     matches!(op, Equal | NullSafeEqual | NotEqual | Less | LessEqual | Greater | GreaterEqual)
@@ -173,7 +171,7 @@ pub(super) fn cast_type(to: &ast::DataType, operand: &ast::Expr, env: &SessionEn
         TypeKind::Uuid => CastType::Fixed(FixedKind::Uuid),
         TypeKind::Inet6 => CastType::Fixed(FixedKind::Inet6),
         TypeKind::Inet4 => CastType::Fixed(FixedKind::Inet4),
-        _ => return Err(not_supported("CAST to this type")),
+        _ => return Err(SqlError::not_supported("CAST to this type")),
     })
 }
 

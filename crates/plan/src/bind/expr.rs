@@ -13,70 +13,14 @@ use cohort_expr::{
 use cohort_sql::ast;
 use cohort_types::{Collation, DateTime, ErrorCode, SqlError, SqlResult, TimeZone, TypeKind, Value};
 
+use crate::bind::clause::{AliasOrder, Aliases, Clause};
+use crate::bind::context::{ParamSource, PlanContext};
 use crate::bind::convert;
-use crate::bind::scope::{ParamSource, PlanContext, Relation, Scope, unknown_column};
-use crate::bind::window::Windows;
+use crate::bind::named_windows::Windows;
+use crate::bind::scope::{Relation, Scope, unknown_column};
 use crate::block::Collected;
+use crate::common_tables::CommonTables;
 use crate::names::CalledFunction;
-use crate::with::CommonTables;
-
-/// A clause of a statement, as error messages name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clause {
-    Select,
-    Where,
-    On,
-    GroupBy,
-    Having,
-    OrderBy,
-    InsertInto,
-    /// VALUES of INSERT.
-    Values,
-    /// ON DUPLICATE KEY UPDATE.
-    Update,
-    Set,
-    Returning,
-    /// The document of JSON_TABLE.
-    JsonTable,
-}
-
-impl Clause {
-    /// Returns the clause as MariaDB spells it.
-    pub fn text(self) -> &'static str {
-        match self {
-            Clause::Select => "SELECT",
-            Clause::Where => "WHERE",
-            Clause::On => "ON",
-            Clause::GroupBy => "GROUP BY",
-            Clause::Having => "HAVING",
-            Clause::OrderBy => "ORDER BY",
-            Clause::InsertInto => "INSERT INTO",
-            Clause::Values => "VALUES",
-            Clause::Update => "UPDATE",
-            Clause::Set => "SET",
-            Clause::Returning => "RETURNING",
-            Clause::JsonTable => "JSON_TABLE",
-        }
-    }
-}
-
-/// Lookup of names other than columns of the scope's tables.
-pub trait Aliases {
-    /// Returns the select item that the name refers to. `order` says whether the tables were searched before.
-    fn find(&self, name: &ast::ColumnRef, order: AliasOrder) -> SqlResult<Option<Expr>>;
-
-    /// Returns true if a subquery may name a column of the tables outside of aggregates.
-    fn admits(&self, _column: &Expr) -> bool {
-        true
-    }
-}
-
-/// Order of the alias lookup and the search in the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AliasOrder {
-    BeforeTables,
-    AfterTables,
-}
 
 /// Treatment of a literal.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -113,11 +57,6 @@ pub struct Binder<'b> {
     pub windows: Option<&'b Windows<'b>>,
     /// False if subqueries would never be run: in a data change's own expressions, in defaults.
     pub subqueries_allowed: bool,
-}
-
-/// Returns error 1235.
-pub fn not_supported(what: &str) -> SqlError {
-    SqlError::not_supported(what)
 }
 
 /// Returns the item to which a number in ORDER BY or GROUP BY refers, or `None` if the literal is not a
@@ -304,7 +243,7 @@ impl<'b> Binder<'b> {
             DefaultValue::Expression(text) => {
                 let parsed = cohort_sql::parse_own(&format!("SELECT {text}"))?;
                 let expr = convert::only_item(&parsed.statement)
-                    .ok_or_else(|| not_supported("DEFAULT (expression)"))?;
+                    .ok_or_else(|| SqlError::not_supported("DEFAULT (expression)"))?;
                 let fixed = PlanContext::new(self.ctx.names, &[], ParamSource::Placeholders);
                 let scope = Scope::of_expressions(Arc::clone(table), first_slot);
                 let bound = Binder::new(&fixed, &scope, self.clause).bind(expr);
@@ -451,7 +390,7 @@ impl<'b> Binder<'b> {
             }
             ast::Expr::Default(Some(name)) => self.default_value(name),
             ast::Expr::Match { columns, text, mode } => self.match_against(columns, text, *mode),
-            ast::Expr::Default(None) => Err(not_supported("DEFAULT in an expression")),
+            ast::Expr::Default(None) => Err(SqlError::not_supported("DEFAULT in an expression")),
             ast::Expr::Values(name) => self.values_function(name),
             other => self.function(other),
         }
@@ -503,7 +442,7 @@ impl<'b> Binder<'b> {
                     }
                 }
             }
-            _ => Err(not_supported("this expression")),
+            _ => Err(SqlError::not_supported("this expression")),
         }
     }
 
@@ -746,7 +685,7 @@ impl<'b> Binder<'b> {
         let table = &self.scope.tables[self.scope.table_of(slot)];
         match &table.relation {
             Relation::Base(base) => self.default_of(base, slot - table.first_slot, table.first_slot),
-            _ => Err(not_supported("DEFAULT() of a column that is not in a base table")),
+            _ => Err(SqlError::not_supported("DEFAULT() of a column that is not in a base table")),
         }
     }
 

@@ -7,7 +7,7 @@ use cohort_expr::{Expr, SearchMode, WordSource, match_against};
 use cohort_sql::ast;
 use cohort_types::{SqlError, SqlResult};
 
-use super::{Binder, Relation, not_supported};
+use super::{Binder, Relation};
 
 fn no_index() -> SqlError {
     SqlError::no_full_text_index()
@@ -27,7 +27,7 @@ impl Binder<'_> {
         let mode = match mode {
             ast::MatchMode::Natural => SearchMode::Natural,
             ast::MatchMode::Boolean => SearchMode::Boolean,
-            ast::MatchMode::Expansion => return Err(not_supported("WITH QUERY EXPANSION")),
+            ast::MatchMode::Expansion => return Err(SqlError::not_supported("WITH QUERY EXPANSION")),
         };
         let text = self.expression(text)?;
         if !text.columns().is_empty() {

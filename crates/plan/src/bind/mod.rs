@@ -8,19 +8,21 @@
 //! its value is *pinned*: the plan is reused only by statements with the same value in that place.
 
 mod aggregate;
+mod clause;
+mod context;
 pub mod convert;
 mod expr;
 mod full_text;
+mod named_windows;
 mod scope;
 mod subquery;
 mod window;
 
-pub use expr::{
-    AliasOrder, Aliases, Binder, Clause, item_position, not_supported, one_column, param_position,
-    refuse_negative, with_zero_dates,
-};
+pub use clause::{AliasOrder, Aliases, Clause};
+pub use context::{ParamSource, PlanContext};
+pub use expr::{Binder, item_position, one_column, param_position, refuse_negative, with_zero_dates};
+pub use named_windows::Windows;
 pub use scope::{
-    MergedColumn, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn, ScopeTable, ambiguous,
-    same_name, unknown_column,
+    MergedColumn, Reading, Relation, Scope, ScopeColumn, ScopeTable, ambiguous, not_supported, same_name,
+    unknown_column,
 };
-pub use window::Windows;

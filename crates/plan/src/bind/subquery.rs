@@ -6,7 +6,7 @@ use cohort_sql::ast;
 use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::bind::convert;
-use crate::bind::expr::{Binder, not_supported};
+use crate::bind::expr::Binder;
 use crate::block::{Body, Limit, Query};
 use crate::query::bind_query;
 
@@ -14,7 +14,7 @@ impl Binder<'_> {
     /// Binds a subquery. Returns its number and the types of its columns.
     fn subquery(&self, query: &ast::Query) -> SqlResult<(usize, Vec<ExprType>)> {
         if !self.subqueries_allowed {
-            return Err(not_supported("subqueries here"));
+            return Err(SqlError::not_supported("subqueries here"));
         }
         let with = self.with.cloned().unwrap_or_default();
         let bound = bind_query(self.ctx, &with, Some(self), query)?.not_counted()?;
@@ -56,7 +56,7 @@ impl Binder<'_> {
         query: &ast::Query,
     ) -> SqlResult<Expr> {
         if query.limit.is_some() {
-            return Err(not_supported("LIMIT & IN/ALL/ANY/SOME subquery"));
+            return Err(SqlError::not_supported("LIMIT & IN/ALL/ANY/SOME subquery"));
         }
         let all = quantifier == ast::Quantifier::All;
         let op = convert::compare_op(op);
@@ -70,7 +70,7 @@ impl Binder<'_> {
         let right = types.iter().enumerate().map(|(n, ty)| Expr::column(n, ty.clone(), "")).collect();
         let nullable = types.iter().any(|ty| ty.nullable) || operand.ty().nullable || width > 1;
         let Expr::Compare(compared) = compare_exprs(op, operand, row(right))? else {
-            return Err(not_supported("this comparison with a subquery"));
+            return Err(SqlError::not_supported("this comparison with a subquery"));
         };
         let made_ready = match compared.right {
             Expr::Row(items) => items,

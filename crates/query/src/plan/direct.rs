@@ -11,8 +11,7 @@ use cohort_plan::conjuncts::all_of;
 use cohort_plan::{Body, Collected, From, FromTable, OrderBy, Query, Select, Source};
 use cohort_types::{SqlResult, TypeKind, Value};
 
-use crate::plan::query::{DirectPlan, DirectTable, ExactStep, GroupPlan, SortItem, SortValue};
-use crate::plan::stored::StoredWay;
+use crate::plan::body::{DirectPlan, DirectTable, ExactStep, GroupPlan, SortItem, SortValue, StoredWay};
 
 /// Returns the direct plan of a query, if it has one. The statement must have no subqueries and no common
 /// table expressions.

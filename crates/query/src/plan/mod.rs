@@ -7,20 +7,21 @@
 //! | `stored` | [`StoredWay`]: direct plans on stored rows, which decode no values |
 //! | `shape` | what SHOW STATUS counts for each run of a plan |
 
+mod body;
 mod direct;
 mod query;
 mod shape;
 mod stored;
 
 use cohort_plan::{Binder, CommonTables, PlanContext, Query, bind_query};
-use cohort_session::PlanStatistics;
-use cohort_session::SessionState;
+use cohort_session::{PlanStatistics, SessionState};
 use cohort_sql::ast;
 use cohort_types::SqlResult;
 
-pub use query::{DirectPlan, DirectTable, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
+pub use body::{DirectPlan, DirectTable, GroupPlan, PlanBody, SortItem, SortValue};
+pub(crate) use body::{Measure, MeasureOf, StoredWay};
+pub use query::QueryPlan;
 pub use shape::PlanShape;
-pub(crate) use stored::{Measure, MeasureOf, StoredWay};
 
 /// Binds and plans a query whose rows are sent to the client.
 pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {

@@ -3,7 +3,7 @@
 use cohort_optimize::{Access, JoinMethod, Node, Plan, Spans};
 use cohort_trx::{Counted, SessionCounts};
 
-use crate::plan::query::{DirectPlan, PlanBody};
+use crate::plan::body::{DirectPlan, PlanBody};
 
 /// Counts per run of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

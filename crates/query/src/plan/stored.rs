@@ -9,44 +9,7 @@ use cohort_expr::{Aggregate, AggregateKind, Expr, Quantifier};
 use cohort_optimize::ReadMode;
 use cohort_types::{ColumnType, TypeKind, VectorType};
 
-use crate::plan::query::{DirectPlan, GroupPlan, SortValue};
-
-/// Operation on stored rows.
-#[derive(Debug, PartialEq, Eq)]
-pub enum StoredWay {
-    /// The result consists of table columns. With DISTINCT, these are also the sort keys, in any order, so
-    /// that equal rows become adjacent.
-    Columns {
-        items: Box<[usize]>,
-        /// Column of each sort item.
-        keys: Box<[usize]>,
-    },
-    /// All rows form one group.
-    Totals {
-        /// One per aggregate.
-        measures: Box<[Measure]>,
-        /// Columns that are not aggregated have the values of the first row.
-        reads_first_row: bool,
-    },
-}
-
-/// Accumulation of one aggregate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measure {
-    pub of: MeasureOf,
-    /// The column that it reads; 0 if it reads none.
-    pub column: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MeasureOf {
-    Rows,
-    /// Rows in which the column is not NULL.
-    Present,
-    Total,
-    Least,
-    Greatest,
-}
+use crate::plan::body::{DirectPlan, GroupPlan, Measure, MeasureOf, SortValue, StoredWay};
 
 impl StoredWay {
     /// Returns `None` if the plan needs decoded values.

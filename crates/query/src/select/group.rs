@@ -9,8 +9,8 @@ use hashbrown::HashMap;
 
 use crate::plan::{GroupPlan, StoredWay};
 use crate::select::output::KEY_BYTES;
-use crate::select::scan::ScanSink;
-use crate::select::stored::{StoredScan, Totals};
+use crate::select::sink::{ScanSink, StoredScan};
+use crate::select::stored::Totals;
 use crate::select::{Flow, count_sort};
 
 struct Group {

@@ -8,7 +8,7 @@ use cohort_session::RowsExamined;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 use cohort_vfs::SharedFile;
 
-use super::tree::{TrxStorage, passes};
+use super::storage::{TrxStorage, passes};
 
 pub(super) struct LimitedStorage<'s> {
     inner: TrxStorage<'s>,

@@ -12,7 +12,7 @@ use cohort_types::{SqlResult, Value, VectorType};
 use cohort_vfs::SharedFile;
 use hashbrown::HashMap;
 
-use super::tree::{TrxStorage, passes};
+use super::storage::{TrxStorage, passes};
 
 /// A storage that measures each scan.
 pub(super) struct MeasuredStorage<'m, 's> {

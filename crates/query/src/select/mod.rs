@@ -18,6 +18,8 @@ mod measured;
 mod output;
 mod prepare;
 mod scan;
+mod sink;
+mod storage;
 mod stored;
 mod stored_sort;
 mod tree;

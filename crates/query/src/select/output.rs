@@ -13,8 +13,7 @@ use cohort_types::{Collation, SqlResult, Value, row_memory_bytes};
 use hashbrown::HashSet;
 
 use crate::plan::{DirectPlan, DirectTable, SortItem, SortValue, StoredWay};
-use crate::select::scan::ScanSink;
-use crate::select::stored::StoredScan;
+use crate::select::sink::{ScanSink, StoredScan};
 use crate::select::{Flow, Limits, RowCounts, RowSink, count_sort};
 
 /// Number of rows beyond the limit that a sort keeps before it drops the last ones.

@@ -8,39 +8,13 @@ use cohort_optimize::ReadMode;
 use cohort_row::{CursorOptions, KeySpan, ResolveAccess, RowChanges, TableCursor, every_row, row_done};
 use cohort_run::{Measure, nanos_since};
 use cohort_session::StatementContext;
-use cohort_table::OpenTable;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
 
 use crate::plan::{DirectPlan, StoredWay};
 use crate::select::Flow;
 use crate::select::limited::found_within;
-use crate::select::stored::StoredScan;
-
-/// Consumer of the rows of a scan.
-pub(super) trait ScanSink {
-    /// Receives a row of the table, whose values may be moved out.
-    fn scanned(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow>;
-
-    /// Processes all rows in stored form, as the plan's `StoredWay` says.
-    fn take_stored(
-        &mut self,
-        ctx: &mut StatementContext<'_>,
-        way: &StoredWay,
-        scan: StoredScan<'_>,
-    ) -> SqlResult<()>;
-
-    /// Processes the stored row of a clustered key. Returns false if a scan is needed instead.
-    fn take_point(
-        &mut self,
-        _ctx: &mut StatementContext<'_>,
-        _way: &StoredWay,
-        _table: &OpenTable,
-        _key: &[u8],
-    ) -> SqlResult<bool> {
-        Ok(false)
-    }
-}
+use crate::select::sink::{ScanSink, StoredScan};
 
 /// Runs the scan of a direct plan.
 pub(super) fn run(

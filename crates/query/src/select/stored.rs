@@ -4,27 +4,18 @@
 //! a scan reads between two checks.
 
 use cohort_expr::{Aggregate, AggregateState, Gathered};
-use cohort_row::{Stored, TableCursor, read_point};
+use cohort_row::{Stored, read_point};
 use cohort_session::StatementContext;
 use cohort_table::OpenTable;
-use cohort_types::{
-    Columns, Interrupt, RowError, SqlResult, StoredColumns, Value, Vector, VectorReader, VectorType,
-};
+use cohort_types::{Interrupt, RowError, SqlResult, StoredColumns, Value, Vector, VectorReader, VectorType};
 
 use crate::plan::{Measure, MeasureOf};
 use crate::select::Flow;
 use crate::select::output::Output;
+use crate::select::sink::StoredScan;
 
 /// Evaluation steps that a row counts as. A row may be read from disk.
 const STEPS_OF_A_ROW: usize = 16;
-
-/// A scan that has not been read yet.
-pub(super) struct StoredScan<'s> {
-    pub table: &'s OpenTable,
-    /// Columns that the plan reads.
-    pub columns: &'s Columns,
-    pub cursor: TableCursor,
-}
 
 /// Counts rows, and checks for KILL and time limits.
 pub(super) fn rows_done(ctx: &StatementContext<'_>, rows: usize) -> SqlResult<()> {

@@ -22,7 +22,7 @@ use cohort_types::{CountBytes, Fronts, Interrupt, SqlResult, StoredColumns};
 use crate::plan::SortItem;
 use crate::select::Flow;
 use crate::select::output::{Output, SORT_SLACK, count_sorted};
-use crate::select::stored::StoredScan;
+use crate::select::sink::StoredScan;
 
 /// Number of places sorted between two checks for KILL: less than a millisecond.
 const SORTED_AT_ONCE: usize = 8192;

@@ -18,7 +18,7 @@ use cohort_expr::Expr;
 use cohort_optimize::{HashKey, Join, JoinKind, JoinMethod};
 use cohort_types::{Collation, Interrupt, SqlResult, Value, VectorType};
 
-use super::Left;
+use super::left::Left;
 use super::vector_hash::{Progress, VectorHash};
 use crate::batch::{Batch, taken};
 use crate::equal_key::{KeyMode, append_equal_key};

@@ -3,7 +3,8 @@
 use cohort_optimize::{Join, JsonScan};
 use cohort_types::{SqlResult, Value};
 
-use super::{Left, StoredRight};
+use super::StoredRight;
+use super::left::Left;
 use crate::batch::Batch;
 use crate::operator::{Input, Operator};
 use crate::runtime::Run;

@@ -11,7 +11,7 @@ use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind, ReadMode, Scan, Spans};
 use cohort_types::{Interrupt, SqlResult, Value, VectorType, row_memory_bytes};
 
-use super::Left;
+use super::left::Left;
 use super::vector_lookup::{GATHERED_BYTES_MAX, GATHERED_ROWS_MAX, VectorLookup, matching};
 use crate::batch::Batch;
 use crate::operator::{Input, Operator};

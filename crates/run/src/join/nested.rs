@@ -4,7 +4,8 @@ use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind};
 use cohort_types::SqlResult;
 
-use super::{Left, StoredRight};
+use super::StoredRight;
+use super::left::Left;
 use crate::batch::Batch;
 use crate::operator::{Input, Operator};
 use crate::row_store::RowStore;

@@ -3,7 +3,7 @@
 use cohort_expr::Expr;
 use cohort_types::{Interrupt, SqlResult};
 
-use super::Left;
+use super::left::Left;
 use crate::batch::Batch;
 use crate::row_store::{RowStore, StoreReader};
 use crate::runtime::Run;

@@ -155,27 +155,27 @@ statements! {
     Kill                    [ComKill]                   Keeps   Old     Nothing    Nothing   Anywhere    [];
     GetDiagnostics          [ComGetDiagnostics]         Keeps   Kept    Nothing    Nothing   Anywhere    [];
     // Stored programs.
-    CreateProcedure         [ComCreateProcedure]        Commits Cleared Objects    Nothing   NoCreate
+    CreateProcedure         [ComCreateProcedure]        Commits Old     Objects    Nothing   NoCreate
                                                         [NotUnderLocks];
-    CreateFunction          [ComCreateFunction]         Commits Cleared Objects    Nothing   NoCreate
+    CreateFunction          [ComCreateFunction]         Commits Old     Objects    Nothing   NoCreate
                                                         [NotUnderLocks];
-    AlterProcedure          [ComAlterProcedure]         Commits Cleared Objects    Nothing   NoAlter
+    AlterProcedure          [ComAlterProcedure]         Commits Old     Objects    Nothing   NoAlter
                                                         [NotUnderLocks];
-    AlterFunction           [ComAlterFunction]          Commits Cleared Objects    Nothing   NoAlter
+    AlterFunction           [ComAlterFunction]          Commits Old     Objects    Nothing   NoAlter
                                                         [NotUnderLocks];
-    DropProcedure           [ComDropProcedure]          Commits Cleared Objects    Nothing   NoAlter
+    DropProcedure           [ComDropProcedure]          Commits Old     Objects    Nothing   NoAlter
                                                         [NotUnderLocks];
-    DropFunction            [ComDropFunction]           Commits Cleared Objects    Nothing   NoAlter
+    DropFunction            [ComDropFunction]           Commits Old     Objects    Nothing   NoAlter
                                                         [NotUnderLocks];
     CreateTrigger           [ComCreateTrigger]          Commits Cleared Objects    Nothing   NoCreate    [];
     DropTrigger             [ComDropTrigger]            Commits Cleared Objects    Nothing   NoCommit    [];
-    CreateEvent             [ComCreateEvent]            Commits Cleared Objects    Nothing   NoEventBody
+    CreateEvent             [ComCreateEvent]            Commits Old     Objects    Nothing   NoEventBody
                                                         [NotUnderLocks];
-    AlterEvent              [ComAlterEvent]             Commits Cleared Objects    Nothing   NoCommit
+    AlterEvent              [ComAlterEvent]             Commits Old     Objects    Nothing   NoCommit
                                                         [NotUnderLocks];
-    AlterEventBody          [ComAlterEvent]             Commits Cleared Objects    Nothing   NoEventBody
+    AlterEventBody          [ComAlterEvent]             Commits Old     Objects    Nothing   NoEventBody
                                                         [NotUnderLocks];
-    DropEvent               [ComDropEvent]              Commits Cleared Objects    Nothing   NoCommit
+    DropEvent               [ComDropEvent]              Commits Old     Objects    Nothing   NoCommit
                                                         [NotUnderLocks];
     // Rejected as not supported, before any other check.
     Call                    [ComCallProcedure]          Keeps   Old     Nothing    Nothing   Anywhere    [];

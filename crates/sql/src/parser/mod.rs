@@ -51,6 +51,7 @@ mod dml;
 mod expr;
 mod file;
 mod function;
+mod function_names;
 mod handler;
 mod json_table;
 mod oracle;

@@ -4,7 +4,7 @@
 use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
-use super::function::{aggregate_kind, canonical_name, is_reserved_function};
+use super::function_names::{aggregate_kind, canonical_name, is_reserved_function};
 use crate::ast::Expr;
 
 /// Returns the function that a name means under ORACLE.

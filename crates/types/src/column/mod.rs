@@ -14,7 +14,7 @@ mod store_text;
 
 use std::sync::Arc;
 
-use crate::{Collation, DECIMALS_NOT_FIXED, Date, FixedKind, SqlMode, TimeZone};
+use crate::{Collation, Date, FixedKind, SqlMode, TimeZone};
 
 /// Type without its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -217,6 +217,27 @@ impl ColumnType {
     }
 }
 
+impl FixedKind {
+    /// Returns the kind for a column type.
+    pub fn of(kind: TypeKind) -> Option<FixedKind> {
+        match kind {
+            TypeKind::Uuid => Some(FixedKind::Uuid),
+            TypeKind::Inet6 => Some(FixedKind::Inet6),
+            TypeKind::Inet4 => Some(FixedKind::Inet4),
+            _ => None,
+        }
+    }
+
+    /// Returns the column type for the kind.
+    pub fn type_kind(self) -> TypeKind {
+        match self {
+            FixedKind::Uuid => TypeKind::Uuid,
+            FixedKind::Inet6 => TypeKind::Inet6,
+            FixedKind::Inet4 => TypeKind::Inet4,
+        }
+    }
+}
+
 impl TypeKind {
     /// Returns whether the type is BINARY, VARBINARY or a BLOB type.
     pub fn is_binary_string(self) -> bool {
@@ -249,3 +270,7 @@ impl TypeKind {
         matches!(self, K::Date | K::Time | K::DateTime | K::Timestamp | K::Year)
     }
 }
+
+/// The value of `decimals` for doubles that print with as many digits as they need, and for temporals that
+/// print a fraction only if it is not zero (MariaDB's number for "not fixed").
+pub const DECIMALS_NOT_FIXED: u8 = 31;

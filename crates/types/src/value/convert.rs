@@ -1,7 +1,8 @@
 //! Conversion of values to numbers and text.
 
 use super::number::{self, Numeric};
-use super::{DECIMALS_NOT_FIXED, IntValue, Str, Value};
+use super::{IntValue, Str, Value};
+use crate::DECIMALS_NOT_FIXED;
 use crate::{Decimal, FixedOffset, Lost, SqlError, TimeZone, Warning, WarningSink};
 
 impl Value {

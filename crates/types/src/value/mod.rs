@@ -7,6 +7,7 @@ mod compare;
 mod convert;
 pub(crate) mod number;
 
+use crate::FixedKind;
 use crate::{Collation, Date, DateTime, Decimal, Fixed, SqlMode, Time};
 
 /// A string with its collation.
@@ -79,6 +80,17 @@ impl Str {
     }
 }
 
+impl FixedKind {
+    /// Converts a value. A binary string contains the bytes; any other value is parsed as text.
+    pub fn of_value(self, value: &Value) -> Option<Fixed> {
+        match value {
+            Value::Fixed(fixed) if fixed.kind == self => Some(*fixed),
+            Value::Str(s) if s.collation == Collation::BINARY => self.of_bytes(&s.bytes),
+            other => self.parse(other.to_text().as_bytes()),
+        }
+    }
+}
+
 impl Value {
     /// Returns the value as seen outside its column: ENUM and SET become texts without an index.
     #[must_use]
@@ -135,10 +147,6 @@ impl Value {
         matches!(self, Value::Null)
     }
 }
-
-/// The value of `decimals` for doubles that print with as many digits as they need, and for temporals that
-/// print a fraction only if it is not zero (MariaDB's number for "not fixed").
-pub const DECIMALS_NOT_FIXED: u8 = 31;
 
 /// Comparison class. Values of one class are compared without conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,0 +1,113 @@
+//! The shared layout: one log for the binlog and all engines. A commit takes one flush.
+//!
+//! A COMMIT record holds the whole transaction: its redo, and its binlog bytes in their final form. It
+//! decides (I2), and the files of the binlog are written after it.
+
+use cohort_base::ParticipantId;
+use cohort_binlog::{Batch, BinlogFileWriter, Stream, StreamOut};
+use cohort_log::{Log, LogError, LogReservation};
+
+use crate::error::{CommitError, HardenError};
+use crate::logs::{Decision, LogLayout, LogNeeds, Logs, Marks, Member, Reserve, main_mark};
+use crate::record;
+use crate::request::Trx;
+use crate::reservations::TrxReservations;
+use crate::rotation_reserve::RotationReserve;
+
+/// The one log.
+pub struct SharedLog(pub Log);
+
+impl Logs for SharedLog {
+    fn layout(&self) -> LogLayout {
+        LogLayout::Shared
+    }
+
+    fn is_decided_by_binlog(&self) -> bool {
+        false
+    }
+
+    fn main(&self) -> &Log {
+        &self.0
+    }
+
+    fn log_of(&self, _: ParticipantId) -> &Log {
+        &self.0
+    }
+
+    fn each(&self) -> Vec<&Log> {
+        vec![&self.0]
+    }
+
+    fn reserve(&self, of: &LogNeeds<'_>, reserve: Reserve<'_>) -> Result<TrxReservations, CommitError> {
+        let redo = of.request.redo.iter().zip(of.spilled);
+        let of_redo = redo.map(|((_, redo), spilled)| record::redo_bytes_max(redo, spilled.as_ref()));
+        let mut bytes = record::OVERHEAD_BYTES + of_redo.sum::<u64>();
+        if let Some(part) = &of.request.binlog {
+            bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
+        }
+        Ok(TrxReservations::Shared(Some(reserve(&self.0, bytes)?)))
+    }
+
+    fn append(&self, member: &Member<'_>, trx: &mut Trx, buffer: &mut Vec<u8>) -> Option<Decision> {
+        buffer.clear();
+        record::encode_commit(member.seq, member.released, trx, &member.out.chunks, buffer);
+        self.0.append(room_of(trx), record::COMMIT, &[buffer, &member.out.bytes]);
+        None
+    }
+
+    fn rotate(
+        &self,
+        stream: &mut Stream,
+        reserve: &RotationReserve,
+        now_s: &dyn Fn() -> u32,
+    ) -> Option<StreamOut> {
+        let needed_bytes = stream.rotation_bytes_max();
+        reserve.note_need(needed_bytes);
+        if !stream.wants_rotation() {
+            return None;
+        }
+        let room = reserve.take(needed_bytes)?;
+        let mut out = StreamOut::default();
+        stream.rotate(&mut out, now_s());
+        record::append_binlog_record(&self.0, room, &out);
+        Some(out)
+    }
+
+    fn sync(&self) -> Result<(), LogError> {
+        let appended = self.0.appended();
+        let hardened = self.0.flush()?;
+        assert!(hardened >= appended, "a flush hardens all that was appended before it (I4)");
+        Ok(())
+    }
+
+    fn harden_binlog(
+        &self,
+        _: &BinlogFileWriter,
+        room: Option<LogReservation>,
+        out: &StreamOut,
+        _: &Batch,
+    ) -> Result<(), HardenError> {
+        record::append_binlog_record(&self.0, room.expect("reserved in the one log"), out);
+        self.0.flush().map(drop).map_err(HardenError::Log)
+    }
+
+    fn fill_rotation_reserve(&self, reserve: &RotationReserve) {
+        reserve.fill(&self.0);
+    }
+
+    fn marks(&self) -> Marks {
+        Marks { main: main_mark(&self.0), engines: Vec::new() }
+    }
+
+    fn group_syncs_of(&self, _: ParticipantId) -> u64 {
+        self.0.stats().syncs
+    }
+}
+
+/// Takes the reservation for the transaction's record.
+fn room_of(trx: &mut Trx) -> LogReservation {
+    match &mut trx.rooms {
+        TrxReservations::Shared(room) => room.take().expect("reserved at prepare (I6)"),
+        TrxReservations::Separate { .. } => unreachable!("reserved for the one log"),
+    }
+}
