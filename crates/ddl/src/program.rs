@@ -53,9 +53,10 @@ pub(super) fn is_suspicious(ctx: &StatementContext<'_>) -> bool {
         && globals.flag(VarId::LogBin)
 }
 
-/// Returns a part of the statement's text.
+/// Returns a part of the statement's text, without version comments that are not executed.
 pub(super) fn text_of(ctx: &StatementContext<'_>, range: Range<usize>) -> String {
-    String::from_utf8_lossy(ctx.text.get(range).unwrap_or_default()).into_owned()
+    let text = cohort_sql::executed_text(ctx.text, range, ctx.session.settings.parse.mode);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Returns the range of a body in the statement's text, with the comments that follow it.
@@ -66,6 +67,7 @@ pub(super) fn body_range(ctx: &StatementContext<'_>, body: &ast::Body) -> Range<
         let space = rest.len() - rest.trim_ascii_start().len();
         let comment = &rest[space..];
         let len = match comment {
+            [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] => None,
             [b'/', b'*', ..] => comment.windows(2).skip(2).position(|two| two == b"*/").map(|at| at + 4),
             [b'-', b'-', ..] | [b'#', ..] => {
                 Some(comment.iter().position(|byte| *byte == b'\n').unwrap_or(comment.len()))

@@ -491,9 +491,8 @@ fn charset(ctx: &StatementContext<'_>, load: &LoadData) -> SqlResult<Charset> {
     let charset = match &load.charset {
         Some(name) => Charset::by_name(name).ok_or_else(|| SqlError::unknown_charset(name))?,
         None => {
-            let catalog = ctx.db.catalog();
-            let current = ctx.session.current_schema.as_deref().and_then(|name| catalog.schemas.get(name));
-            current.map_or(Charset::Utf8mb4, |schema| schema.collation.charset())
+            let name = ctx.session.settings.vars.value(VarId::CharacterSetDatabase).to_string();
+            Charset::by_name(&name).unwrap_or(Charset::Utf8mb4)
         }
     };
     if charset.mbminlen() > 1 {

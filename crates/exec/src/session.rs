@@ -292,7 +292,7 @@ impl Session {
     /// Runs USE.
     pub(crate) fn use_schema(&mut self, schema: &str) -> SqlResult<()> {
         check_enterable(&self.state, schema)?;
-        self.state.current_schema = Some(schema.into());
+        self.state.set_schema(Some(schema.into()));
         self.state.note_change(Changed::Schema);
         self.process.set_schema(Some(schema));
         self.state.refresh();
@@ -301,7 +301,7 @@ impl Session {
 
     /// Clears the current database after it was dropped.
     pub(crate) fn leave_schema(&mut self) {
-        self.state.current_schema = None;
+        self.state.set_schema(None);
         self.state.note_change(Changed::SchemaDropped);
         self.process.set_schema(None);
         self.state.refresh();
@@ -349,7 +349,7 @@ impl Session {
         let shared = shared_by(&self.trx);
         self.state = SessionState::new(db, info, kill, group_commit, memory, shared, Origin::Client);
         (self.state.identity.restraint, self.state.identity.role) = (restraint, role);
-        self.state.current_schema = schema;
+        self.state.set_schema(schema);
         self.bind_writer();
         self.state.apply_limits();
         self.state.refresh();

@@ -3,11 +3,27 @@
 use cohort_catalog::{Table, TableName};
 use cohort_session::access::{Access, sees_table};
 use cohort_session::{StatementContext, WantedNames};
-use cohort_types::{Privilege, Privileges, Value};
+use cohort_types::{Charset, Collation, Privilege, Privileges, Str, Value};
 use std::sync::Arc;
 
 pub(super) fn text(text: impl Into<String>) -> Value {
     Value::text(text)
+}
+
+/// Returns a text in the character set of the client that has sent it.
+pub(super) fn as_sent(text: &str, client: Collation) -> Value {
+    let mut bytes = Vec::with_capacity(text.len());
+    client.charset().encode(text.as_bytes(), &mut bytes);
+    Value::Str(Str { bytes, collation: Collation::BINARY })
+}
+
+/// Returns the text of a definition. A client that asks for results without conversion, as dumps do, gets it
+/// in the character set of the client that has sent it.
+pub(super) fn definition(ctx: &StatementContext<'_>, text: String, client: Collation) -> Value {
+    match ctx.session.results_collation() {
+        Some(results) if results.charset() != Charset::Binary => Value::text(text),
+        _ => as_sent(&text, client),
+    }
 }
 
 pub(super) fn number(n: impl TryInto<u64>) -> Value {

@@ -9,7 +9,7 @@ use cohort_session::{StatementContext, VirtualColumn, WantedNames};
 use cohort_sql::ast::ObjectName;
 use cohort_types::{FixedOffset, IntervalUnit, Privilege, SqlError, SqlResult, TimeZone, Value};
 
-use super::cells::text;
+use super::cells::{as_sent, definition, text};
 use super::listing::Listing;
 use super::routines::{add_settings_columns, definer_cell, local_time, member, settings_cells, timestamp};
 use super::schema_of;
@@ -35,7 +35,7 @@ pub(super) fn show_create(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlR
         Value::text(&event.name),
         Value::text(mode),
         Value::text(&event.time_zone),
-        Value::text(statement),
+        definition(ctx, statement, event.settings.client),
         client,
         connection,
         database,
@@ -133,7 +133,8 @@ fn event_cell(event: &Event, column: &VirtualColumn) -> Value {
     match column.name {
         "db" => text(&*event.schema),
         "name" => text(&*event.name),
-        "body" | "body_utf8" => text(&*event.body),
+        "body" => as_sent(&event.body, event.settings.client),
+        "body_utf8" => text(&*event.body),
         "definer" => definer_cell(&event.definer),
         "execute_at" => utc(times.at),
         // MariaDB counts weeks in days and quarters in months.

@@ -145,7 +145,7 @@ pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
             "FUNCTION" => routines::show_create(ctx, RoutineKind::Function, name),
             "TRIGGER" => triggers::show_create(ctx, name),
             "EVENT" => events::show_create(ctx, name),
-            _ => Err(SqlError::object_does_not_exist(&name.name)),
+            kind => Err(SqlError::does_not_exist(kind, &name.name)),
         },
         Show::CreateUser(account) => create_user(ctx, account.as_ref()),
         Show::RelaylogEvents { connection, log, from, limit } => {

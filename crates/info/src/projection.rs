@@ -365,6 +365,20 @@ pub(super) fn index(
     Ok(listing)
 }
 
+/// Returns the only text that a pattern of LIKE accepts. Dumps list the triggers of each table by such a
+/// pattern.
+fn without_wildcards(pattern: &str) -> Option<String> {
+    let (mut text, mut chars) = (String::new(), pattern.chars());
+    while let Some(c) = chars.next() {
+        match c {
+            '%' | '_' => return None,
+            '\\' => text.push(chars.next()?),
+            other => text.push(other),
+        }
+    }
+    Some(text)
+}
+
 /// Runs SHOW TRIGGERS. LIKE filters by the name of the table.
 pub(super) fn triggers(
     ctx: &mut StatementContext<'_>,
@@ -372,11 +386,13 @@ pub(super) fn triggers(
     filter: Option<&ShowFilter>,
 ) -> SqlResult<Listing> {
     let schema = known_schema(ctx, db)?;
-    let from = table(TRIGGERS.0);
-    let place = from.place("TRIGGER_SCHEMA");
-    let mut listing =
-        project(ctx, from, TRIGGERS.1, &WantedNames::default(), |row| is_text(&row[place], &schema))?;
-    listing.filter(ctx, filter, 2)?;
+    let of_table = match filter {
+        Some(ShowFilter::Like(pattern)) => without_wildcards(pattern),
+        _ => None,
+    };
+    let wanted = WantedNames::of(&schema, of_table.as_deref());
+    let mut listing = project(ctx, table(TRIGGERS.0), TRIGGERS.1, &wanted, |_| true)?;
+    listing.filter_names(ctx, filter, 2)?;
     Ok(listing)
 }
 

@@ -10,7 +10,7 @@ use cohort_sql::ast::{CreateRoutine, ObjectName, ParameterMode, Program, Stateme
 use cohort_sql::{ParseMode, ParseOptions};
 use cohort_types::{Collation, ColumnType, RoutineKind, SqlError, SqlResult, TimeZone, TypeKind, Value};
 
-use super::cells::text;
+use super::cells::{as_sent, definition, text};
 use super::listing::Listing;
 use super::rows_tables::type_cells;
 use super::schema_of;
@@ -40,7 +40,7 @@ pub(super) fn show_create(
     listing.nullable_text(create, text.as_ref().map_or(0, String::len).max(1024) as u32);
     add_settings_columns(&mut listing);
     let [client, connection, database] = settings_cells(&routine.settings);
-    let text = text.map_or(Value::Null, Value::text);
+    let text = text.map_or(Value::Null, |text| definition(ctx, text, routine.settings.client));
     listing.add([Value::text(&routine.name), Value::text(mode), text, client, connection, database]);
     Ok(listing)
 }
@@ -82,9 +82,10 @@ fn routines_of(schema: &Schema) -> Vec<Arc<Routine>> {
 }
 
 /// Returns the routines that the session may know of.
-fn visible(ctx: &StatementContext<'_>) -> Vec<Arc<Routine>> {
+fn visible(ctx: &StatementContext<'_>, wanted: &WantedNames) -> Vec<Arc<Routine>> {
     let catalog = ctx.db.catalog();
-    let all = catalog.schemas.values().flat_map(|schema| routines_of(schema));
+    let schemas = catalog.schemas.values().filter(|schema| wanted.has_schema(&schema.name));
+    let all = schemas.flat_map(|schema| routines_of(schema));
     all.filter(|routine| sees_routine(ctx.session, routine)).collect()
 }
 
@@ -134,11 +135,11 @@ fn put_type(out: &SchemaTable, row: &mut [Value], ty: &ColumnType) {
 /// Returns the rows of ROUTINES.
 pub(super) fn routines(
     out: &SchemaTable,
-    _: &WantedNames,
+    wanted: &WantedNames,
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
-    for routine in visible(ctx) {
+    for routine in visible(ctx, wanted) {
         ctx.check_interrupt()?;
         let [client, connection, database] = settings_cells(&routine.settings);
         let body = match sees_body(ctx.session, &routine) {
@@ -186,11 +187,11 @@ fn security(routine: &Routine) -> &'static str {
 /// Returns the rows of PARAMETERS. The result of a function is its parameter 0.
 pub(super) fn parameters(
     out: &SchemaTable,
-    _: &WantedNames,
+    wanted: &WantedNames,
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
-    for routine in visible(ctx) {
+    for routine in visible(ctx, wanted) {
         ctx.check_interrupt()?;
         let Some(create) = header(&routine) else { continue };
         let mut add = |ordinal: usize, mode: Value, name: Value, of: &VariableType| {
@@ -246,9 +247,10 @@ fn proc_cell(routine: &Routine, column: &VirtualColumn) -> Value {
         "sql_data_access" => member(column, &routine.access.name().replace(' ', "_")),
         "is_deterministic" => member(column, if routine.deterministic { "YES" } else { "NO" }),
         "security_type" => member(column, security(routine)),
-        "param_list" => text(&*routine.parameters),
+        "param_list" => as_sent(&routine.parameters, routine.settings.client),
         "returns" => text(&*routine.returns),
-        "body" | "body_utf8" => text(&*routine.body),
+        "body" => as_sent(&routine.body, routine.settings.client),
+        "body_utf8" => text(&*routine.body),
         "definer" => routine_definer(&routine.definer),
         "created" => timestamp(routine.created_at),
         "modified" => timestamp(routine.modified_at),

@@ -193,7 +193,8 @@ pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stateme
         .virtual_tables
         .all()
         .iter()
-        .filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()) && sees(t.schema(), t.name()))
+        .filter(|t| t.is_listed() || wanted.is_shown())
+        .filter(|t| wanted.has(t.schema(), t.name()) && sees(t.schema(), t.name()))
     {
         for (n, column) in table.columns().iter().enumerate() {
             rows.push(virtual_column_row(out, table.as_ref(), n, column));

@@ -9,7 +9,7 @@ use cohort_types::{
     Value,
 };
 
-use super::cells::text;
+use super::cells::{definition, text};
 use super::listing::Listing;
 use super::routines::{add_settings_columns, definer_cell, settings_cells};
 use super::schema_of;
@@ -40,7 +40,7 @@ pub(super) fn show_create(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlR
     listing.add([
         Value::text(&trigger.name),
         Value::text(mode),
-        Value::text(statement),
+        definition(ctx, statement, trigger.settings.client),
         client,
         connection,
         database,
@@ -56,14 +56,18 @@ fn created_micros(trigger: &Trigger) -> i64 {
 /// Returns the rows of TRIGGERS: those of tables on which the account has TRIGGER.
 pub(super) fn rows(
     out: &SchemaTable,
-    _: &WantedNames,
+    wanted: &WantedNames,
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<Vec<Value>>> {
     let (catalog, access) = (ctx.db.catalog(), ctx.session.access());
     let mut rows = Vec::new();
-    for table in catalog.schemas.values().flat_map(|schema| schema.tables.values()) {
+    let schemas = catalog.schemas.values().filter(|schema| wanted.has_schema(&schema.name));
+    for table in schemas.flat_map(|schema| schema.tables.values()) {
         let (schema, name) = (&*table.name.schema, &*table.name.table);
-        if table.triggers.is_empty() || !access.on_table(schema, name).has(Privilege::Trigger) {
+        if table.triggers.is_empty()
+            || !wanted.has_table(name)
+            || !access.on_table(schema, name).has(Privilege::Trigger)
+        {
             continue;
         }
         ctx.check_interrupt()?;

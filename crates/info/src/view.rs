@@ -9,7 +9,7 @@ use cohort_session::access::{Access, sees_table};
 use cohort_session::{SessionNames, StatementContext, WantedNames};
 use cohort_types::{SqlResult, TypeKind, Value};
 
-use super::cells::text;
+use super::cells::{definition, text};
 use super::listing::Listing;
 use super::schema_table::SchemaTable;
 
@@ -42,7 +42,7 @@ pub(super) fn create(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) ->
     );
     listing.add([
         Value::text(&view.name.table),
-        Value::text(statement),
+        definition(ctx, statement, view.client),
         Value::text(view.client.charset().name()),
         Value::text(view.connection.name()),
     ]);

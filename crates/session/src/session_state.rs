@@ -394,8 +394,40 @@ impl SessionState {
             kept_inner: RefCell::default(),
         };
         state.adopt_client_charset();
+        state.adopt_schema_collation();
         state.refresh();
         state
+    }
+
+    /// Changes the current database.
+    pub fn set_schema(&mut self, schema: Option<Arc<str>>) {
+        self.current_schema = schema;
+        self.adopt_schema_collation();
+    }
+
+    /// Sets `character_set_database` and `collation_database` to those of the current database, or of the
+    /// server if there is none.
+    pub fn adopt_schema_collation(&mut self) {
+        let of = |schema: &str| match self.db.catalog().schemas.get(schema) {
+            Some(schema) => schema.collation,
+            None => Collation::UTF8MB3_GENERAL_CI,
+        };
+        let vars = &self.settings.vars;
+        let server = || Collation::by_name(&vars.value(VarId::CollationServer).to_string());
+        let collation = match self.current_schema.as_deref() {
+            Some(schema) => of(schema),
+            None => server().unwrap_or(Collation::UTF8MB4_GENERAL_CI),
+        };
+        let names = [
+            (VarId::CharacterSetDatabase, VarValue::text(collation.charset().name())),
+            (VarId::CollationDatabase, VarValue::text(collation.name())),
+        ];
+        // A session shares the values of all others until one is set.
+        for (id, name) in names {
+            if self.settings.vars.value(id) != name {
+                self.settings.vars.put(id, &name);
+            }
+        }
     }
 
     /// Returns the character set of the client's statements, if it is not UTF-8.

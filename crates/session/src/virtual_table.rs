@@ -44,10 +44,15 @@ pub trait VirtualTable: VirtualDefinition {
 
     /// Returns the positions of the columns with schema and table names, by which rows are looked up.
     fn names_at(&self) -> [Option<usize>; 2] {
-        let place = |name: &str| self.columns().iter().position(|column| column.name == name);
-        [place("TABLE_SCHEMA").or_else(|| place("SCHEMA_NAME")), place("TABLE_NAME")]
+        let place = |name: &&str| self.columns().iter().position(|column| column.name == *name);
+        [SCHEMA_COLUMNS.iter().find_map(place), TABLE_COLUMNS.iter().find_map(place)]
     }
 }
+
+/// Columns whose names MariaDB compares exactly, because it looks up the objects by them.
+const SCHEMA_COLUMNS: [&str; 5] =
+    ["TABLE_SCHEMA", "SCHEMA_NAME", "EVENT_OBJECT_SCHEMA", "ROUTINE_SCHEMA", "SPECIFIC_SCHEMA"];
+const TABLE_COLUMNS: [&str; 2] = ["TABLE_NAME", "EVENT_OBJECT_TABLE"];
 
 /// The schema and table names to which a condition restricts TABLE_SCHEMA and TABLE_NAME. With ten thousand
 /// tables it matters that the other rows are not computed.
@@ -63,6 +68,11 @@ impl WantedNames {
     /// Selects the one table that a SHOW statement names.
     pub fn shown(schema: &str, table: &str) -> WantedNames {
         WantedNames { with_temporary: true, ..WantedNames::of(schema, Some(table)) }
+    }
+
+    /// Returns whether a SHOW statement names the table.
+    pub fn is_shown(&self) -> bool {
+        self.with_temporary
     }
 
     /// Returns the temporary table that is wanted in place of others.

@@ -11,6 +11,8 @@
 //! Invalid input (an unterminated string, an unexpected byte) becomes [`Kind::Invalid`], which no grammar
 //! rule accepts.
 
+use std::ops::Range;
+
 use crate::ParseMode;
 
 /// The version to which version comments are compared: 10.11.99.
@@ -518,6 +520,11 @@ pub(crate) fn without_version_comments(gap: &[u8]) -> Vec<u8> {
                 comment_len(rest).unwrap_or(mark + if digits >= 5 { digits } else { 0 })
             }
             None if rest.starts_with(b"*/") => 2,
+            None if rest.starts_with(b"#") || rest.starts_with(b"--") => {
+                let len = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                kept.extend_from_slice(&rest[..len]);
+                len
+            }
             None => {
                 let len = if rest.starts_with(b"/*") { comment_len(rest).unwrap_or(rest.len()) } else { 1 };
                 kept.extend_from_slice(&rest[..len]);
@@ -525,6 +532,29 @@ pub(crate) fn without_version_comments(gap: &[u8]) -> Vec<u8> {
             }
         };
     }
+    kept
+}
+
+/// Returns a part of a statement as the server executes it: without the marks of executed version comments
+/// and without the other version comments. The part starts and ends outside of tokens.
+pub fn executed_text(sql: &[u8], part: Range<usize>, mode: ParseMode) -> Vec<u8> {
+    let text = sql.get(part.clone()).unwrap_or_default();
+    if !text.windows(2).any(|two| two == b"/*" || two == b"*/") {
+        return text.to_vec();
+    }
+    let (mut lexer, mut kept, mut at) = (Lexer::new(sql, mode), Vec::with_capacity(text.len()), part.start);
+    loop {
+        let token = lexer.next();
+        if matches!(token.kind, Kind::End | Kind::Invalid) || token.start >= part.end {
+            break;
+        }
+        if token.start >= at {
+            kept.extend(without_version_comments(&sql[at..token.start]));
+            kept.extend_from_slice(&sql[token.start..token.end]);
+            at = token.end;
+        }
+    }
+    kept.extend(without_version_comments(&sql[at.min(part.end)..part.end]));
     kept
 }
 
@@ -639,6 +669,25 @@ mod tests {
         );
         check("/*!99999 a /* b */ c */ 1", &[(Integer, "1")]);
         check("1 /* open", &[(Integer, "1"), (Invalid, "/* open")]);
+    }
+
+    #[test]
+    fn executed_texts_lack_the_marks_of_version_comments() {
+        let cases = [
+            ("SELECT 1", "SELECT 1"),
+            ("SELECT /* a */ 1 -- /*!\n + 2", "SELECT /* a */ 1 -- /*!\n + 2"),
+            ("SELECT '/*!50000 */' # */\n", "SELECT '/*!50000 */' # */\n"),
+            ("/*!50003 SELECT */ /*!99999 nothing */ 2", " SELECT   2"),
+            ("SELECT /*M!100100 1 /* in */ + */ 2", "SELECT  1 /* in */ +  2"),
+        ];
+        for (sql, expected) in cases {
+            let text = executed_text(sql.as_bytes(), 0..sql.len(), ParseMode::default());
+            assert_eq!(String::from_utf8_lossy(&text), expected, "{sql}");
+        }
+        let sql = "/*!50003 CREATE */ /*!50003 PROCEDURE p() SELECT 1 */";
+        let from = sql.find("PROCEDURE").unwrap();
+        let text = executed_text(sql.as_bytes(), from..sql.len() - 3, ParseMode::default());
+        assert_eq!(text, b"PROCEDURE p() SELECT 1");
     }
 
     #[test]

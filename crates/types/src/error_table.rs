@@ -617,8 +617,6 @@ macro_rules! error_table {
             unknown_function(db: &str, name: &str) = "FUNCTION {db}.{name} does not exist";
             /// "SAVEPOINT s does not exist".
             does_not_exist(kind: &str, name: &str) = "{kind} {name} does not exist";
-            /// "p does not exist".
-            object_does_not_exist(name: &str) = "{name} does not exist";
         };
         SpLilabelMismatch = 1308, "42000" {
             label_unknown(statement: &str, label: &str) = "{statement} with no matching label: {label}";

@@ -119,7 +119,11 @@ impl Session {
                 return self.define(job, sink, |ctx| cohort_ddl::create_database(ctx, create));
             }
             S::AlterDatabase(alter) => {
-                return self.define(job, sink, |ctx| cohort_ddl::alter_database(ctx, alter));
+                self.define(job, sink, |ctx| cohort_ddl::alter_database(ctx, alter))?;
+                if alter.name.is_none() || alter.name.as_deref() == self.state.current_schema.as_deref() {
+                    self.state.adopt_schema_collation();
+                }
+                return Ok(());
             }
             S::DropDatabase(drop) => {
                 return self.define(job, sink, |ctx| cohort_ddl::drop_database(ctx, drop));

@@ -17,6 +17,7 @@ mod compressed;
 mod damage;
 mod ddl_kill;
 mod disk_full;
+mod dumped_programs;
 mod foreign_keys;
 mod moved_columns;
 mod online_ddl;

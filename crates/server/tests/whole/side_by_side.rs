@@ -364,6 +364,11 @@ fn alter_ignore_leaves_rows_out_as_mariadb_does() {
 }
 
 #[test]
+fn programs_are_shown_as_in_mariadb() {
+    compare(include_str!("scripts/programs_shown.sql"));
+}
+
+#[test]
 fn kinds_that_once_differed() {
     compare(include_str!("scripts/kinds.sql"));
 }

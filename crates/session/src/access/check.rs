@@ -58,7 +58,7 @@ impl SessionState {
 }
 
 /// Returns whether this is information_schema, which all accounts can read and none can change.
-fn is_information_schema(schema: &str) -> bool {
+pub(crate) fn is_information_schema(schema: &str) -> bool {
     schema.eq_ignore_ascii_case("information_schema")
 }
 

@@ -11,7 +11,7 @@ use cohort_types::{Privilege as P, Privileges, SqlError, SqlResult};
 
 use crate::access::check::{
     check_any_on_table, check_any_on_whole, check_global, check_routine, check_schema, check_table,
-    may_enter, may_list,
+    is_information_schema, may_enter, may_list,
 };
 use crate::session_state::SessionState;
 use crate::statements::{Exception, StatementTraits, Writes, changed_names};
@@ -359,9 +359,10 @@ impl Gate<'_> {
             Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::Triggers { db, .. } => {
                 db.as_deref().or(current).map_or(Ok(()), |schema| may_list(session, schema))
             }
-            Show::Events { db, .. } => {
-                db.as_deref().or(current).map_or(Ok(()), |schema| self.schema(P::Event, schema))
-            }
+            Show::Events { db, .. } => match db.as_deref().or(current) {
+                Some(schema) if !is_information_schema(schema) => self.schema(P::Event, schema),
+                _ => Ok(()),
+            },
             Show::Columns { table, .. } | Show::Index { table, .. } => self.described(table),
             // The output shows every column.
             Show::CreateTable(name) | Show::CreateView(name) | Show::CreateSequence(name) => {

@@ -105,7 +105,8 @@ impl Parser<'_> {
         if word == "PACKAGE" {
             self.eat_word("BODY");
         }
-        if self.is("CODE") {
+        if self.eat_word("CODE") {
+            self.object_name()?;
             return Err(SqlError::routine_code_disabled());
         }
         self.expect_word("STATUS")?;
