@@ -45,7 +45,7 @@ use cohort_row::{Duplicate, TableWriter};
 use cohort_session::{RowHook, SessionState, StatementContext};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
-use crate::assign::{Assigner, NullRule, Strictness};
+use crate::assign::{self, Assigner, NullRule, Strictness};
 use crate::rules::RowRules;
 
 /// The steps of a table's row changes, bound when the statement is planned.
@@ -121,6 +121,16 @@ impl RowSteps {
     /// Returns whether hooks run for the rows. They may change any column.
     pub(crate) fn has_hooks(&self) -> bool {
         !self.hooks.is_empty()
+    }
+
+    /// Gives NULL to columns without a default that hooks may set.
+    pub(crate) fn fill(&self, defaults: &mut [assign::Default]) {
+        for (column, default) in defaults.iter_mut().enumerate() {
+            if matches!(default, assign::Default::Missing) && self.hooks.iter().any(|hook| hook.sets(column))
+            {
+                *default = assign::Default::Value(Value::Null);
+            }
+        }
     }
 
     /// Returns the columns that an UPDATE may change besides those that the statement assigns.

@@ -406,6 +406,9 @@ impl Session {
             // Existing plans do not know the session's temporary tables.
             self.state.refresh();
         }
+        if self.state.programs.borrow_mut().take_cleared() {
+            self.diagnostics.drop_old();
+        }
         for warning in self.state.statement.planning_warnings.take() {
             self.diagnostics.push(warning);
         }

@@ -76,7 +76,7 @@ impl Session {
         check_client_charset(info.collation)?;
         let kept = Kept::of(&db);
         db.functions.get_or_init(|| Arc::new(StoredFunctions));
-        db.row_hooks.get_or_init(|| Arc::new(TriggersOfTables));
+        db.row_hooks.get_or_init(|| Arc::new(TriggersOfTables(Arc::clone(&kept))));
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.counts().clone());
         trx.show_at(Arc::clone(process.gauge()));

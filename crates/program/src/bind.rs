@@ -119,6 +119,9 @@ pub fn bind(
             PlaceType::Any(_) => None,
         };
     }
+    for variable in program.assigned() {
+        bound.add_column(variable, columns)?;
+    }
     for scalar in &program.scalars {
         let made = bound.scalar_of(scalar, columns, host);
         bound.scalars.push(made);

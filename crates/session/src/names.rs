@@ -7,7 +7,7 @@ use cohort_catalog::{AccountName, Catalog, Routine, Table, TableName, View};
 use cohort_expr::{ExprType, SequenceName, SessionEnv, SessionHooks};
 use cohort_plan::{CalledFunction, Names, VirtualDefinition};
 use cohort_sql::ast::{DataType, SequenceOperation};
-use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult};
 
 use crate::access::{Needs, RoutineNeed, TableNeed, Viewer};
 use crate::functions::FoundFunction;
@@ -69,15 +69,13 @@ impl<'n> SessionNames<'n> {
         self.routines.take()
     }
 
-    /// Checks and records that the statement calls a function: error 1370.
-    fn use_routine(&self, routine: &Arc<Routine>) -> SqlResult<()> {
+    /// Records that the statement calls a function.
+    fn use_routine(&self, routine: &Arc<Routine>) {
         let need = RoutineNeed::new(self.viewer(), Arc::clone(routine));
-        need.check(self.session)?;
         let mut routines = self.routines.borrow_mut();
         if !routines.contains(&need) {
             routines.push(need);
         }
-        Ok(())
     }
 
     /// Takes the views that the statement reads.
@@ -128,10 +126,11 @@ impl Names for SessionNames<'_> {
         let here = inside.last().map(|view| &*view.name.schema);
         let schema = schema.or(here).or(self.session.current_schema.as_deref());
         let Some((functions, schema)) = self.session.db.functions.get().zip(schema) else { return Ok(None) };
+        self.viewer().check_execute(self.session, RoutineKind::Function, schema, name)?;
         let found = functions.find((self.catalog, self.session), schema, name, args)?;
         let Some(FoundFunction { schema, name, ty, routine }) = found else { return Ok(None) };
         if let Some(routine) = routine {
-            self.use_routine(&routine)?;
+            self.use_routine(&routine);
         }
         Ok(Some(CalledFunction { schema, name, ty }))
     }

@@ -20,6 +20,12 @@ pub trait RowHook: Send + Sync {
         new: Option<&mut [Value]>,
     ) -> SqlResult<()>;
 
+    /// Returns whether [`RowHook::before`] may set a column of an inserted row. Such a column needs no default.
+    fn sets(&self, column: usize) -> bool {
+        let _ = column;
+        false
+    }
+
     /// Runs after the row was written, and after an UPDATE that changes nothing. It sees the stored values.
     fn after(
         &self,

@@ -15,6 +15,8 @@ pub struct RunningPrograms {
     used: Vec<TableId>,
     /// The places where an error has left programs, innermost first.
     places: Vec<Warning>,
+    /// A statement of a program has cleared the conditions of before the calling statement.
+    has_cleared: bool,
 }
 
 impl RunningPrograms {
@@ -41,6 +43,16 @@ impl RunningPrograms {
     /// Takes the places where an error has left programs.
     pub fn take_places(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.places)
+    }
+
+    /// Notes that a statement of a program has cleared earlier conditions.
+    pub fn note_cleared(&mut self) {
+        self.has_cleared = true;
+    }
+
+    /// Returns whether a program has cleared earlier conditions.
+    pub fn take_cleared(&mut self) -> bool {
+        std::mem::take(&mut self.has_cleared)
     }
 
     /// Adds the tables of a statement that may call programs. Returns a mark for

@@ -97,6 +97,9 @@ impl<'h> ContextHost<'h> {
         if !places.is_empty() {
             self.session.programs.borrow_mut().add_places(places);
         }
+        if self.diagnostics.has_cleared() {
+            self.session.programs.borrow_mut().note_cleared();
+        }
         self.diagnostics.list().to_vec()
     }
 
@@ -148,6 +151,9 @@ impl<'h> ContextHost<'h> {
             for place in self.session.programs.borrow_mut().take_places() {
                 self.diagnostics.add_after_error(place);
             }
+        }
+        if self.session.programs.borrow_mut().take_cleared() {
+            self.diagnostics.drop_old();
         }
         left.planning_warnings.into_iter().for_each(|warning| self.diagnostics.push(warning));
         if warnings.total() > 0 {

@@ -9,7 +9,7 @@ use cohort_catalog::{Table, Trigger};
 use cohort_program::{Bound, Program, ProgramKind, bind, compile, run_trigger};
 use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access};
 use cohort_sql::ParseOptions;
-use cohort_sql::ast::{self, Statement, TriggerEvent, TriggerTiming};
+use cohort_sql::ast::{self, Statement, TriggerEvent, TriggerTiming, Variable};
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -44,40 +44,56 @@ impl Triggers {
         trigger: &Trigger,
         host: &mut ContextHost<'_>,
     ) -> SqlResult<Arc<Bound>> {
-        let key = (table.name.schema.clone(), trigger.name.clone());
         let (settings, version) = (host.state().settings.plan_key, host.state().db.catalog_version());
-        let program = match self.entries.lock().get(&key).filter(|entry| Arc::ptr_eq(&entry.table, table)) {
-            Some(entry) => {
-                let is_of = |(of, at, _): &&(u64, Option<u64>, Arc<Bound>)| {
-                    *of == settings && at.is_none_or(|at| at == version)
-                };
-                if let Some((.., bound)) = entry.bound.iter().find(is_of) {
-                    return Ok(Arc::clone(bound));
-                }
-                Some(Arc::clone(&entry.program))
-            }
-            None => None,
+        let is_of = |(of, at, _): &&(u64, Option<u64>, Arc<Bound>)| {
+            *of == settings && at.is_none_or(|at| at == version)
         };
-        let program = match program {
-            Some(program) => program,
-            None => Arc::new(compiled(table, trigger)?),
-        };
+        let found = self.with_entry(table, trigger, |entry| {
+            entry.bound.iter().find(is_of).map(|(.., bound)| Arc::clone(bound))
+        });
+        if let Some(Some(bound)) = found {
+            return Ok(bound);
+        }
+        let program = self.program_of(table, trigger)?;
         let bound = Arc::new(bind(&program, Some(&columns_of_table(table)), host)?);
         let version = program.depends_on_catalog().then_some(version);
-        let mut entries = self.entries.lock();
-        if entries.len() >= TRIGGERS_MAX && !entries.contains_key(&key) {
-            entries.clear();
-        }
-        let new = || Entry { table: Arc::clone(table), program: Arc::clone(&program), bound: Vec::new() };
-        let entry = entries.entry(key).or_insert_with(new);
-        if !Arc::ptr_eq(&entry.table, table) {
-            *entry = new();
-        }
-        entry.bound.retain(|(of, ..)| *of != settings);
-        entry.bound.truncate(BOUND_MAX - 1);
-        entry.bound.insert(0, (settings, version, Arc::clone(&bound)));
+        self.with_entry(table, trigger, |entry| {
+            entry.bound.retain(|(of, ..)| *of != settings);
+            entry.bound.truncate(BOUND_MAX - 1);
+            entry.bound.insert(0, (settings, version, Arc::clone(&bound)));
+        });
         Ok(bound)
     }
+
+    /// Returns the compiled form of a trigger.
+    fn program_of(&self, table: &Arc<Table>, trigger: &Trigger) -> SqlResult<Arc<Program>> {
+        if let Some(program) = self.with_entry(table, trigger, |entry| Arc::clone(&entry.program)) {
+            return Ok(program);
+        }
+        let program = Arc::new(compiled(table, trigger)?);
+        let mut entries = self.entries.lock();
+        if entries.len() >= TRIGGERS_MAX {
+            entries.clear();
+        }
+        let entry = Entry { table: Arc::clone(table), program: Arc::clone(&program), bound: Vec::new() };
+        entries.insert(key(table, trigger), entry);
+        Ok(program)
+    }
+
+    fn with_entry<T>(
+        &self,
+        table: &Arc<Table>,
+        trigger: &Trigger,
+        look: impl FnOnce(&mut Entry) -> T,
+    ) -> Option<T> {
+        let mut entries = self.entries.lock();
+        let entry = entries.get_mut(&key(table, trigger)).filter(|entry| Arc::ptr_eq(&entry.table, table))?;
+        Some(look(entry))
+    }
+}
+
+fn key(table: &Table, trigger: &Trigger) -> (String, String) {
+    (table.name.schema.clone(), trigger.name.clone())
 }
 
 /// Parses and compiles a trigger, with the settings of its creation.
@@ -102,19 +118,24 @@ pub(crate) fn compiled(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
 }
 
 /// The triggers of all tables.
-pub(crate) struct TriggersOfTables;
+pub(crate) struct TriggersOfTables(pub Arc<Kept>);
 
 impl RowHooks for TriggersOfTables {
     fn of(&self, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>> {
         match table.triggers.is_empty() {
             true => Vec::new(),
-            false => vec![Arc::new(TableTriggers(Arc::clone(table)))],
+            false => {
+                vec![Arc::new(TableTriggers { kept: Arc::clone(&self.0), table: Arc::clone(table) })]
+            }
         }
     }
 }
 
 /// The triggers of a table.
-struct TableTriggers(Arc<Table>);
+struct TableTriggers {
+    kept: Arc<Kept>,
+    table: Arc<Table>,
+}
 
 impl TableTriggers {
     fn run(
@@ -129,8 +150,8 @@ impl TableTriggers {
             (Some(_), None) => TriggerEvent::Delete,
             (Some(_), Some(_)) => TriggerEvent::Update,
         };
-        for trigger in self.0.triggers_of(timing, event) {
-            let mark = ctx.session.programs.borrow_mut().use_tables([self.0.id]);
+        for trigger in self.table.triggers_of(timing, event) {
+            let mark = ctx.session.programs.borrow_mut().use_tables([self.table.id]);
             let outcome = self.run_one(trigger, ctx, old, new.as_deref_mut());
             ctx.session.programs.borrow_mut().release_tables(mark);
             outcome?;
@@ -145,16 +166,15 @@ impl TableTriggers {
         old: Option<&[Value]>,
         new: Option<&mut [Value]>,
     ) -> SqlResult<()> {
-        let table = &self.0;
+        let table = &self.table;
         let of = ProgramContext {
             definer: Some(&trigger.definer),
             settings: &trigger.settings,
             schema: &table.name.schema,
         };
-        let kept = Kept::of(ctx.db);
         let mut host = ContextHost::begin(ctx, of, ProgramKind::Trigger(trigger.timing, trigger.event))?;
         access::check_table(host.state(), Privilege::Trigger, &table.name.schema, &table.name.table)?;
-        let bound = kept.triggers.bound_of(table, trigger, &mut host)?;
+        let bound = self.kept.triggers.bound_of(table, trigger, &mut host)?;
         let outcome = host.run(&bound, |host| run_trigger(&bound, old, new, host));
         let conditions = host.end();
         if outcome.is_err() {
@@ -172,6 +192,18 @@ impl RowHook for TableTriggers {
         new: Option<&mut [Value]>,
     ) -> SqlResult<()> {
         self.run(TriggerTiming::Before, ctx, old, new)
+    }
+
+    fn sets(&self, column: usize) -> bool {
+        let name = &self.table.columns[column].name;
+        let mut before = self.table.triggers_of(TriggerTiming::Before, TriggerEvent::Insert);
+        before.any(|trigger| {
+            let program = self.kept.triggers.program_of(&self.table, trigger);
+            program.is_ok_and(|program| {
+                let mut assigned = program.assigned();
+                assigned.any(|to| matches!(to, Variable::New(known) if known.eq_ignore_ascii_case(name)))
+            })
+        })
     }
 
     fn after(

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Routine, TableName};
-use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
+use cohort_types::{Privilege, Privileges, RoutineKind, SqlError, SqlResult};
 
 use crate::access::check::{check_table, check_table_as};
 use crate::access::held::Access;
@@ -60,6 +60,25 @@ impl Viewer {
             return Err(SqlError::unknown_definer(&name.0, &name.1));
         }
         check_table_as(&access, (&name.0, &name.1), all, schema, table)
+    }
+
+    /// Checks that the account may execute a routine: error 1370.
+    pub fn check_execute(
+        &self,
+        session: &SessionState,
+        kind: RoutineKind,
+        schema: &str,
+        name: &str,
+    ) -> SqlResult<()> {
+        let (user, host) = match self {
+            Viewer::Server => return Ok(()),
+            Viewer::Session => &session.info.account,
+            Viewer::Definer(name) => name,
+        };
+        match self.access(session).on_routine(kind, schema, name).has(Privilege::Execute) {
+            true => Ok(()),
+            false => Err(SqlError::routine_access_denied("execute", user, host, schema, name)),
+        }
     }
 }
 
@@ -134,16 +153,8 @@ impl RoutineNeed {
 
     /// Checks the need: error 1370.
     pub fn check(&self, session: &SessionState) -> SqlResult<()> {
-        let (user, host) = match &self.viewer {
-            Viewer::Server => return Ok(()),
-            Viewer::Session => &session.info.account,
-            Viewer::Definer(name) => name,
-        };
         let Routine { kind, schema, name, .. } = &*self.routine;
-        match self.viewer.access(session).on_routine(*kind, schema, name).has(Privilege::Execute) {
-            true => Ok(()),
-            false => Err(SqlError::routine_access_denied("execute", user, host, schema, name)),
-        }
+        self.viewer.check_execute(session, *kind, schema, name)
     }
 }
 
