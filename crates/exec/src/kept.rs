@@ -11,7 +11,7 @@ use cohort_trx::DeadlockObserver;
 
 use crate::cached_plan::CachedPlan;
 use crate::prepared_texts::PreparedTexts;
-use crate::program::{Routines, Triggers};
+use crate::program::cache::{Routines, Triggers};
 
 /// Maximum number of cached plans.
 const PLANS_MAX: usize = 4096;

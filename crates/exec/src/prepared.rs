@@ -20,7 +20,7 @@ use crate::bulk::Bulk;
 use crate::dispatch::parse_charged;
 use crate::explain::explain_columns;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
-use crate::program::OutParameters;
+use crate::program::running::OutParameters;
 use crate::session::Session;
 use crate::statement::{ERROR_COUNT, WARNING_COUNT, count_column};
 use crate::unfilled::{self, Unfilled};

@@ -15,7 +15,9 @@ use hashbrown::HashMap;
 use crate::handler::OpenHandler;
 use crate::kept::Kept;
 use crate::prepared::PreparedStatements;
-use crate::program::{RunningPrograms, StoredFunctions, TriggersOfTables};
+use crate::program::functions::StoredFunctions;
+use crate::program::running::RunningPrograms;
+use crate::program::triggers::TriggersOfTables;
 use crate::session_log::{PlanNotes, Work};
 use cohort_session::{
     AccountLimits, Changed, Command, ConnectionEvent, Database, Diagnostics, Process, SessionState,

@@ -6,22 +6,14 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{ProgramKey, Routine};
-use cohort_config::VarId;
-use cohort_program::{Bound, Host, Program, ProgramKind, bind, compile};
-use cohort_session::SessionState;
-use cohort_sql::ParseOptions;
-use cohort_sql::ast::{self, Statement};
-use cohort_types::{DataAccess, RoutineKind, SqlError, SqlResult};
+use cohort_catalog::{ProgramKey, Routine, Table, Trigger};
+use cohort_program::{Bound, Program};
+use cohort_types::RoutineKind;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use super::session_host::SessionHost;
-use crate::dispatch::NullSink;
-use crate::session::Session;
-
 /// Maximum number of bound forms of a routine: sessions may differ in settings.
-const BOUND_MAX: usize = 4;
+pub(super) const BOUND_MAX: usize = 4;
 
 /// The compiled routines of a server.
 #[derive(Default)]
@@ -43,23 +35,30 @@ struct Key {
     name: ProgramKey,
 }
 
-struct Entry {
+/// A compiled routine.
+pub(super) struct Entry {
     routine: Arc<Routine>,
-    program: Arc<Program>,
-    bound: Vec<BoundFor>,
+    pub program: Arc<Program>,
+    pub bound: Vec<BoundFor>,
     used: u64,
 }
 
-struct BoundFor {
+/// A bound form of a routine.
+pub(super) struct BoundFor {
     /// Hash of the session's settings.
-    settings: u64,
+    pub settings: u64,
     /// Version of the catalog, if the types depend on it.
-    version: Option<u64>,
-    bound: Arc<Bound>,
+    pub version: Option<u64>,
+    pub bound: Arc<Bound>,
 }
 
 impl Routines {
-    fn with_entry<T>(&self, routine: &Arc<Routine>, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+    /// Looks at the entry of a routine, if there is one.
+    pub(super) fn with_entry<T>(
+        &self,
+        routine: &Arc<Routine>,
+        look: impl FnOnce(&mut Entry) -> T,
+    ) -> Option<T> {
         let mut state = self.state.lock();
         state.now += 1;
         let now = state.now;
@@ -69,7 +68,7 @@ impl Routines {
     }
 
     /// Adds a routine. With more than `entries_max` of them, the one used least recently is removed.
-    fn add(&self, routine: &Arc<Routine>, program: &Arc<Program>, entries_max: usize) {
+    pub(super) fn add(&self, routine: &Arc<Routine>, program: &Arc<Program>, entries_max: usize) {
         let mut state = self.state.lock();
         state.now += 1;
         if entries_max == 0 {
@@ -88,98 +87,45 @@ fn key(routine: &Routine) -> Key {
     Key { kind: routine.kind, schema: routine.schema.clone(), name: routine.key() }
 }
 
-impl Routines {
-    /// Returns the compiled form of a routine.
-    pub(super) fn program_of(
+/// Maximum number of compiled triggers.
+const TRIGGERS_MAX: usize = 1024;
+
+/// The compiled triggers of a server, by schema and name. An entry belongs to one definition of the table.
+#[derive(Default)]
+pub(crate) struct Triggers {
+    entries: Mutex<HashMap<(String, String), TriggerEntry>>,
+}
+
+pub(super) struct TriggerEntry {
+    table: Arc<Table>,
+    pub program: Arc<Program>,
+    pub bound: Vec<BoundFor>,
+}
+
+impl Triggers {
+    pub(super) fn with_entry<T>(
         &self,
-        routine: &Arc<Routine>,
-        session: &SessionState,
-    ) -> SqlResult<Arc<Program>> {
-        if let Some(program) = self.with_entry(routine, |entry| Arc::clone(&entry.program)) {
-            return Ok(program);
+        table: &Arc<Table>,
+        trigger: &Trigger,
+        look: impl FnOnce(&mut TriggerEntry) -> T,
+    ) -> Option<T> {
+        let mut entries = self.entries.lock();
+        let entry = entries.get_mut(&trigger_key(table, trigger));
+        entry.filter(|entry| Arc::ptr_eq(&entry.table, table)).map(look)
+    }
+
+    /// Adds a trigger. If there are too many, all others are removed.
+    pub(super) fn add(&self, table: &Arc<Table>, trigger: &Trigger, program: &Arc<Program>) {
+        let mut entries = self.entries.lock();
+        if entries.len() >= TRIGGERS_MAX {
+            entries.clear();
         }
-        let program = Arc::new(compiled(routine)?);
-        let entries_max = session.db.globals.uint(VarId::StoredProgramCache);
-        self.add(routine, &program, usize::try_from(entries_max).unwrap_or(usize::MAX));
-        Ok(program)
-    }
-
-    /// Returns a routine bound for the host's current settings, which are those of the routine.
-    pub(super) fn bound_of(&self, routine: &Arc<Routine>, host: &mut dyn Host) -> SqlResult<Arc<Bound>> {
-        let state = host.session();
-        let (settings, version) = (state.settings.plan_key, state.db.catalog_version());
-        let is_of = |it: &&BoundFor| it.settings == settings && it.version.is_none_or(|of| of == version);
-        let found = self.with_entry(routine, |entry| {
-            entry.bound.iter().find(is_of).map(|found| Arc::clone(&found.bound))
-        });
-        if let Some(Some(bound)) = found {
-            return Ok(bound);
-        }
-        let program = self.program_of(routine, state)?;
-        let bound = Arc::new(bind(&program, None, host)?);
-        let version = program.depends_on_catalog().then_some(version);
-        self.with_entry(routine, |entry| {
-            entry.bound.retain(|it| it.settings != settings);
-            entry.bound.truncate(BOUND_MAX - 1);
-            entry.bound.insert(0, BoundFor { settings, version, bound: Arc::clone(&bound) });
-        });
-        Ok(bound)
+        let entry =
+            TriggerEntry { table: Arc::clone(table), program: Arc::clone(program), bound: Vec::new() };
+        entries.insert(trigger_key(table, trigger), entry);
     }
 }
 
-impl Session {
-    /// Returns the compiled form of a routine.
-    pub(super) fn program_of(&self, routine: &Arc<Routine>) -> SqlResult<Arc<Program>> {
-        self.kept.routines.program_of(routine, &self.state)
-    }
-
-    /// Returns a routine bound for the session's current settings, which are those of the routine.
-    pub(super) fn bound_of(&mut self, routine: &Arc<Routine>) -> SqlResult<Arc<Bound>> {
-        let kept = Arc::clone(&self.kept);
-        kept.routines.bound_of(routine, &mut SessionHost { session: self, sink: &mut NullSink })
-    }
-}
-
-/// Parses and compiles a routine, with the settings of its creation.
-pub(crate) fn compiled(routine: &Routine) -> SqlResult<Program> {
-    let settings = &routine.settings;
-    let options = ParseOptions {
-        mode: settings.sql_mode.into(),
-        collation: settings.connection,
-        ..ParseOptions::default()
-    };
-    let (word, kind) = match routine.kind {
-        RoutineKind::Procedure => ("PROCEDURE", ProgramKind::Procedure),
-        RoutineKind::Function if routine.aggregate => ("AGGREGATE FUNCTION", ProgramKind::AggregateFunction),
-        RoutineKind::Function => ("FUNCTION", ProgramKind::Function),
-    };
-    let returns = match routine.returns.is_empty() {
-        true => String::new(),
-        false => format!("RETURNS {}", routine.returns),
-    };
-    let text = format!("CREATE {word} p({}) {returns} {}", routine.parameters, routine.body);
-    let damaged = || SqlError::damaged_routine(&format!("{}.{}", routine.schema, routine.name));
-    let parsed = cohort_sql::parse(text.as_bytes(), &options).map_err(|_| damaged())?;
-    let Statement::Program(program) = parsed.statement else { return Err(damaged()) };
-    let ast::Program::CreateRoutine(create) = *program else { return Err(damaged()) };
-    let body = text.get(create.body.range.clone()).ok_or_else(damaged)?;
-    let returns = create.returns.as_ref().map(|(of, _)| of);
-    let mut program = compile(kind, &routine.name, &create.parameters, returns, &create.body, body)?;
-    program.schema = Some(routine.schema.clone());
-    program.first_line = lines_before_body(routine) + 1;
-    Ok(program)
-}
-
-/// Returns the number of lines before the body in the text of SHOW CREATE: MariaDB counts lines in it.
-fn lines_before_body(routine: &Routine) -> usize {
-    let written = [
-        true,
-        routine.access != DataAccess::ContainsSql,
-        routine.deterministic,
-        routine.by_invoker,
-        !routine.comment.is_empty(),
-    ];
-    let breaks =
-        [&routine.parameters, &routine.returns, &routine.comment].map(|text| text.matches('\n').count());
-    written.into_iter().filter(|is_written| *is_written).count() + breaks.iter().sum::<usize>()
+fn trigger_key(table: &Table, trigger: &Trigger) -> (String, String) {
+    (table.name.schema.clone(), trigger.name.clone())
 }

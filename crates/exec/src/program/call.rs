@@ -10,7 +10,7 @@ use cohort_session::{Job, ProgramRule, SessionState, StatementKind, access, kind
 use cohort_sql::ast::{Expr, ObjectName, ParameterMode, Target};
 use cohort_types::{Privilege, RoutineKind, SqlError, SqlResult, Value};
 
-use super::OutParameters;
+use super::running::OutParameters;
 use crate::session::Session;
 
 impl Session {

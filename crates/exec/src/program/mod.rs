@@ -22,64 +22,30 @@
 //! | `functions` | stored functions in expressions |
 //! | `triggers` | triggers of row changes |
 //! | `settings` | account and settings with which a program runs |
-//! | `cache` | compiled routines, shared by all sessions |
+//! | `running` | the programs that run in a session |
+//! | `routines` | compiled and bound routines of the catalog |
+//! | `cache` | the cache of compiled routines, shared by all sessions |
 
 mod body_sink;
-mod cache;
+pub(crate) mod cache;
 mod call;
 mod compound;
 mod context_host;
-mod functions;
+pub(crate) mod functions;
+mod routines;
+pub(crate) mod running;
 mod session_host;
 mod settings;
-mod triggers;
+pub(crate) mod triggers;
 
-use std::sync::Arc;
-
-use cohort_catalog::Routine;
 use cohort_config::VarId;
 use cohort_program::{Bound, Finished};
 use cohort_protocol::ResultSink;
 use cohort_types::{SqlResult, Value, check_stack};
 
-pub(crate) use cache::Routines;
-pub(crate) use functions::StoredFunctions;
 use session_host::SessionHost;
-pub(crate) use triggers::{Triggers, TriggersOfTables};
 
 use crate::session::Session;
-
-/// The programs that run in a session.
-#[derive(Default)]
-pub(crate) struct RunningPrograms {
-    /// Number of programs inside each other.
-    depth: u32,
-    /// The called routines, outermost first.
-    calls: Vec<Arc<Routine>>,
-    /// Rows that the statements of programs have changed.
-    affected: u64,
-    /// The rows of a result were sent to the client, but not its end: its statement has failed.
-    is_result_open: bool,
-    /// How the CALL that runs as a prepared statement returns OUT parameters.
-    pub(crate) out: OutParameters,
-}
-
-/// The values of OUT and INOUT parameters whose arguments are placeholders of a prepared CALL.
-#[derive(Default)]
-pub(crate) enum OutParameters {
-    /// They are a result set: the binary protocol.
-    #[default]
-    AsRow,
-    /// EXECUTE assigns them to the variables of USING. Each has the number of its placeholder.
-    Kept(Vec<(u32, Value)>),
-}
-
-impl RunningPrograms {
-    /// Returns whether a program runs.
-    pub(crate) fn is_inside(&self) -> bool {
-        self.depth > 0
-    }
-}
 
 impl Session {
     /// Runs a program as a statement. Returns its result and the number of rows that its statements have

@@ -13,7 +13,7 @@ use cohort_types::{SqlError, SqlResult};
 
 use crate::session::Session;
 
-/// What is restored when a program ends.
+/// The settings and the account to restore when a program ends.
 pub(super) struct SettingsBefore {
     vars: SessionVars,
     restored: &'static [VarId],

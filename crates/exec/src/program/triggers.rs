@@ -11,30 +11,11 @@ use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access
 use cohort_sql::ParseOptions;
 use cohort_sql::ast::{self, Statement, TriggerEvent, TriggerTiming, Variable};
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
-use hashbrown::HashMap;
-use parking_lot::Mutex;
 
+use super::cache::{BOUND_MAX, BoundFor, Triggers};
 use super::context_host::ContextHost;
 use super::session_host::columns_of_table;
 use crate::kept::Kept;
-
-/// Maximum number of bound forms of a trigger: sessions may differ in settings.
-const BOUND_MAX: usize = 4;
-/// Maximum number of compiled triggers.
-const TRIGGERS_MAX: usize = 1024;
-
-/// The compiled triggers of a server, by schema and name.
-#[derive(Default)]
-pub(crate) struct Triggers {
-    entries: Mutex<HashMap<(String, String), Entry>>,
-}
-
-struct Entry {
-    table: Arc<Table>,
-    program: Arc<Program>,
-    /// Bound forms, with the hash of their settings and the version of the catalog.
-    bound: Vec<(u64, Option<u64>, Arc<Bound>)>,
-}
 
 impl Triggers {
     /// Returns a trigger bound for the host's current settings, which are those of the trigger.
@@ -45,11 +26,9 @@ impl Triggers {
         host: &mut ContextHost<'_>,
     ) -> SqlResult<Arc<Bound>> {
         let (settings, version) = (host.state().settings.plan_key, host.state().db.catalog_version());
-        let is_of = |(of, at, _): &&(u64, Option<u64>, Arc<Bound>)| {
-            *of == settings && at.is_none_or(|at| at == version)
-        };
+        let is_of = |it: &&BoundFor| it.settings == settings && it.version.is_none_or(|of| of == version);
         let found = self.with_entry(table, trigger, |entry| {
-            entry.bound.iter().find(is_of).map(|(.., bound)| Arc::clone(bound))
+            entry.bound.iter().find(is_of).map(|found| Arc::clone(&found.bound))
         });
         if let Some(Some(bound)) = found {
             return Ok(bound);
@@ -58,9 +37,9 @@ impl Triggers {
         let bound = Arc::new(bind(&program, Some(&columns_of_table(table)), host)?);
         let version = program.depends_on_catalog().then_some(version);
         self.with_entry(table, trigger, |entry| {
-            entry.bound.retain(|(of, ..)| *of != settings);
+            entry.bound.retain(|it| it.settings != settings);
             entry.bound.truncate(BOUND_MAX - 1);
-            entry.bound.insert(0, (settings, version, Arc::clone(&bound)));
+            entry.bound.insert(0, BoundFor { settings, version, bound: Arc::clone(&bound) });
         });
         Ok(bound)
     }
@@ -71,29 +50,9 @@ impl Triggers {
             return Ok(program);
         }
         let program = Arc::new(compiled(table, trigger)?);
-        let mut entries = self.entries.lock();
-        if entries.len() >= TRIGGERS_MAX {
-            entries.clear();
-        }
-        let entry = Entry { table: Arc::clone(table), program: Arc::clone(&program), bound: Vec::new() };
-        entries.insert(key(table, trigger), entry);
+        self.add(table, trigger, &program);
         Ok(program)
     }
-
-    fn with_entry<T>(
-        &self,
-        table: &Arc<Table>,
-        trigger: &Trigger,
-        look: impl FnOnce(&mut Entry) -> T,
-    ) -> Option<T> {
-        let mut entries = self.entries.lock();
-        let entry = entries.get_mut(&key(table, trigger)).filter(|entry| Arc::ptr_eq(&entry.table, table))?;
-        Some(look(entry))
-    }
-}
-
-fn key(table: &Table, trigger: &Trigger) -> (String, String) {
-    (table.name.schema.clone(), trigger.name.clone())
 }
 
 /// Parses and compiles a trigger, with the settings of its creation.
