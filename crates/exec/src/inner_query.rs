@@ -8,7 +8,8 @@ use cohort_table::definition_changed;
 use cohort_types::{SqlResult, Value};
 
 use crate::cached_plan::{Planned, make_inner_plan};
-use crate::dispatch::{PLAN_ATTEMPTS, check_needs, lock_and_check, tables_used, with_tables_in_use};
+use crate::dispatch::PLAN_ATTEMPTS;
+use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::Session;
 
 impl Session {

@@ -15,9 +15,7 @@ use hashbrown::HashMap;
 use crate::handler::OpenHandler;
 use crate::kept::Kept;
 use crate::prepared::PreparedStatements;
-use crate::program::functions::StoredFunctions;
 use crate::program::running::RunningPrograms;
-use crate::program::triggers::TriggersOfTables;
 use crate::session_log::{PlanNotes, Work};
 use cohort_session::{
     AccountLimits, Changed, Command, ConnectionEvent, Database, Diagnostics, Process, SessionState,
@@ -77,8 +75,6 @@ impl Session {
     ) -> SqlResult<Session> {
         check_client_charset(info.collation)?;
         let kept = Kept::of(&db);
-        db.functions.get_or_init(|| Arc::new(StoredFunctions));
-        db.row_hooks.get_or_init(|| Arc::new(TriggersOfTables(Arc::clone(&kept))));
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.counts().clone());
         trx.show_at(Arc::clone(process.gauge()));

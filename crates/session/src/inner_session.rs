@@ -22,7 +22,7 @@ use crate::user_locks::UserLocks;
 /// Maximum number of states that a statement keeps for programs that it calls again.
 const KEPT_MAX: usize = 8;
 
-/// What a program runs with.
+/// The account, settings and database of a program.
 #[derive(Clone, Copy)]
 pub struct ProgramContext<'p> {
     /// `None` for SQL SECURITY INVOKER.

@@ -20,7 +20,8 @@ pub trait RowHook: Send + Sync {
         new: Option<&mut [Value]>,
     ) -> SqlResult<()>;
 
-    /// Returns whether [`RowHook::before`] may set a column of an inserted row. Such a column needs no default.
+    /// Returns whether [`RowHook::before`] may set a column of an inserted row. Such a column needs no
+    /// default.
     fn sets(&self, column: usize) -> bool {
         let _ = column;
         false

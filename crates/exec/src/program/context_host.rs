@@ -29,10 +29,11 @@ use cohort_types::{SqlError, SqlResult, StoreContext, Value, Warning, check_stac
 use super::call::{check_arguments, find_procedure};
 use super::session_host::{BodyPlan, HeldRows, columns_of, is_final};
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan, make_plan};
-use crate::dispatch::{Executed, NullSink, PLAN_ATTEMPTS, execute, lock_and_check};
+use crate::dispatch::{Executed, NullSink, PLAN_ATTEMPTS, execute};
 use crate::get_diagnostics;
 use crate::kept::Kept;
 use crate::named_tables::{await_definitions, is_of_definitions};
+use crate::plan_locks::{lock_and_check, with_tables_in_use};
 
 /// A running statement in which a function or a trigger runs.
 pub(super) struct ContextHost<'h> {
@@ -46,7 +47,7 @@ pub(super) struct ContextHost<'h> {
     kind: ProgramKind,
 }
 
-/// What a statement of a program has left in its session.
+/// State that a statement of a program has left in its session.
 #[derive(Default)]
 struct Left {
     assigned: Vec<(Variable, Value)>,
@@ -264,9 +265,7 @@ impl<'h> ContextHost<'h> {
                 return Ok(None);
             }
             let mut rows = Collect { rows_max, ..Collect::default() };
-            crate::dispatch::with_tables_in_use(ctx, plan, |ctx| {
-                run_query(query, ctx, u64::MAX, &mut rows).map(drop)
-            })?;
+            with_tables_in_use(ctx, plan, |ctx| run_query(query, ctx, u64::MAX, &mut rows).map(drop))?;
             Ok(Some(rows.rows))
         })?;
         let mut memory = Reservation::new(Arc::clone(self.process.memory()));
@@ -463,7 +462,7 @@ fn converted(bound: &Bound, args: Vec<Value>, eval: &EvalContext<'_>) -> SqlResu
     converted
 }
 
-/// What a routine leaves for LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS().
+/// Values of LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS() after a routine.
 pub(super) struct Counts {
     last_insert_id: u64,
     row_count: i64,

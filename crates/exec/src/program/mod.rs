@@ -21,6 +21,7 @@
 //! | `context_host` | runs the statements of functions and triggers inside the calling statement |
 //! | `functions` | stored functions in expressions |
 //! | `triggers` | triggers of row changes |
+//! | `enable` | makes functions and triggers run |
 //! | `settings` | account and settings with which a program runs |
 //! | `running` | the programs that run in a session |
 //! | `routines` | compiled and bound routines of the catalog |
@@ -31,12 +32,13 @@ pub(crate) mod cache;
 mod call;
 mod compound;
 mod context_host;
-pub(crate) mod functions;
+pub(crate) mod enable;
+mod functions;
 mod routines;
 pub(crate) mod running;
 mod session_host;
 mod settings;
-pub(crate) mod triggers;
+mod triggers;
 
 use cohort_config::VarId;
 use cohort_program::{Bound, Finished};

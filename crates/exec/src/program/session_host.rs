@@ -18,7 +18,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value, row_memory_bytes};
 use super::body_sink::BodySink;
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};
-use crate::dispatch::{PLAN_ATTEMPTS, check_needs, lock_and_check, tables_used, with_tables_in_use};
+use crate::dispatch::PLAN_ATTEMPTS;
+use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::Session;
 
 /// A session in which a program runs.
