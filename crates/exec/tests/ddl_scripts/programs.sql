@@ -398,9 +398,9 @@ GRANT USAGE ON *.* TO `r1`
 GRANT EXECUTE, ALTER ROUTINE ON FUNCTION `d5`.`f` TO `r1`
 > SELECT Db, User, Routine_name, Routine_type, Proc_priv FROM mysql.procs_priv
 Db | User | Routine_name | Routine_type | Proc_priv
-d5 | r1 | f | FUNCTION | Execute
+d5 | r1 | f | FUNCTION | Execute,Alter Routine
 d5 | u1 | p | PROCEDURE | Execute
-d5 | u1 | f | FUNCTION | Grant
+d5 | u1 | f | FUNCTION | Alter Routine,Grant
 > REVOKE ALTER ROUTINE ON PROCEDURE d5.p FROM u1@localhost
 OK
 > REVOKE EXECUTE ON PROCEDURE d5.p FROM u1@localhost
