@@ -265,6 +265,10 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let active = running.condition.clone();
                 let values = self.items(items)?;
                 let condition = signal::resignalled(active, sqlstate.as_deref(), values)?;
+                if sqlstate.is_some() {
+                    // The handled condition stays.
+                    self.host.diagnostics().unmark();
+                }
                 self.raise(pc, condition)
             }
             Instruction::End => Ok(Flow::End),

@@ -111,6 +111,11 @@ impl Diagnostics {
         outer
     }
 
+    /// Keeps the marked conditions: RESIGNAL adds another one to them.
+    pub fn unmark(&mut self) {
+        self.marked = 0;
+    }
+
     /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.
     pub fn remove_marked(&mut self, outer: Marked) {
         for gone in self.list.drain(..self.marked.min(self.list.len())) {
