@@ -14,7 +14,7 @@ use cohort_types::{
 use super::DdlOutcome;
 use super::create_table::created_at;
 use super::definer::{definer, program_settings};
-use super::program::{body_range, check_body, create_words, lock_program, log_of, text_of};
+use super::program::{body_range, create_words, lock_program, log_of, text_of};
 use super::routine::finish_missing;
 use super::work::{Changes, LogText, commit, enter_schema, lock_schema, refuse_virtual, schema_of};
 
@@ -141,7 +141,6 @@ pub(super) fn create(
 ) -> SqlResult<DdlOutcome> {
     let schema_name = schema_of(ctx, &create.name)?;
     let name = &create.name.name;
-    check_body(ctx, &create.body)?;
     let schema = enter_schema(ctx, &schema_name)?;
     let definer = definer(ctx, create.definer.as_ref())?;
     lock_program(ctx, ProgramKind::Event, &schema_name, name, MetadataMode::Exclusive)?;
@@ -220,9 +219,6 @@ pub(super) fn alter(
     values: Option<&ScheduleValues>,
 ) -> SqlResult<DdlOutcome> {
     let from = (schema_of(ctx, &alter.name)?, alter.name.name.clone());
-    if let Some(body) = &alter.body {
-        check_body(ctx, body)?;
-    }
     let schema = enter_schema(ctx, &from.0)?;
     let to = match &alter.rename_to {
         None => None,
