@@ -74,7 +74,7 @@ impl Session {
         Ok((finished, changed))
     }
 
-    /// Runs a bound program with the values of its arguments, and the sql_mode under which they are converted.
+    /// Runs a bound program with the values of its arguments, which are converted under this sql_mode.
     fn run_bound(
         &mut self,
         bound: &Bound,
