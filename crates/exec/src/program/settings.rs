@@ -51,13 +51,17 @@ impl Session {
         let is_same = state.settings.env.sql_mode == settings.sql_mode
             && state.named_charsets().client == Some(settings.client.charset())
             && state.settings.env.collation_connection == settings.connection
-            && state.current_schema.as_deref() == Some(&*routine.schema);
+            && state.current_schema.as_deref() == Some(&*routine.schema)
+            && state.settings.vars.value(VarId::CollationDatabase)
+                == VarValue::text(settings.database.name());
         if !is_same {
             let vars = &mut state.settings.vars;
             vars.put(VarId::SqlMode, &VarValue::UInt(settings.sql_mode.0));
             vars.put(VarId::CharacterSetClient, &VarValue::text(settings.client.charset().name()));
             vars.put(VarId::CharacterSetConnection, &VarValue::text(settings.connection.charset().name()));
             vars.put(VarId::CollationConnection, &VarValue::text(settings.connection.name()));
+            vars.put(VarId::CharacterSetDatabase, &VarValue::text(settings.database.charset().name()));
+            vars.put(VarId::CollationDatabase, &VarValue::text(settings.database.name()));
             state.current_schema = Some(routine.schema.as_str().into());
         }
         if !is_same || is_switched {
