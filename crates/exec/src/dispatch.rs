@@ -176,13 +176,18 @@ impl Session {
         self.state.statement.reads_whole_table.set(false);
         // The error of a text that cannot be parsed is also kept here.
         self.diagnostics.set_limit(self.state.settings.env.max_error_count);
-        self.state.settings.env.now_micros =
-            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
+        self.set_time();
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();
         self.state.last.in_transaction = self.trx.in_transaction();
         self.state.last.insert_id = self.trx.settings.insert_id;
         self.state.last.gtid_seq_no = self.trx.settings.binlog.seq_no.unwrap_or(0);
+    }
+
+    /// Sets the time of NOW() to the last clock reading.
+    pub(crate) fn set_time(&mut self) {
+        self.state.settings.env.now_micros =
+            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
     }
 
     fn begin_diagnostics(&mut self, statement: &Statement, traits: &StatementTraits) {
@@ -707,7 +712,8 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
         ctx.eval.push_warning(Warning { level: Level::Warning, error });
         return Ok(Executed::Into(0));
     };
-    for (target, value) in plan.into.iter().zip(values) {
+    // One target for several values is a row variable.
+    for (target, value) in plan.into.iter().cycle().zip(values) {
         ctx.session.assign(target, value)?;
     }
     Ok(Executed::Into(1))
