@@ -343,7 +343,7 @@ impl Host for ContextHost<'_> {
         &mut self.diagnostics
     }
 
-    fn check_interrupt(&self) -> SqlResult<()> {
+    fn check_interrupt(&mut self) -> SqlResult<()> {
         self.trx.check_killed()?;
         self.session.check_interrupt()
     }
