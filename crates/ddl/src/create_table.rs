@@ -17,7 +17,6 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
     let schema_name = schema_of(ctx, &create.name)?;
     let name = TableName { schema: schema_name, table: create.name.name.clone() };
     check_table_name(&name.table)?;
-    create.columns.iter().try_for_each(|def| column::check_expressions(ctx, def))?;
     let schema = enter_schema(ctx, &name.schema)?;
     refuse_own_model(ctx, create, &name)?;
     if ctx.db.virtual_tables.find(&name.schema, &name.table).is_some() {

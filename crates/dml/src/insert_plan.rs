@@ -46,6 +46,8 @@ pub struct InsertPlan {
     /// Columns that the statement does not name.
     pub(crate) unnamed: Vec<usize>,
     pub(crate) rows: Rows,
+    /// Whether the statement has VALUES of one row, which fails where rows of others are adjusted or skipped.
+    pub(crate) is_single_row: bool,
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) ignore: bool,
     pub returning: Option<Returning>,
@@ -148,6 +150,7 @@ impl InsertPlan {
             defaults,
             unnamed,
             rows,
+            is_single_row: matches!(&insert.source, ast::InsertSource::Values(rows) if rows.len() == 1),
             on_duplicate,
             ignore: insert.ignore,
             returning,
@@ -183,6 +186,7 @@ impl InsertPlan {
             unnamed: all.filter(|column| !columns.contains(column)).collect(),
             columns,
             rows,
+            is_single_row: false,
             on_duplicate: match on_duplicate {
                 ast::OnDuplicate::Replace => OnDuplicate::Replace,
                 ast::OnDuplicate::Error | ast::OnDuplicate::Ignore => OnDuplicate::Refuse,

@@ -41,6 +41,18 @@ impl Check {
     }
 }
 
+/// Returns the generated columns that read a column, directly or through other generated columns. `generated`
+/// has all of them in column order, each with the columns that it reads.
+pub fn readers_of(column: usize, generated: impl IntoIterator<Item = (usize, Vec<usize>)>) -> Vec<usize> {
+    let mut readers = Vec::new();
+    for (n, reads) in generated {
+        if reads.iter().any(|read| *read == column || readers.contains(read)) {
+            readers.push(n);
+        }
+    }
+    readers
+}
+
 impl RowRules {
     /// Binds the rules of a table.
     pub fn of(ctx: &PlanContext<'_>, table: &Arc<Table>) -> SqlResult<RowRules> {
@@ -115,13 +127,7 @@ impl RowRules {
 
     /// Returns the generated columns that read a column, directly or through other generated columns.
     pub(crate) fn readers_of(&self, column: usize) -> Vec<usize> {
-        let mut readers = Vec::new();
-        for (n, expr) in &self.generated {
-            if expr.columns().iter().any(|read| *read == column || readers.contains(read)) {
-                readers.push(*n);
-            }
-        }
-        readers
+        readers_of(column, self.generated.iter().map(|(n, expr)| (*n, expr.columns())))
     }
 
     /// Drops all CHECK constraints.

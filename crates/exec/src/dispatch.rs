@@ -59,8 +59,8 @@ use cohort_query::{
 use cohort_row::chain_too_long;
 use cohort_session::access;
 use cohort_session::{
-    Conditions, Job, RowChange, SessionState, StatementContext, StatementTraits, TableUse, TransactionState,
-    innermost, traits_of,
+    Conditions, ImplicitCommit, Job, RowChange, SessionState, StatementContext, StatementTraits, TableUse,
+    TransactionState, traits_of,
 };
 
 /// The outcome of a planned statement.
@@ -179,13 +179,18 @@ impl Session {
         self.state.statement.reads_whole_table.set(false);
         // The error of a text that cannot be parsed is also kept here.
         self.diagnostics.set_limit(self.state.settings.env.max_error_count);
-        self.state.settings.env.now_micros =
-            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
+        self.set_time();
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();
         self.state.last.in_transaction = self.trx.in_transaction();
         self.state.last.insert_id = self.trx.settings.insert_id;
         self.state.last.gtid_seq_no = self.trx.settings.binlog.seq_no.unwrap_or(0);
+    }
+
+    /// Sets the time of NOW() to the last clock reading.
+    pub(crate) fn set_time(&mut self) {
+        self.state.settings.env.now_micros =
+            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
     }
 
     fn begin_diagnostics(&mut self, statement: &Statement, traits: &StatementTraits) {
@@ -209,25 +214,21 @@ impl Session {
         check_stack()?;
         let traits = traits_of(statement);
         self.begin_diagnostics(statement, traits);
+        cohort_ddl::check_as_parser(&self.state, statement)?;
         self.state.check_restraint(traits)?;
         self.count(statement, traits);
         cohort_info::check_log_tables(&self.state, statement, traits)?;
         if traits.counts_as_write() && !access::is_about_temporary(&self.state, statement, traits) {
             guards::check_read_only(&self.state)?;
         }
-        let commits = traits.commits(statement);
+        let commits = traits.commit == ImplicitCommit::Commits;
         if access::refused_in_read_only_transaction(&self.state, statement, traits)
             && self.trx.may_only_read(commits)
         {
             return Err(SqlError::read_only_transaction());
         }
         if commits {
-            self.trx.commit_implicitly()?;
-            // SET TRANSACTION applies to the transaction of BEGIN. For any other statement, that transaction
-            // is over.
-            if !matches!(innermost(statement), Statement::Begin(_)) {
-                self.trx.forget_next_characteristics();
-            }
+            self.commit_before(statement)?;
         }
         if self.state.transactions.is_on() {
             self.track(statement, job);
@@ -236,6 +237,17 @@ impl Session {
             return self.change_account_table(table, statement, job, sink);
         }
         self.dispatch(statement, traits, job, key, sink)
+    }
+
+    /// Commits the open transaction before a statement that commits implicitly.
+    pub(crate) fn commit_before(&mut self, statement: &Statement) -> SqlResult<()> {
+        self.trx.commit_implicitly()?;
+        // SET TRANSACTION applies to the transaction of BEGIN. For any other statement, that transaction is
+        // over.
+        if !matches!(statement, Statement::Begin(_)) {
+            self.trx.forget_next_characteristics();
+        }
+        Ok(())
     }
 
     /// Records the effects of the statement on the transaction state, as far as its text shows them.
@@ -820,7 +832,8 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
         ctx.eval.push_warning(Warning { level: Level::Warning, error });
         return Ok(Executed::Into(0));
     };
-    for (target, value) in plan.into.iter().zip(values) {
+    // One target for several values is a row variable.
+    for (target, value) in plan.into.iter().cycle().zip(values) {
         ctx.session.assign(target, value)?;
     }
     Ok(Executed::Into(1))

@@ -110,6 +110,7 @@ fn change_steps() {
 #[test]
 fn programs() {
     check_on_whole_server("programs");
+    check_on_whole_server("programs_language");
 }
 
 macro_rules! golden {

@@ -82,8 +82,9 @@ pub trait Host {
     /// Returns the conditions of the last statement.
     fn diagnostics(&mut self) -> &mut Diagnostics;
 
-    /// Fails if the program was killed or has timed out.
-    fn check_interrupt(&self) -> SqlResult<()>;
+    /// Fails if the program was killed or has timed out. Lets the time of NOW() pass, unless the program runs
+    /// inside a statement.
+    fn check_interrupt(&mut self) -> SqlResult<()>;
 
     /// Returns whether a handler may handle the error. KILL and time limits pass every handler. So does an
     /// error inside a statement that has rolled back the transaction.

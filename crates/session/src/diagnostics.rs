@@ -77,7 +77,10 @@ impl Diagnostics {
     /// Ends the area of a program. If a statement in it has cleared the conditions, those that are left are
     /// the conditions of the statement that ran the program.
     pub fn end_program(&mut self) {
-        let Diagnostics { list, total, errors, is_new, after_error, .. } = self.pop_area();
+        let mut ended = self.pop_area();
+        // Those of a handler that an error has ended.
+        ended.remove_marked(Marked(0));
+        let Diagnostics { list, total, errors, is_new, after_error, .. } = ended;
         if is_new {
             self.clear();
             (self.list, self.total, self.errors) = (list, total, errors);
@@ -106,6 +109,11 @@ impl Diagnostics {
         let outer = Marked(self.marked);
         self.marked = self.list.len();
         outer
+    }
+
+    /// Keeps the marked conditions: RESIGNAL adds another one to them.
+    pub fn unmark(&mut self) {
+        self.marked = 0;
     }
 
     /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.

@@ -235,15 +235,19 @@ impl SessionState {
         }
     }
 
+    /// Returns error 1959 if the account may not use the role.
+    pub fn check_role(&self, role: Option<&str>) -> SqlResult<()> {
+        let Some(role) = role.filter(|role| !self.may_use_role(role)) else { return Ok(()) };
+        let (user, host) = self.who_is_denied();
+        Err(match self.knows_role(role) {
+            true => SqlError::role_not_granted(user, host, role),
+            false => SqlError::invalid_role(role),
+        })
+    }
+
     /// Runs SET ROLE. Returns error 1959 if the account may not use the role.
     pub fn set_role(&mut self, role: Option<&str>) -> SqlResult<()> {
-        if let Some(role) = role.filter(|role| !self.may_use_role(role)) {
-            let (user, host) = self.who_is_denied();
-            return Err(match self.knows_role(role) {
-                true => SqlError::role_not_granted(user, host, role),
-                false => SqlError::invalid_role(role),
-            });
-        }
+        self.check_role(role)?;
         self.identity.role = role.map(str::to_owned);
         self.settings.env.current_role.clone_from(&self.identity.role);
         *self.identity.access.borrow_mut() = None;

@@ -108,10 +108,11 @@ impl Session {
         if recursion > limit {
             return Err(SqlError::recursion_limit(limit, &routine.name));
         }
+        let mode = self.state.settings.env.sql_mode;
         let before = self.settings_of_program(Some(routine))?;
         self.programs.calls.push(Arc::clone(routine));
         let outcome =
-            self.bound_of(routine).and_then(|bound| Ok((self.run_bound(&bound, args, sink)?, bound)));
+            self.bound_of(routine).and_then(|bound| Ok((self.run_bound(&bound, (args, mode), sink)?, bound)));
         self.programs.calls.pop();
         self.restore_settings(before);
         outcome

@@ -35,7 +35,7 @@ mod settings;
 use cohort_config::VarId;
 use cohort_program::{Bound, Finished};
 use cohort_protocol::ResultSink;
-use cohort_types::{SqlResult, Value, check_stack};
+use cohort_types::{SqlMode, SqlResult, Value, check_stack};
 
 use session_host::SessionHost;
 
@@ -74,18 +74,18 @@ impl Session {
         Ok((finished, changed))
     }
 
-    /// Runs a bound program with the values of its arguments.
+    /// Runs a bound program with the values of its arguments, which are converted under this sql_mode.
     fn run_bound(
         &mut self,
         bound: &Bound,
-        args: Vec<Value>,
+        args: (Vec<Value>, SqlMode),
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Finished> {
         check_stack()?;
         self.programs.depth += 1;
         let outer = self.state.statement.begin_inner();
         self.diagnostics.begin_program();
-        let outcome = cohort_program::run(bound, args, &mut SessionHost { session: self, sink });
+        let outcome = cohort_program::run_from(bound, args, &mut SessionHost { session: self, sink });
         self.diagnostics.end_program();
         self.state.statement.end_inner(&outer);
         self.programs.depth -= 1;

@@ -52,7 +52,9 @@ impl Host for SessionHost<'_> {
         &mut self.session.diagnostics
     }
 
-    fn check_interrupt(&self) -> SqlResult<()> {
+    fn check_interrupt(&mut self) -> SqlResult<()> {
+        self.session.look_at_clock();
+        self.session.set_time();
         self.session.state.check_interrupt()
     }
 

@@ -33,8 +33,11 @@ impl Session {
         Ok(())
     }
 
-    /// Runs STOP SLAVE.
+    /// Runs STOP SLAVE. Appliers may wait for locks of the session, so it may have none: error 1192.
     pub(crate) fn stop_replica(&mut self, stop: &SlaveControl) -> SqlResult<()> {
+        if self.trx.in_transaction() || self.trx.has_locked_tables() {
+            return Err(cohort_trx::active_locks());
+        }
         let notes = self.replica()?.stop(&self.source_names(stop), threads(stop))?;
         self.note_all(notes);
         Ok(())

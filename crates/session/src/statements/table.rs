@@ -134,7 +134,7 @@ statements! {
     // The session.
     Set                     [ComSetOption]              Keeps   Old     Nothing    Nothing   Anywhere
                                                         [BareOk, ExpiredPassword];
-    SetPassword             [ComSetOption]              Keeps   Old     ServerOnly Nothing   NoPassword
+    SetPassword             [ComSetOption]              Commits Old     ServerOnly Nothing   NoPassword
                                                         [BareOk, ExpiredPassword];
     SetStatement            []                          Nested  Cleared Nothing    Nested    Nested
                                                         [BareOk];
@@ -200,21 +200,21 @@ statements! {
                                                         [MaybeTemporary];
     RepairTable             [ComRepair]                 Commits Cleared Objects    Nothing   NoResultSet
                                                         [MaybeTemporary];
-    ChecksumTable           [ComChecksum]               Commits Cleared Nothing    Nothing   NoResultSet
+    ChecksumTable           [ComChecksum]               Keeps   Cleared Nothing    Nothing   NoResultSet
                                                         [MaybeTemporary];
     BackupStage             [ComBackup]                 Commits Cleared Nothing    Nothing   Never       [];
     BackupLock              [ComBackupLock]             Commits Cleared Nothing    Nothing   Never       [];
     BackupUnlock            [ComBackupLock]             Commits Cleared Nothing    Nothing   Never       [];
-    InstallPlugin           [ComInstallPlugin]          Keeps   Cleared Nothing    Nothing   NoCommit    [];
-    UninstallPlugin         [ComUninstallPlugin]        Keeps   Cleared Nothing    Nothing   NoCommit    [];
+    InstallPlugin           [ComInstallPlugin]          Commits Cleared Nothing    Nothing   NoCommit    [];
+    UninstallPlugin         [ComUninstallPlugin]        Commits Cleared Nothing    Nothing   NoCommit    [];
     Shutdown                [ComShutdown]               Keeps   Cleared Nothing    Nothing   Anywhere    [];
     // Replication.
-    ChangeMaster            [ComChangeMaster]           Commits Cleared Nothing    Nothing   Anywhere    [];
-    StartSlave              [ComStartSlave]             Commits Cleared Nothing    Nothing   Anywhere    [];
-    StartAllSlaves          [ComStartAllSlaves]         Commits Cleared Nothing    Nothing   Anywhere    [];
-    StopSlave               [ComStopSlave]              Commits Cleared Nothing    Nothing   Anywhere    [];
-    StopAllSlaves           [ComStopAllSlaves]          Commits Cleared Nothing    Nothing   Anywhere    [];
-    ResetSlave              [ComReset]                  Keeps   Cleared Nothing    Nothing   NoFunction  [];
+    ChangeMaster            [ComChangeMaster]           Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    StartSlave              [ComStartSlave]             Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    StartAllSlaves          [ComStartAllSlaves]         Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    StopSlave               [ComStopSlave]              Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    StopAllSlaves           [ComStopAllSlaves]          Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    ResetSlave              [ComReset]                  Commits Cleared Nothing    Nothing   NoFunction  [];
     // Accounts.
     CreateUser              [ComCreateUser]             Commits Cleared Objects    Nothing   NoCommit    [];
     CreateRole              [ComCreateRole]             Commits Cleared Objects    Nothing   NoCommit    [];
