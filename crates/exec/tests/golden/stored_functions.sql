@@ -55,7 +55,6 @@ create function f8(x tinyint) returns tinyint return x;
 select f8(1000);
 set sql_mode=default;
 select f8(1000);
-create function f9() returns int begin end;
 create function f10(x int) returns int begin if x then return 1; end if; end;
 select f10(1);
 select f10(0);
