@@ -113,6 +113,16 @@ fn programs() {
     check_on_whole_server("programs_language");
 }
 
+#[test]
+fn stored_functions() {
+    check_on_whole_server("stored_functions");
+}
+
+#[test]
+fn triggers() {
+    check_on_whole_server("triggers");
+}
+
 macro_rules! golden {
     ($($name:ident)*) => {
         $(#[test]

@@ -38,6 +38,18 @@ impl BodyStatement {
         }
     }
 
+    /// Returns another statement with the variables of this one, for a part of it.
+    pub fn with(&self, statement: Statement) -> BodyStatement {
+        BodyStatement {
+            statement,
+            text: self.text.clone(),
+            param_at: self.param_at.clone(),
+            places: self.places.clone(),
+            types: self.types.clone(),
+            plan: Mutex::new(None),
+        }
+    }
+
     /// Returns what the host has kept with the statement: its plan.
     pub fn kept<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();

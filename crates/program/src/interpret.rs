@@ -250,6 +250,10 @@ impl<'b, 'h> Machine<'b, 'h> {
             },
             Instruction::FetchGroup => Err(SqlError::not_supported("FETCH GROUP NEXT ROW")),
             Instruction::Return(value) => {
+                // The conditions of the function end here.
+                if !self.host.diagnostics().raised().is_empty() || !self.frame.running.is_empty() {
+                    self.host.diagnostics().clear();
+                }
                 let value = self.evaluate(*value)?;
                 let program = &self.bound.program;
                 match &self.bound.returns {
@@ -289,6 +293,7 @@ impl<'b, 'h> Machine<'b, 'h> {
     /// The exit for errors: returns the start of the handler, or the error if there is none.
     fn raised(&mut self, pc: Pc, error: SqlError) -> SqlResult<Pc> {
         if !self.host.may_handle(&error) {
+            self.note_place(pc);
             return Err(error);
         }
         let condition = Warning { level: Level::Error, error };

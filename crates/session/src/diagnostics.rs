@@ -99,6 +99,16 @@ impl Diagnostics {
         self.after_error.push(note);
     }
 
+    /// Returns whether a statement has cleared the conditions of before this area began.
+    pub fn has_cleared(&self) -> bool {
+        self.is_new
+    }
+
+    /// Takes the notes that would follow the next error.
+    pub fn take_after_error(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.after_error)
+    }
+
     /// Drops the notes that would follow the next error.
     pub fn forget_notes_after_error(&mut self) {
         self.after_error.clear();
@@ -210,6 +220,7 @@ impl Diagnostics {
     /// without a value, and about rows that were not examined.
     pub fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
+        let places = std::mem::take(&mut self.after_error);
         self.drop_old();
         let is_after = |said: &Warning| match error.code {
             E::CantCreateTable => {
@@ -225,7 +236,7 @@ impl Diagnostics {
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
-        for note in std::mem::take(&mut self.after_error) {
+        for note in places {
             self.push(note);
         }
     }

@@ -18,6 +18,10 @@
 //! | `compound` | compound statements, SIGNAL and RESIGNAL outside of programs |
 //! | `session_host` | [`SessionHost`]: runs the statements of a body in the session |
 //! | `body_sink` | the results of a body's statements |
+//! | `context_host` | runs the statements of functions and triggers inside the calling statement |
+//! | `functions` | stored functions in expressions |
+//! | `triggers` | triggers of row changes |
+//! | `enable` | makes functions and triggers run |
 //! | `settings` | account and settings with which a program runs |
 //! | `running` | the programs that run in a session |
 //! | `routines` | compiled and bound routines of the catalog |
@@ -27,10 +31,14 @@ mod body_sink;
 pub(crate) mod cache;
 mod call;
 mod compound;
+mod context_host;
+pub(crate) mod enable;
+mod functions;
 mod routines;
 pub(crate) mod running;
 mod session_host;
 mod settings;
+mod triggers;
 
 use cohort_config::VarId;
 use cohort_program::{Bound, Finished};
