@@ -77,7 +77,10 @@ impl Diagnostics {
     /// Ends the area of a program. If a statement in it has cleared the conditions, those that are left are
     /// the conditions of the statement that ran the program.
     pub fn end_program(&mut self) {
-        let Diagnostics { list, total, errors, is_new, after_error, .. } = self.pop_area();
+        let mut ended = self.pop_area();
+        // Those of a handler that an error has ended.
+        ended.remove_marked(Marked(0));
+        let Diagnostics { list, total, errors, is_new, after_error, .. } = ended;
         if is_new {
             self.clear();
             (self.list, self.total, self.errors) = (list, total, errors);
@@ -96,6 +99,16 @@ impl Diagnostics {
         self.after_error.push(note);
     }
 
+    /// Returns whether a statement has cleared the conditions of before this area began.
+    pub fn has_cleared(&self) -> bool {
+        self.is_new
+    }
+
+    /// Takes the notes that would follow the next error.
+    pub fn take_after_error(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.after_error)
+    }
+
     /// Drops the notes that would follow the next error.
     pub fn forget_notes_after_error(&mut self) {
         self.after_error.clear();
@@ -108,23 +121,18 @@ impl Diagnostics {
         outer
     }
 
-    /// Removes the marked conditions, which RESIGNAL replaces.
-    pub fn drop_marked(&mut self) {
-        let marked = std::mem::take(&mut self.marked);
-        self.remove_first(marked);
-    }
-
-    fn remove_first(&mut self, count: usize) {
-        for gone in self.list.drain(..count.min(self.list.len())) {
-            self.total -= 1;
-            self.errors -= u64::from(gone.level == Level::Error);
-        }
-        self.kept = self.kept.saturating_sub(count as u64);
+    /// Keeps the marked conditions: RESIGNAL adds another one to them.
+    pub fn unmark(&mut self) {
+        self.marked = 0;
     }
 
     /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.
     pub fn remove_marked(&mut self, outer: Marked) {
-        self.drop_marked();
+        for gone in self.list.drain(..self.marked.min(self.list.len())) {
+            self.total -= 1;
+            self.errors -= u64::from(gone.level == Level::Error);
+        }
+        self.kept = self.kept.saturating_sub(self.marked as u64);
         self.marked = outer.0.min(self.list.len());
     }
 
@@ -212,7 +220,7 @@ impl Diagnostics {
     /// without a value, and about rows that were not examined.
     pub fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
-        let notes = std::mem::take(&mut self.after_error);
+        let places = std::mem::take(&mut self.after_error);
         self.drop_old();
         let is_after = |said: &Warning| match error.code {
             E::CantCreateTable => {
@@ -228,7 +236,7 @@ impl Diagnostics {
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
-        for note in notes {
+        for note in places {
             self.push(note);
         }
     }
