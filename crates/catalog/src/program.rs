@@ -151,11 +151,13 @@ impl Trigger {
         &self.text[self.body..]
     }
 
-    /// Writes another name of its table into the text.
+    /// Writes another name of its table into the text, with one space after it.
     pub fn rename_table(&mut self, table: &str) {
+        let rest = &self.text[self.on.end..];
+        let end = (self.on.end + rest.len() - rest.trim_ascii_start().len()).min(self.body);
         let on = format!("ON `{}`", table.replace('`', "``"));
-        self.body = self.body - self.on.len() + on.len();
-        self.text.replace_range(self.on.clone(), &on);
+        self.body = self.body - (end - self.on.start) + on.len() + 1;
+        self.text.replace_range(self.on.start..end, &format!("{on} "));
         self.on.end = self.on.start + on.len();
     }
 }

@@ -4,7 +4,7 @@ use cohort_catalog::{CatalogChange, Event, EventSchedule};
 use cohort_config::{VarId, VarValue};
 use cohort_locks::{MetadataMode, ProgramKind};
 use cohort_session::{SessionState, StatementContext};
-use cohort_sql::ast::{AlterEvent, CreateEvent, CreateMode, EventOptions, ObjectName};
+use cohort_sql::ast::{AlterEvent, Body, CreateEvent, CreateMode, EventOptions, ObjectName};
 use cohort_sql::print::{Style, quoted_text};
 use cohort_types::{
     DateTime, ErrorCode, EventStatus, FixedOffset, Interval, IntervalUnit, LocalToUtc, NoWarnings, SqlError,
@@ -122,8 +122,12 @@ fn status_here(ctx: &StatementContext<'_>, asked: EventStatus) -> EventStatus {
     }
 }
 
+/// Returns the server where an event was created: this one, even if the session has another `server_id`.
 fn originator(ctx: &StatementContext<'_>) -> u32 {
-    ctx.trx.settings.binlog.server.0
+    match ctx.session.identity.is_applier {
+        true => ctx.trx.settings.binlog.server.0,
+        false => ctx.session.settings.vars.globals().uint(VarId::ServerId) as u32,
+    }
 }
 
 fn apply(ctx: &StatementContext<'_>, event: &mut Event, options: &EventOptions) {
@@ -157,7 +161,7 @@ pub(super) fn create(
         status: EventStatus::Enabled,
         originator: originator(ctx),
         time_zone: zone_name(ctx.session),
-        body: text_of(ctx, body),
+        body: body_text(ctx, &create.body),
         comment: String::new(),
         definer,
         settings: program_settings(ctx, &schema),
@@ -192,6 +196,13 @@ pub(super) fn create(
     commit(ctx, changes, log)?;
     warn_of_scheduler(ctx);
     Ok(DdlOutcome::default())
+}
+
+/// Returns the text of a body with the comments around it.
+fn body_text(ctx: &StatementContext<'_>, body: &Body) -> String {
+    let range = body_range(ctx, body);
+    let start = cohort_sql::comments_before(ctx.text, range.start, ctx.session.settings.parse.mode);
+    text_of(ctx, start..range.end).trim_ascii_start().to_owned()
 }
 
 /// Warns that no event runs.
@@ -247,7 +258,7 @@ pub(super) fn alter(
     event.originator = originator(ctx);
     event.modified_at = created_at(ctx);
     if let Some(body) = &alter.body {
-        event.body = text_of(ctx, body_range(ctx, body));
+        event.body = body_text(ctx, body);
     }
     if let Some(values) = values {
         event.schedule = schedule(ctx, values)?;

@@ -62,7 +62,11 @@ fn names_moments(format: &str) -> bool {
 /// Returns whether a function that runs statements has this name.
 fn runs_statements(session: &SessionState, name: &str) -> bool {
     let functions = session.db.functions.get().filter(|_| !cohort_expr::is_native(name));
-    functions.is_some_and(|functions| !matches!(functions.result_type(name, 0), Ok(None)))
+    let schema = session.current_schema.as_deref();
+    functions.zip(schema).is_some_and(|(functions, schema)| {
+        let found = functions.find((&session.db.catalog(), session), schema, name, 0);
+        !matches!(found, Ok(None))
+    })
 }
 
 /// Returns the text to store for an expression of `column`, or of the table if `column` is empty. Errors 1901
@@ -124,6 +128,11 @@ pub(super) fn text_of(
         }
         Expr::Function { name, .. } if runs_statements(session, name) => {
             refused = Some(SqlError::not_allowed_in_clause(&format!("`{name}`()"), clause.text(), column));
+        }
+        Expr::StoredFunction { db, name, .. } => {
+            let schema = db.as_ref().map_or(String::new(), |db| format!("`{db}`."));
+            let call = format!("{schema}`{name}`()");
+            refused = Some(SqlError::not_allowed_in_clause(&call, clause.text(), column));
         }
         // A default is computed for every new row, so it may vary.
         _ if clause == Clause::Default => {}

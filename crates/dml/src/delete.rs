@@ -25,6 +25,11 @@ pub struct DeletePlan {
 }
 
 impl DeletePlan {
+    /// Returns whether hooks run for the changed rows.
+    pub fn has_hooks(&self) -> bool {
+        self.steps.has_hooks()
+    }
+
     /// Binds and plans the statement.
     pub fn plan(
         ctx: &PlanContext<'_>,

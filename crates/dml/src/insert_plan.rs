@@ -55,6 +55,11 @@ pub struct InsertPlan {
 }
 
 impl InsertPlan {
+    /// Returns whether hooks run for the changed rows.
+    pub fn has_hooks(&self) -> bool {
+        self.steps.has_hooks()
+    }
+
     /// Binds the statement. `query` plans the SELECT of INSERT .. SELECT, and subqueries.
     pub fn plan(
         ctx: &PlanContext<'_>,
@@ -91,7 +96,7 @@ impl InsertPlan {
             _ => columns(&binder, &table, &insert.columns)?,
         };
         use_inserted(ctx, &scope, insert, &columns)?;
-        let defaults = (0..table.columns.len())
+        let mut defaults = (0..table.columns.len())
             .map(|column| Default::of(&binder, &table, column))
             .collect::<SqlResult<Vec<_>>>()?;
         refuse_ambiguous(ctx, insert, &scope)?;
@@ -141,6 +146,7 @@ impl InsertPlan {
         };
         let updated: Vec<usize> = assignments_of(&on_duplicate).iter().map(|a| a.column).collect();
         let steps = RowSteps::of(ctx, session, &table, checks, &updated)?;
+        steps.fill(&mut defaults);
         let statement = if insert.replace { "REPLACE" } else { "INSERT" };
         let returned = Returned { table: &table, scope: returned_scope, statement, items: &insert.returning };
         let returning = Returning::plan(ctx, returned, query)?;
@@ -181,8 +187,10 @@ impl InsertPlan {
         let binder = Binder::new(ctx, &scope, Clause::Values);
         let all = 0..table.columns.len();
         let defaults = all.clone().map(|column| Default::of(&binder, &table, column));
+        let mut defaults = defaults.collect::<SqlResult<Vec<_>>>()?;
+        steps.fill(&mut defaults);
         Ok(InsertPlan {
-            defaults: defaults.collect::<SqlResult<Vec<_>>>()?,
+            defaults,
             unnamed: all.filter(|column| !columns.contains(column)).collect(),
             columns,
             rows,

@@ -54,6 +54,11 @@ enum What {
 type Seen = HashSet<(usize, Vec<u8>), ahash::RandomState>;
 
 impl JoinedChange {
+    /// Returns whether hooks run for the changed rows.
+    pub fn has_hooks(&self) -> bool {
+        self.steps.iter().any(RowSteps::has_hooks)
+    }
+
     /// Binds and plans an UPDATE.
     pub fn update(
         ctx: &PlanContext<'_>,

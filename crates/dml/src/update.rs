@@ -35,6 +35,11 @@ struct Counts {
 }
 
 impl UpdatePlan {
+    /// Returns whether hooks run for the changed rows.
+    pub fn has_hooks(&self) -> bool {
+        self.steps.has_hooks()
+    }
+
     /// Binds and plans the statement.
     pub fn plan(
         ctx: &PlanContext<'_>,

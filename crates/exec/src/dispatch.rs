@@ -35,7 +35,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Reservation};
-use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Replication, replication_of};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
@@ -48,19 +47,17 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoredColumns, Value, 
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, counter_of_plan, make_plan};
 use crate::named_tables::{await_definitions, is_of_definitions};
+use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::{Session, status_of};
 use crate::text_logging::run_logged;
-use cohort_dml::{DmlOutcome, Returning};
+use cohort_dml::DmlOutcome;
 use cohort_plan::ParamSource;
-use cohort_query::{
-    Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, lock_for_write, lock_names,
-    lock_sequences, lock_tables, lock_views, run_query,
-};
+use cohort_query::{Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, run_query};
 use cohort_row::chain_too_long;
 use cohort_session::access;
 use cohort_session::{
-    Conditions, ImplicitCommit, Job, RowChange, SessionState, StatementContext, StatementTraits, TableUse,
-    TransactionState, traits_of,
+    Conditions, ImplicitCommit, Job, SessionState, StatementContext, StatementTraits, TransactionState,
+    traits_of,
 };
 
 /// The outcome of a planned statement.
@@ -179,13 +176,18 @@ impl Session {
         self.state.statement.reads_whole_table.set(false);
         // The error of a text that cannot be parsed is also kept here.
         self.diagnostics.set_limit(self.state.settings.env.max_error_count);
-        self.state.settings.env.now_micros =
-            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
+        self.set_time();
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();
         self.state.last.in_transaction = self.trx.in_transaction();
         self.state.last.insert_id = self.trx.settings.insert_id;
         self.state.last.gtid_seq_no = self.trx.settings.binlog.seq_no.unwrap_or(0);
+    }
+
+    /// Sets the time of NOW() to the last clock reading.
+    pub(crate) fn set_time(&mut self) {
+        self.state.settings.env.now_micros =
+            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
     }
 
     fn begin_diagnostics(&mut self, statement: &Statement, traits: &StatementTraits) {
@@ -388,6 +390,7 @@ impl Session {
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
+        let temporary = ctx.session.temporary.epoch();
         let outcome = run(&mut ctx, sink);
         if let Err(error) = &outcome
             && error.code == ErrorCode::GetErrmsg
@@ -406,11 +409,24 @@ impl Session {
         if is_outermost {
             self.end_deadline();
         }
+        self.state.forget_programs();
+        if self.state.temporary.epoch() != temporary {
+            // Existing plans do not know the session's temporary tables.
+            self.state.refresh();
+        }
+        if self.state.programs.borrow_mut().take_cleared() {
+            self.diagnostics.drop_old();
+        }
         for warning in self.state.statement.planning_warnings.take() {
             self.diagnostics.push(warning);
         }
         if warnings.total() > 0 {
             self.diagnostics.add_all(&warnings);
+        }
+        if outcome.is_err() {
+            for place in self.state.programs.borrow_mut().take_places() {
+                self.diagnostics.add_after_error(place);
+            }
         }
         if let Some(id) = self.state.statement.next_insert_id.take() {
             self.state.settings.env.last_insert_id = id;
@@ -619,25 +635,6 @@ impl ResultSink for NullSink {
     }
 }
 
-/// Returns whether a plan reads or writes tables.
-pub(crate) fn tables_used(plan: &Planned) -> TransactionState {
-    let none = TransactionState::default();
-    let of_query = |plan: &QueryPlan| match plan.locks() {
-        _ if plan.tables().is_empty() => none,
-        cohort_optimize::ReadMode::LockExclusive(_) => TransactionState::WRITE,
-        _ => TransactionState::READ,
-    };
-    match plan {
-        Planned::Query(plan) => of_query(plan),
-        Planned::Insert(plan) => TransactionState::WRITE.with(plan.query().map_or(none, of_query)),
-        Planned::Update(_) | Planned::Delete(_) => TransactionState::WRITE,
-        Planned::Joined(plan) => {
-            let reads_others = plan.source().tables().len() > plan.written().count();
-            TransactionState::WRITE.with(if reads_others { TransactionState::READ } else { none })
-        }
-    }
-}
-
 /// Runs a new plan.
 pub(crate) fn execute(
     ctx: &mut StatementContext<'_>,
@@ -646,11 +643,6 @@ pub(crate) fn execute(
 ) -> SqlResult<Executed> {
     check_needs(ctx, cached)?;
     run_plan(ctx, cached, sink)
-}
-
-/// Checks that the session has the privileges that the plan needs.
-pub(crate) fn check_needs(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
-    cached.needs.iter().try_for_each(|need| need.check(ctx.session))
 }
 
 /// Locks the tables and runs the plan.
@@ -674,14 +666,18 @@ fn lock_and_run(
     if ctx.session.transactions.is_on() {
         ctx.session.transactions.add(tables_used(&cached.plan), ctx.trx.autocommit());
     }
-    if lock_names(ctx, |ctx| lock_plan(ctx, cached))? == Freshness::Stale {
+    if lock_and_check(ctx, cached)? == Freshness::Stale {
         return Ok(Executed::Stale);
     }
-    if ctx.trx.has_locked_tables() {
-        check_uses(ctx, cached)?;
-    }
-    report_tables(ctx.session, cached);
     ctx.session.statement.rows_found.set(None);
+    with_tables_in_use(ctx, cached, |ctx| run_locked(ctx, cached, sink))
+}
+
+fn run_locked(
+    ctx: &mut StatementContext<'_>,
+    cached: &CachedPlan,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<Executed> {
     match &cached.plan {
         Planned::Query(plan) => {
             let limit = ctx.session.settings.vars.uint(VarId::SqlSelectLimit);
@@ -702,117 +698,6 @@ fn lock_and_run(
     }
 }
 
-/// Locks everything that a plan names. The written table is locked before the tables that are only read.
-/// Otherwise there could be a deadlock: the session has a read lock on a table, and its write lock on that
-/// table queues after a DDL statement that waits for the read lock.
-pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
-    if lock_views(&cached.views, ctx)? == Freshness::Stale
-        || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
-    {
-        return Ok(Freshness::Stale);
-    }
-    match &cached.plan {
-        Planned::Query(plan) => lock_tables(plan, ctx),
-        Planned::Insert(plan) => match lock_for_write((plan.table(), &plan.table().name.table), ctx)? {
-            Freshness::Fresh => {
-                for query in plan.query().into_iter().chain(plan.asked()) {
-                    if lock_tables(query, ctx)? == Freshness::Stale {
-                        return Ok(Freshness::Stale);
-                    }
-                }
-                Ok(Freshness::Fresh)
-            }
-            Freshness::Stale => Ok(Freshness::Stale),
-        },
-        Planned::Update(plan) => lock_for_write((plan.table(), plan.alias()), ctx),
-        Planned::Delete(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
-            Freshness::Fresh => lock_asked(plan.returning.as_ref(), ctx),
-            Freshness::Stale => Ok(Freshness::Stale),
-        },
-        Planned::Joined(plan) => {
-            // Rows that the source query reads are locked.
-            ctx.trx.begin_writing();
-            for written in plan.written() {
-                if lock_for_write(written, ctx)? == Freshness::Stale {
-                    return Ok(Freshness::Stale);
-                }
-            }
-            match lock_tables(plan.source(), ctx)? {
-                Freshness::Fresh => lock_asked(plan.returning(), ctx),
-                Freshness::Stale => Ok(Freshness::Stale),
-            }
-        }
-    }
-}
-
-/// Returns error 1100 if the plan uses a table more often than LOCK TABLES has locked it.
-fn check_uses(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
-    let mut uses: Vec<(&Arc<Table>, &str)> = Vec::new();
-    match &cached.plan {
-        Planned::Query(plan) => uses.extend(plan.tables()),
-        Planned::Insert(plan) => {
-            uses.push((plan.table(), &plan.table().name.table));
-            plan.query().into_iter().chain(plan.asked()).for_each(|query| uses.extend(query.tables()));
-        }
-        Planned::Update(plan) => uses.push((plan.table(), plan.alias())),
-        Planned::Delete(plan) => uses.push((plan.table(), plan.alias())),
-        Planned::Joined(plan) => uses.extend(plan.source().tables()),
-    }
-    let returning = match &cached.plan {
-        Planned::Delete(plan) => plan.returning.as_ref(),
-        Planned::Joined(plan) => plan.returning(),
-        Planned::Query(_) | Planned::Insert(_) | Planned::Update(_) => None,
-    };
-    uses.extend(returning.and_then(Returning::asked).into_iter().flat_map(QueryPlan::tables));
-    let lasting = uses.into_iter().filter(|(table, _)| !table.is_temporary());
-    let named = lasting.map(|(table, alias)| ((table.name.schema.clone(), table.name.table.clone()), alias));
-    ctx.trx.check_uses(named)
-}
-
-/// Locks the tables that subqueries of RETURNING read.
-fn lock_asked(returning: Option<&Returning>, ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
-    returning.and_then(Returning::asked).map_or(Ok(Freshness::Fresh), |asked| lock_tables(asked, ctx))
-}
-
-/// Reports the tables that the plan uses to the audit log. Written tables come first, as in MariaDB.
-pub(crate) fn report_tables(session: &SessionState, cached: &CachedPlan) {
-    let Some(tables) = session.audit_tables() else { return };
-    match &cached.plan {
-        Planned::Query(plan) => plan.report_tables(&tables),
-        Planned::Insert(plan) => {
-            match (plan.replaces(), plan.updates()) {
-                (true, _) => tables.changed(plan.table(), RowChange::Delete),
-                (_, true) => tables.changed(plan.table(), RowChange::Update),
-                _ => tables.report_use(TableUse::Write, plan.table()),
-            }
-            plan.query().into_iter().chain(plan.asked()).for_each(|query| query.report_tables(&tables));
-        }
-        Planned::Update(plan) => tables.changed(plan.table(), RowChange::Update),
-        Planned::Delete(plan) => {
-            tables.changed(plan.table(), RowChange::Delete);
-            plan.returning
-                .as_ref()
-                .and_then(Returning::asked)
-                .into_iter()
-                .for_each(|q| q.report_tables(&tables));
-        }
-        Planned::Joined(plan) => {
-            plan.returning().and_then(Returning::asked).into_iter().for_each(|q| q.report_tables(&tables));
-            let written: Vec<_> = plan.written().map(|(table, alias)| (table.id, alias)).collect();
-            let how = if plan.is_update() { RowChange::Update } else { RowChange::Delete };
-            plan.written().for_each(|(table, _)| tables.changed(table, how));
-            for (table, alias) in plan.source().tables() {
-                if !written.iter().any(|(id, name)| *id == table.id && *name == alias) {
-                    tables.report_use(TableUse::Read, table);
-                }
-            }
-        }
-    }
-    for (table, is_written) in &cached.sequences {
-        tables.report_use(if *is_written { TableUse::Write } else { TableUse::Read }, table);
-    }
-}
-
 /// Runs SELECT .. INTO @a, @b.
 fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> SqlResult<Executed> {
     let mut found = Collect { rows_max: Some(2), ..Collect::default() };
@@ -827,7 +712,8 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
         ctx.eval.push_warning(Warning { level: Level::Warning, error });
         return Ok(Executed::Into(0));
     };
-    for (target, value) in plan.into.iter().zip(values) {
+    // One target for several values is a row variable.
+    for (target, value) in plan.into.iter().cycle().zip(values) {
         ctx.session.assign(target, value)?;
     }
     Ok(Executed::Into(1))

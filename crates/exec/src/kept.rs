@@ -11,7 +11,7 @@ use cohort_trx::DeadlockObserver;
 
 use crate::cached_plan::CachedPlan;
 use crate::prepared_texts::PreparedTexts;
-use crate::program::cache::Routines;
+use crate::program::cache::{Routines, Triggers};
 
 /// Maximum number of cached plans.
 const PLANS_MAX: usize = 4096;
@@ -28,6 +28,7 @@ pub struct Kept {
     pub(crate) prepared_texts: Arc<PreparedTexts>,
     /// Compiled routines.
     pub(crate) routines: Routines,
+    pub(crate) triggers: Triggers,
 }
 
 impl StatementCaches for Kept {
@@ -44,6 +45,7 @@ impl Kept {
             plans: PlanCache::new(PLANS_MAX, PLANS_BYTES_MAX),
             prepared_texts: PreparedTexts::new(Arc::clone(memory)),
             routines: Routines::default(),
+            triggers: Triggers::default(),
         })
     }
 

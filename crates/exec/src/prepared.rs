@@ -475,7 +475,8 @@ impl Session {
         let is_there = |name: &Arc<str>| {
             db.virtual_tables.has_schema(name) || db.catalog().schemas.contains_key(&**name)
         };
-        self.state.current_schema = schema.filter(is_there);
+        let schema = schema.filter(is_there);
+        self.state.set_schema(schema);
         self.state.refresh();
     }
 

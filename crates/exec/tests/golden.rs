@@ -110,6 +110,17 @@ fn change_steps() {
 #[test]
 fn programs() {
     check_on_whole_server("programs");
+    check_on_whole_server("programs_language");
+}
+
+#[test]
+fn stored_functions() {
+    check_on_whole_server("stored_functions");
+}
+
+#[test]
+fn triggers() {
+    check_on_whole_server("triggers");
 }
 
 macro_rules! golden {

@@ -683,29 +683,41 @@ impl Compiler {
 
     /// Checks that the program may contain a statement.
     fn check_allowed(&self, code: &Code<Statement>) -> SqlResult<()> {
-        let inside = self.program.kind.runs_inside();
-        if matches!(code.of, Statement::CreateView(_)) && !code.uses.is_empty() {
-            return Err(SqlError::view_with_variable());
+        check_allowed(self.program.kind, code, &self.program.body)
+    }
+}
+
+impl Program {
+    /// Checks that a function or a trigger may call this procedure: errors 1415, 1422, 1336.
+    pub fn check_called_by(&self, caller: ProgramKind) -> SqlResult<()> {
+        self.statements.iter().try_for_each(|code| check_allowed(caller, code, &self.body))
+    }
+}
+
+/// Checks that a program of this kind may contain a statement.
+fn check_allowed(kind: ProgramKind, code: &Code<Statement>, body: &str) -> SqlResult<()> {
+    let inside = kind.runs_inside();
+    if matches!(code.of, Statement::CreateView(_)) && !code.uses.is_empty() {
+        return Err(SqlError::view_with_variable());
+    }
+    let words = || statement_words(&body[code.range.clone()]);
+    match traits_of(innermost(&code.of)).programs {
+        ProgramRule::Never => Err(SqlError::not_in_programs(&words())),
+        ProgramRule::NoResultSet if inside => Err(SqlError::no_result_set(kind.place())),
+        ProgramRule::NoCommit if inside => Err(SqlError::commit_in_function_or_trigger()),
+        ProgramRule::NoFunction if inside => {
+            let is_dynamic = matches!(
+                code.of,
+                Statement::Prepare { .. }
+                    | Statement::Execute { .. }
+                    | Statement::ExecuteImmediate { .. }
+                    | Statement::Deallocate(_)
+            );
+            let words = if is_dynamic { "Dynamic SQL".to_owned() } else { words() };
+            Err(SqlError::not_in_function_or_trigger(&words))
         }
-        let words = || statement_words(&self.program.body[code.range.clone()]);
-        match traits_of(innermost(&code.of)).programs {
-            ProgramRule::Never => Err(SqlError::not_in_programs(&words())),
-            ProgramRule::NoResultSet if inside => Err(SqlError::no_result_set(self.program.kind.place())),
-            ProgramRule::NoCommit if inside => Err(SqlError::commit_in_function_or_trigger()),
-            ProgramRule::NoFunction if inside => {
-                let is_dynamic = matches!(
-                    code.of,
-                    Statement::Prepare { .. }
-                        | Statement::Execute { .. }
-                        | Statement::ExecuteImmediate { .. }
-                        | Statement::Deallocate(_)
-                );
-                let words = if is_dynamic { "Dynamic SQL".to_owned() } else { words() };
-                Err(SqlError::not_in_function_or_trigger(&words))
-            }
-            ProgramRule::NoPassword if inside => Err(SqlError::autocommit_in_function()),
-            _ => Ok(()),
-        }
+        ProgramRule::NoPassword if inside => Err(SqlError::autocommit_in_function()),
+        _ => Ok(()),
     }
 }
 

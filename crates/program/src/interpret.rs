@@ -14,7 +14,9 @@
 
 use cohort_expr::{EvalContext, Expr};
 use cohort_sql::ast::{SignalItem, Target, Variable};
-use cohort_types::{ColumnType, Level, SqlError, SqlResult, StoreContext, Value, Warning, check_stack};
+use cohort_types::{
+    ColumnType, Level, SqlError, SqlMode, SqlResult, StoreContext, Value, Warning, check_stack,
+};
 
 use crate::bind::{Bound, PlaceType, Scalar};
 use crate::frame::Frame;
@@ -40,13 +42,25 @@ pub struct Finished {
 
 /// Runs a routine with the values of its arguments, a compound statement, or the body of an event.
 pub fn run(bound: &Bound, args: Vec<Value>, host: &mut dyn Host) -> SqlResult<Finished> {
+    let mode = host.session().settings.env.sql_mode;
+    run_from(bound, (args, mode), host)
+}
+
+/// Runs a routine like [`run`]. The arguments are converted under the sql_mode of the caller.
+pub fn run_from(
+    bound: &Bound,
+    (args, mode): (Vec<Value>, SqlMode),
+    host: &mut dyn Host,
+) -> SqlResult<Finished> {
     let mut machine = Machine::new(bound, host);
+    machine.arguments_mode = Some(mode);
     let parameters = &bound.program.parameters;
     assert_eq!(parameters.len(), args.len(), "the caller has checked the number of arguments");
     let ins = parameters.iter().zip(args).enumerate().filter(|(_, ((mode, _), _))| mode.is_in());
     for (n, (_, value)) in ins {
         machine.assign(&Variable::Slot(n as u32), value, OF_SET)?;
     }
+    machine.arguments_mode = None;
     let returned = machine.run()?;
     let out = parameters.iter().enumerate().map(|(n, (mode, _))| {
         let place = bound.slots[n].first as usize;
@@ -85,6 +99,8 @@ struct Machine<'b, 'h> {
     host: &'h mut dyn Host,
     /// Jumps until the next check for KILL.
     jumps_left: u32,
+    /// The sql_mode of the caller while its arguments are converted.
+    arguments_mode: Option<SqlMode>,
 }
 
 /// The effect of an instruction.
@@ -97,7 +113,7 @@ enum Flow {
 
 impl<'b, 'h> Machine<'b, 'h> {
     fn new(bound: &'b Bound, host: &'h mut dyn Host) -> Machine<'b, 'h> {
-        Machine { bound, frame: Frame::new(bound), host, jumps_left: JUMPS_UNCHECKED }
+        Machine { bound, frame: Frame::new(bound), host, jumps_left: JUMPS_UNCHECKED, arguments_mode: None }
     }
 
     /// Runs from the first instruction. Returns the value of RETURN.
@@ -234,6 +250,10 @@ impl<'b, 'h> Machine<'b, 'h> {
             },
             Instruction::FetchGroup => Err(SqlError::not_supported("FETCH GROUP NEXT ROW")),
             Instruction::Return(value) => {
+                // The conditions of the function end here.
+                if !self.host.diagnostics().raised().is_empty() || !self.frame.running.is_empty() {
+                    self.host.diagnostics().clear();
+                }
                 let value = self.evaluate(*value)?;
                 let program = &self.bound.program;
                 match &self.bound.returns {
@@ -249,6 +269,10 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let active = running.condition.clone();
                 let values = self.items(items)?;
                 let condition = signal::resignalled(active, sqlstate.as_deref(), values)?;
+                if sqlstate.is_some() {
+                    // The handled condition stays.
+                    self.host.diagnostics().unmark();
+                }
                 self.raise(pc, condition)
             }
             Instruction::End => Ok(Flow::End),
@@ -269,6 +293,7 @@ impl<'b, 'h> Machine<'b, 'h> {
     /// The exit for errors: returns the start of the handler, or the error if there is none.
     fn raised(&mut self, pc: Pc, error: SqlError) -> SqlResult<Pc> {
         if !self.host.may_handle(&error) {
+            self.note_place(pc);
             return Err(error);
         }
         let condition = Warning { level: Level::Error, error };
@@ -429,6 +454,9 @@ impl<'b, 'h> Machine<'b, 'h> {
             && assigned.iter().all(|(variable, _)| variable == first)
         {
             let places = self.bound.places_of(first)?;
+            if places.len() != assigned.len() {
+                return Err(SqlError::select_column_counts_differ());
+            }
             let row = assigned.into_iter().map(|(_, value)| value).collect();
             return self.store_row(places, row, OF_ROW);
         }
@@ -454,11 +482,16 @@ impl<'b, 'h> Machine<'b, 'h> {
         let bound = self.bound;
         let declared = &bound.places[place as usize];
         let value = match &declared.ty {
-            PlaceType::Column(ty) => self.stored(value, ty, &declared.name, row)?,
-            PlaceType::Any(_) => value,
+            PlaceType::Column(ty) => self.stored(value, ty, &declared.name, row),
+            PlaceType::Any(_) => Ok(value),
+        };
+        // After an error the variable is NULL.
+        let (value, outcome) = match value {
+            Ok(value) => (value, Ok(())),
+            Err(error) => (Value::Null, Err(error)),
         };
         self.frame.places[place as usize] = value;
-        Ok(())
+        outcome
     }
 
     /// Converts a value to a type. A bad value is an error in strict mode.
@@ -466,9 +499,10 @@ impl<'b, 'h> Machine<'b, 'h> {
         let mut found = Vec::new();
         let outcome = {
             let env = &self.host.session().settings.env;
+            let mode = self.arguments_mode.unwrap_or(env.sql_mode);
             let ctx = StoreContext {
-                sql_mode: env.sql_mode,
-                strict: env.sql_mode.is_strict(),
+                sql_mode: mode,
+                strict: mode.is_strict(),
                 database: "",
                 table: "",
                 column: name,

@@ -4,6 +4,7 @@ use cohort_sql::ast::{
     AfterHandler, Code, Expr, ObjectName, ParameterMode, SignalItem, Statement, Target, TriggerEvent,
     TriggerTiming, Variable, VariableType,
 };
+use cohort_types::{SqlError, SqlResult};
 
 /// The kind of a program, which decides what its body may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,35 @@ pub struct Program {
 }
 
 impl Program {
+    /// Returns the variables that the program assigns to by name.
+    pub fn assigned(&self) -> impl Iterator<Item = &Variable> {
+        let targets = self.code.iter().flat_map(|instruction| match instruction {
+            Instruction::Set { to, .. } => vec![to],
+            Instruction::Fetch { into, .. } => into.iter().collect(),
+            Instruction::Call { targets, .. } => targets.iter().flatten().filter_map(local).collect(),
+            _ => Vec::new(),
+        });
+        let queries = self.statements.iter().filter_map(|code| match &code.of {
+            Statement::Query(query) => Some(query.into.iter().filter_map(local)),
+            _ => None,
+        });
+        targets.chain(queries.flatten())
+    }
+
+    /// Checks the names of OLD and NEW in a trigger: error 1054.
+    pub fn check_columns(&self, is_column: impl Fn(&str) -> bool) -> SqlResult<()> {
+        let used = self.scalars.iter().flat_map(|code| &code.uses);
+        let used = used.chain(self.statements.iter().flat_map(|code| &code.uses)).map(|used| &used.of);
+        for variable in used.chain(self.assigned()) {
+            match variable {
+                Variable::Old(name) if !is_column(name) => return Err(SqlError::unknown_column(name, "OLD")),
+                Variable::New(name) if !is_column(name) => return Err(SqlError::unknown_column(name, "NEW")),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Returns whether the types of variables refer to tables or queries.
     pub fn depends_on_catalog(&self) -> bool {
         fn refers(of: &VariableType) -> bool {
@@ -101,6 +131,13 @@ impl Program {
             Some(schema) => format!("{schema}.{}", self.name),
             None => "anonymous block".to_owned(),
         }
+    }
+}
+
+fn local(target: &Target) -> Option<&Variable> {
+    match target {
+        Target::Local(variable) => Some(variable),
+        Target::User(_) => None,
     }
 }
 

@@ -74,6 +74,7 @@ impl SqlBackend {
             binlog_cache: BinlogCache { spill, ..BinlogCache::default() },
             virtual_tables: cohort_exec::information_schema(),
         });
+        cohort_exec::run_programs(&db);
         db.memory_limits().set(sessions_memory_max(globals));
         let server_id = ServerId(globals.uint(VarId::ServerId) as u32);
         let source = commit.binlog_files().map(|files| {

@@ -77,7 +77,10 @@ impl Diagnostics {
     /// Ends the area of a program. If a statement in it has cleared the conditions, those that are left are
     /// the conditions of the statement that ran the program.
     pub fn end_program(&mut self) {
-        let Diagnostics { list, total, errors, is_new, after_error, .. } = self.pop_area();
+        let mut ended = self.pop_area();
+        // Those of a handler that an error has ended.
+        ended.remove_marked(Marked(0));
+        let Diagnostics { list, total, errors, is_new, after_error, .. } = ended;
         if is_new {
             self.clear();
             (self.list, self.total, self.errors) = (list, total, errors);
@@ -96,6 +99,16 @@ impl Diagnostics {
         self.after_error.push(note);
     }
 
+    /// Returns whether a statement has cleared the conditions of before this area began.
+    pub fn has_cleared(&self) -> bool {
+        self.is_new
+    }
+
+    /// Takes the notes that would follow the next error.
+    pub fn take_after_error(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.after_error)
+    }
+
     /// Drops the notes that would follow the next error.
     pub fn forget_notes_after_error(&mut self) {
         self.after_error.clear();
@@ -106,6 +119,11 @@ impl Diagnostics {
         let outer = Marked(self.marked);
         self.marked = self.list.len();
         outer
+    }
+
+    /// Keeps the marked conditions: RESIGNAL adds another one to them.
+    pub fn unmark(&mut self) {
+        self.marked = 0;
     }
 
     /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.
@@ -202,6 +220,7 @@ impl Diagnostics {
     /// without a value, and about rows that were not examined.
     pub fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
+        let places = std::mem::take(&mut self.after_error);
         self.drop_old();
         let is_after = |said: &Warning| match error.code {
             E::CantCreateTable => {
@@ -217,7 +236,7 @@ impl Diagnostics {
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
-        for note in std::mem::take(&mut self.after_error) {
+        for note in places {
             self.push(note);
         }
     }

@@ -45,7 +45,7 @@ mod unsafe_words;
 pub use client_text::decode_literals;
 pub use digest::Digest;
 pub use first_words::{changes_rows, defines_program, first_words};
-pub use lexer::executed_text;
+pub use lexer::{comments_before, executed_text};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{
     Charge, IDENTIFIER_CHARS_MAX, Parsed, function_without_parens, has_statement, next_statement, parse,

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{ProgramKey, Routine};
+use cohort_catalog::{ProgramKey, Routine, Table, Trigger};
 use cohort_program::{Bound, Program};
 use cohort_types::RoutineKind;
 use hashbrown::HashMap;
@@ -85,4 +85,47 @@ impl Routines {
 
 fn key(routine: &Routine) -> Key {
     Key { kind: routine.kind, schema: routine.schema.clone(), name: routine.key() }
+}
+
+/// Maximum number of compiled triggers.
+const TRIGGERS_MAX: usize = 1024;
+
+/// The compiled triggers of a server, by schema and name. An entry belongs to one definition of the table.
+#[derive(Default)]
+pub(crate) struct Triggers {
+    entries: Mutex<HashMap<(String, String), TriggerEntry>>,
+}
+
+pub(super) struct TriggerEntry {
+    table: Arc<Table>,
+    pub program: Arc<Program>,
+    pub bound: Vec<BoundFor>,
+}
+
+impl Triggers {
+    pub(super) fn with_entry<T>(
+        &self,
+        table: &Arc<Table>,
+        trigger: &Trigger,
+        look: impl FnOnce(&mut TriggerEntry) -> T,
+    ) -> Option<T> {
+        let mut entries = self.entries.lock();
+        let entry = entries.get_mut(&trigger_key(table, trigger));
+        entry.filter(|entry| Arc::ptr_eq(&entry.table, table)).map(look)
+    }
+
+    /// Adds a trigger. If there are too many, all others are removed.
+    pub(super) fn add(&self, table: &Arc<Table>, trigger: &Trigger, program: &Arc<Program>) {
+        let mut entries = self.entries.lock();
+        if entries.len() >= TRIGGERS_MAX {
+            entries.clear();
+        }
+        let entry =
+            TriggerEntry { table: Arc::clone(table), program: Arc::clone(program), bound: Vec::new() };
+        entries.insert(trigger_key(table, trigger), entry);
+    }
+}
+
+fn trigger_key(table: &Table, trigger: &Trigger) -> (String, String) {
+    (table.name.schema.clone(), trigger.name.clone())
 }

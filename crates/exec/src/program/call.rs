@@ -6,7 +6,7 @@ use cohort_catalog::Routine;
 use cohort_config::VarId;
 use cohort_program::{Bound, Finished, Program};
 use cohort_protocol::{ColumnMeta, ResultHead, ResultSink, StatusFlags};
-use cohort_session::{Job, ProgramRule, StatementKind, access, kind_of, traits_of};
+use cohort_session::{Job, ProgramRule, SessionState, StatementKind, access, kind_of, traits_of};
 use cohort_sql::ast::{Expr, ObjectName, ParameterMode, Target};
 use cohort_types::{Privilege, RoutineKind, SqlError, SqlResult, Value};
 
@@ -81,15 +81,7 @@ impl Session {
 
     /// Returns the procedure of a name, if the session may execute it. Errors 1370 and 1305.
     pub(super) fn procedure(&self, name: &ObjectName) -> SqlResult<Arc<Routine>> {
-        let current = self.state.current_schema.as_deref();
-        let schema = name.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
-        access::check_routine(&self.state, Privilege::Execute, RoutineKind::Procedure, schema, &name.name)?;
-        let catalog = self.state.db.catalog();
-        let found = catalog.schemas.get(schema);
-        let found = found.and_then(|schema| schema.routine(RoutineKind::Procedure, &name.name));
-        found
-            .cloned()
-            .ok_or_else(|| SqlError::does_not_exist("PROCEDURE", &format!("{schema}.{}", name.name)))
+        find_procedure(&self.state, name)
     }
 
     /// Runs a routine with its definer and its settings.
@@ -108,10 +100,11 @@ impl Session {
         if recursion > limit {
             return Err(SqlError::recursion_limit(limit, &routine.name));
         }
+        let mode = self.state.settings.env.sql_mode;
         let before = self.settings_of_program(Some(routine))?;
         self.programs.calls.push(Arc::clone(routine));
         let outcome =
-            self.bound_of(routine).and_then(|bound| Ok((self.run_bound(&bound, args, sink)?, bound)));
+            self.bound_of(routine).and_then(|bound| Ok((self.run_bound(&bound, (args, mode), sink)?, bound)));
         self.programs.calls.pop();
         self.restore_settings(before);
         outcome
@@ -144,8 +137,17 @@ impl Session {
     }
 }
 
+/// Returns the procedure of a name, if the session may execute it. Errors 1370 and 1305.
+pub(super) fn find_procedure(session: &SessionState, name: &ObjectName) -> SqlResult<Arc<Routine>> {
+    let current = session.current_schema.as_deref();
+    let schema = name.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
+    access::check_routine(session, Privilege::Execute, RoutineKind::Procedure, schema, &name.name)?;
+    let found = session.db.catalog().routine(RoutineKind::Procedure, schema, &name.name).cloned();
+    found.ok_or_else(|| SqlError::does_not_exist("PROCEDURE", &format!("{schema}.{}", name.name)))
+}
+
 /// Checks the arguments: error 1318 for their number, 1414 for an OUT or INOUT argument that is no variable.
-fn check_arguments(routine: &Routine, program: &Program, is_variable: &[bool]) -> SqlResult<()> {
+pub(super) fn check_arguments(routine: &Routine, program: &Program, is_variable: &[bool]) -> SqlResult<()> {
     let (name, wanted) = (format!("{}.{}", routine.schema, routine.name), program.parameters.len());
     if is_variable.len() != wanted {
         return Err(SqlError::wrong_argument_count("PROCEDURE", &name, wanted, is_variable.len()));

@@ -6,7 +6,7 @@ use cohort_program::{ProgramKind, bind, compile};
 use cohort_protocol::ResultSink;
 use cohort_session::Job;
 use cohort_sql::ast::{Body, Code, Program, Statement, Step};
-use cohort_types::SqlResult;
+use cohort_types::{SqlMode, SqlResult};
 
 use super::session_host::SessionHost;
 use crate::session::Session;
@@ -25,7 +25,7 @@ impl Session {
         let (_, changed) = self.run_program(sink, |session, sink| {
             let before = session.settings_of_program(None)?;
             let outcome = bind(&program, None, &mut SessionHost { session: &mut *session, sink: &mut *sink })
-                .and_then(|bound| session.run_bound(&bound, Vec::new(), sink));
+                .and_then(|bound| session.run_bound(&bound, (Vec::new(), SqlMode(0)), sink));
             session.restore_settings(before);
             outcome
         })?;

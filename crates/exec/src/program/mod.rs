@@ -18,6 +18,10 @@
 //! | `compound` | compound statements, SIGNAL and RESIGNAL outside of programs |
 //! | `session_host` | [`SessionHost`]: runs the statements of a body in the session |
 //! | `body_sink` | the results of a body's statements |
+//! | `context_host` | runs the statements of functions and triggers inside the calling statement |
+//! | `functions` | stored functions in expressions |
+//! | `triggers` | triggers of row changes |
+//! | `enable` | makes functions and triggers run |
 //! | `settings` | account and settings with which a program runs |
 //! | `running` | the programs that run in a session |
 //! | `routines` | compiled and bound routines of the catalog |
@@ -27,15 +31,19 @@ mod body_sink;
 pub(crate) mod cache;
 mod call;
 mod compound;
+mod context_host;
+pub(crate) mod enable;
+mod functions;
 mod routines;
 pub(crate) mod running;
 mod session_host;
 mod settings;
+mod triggers;
 
 use cohort_config::VarId;
 use cohort_program::{Bound, Finished};
 use cohort_protocol::ResultSink;
-use cohort_types::{SqlResult, Value, check_stack};
+use cohort_types::{SqlMode, SqlResult, Value, check_stack};
 
 use session_host::SessionHost;
 
@@ -74,18 +82,18 @@ impl Session {
         Ok((finished, changed))
     }
 
-    /// Runs a bound program with the values of its arguments.
+    /// Runs a bound program with the values of its arguments, which are converted under this sql_mode.
     fn run_bound(
         &mut self,
         bound: &Bound,
-        args: Vec<Value>,
+        args: (Vec<Value>, SqlMode),
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Finished> {
         check_stack()?;
         self.programs.depth += 1;
         let outer = self.state.statement.begin_inner();
         self.diagnostics.begin_program();
-        let outcome = cohort_program::run(bound, args, &mut SessionHost { session: self, sink });
+        let outcome = cohort_program::run_from(bound, args, &mut SessionHost { session: self, sink });
         self.diagnostics.end_program();
         self.state.statement.end_inner(&outer);
         self.programs.depth -= 1;

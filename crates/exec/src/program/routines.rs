@@ -4,48 +4,66 @@ use std::sync::Arc;
 
 use cohort_catalog::Routine;
 use cohort_config::VarId;
-use cohort_program::{Bound, Program, ProgramKind, bind, compile};
+use cohort_program::{Bound, Host, Program, ProgramKind, bind, compile};
+use cohort_session::SessionState;
 use cohort_sql::ParseOptions;
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{DataAccess, RoutineKind, SqlError, SqlResult};
 
-use super::cache::{BOUND_MAX, BoundFor};
+use super::cache::{BOUND_MAX, BoundFor, Routines};
 use super::session_host::SessionHost;
 use crate::dispatch::NullSink;
 use crate::session::Session;
 
-impl Session {
+impl Routines {
     /// Returns the compiled form of a routine.
-    pub(super) fn program_of(&self, routine: &Arc<Routine>) -> SqlResult<Arc<Program>> {
-        let routines = &self.kept.routines;
-        if let Some(program) = routines.with_entry(routine, |entry| Arc::clone(&entry.program)) {
+    pub(super) fn program_of(
+        &self,
+        routine: &Arc<Routine>,
+        session: &SessionState,
+    ) -> SqlResult<Arc<Program>> {
+        if let Some(program) = self.with_entry(routine, |entry| Arc::clone(&entry.program)) {
             return Ok(program);
         }
         let program = Arc::new(compiled(routine)?);
-        let entries_max = self.state.db.globals.uint(VarId::StoredProgramCache);
-        routines.add(routine, &program, usize::try_from(entries_max).unwrap_or(usize::MAX));
+        let entries_max = session.db.globals.uint(VarId::StoredProgramCache);
+        self.add(routine, &program, usize::try_from(entries_max).unwrap_or(usize::MAX));
         Ok(program)
     }
 
-    /// Returns a routine bound for the session's current settings, which are those of the routine.
-    pub(super) fn bound_of(&mut self, routine: &Arc<Routine>) -> SqlResult<Arc<Bound>> {
-        let (settings, version) = (self.state.settings.plan_key, self.state.db.catalog_version());
+    /// Returns a routine bound for the host's current settings, which are those of the routine.
+    pub(super) fn bound_of(&self, routine: &Arc<Routine>, host: &mut dyn Host) -> SqlResult<Arc<Bound>> {
+        let state = host.session();
+        let (settings, version) = (state.settings.plan_key, state.db.catalog_version());
         let is_of = |it: &&BoundFor| it.settings == settings && it.version.is_none_or(|of| of == version);
-        let found = self.kept.routines.with_entry(routine, |entry| {
+        let found = self.with_entry(routine, |entry| {
             entry.bound.iter().find(is_of).map(|found| Arc::clone(&found.bound))
         });
         if let Some(Some(bound)) = found {
             return Ok(bound);
         }
-        let program = self.program_of(routine)?;
-        let bound = Arc::new(bind(&program, None, &mut SessionHost { session: self, sink: &mut NullSink })?);
+        let program = self.program_of(routine, state)?;
+        let bound = Arc::new(bind(&program, None, host)?);
         let version = program.depends_on_catalog().then_some(version);
-        self.kept.routines.with_entry(routine, |entry| {
+        self.with_entry(routine, |entry| {
             entry.bound.retain(|it| it.settings != settings);
             entry.bound.truncate(BOUND_MAX - 1);
             entry.bound.insert(0, BoundFor { settings, version, bound: Arc::clone(&bound) });
         });
         Ok(bound)
+    }
+}
+
+impl Session {
+    /// Returns the compiled form of a routine.
+    pub(super) fn program_of(&self, routine: &Arc<Routine>) -> SqlResult<Arc<Program>> {
+        self.kept.routines.program_of(routine, &self.state)
+    }
+
+    /// Returns a routine bound for the session's current settings, which are those of the routine.
+    pub(super) fn bound_of(&mut self, routine: &Arc<Routine>) -> SqlResult<Arc<Bound>> {
+        let kept = Arc::clone(&self.kept);
+        kept.routines.bound_of(routine, &mut SessionHost { session: self, sink: &mut NullSink })
     }
 }
 

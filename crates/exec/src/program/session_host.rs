@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use cohort_base::Reservation;
+use cohort_catalog::{Column, Table};
 use cohort_expr::SessionHooks;
 use cohort_plan::{Names, ParamSource};
 use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn};
 use cohort_protocol::ResultSink;
-use cohort_query::{Collect, Freshness, lock_names, run_query};
+use cohort_query::{Collect, Freshness, run_query};
 use cohort_session::{Diagnostics, Job, SessionNames, SessionState};
 use cohort_sql::ast::{ObjectName, Statement, Variable};
 use cohort_sql::print::quoted_name;
@@ -17,7 +18,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value, row_memory_bytes};
 use super::body_sink::BodySink;
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};
-use crate::dispatch::{PLAN_ATTEMPTS, check_needs, lock_plan, report_tables, tables_used};
+use crate::dispatch::PLAN_ATTEMPTS;
+use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::Session;
 
 /// A session in which a program runs.
@@ -27,12 +29,60 @@ pub(crate) struct SessionHost<'h> {
 }
 
 /// The plan of a statement, with the conditions for its reuse.
-struct BodyPlan {
-    plan: Arc<CachedPlan>,
+pub(super) struct BodyPlan {
+    pub plan: Arc<CachedPlan>,
     /// Version of the catalog.
     version: u64,
     /// Hash of the session's settings.
     settings: u64,
+}
+
+impl BodyPlan {
+    pub fn new(plan: Arc<CachedPlan>, version: u64, settings: u64) -> BodyPlan {
+        BodyPlan { plan, version, settings }
+    }
+
+    /// Returns whether the plan was made with a version of the catalog, and with these settings.
+    pub fn is_of(&self, version: u64, settings: u64) -> bool {
+        (self.version, self.settings) == (version, settings)
+    }
+}
+
+/// Returns whether no handler may handle the error.
+pub(super) fn is_final(error: &SqlError) -> bool {
+    use ErrorCode as E;
+    matches!(
+        error.code,
+        E::QueryInterrupted
+            | E::ConnectionKilled
+            | E::StatementTimeout
+            | E::OutOfMemory
+            | E::OutOfResources
+            | E::StackOverrunNeedMore
+    )
+}
+
+/// Returns the columns of a table or view that a type refers to. `describe` plans a query.
+pub(super) fn columns_of(
+    session: &SessionState,
+    table: &ObjectName,
+    describe: impl FnOnce(&Statement) -> SqlResult<Vec<ResultColumn>>,
+) -> SqlResult<Vec<ResultColumn>> {
+    let schema = table.db.as_deref().or(session.current_schema.as_deref());
+    let schema = schema.ok_or_else(SqlError::no_database_selected)?;
+    let own = session.temporary.find(schema, &table.name);
+    if let Some(found) = own.or_else(|| session.db.catalog().table(schema, &table.name).cloned()) {
+        return Ok(columns_of_table(&found));
+    }
+    // A view, or no table at all.
+    let text = format!("SELECT * FROM {}.{}", quoted_name(schema), quoted_name(&table.name));
+    describe(&cohort_sql::parse_own(&text)?.statement)
+}
+
+/// Returns the columns of a table.
+pub(super) fn columns_of_table(table: &Table) -> Vec<ResultColumn> {
+    let of = |column: &Column| ResultColumn { name: column.name.clone(), ty: column.ty.clone() };
+    table.columns.iter().map(of).collect()
 }
 
 impl Host for SessionHost<'_> {
@@ -52,22 +102,14 @@ impl Host for SessionHost<'_> {
         &mut self.session.diagnostics
     }
 
-    fn check_interrupt(&self) -> SqlResult<()> {
+    fn check_interrupt(&mut self) -> SqlResult<()> {
+        self.session.look_at_clock();
+        self.session.set_time();
         self.session.state.check_interrupt()
     }
 
     fn may_handle(&self, error: &SqlError) -> bool {
-        use ErrorCode as E;
-        let is_final = matches!(
-            error.code,
-            E::QueryInterrupted
-                | E::ConnectionKilled
-                | E::StatementTimeout
-                | E::OutOfMemory
-                | E::OutOfResources
-                | E::StackOverrunNeedMore
-        );
-        !is_final && self.session.state.kill.killed().is_none()
+        !is_final(error) && self.session.state.kill.killed().is_none()
     }
 
     fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
@@ -97,21 +139,9 @@ impl Host for SessionHost<'_> {
     }
 
     fn columns_of(&mut self, table: &ObjectName) -> SqlResult<Vec<ResultColumn>> {
-        let state = &self.session.state;
-        let current = state.current_schema.as_deref();
-        let schema = table.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
-        let own = state.temporary.find(schema, &table.name);
-        if let Some(found) = own.or_else(|| state.db.catalog().table(schema, &table.name).cloned()) {
-            let of = |column: &cohort_catalog::Column| ResultColumn {
-                name: column.name.clone(),
-                ty: column.ty.clone(),
-            };
-            return Ok(found.columns.iter().map(of).collect());
-        }
-        // A view, or no table at all.
-        let text = format!("SELECT * FROM {}.{}", quoted_name(schema), quoted_name(&table.name));
-        let query = cohort_sql::parse_own(&text)?.statement;
-        self.session.result_columns(&query, &[], ParamSource::Placeholders)
+        let source = ParamSource::Placeholders;
+        let session = &*self.session;
+        columns_of(&session.state, table, |query| session.result_columns(query, &[], source))
     }
 
     fn call(
@@ -159,7 +189,7 @@ impl Session {
         }
         let (version, settings) = (self.state.db.catalog_version(), self.state.settings.plan_key);
         if let Some(kept) = of.kept::<BodyPlan>()
-            && (kept.version, kept.settings) == (version, settings)
+            && kept.is_of(version, settings)
         {
             self.diagnostics.begin();
             if self.run_cached(&kept.plan, job, sink)? {
@@ -176,7 +206,7 @@ impl Session {
     /// session's temporary tables are not kept.
     fn keep(&self, of: &BodyStatement, plan: Arc<CachedPlan>, version: u64, settings: u64) {
         if plan.reusable && self.state.temporary.is_empty() {
-            of.keep(Arc::new(BodyPlan { plan, version, settings }));
+            of.keep(Arc::new(BodyPlan::new(plan, version, settings)));
         }
     }
 
@@ -196,9 +226,7 @@ impl Session {
         for _ in 0..PLAN_ATTEMPTS {
             let catalog = self.state.db.catalog();
             let settings = self.state.settings.plan_key;
-            let kept = of
-                .kept::<BodyPlan>()
-                .filter(|kept| (kept.version, kept.settings) == (catalog.version, settings));
+            let kept = of.kept::<BodyPlan>().filter(|kept| kept.is_of(catalog.version, settings));
             let is_new = kept.is_none();
             let found = self.with_context(&job, |ctx| {
                 let plan = match kept {
@@ -212,12 +240,11 @@ impl Session {
                 if ctx.session.transactions.is_on() {
                     ctx.session.transactions.add(tables_used(&plan.plan), ctx.trx.autocommit());
                 }
-                if lock_names(ctx, |ctx| lock_plan(ctx, &plan))? == Freshness::Stale {
+                if lock_and_check(ctx, &plan)? == Freshness::Stale {
                     return Ok(None);
                 }
-                report_tables(ctx.session, &plan);
                 let mut rows = Collect { rows_max, ..Collect::default() };
-                run_query(query, ctx, u64::MAX, &mut rows)?;
+                with_tables_in_use(ctx, &plan, |ctx| run_query(query, ctx, u64::MAX, &mut rows).map(drop))?;
                 let columns = query.columns.len();
                 Ok(Some((rows.rows, columns, plan)))
             })?;
@@ -230,25 +257,21 @@ impl Session {
             }
             let mut memory = Reservation::new(Arc::clone(self.process.memory()));
             memory.grow(rows.iter().map(|row| row_memory_bytes(row) as u64).sum())?;
-            return Ok(HeldRows { rows: rows.into_iter(), columns, _memory: memory });
+            return Ok(HeldRows::new(rows, columns, memory));
         }
         Err(definition_changed())
     }
 
     /// Returns the names and types of a query's columns.
     fn result_columns(
-        &mut self,
+        &self,
         query: &Statement,
         params: &[Value],
         source: ParamSource<'_>,
     ) -> SqlResult<Vec<ResultColumn>> {
         let described = self.describe(query, params, source)?;
         check_needs_of(&self.state, &described)?;
-        let Planned::Query(plan) = &described.plan else { return Ok(Vec::new()) };
-        let columns = plan.columns.iter().zip(&plan.types);
-        Ok(columns
-            .map(|(meta, ty)| ResultColumn { name: meta.name.clone(), ty: ty.to_column_type() })
-            .collect())
+        Ok(described.result_columns())
     }
 }
 
@@ -258,10 +281,16 @@ fn check_needs_of(session: &SessionState, plan: &CachedPlan) -> SqlResult<()> {
 }
 
 /// The rows of a cursor.
-struct HeldRows {
+pub(super) struct HeldRows {
     rows: std::vec::IntoIter<Vec<Value>>,
     columns: usize,
     _memory: Reservation,
+}
+
+impl HeldRows {
+    pub fn new(rows: Vec<Vec<Value>>, columns: usize, memory: Reservation) -> HeldRows {
+        HeldRows { rows: rows.into_iter(), columns, _memory: memory }
+    }
 }
 
 impl QueryRows for HeldRows {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Routine};
 use cohort_config::{SessionVars, VarId, VarValue};
-use cohort_session::access::Access;
+use cohort_session::access::{Access, may_execute};
 use cohort_types::{SqlError, SqlResult};
 
 use crate::session::Session;
@@ -34,25 +34,34 @@ const OF_ROUTINES: &[VarId] =
 
 impl Session {
     /// Switches to the account and the settings of a routine. A compound statement has those of the session.
-    /// Error 1449 if the definer does not exist.
+    /// Errors: 1449 if the definer does not exist, 1370 if it may not execute the routine.
     pub(super) fn settings_of_program(&mut self, routine: Option<&Routine>) -> SqlResult<SettingsBefore> {
         let Some(routine) = routine else {
             return Ok(self.settings_before(&[VarId::SqlMode], None));
         };
         let identity = self.become_definer(routine)?;
+        let is_switched = identity.is_some();
         let before = self.settings_before(OF_ROUTINES, identity);
+        // The definer may have lost the privilege.
+        if is_switched && let Err(error) = may_execute(&self.state, routine) {
+            self.restore_settings(before);
+            return Err(error);
+        }
         let (settings, state) = (&routine.settings, &mut self.state);
-        let is_switched = before.identity.is_some();
         let is_same = state.settings.env.sql_mode == settings.sql_mode
             && state.named_charsets().client == Some(settings.client.charset())
             && state.settings.env.collation_connection == settings.connection
-            && state.current_schema.as_deref() == Some(&*routine.schema);
+            && state.current_schema.as_deref() == Some(&*routine.schema)
+            && state.settings.vars.value(VarId::CollationDatabase)
+                == VarValue::text(settings.database.name());
         if !is_same {
             let vars = &mut state.settings.vars;
             vars.put(VarId::SqlMode, &VarValue::UInt(settings.sql_mode.0));
             vars.put(VarId::CharacterSetClient, &VarValue::text(settings.client.charset().name()));
             vars.put(VarId::CharacterSetConnection, &VarValue::text(settings.connection.charset().name()));
             vars.put(VarId::CollationConnection, &VarValue::text(settings.connection.name()));
+            vars.put(VarId::CharacterSetDatabase, &VarValue::text(settings.database.charset().name()));
+            vars.put(VarId::CollationDatabase, &VarValue::text(settings.database.name()));
             state.current_schema = Some(routine.schema.as_str().into());
         }
         if !is_same || is_switched {

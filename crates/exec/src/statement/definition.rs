@@ -3,14 +3,16 @@
 use cohort_ddl::{DdlOutcome, ScheduleValues, TimeValue};
 use cohort_program::{ProgramKind, compile};
 use cohort_protocol::ResultSink;
-use cohort_session::{Job, StatementContext};
-use cohort_sql::ast::{AlterEvent, DataType, DeclaredKind, Expr, Program, RoutineKind, Schedule};
+use cohort_session::{Job, SessionState, StatementContext};
+use cohort_sql::ast::{
+    AlterEvent, CreateTrigger, DataType, DeclaredKind, Expr, Program, RoutineKind, Schedule,
+};
 use cohort_types::{SqlResult, TypeKind, Value};
 
 use crate::session::Session;
 
 /// Compiles the body of a definition: the errors of CREATE.
-fn check_program(program: &Program, text: &[u8]) -> SqlResult<()> {
+fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlResult<()> {
     let none = Vec::new();
     let (kind, name, parameters, returns, body) = match program {
         Program::CreateRoutine(create) => {
@@ -33,7 +35,15 @@ fn check_program(program: &Program, text: &[u8]) -> SqlResult<()> {
         _ => return Ok(()),
     };
     let text = String::from_utf8_lossy(text.get(body.range.clone()).unwrap_or_default());
-    compile(kind, name, parameters, returns, body, &text).map(drop)
+    let compiled = compile(kind, name, parameters, returns, body, &text)?;
+    if let Program::CreateTrigger(CreateTrigger { table, .. }) = program
+        && let Some(schema) = table.db.as_deref().or(session.current_schema.as_deref())
+        && let Some(table) = session.db.catalog().table(schema, &table.name)
+    {
+        let is_column = |name: &str| table.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name));
+        compiled.check_columns(is_column)?;
+    }
+    Ok(())
 }
 
 impl Session {
@@ -44,13 +54,8 @@ impl Session {
         sink: &mut dyn ResultSink,
         run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<DdlOutcome>,
     ) -> SqlResult<()> {
-        let epoch = self.state.temporary.epoch();
         self.state.statement.rows_found.set(None);
         let outcome = self.with_context(job, run);
-        if self.state.temporary.epoch() != epoch {
-            // Existing plans do not know the session's temporary tables.
-            self.state.refresh();
-        }
         let outcome = outcome?;
         if outcome.dropped_schema.is_some()
             && outcome.dropped_schema.as_deref() == self.state.current_schema.as_deref()
@@ -72,7 +77,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        check_program(program, job.text)?;
+        check_program(&self.state, program, job.text)?;
         match program {
             Program::CreateRoutine(create) => {
                 self.define(job, sink, |ctx| cohort_ddl::create_routine(ctx, create))

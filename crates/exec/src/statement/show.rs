@@ -92,7 +92,7 @@ impl Session {
     ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
         plan.check_told(&self.state)?;
-        crate::dispatch::report_tables(&self.state, &plan);
+        crate::plan_locks::report_tables(&self.state, &plan);
         Ok(self.explanation(format, &plan, params))
     }
 

@@ -39,4 +39,4 @@ pub use gate::{
     check_statement, drops_own, is_about_temporary, own_renames, refused_in_read_only_transaction,
 };
 pub use held::Access;
-pub use needs::{Needs, TableNeed, Viewer};
+pub use needs::{Needs, RoutineNeed, TableNeed, Viewer};

@@ -516,8 +516,11 @@ impl Parser<'_> {
             {
                 return Ok(call);
             }
-            let db = column.table.unwrap_or_default();
-            return Err(SqlError::unknown_function(&db, &column.name));
+            if column.db.is_none() {
+                let (db, name) = (column.table, column.name);
+                return Ok(Expr::StoredFunction { db, name, args: self.call_args()? });
+            }
+            return Err(self.error());
         }
         Ok(self.variable_use(&column, from)?.unwrap_or(Expr::Column(column)))
     }
