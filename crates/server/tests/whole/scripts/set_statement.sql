@@ -55,7 +55,7 @@ set statement time_zone='+05:00' for select @@time_zone z, from_unixtime(0) t;
 select from_unixtime(0) = '1970-01-01 05:00:00' t;
 set statement max_statement_time=5 for select * from nosuch;
 select @@max_statement_time;
-set statement timestamp=100, last_insert_id=7, gtid_seq_no=-1, sort_buffer_size='x' for select 1;
+set statement timestamp=100, last_insert_id=7, sort_buffer_size='x' for select 1;
 select @@timestamp > 1000 a, last_insert_id() b;
 set statement tx_read_only=1 for create table r (a int);
 set statement tx_read_only=1 for insert into n(b) values (1);
