@@ -327,8 +327,8 @@ impl<'b, 'h> Machine<'b, 'h> {
         self.host.diagnostics().add_after_error(note);
     }
 
-    /// Returns where a CONTINUE handler goes on after a condition of the instruction at `pc`. As in MariaDB, a
-    /// condition in the test of IF or of a loop skips the whole statement.
+    /// Returns where a CONTINUE handler goes on after a condition of the instruction at `pc`. As in MariaDB,
+    /// a condition in the test of IF or of a loop skips the whole statement.
     fn after(&self, pc: Pc) -> Pc {
         match &self.bound.program.code[pc as usize] {
             Instruction::JumpUnless { after, .. } => *after,

@@ -14,8 +14,8 @@
 //! | DISABLED, at the start | does not exist |
 //!
 //! # Failure
-//! Errors and warnings of an event go to the error log. A run that does not start, because there is no thread,
-//! is tried again in the next round. The server's stop kills the runs as it kills all connections.
+//! Errors and warnings of an event go to the error log. A run that does not start, because there is no
+//! thread, is tried again in the next round. The server's stop kills the runs as it kills all connections.
 //!
 //! # Missing
 //! The times of last runs are kept in memory: after a restart LAST_EXECUTED is NULL until the next run.
