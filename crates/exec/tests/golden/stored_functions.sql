@@ -1,3 +1,4 @@
+set global log_bin_trust_function_creators = 1;
 create table t (id int primary key, v int);
 insert into t values (1,10),(2,20),(3,30);
 create function f1(x int) returns int deterministic return x*2;

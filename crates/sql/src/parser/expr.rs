@@ -509,8 +509,10 @@ impl Parser<'_> {
             return Ok(expr);
         }
         let from = self.at;
+        // A quoted name is never that of a native function.
+        let is_quoted = self.kind() == Kind::Quoted;
         let column = self.column_ref()?;
-        if self.kind() == Kind::LeftParen && column.table.is_some() {
+        if self.kind() == Kind::LeftParen && (column.table.is_some() || is_quoted) {
             if let (None, Some(schema)) = (&column.db, column.table.as_deref())
                 && let Some(call) = self.call_of_schema(schema, &column.name)?
             {
