@@ -49,8 +49,8 @@ pub(crate) fn lock_and_check(ctx: &mut StatementContext<'_>, cached: &CachedPlan
     }
     if ctx.trx.is_inside() {
         let programs = ctx.session.programs.borrow();
-        let changed = cached.tables().into_iter().filter(|(_, is_changed)| *is_changed);
-        changed.map(|(table, _)| programs.check_change(table)).collect::<SqlResult<()>>()?;
+        let mut changed = cached.tables().into_iter().filter(|(_, is_changed)| *is_changed);
+        changed.try_for_each(|(table, _)| programs.check_change(table))?;
     }
     report_tables(ctx.session, cached);
     Ok(Freshness::Fresh)

@@ -371,7 +371,7 @@ pub enum Declaration {
         /// Names with their slots.
         names: Vec<(String, u32)>,
         of: VariableType,
-        default: Option<Code<Expr>>,
+        default: Option<Box<Code<Expr>>>,
         /// The end of the declaration in the body.
         end: usize,
     },

@@ -245,7 +245,7 @@ impl Parser<'_> {
         }
         let names = self.list(Self::name)?;
         let of = self.variable_type()?;
-        let default = if self.eat_word("DEFAULT") { Some(self.scalar()?) } else { None };
+        let default = if self.eat_word("DEFAULT") { Some(Box::new(self.scalar()?)) } else { None };
         let mut declared = Vec::with_capacity(names.len());
         for name in names {
             if self.locals().is_declared_since(depth, &name) {
