@@ -160,25 +160,15 @@ SHOW CREATE TRIGGER tr4;
 SHOW TRIGGERS LIKE 't2';
 SET timestamp = DEFAULT;
 SET time_zone = '+02:00';
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e1 ON SCHEDULE AT '2037-01-02 03:04:05' DO SELECT 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e2 ON SCHEDULE EVERY 2 HOUR STARTS '2036-01-01 00:00:00' ENDS '2036-05-01 00:00:00' ON COMPLETION PRESERVE DISABLE COMMENT 'it''s' DO BEGIN SELECT 1; SELECT 2; END;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e3 ON SCHEDULE EVERY '1:30' HOUR_MINUTE STARTS '2036-01-01 00:00:00' DISABLE ON SLAVE DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e4 ON SCHEDULE EVERY 3 WEEK STARTS '2036-01-01 00:00:00' DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e5 ON SCHEDULE EVERY 1 QUARTER STARTS '2036-01-01 00:00:00' DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e6 ON SCHEDULE EVERY '1-6' YEAR_MONTH STARTS '2036-01-01 00:00:00' DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e7 ON SCHEDULE EVERY '2 3:4:5' DAY_SECOND STARTS '2036-01-01 00:00:00' DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e8 ON SCHEDULE EVERY 1+1 MINUTE STARTS '2036-01-01 00:00:00' + INTERVAL 1 DAY DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE DEFINER = 'someone'@'%' EVENT e9 ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 00:00:00' DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 /*!50106 CREATE*/ /*!50117 DEFINER=`root`@`localhost`*/ /*!50106 EVENT `dumped` ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 00:00:00' ON COMPLETION NOT PRESERVE ENABLE DO BEGIN SELECT 1; END */;
 SHOW EVENTS;
 SHOW EVENTS LIKE 'e1';
@@ -289,10 +279,8 @@ SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'tex
 SELECT SPECIFIC_NAME FROM information_schema.PARAMETERS WHERE SPECIFIC_SCHEMA = 'TEXTS';
 SHOW EVENTS FROM TEXTS;
 SET timestamp = DEFAULT;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT v1 ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 00:00:00' DO   /* b */ SELECT 1  /* c */ ;
 SHOW CREATE EVENT v1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT v2 ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 00:00:00' /*!50000 DO */ SELECT /*!50000 1 */ + 1;
 SHOW CREATE EVENT v2;
 ALTER EVENT v1 DO /* x */ SELECT 2;
