@@ -419,7 +419,7 @@ with_inert_settings! { settings! {
     DatetimeFormat = Setting::fact("datetime_format", text("%Y-%m-%d %H:%i:%s")).doc("Unused, as in MariaDB.");
     DateFormat = Setting::fact("date_format", text("%Y-%m-%d")).doc("Unused, as in MariaDB.");
     TimeFormat = Setting::fact("time_format", text("%H:%i:%s")).doc("Unused, as in MariaDB.");
-    EventScheduler = Setting::global("event_scheduler", word(0, &["OFF", "ON", "DISABLED"])).doc("Run events. DISABLED can be set at the start only.");
+    EventScheduler = Setting::global("event_scheduler", word(0, &["OFF", "ON", "DISABLED"])).acts(Statement).doc("Run events. DISABLED can be set at the start only.");
     InnodbInstantAlterColumnAllowed = Setting::global("innodb_instant_alter_column_allowed", word(2, &["never", "add_last", "add_drop_reorder"])).acts(Statement).doc("Which changes of columns leave the rows as they are: none, new columns after the others, or new columns anywhere, dropped ones and another order.");
     InnodbOnlineAlterLogMaxSize = Setting::global("innodb_online_alter_log_max_size", num(134217728, 65536, 18446744073709551615)).acts(Statement).doc("What an index build keeps of the rows that others change meanwhile; with more of them it fails.");
     AlterAlgorithm = Setting::both("alter_algorithm", word(0, ALTER)).no_effect("the cheapest way is taken").doc("How ALTER TABLE works.");
