@@ -414,6 +414,9 @@ impl ast::Rename for BySchema {
         if cohort_expr::is_native(name) {
             return cohort_sql::print::name_by_schema(name);
         }
+        if cohort_sql::is_window_function(name) {
+            return;
+        }
         // A stored function's name is quoted.
         let (name, args) = (std::mem::take(name), std::mem::take(args));
         *call = ast::Expr::StoredFunction { db: None, name, args };

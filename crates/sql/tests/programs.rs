@@ -1,7 +1,7 @@
 //! Stored programs and compound statements: texts that MariaDB 10.11 accepts, texts that it rejects with its
 //! errors, and where a definition ends in a text of several statements.
 
-use cohort_sql::ast::{BodyAssignment, Declaration, LoopKind, Program, Statement, Step, Variable};
+use cohort_sql::ast::{BodyAssignment, Declaration, LoopKind, Program, Statement, Step, Target, Variable};
 use cohort_sql::{ParseMode, ParseOptions, has_statement, next_statement, parse};
 use cohort_types::ErrorCode;
 
@@ -363,6 +363,19 @@ fn variables_hide_columns() {
     ];
     for (sql, expected) in cases {
         assert_eq!(uses_in(sql), *expected, "{sql}");
+    }
+}
+
+#[test]
+fn into_before_from_belongs_to_its_own_query() {
+    for sql in [
+        "SELECT a INTO @x FROM t WHERE EXISTS (SELECT 1 FROM u)",
+        "SELECT a INTO @x FROM t WHERE a IN ((SELECT 1) UNION SELECT 2)",
+        "SELECT a INTO @x FROM (SELECT 1 AS a) AS d",
+    ] {
+        let parsed = parse(sql.as_bytes(), &ParseOptions::default()).expect(sql);
+        let Statement::Query(query) = parsed.statement else { panic!("{sql}") };
+        assert_eq!(query.into, [Target::User("x".to_owned())], "{sql}");
     }
 }
 

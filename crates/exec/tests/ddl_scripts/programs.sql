@@ -242,6 +242,8 @@ COUNT(*)
 > SHOW TRIGGERS FROM nodb
 ERROR 1049 (42000): Unknown database 'nodb'
 # Events.
+> SET GLOBAL event_scheduler = ON
+OK
 > SET time_zone = '+02:00'
 OK
 > CREATE EVENT e1 ON SCHEDULE EVERY 1 HOUR STARTS '2030-01-01' DO SELECT 1

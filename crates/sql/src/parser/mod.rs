@@ -35,7 +35,7 @@ use std::ops::Range;
 use cohort_base::StackFloor;
 use cohort_types::{SqlError, SqlResult, check_floor};
 
-pub use function::function_without_parens;
+pub use function::{function_without_parens, is_window_function};
 
 use crate::ast::{Expr, ObjectName, Statement, Target};
 use crate::first_words::has_compound_body;
