@@ -153,7 +153,7 @@ fn events_run_when_they_are_due() {
         "[poor@localhost][test.refused] Access denied for user 'poor'@'localhost' to database 'test'",
         "[root@localhost][test.failing] failed on purpose",
     ] {
-        assert!(server.log().contains(text), "{text}\n{}", server.log());
+        wait_until(text, || server.log().contains(text));
     }
     let daemon = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'event_scheduler' AND COMMAND = \
                   'Daemon'";
