@@ -88,7 +88,7 @@ pub(crate) enum Scalar {
     /// ROW(..), whose elements are assigned one by one.
     List(Vec<Scalar>),
     /// Depends on the types of user variables: bound for each evaluation.
-    Each,
+    Each(Box<Code<ast::Expr>>),
     /// A query of one row: the expression has a subquery, or calls a function that runs statements.
     Query(Box<BodyStatement>),
     /// Cannot be bound.
@@ -367,7 +367,7 @@ impl Bound {
             return Scalar::Query(Box::new(self.query_of(code, variables)));
         }
         match bind_expr(&code.of, &variables.types, host) {
-            Ok((_, false)) => Scalar::Each,
+            Ok((_, false)) => Scalar::Each(Box::new(code.clone())),
             Ok((expr, true)) => match over_places(expr, &variables.places) {
                 Ok(expr) => Scalar::Expr(Box::new(expr)),
                 Err(error) => Scalar::Fails(error),
@@ -377,8 +377,7 @@ impl Bound {
     }
 
     /// Binds an expression that depends on the types of user variables.
-    pub(crate) fn bind_now(&self, id: ScalarId, host: &mut dyn Host) -> SqlResult<Expr> {
-        let code = &self.program.scalars[id as usize];
+    pub(crate) fn bind_now(&self, code: &Code<ast::Expr>, host: &mut dyn Host) -> SqlResult<Expr> {
         let variables = self.known_variables(&code.uses)?;
         let (expr, _) = bind_expr(&code.of, &variables.types, host)?;
         over_places(expr, &variables.places)

@@ -297,12 +297,10 @@ impl<'b, 'h> Machine<'b, 'h> {
 
     /// The exit for errors: returns the start of the handler, or the error if there is none.
     fn raised(&mut self, pc: Pc, error: SqlError) -> SqlResult<Pc> {
-        if !self.host.may_handle(&error) {
-            self.note_place(pc);
-            return Err(error);
-        }
+        let may_handle = self.host.may_handle(&error);
         let condition = Warning { level: Level::Error, error };
-        match self.frame.handler(&self.bound.program, &condition) {
+        let found = may_handle.then(|| self.frame.handler(&self.bound.program, &condition)).flatten();
+        match found {
             Some(found) => {
                 self.host.diagnostics().set_error(&condition.error);
                 let marked = self.host.diagnostics().mark();
@@ -392,7 +390,7 @@ impl<'b, 'h> Machine<'b, 'h> {
         let values = match scalar {
             Scalar::Row(from) => self.frame.places[from.start as usize..from.end as usize].to_vec(),
             Scalar::List(items) => {
-                items.iter().map(|item| self.value(item, id)).collect::<SqlResult<Vec<_>>>()?
+                items.iter().map(|item| self.value(item)).collect::<SqlResult<Vec<_>>>()?
             }
             _ => return Err(SqlError::operand_columns(places.len())),
         };
@@ -405,19 +403,18 @@ impl<'b, 'h> Machine<'b, 'h> {
     /// Evaluates an expression.
     fn evaluate(&mut self, id: ScalarId) -> SqlResult<Value> {
         let bound = self.bound;
-        self.value(&bound.scalars[id as usize], id)
+        self.value(&bound.scalars[id as usize])
     }
 
-    fn value(&mut self, scalar: &'b Scalar, id: ScalarId) -> SqlResult<Value> {
-        let bound = self.bound;
+    fn value(&mut self, scalar: &'b Scalar) -> SqlResult<Value> {
         match scalar {
             Scalar::Row(_) | Scalar::List(_) => Err(SqlError::operand_columns(1)),
             Scalar::Place(place) => Ok(self.frame.places[*place as usize].clone()),
             Scalar::Expr(expr) => {
                 self.with_context(|ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
             }
-            Scalar::Each => {
-                let expr = bound.bind_now(id, self.host)?;
+            Scalar::Each(code) => {
+                let expr = self.bound.bind_now(code, self.host)?;
                 self.with_context(|ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
             }
             Scalar::Query(query) => {

@@ -4,6 +4,7 @@ use cohort_sql::ast::{
     AfterHandler, Code, Expr, ObjectName, ParameterMode, SignalItem, Statement, Target, TriggerEvent,
     TriggerTiming, Variable, VariableType,
 };
+use cohort_types::RoutineKind;
 use cohort_types::{SqlError, SqlResult};
 
 /// The kind of a program, which decides what its body may contain.
@@ -19,6 +20,15 @@ pub enum ProgramKind {
 }
 
 impl ProgramKind {
+    /// Returns the kind of a routine.
+    pub fn of_routine(kind: RoutineKind, aggregate: bool) -> ProgramKind {
+        match kind {
+            RoutineKind::Procedure => ProgramKind::Procedure,
+            RoutineKind::Function if aggregate => ProgramKind::AggregateFunction,
+            RoutineKind::Function => ProgramKind::Function,
+        }
+    }
+
     /// Returns whether the program runs inside a statement, so that it can neither commit nor return rows.
     pub fn runs_inside(self) -> bool {
         matches!(self, ProgramKind::Function | ProgramKind::AggregateFunction | ProgramKind::Trigger(..))

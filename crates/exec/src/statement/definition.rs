@@ -5,7 +5,7 @@ use cohort_program::{ProgramKind, compile};
 use cohort_protocol::ResultSink;
 use cohort_session::{Job, SessionState, StatementContext};
 use cohort_sql::ast::{
-    AlterEvent, CreateTrigger, DataType, DeclaredKind, Expr, Program, RoutineKind, Schedule,
+    AlterEvent, CreateTrigger, DataType, DeclaredKind, Expr, Program, Schedule,
 };
 use cohort_types::{SqlResult, TypeKind, Value};
 
@@ -16,11 +16,7 @@ fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlR
     let none = Vec::new();
     let (kind, name, parameters, returns, body) = match program {
         Program::CreateRoutine(create) => {
-            let kind = match create.kind {
-                RoutineKind::Procedure => ProgramKind::Procedure,
-                RoutineKind::Function if create.aggregate => ProgramKind::AggregateFunction,
-                RoutineKind::Function => ProgramKind::Function,
-            };
+            let kind = ProgramKind::of_routine(create.kind, create.aggregate);
             let returns = create.returns.as_ref().map(|(of, _)| of);
             (kind, &create.name.name, &create.parameters, returns, &create.body)
         }

@@ -59,3 +59,5 @@ CALL inout2(@n);
 SELECT @n;
 CALL inout2(@unset);
 SELECT @unset;
+SET @x = 3;
+BEGIN NOT ATOMIC DECLARE r ROW(a INT, b INT); SET r = ROW(@x, 2); SELECT r.a, r.b; SET r = ROW(1, @x + 1); SELECT r.a, r.b; END;
