@@ -132,6 +132,13 @@ impl ProgramKey {
 }
 
 impl Routine {
+    /// Returns whether both are the same routine, in the same or in different definitions.
+    pub fn is_same(&self, other: &Routine) -> bool {
+        self.kind == other.kind
+            && self.schema == other.schema
+            && (self.name == other.name || self.key() == other.key())
+    }
+
     /// Returns the key of its name.
     pub fn key(&self) -> ProgramKey {
         ProgramKey::new(&self.name)

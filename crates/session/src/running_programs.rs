@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use cohort_base::TableId;
-use cohort_catalog::Table;
+use cohort_catalog::{Routine, Table};
 use cohort_types::{SqlError, SqlResult, Warning};
 
 /// The programs that run inside the running statement, and the tables of the statements around them.
 #[derive(Debug, Default)]
 pub struct RunningPrograms {
-    /// Qualified names in lower case, outermost first.
-    names: Vec<Arc<str>>,
+    /// The running routines, outermost first.
+    routines: Vec<Arc<Routine>>,
     /// Tables of the statements that have called the programs.
     used: Vec<TableId>,
     /// The places where an error has left programs, innermost first.
@@ -20,19 +20,19 @@ pub struct RunningPrograms {
 }
 
 impl RunningPrograms {
-    /// Returns how often a program runs.
-    pub fn count(&self, name: &str) -> usize {
-        self.names.iter().filter(|known| &***known == name).count()
+    /// Returns how often a routine runs.
+    pub fn count(&self, routine: &Routine) -> usize {
+        self.routines.iter().filter(|running| running.is_same(routine)).count()
     }
 
-    /// Begins a program.
-    pub fn enter(&mut self, name: Arc<str>) {
-        self.names.push(name);
+    /// Begins a routine.
+    pub fn enter(&mut self, routine: Arc<Routine>) {
+        self.routines.push(routine);
     }
 
-    /// Ends the innermost program.
+    /// Ends the innermost routine.
     pub fn leave(&mut self) {
-        self.names.pop();
+        self.routines.pop();
     }
 
     /// Adds the places where an error has left a program.

@@ -12,8 +12,43 @@ use cohort_types::RoutineKind;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-/// Maximum number of bound forms of a routine: sessions may differ in settings.
-pub(super) const BOUND_MAX: usize = 4;
+/// Maximum number of bound forms of a program: sessions may differ in settings.
+const BOUND_MAX: usize = 4;
+
+/// A compiled program with its bound forms, the latest first.
+pub(super) struct Compiled {
+    pub program: Arc<Program>,
+    forms: Vec<BoundFor>,
+}
+
+/// A bound form of a program.
+struct BoundFor {
+    /// Hash of the session's settings.
+    settings: u64,
+    /// Version of the catalog, if the types depend on it.
+    version: Option<u64>,
+    bound: Arc<Bound>,
+}
+
+impl Compiled {
+    fn new(program: &Arc<Program>) -> Compiled {
+        Compiled { program: Arc::clone(program), forms: Vec::new() }
+    }
+
+    /// Returns the form for these settings and this version of the catalog.
+    pub fn bound(&self, settings: u64, version: u64) -> Option<Arc<Bound>> {
+        let is_of = |it: &&BoundFor| it.settings == settings && it.version.is_none_or(|of| of == version);
+        self.forms.iter().find(is_of).map(|found| Arc::clone(&found.bound))
+    }
+
+    /// Adds a form in place of that for the same settings.
+    pub fn add(&mut self, settings: u64, version: u64, bound: &Arc<Bound>) {
+        let version = self.program.depends_on_catalog().then_some(version);
+        self.forms.retain(|it| it.settings != settings);
+        self.forms.truncate(BOUND_MAX - 1);
+        self.forms.insert(0, BoundFor { settings, version, bound: Arc::clone(bound) });
+    }
+}
 
 /// The compiled routines of a server.
 #[derive(Default)]
@@ -35,21 +70,10 @@ struct Key {
     name: ProgramKey,
 }
 
-/// A compiled routine.
-pub(super) struct Entry {
+struct Entry {
     routine: Arc<Routine>,
-    pub program: Arc<Program>,
-    pub bound: Vec<BoundFor>,
+    compiled: Compiled,
     used: u64,
-}
-
-/// A bound form of a routine.
-pub(super) struct BoundFor {
-    /// Hash of the session's settings.
-    pub settings: u64,
-    /// Version of the catalog, if the types depend on it.
-    pub version: Option<u64>,
-    pub bound: Arc<Bound>,
 }
 
 impl Routines {
@@ -57,14 +81,14 @@ impl Routines {
     pub(super) fn with_entry<T>(
         &self,
         routine: &Arc<Routine>,
-        look: impl FnOnce(&mut Entry) -> T,
+        look: impl FnOnce(&mut Compiled) -> T,
     ) -> Option<T> {
         let mut state = self.state.lock();
         state.now += 1;
         let now = state.now;
         let entry = state.entries.get_mut(&key(routine)).filter(|it| Arc::ptr_eq(&it.routine, routine))?;
         entry.used = now;
-        Some(look(entry))
+        Some(look(&mut entry.compiled))
     }
 
     /// Adds a routine. With more than `entries_max` of them, the one used least recently is removed.
@@ -78,8 +102,8 @@ impl Routines {
             let oldest = state.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
             oldest.and_then(|key| state.entries.remove(&key));
         }
-        let (routine, program, used) = (Arc::clone(routine), Arc::clone(program), state.now);
-        state.entries.insert(key(&routine), Entry { routine, program, bound: Vec::new(), used });
+        let (routine, compiled, used) = (Arc::clone(routine), Compiled::new(program), state.now);
+        state.entries.insert(key(&routine), Entry { routine, compiled, used });
     }
 }
 
@@ -96,10 +120,9 @@ pub(crate) struct Triggers {
     entries: Mutex<HashMap<(String, String), TriggerEntry>>,
 }
 
-pub(super) struct TriggerEntry {
+struct TriggerEntry {
     table: Arc<Table>,
-    pub program: Arc<Program>,
-    pub bound: Vec<BoundFor>,
+    compiled: Compiled,
 }
 
 impl Triggers {
@@ -107,11 +130,11 @@ impl Triggers {
         &self,
         table: &Arc<Table>,
         trigger: &Trigger,
-        look: impl FnOnce(&mut TriggerEntry) -> T,
+        look: impl FnOnce(&mut Compiled) -> T,
     ) -> Option<T> {
         let mut entries = self.entries.lock();
         let entry = entries.get_mut(&trigger_key(table, trigger));
-        entry.filter(|entry| Arc::ptr_eq(&entry.table, table)).map(look)
+        entry.filter(|entry| Arc::ptr_eq(&entry.table, table)).map(|entry| look(&mut entry.compiled))
     }
 
     /// Adds a trigger. If there are too many, all others are removed.
@@ -120,8 +143,7 @@ impl Triggers {
         if entries.len() >= TRIGGERS_MAX {
             entries.clear();
         }
-        let entry =
-            TriggerEntry { table: Arc::clone(table), program: Arc::clone(program), bound: Vec::new() };
+        let entry = TriggerEntry { table: Arc::clone(table), compiled: Compiled::new(program) };
         entries.insert(trigger_key(table, trigger), entry);
     }
 }

@@ -91,11 +91,7 @@ impl Session {
         args: Vec<Value>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<(Finished, Arc<Bound>)> {
-        let calls = &self.programs.calls;
-        let is_same = |other: &&Arc<Routine>| {
-            (&other.schema, &other.name, other.kind) == (&routine.schema, &routine.name, routine.kind)
-        };
-        let recursion = calls.iter().filter(is_same).count() as u64;
+        let recursion = self.programs.calls.iter().filter(|running| running.is_same(routine)).count() as u64;
         let limit = self.state.settings.vars.uint(VarId::MaxSpRecursionDepth);
         if recursion > limit {
             return Err(SqlError::recursion_limit(limit, &routine.name));

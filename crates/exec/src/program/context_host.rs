@@ -7,27 +7,26 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use cohort_base::Reservation;
 use cohort_catalog::Routine;
 use cohort_config::VarId;
 use cohort_dml::DmlOutcome;
 use cohort_expr::{EvalContext, SessionHooks};
-use cohort_plan::{Names, ParamSource, not_supported};
+use cohort_plan::{Names, ParamSource};
 use cohort_program::{BodyStatement, Bound, Finished, Host, ProgramKind, QueryRows, ResultColumn};
 use cohort_query::{Collect, Freshness, guards, run_query};
 use cohort_session::{
-    Changed, Conditions, Database, Diagnostics, InnerSession, Process, ProgramContext, SessionNames,
-    SessionState, StatementContext, access, traits_of,
+    Changed, Conditions, Database, Diagnostics, InnerSession, Process, ProgramContext, SessionState,
+    StatementContext, access, traits_of,
 };
 use cohort_sql::ast::{
     self, Expr, ObjectName, Query, QueryBody, Select, SelectItem, SetItem, Statement, Variable,
 };
 use cohort_table::definition_changed;
 use cohort_trx::{AfterFailure, SessionTrx};
-use cohort_types::{SqlError, SqlResult, StoreContext, Value, Warning, check_stack, row_memory_bytes};
+use cohort_types::{SqlError, SqlResult, StoreContext, Value, Warning, check_stack};
 
 use super::call::{check_arguments, find_procedure};
-use super::session_host::{BodyPlan, HeldRows, columns_of, is_final};
+use super::session_host::{BodyPlan, HeldRows, columns_of, is_final, with_names};
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan, make_plan};
 use crate::dispatch::{Executed, NullSink, PLAN_ATTEMPTS, execute};
 use crate::get_diagnostics;
@@ -259,7 +258,7 @@ impl<'h> ContextHost<'h> {
     fn rows(&mut self, of: &BodyStatement, params: &[Value], rows_max: Option<u64>) -> SqlResult<HeldRows> {
         let (rows, plan, _) = self.planned(of, params, true, |ctx, plan| {
             let Planned::Query(query) = &plan.plan else {
-                return Err(not_supported("this statement as a query of a program"));
+                return Err(SqlError::not_supported("this statement as a query of a program"));
             };
             if lock_and_check(ctx, plan)? == Freshness::Stale {
                 return Ok(None);
@@ -268,13 +267,11 @@ impl<'h> ContextHost<'h> {
             with_tables_in_use(ctx, plan, |ctx| run_query(query, ctx, u64::MAX, &mut rows).map(drop))?;
             Ok(Some(rows.rows))
         })?;
-        let mut memory = Reservation::new(Arc::clone(self.process.memory()));
-        memory.grow(rows.iter().map(|row| row_memory_bytes(row) as u64).sum())?;
         let columns = match &plan.plan {
             Planned::Query(query) => query.columns.len(),
             _ => 0,
         };
-        Ok(HeldRows::new(rows, columns, memory))
+        HeldRows::new(rows, columns, self.process)
     }
 
     /// Returns the values of expressions of a statement that is not planned.
@@ -296,7 +293,7 @@ impl<'h> ContextHost<'h> {
         for item in items {
             match item {
                 SetItem::UserVariable { name, value } => targets.push((name, value)),
-                _ => return Err(not_supported("SET of this variable in a function or trigger")),
+                _ => return Err(SqlError::not_supported("SET of this variable in a function or trigger")),
             }
         }
         let exprs: Vec<&Expr> = targets.iter().map(|(_, value)| *value).collect();
@@ -332,11 +329,7 @@ impl Host for ContextHost<'_> {
     }
 
     fn with_names(&mut self, work: &mut dyn FnMut(&dyn Names) -> SqlResult<()>) -> SqlResult<()> {
-        let catalog = self.db.catalog();
-        let names = SessionNames::new(&catalog, &self.session);
-        let outcome = work(&names);
-        self.session.statement.planning_warnings.borrow_mut().clear();
-        outcome
+        with_names(&self.session, work)
     }
 
     fn diagnostics(&mut self) -> &mut Diagnostics {
@@ -381,7 +374,7 @@ impl Host for ContextHost<'_> {
                 get_diagnostics::run(get, number, &mut self.diagnostics, &self.session)?;
                 Ok(self.session.statement.assigned.take())
             }
-            _ => Err(not_supported("this statement in a function or trigger")),
+            _ => Err(SqlError::not_supported("this statement in a function or trigger")),
         }
     }
 
@@ -477,8 +470,7 @@ pub(super) fn run_routine(
     args: Vec<Value>,
     kind: ProgramKind,
 ) -> SqlResult<(Finished, Counts)> {
-    let name = format!("{:?} {}.{}", routine.kind, routine.schema, routine.name.to_lowercase());
-    let running = ctx.session.programs.borrow().count(&name) as u64;
+    let running = ctx.session.programs.borrow().count(routine) as u64;
     match routine.kind {
         ast::RoutineKind::Function if running > 0 => return Err(SqlError::recursive_function()),
         ast::RoutineKind::Function => {}
@@ -506,7 +498,7 @@ pub(super) fn run_routine(
         }
         ast::RoutineKind::Procedure => args,
     };
-    host.session.programs.borrow_mut().enter(name.into());
+    host.session.programs.borrow_mut().enter(Arc::clone(routine));
     let outcome = host.run(&bound, |host| cohort_program::run(&bound, args, host));
     host.session.programs.borrow_mut().leave();
     let env = &host.session.settings.env;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Routine;
+use cohort_catalog::{ProgramSettings, Routine};
 use cohort_config::VarId;
 use cohort_program::{Bound, Host, Program, ProgramKind, bind, compile};
 use cohort_session::SessionState;
@@ -10,7 +10,7 @@ use cohort_sql::ParseOptions;
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{DataAccess, RoutineKind, SqlError, SqlResult};
 
-use super::cache::{BOUND_MAX, BoundFor, Routines};
+use super::cache::Routines;
 use super::session_host::SessionHost;
 use crate::dispatch::NullSink;
 use crate::session::Session;
@@ -22,7 +22,7 @@ impl Routines {
         routine: &Arc<Routine>,
         session: &SessionState,
     ) -> SqlResult<Arc<Program>> {
-        if let Some(program) = self.with_entry(routine, |entry| Arc::clone(&entry.program)) {
+        if let Some(program) = self.with_entry(routine, |compiled| Arc::clone(&compiled.program)) {
             return Ok(program);
         }
         let program = Arc::new(compiled(routine)?);
@@ -35,21 +35,13 @@ impl Routines {
     pub(super) fn bound_of(&self, routine: &Arc<Routine>, host: &mut dyn Host) -> SqlResult<Arc<Bound>> {
         let state = host.session();
         let (settings, version) = (state.settings.plan_key, state.db.catalog_version());
-        let is_of = |it: &&BoundFor| it.settings == settings && it.version.is_none_or(|of| of == version);
-        let found = self.with_entry(routine, |entry| {
-            entry.bound.iter().find(is_of).map(|found| Arc::clone(&found.bound))
-        });
+        let found = self.with_entry(routine, |compiled| compiled.bound(settings, version));
         if let Some(Some(bound)) = found {
             return Ok(bound);
         }
         let program = self.program_of(routine, state)?;
         let bound = Arc::new(bind(&program, None, host)?);
-        let version = program.depends_on_catalog().then_some(version);
-        self.with_entry(routine, |entry| {
-            entry.bound.retain(|it| it.settings != settings);
-            entry.bound.truncate(BOUND_MAX - 1);
-            entry.bound.insert(0, BoundFor { settings, version, bound: Arc::clone(&bound) });
-        });
+        self.with_entry(routine, |compiled| compiled.add(settings, version, &bound));
         Ok(bound)
     }
 }
@@ -67,29 +59,43 @@ impl Session {
     }
 }
 
-/// Parses and compiles a routine, with the settings of its creation.
-pub(crate) fn compiled(routine: &Routine) -> SqlResult<Program> {
-    let settings = &routine.settings;
+/// Parses the definition of a stored program with the settings of its creation. Returns an error that names
+/// it if the text is damaged.
+pub(super) fn parsed(text: &str, settings: &ProgramSettings, name: (&str, &str)) -> SqlResult<ast::Program> {
     let options = ParseOptions {
         mode: settings.sql_mode.into(),
         collation: settings.connection,
         ..ParseOptions::default()
     };
-    let (word, kind) = match routine.kind {
-        RoutineKind::Procedure => ("PROCEDURE", ProgramKind::Procedure),
-        RoutineKind::Function if routine.aggregate => ("AGGREGATE FUNCTION", ProgramKind::AggregateFunction),
-        RoutineKind::Function => ("FUNCTION", ProgramKind::Function),
+    match cohort_sql::parse(text.as_bytes(), &options) {
+        Ok(cohort_sql::Parsed { statement: Statement::Program(program), .. }) => Ok(*program),
+        _ => Err(damaged(name)),
+    }
+}
+
+/// Returns the error for a stored program whose text is damaged.
+pub(super) fn damaged((schema, name): (&str, &str)) -> SqlError {
+    SqlError::damaged_routine(&format!("{schema}.{name}"))
+}
+
+/// Parses and compiles a routine.
+pub(crate) fn compiled(routine: &Routine) -> SqlResult<Program> {
+    let word = match routine.kind {
+        RoutineKind::Procedure => "PROCEDURE",
+        RoutineKind::Function if routine.aggregate => "AGGREGATE FUNCTION",
+        RoutineKind::Function => "FUNCTION",
     };
     let returns = match routine.returns.is_empty() {
         true => String::new(),
         false => format!("RETURNS {}", routine.returns),
     };
     let text = format!("CREATE {word} p({}) {returns} {}", routine.parameters, routine.body);
-    let damaged = || SqlError::damaged_routine(&format!("{}.{}", routine.schema, routine.name));
-    let parsed = cohort_sql::parse(text.as_bytes(), &options).map_err(|_| damaged())?;
-    let Statement::Program(program) = parsed.statement else { return Err(damaged()) };
-    let ast::Program::CreateRoutine(create) = *program else { return Err(damaged()) };
-    let body = text.get(create.body.range.clone()).ok_or_else(damaged)?;
+    let name = (&*routine.schema, &*routine.name);
+    let ast::Program::CreateRoutine(create) = parsed(&text, &routine.settings, name)? else {
+        return Err(damaged(name));
+    };
+    let kind = ProgramKind::of_routine(routine.kind, routine.aggregate);
+    let body = text.get(create.body.range.clone()).ok_or_else(|| damaged(name))?;
     let returns = create.returns.as_ref().map(|(of, _)| of);
     let mut program = compile(kind, &routine.name, &create.parameters, returns, &create.body, body)?;
     program.schema = Some(routine.schema.clone());

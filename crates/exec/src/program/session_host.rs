@@ -9,7 +9,7 @@ use cohort_plan::{Names, ParamSource};
 use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn};
 use cohort_protocol::ResultSink;
 use cohort_query::{Collect, Freshness, run_query};
-use cohort_session::{Diagnostics, Job, SessionNames, SessionState};
+use cohort_session::{Diagnostics, Job, Process, SessionNames, SessionState};
 use cohort_sql::ast::{ObjectName, Statement, Variable};
 use cohort_sql::print::quoted_name;
 use cohort_table::definition_changed;
@@ -46,6 +46,17 @@ impl BodyPlan {
     pub fn is_of(&self, version: u64, settings: u64) -> bool {
         (self.version, self.settings) == (version, settings)
     }
+}
+
+/// Calls `work` with the names of a session. The warnings of planning are dropped.
+pub(super) fn with_names(
+    session: &SessionState,
+    work: &mut dyn FnMut(&dyn Names) -> SqlResult<()>,
+) -> SqlResult<()> {
+    let catalog = session.db.catalog();
+    let outcome = work(&SessionNames::new(&catalog, session));
+    session.statement.planning_warnings.borrow_mut().clear();
+    outcome
 }
 
 /// Returns whether no handler may handle the error.
@@ -91,11 +102,7 @@ impl Host for SessionHost<'_> {
     }
 
     fn with_names(&mut self, work: &mut dyn FnMut(&dyn Names) -> SqlResult<()>) -> SqlResult<()> {
-        let catalog = self.session.state.db.catalog();
-        let names = SessionNames::new(&catalog, &self.session.state);
-        let outcome = work(&names);
-        self.session.state.statement.planning_warnings.borrow_mut().clear();
-        outcome
+        with_names(&self.session.state, work)
     }
 
     fn diagnostics(&mut self) -> &mut Diagnostics {
@@ -235,7 +242,7 @@ impl Session {
                 };
                 check_needs(ctx, &plan)?;
                 let Planned::Query(query) = &plan.plan else {
-                    return Err(cohort_plan::not_supported("this statement as a query of a program"));
+                    return Err(SqlError::not_supported("this statement as a query of a program"));
                 };
                 if ctx.session.transactions.is_on() {
                     ctx.session.transactions.add(tables_used(&plan.plan), ctx.trx.autocommit());
@@ -255,9 +262,7 @@ impl Session {
             if is_new {
                 self.keep(of, plan, catalog.version, settings);
             }
-            let mut memory = Reservation::new(Arc::clone(self.process.memory()));
-            memory.grow(rows.iter().map(|row| row_memory_bytes(row) as u64).sum())?;
-            return Ok(HeldRows::new(rows, columns, memory));
+            return HeldRows::new(rows, columns, &self.process);
         }
         Err(definition_changed())
     }
@@ -288,8 +293,11 @@ pub(super) struct HeldRows {
 }
 
 impl HeldRows {
-    pub fn new(rows: Vec<Vec<Value>>, columns: usize, memory: Reservation) -> HeldRows {
-        HeldRows { rows: rows.into_iter(), columns, _memory: memory }
+    /// Holds rows, whose memory is charged to the session.
+    pub fn new(rows: Vec<Vec<Value>>, columns: usize, process: &Process) -> SqlResult<HeldRows> {
+        let mut memory = Reservation::new(Arc::clone(process.memory()));
+        memory.grow(rows.iter().map(|row| row_memory_bytes(row) as u64).sum())?;
+        Ok(HeldRows { rows: rows.into_iter(), columns, _memory: memory })
     }
 }
 

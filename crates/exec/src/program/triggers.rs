@@ -8,12 +8,12 @@ use std::sync::Arc;
 use cohort_catalog::{Table, Trigger};
 use cohort_program::{Bound, Program, ProgramKind, bind, compile, run_trigger};
 use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access};
-use cohort_sql::ParseOptions;
-use cohort_sql::ast::{self, Statement, TriggerEvent, TriggerTiming, Variable};
-use cohort_types::{Privilege, SqlError, SqlResult, Value};
+use cohort_sql::ast::{self, TriggerEvent, TriggerTiming, Variable};
+use cohort_types::{Privilege, SqlResult, Value};
 
-use super::cache::{BOUND_MAX, BoundFor, Triggers};
+use super::cache::Triggers;
 use super::context_host::ContextHost;
+use super::routines::{damaged, parsed};
 use super::session_host::columns_of_table;
 use crate::kept::Kept;
 
@@ -26,27 +26,19 @@ impl Triggers {
         host: &mut ContextHost<'_>,
     ) -> SqlResult<Arc<Bound>> {
         let (settings, version) = (host.state().settings.plan_key, host.state().db.catalog_version());
-        let is_of = |it: &&BoundFor| it.settings == settings && it.version.is_none_or(|of| of == version);
-        let found = self.with_entry(table, trigger, |entry| {
-            entry.bound.iter().find(is_of).map(|found| Arc::clone(&found.bound))
-        });
+        let found = self.with_entry(table, trigger, |compiled| compiled.bound(settings, version));
         if let Some(Some(bound)) = found {
             return Ok(bound);
         }
         let program = self.program_of(table, trigger)?;
         let bound = Arc::new(bind(&program, Some(&columns_of_table(table)), host)?);
-        let version = program.depends_on_catalog().then_some(version);
-        self.with_entry(table, trigger, |entry| {
-            entry.bound.retain(|it| it.settings != settings);
-            entry.bound.truncate(BOUND_MAX - 1);
-            entry.bound.insert(0, BoundFor { settings, version, bound: Arc::clone(&bound) });
-        });
+        self.with_entry(table, trigger, |compiled| compiled.add(settings, version, &bound));
         Ok(bound)
     }
 
     /// Returns the compiled form of a trigger.
     fn program_of(&self, table: &Arc<Table>, trigger: &Trigger) -> SqlResult<Arc<Program>> {
-        if let Some(program) = self.with_entry(table, trigger, |entry| Arc::clone(&entry.program)) {
+        if let Some(program) = self.with_entry(table, trigger, |compiled| Arc::clone(&compiled.program)) {
             return Ok(program);
         }
         let program = Arc::new(compiled(table, trigger)?);
@@ -55,20 +47,14 @@ impl Triggers {
     }
 }
 
-/// Parses and compiles a trigger, with the settings of its creation.
+/// Parses and compiles a trigger.
 pub(crate) fn compiled(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
-    let settings = &trigger.settings;
-    let options = ParseOptions {
-        mode: settings.sql_mode.into(),
-        collation: settings.connection,
-        ..ParseOptions::default()
-    };
     let text = format!("CREATE {}", trigger.text);
-    let damaged = || SqlError::damaged_routine(&format!("{}.{}", table.name.schema, trigger.name));
-    let parsed = cohort_sql::parse(text.as_bytes(), &options).map_err(|_| damaged())?;
-    let Statement::Program(program) = parsed.statement else { return Err(damaged()) };
-    let ast::Program::CreateTrigger(create) = *program else { return Err(damaged()) };
-    let body = text.get(create.body.range.clone()).ok_or_else(damaged)?;
+    let name = (&*table.name.schema, &*trigger.name);
+    let ast::Program::CreateTrigger(create) = parsed(&text, &trigger.settings, name)? else {
+        return Err(damaged(name));
+    };
+    let body = text.get(create.body.range.clone()).ok_or_else(|| damaged(name))?;
     let kind = ProgramKind::Trigger(trigger.timing, trigger.event);
     let mut program = compile(kind, &trigger.name, &[], None, &create.body, body)?;
     program.schema = Some(table.name.schema.clone());
