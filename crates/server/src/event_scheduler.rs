@@ -58,7 +58,6 @@ pub struct EventScheduler {
 
 struct Scheduled {
     event: Arc<Event>,
-    last: Option<i64>,
     /// `None` if it will not run again.
     next: Option<i64>,
 }
@@ -145,7 +144,7 @@ impl EventScheduler {
         }
     }
 
-    /// Reads the enabled events. Those that are unchanged keep the time of their last run.
+    /// Reads the enabled events. Those that are unchanged keep the time of their next run.
     fn read_catalog(&mut self, db: &Arc<Database>, now: i64) {
         let catalog = db.catalog();
         db.event_runs.retain(|schema, key| {
@@ -160,9 +159,8 @@ impl EventScheduler {
                 let scheduled = match known {
                     Some(known) if Arc::ptr_eq(&known.event, event) => known,
                     _ => {
-                        let last = None;
-                        let next = next_run(&event.schedule, &zone(event), last, now);
-                        Scheduled { event: Arc::clone(event), last, next }
+                        let next = next_run(&event.schedule, &zone(event), None, now);
+                        Scheduled { event: Arc::clone(event), next }
                     }
                 };
                 self.events.insert(key, scheduled);
@@ -195,7 +193,7 @@ impl EventScheduler {
         };
         self.runs.fetch_add(1, Ordering::AcqRel);
         match Builder::new().name("event".into()).stack_size(self.stack_bytes).spawn(body) {
-            Ok(_) => (scheduled.last, scheduled.next) = (Some(now), next),
+            Ok(_) => scheduled.next = next,
             Err(error) => self.log.error(format_args!("Event Scheduler: no thread for an event: {error}")),
         }
     }
