@@ -17,7 +17,7 @@ use super::account_changes::AccountChanges;
 use super::database::check_length;
 use super::program::{lock_kind, lock_program};
 use super::view::view_columns;
-use super::work::{LogText, commit, lock_schema, not_supported};
+use super::work::{LogText, commit, lock_schema};
 use crate::grantee::{grantee, grantee_name, nonexisting};
 
 /// The object of a GRANT.
@@ -50,7 +50,7 @@ impl Place {
                     None => TableName { schema, table: name.name.clone() },
                 }))
             }
-            GrantLevel::Everywhere => Err(not_supported("privileges without ON")),
+            GrantLevel::Everywhere => Err(SqlError::not_supported("privileges without ON")),
             GrantLevel::Routine { .. } | GrantLevel::Role | GrantLevel::RoleAdmin | GrantLevel::Proxy(_) => {
                 unreachable!("roles, routines and proxies go their own ways")
             }

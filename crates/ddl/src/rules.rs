@@ -13,7 +13,6 @@ use cohort_sql::ast::{self, DeclaredKind, Expr};
 use cohort_sql::print::Style;
 use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Warning};
 
-use super::work::not_supported;
 use cohort_dml::{RowRules, readers_of};
 use cohort_plan::{Binder, ParamSource, PlanContext, Scope, same_name};
 use cohort_session::{SessionNames, SessionState, StatementContext};
@@ -80,7 +79,7 @@ pub(super) fn text_of(
     let connection = session.settings.env.collation_connection.charset().name();
     let refusal = |text: &str| match clause {
         Clause::Generated { stored: false } => {
-            not_supported("VIRTUAL columns that depend on the session or the time")
+            SqlError::not_supported("VIRTUAL columns that depend on the session or the time")
         }
         _ => SqlError::not_allowed_in_clause(text, clause.text(), column),
     };
@@ -165,7 +164,7 @@ pub(super) fn text_of(
 /// Parses a stored text.
 pub(super) fn parsed(text: &str) -> SqlResult<Expr> {
     let statement = cohort_sql::parse_own(&format!("SELECT {text}"))?.statement;
-    let unread = || not_supported(&format!("the expression {text}"));
+    let unread = || SqlError::not_supported(&format!("the expression {text}"));
     cohort_plan::convert::only_item(&statement).cloned().ok_or_else(unread)
 }
 

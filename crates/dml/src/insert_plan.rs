@@ -6,7 +6,7 @@ use cohort_catalog::{OnUpdate, Table};
 use cohort_expr::ExprType;
 use cohort_plan::{
     Binder, Clause, PlanContext, Reading, Scope, ScopeTable, ambiguous, bind_assignment, bind_insert_view,
-    bind_new_value, calls_back, not_supported, scope_of_rows,
+    bind_new_value, calls_back, scope_of_rows,
 };
 use cohort_query::QueryPlan;
 use cohort_session::SessionState;
@@ -393,9 +393,9 @@ fn bind_update(
     let selects = matches!(insert.source, ast::InsertSource::Query(_));
     let mut query = |asked: &ast::Query, row: Option<&Binder<'_>>| {
         query(asked, row).map_err(|error| match error.code {
-            ErrorCode::BadField if selects => {
-                not_supported("subqueries of ON DUPLICATE KEY UPDATE that read tables of the SELECT")
-            }
+            ErrorCode::BadField if selects => SqlError::not_supported(
+                "subqueries of ON DUPLICATE KEY UPDATE that read tables of the SELECT",
+            ),
             _ => error,
         })
     };

@@ -10,7 +10,7 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use crate::assign::{Assigner, Strictness};
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, TableNames, convert, not_supported};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, TableNames, convert};
 use cohort_session::StatementContext;
 
 /// The generated columns and CHECK constraints of a table, bound to its rows.
@@ -70,7 +70,7 @@ impl RowRules {
             let options = ParseOptions { collation: table.collation, ..ParseOptions::default() };
             let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &options)?;
             let expr = convert::only_item(&parsed.statement);
-            binder.expression(expr.ok_or_else(|| not_supported("an expression of the table"))?)
+            binder.expression(expr.ok_or_else(|| SqlError::not_supported("an expression of the table"))?)
         };
         let mut rules = RowRules::default();
         for (n, column) in table.columns.iter().enumerate() {

@@ -10,7 +10,7 @@ use cohort_config::Counter;
 use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, Returning, UpdatePlan};
 use cohort_expr::ExprType;
 use cohort_optimize::ReadMode;
-use cohort_plan::{Binder, ParamSource, PlanContext, calls_back, not_supported};
+use cohort_plan::{Binder, ParamSource, PlanContext, calls_back};
 use cohort_program::ResultColumn;
 use cohort_protocol::ColumnMeta;
 use cohort_query::{QueryPlan, plan_query, plan_query_within};
@@ -18,7 +18,7 @@ use cohort_session::access::{self, RoutineNeed, TableNeed};
 use cohort_session::{SessionNames, SessionState};
 use cohort_sql::Plannable;
 use cohort_sql::ast::{self, Statement};
-use cohort_types::{SqlResult, Value, Warning};
+use cohort_types::{SqlError, SqlResult, Value, Warning};
 
 /// Estimated bytes of plan per byte of a view's text.
 const VIEW_BYTES_OF_A_BYTE: usize = 24;
@@ -278,7 +278,9 @@ fn planned(
     let ctx = PlanContext::new(names, params, source);
     let mut within =
         |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
-    let Some(statement) = statement.plannable() else { return Err(not_supported("this statement here")) };
+    let Some(statement) = statement.plannable() else {
+        return Err(SqlError::not_supported("this statement here"));
+    };
     let plan = match statement {
         Plannable::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
         Plannable::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),

@@ -17,7 +17,7 @@ use cohort_types::{Columns, NoWarnings, SqlError, SqlResult, StoreContext, Value
 
 use crate::session::Session;
 use cohort_optimize::ReadMode;
-use cohort_plan::{Binder, Clause, PlanContext, Scope, calls_back, not_supported};
+use cohort_plan::{Binder, Clause, PlanContext, Scope, calls_back};
 use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor};
 use cohort_session::access::check_all_of;
 use cohort_session::{Job, SessionNames, StatementContext, TableUse};
@@ -131,7 +131,7 @@ impl Session {
             return Err(SqlError::no_subqueries_in("HANDLER..READ"));
         }
         if of_key.iter().chain(&read.filter).any(calls_back) {
-            return Err(not_supported("stored functions in HANDLER ... READ"));
+            return Err(SqlError::not_supported("stored functions in HANDLER ... READ"));
         }
         let index = read.index.as_deref().map(|name| index_of(&table, name, alias)).transpose()?;
         let (skipped, count) = match &read.limit {

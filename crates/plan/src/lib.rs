@@ -53,7 +53,7 @@ mod written;
 
 pub use bind::{
     AliasOrder, Aliases, Binder, Clause, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn,
-    ScopeTable, ambiguous, convert, not_supported, one_column, same_name, unknown_column, with_zero_dates,
+    ScopeTable, ambiguous, convert, one_column, same_name, unknown_column, with_zero_dates,
 };
 pub use block::{
     Assigned, AssignedTo, Body, Collected, CommonTable, From, FromJoin, FromTable, Group, Limit, Operand,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use cohort_plan::not_supported;
 use cohort_session::{
     Job, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, check_domains, parse_gtids,
 };
@@ -104,7 +103,7 @@ impl Session {
                     check_domains(&position)?;
                     gtid = Some(position);
                 }
-                other => return Err(not_supported(&format!("START SLAVE UNTIL {other}"))),
+                other => return Err(SqlError::not_supported(&format!("START SLAVE UNTIL {other}"))),
             }
         }
         match (master, relay, gtid) {
