@@ -4,9 +4,7 @@ use cohort_ddl::{DdlOutcome, ScheduleValues, TimeValue};
 use cohort_program::{ProgramKind, compile};
 use cohort_protocol::ResultSink;
 use cohort_session::{Job, SessionState, StatementContext};
-use cohort_sql::ast::{
-    AlterEvent, CreateTrigger, DataType, DeclaredKind, Expr, Program, Schedule,
-};
+use cohort_sql::ast::{AlterEvent, CreateTrigger, DataType, DeclaredKind, Expr, Program, Schedule};
 use cohort_types::{SqlResult, TypeKind, Value};
 
 use crate::session::Session;
