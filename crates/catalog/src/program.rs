@@ -132,6 +132,13 @@ impl ProgramKey {
 }
 
 impl Routine {
+    /// Returns whether both are the same routine, in the same or in different definitions.
+    pub fn is_same(&self, other: &Routine) -> bool {
+        self.kind == other.kind
+            && self.schema == other.schema
+            && (self.name == other.name || self.key() == other.key())
+    }
+
     /// Returns the key of its name.
     pub fn key(&self) -> ProgramKey {
         ProgramKey::new(&self.name)
@@ -151,11 +158,13 @@ impl Trigger {
         &self.text[self.body..]
     }
 
-    /// Writes another name of its table into the text.
+    /// Writes another name of its table into the text, with one space after it.
     pub fn rename_table(&mut self, table: &str) {
+        let rest = &self.text[self.on.end..];
+        let end = (self.on.end + rest.len() - rest.trim_ascii_start().len()).min(self.body);
         let on = format!("ON `{}`", table.replace('`', "``"));
-        self.body = self.body - self.on.len() + on.len();
-        self.text.replace_range(self.on.clone(), &on);
+        self.body = self.body - (end - self.on.start) + on.len() + 1;
+        self.text.replace_range(self.on.start..end, &format!("{on} "));
         self.on.end = self.on.start + on.len();
     }
 }

@@ -301,7 +301,7 @@ macro_rules! with_inert_settings {
             SlowLaunchTime = Setting::global("slow_launch_time", num(2, 0, 31536000)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("A thread that starts slower is counted.");
             SqlSlaveSkipCounter = Setting::both("sql_slave_skip_counter", num(0, 0, 4294967295)).acts(Global).doc("Events that the next START SLAVE passes over.");
             StandardCompliantCte = Setting::both("standard_compliant_cte", flag(true)).no_effect("recursive members that the standard refuses are refused always").doc("Whether recursive WITH keeps to the standard.");
-            StoredProgramCache = Setting::global("stored_program_cache", num(256, 0, 524288)).no_effect(NO_ROUTINES).doc("Of stored routines.");
+            StoredProgramCache = Setting::global("stored_program_cache", num(256, 0, 524288)).acts(Statement).doc("Number of routines that are kept compiled, for all connections together.");
             StrictPasswordValidation = Setting::global("strict_password_validation", flag(true)).acts(Statement).doc("While new passwords are judged, refuse those that are given in their stored form.");
             SyncFrm = Setting::global("sync_frm", flag(true)).no_effect(MYISAM).doc("Of tables kept in files of their own.");
             SyncRelayLogInfo = Setting::global("sync_relay_log_info", num(10000, 0, 4294967295)).admin(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");

@@ -163,7 +163,6 @@ const NO_FULLTEXT: &str = "of MyISAM's full-text indexes; those here are InnoDB'
 const NO_GALERA: &str = "there are no Galera clusters here";
 const NO_PERFORMANCE_SCHEMA: &str = "there is no performance schema";
 const NO_PLUGINS: &str = "there are no plugins";
-const NO_ROUTINES: &str = "there are no stored routines";
 const NO_TRACE: &str = "there is no trace";
 const NO_VERSIONING: &str = "there are no system-versioned tables";
 const DEADLOCKS: &str = "a deadlock is found when it arises";
@@ -394,7 +393,7 @@ with_inert_settings! { settings! {
     MaxSessionMemUsed = Setting::both("max_session_mem_used", num(i64::MAX as u64, 8192, u64::MAX)).acts(Statement).doc("Memory that a session's statements, transaction and user variables may keep, and its prepared statements besides; a statement that wants more fails with error 1290.").unit("bytes");
     MaxSortLength = Setting::both("max_sort_length", num(1024, 64, 8 << 20)).no_effect("whole values are compared").doc("Bytes of a value that ORDER BY compares.").unit("bytes");
     MaxRecursiveIterations = Setting::both("max_recursive_iterations", num(1000, 0, U32)).acts(Statement).doc("Steps of a recursive CTE.");
-    MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).no_effect("there are no stored procedures").doc("Depth of stored procedure calls.");
+    MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).acts(Statement).doc("Number of calls of a procedure inside its own calls.");
     MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).acts(Statement).session_read_only().doc("Connections of one account; administrators have no limit. 0: no account has one.");
     MaxPreparedStmtCount = Setting::global("max_prepared_stmt_count", num(16_382, 0, U32)).acts(Statement).doc("Prepared statements of all sessions.");
     MaxDigestLength = Setting::global("max_digest_length", num(1024, 0, 1 << 20)).read_only().no_effect("digests are hashes").doc("Longest digest.").unit("bytes");
@@ -420,7 +419,7 @@ with_inert_settings! { settings! {
     DatetimeFormat = Setting::fact("datetime_format", text("%Y-%m-%d %H:%i:%s")).doc("Unused, as in MariaDB.");
     DateFormat = Setting::fact("date_format", text("%Y-%m-%d")).doc("Unused, as in MariaDB.");
     TimeFormat = Setting::fact("time_format", text("%H:%i:%s")).doc("Unused, as in MariaDB.");
-    EventScheduler = Setting::inert("event_scheduler", word(2, &["OFF", "ON", "DISABLED"]), "there are no events").doc("Run events.");
+    EventScheduler = Setting::global("event_scheduler", word(0, &["OFF", "ON", "DISABLED"])).acts(Statement).doc("Run events. DISABLED can be set at the start only.");
     InnodbInstantAlterColumnAllowed = Setting::global("innodb_instant_alter_column_allowed", word(2, &["never", "add_last", "add_drop_reorder"])).acts(Statement).doc("Which changes of columns leave the rows as they are: none, new columns after the others, or new columns anywhere, dropped ones and another order.");
     InnodbOnlineAlterLogMaxSize = Setting::global("innodb_online_alter_log_max_size", num(134217728, 65536, 18446744073709551615)).acts(Statement).doc("What an index build keeps of the rows that others change meanwhile; with more of them it fails.");
     AlterAlgorithm = Setting::both("alter_algorithm", word(0, ALTER)).no_effect("the cheapest way is taken").doc("How ALTER TABLE works.");

@@ -12,7 +12,7 @@ use super::options::fit_comment;
 use super::rules;
 use super::work::check_identifier;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
-use cohort_session::{SessionNames, StatementContext};
+use cohort_session::{SessionNames, SessionState, StatementContext};
 
 /// The attributes that a column inherits from its table.
 #[derive(Clone, Copy)]
@@ -23,20 +23,23 @@ pub(super) struct ColumnHome<'t> {
 }
 
 /// Rejects expressions that no table may contain, even if the table cannot be created for other reasons.
-pub(super) fn check_expressions(ctx: &StatementContext<'_>, def: &ColumnDef) -> SqlResult<()> {
+pub(super) fn check_expressions(session: &SessionState, def: &ColumnDef) -> SqlResult<()> {
     if let Some(check) = &def.check {
-        rules::text_of(ctx, rules::Clause::Check, &def.name, check)?;
+        rules::text_of(session, rules::Clause::Check, &def.name, check)?;
     }
-    def.generated.as_ref().map_or(Ok(()), |generated| generated_text(ctx, &def.name, generated).map(drop))
+    if let Some(ColumnDefault::Expr { expr, .. }) = &def.default {
+        rules::text_of(session, rules::Clause::Default, &def.name, expr)?;
+    }
+    def.generated.as_ref().map_or(Ok(()), |generated| generated_text(session, &def.name, generated).map(drop))
 }
 
 fn generated_text(
-    ctx: &StatementContext<'_>,
+    session: &SessionState,
     name: &str,
     generated: &cohort_sql::ast::Generated,
 ) -> SqlResult<String> {
     let clause = rules::Clause::Generated { stored: generated.stored };
-    rules::text_of(ctx, clause, name, &generated.expr)
+    rules::text_of(session, clause, name, &generated.expr)
 }
 
 /// Builds the column for a definition.
@@ -70,13 +73,13 @@ pub(super) fn draft(
             if ty.kind == TypeKind::Json {
                 ty.kind = TypeKind::LongText;
             }
-            Some(rules::text_of(ctx, rules::Clause::Check, name, check)?)
+            Some(rules::text_of(ctx.session, rules::Clause::Check, name, check)?)
         }
     };
     let generated = match &def.generated {
         None => None,
         Some(generated) => {
-            Some(Generated { text: generated_text(ctx, name, generated)?, stored: generated.stored })
+            Some(Generated { text: generated_text(ctx.session, name, generated)?, stored: generated.stored })
         }
     };
     match ty.check(name) {
@@ -232,7 +235,7 @@ pub(super) fn default_of(
         }
         ColumnDefault::Expr { expr, .. } => {
             // The result is checked when the default is used.
-            let text = rules::text_of(ctx, rules::Clause::Default, column, expr)?;
+            let text = rules::text_of(ctx.session, rules::Clause::Default, column, expr)?;
             let is_plain = matches!(
                 expr,
                 Expr::Function { .. } | Expr::Sequence(_) | Expr::Column(_) | Expr::Cast { .. }

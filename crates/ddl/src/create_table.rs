@@ -8,16 +8,13 @@ use cohort_types::{SqlError, SqlResult};
 
 use super::column::ColumnHome;
 use super::draft::{DraftColumn, TableDraft};
-use super::work::{
-    Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, not_supported, schema_of,
-};
+use super::work::{Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, schema_of};
 use super::{DdlOutcome, column, create_select, foreign, key, options, page_format, sequence, temporary};
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
     let schema_name = schema_of(ctx, &create.name)?;
     let name = TableName { schema: schema_name, table: create.name.name.clone() };
     check_table_name(&name.table)?;
-    create.columns.iter().try_for_each(|def| column::check_expressions(ctx, def))?;
     let schema = enter_schema(ctx, &name.schema)?;
     refuse_own_model(ctx, create, &name)?;
     if ctx.db.virtual_tables.find(&name.schema, &name.table).is_some() {
@@ -159,7 +156,7 @@ pub(super) fn describe(
 pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &ObjectName) -> SqlResult<Table> {
     let other_schema = schema_of(ctx, other)?;
     if ctx.db.virtual_tables.find(&other_schema, &other.name).is_some() {
-        return Err(not_supported("CREATE TABLE ... LIKE information_schema"));
+        return Err(SqlError::not_supported("CREATE TABLE ... LIKE information_schema"));
     }
     let own = ctx.session.temporary.find(&other_schema, &other.name);
     if own.is_none() {

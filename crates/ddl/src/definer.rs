@@ -5,7 +5,7 @@ use cohort_config::{VarId, VarValue};
 use cohort_session::StatementContext;
 use cohort_session::access::check_global;
 use cohort_sql::ast::Account;
-use cohort_types::{Charset, Collation, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_types::{Charset, Collation, Privilege, Privileges, SqlError, SqlResult, Warning};
 
 use super::account::resolve;
 
@@ -18,8 +18,7 @@ pub(super) fn definer(ctx: &StatementContext<'_>, named: Option<&Account>) -> Sq
     let named = match named {
         Account::CurrentRole => {
             let current = ctx.session.identity.role.as_deref();
-            let malformed = || SqlError::invalid_definer();
-            role(current.ok_or_else(malformed)?)
+            role(current.ok_or_else(SqlError::invalid_definer)?)
         }
         Account::NameAlone(alone) if alone.eq_ignore_ascii_case(PUBLIC) => {
             return Err(SqlError::invalid_role(alone));
@@ -30,9 +29,7 @@ pub(super) fn definer(ctx: &StatementContext<'_>, named: Option<&Account>) -> Sq
     if !ctx.session.is_definer(&named) {
         check_global(ctx.session, Privileges::of(&[Privilege::Super, Privilege::SetUser]))?;
         if !catalog.accounts.contains_key(&named) {
-            let text =
-                format!("The user specified as a definer ('{}'@'{}') does not exist", named.0, named.1);
-            ctx.eval.note(ErrorCode::NoSuchUser, text);
+            ctx.eval.push_warning(Warning::note(SqlError::unknown_definer(&named.0, &named.1)));
         }
     }
     Ok(named)

@@ -116,7 +116,7 @@ impl TableDraft {
             }
         }
         let shown = if name.is_empty() { "CONSTRAINT_1" } else { &name };
-        let text = rules::text_of(ctx, rules::Clause::Check, shown, &check.expr)?;
+        let text = rules::text_of(ctx.session, rules::Clause::Check, shown, &check.expr)?;
         self.checks.push(Check { name, text });
         Ok(())
     }

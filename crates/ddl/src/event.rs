@@ -4,7 +4,7 @@ use cohort_catalog::{CatalogChange, Event, EventSchedule};
 use cohort_config::{VarId, VarValue};
 use cohort_locks::{MetadataMode, ProgramKind};
 use cohort_session::{SessionState, StatementContext};
-use cohort_sql::ast::{AlterEvent, CreateEvent, CreateMode, EventOptions, ObjectName};
+use cohort_sql::ast::{AlterEvent, Body, CreateEvent, CreateMode, EventOptions, ObjectName};
 use cohort_sql::print::{Style, quoted_text};
 use cohort_types::{
     DateTime, ErrorCode, EventStatus, FixedOffset, Interval, IntervalUnit, LocalToUtc, NoWarnings, SqlError,
@@ -14,7 +14,7 @@ use cohort_types::{
 use super::DdlOutcome;
 use super::create_table::created_at;
 use super::definer::{definer, program_settings};
-use super::program::{body_range, check_body, create_words, lock_program, log_of, text_of};
+use super::program::{body_range, create_words, lock_program, log_of, text_of};
 use super::routine::finish_missing;
 use super::work::{Changes, LogText, commit, enter_schema, lock_schema, refuse_virtual, schema_of};
 
@@ -122,8 +122,12 @@ fn status_here(ctx: &StatementContext<'_>, asked: EventStatus) -> EventStatus {
     }
 }
 
+/// Returns the server where an event was created: this one, even if the session has another `server_id`.
 fn originator(ctx: &StatementContext<'_>) -> u32 {
-    ctx.trx.settings.binlog.server.0
+    match ctx.session.identity.is_applier {
+        true => ctx.trx.settings.binlog.server.0,
+        false => ctx.session.settings.vars.globals().uint(VarId::ServerId) as u32,
+    }
 }
 
 fn apply(ctx: &StatementContext<'_>, event: &mut Event, options: &EventOptions) {
@@ -141,7 +145,6 @@ pub(super) fn create(
 ) -> SqlResult<DdlOutcome> {
     let schema_name = schema_of(ctx, &create.name)?;
     let name = &create.name.name;
-    check_body(ctx, &create.body)?;
     let schema = enter_schema(ctx, &schema_name)?;
     let definer = definer(ctx, create.definer.as_ref())?;
     lock_program(ctx, ProgramKind::Event, &schema_name, name, MetadataMode::Exclusive)?;
@@ -158,7 +161,7 @@ pub(super) fn create(
         status: EventStatus::Enabled,
         originator: originator(ctx),
         time_zone: zone_name(ctx.session),
-        body: text_of(ctx, body),
+        body: body_text(ctx, &create.body),
         comment: String::new(),
         definer,
         settings: program_settings(ctx, &schema),
@@ -195,6 +198,13 @@ pub(super) fn create(
     Ok(DdlOutcome::default())
 }
 
+/// Returns the text of a body with the comments around it.
+fn body_text(ctx: &StatementContext<'_>, body: &Body) -> String {
+    let range = body_range(ctx, body);
+    let start = cohort_sql::comments_before(ctx.text, range.start, ctx.session.settings.parse.mode);
+    text_of(ctx, start..range.end).trim_ascii_start().to_owned()
+}
+
 /// Warns that no event runs.
 fn warn_of_scheduler(ctx: &StatementContext<'_>) {
     let VarValue::Text(state) = ctx.session.settings.vars.globals().value(VarId::EventScheduler) else {
@@ -210,6 +220,15 @@ fn drop_change(event: &Event) -> CatalogChange {
     CatalogChange::DropEvent { schema: event.schema.clone(), name: event.name.clone() }
 }
 
+/// Disables an event before its last run, unless it was changed or dropped. It is not logged.
+pub fn disable_event(ctx: &mut StatementContext<'_>, event: &Event) -> SqlResult<()> {
+    lock_program(ctx, ProgramKind::Event, &event.schema, &event.name, MetadataMode::Exclusive)?;
+    let found = ctx.db.catalog().event(&event.schema, &event.name).cloned();
+    let Some(found) = found.filter(|found| **found == *event) else { return Ok(()) };
+    let disabled = Event { status: EventStatus::Disabled, ..Event::clone(&found) };
+    commit(ctx, Changes::one(CatalogChange::PutEvent(disabled)), LogText::ByCaller)
+}
+
 fn zone_name(session: &SessionState) -> String {
     session.settings.vars.text(VarId::TimeZone).unwrap_or_default().to_string()
 }
@@ -220,9 +239,6 @@ pub(super) fn alter(
     values: Option<&ScheduleValues>,
 ) -> SqlResult<DdlOutcome> {
     let from = (schema_of(ctx, &alter.name)?, alter.name.name.clone());
-    if let Some(body) = &alter.body {
-        check_body(ctx, body)?;
-    }
     let schema = enter_schema(ctx, &from.0)?;
     let to = match &alter.rename_to {
         None => None,
@@ -251,7 +267,7 @@ pub(super) fn alter(
     event.originator = originator(ctx);
     event.modified_at = created_at(ctx);
     if let Some(body) = &alter.body {
-        event.body = text_of(ctx, body_range(ctx, body));
+        event.body = body_text(ctx, body);
     }
     if let Some(values) = values {
         event.schedule = schedule(ctx, values)?;

@@ -36,7 +36,7 @@ use cohort_base::TableId;
 use cohort_catalog::{Catalog, CatalogChange, ForeignAction, ForeignKey, Table, TableName};
 use cohort_config::VarId;
 use cohort_locks::{MetadataKey, MetadataMode};
-use cohort_plan::{not_supported, same_name};
+use cohort_plan::same_name;
 use cohort_session::StatementContext;
 use cohort_sql::ast::{self, ReferenceAction};
 use cohort_sql::print::quoted_name;
@@ -356,7 +356,9 @@ fn refuse_computed_from(table: &Table, base: &str) -> SqlResult<()> {
             continue;
         }
         if !generated.stored {
-            return Err(not_supported("a foreign key that changes what a VIRTUAL column is computed from"));
+            return Err(SqlError::not_supported(
+                "a foreign key that changes what a VIRTUAL column is computed from",
+            ));
         }
         return Err(SqlError::not_allowed_in_clause(base, "GENERATED ALWAYS AS", &column.name));
     }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use cohort_catalog::{ForeignKey, Table};
 use cohort_engine::{Batch, KeyRange, ReadAt, ReadView, ScanRequest};
-use cohort_plan::not_supported;
 use cohort_session::StatementContext;
 use cohort_table::{OpenTable, counterpart, fit, named_constraint};
 use cohort_trx::engine_error;
@@ -88,9 +87,11 @@ fn lookup(
         let described = &table.columns[*column];
         columns.push(match after.column_origins[*column] {
             Some(origin) if before.columns[origin].ty == described.ty => Ok(origin),
-            Some(_) => return Err(not_supported("a new type and a foreign key of a column at once")),
+            Some(_) => {
+                return Err(SqlError::not_supported("a new type and a foreign key of a column at once"));
+            }
             None if described.auto_increment || described.generated.is_some() => {
-                return Err(not_supported("a computed column and its foreign key at once"));
+                return Err(SqlError::not_supported("a computed column and its foreign key at once"));
             }
             None => {
                 let name = &table.name;
@@ -124,7 +125,7 @@ fn lookup(
         }
     };
     let Some((theirs, index)) = fitted else {
-        return Err(not_supported("a key and a foreign key that refers to it at once"));
+        return Err(SqlError::not_supported("a key and a foreign key that refers to it at once"));
     };
     Ok(Some(Lookup { key: n, columns, parent: ctx.trx.open_table(parent)?, index, theirs }))
 }

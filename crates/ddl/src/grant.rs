@@ -4,18 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use cohort_catalog::{Account, Catalog, Grants, TableName};
+use cohort_catalog::{Account, Catalog, Grants, RoutineName, TableName};
+use cohort_locks::MetadataMode;
 use cohort_session::access::check_schemas;
 use cohort_session::{SessionState, StatementContext};
-use cohort_sql::ast::{Account as AccountWord, Grant, GrantLevel, ObjectName, Privilege as Word, Revoke};
-use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
+use cohort_sql::ast::{Grant, GrantLevel, ObjectName, Privilege as Word, Revoke};
+use cohort_types::{Privilege, Privileges, RoutineKind, SqlError, SqlResult};
 
 use super::DdlOutcome;
 use super::account::resolve_grantee;
 use super::account_changes::AccountChanges;
 use super::database::check_length;
+use super::program::{lock_kind, lock_program};
 use super::view::view_columns;
-use super::work::{LogText, commit, not_supported};
+use super::work::{LogText, commit, lock_schema};
 use crate::grantee::{grantee, grantee_name, nonexisting};
 
 /// The object of a GRANT.
@@ -48,7 +50,7 @@ impl Place {
                     None => TableName { schema, table: name.name.clone() },
                 }))
             }
-            GrantLevel::Everywhere => Err(not_supported("privileges without ON")),
+            GrantLevel::Everywhere => Err(SqlError::not_supported("privileges without ON")),
             GrantLevel::Routine { .. } | GrantLevel::Role | GrantLevel::RoleAdmin | GrantLevel::Proxy(_) => {
                 unreachable!("roles, routines and proxies go their own ways")
             }
@@ -192,9 +194,8 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     if let GrantLevel::Proxy(of) = &grant.level {
         return super::proxy::grant(ctx, of, grant);
     }
-    if let GrantLevel::Routine { name, .. } = &grant.level {
-        check_giver_of_routine(ctx.session, &grant.privileges, name)?;
-        return Err(SqlError::does_not_exist("FUNCTION or PROCEDURE", &name.name));
+    if let GrantLevel::Routine { kind, name } = &grant.level {
+        return grant_on_routine(ctx, grant, kind, name);
     }
     let place = Place::of(ctx.session, &grant.level)?;
     let mut named = Named::of(ctx.session, &grant.privileges, &place)?;
@@ -247,9 +248,8 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     if let GrantLevel::Proxy(of) = &revoke.level {
         return super::proxy::revoke(ctx, of, revoke);
     }
-    if let GrantLevel::Routine { name, .. } = &revoke.level {
-        check_giver_of_routine(ctx.session, &revoke.privileges, name)?;
-        return Err(nonexisting_on_routine(ctx, &revoke.accounts, &name.name)?);
+    if let GrantLevel::Routine { kind, name } = &revoke.level {
+        return revoke_on_routine(ctx, revoke, kind, name);
     }
     let place = Place::of(ctx.session, &revoke.level)?;
     let named = Named::of(ctx.session, &revoke.privileges, &place)?;
@@ -290,43 +290,99 @@ fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     Ok(DdlOutcome::default())
 }
 
-/// Requires the named privileges and GRANT OPTION on the routine's schema: errors 1144, 1370. Routines do not
-/// exist yet, but privileges are checked before existence.
-fn check_giver_of_routine(session: &SessionState, words: &[Word], name: &ObjectName) -> SqlResult<()> {
-    const OF_ROUTINE: [Privilege; 3] = [Privilege::AlterRoutine, Privilege::Execute, Privilege::GrantOption];
-    let (mut wanted, mut is_illegal) = (Privileges::from(Privilege::GrantOption), false);
+/// Returns the routine that GRANT or REVOKE names, and the privileges. Requires these and GRANT OPTION on it,
+/// whether it exists or not: errors 1144, 1370. Nothing can be granted on packages, which do not exist.
+fn routine_grant(
+    session: &SessionState,
+    words: &[Word],
+    kind: &str,
+    name: &ObjectName,
+) -> SqlResult<(Option<RoutineName>, Privileges)> {
+    let (mut named, mut is_illegal) = (Privileges::NONE, false);
     for Word { name, columns } in words {
-        let named = match name.as_str() {
+        let privileges = match name.as_str() {
             "USAGE" => Privileges::NONE,
-            "ALL" | "ALL PRIVILEGES" => Privileges::of(&OF_ROUTINE),
+            "ALL" | "ALL PRIVILEGES" => Privileges::OF_ROUTINE.without(Privilege::GrantOption.into()),
             other => Privilege::named(other).map_or(Privileges::EVERY, Privileges::from),
         };
-        is_illegal |= !columns.is_empty() || !Privileges::of(&OF_ROUTINE).covers(named);
-        wanted = wanted.and(named);
+        is_illegal |= !columns.is_empty() || !Privileges::OF_ROUTINE.covers(privileges);
+        named = named.and(privileges);
     }
     let current = session.current_schema.as_deref();
     let schema = name.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
-    let missing = wanted.without(session.access().on_schema(schema));
+    let kind = RoutineKind::ALL.iter().find(|known| known.name() == kind);
+    let held = match kind {
+        Some(kind) => session.access().on_routine(*kind, schema, &name.name),
+        None => session.access().on_schema(schema),
+    };
+    let missing = named.with(Privilege::GrantOption).without(held);
     // GRANT OPTION is named in the error only if no other privilege is missing.
     let others = missing.without(Privilege::GrantOption.into());
     let Some(first) = others.iter().next().or(missing.iter().next()) else {
-        return if is_illegal { Err(SqlError::illegal_grant()) } else { Ok(()) };
+        let routine = kind.map(|kind| RoutineName::new(*kind, schema, &name.name));
+        return if is_illegal { Err(SqlError::illegal_grant()) } else { Ok((routine, named)) };
     };
     let command = if first == Privilege::GrantOption { "grant" } else { &first.name().to_lowercase() };
     let ((user, host), routine) = (&session.info.account, &name.name);
     Err(SqlError::routine_access_denied(command, user, host, schema, routine))
 }
 
-/// Returns error 1403, or 1133 for an account that does not exist.
-fn nonexisting_on_routine(
+/// Runs GRANT .. ON PROCEDURE or FUNCTION: errors 1144, 1305, 1370.
+fn grant_on_routine(
     ctx: &mut StatementContext<'_>,
-    names: &[AccountWord],
-    routine: &str,
-) -> SqlResult<SqlError> {
-    let pending = AccountChanges::open(ctx)?;
-    let name = names.first().expect("the parser wants one");
-    let (user, host) = resolve_grantee(ctx.session, &pending, name)?;
-    Ok(SqlError::nonexisting_routine_grant(&user, &host, routine))
+    grant: &Grant,
+    kind: &str,
+    name: &ObjectName,
+) -> SqlResult<DdlOutcome> {
+    let (routine, mut named) = routine_grant(ctx.session, &grant.privileges, kind, name)?;
+    let unknown = || SqlError::does_not_exist("FUNCTION or PROCEDURE", &name.name);
+    let routine = routine.ok_or_else(unknown)?;
+    lock_schema(ctx, &routine.schema, MetadataMode::SharedRead)?;
+    let space = lock_kind(routine.kind);
+    lock_program(ctx, space, &routine.schema, &routine.name, MetadataMode::SharedRead)?;
+    if ctx.db.catalog().routine(routine.kind, &routine.schema, &routine.name).is_none() {
+        return Err(unknown());
+    }
+    if grant.grant_option {
+        named = named.with(Privilege::GrantOption);
+    }
+    let mut pending = AccountChanges::open(ctx)?;
+    for user in &grant.users {
+        let name = grantee_name(ctx.session, &pending, user, &grant.options)?;
+        let mut account = grantee(ctx.session, &pending, name, user, &grant.options)?;
+        if !named.is_empty() {
+            let held = account.grants.routines.entry(routine.clone()).or_default();
+            *held = held.and(named);
+        }
+        pending.put(account);
+    }
+    commit(ctx, pending.close(), LogText::AboutUsers)?;
+    Ok(DdlOutcome::default())
+}
+
+/// Runs REVOKE .. ON PROCEDURE or FUNCTION: errors 1141, 1144, 1370, 1403.
+fn revoke_on_routine(
+    ctx: &mut StatementContext<'_>,
+    revoke: &Revoke,
+    kind: &str,
+    name: &ObjectName,
+) -> SqlResult<DdlOutcome> {
+    let (routine, named) = routine_grant(ctx.session, &revoke.privileges, kind, name)?;
+    let mut pending = AccountChanges::open(ctx)?;
+    for grantee in &revoke.accounts {
+        let grantee = resolve_grantee(ctx.session, &pending, grantee)?;
+        let mut account = pending.find(&grantee).ok_or_else(|| nonexisting(&grantee))?;
+        let routines = &mut account.grants.routines;
+        let held = routine.as_ref().and_then(|routine| routines.get_mut(routine));
+        let Some(held) = held else {
+            return Err(SqlError::nonexisting_routine_grant(&grantee.0, &grantee.1, &name.name));
+        };
+        *held = held.without(named);
+        routines.retain(|_, held| !held.is_empty());
+        pending.put(account);
+    }
+    commit(ctx, pending.close(), LogText::AboutUsers)?;
+    Ok(DdlOutcome::default())
 }
 
 /// Removes privileges. Returns `None` if nothing was granted on the object.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Account, AccountName, AdminOption, PUBLIC, TableGrant, TableName};
+use cohort_catalog::{Account, AccountName, AdminOption, PUBLIC, RoutineName, TableGrant, TableName};
 use cohort_session::SessionState;
 use cohort_session::access::roles_of;
 use cohort_sql::ast::Account as Name;
@@ -110,6 +110,11 @@ fn account_lines(account: &Account) -> Vec<String> {
     for (TableName { schema, table }, grant) in &grants.tables {
         let on = format!("{}.{}", quoted_name(schema), quoted_name(table));
         lines.push(line(table_names(grant), &on, grant.table));
+    }
+    for (RoutineName { kind, schema, name }, held) in &grants.routines {
+        let on = format!("{} {}.{}", kind.name(), quoted_name(schema), quoted_name(name));
+        // ALL PRIVILEGES is not used for routines.
+        lines.push(line(names(*held, Privileges::EVERY), &on, *held));
     }
     lines
 }

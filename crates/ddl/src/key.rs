@@ -8,7 +8,7 @@ use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
 
 use super::draft::{DraftColumn, DraftKey, DraftPart, TableDraft};
 use super::options::fit_comment;
-use super::work::{check_key_name, not_supported};
+use super::work::check_key_name;
 
 const KEYS_MAX: u32 = 64;
 const KEY_PARTS_MAX: u32 = 32;
@@ -23,7 +23,7 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
         KeyKind::Unique => IndexKind::Unique,
         KeyKind::Plain => IndexKind::Secondary,
         KeyKind::FullText => IndexKind::FullText,
-        KeyKind::Spatial => return Err(not_supported("SPATIAL indexes")),
+        KeyKind::Spatial => return Err(SqlError::not_supported("SPATIAL indexes")),
     };
     let name = match kind {
         IndexKind::Primary => Some("PRIMARY".to_owned()),

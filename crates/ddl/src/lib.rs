@@ -110,17 +110,18 @@ pub use account::{create_user_lines, resolve as resolve_account, set_password};
 pub use alter_table::recreate;
 pub use engine_format::set_page_formats;
 pub use event::{
-    ScheduleValues, TimeValue, create_text as event_text, interval_text, local_time as event_time,
+    ScheduleValues, TimeValue, create_text as event_text, disable_event, interval_text,
+    local_time as event_time,
 };
 pub use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use orphans::drop_orphans;
 pub use role::set_default_role;
 pub use routine::create_text as routine_text;
 pub use statements::{
-    alter_database, alter_event, alter_routine, alter_sequence, alter_table, alter_user, create_database,
-    create_event, create_index, create_role, create_routine, create_table, create_trigger, create_user,
-    create_view, drop_database, drop_event, drop_index, drop_role, drop_routine, drop_table, drop_trigger,
-    drop_user, grant, rename_table, rename_user, revoke, truncate,
+    alter_database, alter_event, alter_routine, alter_sequence, alter_table, alter_user, check_as_parser,
+    create_database, create_event, create_index, create_role, create_routine, create_table, create_trigger,
+    create_user, create_view, drop_database, drop_event, drop_index, drop_role, drop_routine, drop_table,
+    drop_trigger, drop_user, grant, rename_table, rename_user, revoke, truncate,
 };
 pub use trigger::create_text as trigger_text;
 pub use view::{attributes as view_attributes, query_text, shown_text};

@@ -118,7 +118,7 @@ pub(super) fn apply(
         TableOption::OfEngine { name, value } => page_format::put(ctx, draft, name, value.as_deref()),
         TableOption::Other { name, value } => {
             if name.contains("PARTITION") {
-                return Err(super::work::not_supported("partitions"));
+                return Err(SqlError::not_supported("partitions"));
             }
             put(draft, name, value);
         }

@@ -32,12 +32,6 @@ pub(super) fn lock_kind(kind: RoutineKind) -> ProgramKind {
     }
 }
 
-/// Checks the body of a new program. This is where the compiler's errors belong; so far the grammar alone is
-/// checked, when the statement is parsed.
-pub(super) fn check_body(_ctx: &StatementContext<'_>, _body: &ast::Body) -> SqlResult<()> {
-    Ok(())
-}
-
 /// Requires SUPER for a statement whose program may make the binary log wrong: error 1419.
 pub(super) fn check_trusted(ctx: &StatementContext<'_>) -> SqlResult<()> {
     let is_super = ctx.session.access().everywhere().has(Privilege::Super);

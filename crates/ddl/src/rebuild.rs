@@ -700,7 +700,7 @@ fn cut(error: SqlError, fill: &Fill, after: &ColumnType, store: &StoreContext<'_
         (ErrorCode::DataTooLong, Fill::Converted(_, before))
             if before.kind == TypeKind::VarChar && after.kind == TypeKind::VarChar =>
         {
-            SqlError::data_truncated(&store.column, store.row)
+            SqlError::data_truncated(store.column, store.row)
         }
         _ => error,
     }

@@ -16,8 +16,7 @@ use super::account_changes::AccountChanges;
 use super::create_table::created_at;
 use super::definer::{definer, program_settings};
 use super::program::{
-    body_range, check_body, check_trusted, create_words, is_suspicious, lock_kind, lock_program, log_of,
-    text_of,
+    body_range, check_trusted, create_words, is_suspicious, lock_kind, lock_program, log_of, text_of,
 };
 use super::work::{Changes, LogText, commit, enter_schema, lock_definitions, schema_of};
 
@@ -27,7 +26,6 @@ const OF_CREATOR: Privileges = Privileges::of(&[Privilege::Execute, Privilege::A
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRoutine) -> SqlResult<DdlOutcome> {
     let (kind, name) = (create.kind, &create.name.name);
     let schema_name = schema_of(ctx, &create.name)?;
-    check_body(ctx, &create.body)?;
     let schema = enter_schema(ctx, &schema_name)?;
     let definer = definer(ctx, create.definer.as_ref())?;
     lock_program(ctx, lock_kind(kind), &schema_name, name, MetadataMode::Exclusive)?;

@@ -13,10 +13,9 @@ use cohort_sql::ast::{self, DeclaredKind, Expr};
 use cohort_sql::print::Style;
 use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Warning};
 
-use super::work::not_supported;
-use cohort_dml::RowRules;
+use cohort_dml::{RowRules, readers_of};
 use cohort_plan::{Binder, ParamSource, PlanContext, Scope, same_name};
-use cohort_session::{SessionNames, StatementContext};
+use cohort_session::{SessionNames, SessionState, StatementContext};
 
 /// The clause that contains an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,23 +59,27 @@ fn names_moments(format: &str) -> bool {
 }
 
 /// Returns whether a function that runs statements has this name.
-fn runs_statements(ctx: &StatementContext<'_>, name: &str) -> bool {
-    let functions = ctx.db.functions.get().filter(|_| !cohort_expr::is_native(name));
-    functions.is_some_and(|functions| !matches!(functions.result_type(name, 0), Ok(None)))
+fn runs_statements(session: &SessionState, name: &str) -> bool {
+    let functions = session.db.functions.get().filter(|_| !cohort_expr::is_native(name));
+    let schema = session.current_schema.as_deref();
+    functions.zip(schema).is_some_and(|(functions, schema)| {
+        let found = functions.find((&session.db.catalog(), session), schema, name, 0);
+        !matches!(found, Ok(None))
+    })
 }
 
 /// Returns the text to store for an expression of `column`, or of the table if `column` is empty. Errors 1901
 /// and 1970 for parts that the clause does not allow.
 pub(super) fn text_of(
-    ctx: &StatementContext<'_>,
+    session: &SessionState,
     clause: Clause,
     column: &str,
     expr: &Expr,
 ) -> SqlResult<String> {
-    let connection = ctx.session.settings.env.collation_connection.charset().name();
+    let connection = session.settings.env.collation_connection.charset().name();
     let refusal = |text: &str| match clause {
         Clause::Generated { stored: false } => {
-            not_supported("VIRTUAL columns that depend on the session or the time")
+            SqlError::not_supported("VIRTUAL columns that depend on the session or the time")
         }
         _ => SqlError::not_allowed_in_clause(text, clause.text(), column),
     };
@@ -89,7 +92,7 @@ pub(super) fn text_of(
         }
         // The text is parsed later with another current database.
         Expr::Sequence(call) if call.name.db.is_none() => {
-            call.name.db = ctx.session.current_schema.as_deref().map(str::to_owned);
+            call.name.db = session.current_schema.as_deref().map(str::to_owned);
         }
         // The text is parsed later under another connection character set.
         Expr::Cast { to, .. }
@@ -122,8 +125,13 @@ pub(super) fn text_of(
         {
             refused = Some(SqlError::not_allowed_in_clause(&format!("{name}()"), clause.text(), column));
         }
-        Expr::Function { name, .. } if runs_statements(ctx, name) => {
+        Expr::Function { name, .. } if runs_statements(session, name) => {
             refused = Some(SqlError::not_allowed_in_clause(&format!("`{name}`()"), clause.text(), column));
+        }
+        Expr::StoredFunction { db, name, .. } => {
+            let schema = db.as_ref().map_or(String::new(), |db| format!("`{db}`."));
+            let call = format!("{schema}`{name}`()");
+            refused = Some(SqlError::not_allowed_in_clause(&call, clause.text(), column));
         }
         // A default is computed for every new row, so it may vary.
         _ if clause == Clause::Default => {}
@@ -149,16 +157,14 @@ pub(super) fn text_of(
     match refused {
         Some(error) => Err(error),
         // String literals are parsed later in the default character set.
-        None => {
-            Ok(cohort_sql::print::expr_in(&expr, Style::of(ctx.session.settings.env.collation_connection)))
-        }
+        None => Ok(cohort_sql::print::expr_in(&expr, Style::of(session.settings.env.collation_connection))),
     }
 }
 
 /// Parses a stored text.
 pub(super) fn parsed(text: &str) -> SqlResult<Expr> {
     let statement = cohort_sql::parse_own(&format!("SELECT {text}"))?.statement;
-    let unread = || not_supported(&format!("the expression {text}"));
+    let unread = || SqlError::not_supported(&format!("the expression {text}"));
     cohort_plan::convert::only_item(&statement).cloned().ok_or_else(unread)
 }
 
@@ -220,18 +226,17 @@ pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> 
     let is_indexed =
         |n: usize| table.indexes.iter().any(|index| index.columns.iter().any(|part| part.column == n));
     // Columns whose values depend on that of the AUTO_INCREMENT column, which is drawn last.
-    let mut drawn: Vec<usize> =
-        table.columns.iter().position(|column| column.auto_increment).into_iter().collect();
-    for (n, column) in table.columns.iter().enumerate() {
-        let Some(generated) = column.generated.as_ref().filter(|_| !drawn.is_empty()) else { continue };
-        let mut reads_drawn = false;
-        parsed(&generated.text)?.each_column(&mut |read| {
-            reads_drawn |= known(&read.name).is_some_and(|read| drawn.contains(&read));
-        });
-        if reads_drawn {
-            drawn.push(n);
+    let drawn = match table.columns.iter().position(|column| column.auto_increment) {
+        None => Vec::new(),
+        Some(auto) => {
+            let generated = table.columns.iter().enumerate();
+            let generated = generated.filter_map(|(n, column)| Some((n, &column.generated.as_ref()?.text)));
+            let read = generated.map(|(n, text)| -> SqlResult<(usize, Vec<usize>)> {
+                Ok((n, columns_of(text)?.iter().filter_map(|name| known(name)).collect()))
+            });
+            readers_of(auto, read.collect::<SqlResult<Vec<_>>>()?)
         }
-    }
+    };
     let look = |text: &str, clause: Clause, own: Option<usize>, name: &str| {
         let mut outcome = Ok(());
         let is_late = |n: usize, own: usize| match clause {

@@ -1,17 +1,18 @@
 //! The statements that change definitions. Each decides whether it concerns temporary tables of the session,
 //! or the definitions that all sessions share.
 
-use cohort_plan::charset::{check_database_names, check_table_names};
-use cohort_session::{Changed, StatementContext};
+use cohort_plan::charset::check_names;
+use cohort_session::{Changed, SessionState, StatementContext};
 use cohort_sql::ast::{
-    Account, AlterDatabase, AlterEvent, AlterSequence, AlterTable, AlterUser, Characteristics,
+    Account, AlterAction, AlterDatabase, AlterEvent, AlterSequence, AlterTable, AlterUser, Characteristics,
     CreateDatabase, CreateEvent, CreateIndex, CreateRole, CreateRoutine, CreateTable, CreateTrigger,
     CreateUser, CreateView, DropDatabase, DropIndex, DropRole, DropTable, Grant, ObjectName, RenameTable,
-    Revoke, RoutineKind,
+    Revoke, RoutineKind, Statement,
 };
 use cohort_types::SqlResult;
 
 use super::alter_table::{index_addition, index_removal};
+use super::column::check_expressions;
 use super::event::{self, ScheduleValues};
 use super::{DdlOutcome, account, database, role, routine, sequence, temporary, trigger, view};
 
@@ -34,15 +35,32 @@ fn noted(ctx: &StatementContext<'_>, outcome: SqlResult<DdlOutcome>) -> SqlResul
     outcome
 }
 
+/// Makes the checks that MariaDB makes while it parses a definition, before the open transaction is
+/// committed: unknown character sets, and expressions that no column may have. Constraints of the table come
+/// later.
+pub fn check_as_parser(session: &SessionState, statement: &Statement) -> SqlResult<()> {
+    check_names(statement)?;
+    match statement {
+        Statement::CreateTable(create) => {
+            create.columns.iter().try_for_each(|column| check_expressions(session, column))
+        }
+        Statement::AlterTable(alter) => alter.actions.iter().try_for_each(|action| match action {
+            AlterAction::AddColumn { column, .. }
+            | AlterAction::ModifyColumn { column, .. }
+            | AlterAction::ChangeColumn { column, .. } => check_expressions(session, column),
+            _ => Ok(()),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Runs CREATE DATABASE.
 pub fn create_database(ctx: &mut StatementContext<'_>, create: &CreateDatabase) -> SqlResult<DdlOutcome> {
-    check_database_names(create)?;
     ended(ctx, |ctx| database::create(ctx, create))
 }
 
 /// Runs CREATE TABLE and CREATE SEQUENCE. The open transaction continues if the table is temporary.
 pub fn create_table(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
-    check_table_names(create)?;
     if create.temporary {
         let outcome = temporary::create(ctx, create);
         return if create.query.is_none() { noted(ctx, outcome) } else { outcome };

@@ -11,7 +11,7 @@ use cohort_types::{SqlError, SqlResult, Warning};
 
 use super::DdlOutcome;
 use super::definer::{definer, program_settings};
-use super::program::{body_range, check_body, check_trusted, create_words, lock_program, log_of, text_of};
+use super::program::{body_range, check_trusted, create_words, lock_program, log_of, text_of};
 use super::routine::finish_missing;
 use super::work::{Changes, LogText, commit, lock_schema, lock_table, refuse_virtual, schema_of};
 
@@ -38,7 +38,6 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTrigger) -> 
     if table.is_sequence() {
         return Err(SqlError::trigger_on_view(&create.table.name));
     }
-    check_body(ctx, &create.body)?;
     let definer = definer(ctx, create.definer.as_ref())?;
     let name = &create.name.name;
     lock_program(ctx, ProgramKind::Trigger, &schema_name, name, MetadataMode::Exclusive)?;

@@ -409,8 +409,17 @@ fn printed(mut query: ast::Query, style: Style) -> String {
 struct BySchema;
 
 impl ast::Rename for BySchema {
-    fn function(&mut self, name: &mut String) {
-        cohort_sql::print::name_by_schema(name);
+    fn function(&mut self, call: &mut ast::Expr) {
+        let ast::Expr::Function { name, args } = call else { return };
+        if cohort_expr::is_native(name) {
+            return cohort_sql::print::name_by_schema(name);
+        }
+        if cohort_sql::is_window_function(name) {
+            return;
+        }
+        // A stored function's name is quoted.
+        let (name, args) = (std::mem::take(name), std::mem::take(args));
+        *call = ast::Expr::StoredFunction { db: None, name, args };
     }
 }
 

@@ -15,7 +15,6 @@ use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlMode, SqlResult};
 
 use super::engine_format;
 
-pub(super) use cohort_plan::not_supported;
 pub(super) use cohort_sql::IDENTIFIER_CHARS_MAX;
 
 /// Header flag SUPPRESS_USE: the event does not need `USE db`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_catalog::Table;
 use cohort_sql::ast;
-use cohort_types::{Privilege, SqlResult};
+use cohort_types::{Privilege, SqlError, SqlResult};
 
 use crate::asked::PlanQuery;
 use crate::outcome::DmlOutcome;
@@ -12,7 +12,7 @@ use crate::returning::{FixedAnswers, Returned, Returning};
 use crate::row_change::RowSteps;
 use crate::target::Order;
 use crate::target_plan::{TargetPlan, check_safe_update, plan_target};
-use cohort_plan::{PlanContext, Scope, not_supported};
+use cohort_plan::{PlanContext, Scope};
 use cohort_session::{SessionState, StatementContext};
 use cohort_trx::WaitPolicy;
 
@@ -25,6 +25,11 @@ pub struct DeletePlan {
 }
 
 impl DeletePlan {
+    /// Returns whether hooks run for the changed rows.
+    pub fn has_hooks(&self) -> bool {
+        self.steps.has_hooks()
+    }
+
     /// Binds and plans the statement.
     pub fn plan(
         ctx: &PlanContext<'_>,
@@ -33,7 +38,7 @@ impl DeletePlan {
         query: &mut PlanQuery<'_>,
     ) -> SqlResult<DeletePlan> {
         let ast::TableRef::Table(table) = &delete.from else {
-            return Err(not_supported("a DELETE over joins here"));
+            return Err(SqlError::not_supported("a DELETE over joins here"));
         };
         let (filter, limit) = (delete.filter.as_ref(), delete.limit.as_ref());
         let target = plan_target(ctx, session, table, filter, &delete.order_by, limit, Privilege::Delete)?;

@@ -28,6 +28,8 @@ pub(super) struct Counts {
     pub(super) records: u64,
     /// Rows written, including those changed by ON DUPLICATE KEY UPDATE.
     pub(super) copied: u64,
+    /// Rows that IGNORE skipped because they fail a check.
+    skipped: u64,
     /// Rows that REPLACE deleted or overwrote.
     pub(super) deleted: u64,
     /// Rows that ON DUPLICATE KEY UPDATE changed.
@@ -73,7 +75,7 @@ impl InsertPlan {
         let strictness = Assigner::strictness(&ctx.eval, self.ignore);
         ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
         ctx.eval.set_forgiving(self.ignore);
-        let single = matches!(&self.rows, Rows::Values(rows) if rows.len() == 1);
+        let single = self.is_single_row;
         let null = if single { NullRule::Error } else { NullRule::Adjust };
         let mut insert = Insert::begin(self, ctx, strictness, null)?;
         let outcome = insert.run(ctx);
@@ -238,7 +240,7 @@ impl Insert<'_> {
 
     /// Returns the number of the current row, for conditions.
     pub(super) fn number(&self) -> u64 {
-        self.rows_before + self.counts.records
+        self.rows_before + self.counts.records + self.counts.skipped
     }
 
     pub(super) fn begin_row(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
@@ -294,7 +296,10 @@ impl Insert<'_> {
                     self.returned.push(returning.row(&self.row, &mut self.fixed, ctx)?);
                 }
             }
-            Outcome::FailsCheck => self.counts.records -= 1,
+            Outcome::FailsCheck => {
+                self.counts.records -= 1;
+                self.counts.skipped += 1;
+            }
             _ => {}
         }
         Ok(())
@@ -343,13 +348,13 @@ impl Insert<'_> {
                     }
                 }
                 OnDuplicate::Update(assignments) => {
-                    if let Some(changed) = self.update(ctx, &duplicate, assignments, new)? {
-                        self.note_update(changed);
-                        if let Some(returning) = &plan.returning {
-                            self.returned.push(returning.row(&self.existing, &mut self.fixed, ctx)?);
-                        }
-                        return Ok(false);
+                    let Some(outcome) = self.update(ctx, &duplicate, assignments, new)? else { continue };
+                    self.note_update(&outcome);
+                    if let (Outcome::Done | Outcome::Unchanged, Some(returning)) = (&outcome, &plan.returning)
+                    {
+                        self.returned.push(returning.row(&self.existing, &mut self.fixed, ctx)?);
                     }
+                    return Ok(false);
                 }
             }
         }
@@ -368,9 +373,13 @@ impl Insert<'_> {
         }
     }
 
-    fn note_update(&mut self, changed: bool) {
+    /// Counts a row that ON DUPLICATE KEY UPDATE found.
+    fn note_update(&mut self, outcome: &Outcome) {
+        if matches!(outcome, Outcome::FailsCheck | Outcome::Skipped) {
+            return;
+        }
         self.counts.touched += 1;
-        if changed {
+        if matches!(outcome, Outcome::Done) {
             self.counts.updated += 1;
             self.counts.copied += 1;
             if let Some((column, _)) = self.writer.table().auto_column {
@@ -470,14 +479,15 @@ impl Insert<'_> {
         Ok(false)
     }
 
-    /// Updates the conflicting row. Returns whether the row changed, or `None` if it no longer exists.
+    /// Updates the conflicting row, and reports what IGNORE skips. Returns `None` if the row no longer
+    /// exists.
     fn update(
         &mut self,
         ctx: &mut StatementContext<'_>,
         duplicate: &Duplicate,
         assignments: &[RowAssignment],
         new: &[Value],
-    ) -> SqlResult<Option<bool>> {
+    ) -> SqlResult<Option<Outcome>> {
         if !self.writer.fetch(ctx.trx, &duplicate.key, &mut self.existing)? {
             return Ok(None);
         }
@@ -521,21 +531,20 @@ impl Insert<'_> {
             self.existing[column] = value;
         }
         let row = RowChange::update(&before, &mut self.existing, number);
-        let refused = match pipeline.update(ctx, &mut self.writer, &duplicate.key, row)? {
-            Outcome::Done => return Ok(Some(true)),
+        let outcome = pipeline.update(ctx, &mut self.writer, &duplicate.key, row)?;
+        match &outcome {
             Outcome::Duplicate(other) => {
                 let zone = &ctx.session.settings.env.time_zone;
-                self.writer.table().duplicate_error(other.index, &self.existing, zone)
+                warn(ctx, self.writer.table().duplicate_error(other.index, &self.existing, zone));
             }
-            Outcome::Foreign(error) => error,
-            Outcome::Unchanged | Outcome::FailsCheck | Outcome::Skipped => return Ok(Some(false)),
-        };
-        warn(ctx, refused);
-        Ok(Some(false))
+            Outcome::Foreign(error) => warn(ctx, error.clone()),
+            Outcome::Done | Outcome::Unchanged | Outcome::FailsCheck | Outcome::Skipped => {}
+        }
+        Ok(Some(outcome))
     }
 
     pub(super) fn outcome(&self, ctx: &StatementContext<'_>, single: bool) -> DmlOutcome {
-        let Counts { records, copied, deleted, updated, touched } = self.counts;
+        let Counts { records, copied, deleted, updated, touched, .. } = self.counts;
         let duplicates = if self.plan.ignore { records - copied } else { deleted + updated };
         let warnings = ctx.eval.warning_count();
         let info = if single {

@@ -6,7 +6,7 @@ use cohort_catalog::{OnUpdate, Table};
 use cohort_expr::ExprType;
 use cohort_plan::{
     Binder, Clause, PlanContext, Reading, Scope, ScopeTable, ambiguous, bind_assignment, bind_insert_view,
-    bind_new_value, calls_back, not_supported, scope_of_rows,
+    bind_new_value, calls_back, scope_of_rows,
 };
 use cohort_query::QueryPlan;
 use cohort_session::SessionState;
@@ -46,6 +46,8 @@ pub struct InsertPlan {
     /// Columns that the statement does not name.
     pub(crate) unnamed: Vec<usize>,
     pub(crate) rows: Rows,
+    /// Whether the statement has VALUES of one row, which fails where rows of others are adjusted or skipped.
+    pub(crate) is_single_row: bool,
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) ignore: bool,
     pub returning: Option<Returning>,
@@ -53,6 +55,11 @@ pub struct InsertPlan {
 }
 
 impl InsertPlan {
+    /// Returns whether hooks run for the changed rows.
+    pub fn has_hooks(&self) -> bool {
+        self.steps.has_hooks()
+    }
+
     /// Binds the statement. `query` plans the SELECT of INSERT .. SELECT, and subqueries.
     pub fn plan(
         ctx: &PlanContext<'_>,
@@ -89,7 +96,7 @@ impl InsertPlan {
             _ => columns(&binder, &table, &insert.columns)?,
         };
         use_inserted(ctx, &scope, insert, &columns)?;
-        let defaults = (0..table.columns.len())
+        let mut defaults = (0..table.columns.len())
             .map(|column| Default::of(&binder, &table, column))
             .collect::<SqlResult<Vec<_>>>()?;
         refuse_ambiguous(ctx, insert, &scope)?;
@@ -139,6 +146,7 @@ impl InsertPlan {
         };
         let updated: Vec<usize> = assignments_of(&on_duplicate).iter().map(|a| a.column).collect();
         let steps = RowSteps::of(ctx, session, &table, checks, &updated)?;
+        steps.fill(&mut defaults);
         let statement = if insert.replace { "REPLACE" } else { "INSERT" };
         let returned = Returned { table: &table, scope: returned_scope, statement, items: &insert.returning };
         let returning = Returning::plan(ctx, returned, query)?;
@@ -148,6 +156,7 @@ impl InsertPlan {
             defaults,
             unnamed,
             rows,
+            is_single_row: matches!(&insert.source, ast::InsertSource::Values(rows) if rows.len() == 1),
             on_duplicate,
             ignore: insert.ignore,
             returning,
@@ -178,11 +187,14 @@ impl InsertPlan {
         let binder = Binder::new(ctx, &scope, Clause::Values);
         let all = 0..table.columns.len();
         let defaults = all.clone().map(|column| Default::of(&binder, &table, column));
+        let mut defaults = defaults.collect::<SqlResult<Vec<_>>>()?;
+        steps.fill(&mut defaults);
         Ok(InsertPlan {
-            defaults: defaults.collect::<SqlResult<Vec<_>>>()?,
+            defaults,
             unnamed: all.filter(|column| !columns.contains(column)).collect(),
             columns,
             rows,
+            is_single_row: false,
             on_duplicate: match on_duplicate {
                 ast::OnDuplicate::Replace => OnDuplicate::Replace,
                 ast::OnDuplicate::Error | ast::OnDuplicate::Ignore => OnDuplicate::Refuse,
@@ -381,9 +393,9 @@ fn bind_update(
     let selects = matches!(insert.source, ast::InsertSource::Query(_));
     let mut query = |asked: &ast::Query, row: Option<&Binder<'_>>| {
         query(asked, row).map_err(|error| match error.code {
-            ErrorCode::BadField if selects => {
-                not_supported("subqueries of ON DUPLICATE KEY UPDATE that read tables of the SELECT")
-            }
+            ErrorCode::BadField if selects => SqlError::not_supported(
+                "subqueries of ON DUPLICATE KEY UPDATE that read tables of the SELECT",
+            ),
             _ => error,
         })
     };

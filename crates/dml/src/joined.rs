@@ -24,7 +24,7 @@ use cohort_query::{PlanBody, PlanShape, QueryPlan, rows};
 use cohort_row::TableWriter;
 use cohort_session::{PlanStatistics, SessionState, StatementContext};
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, Privilege, SqlMode, SqlResult, Value};
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlMode, SqlResult, Value};
 
 /// An UPDATE or DELETE of joined rows.
 pub struct JoinedChange {
@@ -54,6 +54,11 @@ enum What {
 type Seen = HashSet<(usize, Vec<u8>), ahash::RandomState>;
 
 impl JoinedChange {
+    /// Returns whether hooks run for the changed rows.
+    pub fn has_hooks(&self) -> bool {
+        self.steps.iter().any(RowSteps::has_hooks)
+    }
+
     /// Binds and plans an UPDATE.
     pub fn update(
         ctx: &PlanContext<'_>,
@@ -351,9 +356,7 @@ fn source(
     let is_multi = from.is_some_and(|from| from.tables().len() > 1);
     let keyed = from.map_or(0, |from| from.tables().iter().filter(|table| table.key.is_some()).count());
     if keyed != targets {
-        return Err(cohort_plan::not_supported(
-            "a change of rows through a view in a join of that many tables",
-        ));
+        return Err(SqlError::not_supported("a change of rows through a view in a join of that many tables"));
     }
     let stats = PlanStatistics::new(session, ctx);
     let plan: Plan = cohort_optimize::optimize(&query, &subqueries, &common, &stats)?;

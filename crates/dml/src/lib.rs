@@ -62,7 +62,7 @@ pub use load::load_data;
 pub use outcome::DmlOutcome;
 pub use returning::Returning;
 pub use row_applier::{ApplyRules, Conversions};
-pub use rules::RowRules;
+pub use rules::{RowRules, readers_of};
 pub use target_plan::TargetPlan;
 pub use unpack::room_to_unpack;
 pub use update::UpdatePlan;

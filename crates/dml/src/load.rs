@@ -14,7 +14,7 @@ use cohort_base::Reservation;
 use cohort_catalog::DefaultValue;
 use cohort_config::VarId;
 use cohort_expr::SessionHooks;
-use cohort_plan::{Binder, Clause, PlanContext, Reading, Scope, bind_new_value, not_supported};
+use cohort_plan::{Binder, Clause, PlanContext, Reading, Scope, bind_new_value};
 use cohort_protocol::ResultSink;
 use cohort_query::{Freshness, QueryPlan, lock_for_write, lock_tables, plan_query_within};
 use cohort_session::{Job, SessionNames, StatementContext, TableUse, access, files};
@@ -73,7 +73,7 @@ pub fn load_data(
     }
     files::check_format(&load.format, &ctx.eval)?;
     if load.format.field_end.is_empty() && load.format.enclosed.is_empty() {
-        return Err(not_supported("LOAD DATA of fields without separators"));
+        return Err(SqlError::not_supported("LOAD DATA of fields without separators"));
     }
     let plan = bind(ctx, load, job)?;
     ctx.annotate();
@@ -123,7 +123,7 @@ fn of_the_source(
     blocks: Vec<Vec<u8>>,
 ) -> SqlResult<DmlOutcome> {
     if load.format.field_end.is_empty() && load.format.enclosed.is_empty() {
-        return Err(not_supported("LOAD DATA of fields without separators"));
+        return Err(SqlError::not_supported("LOAD DATA of fields without separators"));
     }
     let plan = bind(ctx, load, job)?;
     ctx.annotate();
@@ -496,7 +496,7 @@ fn charset(ctx: &StatementContext<'_>, load: &LoadData) -> SqlResult<Charset> {
         }
     };
     if charset.mbminlen() > 1 {
-        return Err(not_supported("LOAD DATA in a character set of wide letters"));
+        return Err(SqlError::not_supported("LOAD DATA in a character set of wide letters"));
     }
     Ok(charset)
 }

@@ -45,7 +45,7 @@ use cohort_row::{Duplicate, TableWriter};
 use cohort_session::{RowHook, SessionState, StatementContext};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
-use crate::assign::{Assigner, NullRule, Strictness};
+use crate::assign::{self, Assigner, NullRule, Strictness};
 use crate::rules::RowRules;
 
 /// The steps of a table's row changes, bound when the statement is planned.
@@ -103,7 +103,7 @@ impl RowSteps {
     }
 
     /// Returns the steps of a DELETE.
-    pub(crate) fn of_delete(session: &SessionState, table: &Table) -> RowSteps {
+    pub(crate) fn of_delete(session: &SessionState, table: &Arc<Table>) -> RowSteps {
         RowSteps { hooks: hooks_of(session, table), ..RowSteps::default() }
     }
 
@@ -123,6 +123,16 @@ impl RowSteps {
         !self.hooks.is_empty()
     }
 
+    /// Gives NULL to columns without a default that hooks may set.
+    pub(crate) fn fill(&self, defaults: &mut [assign::Default]) {
+        for (column, default) in defaults.iter_mut().enumerate() {
+            if matches!(default, assign::Default::Missing) && self.hooks.iter().any(|hook| hook.sets(column))
+            {
+                *default = assign::Default::Value(Value::Null);
+            }
+        }
+    }
+
     /// Returns the columns that an UPDATE may change besides those that the statement assigns.
     pub(crate) fn changed(&self, table: &Table) -> Vec<usize> {
         match self.has_hooks() {
@@ -132,7 +142,7 @@ impl RowSteps {
     }
 }
 
-fn hooks_of(session: &SessionState, table: &Table) -> Vec<Arc<dyn RowHook>> {
+fn hooks_of(session: &SessionState, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>> {
     session.db.row_hooks.get().map(|hooks| hooks.of(table)).unwrap_or_default()
 }
 

@@ -10,7 +10,7 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use crate::assign::{Assigner, Strictness};
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, TableNames, convert, not_supported};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, TableNames, convert};
 use cohort_session::StatementContext;
 
 /// The generated columns and CHECK constraints of a table, bound to its rows.
@@ -41,6 +41,18 @@ impl Check {
     }
 }
 
+/// Returns the generated columns that read a column, directly or through other generated columns. `generated`
+/// has all of them in column order, each with the columns that it reads.
+pub fn readers_of(column: usize, generated: impl IntoIterator<Item = (usize, Vec<usize>)>) -> Vec<usize> {
+    let mut readers = Vec::new();
+    for (n, reads) in generated {
+        if reads.iter().any(|read| *read == column || readers.contains(read)) {
+            readers.push(n);
+        }
+    }
+    readers
+}
+
 impl RowRules {
     /// Binds the rules of a table.
     pub fn of(ctx: &PlanContext<'_>, table: &Arc<Table>) -> SqlResult<RowRules> {
@@ -58,7 +70,7 @@ impl RowRules {
             let options = ParseOptions { collation: table.collation, ..ParseOptions::default() };
             let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &options)?;
             let expr = convert::only_item(&parsed.statement);
-            binder.expression(expr.ok_or_else(|| not_supported("an expression of the table"))?)
+            binder.expression(expr.ok_or_else(|| SqlError::not_supported("an expression of the table"))?)
         };
         let mut rules = RowRules::default();
         for (n, column) in table.columns.iter().enumerate() {
@@ -115,13 +127,7 @@ impl RowRules {
 
     /// Returns the generated columns that read a column, directly or through other generated columns.
     pub(crate) fn readers_of(&self, column: usize) -> Vec<usize> {
-        let mut readers = Vec::new();
-        for (n, expr) in &self.generated {
-            if expr.columns().iter().any(|read| *read == column || readers.contains(read)) {
-                readers.push(*n);
-            }
-        }
-        readers
+        readers_of(column, self.generated.iter().map(|(n, expr)| (*n, expr.columns())))
     }
 
     /// Drops all CHECK constraints.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::Table;
-use cohort_plan::{Binder, Clause, PlanContext, bind_assignment, not_supported};
+use cohort_plan::{Binder, Clause, PlanContext, bind_assignment};
 use cohort_row::TableWriter;
 use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast;
@@ -35,6 +35,11 @@ struct Counts {
 }
 
 impl UpdatePlan {
+    /// Returns whether hooks run for the changed rows.
+    pub fn has_hooks(&self) -> bool {
+        self.steps.has_hooks()
+    }
+
     /// Binds and plans the statement.
     pub fn plan(
         ctx: &PlanContext<'_>,
@@ -42,7 +47,7 @@ impl UpdatePlan {
         update: &ast::Update,
     ) -> SqlResult<UpdatePlan> {
         let ast::TableRef::Table(table) = &update.tables else {
-            return Err(not_supported("an UPDATE over joins here"));
+            return Err(SqlError::not_supported("an UPDATE over joins here"));
         };
         let (filter, limit) = (update.filter.as_ref(), update.limit.as_ref());
         let target = plan_target(ctx, session, table, filter, &update.order_by, limit, Privilege::Update)?;

@@ -7,16 +7,18 @@ use std::sync::Arc;
 
 use cohort_catalog::{Catalog, Table, View};
 use cohort_config::Counter;
-use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, UpdatePlan};
+use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, Returning, UpdatePlan};
+use cohort_expr::ExprType;
 use cohort_optimize::ReadMode;
-use cohort_plan::{Binder, ParamSource, PlanContext, calls_back, not_supported};
+use cohort_plan::{Binder, ParamSource, PlanContext, calls_back};
+use cohort_program::ResultColumn;
 use cohort_protocol::ColumnMeta;
 use cohort_query::{QueryPlan, plan_query, plan_query_within};
-use cohort_session::access::{self, TableNeed};
+use cohort_session::access::{self, RoutineNeed, TableNeed};
 use cohort_session::{SessionNames, SessionState};
 use cohort_sql::Plannable;
 use cohort_sql::ast::{self, Statement};
-use cohort_types::{SqlResult, Value, Warning};
+use cohort_types::{SqlError, SqlResult, Value, Warning};
 
 /// Estimated bytes of plan per byte of a view's text.
 const VIEW_BYTES_OF_A_BYTE: usize = 24;
@@ -49,6 +51,8 @@ pub struct CachedPlan {
     pub(crate) views: Vec<Arc<View>>,
     /// Sequences that the plan's expressions name, each with true if the plan takes numbers from it.
     pub(crate) sequences: Vec<(Arc<Table>, bool)>,
+    /// Stored functions that the plan calls.
+    pub(crate) routines: Vec<RoutineNeed>,
     pub(crate) reusable: bool,
 }
 
@@ -144,6 +148,60 @@ impl CachedPlan {
         (PLAN_BYTES + syntax + views + parts.sum::<usize>()) as u64
     }
 
+    /// Returns the names and types of a query's columns.
+    pub(crate) fn result_columns(&self) -> Vec<ResultColumn> {
+        let Planned::Query(plan) = &self.plan else { return Vec::new() };
+        let columns = plan.columns.iter().zip(&plan.types);
+        let of = |(meta, ty): (&ColumnMeta, &ExprType)| ResultColumn {
+            name: meta.name.clone(),
+            ty: ty.to_column_type(),
+        };
+        columns.map(of).collect()
+    }
+
+    /// Returns the tables that the plan names, and whether it changes their rows.
+    pub(crate) fn tables(&self) -> Vec<(&Arc<Table>, bool)> {
+        fn read<'p>(
+            queries: impl IntoIterator<Item = &'p QueryPlan>,
+            into: &mut Vec<(&'p Arc<Table>, bool)>,
+        ) {
+            for query in queries {
+                into.extend(query.tables().into_iter().map(|(table, _)| (table, false)));
+            }
+        }
+        let mut found = Vec::new();
+        match &self.plan {
+            Planned::Query(plan) => read([plan], &mut found),
+            Planned::Insert(plan) => {
+                found.push((plan.table(), true));
+                read(plan.query().into_iter().chain(plan.asked()), &mut found);
+            }
+            Planned::Update(plan) => found.push((plan.table(), true)),
+            Planned::Delete(plan) => {
+                found.push((plan.table(), true));
+                read(plan.returning.as_ref().and_then(Returning::asked), &mut found);
+            }
+            Planned::Joined(plan) => {
+                found.extend(plan.written().map(|(table, _)| (table, true)));
+                read([plan.source()], &mut found);
+                read(plan.returning().and_then(Returning::asked), &mut found);
+            }
+        }
+        found
+    }
+
+    /// Returns whether functions or triggers may run while the plan runs.
+    pub(crate) fn runs_programs(&self) -> bool {
+        !self.routines.is_empty()
+            || match &self.plan {
+                Planned::Query(_) => false,
+                Planned::Insert(plan) => plan.has_hooks(),
+                Planned::Update(plan) => plan.has_hooks(),
+                Planned::Delete(plan) => plan.has_hooks(),
+                Planned::Joined(plan) => plan.has_hooks(),
+            }
+    }
+
     /// Returns the columns of the result, empty for data changes without RETURNING.
     pub(crate) fn columns(&self) -> &[ColumnMeta] {
         let returning = match &self.plan {
@@ -179,7 +237,7 @@ pub(crate) fn make_plan(
     catalog: &Arc<Catalog>,
     session: &SessionState,
     params: &[Value],
-    source: ParamSource,
+    source: ParamSource<'_>,
     statement: &Statement,
 ) -> SqlResult<CachedPlan> {
     let names = SessionNames::new(catalog, session);
@@ -191,7 +249,7 @@ pub(crate) fn make_inner_plan(
     catalog: &Arc<Catalog>,
     session: &SessionState,
     params: &[Value],
-    source: ParamSource,
+    source: ParamSource<'_>,
     query: &Statement,
 ) -> SqlResult<CachedPlan> {
     let names = SessionNames::new(catalog, session);
@@ -203,7 +261,7 @@ pub(crate) fn plan_with(
     names: &SessionNames<'_>,
     of: (&Arc<Catalog>, &SessionState),
     params: &[Value],
-    source: ParamSource,
+    source: ParamSource<'_>,
     statement: &Statement,
 ) -> SqlResult<CachedPlan> {
     planned(names, of, params, source, statement, true)
@@ -213,14 +271,16 @@ fn planned(
     names: &SessionNames<'_>,
     (catalog, session): (&Arc<Catalog>, &SessionState),
     params: &[Value],
-    source: ParamSource,
+    source: ParamSource<'_>,
     statement: &Statement,
     is_shown: bool,
 ) -> SqlResult<CachedPlan> {
     let ctx = PlanContext::new(names, params, source);
     let mut within =
         |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
-    let Some(statement) = statement.plannable() else { return Err(not_supported("this statement here")) };
+    let Some(statement) = statement.plannable() else {
+        return Err(SqlError::not_supported("this statement here"));
+    };
     let plan = match statement {
         Plannable::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
         Plannable::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),
@@ -243,13 +303,13 @@ fn planned(
     let pin = |n: u32| ctx.params.get(n as usize).map(|value| (n, value.clone()));
     let pins = match ctx.source {
         ParamSource::Literals => ctx.pins.borrow().iter().copied().filter_map(pin).collect(),
-        ParamSource::Placeholders | ParamSource::Variables => Vec::new(),
+        ParamSource::Placeholders | ParamSource::Variables(_) => Vec::new(),
     };
     let kinds = ctx.params.iter().map(ParamKind::of).collect();
     let warnings = session.statement.planning_warnings.take();
     let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
-    let sequences = names.take_sequences();
-    Ok(CachedPlan { plan, pins, kinds, warnings, needs, views, sequences, reusable })
+    let (sequences, routines) = (names.take_sequences(), names.take_routines());
+    Ok(CachedPlan { plan, pins, kinds, warnings, needs, views, sequences, routines, reusable })
 }
 
 /// Returns true if the target is a view: views are changed by the plan for joins.

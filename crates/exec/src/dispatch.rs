@@ -35,20 +35,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Reservation};
-use cohort_catalog::Table;
 use cohort_config::VarId;
-use cohort_dml::{DmlOutcome, Returning};
+use cohort_dml::DmlOutcome;
 use cohort_expr::{EvalContext, Replication, replication_of};
 use cohort_plan::ParamSource;
 use cohort_protocol::{ColumnMeta, NullSink, OkInfo, ResultHead, ResultSink, StatusFlags};
-use cohort_query::{
-    Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, lock_for_write, lock_names,
-    lock_sequences, lock_tables, lock_views, run_query,
-};
+use cohort_query::{Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, run_query};
 use cohort_row::chain_too_long;
 use cohort_session::{
-    Conditions, Job, RowChange, SessionState, StatementContext, StatementTraits, TableUse, TransactionState,
-    access, innermost, traits_of,
+    Conditions, ImplicitCommit, Job, SessionState, StatementContext, StatementTraits, TransactionState,
+    access, traits_of,
 };
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
@@ -59,6 +55,7 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoredColumns, Value, 
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, counter_of_plan, make_plan};
 use crate::named_tables::{await_definitions, is_of_definitions};
+use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::{Session, status_of};
 use crate::text_logging::run_logged;
 
@@ -81,15 +78,9 @@ pub(crate) fn parse_charged(
     options: &ParseOptions,
     syntax: &mut Reservation,
 ) -> SqlResult<cohort_sql::Parsed> {
-    let parsed = match text.len() <= SHORT_TEXT_BYTES {
-        true => cohort_sql::parse(text, options)?,
-        false => cohort_sql::parse_charged(text, options, &mut |bytes| Ok(syntax.resize(bytes as u64)?))?,
-    };
-    match innermost(&parsed.statement) {
-        Statement::Program(program) if !program.is_definition() => {
-            Err(SqlError::not_supported(program.name()))
-        }
-        _ => Ok(parsed),
+    match text.len() <= SHORT_TEXT_BYTES {
+        true => cohort_sql::parse(text, options),
+        false => cohort_sql::parse_charged(text, options, &mut |bytes| Ok(syntax.resize(bytes as u64)?)),
     }
 }
 
@@ -184,13 +175,18 @@ impl Session {
         self.state.statement.reads_whole_table.set(false);
         // The error of a text that cannot be parsed is also kept here.
         self.diagnostics.set_limit(self.state.settings.env.max_error_count);
-        self.state.settings.env.now_micros =
-            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
+        self.set_time();
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();
         self.state.last.in_transaction = self.trx.in_transaction();
         self.state.last.insert_id = self.trx.settings.insert_id;
         self.state.last.gtid_seq_no = self.trx.settings.binlog.seq_no.unwrap_or(0);
+    }
+
+    /// Sets the time of NOW() to the last clock reading.
+    pub(crate) fn set_time(&mut self) {
+        self.state.settings.env.now_micros =
+            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
     }
 
     fn begin_diagnostics(&mut self, statement: &Statement, traits: &StatementTraits) {
@@ -214,25 +210,21 @@ impl Session {
         check_stack()?;
         let traits = traits_of(statement);
         self.begin_diagnostics(statement, traits);
+        cohort_ddl::check_as_parser(&self.state, statement)?;
         self.state.check_account_limits(traits)?;
         self.count(statement, traits);
         cohort_info::check_log_tables(&self.state, statement, traits)?;
         if traits.counts_as_write() && !access::is_about_temporary(&self.state, statement, traits) {
             guards::check_read_only(&self.state)?;
         }
-        let commits = traits.commits(statement);
+        let commits = traits.commit == ImplicitCommit::Commits;
         if access::refused_in_read_only_transaction(&self.state, statement, traits)
             && self.trx.may_only_read(commits)
         {
             return Err(SqlError::read_only_transaction());
         }
         if commits {
-            self.trx.commit_implicitly()?;
-            // SET TRANSACTION applies to the transaction of BEGIN. For any other statement, that transaction
-            // is over.
-            if !matches!(innermost(statement), Statement::Begin(_)) {
-                self.trx.forget_next_characteristics();
-            }
+            self.commit_before(statement)?;
         }
         if self.state.transactions.is_on() {
             self.track(statement, job);
@@ -241,6 +233,17 @@ impl Session {
             return self.change_account_table(table, statement, job, sink);
         }
         self.dispatch(statement, traits, job, key, sink)
+    }
+
+    /// Commits the open transaction before a statement that commits implicitly.
+    pub(crate) fn commit_before(&mut self, statement: &Statement) -> SqlResult<()> {
+        self.trx.commit_implicitly()?;
+        // SET TRANSACTION applies to the transaction of BEGIN. For any other statement, that transaction is
+        // over.
+        if !matches!(statement, Statement::Begin(_)) {
+            self.trx.forget_next_characteristics();
+        }
+        Ok(())
     }
 
     /// Records the effects of the statement on the transaction state, as far as its text shows them.
@@ -368,11 +371,11 @@ impl Session {
     ) -> SqlResult<T> {
         let timestamp = (self.state.settings.env.now_micros / 1_000_000) as u32;
         self.trx.statement_begin(timestamp);
-        let seconds_max = self.state.settings.vars.double(VarId::MaxStatementTime);
-        let deadline_ns = (seconds_max > 0.0)
-            .then(|| self.state.db.clock.monotonic_ns().saturating_add((seconds_max * 1e9) as u64));
-        self.trx.set_deadline(deadline_ns);
-        self.state.statement.deadline_ns.set(deadline_ns);
+        // The time limit of a program counts for all its statements.
+        let is_outermost = !self.programs.is_inside();
+        if is_outermost {
+            self.begin_deadline();
+        }
         let mut ctx = StatementContext {
             db: &self.state.db,
             session: &self.state,
@@ -386,6 +389,7 @@ impl Session {
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
+        let temporary = ctx.session.temporary.epoch();
         let outcome = run(&mut ctx, sink);
         if let Err(error) = &outcome
             && error.code == ErrorCode::GetErrmsg
@@ -401,18 +405,47 @@ impl Session {
         }
         let warnings = ctx.eval.take_warnings();
         drop(ctx);
-        self.trx.set_deadline(None);
-        self.state.statement.deadline_ns.set(None);
+        if is_outermost {
+            self.end_deadline();
+        }
+        self.state.forget_programs();
+        if self.state.temporary.epoch() != temporary {
+            // Existing plans do not know the session's temporary tables.
+            self.state.refresh();
+        }
+        if self.state.programs.borrow_mut().take_cleared() {
+            self.diagnostics.drop_old();
+        }
         for warning in self.state.statement.planning_warnings.take() {
             self.diagnostics.push(warning);
         }
         if warnings.total() > 0 {
             self.diagnostics.add_all(&warnings);
         }
+        if outcome.is_err() {
+            for place in self.state.programs.borrow_mut().take_places() {
+                self.diagnostics.add_after_error(place);
+            }
+        }
         if let Some(id) = self.state.statement.next_insert_id.take() {
             self.state.settings.env.last_insert_id = id;
         }
         self.trx.statement_end(outcome)
+    }
+
+    /// Starts the time limit of a statement.
+    pub(crate) fn begin_deadline(&mut self) {
+        let seconds_max = self.state.settings.vars.double(VarId::MaxStatementTime);
+        let deadline_ns = (seconds_max > 0.0)
+            .then(|| self.state.db.clock.monotonic_ns().saturating_add((seconds_max * 1e9) as u64));
+        self.trx.set_deadline(deadline_ns);
+        self.state.statement.deadline_ns.set(deadline_ns);
+    }
+
+    /// Ends the time limit of a statement.
+    pub(crate) fn end_deadline(&mut self) {
+        self.trx.set_deadline(None);
+        self.state.statement.deadline_ns.set(None);
     }
 
     /// Calls `run` as one statement of the transaction, without a sink for rows.
@@ -569,7 +602,7 @@ impl Session {
         &self,
         statement: &Statement,
         params: &[Value],
-        source: ParamSource,
+        source: ParamSource<'_>,
     ) -> SqlResult<CachedPlan> {
         let catalog = self.state.db.catalog();
         let outcome = make_plan(&catalog, &self.state, params, source, statement);
@@ -587,25 +620,6 @@ fn statement_status(trx: &SessionTrx, session: &SessionState, more: bool) -> Sta
     if more { flags.with(StatusFlags::MORE_RESULTS) } else { flags }
 }
 
-/// Returns whether a plan reads or writes tables.
-pub(crate) fn tables_used(plan: &Planned) -> TransactionState {
-    let none = TransactionState::default();
-    let of_query = |plan: &QueryPlan| match plan.locks() {
-        _ if plan.tables().is_empty() => none,
-        cohort_optimize::ReadMode::LockExclusive(_) => TransactionState::WRITE,
-        _ => TransactionState::READ,
-    };
-    match plan {
-        Planned::Query(plan) => of_query(plan),
-        Planned::Insert(plan) => TransactionState::WRITE.with(plan.query().map_or(none, of_query)),
-        Planned::Update(_) | Planned::Delete(_) => TransactionState::WRITE,
-        Planned::Joined(plan) => {
-            let reads_others = plan.source().tables().len() > plan.written().count();
-            TransactionState::WRITE.with(if reads_others { TransactionState::READ } else { none })
-        }
-    }
-}
-
 /// Runs a new plan.
 pub(crate) fn execute(
     ctx: &mut StatementContext<'_>,
@@ -614,11 +628,6 @@ pub(crate) fn execute(
 ) -> SqlResult<Executed> {
     check_needs(ctx, cached)?;
     run_plan(ctx, cached, sink)
-}
-
-/// Checks that the session has the privileges that the plan needs.
-pub(crate) fn check_needs(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
-    cached.needs.iter().try_for_each(|need| need.check(ctx.session))
 }
 
 /// Locks the tables and runs the plan.
@@ -642,14 +651,18 @@ fn lock_and_run(
     if ctx.session.transactions.is_on() {
         ctx.session.transactions.add(tables_used(&cached.plan), ctx.trx.autocommit());
     }
-    if lock_names(ctx, |ctx| lock_plan(ctx, cached))? == Freshness::Stale {
+    if lock_and_check(ctx, cached)? == Freshness::Stale {
         return Ok(Executed::Stale);
     }
-    if ctx.trx.has_locked_tables() {
-        check_uses(ctx, cached)?;
-    }
-    report_tables(ctx.session, cached);
     ctx.session.statement.rows_found.set(None);
+    with_tables_in_use(ctx, cached, |ctx| run_locked(ctx, cached, sink))
+}
+
+fn run_locked(
+    ctx: &mut StatementContext<'_>,
+    cached: &CachedPlan,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<Executed> {
     match &cached.plan {
         Planned::Query(plan) => {
             let limit = ctx.session.settings.vars.uint(VarId::SqlSelectLimit);
@@ -670,117 +683,6 @@ fn lock_and_run(
     }
 }
 
-/// Locks everything that a plan names. The written table is locked before the tables that are only read.
-/// Otherwise there could be a deadlock: the session has a read lock on a table, and its write lock on that
-/// table queues after a DDL statement that waits for the read lock.
-pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
-    if lock_views(&cached.views, ctx)? == Freshness::Stale
-        || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
-    {
-        return Ok(Freshness::Stale);
-    }
-    match &cached.plan {
-        Planned::Query(plan) => lock_tables(plan, ctx),
-        Planned::Insert(plan) => match lock_for_write((plan.table(), &plan.table().name.table), ctx)? {
-            Freshness::Fresh => {
-                for query in plan.query().into_iter().chain(plan.asked()) {
-                    if lock_tables(query, ctx)? == Freshness::Stale {
-                        return Ok(Freshness::Stale);
-                    }
-                }
-                Ok(Freshness::Fresh)
-            }
-            Freshness::Stale => Ok(Freshness::Stale),
-        },
-        Planned::Update(plan) => lock_for_write((plan.table(), plan.alias()), ctx),
-        Planned::Delete(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
-            Freshness::Fresh => lock_asked(plan.returning.as_ref(), ctx),
-            Freshness::Stale => Ok(Freshness::Stale),
-        },
-        Planned::Joined(plan) => {
-            // Rows that the source query reads are locked.
-            ctx.trx.begin_writing();
-            for written in plan.written() {
-                if lock_for_write(written, ctx)? == Freshness::Stale {
-                    return Ok(Freshness::Stale);
-                }
-            }
-            match lock_tables(plan.source(), ctx)? {
-                Freshness::Fresh => lock_asked(plan.returning(), ctx),
-                Freshness::Stale => Ok(Freshness::Stale),
-            }
-        }
-    }
-}
-
-/// Returns error 1100 if the plan uses a table more often than LOCK TABLES has locked it.
-fn check_uses(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
-    let mut uses: Vec<(&Arc<Table>, &str)> = Vec::new();
-    match &cached.plan {
-        Planned::Query(plan) => uses.extend(plan.tables()),
-        Planned::Insert(plan) => {
-            uses.push((plan.table(), &plan.table().name.table));
-            plan.query().into_iter().chain(plan.asked()).for_each(|query| uses.extend(query.tables()));
-        }
-        Planned::Update(plan) => uses.push((plan.table(), plan.alias())),
-        Planned::Delete(plan) => uses.push((plan.table(), plan.alias())),
-        Planned::Joined(plan) => uses.extend(plan.source().tables()),
-    }
-    let returning = match &cached.plan {
-        Planned::Delete(plan) => plan.returning.as_ref(),
-        Planned::Joined(plan) => plan.returning(),
-        Planned::Query(_) | Planned::Insert(_) | Planned::Update(_) => None,
-    };
-    uses.extend(returning.and_then(Returning::asked).into_iter().flat_map(QueryPlan::tables));
-    let lasting = uses.into_iter().filter(|(table, _)| !table.is_temporary());
-    let named = lasting.map(|(table, alias)| ((table.name.schema.clone(), table.name.table.clone()), alias));
-    ctx.trx.check_uses(named)
-}
-
-/// Locks the tables that subqueries of RETURNING read.
-fn lock_asked(returning: Option<&Returning>, ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
-    returning.and_then(Returning::asked).map_or(Ok(Freshness::Fresh), |asked| lock_tables(asked, ctx))
-}
-
-/// Reports the tables that the plan uses to the audit log. Written tables come first, as in MariaDB.
-pub(crate) fn report_tables(session: &SessionState, cached: &CachedPlan) {
-    let Some(tables) = session.audit_tables() else { return };
-    match &cached.plan {
-        Planned::Query(plan) => plan.report_tables(&tables),
-        Planned::Insert(plan) => {
-            match (plan.replaces(), plan.updates()) {
-                (true, _) => tables.changed(plan.table(), RowChange::Delete),
-                (_, true) => tables.changed(plan.table(), RowChange::Update),
-                _ => tables.report_use(TableUse::Write, plan.table()),
-            }
-            plan.query().into_iter().chain(plan.asked()).for_each(|query| query.report_tables(&tables));
-        }
-        Planned::Update(plan) => tables.changed(plan.table(), RowChange::Update),
-        Planned::Delete(plan) => {
-            tables.changed(plan.table(), RowChange::Delete);
-            plan.returning
-                .as_ref()
-                .and_then(Returning::asked)
-                .into_iter()
-                .for_each(|q| q.report_tables(&tables));
-        }
-        Planned::Joined(plan) => {
-            plan.returning().and_then(Returning::asked).into_iter().for_each(|q| q.report_tables(&tables));
-            let written: Vec<_> = plan.written().map(|(table, alias)| (table.id, alias)).collect();
-            let how = if plan.is_update() { RowChange::Update } else { RowChange::Delete };
-            plan.written().for_each(|(table, _)| tables.changed(table, how));
-            for (table, alias) in plan.source().tables() {
-                if !written.iter().any(|(id, name)| *id == table.id && *name == alias) {
-                    tables.report_use(TableUse::Read, table);
-                }
-            }
-        }
-    }
-    for (table, is_written) in &cached.sequences {
-        tables.report_use(if *is_written { TableUse::Write } else { TableUse::Read }, table);
-    }
-}
-
 /// Runs SELECT .. INTO @a, @b.
 fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> SqlResult<Executed> {
     let mut found = Collect { rows_max: Some(2), ..Collect::default() };
@@ -795,7 +697,8 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
         ctx.eval.push_warning(Warning { level: Level::Warning, error });
         return Ok(Executed::Into(0));
     };
-    for (target, value) in plan.into.iter().zip(values) {
+    // One target for several values is a row variable.
+    for (target, value) in plan.into.iter().cycle().zip(values) {
         ctx.session.assign(target, value)?;
     }
     Ok(Executed::Into(1))

@@ -12,7 +12,7 @@ use cohort_engine::KeyRange;
 use cohort_expr::Expr;
 use cohort_locks::MetadataMode;
 use cohort_optimize::ReadMode;
-use cohort_plan::{Binder, Clause, PlanContext, Scope, calls_back, not_supported};
+use cohort_plan::{Binder, Clause, PlanContext, Scope, calls_back};
 use cohort_protocol::ResultSink;
 use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor};
 use cohort_session::access::check_all_of;
@@ -111,7 +111,7 @@ impl Session {
             return Err(SqlError::no_subqueries_in("HANDLER..READ"));
         }
         if of_key.iter().chain(&read.filter).any(calls_back) {
-            return Err(not_supported("stored functions in HANDLER ... READ"));
+            return Err(SqlError::not_supported("stored functions in HANDLER ... READ"));
         }
         let index = read.index.as_deref().map(|name| index_of(&table, name, alias)).transpose()?;
         let (skipped, count) = match &read.limit {

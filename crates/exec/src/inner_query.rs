@@ -1,14 +1,15 @@
 //! Queries that run inside statements of other kinds: expressions in SET and similar statements, and the rows
 //! that a change of an account table affects.
 
-use cohort_query::{Collect, Freshness, lock_names, run_query};
+use cohort_query::{Collect, Freshness, run_query};
 use cohort_session::Job;
 use cohort_sql::ast::{self, Statement};
 use cohort_table::definition_changed;
 use cohort_types::{SqlResult, Value};
 
 use crate::cached_plan::{Planned, make_inner_plan};
-use crate::dispatch::{PLAN_ATTEMPTS, check_needs, lock_plan, report_tables, tables_used};
+use crate::dispatch::PLAN_ATTEMPTS;
+use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::Session;
 
 impl Session {
@@ -39,12 +40,11 @@ impl Session {
                 if ctx.session.transactions.is_on() {
                     ctx.session.transactions.add(tables_used(&made.plan), ctx.trx.autocommit());
                 }
-                if lock_names(ctx, |ctx| lock_plan(ctx, &made))? == Freshness::Stale {
+                if lock_and_check(ctx, &made)? == Freshness::Stale {
                     return Ok(None);
                 }
-                report_tables(ctx.session, &made);
                 let mut found = Collect { rows_max, ..Collect::default() };
-                run_query(plan, ctx, u64::MAX, &mut found)?;
+                with_tables_in_use(ctx, &made, |ctx| run_query(plan, ctx, u64::MAX, &mut found).map(drop))?;
                 Ok(Some(found.rows))
             })?;
             if let Some(rows) = found {

@@ -11,6 +11,7 @@ use cohort_trx::DeadlockObserver;
 
 use crate::cached_plan::CachedPlan;
 use crate::prepared_texts::PreparedTexts;
+use crate::program::cache::{Routines, Triggers};
 
 /// Maximum number of cached plans.
 const PLANS_MAX: usize = 4096;
@@ -25,6 +26,9 @@ pub struct Kept {
     pub plans: PlanCache<CachedPlan>,
     /// Prepared texts.
     pub(crate) prepared_texts: Arc<PreparedTexts>,
+    /// Compiled routines.
+    pub(crate) routines: Routines,
+    pub(crate) triggers: Triggers,
 }
 
 impl StatementCaches for Kept {
@@ -40,6 +44,8 @@ impl Kept {
         Arc::new(Kept {
             plans: PlanCache::new(PLANS_MAX, PLANS_BYTES_MAX),
             prepared_texts: PreparedTexts::new(Arc::clone(memory)),
+            routines: Routines::default(),
+            triggers: Triggers::default(),
         })
     }
 

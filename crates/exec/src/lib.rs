@@ -19,6 +19,7 @@
 //! | `explain`, `explain_access`, `explain_json`, `plan_json` | EXPLAIN, ANALYZE of a statement |
 //! | `slow_plan` | plan information in the slow log |
 //! | `inner_query` | queries inside statements of other kinds |
+//! | `program/` | stored programs in a session: compound statements, CALL |
 //! | `statement/` | the dispatch of all statements, and those of sessions and transactions |
 
 #[cfg(test)]
@@ -44,9 +45,11 @@ mod named_tables;
 mod open_handler;
 mod outfile;
 mod plan_json;
+mod plan_locks;
 mod prepared;
 mod prepared_statements;
 mod prepared_texts;
+mod program;
 mod session;
 mod session_log;
 mod slow_plan;
@@ -62,6 +65,7 @@ pub use applier::{AllowsOutcome, Applier, ApplyRules, Conversions, DdlEnd, Finis
 pub use cached_plan::CachedPlan;
 pub use cohort_ddl::{drop_orphans, set_page_formats};
 pub use cohort_dml::{KeySet, RowKeys};
+pub use cohort_expr::TimeZone;
 pub use cohort_info::{information_schema, reset_error};
 pub use cohort_session::{
     AccountUsages, ApplierReport, Audit, AuditSink, Client, Closer, Command, ConnectionEvent, ConnectionInfo,
@@ -76,5 +80,7 @@ pub use cohort_table::SourceTemporaryTables;
 pub use cohort_trx::BinlogCache;
 pub use kept::{Kept, database};
 pub use prepared::PrepareInfo;
+pub use program::enable::run_programs;
+pub use program::{next_run, run_event};
 pub use session::Session;
 pub use statement_names::{StatementNames, names_in};

@@ -22,6 +22,7 @@ use crate::dispatch::parse_charged;
 use crate::explain::explain_columns;
 use crate::prepared_statements::{Handle, Prepared};
 use crate::prepared_texts::{Parsed, PreparedText};
+use crate::program::running::OutParameters;
 use crate::session::Session;
 use crate::statement::{ERROR_COUNT, WARNING_COUNT, count_column};
 use crate::unfilled::{self, Unfilled};
@@ -323,13 +324,30 @@ impl Session {
         self.executed_text = Some(Arc::clone(&of.text));
         self.log_inner("Execute", &of.text, (&of.parsed.param_at, &params));
         let prepared = self.prepared.get(&Handle::Name(name.to_lowercase()));
-        match unfilled {
-            None => self.run_prepared(&Handle::Name(name.to_lowercase()), &params, job.more, sink),
-            Some(unfilled) => {
-                let variant = prepared.variant(&unfilled)?;
-                self.run_once(variant, &params, job.more, sink)
+        let variant = unfilled.map(|unfilled| prepared.variant(&unfilled)).transpose()?;
+        self.with_out_parameters(using, |session| match variant {
+            None => session.run_prepared(&Handle::Name(name.to_lowercase()), &params, job.more, sink),
+            Some(variant) => session.run_once(variant, &params, job.more, sink),
+        })
+    }
+
+    /// Runs a statement of EXECUTE. The variables of USING receive the OUT parameters of a CALL.
+    fn with_out_parameters(
+        &mut self,
+        using: &[ast::Using],
+        run: impl FnOnce(&mut Session) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let outer = std::mem::replace(&mut self.programs.out, OutParameters::Kept(Vec::new()));
+        let outcome = run(self);
+        let OutParameters::Kept(out) = std::mem::replace(&mut self.programs.out, outer) else {
+            return outcome;
+        };
+        for (n, value) in out {
+            if let Some(ast::Using::Expr(ast::Expr::UserVariable(name))) = using.get(n as usize) {
+                self.state.set_user_variable(name, value)?;
             }
         }
+        outcome
     }
 
     /// Returns the values of USING, and the positions without a value.
@@ -379,7 +397,8 @@ impl Session {
             prepared = prepared.variant(&unfilled)?;
         }
         self.log_inner("Execute", &text, (&prepared.of.parsed.param_at, &params));
-        let outcome = self.run_once(prepared, &params, job.more, sink);
+        let outcome =
+            self.with_out_parameters(using, |session| session.run_once(prepared, &params, job.more, sink));
         if self.state.db.audit.is_on() {
             self.state.audit_ended(&text, outcome.as_ref().map_or_else(|error| error.number(), |()| 0));
         }
@@ -428,12 +447,13 @@ impl Session {
 
     /// Changes the current database without notifying the client. If the database no longer exists, there is
     /// none.
-    fn enter(&mut self, schema: Option<Arc<str>>) {
+    pub(crate) fn enter(&mut self, schema: Option<Arc<str>>) {
         let db = &self.state.db;
         let is_there = |name: &Arc<str>| {
             db.virtual_tables.has_schema(name) || db.catalog().schemas.contains_key(&**name)
         };
-        self.state.current_schema = schema.filter(is_there);
+        let schema = schema.filter(is_there);
+        self.state.set_schema(schema);
         self.state.refresh();
     }
 

@@ -20,6 +20,7 @@ use hashbrown::HashMap;
 use crate::kept::Kept;
 use crate::open_handler::OpenHandler;
 use crate::prepared_statements::PreparedStatements;
+use crate::program::running::RunningPrograms;
 use crate::work::{PlanNotes, Work};
 
 /// A connection's session. Dropping it rolls back the open transaction.
@@ -33,6 +34,7 @@ pub struct Session {
     pub(crate) prepared: PreparedStatements,
     /// Tables opened by HANDLER, by lower-case name.
     pub(crate) handlers: HashMap<String, OpenHandler>,
+    pub(crate) programs: RunningPrograms,
     /// Literals of the running statement; reused to save allocations.
     pub(crate) literals: Vec<Value>,
     /// Results of the running statement so far, for the logs.
@@ -92,6 +94,7 @@ impl Session {
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
             handlers: HashMap::new(),
+            programs: RunningPrograms::default(),
             literals: Vec::new(),
             work: Work::default(),
             executed_text: None,

@@ -14,7 +14,7 @@ use crate::session::Session;
 use cohort_plan::convert;
 use cohort_query::guards::check_settable_now;
 use cohort_session::access::check_global;
-use cohort_session::{Changed, TrackTransaction};
+use cohort_session::{Changed, TrackTransaction, check_domains, commits_implicitly, parse_gtids};
 use cohort_session::{Job, set_error};
 use cohort_table::RowImage;
 use cohort_trx::{AccessMode, Isolation};
@@ -83,16 +83,12 @@ enum Step<'i> {
 }
 
 impl Session {
-    /// Runs SET item by item. If an item fails, all variables of the session keep their old values.
+    /// Runs SET item by item, after a check of all. If an item still fails, those before it stay set, as in
+    /// MariaDB.
     pub(crate) fn set_items(&mut self, items: &[SetItem], job: &Job<'_>) -> SqlResult<()> {
         let steps: Vec<Step<'_>> =
             items.iter().map(|item| self.check_item(item, job)).collect::<SqlResult<_>>()?;
-        let before = self.state.settings.vars.clone();
         let outcome = steps.into_iter().try_for_each(|step| self.set_item(step, job));
-        if outcome.is_err() {
-            self.state.settings.vars = before;
-            self.trx.settings.autocommit = self.state.settings.vars.flag(VarId::Autocommit);
-        }
         self.state.refresh();
         self.apply_settings();
         outcome
@@ -106,26 +102,28 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        let (mut ids, mut refused) = (Vec::with_capacity(items.len()), None);
         for item in items {
-            if let SetItem::Variable { name, .. } = item
-                && NOT_FOR_A_STATEMENT.iter().any(|known| name.eq_ignore_ascii_case(known))
-            {
-                let name = name.to_ascii_lowercase();
-                return Err(SqlError::not_in_set_statement(&name));
+            let SetItem::Variable { name, .. } = item else { continue };
+            // MariaDB finds unknown names while it parses, and the other errors after the implicit commit.
+            let id = cohort_config::settable(name, Scope::Session);
+            if let Err(unknown @ SetError::Unknown(_)) = id {
+                return Err(set_error(unknown));
+            }
+            ids.extend(id.ok());
+            if NOT_FOR_A_STATEMENT.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+                refused.get_or_insert_with(|| SqlError::not_in_set_statement(&name.to_ascii_lowercase()));
             }
         }
-        let before = self.before_statement();
-        let id = |item: &SetItem| match item {
-            SetItem::Variable { name, .. } => cohort_config::settable(name, Scope::Session).ok(),
-            _ => None,
-        };
-        let ids: Vec<VarId> = items.iter().filter_map(id).collect();
-        self.set_items(items, job)?;
-        // The statement's time was already set.
-        self.state.settings.env.now_micros =
-            self.state.settings.clock_override.unwrap_or(self.clock_us as i64);
-        sink.results(self.state.results_collation());
-        self.run_with_settings(&before, &ids, statement, job, sink)
+        self.run_with_settings(&ids, (statement, job, sink), |session, sink| {
+            refused.map_or(Ok(()), Err)?;
+            session.set_items(items, job)?;
+            // The statement's time was already set.
+            session.state.settings.env.now_micros =
+                session.state.settings.clock_override.unwrap_or(session.clock_us as i64);
+            sink.results(session.state.results_collation());
+            Ok(())
+        })
     }
 
     /// Runs a statement with the lock timeouts of its WAIT n or NOWAIT clause.
@@ -136,29 +134,37 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let before = self.before_statement();
         let ids = [VarId::LockWaitTimeout, VarId::InnodbLockWaitTimeout];
-        for id in ids {
-            self.state.settings.vars.put(id, &VarValue::UInt(seconds));
-        }
-        self.apply_settings();
-        self.run_with_settings(&before, &ids, statement, job, sink)
+        self.run_with_settings(&ids, (statement, job, sink), |session, _| {
+            for id in ids {
+                session.state.settings.vars.put(id, &VarValue::UInt(seconds));
+            }
+            session.apply_settings();
+            Ok(())
+        })
     }
 
-    /// Runs a statement with the current variables, then restores variables `ids` and the state that they
-    /// have changed. Other variables that the statement sets keep their values.
+    /// Runs a statement with the variables that `set` sets, then restores variables `ids` and the state that
+    /// they have changed. Other variables that the statement sets keep their values.
+    ///
+    /// A statement that commits implicitly does so after the variables are set. If they cannot be set, the
+    /// transaction is committed nevertheless, as in MariaDB.
     fn run_with_settings(
         &mut self,
-        before: &BeforeStatement,
         ids: &[VarId],
-        statement: &Statement,
-        job: &Job<'_>,
-        sink: &mut dyn ResultSink,
+        (statement, job, sink): (&Statement, &Job<'_>, &mut dyn ResultSink),
+        set: impl FnOnce(&mut Session, &mut dyn ResultSink) -> SqlResult<()>,
     ) -> SqlResult<()> {
+        let before = self.before_statement();
+        let outcome = set(self, sink);
         let given = self.state.settings.vars.clone();
-        let outcome = self.run_statement(statement, job, None, sink);
+        let outcome = match outcome {
+            Ok(()) => self.run_statement(statement, job, None, sink),
+            Err(error) if commits_implicitly(statement) => self.commit_before(statement).and(Err(error)),
+            Err(error) => Err(error),
+        };
         self.state.settings.vars.take_back(&before.vars, &given, ids);
-        ids.iter().for_each(|id| self.take_back(*id, before));
+        ids.iter().for_each(|id| self.take_back(*id, &before));
         self.state.refresh();
         self.apply_settings();
         sink.results(self.state.results_collation());
@@ -219,6 +225,7 @@ impl Session {
                 names(charset.as_deref(), collation.as_deref()).map(|_| Step::Other(item))
             }
             SetItem::CharacterSet(charset) => names(charset.as_deref(), None).map(|_| Step::Other(item)),
+            SetItem::Role(role) => self.state.check_role(role.as_deref()).map(|()| Step::Other(item)),
             other => Ok(Step::Other(other)),
         }
     }
@@ -306,9 +313,13 @@ impl Session {
             check_rules(id, list)?;
         }
         self.state.settings.vars.check(name, scope, value.as_ref()).map_err(set_error)?;
+        match (id, &value) {
+            (VarId::GtidSeqNo, Some(VarValue::UInt(n))) => self.check_gtid(*n)?,
+            (VarId::GtidSeqNo, Some(VarValue::Int(n))) => self.check_gtid(n.unsigned_abs())?,
+            _ => {}
+        }
         if id == VarId::EventScheduler {
-            // MariaDB returns this error if it was started with a disabled event scheduler.
-            return Err(SqlError::prevented_by_option("--event-scheduler=DISABLED or --skip-grant-tables"));
+            self.check_event_scheduler(value.as_ref())?;
         }
         let is_of_transaction = matches!(
             id,
@@ -321,6 +332,23 @@ impl Session {
             return Ok(Step::NextTransaction { id, name, value });
         }
         Ok(Step::Variable { scope, name, value })
+    }
+
+    /// Error 1290 if the server was started without an event scheduler, 1231 for switching to that state.
+    fn check_event_scheduler(&self, value: Option<&VarValue>) -> SqlResult<()> {
+        let is_disabled = |value: &VarValue| match value {
+            VarValue::Text(text) => text.eq_ignore_ascii_case("DISABLED"),
+            VarValue::Int(number) => *number == 2,
+            VarValue::UInt(number) => *number == 2,
+            VarValue::Null | VarValue::Bool(_) | VarValue::Double(_) => false,
+        };
+        if is_disabled(&self.state.db.globals.value(VarId::EventScheduler)) {
+            return Err(SqlError::prevented_by_option("--event-scheduler=DISABLED or --skip-grant-tables"));
+        }
+        match value.filter(|value| is_disabled(value)) {
+            Some(value) => Err(SqlError::wrong_variable_value("event_scheduler", &value.to_string())),
+            None => Ok(()),
+        }
     }
 
     /// Sets a property of the next transaction only, by the name of a variable.
@@ -435,7 +463,14 @@ impl Session {
             // SET SESSION applies to the next transaction, too.
             VarId::TransactionIsolation => self.trx.settings.next_isolation = None,
             VarId::TransactionReadOnly => self.trx.settings.next_access_mode = None,
-            VarId::Autocommit => self.trx.set_autocommit(self.state.settings.vars.flag(VarId::Autocommit))?,
+            VarId::Autocommit => {
+                let vars = &mut self.state.settings.vars;
+                let on = vars.flag(VarId::Autocommit);
+                // It stays off if the transaction cannot be committed.
+                self.trx
+                    .set_autocommit(on)
+                    .inspect_err(|_| vars.put(VarId::Autocommit, &VarValue::Bool(false)))?;
+            }
             VarId::Timestamp => {
                 let seconds = match value {
                     Some(_) => self.state.settings.vars.double(VarId::Timestamp),
@@ -450,7 +485,6 @@ impl Session {
             VarId::InsertId => self.trx.settings.insert_id = self.state.settings.vars.uint(VarId::InsertId),
             VarId::GtidSeqNo => {
                 let n = self.state.settings.vars.uint(VarId::GtidSeqNo);
-                self.check_gtid(n)?;
                 self.trx.settings.binlog.seq_no = (n > 0).then_some(n);
             }
             other => debug_assert!(false, "{other:?} acts in the session, and is not applied"),
@@ -620,10 +654,9 @@ fn charset_by_number(id: VarId, value: VarValue) -> VarValue {
 /// Checks replication rules and GTID lists. A rule for tables must contain `.`, a rewrite rule for schemas
 /// `->`: error 1210.
 fn check_rules(id: VarId, list: &str) -> SqlResult<()> {
-    if id == VarId::GtidBinlogState {
-        return cohort_session::parse_gtids(list).map(drop);
-    }
     let needs = match id {
+        VarId::GtidBinlogState => return parse_gtids(list).map(drop),
+        VarId::GtidSlavePos => return check_domains(&parse_gtids(list)?),
         VarId::ReplicateDoTable
         | VarId::ReplicateIgnoreTable
         | VarId::ReplicateWildDoTable

@@ -5,11 +5,12 @@ mod world;
 
 use std::sync::Arc;
 
+use cohort_catalog::Catalog;
 use cohort_dml::InsertPlan;
 use cohort_expr::ExprType;
 use cohort_plan::{Binder, ParamSource, PlanContext};
 use cohort_query::{lock_tables, plan_query_within, rows};
-use cohort_session::{SessionNames, StatementContext, StatementFunctions};
+use cohort_session::{FoundFunction, SessionNames, SessionState, StatementContext, StatementFunctions};
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 use world::{Server, disk};
@@ -19,15 +20,24 @@ use world::{Server, disk};
 struct Functions;
 
 impl StatementFunctions for Functions {
-    fn result_type(&self, name: &str, args: usize) -> SqlResult<Option<ExprType>> {
+    fn find(
+        &self,
+        _: (&Catalog, &SessionState),
+        schema: &str,
+        name: &str,
+        args: usize,
+    ) -> SqlResult<Option<FoundFunction>> {
+        let ty = ExprType::bigint(20);
         match (name, args) {
-            ("f" | "g", 1) => Ok(Some(ExprType::bigint(20))),
+            ("f" | "g", 1) => {
+                Ok(Some(FoundFunction { schema: schema.into(), name: name.into(), ty, routine: None }))
+            }
             ("f" | "g", _) => Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments")),
             _ => Ok(None),
         }
     }
 
-    fn call(&self, name: &str, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
+    fn call(&self, _: &str, name: &str, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
         let Value::Int(x) = args[0] else { return Ok(Value::Null) };
         if name == "g" {
             return Ok(Value::Int(read(ctx, "SELECT COUNT(*) FROM test.t")? + x));

@@ -61,6 +61,83 @@ fn an_account_does_what_it_was_granted() {
     assert!(user.run("SELECT * FROM app.t").starts_with("ERROR 1142 "));
 }
 
+/// Recorded from MariaDB 10.11.
+#[test]
+fn definitions_of_programs_need_privileges() {
+    let mut server = world::Server::open(&world::disk()).expect("opens");
+    let mut root = server.connect();
+    for statement in [
+        "SET GLOBAL log_bin_trust_function_creators = 1",
+        "CREATE DATABASE d5",
+        "CREATE TABLE d5.t (a INT)",
+        "CREATE PROCEDURE d5.p() SELECT 1",
+        "CREATE FUNCTION d5.f() RETURNS INT NO SQL RETURN 1",
+        "CREATE EVENT d5.e ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1",
+        "CREATE TRIGGER d5.tr BEFORE INSERT ON d5.t FOR EACH ROW SET @a = 1",
+        "CREATE USER u2@localhost, u3@localhost",
+        "GRANT CREATE ROUTINE ON d5.* TO u2@localhost",
+        "GRANT EXECUTE ON PROCEDURE d5.p TO u3@localhost",
+        "GRANT ALTER ROUTINE ON FUNCTION d5.f TO u3@localhost WITH GRANT OPTION",
+        "GRANT EVENT, TRIGGER, SELECT ON d5.* TO u3@localhost",
+    ] {
+        root.ok(statement);
+    }
+    let mut clients = [server.connect_as("u2", "localhost"), server.connect_as("u3", "localhost")];
+    for (sql, expected) in [
+        ("CREATE PROCEDURE d5.mine() SELECT 1", ["", "1044"]),
+        ("CREATE PROCEDURE test.mine() SELECT 1", ["1044", "1044"]),
+        ("CREATE OR REPLACE PROCEDURE d5.p() SELECT 1", ["1370", "1044"]),
+        ("CREATE OR REPLACE PROCEDURE d5.mine() SELECT 2", ["", "1044"]),
+        ("CREATE DEFINER=root@localhost PROCEDURE d5.zz() SELECT 1", ["1227", "1044"]),
+        ("ALTER PROCEDURE d5.p COMMENT 'x'", ["1370", "1370"]),
+        ("ALTER PROCEDURE d5.mine COMMENT 'x'", ["", "1370"]),
+        ("ALTER FUNCTION d5.f COMMENT 'x'", ["1370", ""]),
+        ("DROP PROCEDURE d5.p", ["1370", "1370"]),
+        ("DROP PROCEDURE IF EXISTS d5.nop", ["1370", "1370"]),
+        ("GRANT ALTER ROUTINE ON FUNCTION d5.f TO u2@localhost", ["1370", ""]),
+        ("GRANT EXECUTE ON FUNCTION d5.f TO u2@localhost", ["1370", "1370"]),
+        ("CREATE EVENT d5.mine ON SCHEDULE EVERY 1 DAY DO SELECT 1", ["1044", ""]),
+        ("ALTER EVENT d5.e DISABLE", ["1044", ""]),
+        ("DROP EVENT d5.nop", ["1044", "1539"]),
+        ("CREATE TRIGGER d5.mine AFTER INSERT ON d5.t FOR EACH ROW SET @a = 1", ["1142", ""]),
+        ("CREATE TRIGGER d5.mine AFTER INSERT ON d5.nope FOR EACH ROW SET @a = 1", ["1142", "1146"]),
+        ("DROP TRIGGER d5.nop", ["1360", "1360"]),
+        ("DROP TRIGGER d5.tr", ["1142", ""]),
+        ("SHOW TRIGGERS FROM d5", ["", ""]),
+        ("SHOW EVENTS FROM d5", ["1044", ""]),
+        ("SHOW CREATE PROCEDURE d5.mine", ["", "1305"]),
+        ("SHOW CREATE EVENT d5.e", ["1044", ""]),
+        ("SHOW CREATE TRIGGER d5.mine", ["1227", ""]),
+        ("SELECT * FROM mysql.proc", ["1142", "1142"]),
+        ("DROP PROCEDURE d5.mine", ["", "1370"]),
+    ] {
+        for (client, expected) in clients.iter_mut().zip(expected) {
+            let answer = client.run(sql);
+            let number = answer.strip_prefix("ERROR ").and_then(|rest| rest.split(' ').next());
+            assert_eq!(number.unwrap_or(""), expected, "{sql}: {answer}");
+        }
+    }
+    let [u2, u3] = &mut clients;
+    let names = "SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'd5'";
+    assert_eq!(u3.run(names), "ROUTINE_NAME | ROUTINE_DEFINITION\nf | NULL\np | NULL\n", "bodies are hidden");
+    u2.ok("CREATE FUNCTION d5.mine() RETURNS INT NO SQL RETURN 7");
+    let bodies = "ROUTINE_NAME | ROUTINE_DEFINITION\nf | NULL\nmine | RETURN 7\np | NULL\n";
+    assert_eq!(u2.run(names), bodies);
+    let grants = u2.run("SHOW GRANTS");
+    let own = "GRANT EXECUTE, ALTER ROUTINE ON FUNCTION `d5`.`mine` TO `u2`@`localhost`";
+    assert!(grants.contains(own), "{grants}");
+    root.ok("SET GLOBAL log_bin_trust_function_creators = 0");
+    root.ok("GRANT ALL ON test.* TO u3@localhost");
+    root.ok("CREATE TABLE test.t (a INT)");
+    for sql in [
+        "CREATE FUNCTION test.g() RETURNS INT NO SQL RETURN 1",
+        "CREATE TRIGGER test.g BEFORE INSERT ON test.t FOR EACH ROW SET @a = 1",
+    ] {
+        assert!(u3.run(sql).starts_with("ERROR 1419 "), "{sql}");
+    }
+    assert!(root.run("CREATE FUNCTION test.g() RETURNS INT RETURN 1").starts_with("ERROR 1418 "));
+}
+
 #[test]
 fn a_second_session_waits_for_ddl_and_sees_its_outcome() {
     let mut server = world::Server::open(&world::disk()).expect("opens");

@@ -11,7 +11,7 @@ use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
 use world::Server;
 
 /// Statements, each of which is one group of the binary log.
-const SCRIPT: [&str; 24] = [
+const SCRIPT: [&str; 36] = [
     "CREATE TABLE test.t (id INT PRIMARY KEY, k INT, c VARCHAR(20), KEY (k))",
     "INSERT INTO test.t VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, 'three')",
     "CREATE DATABASE d",
@@ -31,8 +31,20 @@ const SCRIPT: [&str; 24] = [
     "RENAME TABLE d.w TO d.ww",
     "CREATE USER u1@localhost",
     "GRANT SELECT ON d.* TO u1@localhost",
+    "CREATE PROCEDURE d.p(a INT) COMMENT 'one' SELECT a",
+    "CREATE FUNCTION d.f(a INT) RETURNS INT DETERMINISTIC RETURN a",
+    "GRANT EXECUTE ON PROCEDURE d.p TO u1@localhost",
+    "CREATE OR REPLACE PROCEDURE d.p(b INT) SELECT b",
+    "ALTER FUNCTION d.f COMMENT 'c'",
+    "CREATE TRIGGER d.first AFTER DELETE ON d.v FOR EACH ROW SET @a = 1",
+    "CREATE TRIGGER d.before AFTER DELETE ON d.v FOR EACH ROW PRECEDES first SET @a = 1",
+    "CREATE EVENT d.e ON SCHEDULE EVERY 1 DAY STARTS '2030-01-01' DO SELECT 1",
+    "ALTER EVENT d.e RENAME TO test.e2 DISABLE",
+    "RENAME TABLE d.v TO d.v2",
+    "DROP TRIGGER d.first",
+    "DROP PROCEDURE d.p",
     "TRUNCATE TABLE test.t",
-    "DROP TABLE d.v",
+    "DROP TABLE d.v2",
     "DROP VIEW d.ww",
     "DROP DATABASE d",
     "ALTER TABLE test.t COMMENT 'last'",
@@ -58,6 +70,16 @@ fn dump(server: &mut Server) -> String {
         for view in schema.views.keys() {
             text += &client.run(&format!("SHOW CREATE VIEW `{}`.`{view}`", schema.name));
             text += &client.run(&format!("SELECT * FROM `{}`.`{view}` ORDER BY id", schema.name));
+        }
+        for routine in schema.procedures.values().chain(schema.functions.values()) {
+            let (kind, name) = (routine.kind.name(), &routine.name);
+            text += &client.run(&format!("SHOW CREATE {kind} `{}`.`{name}`", schema.name));
+        }
+        for trigger in schema.tables.values().flat_map(|table| &table.triggers) {
+            text += &client.run(&format!("SHOW CREATE TRIGGER `{}`.`{}`", schema.name, trigger.name));
+        }
+        for event in schema.events.values() {
+            text += &client.run(&format!("SHOW CREATE EVENT `{}`.`{}`", schema.name, event.name));
         }
     }
     for (user, host) in catalog.accounts.keys() {

@@ -107,6 +107,22 @@ fn change_steps() {
     check_on_whole_server("change_steps");
 }
 
+#[test]
+fn programs() {
+    check_on_whole_server("programs");
+    check_on_whole_server("programs_language");
+}
+
+#[test]
+fn stored_functions() {
+    check_on_whole_server("stored_functions");
+}
+
+#[test]
+fn triggers() {
+    check_on_whole_server("triggers");
+}
+
 macro_rules! golden {
     ($($name:ident)*) => {
         $(#[test]

@@ -21,7 +21,7 @@ struct Logging(AtomicI64);
 struct Hooks(Arc<Logging>);
 
 impl RowHooks for Hooks {
-    fn of(&self, table: &Table) -> Vec<Arc<dyn RowHook>> {
+    fn of(&self, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>> {
         if table.name.table == "t" { vec![Arc::clone(&self.0) as Arc<dyn RowHook>] } else { Vec::new() }
     }
 }

@@ -198,11 +198,16 @@ fn flush_reopens_the_files() {
 }
 
 #[test]
-fn there_is_no_event_scheduler_to_switch_on() {
+fn the_event_scheduler_is_disabled_at_the_start_only() {
     let (mut server, _) = logging_server();
     let mut a = server.connect();
-    assert!(a.run("SET GLOBAL event_scheduler = ON").starts_with("ERROR 1290"));
-    assert_eq!(a.run("SELECT @@event_scheduler"), "@@event_scheduler\nDISABLED\n");
+    assert_eq!(a.run("SELECT @@event_scheduler"), "@@event_scheduler\nOFF\n");
+    a.ok("SET GLOBAL event_scheduler = ON");
+    assert_eq!(a.run("SELECT @@event_scheduler"), "@@event_scheduler\nON\n");
+    for disabled in ["DISABLED", "2"] {
+        assert!(a.run(&format!("SET GLOBAL event_scheduler = {disabled}")).starts_with("ERROR 1231"));
+    }
+    a.ok("SET GLOBAL event_scheduler = 0");
 }
 
 #[test]

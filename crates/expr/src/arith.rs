@@ -20,7 +20,7 @@ pub(crate) static INT_DIV: Function = Function::operator("DIV", type_int_div, in
 pub(crate) static MOD: Function = Function::operator("MOD", type_mod, rem);
 pub(crate) static NEG: Function = Function::operator("neg", type_neg, neg);
 
-pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("mod", 2, 2, type_mod, rem, Text, Anywhere)];
+pub(crate) static FUNCTIONS: &[Function] = &[Function::new("mod", 2, 2, type_mod, rem, Text, Anywhere)];
 
 /// Maximum number of characters of a printed DOUBLE.
 const DOUBLE_CHARS_MAX: u32 = 53;

@@ -18,7 +18,7 @@ pub(crate) static RIGHT: Function = Function::operator(">>", type_bits, shift_ri
 pub(crate) static NOT: Function = Function::operator("~", type_bits, not);
 
 pub(crate) static FUNCTIONS: &[Function] =
-    &[Function::pure("bit_count", 1, 1, type_count, count, Rows, Anywhere)];
+    &[Function::new("bit_count", 1, 1, type_count, count, Rows, Anywhere)];
 
 fn type_bits(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);

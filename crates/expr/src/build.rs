@@ -148,7 +148,7 @@ fn illegal_types(operation: &str, left: &Expr, right: &Expr) -> SqlError {
         Expr::Row(_) => "row",
         scalar => scalar.ty().to_column_type().type_name(),
     };
-    SqlError::illegal_types(&name(left), &name(right), operation)
+    SqlError::illegal_types(name(left), name(right), operation)
 }
 
 /// Builds `op operand`.

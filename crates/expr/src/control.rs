@@ -17,25 +17,25 @@ use crate::joined::joined_type;
 use crate::mixing::{compared, compared_types, joined_texts};
 use crate::typing::{any_nullable, long_string_of, width};
 
-pub(crate) static IS_TRUE: Function = Function::pure("istrue", 1, 1, type_flag, is_true, Rows, Anywhere);
-pub(crate) static IS_FALSE: Function = Function::pure("isfalse", 1, 1, type_flag, is_false, Rows, Anywhere);
+pub(crate) static IS_TRUE: Function = Function::new("istrue", 1, 1, type_flag, is_true, Rows, Anywhere);
+pub(crate) static IS_FALSE: Function = Function::new("isfalse", 1, 1, type_flag, is_false, Rows, Anywhere);
 pub(crate) static XOR: Function = Function::operator("xor", type_truth, xor);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("if", 3, 3, type_if, eval_if, Text, Anywhere),
-    Function::pure("ifnull", 2, 2, type_coalesce, coalesce, Text, Anywhere),
-    Function::pure("nvl", 2, 2, type_coalesce, coalesce, Text, Anywhere),
-    Function::pure("nvl2", 3, 3, type_nvl2, nvl2, Rows, Anywhere),
-    Function::pure("nullif", 2, 2, type_nullif, nullif, Text, Anywhere),
-    Function::pure("coalesce", 1, ANY, type_coalesce, coalesce, Text, Anywhere),
-    Function::pure("last_value", 1, ANY, type_last, last, Rows, Anywhere),
-    Function::pure("isnull", 1, 1, type_flag, isnull, Text, Anywhere),
-    Function::pure("greatest", 2, ANY, type_extreme, greatest, Text, Anywhere)
+    Function::new("if", 3, 3, type_if, eval_if, Text, Anywhere),
+    Function::new("ifnull", 2, 2, type_coalesce, coalesce, Text, Anywhere),
+    Function::new("nvl", 2, 2, type_coalesce, coalesce, Text, Anywhere),
+    Function::new("nvl2", 3, 3, type_nvl2, nvl2, Rows, Anywhere),
+    Function::new("nullif", 2, 2, type_nullif, nullif, Text, Anywhere),
+    Function::new("coalesce", 1, ANY, type_coalesce, coalesce, Text, Anywhere),
+    Function::new("last_value", 1, ANY, type_last, last, Rows, Anywhere),
+    Function::new("isnull", 1, 1, type_flag, isnull, Text, Anywhere),
+    Function::new("greatest", 2, ANY, type_extreme, greatest, Text, Anywhere)
         .with_number(NumberOf::OfArguments),
-    Function::pure("least", 2, ANY, type_extreme, least, Text, Anywhere).with_number(NumberOf::OfArguments),
-    Function::pure("interval", 2, ANY, type_interval, interval, Rows, Anywhere),
-    Function::pure("elt", 2, ANY, type_elt, elt, Rows, Anywhere),
-    Function::pure("field", 2, ANY, type_index, field, Rows, Anywhere),
+    Function::new("least", 2, ANY, type_extreme, least, Text, Anywhere).with_number(NumberOf::OfArguments),
+    Function::new("interval", 2, ANY, type_interval, interval, Rows, Anywhere),
+    Function::new("elt", 2, ANY, type_elt, elt, Rows, Anywhere),
+    Function::new("field", 2, ANY, type_index, field, Rows, Anywhere),
 ];
 
 fn type_flag(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {

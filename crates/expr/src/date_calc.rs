@@ -18,29 +18,33 @@ use crate::typing::temporal_decimals;
 use crate::typing::{any_nullable, ascii_string};
 
 pub(crate) static DATE_ADD: Function =
-    Function::of_statement("date_add", 2, 2, type_date_arith, date_add, Text, Anywhere)
+    Function::new("date_add", 2, 2, type_date_arith, date_add, Text, Anywhere)
+        .of_statement()
         .with_number(NumberOf::Moment);
 pub(crate) static DATE_SUB: Function =
-    Function::of_statement("date_sub", 2, 2, type_date_arith, date_sub, Text, Anywhere)
+    Function::new("date_sub", 2, 2, type_date_arith, date_sub, Text, Anywhere)
+        .of_statement()
         .with_number(NumberOf::Moment);
 pub(crate) static TIMESTAMP_DIFF: Function =
-    Function::of_statement("timestampdiff", 2, 2, type_bigint, timestamp_diff, Rows, Anywhere);
+    Function::new("timestampdiff", 2, 2, type_bigint, timestamp_diff, Rows, Anywhere).of_statement();
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("addtime", 2, 2, type_add_time, add_time, Rows, Anywhere)
+    Function::new("addtime", 2, 2, type_add_time, add_time, Rows, Anywhere)
+        .of_statement()
         .with_number(NumberOf::Moment),
-    Function::of_statement("subtime", 2, 2, type_add_time, sub_time, Rows, Anywhere)
+    Function::new("subtime", 2, 2, type_add_time, sub_time, Rows, Anywhere)
+        .of_statement()
         .with_number(NumberOf::Moment),
-    Function::of_statement("timediff", 2, 2, type_time_diff, time_diff, Rows, Anywhere),
-    Function::of_statement("datediff", 2, 2, type_days, date_diff, Text, Anywhere),
-    Function::pure("makedate", 2, 2, type_date, make_date, Rows, Anywhere),
-    Function::pure("maketime", 3, 3, type_make_time, make_time, Rows, Anywhere),
-    Function::pure("sec_to_time", 1, 1, type_sec_to_time, sec_to_time, Rows, Anywhere),
-    Function::pure("period_add", 2, 2, type_period, period_add, Rows, Anywhere),
-    Function::pure("period_diff", 2, 2, type_period, period_diff, Rows, Anywhere),
-    Function::of_statement("date", 1, 1, type_date, date, Text, Anywhere),
-    Function::of_statement("time", 1, 1, type_time, time, Rows, Anywhere),
-    Function::of_statement("timestamp", 1, 2, type_timestamp, timestamp, Rows, Anywhere),
+    Function::new("timediff", 2, 2, type_time_diff, time_diff, Rows, Anywhere).of_statement(),
+    Function::new("datediff", 2, 2, type_days, date_diff, Text, Anywhere).of_statement(),
+    Function::new("makedate", 2, 2, type_date, make_date, Rows, Anywhere),
+    Function::new("maketime", 3, 3, type_make_time, make_time, Rows, Anywhere),
+    Function::new("sec_to_time", 1, 1, type_sec_to_time, sec_to_time, Rows, Anywhere),
+    Function::new("period_add", 2, 2, type_period, period_add, Rows, Anywhere),
+    Function::new("period_diff", 2, 2, type_period, period_diff, Rows, Anywhere),
+    Function::new("date", 1, 1, type_date, date, Text, Anywhere).of_statement(),
+    Function::new("time", 1, 1, type_time, time, Rows, Anywhere).of_statement(),
+    Function::new("timestamp", 1, 2, type_timestamp, timestamp, Rows, Anywhere).of_statement(),
 ];
 
 /// Returns the type of `date +/- INTERVAL`: a DATE remains one unless the unit is less than a day, a string

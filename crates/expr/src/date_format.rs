@@ -14,9 +14,11 @@ use crate::locale::DateNames;
 use crate::typing::{ascii_string, width};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("date_format", 2, 3, type_formatted, date_format, Text, NotIndexed).only_with(2),
-    Function::of_statement("time_format", 2, 2, type_formatted, time_format, Rows, Anywhere),
-    Function::pure("get_format", 2, 2, type_get_format, get_format, Rows, Anywhere),
+    Function::new("date_format", 2, 3, type_formatted, date_format, Text, NotIndexed)
+        .of_statement()
+        .only_with(2),
+    Function::new("time_format", 2, 2, type_formatted, time_format, Rows, Anywhere).of_statement(),
+    Function::new("get_format", 2, 2, type_get_format, get_format, Rows, Anywhere),
 ];
 
 /// Derives the length from a constant format; otherwise ten characters for each character of the format.

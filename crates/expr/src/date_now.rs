@@ -11,22 +11,24 @@ use crate::function::{Anywhere, Function, NotGenerated, NotIndexed, Rows, Text, 
 use crate::typing::temporal_decimals;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("now", 0, 1, type_datetime, now, Text, NotGenerated),
-    Function::of_statement("current_timestamp", 0, 1, type_datetime, now, Text, NotGenerated),
-    Function::of_statement("localtime", 0, 1, type_datetime, now, Text, NotGenerated),
-    Function::of_statement("localtimestamp", 0, 1, type_datetime, now, Text, NotGenerated),
-    Function::of_statement("utc_timestamp", 0, 1, type_utc_timestamp, utc_timestamp, Text, NotGenerated),
-    Function::volatile("sysdate", 0, 1, type_datetime, sysdate, Unsafe, NotGenerated),
-    Function::of_statement("curdate", 0, 0, type_date, curdate, Text, NotGenerated),
-    Function::of_statement("current_date", 0, 0, type_date, curdate, Text, NotGenerated),
-    Function::of_statement("utc_date", 0, 0, type_date, utc_date, Text, NotGenerated),
-    Function::of_statement("curtime", 0, 1, type_time, curtime, Text, NotGenerated),
-    Function::of_statement("current_time", 0, 1, type_time, curtime, Text, NotGenerated),
-    Function::of_statement("utc_time", 0, 1, type_utc_time, utc_time, Text, NotGenerated),
-    Function::of_statement("unix_timestamp", 0, 1, type_unix, unix_timestamp, Text, NotGenerated)
+    Function::new("now", 0, 1, type_datetime, now, Text, NotGenerated).of_statement(),
+    Function::new("current_timestamp", 0, 1, type_datetime, now, Text, NotGenerated).of_statement(),
+    Function::new("localtime", 0, 1, type_datetime, now, Text, NotGenerated).of_statement(),
+    Function::new("localtimestamp", 0, 1, type_datetime, now, Text, NotGenerated).of_statement(),
+    Function::new("utc_timestamp", 0, 1, type_utc_timestamp, utc_timestamp, Text, NotGenerated)
+        .of_statement(),
+    Function::new("sysdate", 0, 1, type_datetime, sysdate, Unsafe, NotGenerated).volatile(),
+    Function::new("curdate", 0, 0, type_date, curdate, Text, NotGenerated).of_statement(),
+    Function::new("current_date", 0, 0, type_date, curdate, Text, NotGenerated).of_statement(),
+    Function::new("utc_date", 0, 0, type_date, utc_date, Text, NotGenerated).of_statement(),
+    Function::new("curtime", 0, 1, type_time, curtime, Text, NotGenerated).of_statement(),
+    Function::new("current_time", 0, 1, type_time, curtime, Text, NotGenerated).of_statement(),
+    Function::new("utc_time", 0, 1, type_utc_time, utc_time, Text, NotGenerated).of_statement(),
+    Function::new("unix_timestamp", 0, 1, type_unix, unix_timestamp, Text, NotGenerated)
+        .of_statement()
         .only_with(0),
-    Function::of_statement("from_unixtime", 1, 2, type_from_unix, from_unixtime, Text, NotIndexed),
-    Function::of_statement("convert_tz", 3, 3, type_convert_tz, convert_tz, Rows, Anywhere),
+    Function::new("from_unixtime", 1, 2, type_from_unix, from_unixtime, Text, NotIndexed).of_statement(),
+    Function::new("convert_tz", 3, 3, type_convert_tz, convert_tz, Rows, Anywhere).of_statement(),
 ];
 
 /// Returns the constant number of fraction digits in the parentheses.

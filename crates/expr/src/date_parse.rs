@@ -12,7 +12,7 @@ use crate::function::{Anywhere, Function, Rows};
 use crate::text_size::text_collation;
 
 pub(crate) static FUNCTIONS: &[Function] =
-    &[Function::of_statement("str_to_date", 2, 2, type_str_to_date, str_to_date, Rows, Anywhere)];
+    &[Function::new("str_to_date", 2, 2, type_str_to_date, str_to_date, Rows, Anywhere).of_statement()];
 
 const TIME_LETTERS: &[u8] = b"HISThfiklprs";
 

@@ -11,31 +11,31 @@ use crate::function::{Anywhere, Extra, Function, NotIndexed, Rows, Text};
 use crate::locale::DateNames;
 use crate::typing::ascii_string;
 
-pub(crate) static EXTRACT: Function = Function::pure("extract", 1, 1, type_extract, extract, Rows, Anywhere);
+pub(crate) static EXTRACT: Function = Function::new("extract", 1, 1, type_extract, extract, Rows, Anywhere);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("year", 1, 1, type_4, year, Text, Anywhere),
-    Function::of_statement("month", 1, 1, type_2, month, Text, Anywhere),
-    Function::of_statement("day", 1, 1, type_2, day, Text, Anywhere),
-    Function::of_statement("dayofmonth", 1, 1, type_2, day, Text, Anywhere),
-    Function::of_statement("quarter", 1, 1, type_1, quarter, Rows, Anywhere),
-    Function::of_statement("dayofweek", 1, 1, type_1, day_of_week, Rows, Anywhere),
-    Function::of_statement("weekday", 1, 1, type_1, weekday, Rows, Anywhere),
-    Function::of_statement("dayofyear", 1, 1, type_3, day_of_year, Rows, Anywhere),
-    Function::of_statement("week", 1, 2, type_2, week, Rows, NotIndexed).only_with(1),
-    Function::of_statement("weekofyear", 1, 1, type_2, week_of_year, Rows, Anywhere),
-    Function::of_statement("yearweek", 1, 2, type_6, yearweek, Rows, Anywhere),
-    Function::pure("hour", 1, 1, type_2, hour, Text, Anywhere),
-    Function::pure("minute", 1, 1, type_2, minute, Rows, Anywhere),
-    Function::pure("second", 1, 1, type_2, second, Rows, Anywhere),
-    Function::pure("microsecond", 1, 1, type_6, microsecond, Rows, Anywhere),
-    Function::of_statement("dayname", 1, 1, type_day_name, day_name, Rows, NotIndexed),
-    Function::of_statement("monthname", 1, 1, type_month_name, month_name, Rows, NotIndexed),
-    Function::of_statement("last_day", 1, 1, type_date, last_day, Text, Anywhere),
-    Function::of_statement("to_days", 1, 1, type_6, to_days, Rows, Anywhere),
-    Function::of_statement("to_seconds", 1, 1, type_seconds, to_seconds, Rows, Anywhere),
-    Function::pure("from_days", 1, 1, type_date, from_days, Rows, Anywhere),
-    Function::pure("time_to_sec", 1, 1, type_time_to_sec, time_to_sec, Rows, Anywhere),
+    Function::new("year", 1, 1, type_4, year, Text, Anywhere).of_statement(),
+    Function::new("month", 1, 1, type_2, month, Text, Anywhere).of_statement(),
+    Function::new("day", 1, 1, type_2, day, Text, Anywhere).of_statement(),
+    Function::new("dayofmonth", 1, 1, type_2, day, Text, Anywhere).of_statement(),
+    Function::new("quarter", 1, 1, type_1, quarter, Rows, Anywhere).of_statement(),
+    Function::new("dayofweek", 1, 1, type_1, day_of_week, Rows, Anywhere).of_statement(),
+    Function::new("weekday", 1, 1, type_1, weekday, Rows, Anywhere).of_statement(),
+    Function::new("dayofyear", 1, 1, type_3, day_of_year, Rows, Anywhere).of_statement(),
+    Function::new("week", 1, 2, type_2, week, Rows, NotIndexed).of_statement().only_with(1),
+    Function::new("weekofyear", 1, 1, type_2, week_of_year, Rows, Anywhere).of_statement(),
+    Function::new("yearweek", 1, 2, type_6, yearweek, Rows, Anywhere).of_statement(),
+    Function::new("hour", 1, 1, type_2, hour, Text, Anywhere),
+    Function::new("minute", 1, 1, type_2, minute, Rows, Anywhere),
+    Function::new("second", 1, 1, type_2, second, Rows, Anywhere),
+    Function::new("microsecond", 1, 1, type_6, microsecond, Rows, Anywhere),
+    Function::new("dayname", 1, 1, type_day_name, day_name, Rows, NotIndexed).of_statement(),
+    Function::new("monthname", 1, 1, type_month_name, month_name, Rows, NotIndexed).of_statement(),
+    Function::new("last_day", 1, 1, type_date, last_day, Text, Anywhere).of_statement(),
+    Function::new("to_days", 1, 1, type_6, to_days, Rows, Anywhere).of_statement(),
+    Function::new("to_seconds", 1, 1, type_seconds, to_seconds, Rows, Anywhere).of_statement(),
+    Function::new("from_days", 1, 1, type_date, from_days, Rows, Anywhere),
+    Function::new("time_to_sec", 1, 1, type_time_to_sec, time_to_sec, Rows, Anywhere),
 ];
 
 fn int(length: u32) -> SqlResult<ExprType> {

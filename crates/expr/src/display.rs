@@ -218,7 +218,7 @@ impl fmt::Display for Expr {
             // Expressions do not store the query text.
             Expr::Subquery(_) => f.write_str("(subquery)"),
             Expr::CallBack(node) => {
-                write!(f, "`{}`(", node.name)?;
+                write!(f, "`{}`.`{}`(", node.schema, node.name)?;
                 for (n, arg) in node.args.iter().enumerate() {
                     let separator = if n == 0 { "" } else { "," };
                     write!(f, "{separator}{arg}")?;

@@ -22,30 +22,24 @@ use crate::function::{ANY, Anywhere, Extra, Function, Rows};
 use crate::typing::long_binary_string;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("column_create", 2, ANY, type_of_blob, create, Rows, Anywhere),
-    Function::pure("column_add", 3, ANY, type_of_blob, add, Rows, Anywhere),
-    Function::pure("column_delete", 2, ANY, type_of_blob, delete, Rows, Anywhere),
-    Function::pure("column_get", 2, 2, type_of_get, get, Rows, Anywhere),
-    Function::pure("column_exists", 2, 2, type_of_flag, exists, Rows, Anywhere),
-    Function::pure("column_check", 1, 1, type_of_flag, check, Rows, Anywhere),
-    Function::pure("column_list", 1, 1, type_of_text, list, Rows, Anywhere),
-    Function::pure("column_json", 1, 1, type_of_text, json, Rows, Anywhere),
+    Function::new("column_create", 2, ANY, type_of_blob, create, Rows, Anywhere),
+    Function::new("column_add", 3, ANY, type_of_blob, add, Rows, Anywhere),
+    Function::new("column_delete", 2, ANY, type_of_blob, delete, Rows, Anywhere),
+    Function::new("column_get", 2, 2, type_of_get, get, Rows, Anywhere),
+    Function::new("column_exists", 2, 2, type_of_flag, exists, Rows, Anywhere),
+    Function::new("column_check", 1, 1, type_of_flag, check, Rows, Anywhere),
+    Function::new("column_list", 1, 1, type_of_text, list, Rows, Anywhere),
+    Function::new("column_json", 1, 1, type_of_text, json, Rows, Anywhere),
     // `COLUMN_CREATE(.., value AS DECIMAL)` is a cast that keeps all digits, `AS UNSIGNED INT` one without a
     // note. These names contain spaces, so SQL text cannot call the functions.
-    Function::pure(AS_DECIMAL, 1, 1, type_of_decimal, as_decimal, Rows, Anywhere),
-    Function::pure("as unsigned int", 1, 1, type_of_unsigned, as_unsigned, Rows, Anywhere),
+    Function::new(AS_DECIMAL, 1, 1, type_of_decimal, as_decimal, Rows, Anywhere),
+    Function::new("as unsigned int", 1, 1, type_of_unsigned, as_unsigned, Rows, Anywhere),
     // An invalid date or time becomes the zero value of its type.
-    Function::of_statement("as date", 1, 1, |_, _| nullable(ExprType::date()), as_date, Rows, Anywhere),
-    Function::of_statement("as time", 1, 1, |_, _| nullable(ExprType::time(6)), as_time, Rows, Anywhere),
-    Function::of_statement(
-        "as datetime",
-        1,
-        1,
-        |_, _| nullable(ExprType::datetime(6)),
-        as_datetime,
-        Rows,
-        Anywhere,
-    ),
+    Function::new("as date", 1, 1, |_, _| nullable(ExprType::date()), as_date, Rows, Anywhere).of_statement(),
+    Function::new("as time", 1, 1, |_, _| nullable(ExprType::time(6)), as_time, Rows, Anywhere)
+        .of_statement(),
+    Function::new("as datetime", 1, 1, |_, _| nullable(ExprType::datetime(6)), as_datetime, Rows, Anywhere)
+        .of_statement(),
 ];
 
 const AS_DECIMAL: &str = "as decimal";

@@ -88,7 +88,7 @@ pub enum SubqueryTest {
 /// may have different results.
 #[derive(Clone, Debug)]
 pub struct CallBack {
-    /// The function's name, in lower case.
+    pub schema: Arc<str>,
     pub name: Arc<str>,
     pub args: Vec<Expr>,
     pub ty: ExprType,

@@ -18,7 +18,7 @@ use crate::search::{
     Found, KnownSearch, Match, NEEDED_MAX, SEARCH_BYTES_EACH, Search, SearchMode, WordRange, WordSource,
 };
 
-pub(crate) static MATCH: Function = Function::of_statement(
+pub(crate) static MATCH: Function = Function::new(
     "match",
     2,
     ANY,
@@ -26,7 +26,8 @@ pub(crate) static MATCH: Function = Function::of_statement(
     evaluate,
     Rows,
     Nowhere,
-);
+)
+.of_statement();
 
 fn relevance_type() -> ExprType {
     ExprType::number(TypeKind::Double, 12, NOT_FIXED_DECIMALS)

@@ -97,7 +97,7 @@ pub(crate) const ANY: usize = usize::MAX;
 
 impl Function {
     /// Defines a function that depends on its arguments only.
-    pub const fn pure(
+    pub const fn new(
         name: &'static str,
         args_min: usize,
         args_max: usize,
@@ -121,32 +121,14 @@ impl Function {
         }
     }
 
-    /// Defines a function that is constant during a statement.
-    pub const fn of_statement(
-        name: &'static str,
-        args_min: usize,
-        args_max: usize,
-        typing: TypeFn,
-        eval: EvalFn,
-        replication: Replication,
-        stored_in: StoredIn,
-    ) -> Function {
-        let function = Function::pure(name, args_min, args_max, typing, eval, replication, stored_in);
-        Function { stability: Stability::Statement, ..function }
+    /// Makes the function one that is constant during a statement.
+    pub const fn of_statement(self) -> Function {
+        Function { stability: Stability::Statement, ..self }
     }
 
-    /// Defines a function with a different result for each call, or with side effects.
-    pub const fn volatile(
-        name: &'static str,
-        args_min: usize,
-        args_max: usize,
-        typing: TypeFn,
-        eval: EvalFn,
-        replication: Replication,
-        stored_in: StoredIn,
-    ) -> Function {
-        let function = Function::pure(name, args_min, args_max, typing, eval, replication, stored_in);
-        Function { stability: Stability::Volatile, ..function }
+    /// Makes the function one with a different result for each call, or with side effects.
+    pub const fn volatile(self) -> Function {
+        Function { stability: Stability::Volatile, ..self }
     }
 
     /// Changes the conversion of a text result to a number.
@@ -166,7 +148,7 @@ impl Function {
 
     /// Defines an operator, which depends on its operands only. The parser checks the number of operands.
     pub const fn operator(name: &'static str, typing: TypeFn, eval: EvalFn) -> Function {
-        let function = Function::pure(name, 1, 2, typing, eval, Text, Anywhere);
+        let function = Function::new(name, 1, 2, typing, eval, Text, Anywhere);
         Function { notation: Notation::Operator, ..function }
     }
 }

@@ -16,14 +16,14 @@ use crate::text_size::stored_bytes;
 use crate::typing::ascii_string;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("md5", 1, 1, type_md5, md5, Text, Anywhere),
-    Function::pure("sha", 1, 1, type_sha1, sha1, Text, Anywhere),
-    Function::pure("sha1", 1, 1, type_sha1, sha1, Text, Anywhere),
-    Function::pure("sha2", 2, 2, type_sha2, sha2, Rows, Anywhere),
-    Function::pure("password", 1, 1, type_password, password, Rows, Anywhere),
-    Function::pure("old_password", 1, 1, type_old_password, old_password, Rows, Anywhere),
-    Function::pure("inet_aton", 1, 1, type_aton, inet_aton, Rows, Anywhere),
-    Function::pure("inet_ntoa", 1, 1, type_ntoa, inet_ntoa, Rows, Anywhere),
+    Function::new("md5", 1, 1, type_md5, md5, Text, Anywhere),
+    Function::new("sha", 1, 1, type_sha1, sha1, Text, Anywhere),
+    Function::new("sha1", 1, 1, type_sha1, sha1, Text, Anywhere),
+    Function::new("sha2", 2, 2, type_sha2, sha2, Rows, Anywhere),
+    Function::new("password", 1, 1, type_password, password, Rows, Anywhere),
+    Function::new("old_password", 1, 1, type_old_password, old_password, Rows, Anywhere),
+    Function::new("inet_aton", 1, 1, type_aton, inet_aton, Rows, Anywhere),
+    Function::new("inet_ntoa", 1, 1, type_ntoa, inet_ntoa, Rows, Anywhere),
 ];
 
 fn type_md5(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

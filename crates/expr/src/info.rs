@@ -13,39 +13,41 @@ use crate::function::{Extra, Function, NotGenerated, Nowhere, OnlyDefault, Rows,
 use crate::typing::{ascii_string, string_of, width};
 
 pub(crate) static USER_VARIABLE: Function =
-    Function::volatile("@", 0, 0, type_text, user_variable, Rows, NotGenerated);
-pub(crate) static ASSIGN: Function = Function::volatile(":=", 1, 1, type_text, assign, Rows, NotGenerated);
+    Function::new("@", 0, 0, type_text, user_variable, Rows, NotGenerated).volatile();
+pub(crate) static ASSIGN: Function =
+    Function::new(":=", 1, 1, type_text, assign, Rows, NotGenerated).volatile();
 pub(crate) static SYSTEM_VARIABLE: Function =
-    Function::of_statement("@@", 0, 0, type_text, system_variable, Rows, NotGenerated);
+    Function::new("@@", 0, 0, type_text, system_variable, Rows, NotGenerated).of_statement();
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("version", 0, 0, type_version, version, Unsafe, NotGenerated),
-    Function::of_statement("database", 0, 0, type_name, database, Rows, NotGenerated),
-    Function::of_statement("schema", 0, 0, type_name, database, Rows, NotGenerated),
-    Function::of_statement("user", 0, 0, type_user, user, Unsafe, NotGenerated),
-    Function::of_statement("session_user", 0, 0, type_user, user, Unsafe, NotGenerated),
-    Function::of_statement("system_user", 0, 0, type_user, user, Unsafe, NotGenerated),
-    Function::of_statement("current_user", 0, 0, type_user, current_user, Unsafe, NotGenerated),
-    Function::of_statement("current_role", 0, 0, type_role, current_role, Unsafe, NotGenerated),
-    Function::of_statement("connection_id", 0, 0, type_connection_id, connection_id, Rows, NotGenerated),
-    Function::volatile("last_insert_id", 0, 1, type_last_insert_id, last_insert_id, Rows, Nowhere),
-    Function::of_statement("row_count", 0, 0, type_count, row_count, Unsafe, Nowhere),
-    Function::of_statement("found_rows", 0, 0, type_count, found_rows, Unsafe, Nowhere),
-    Function::volatile("benchmark", 2, 2, type_done, benchmark, Rows, Nowhere),
-    Function::volatile("sleep", 1, 1, type_done, sleep, Unsafe, Nowhere),
-    Function::volatile("uuid", 0, 0, type_uuid, uuid, Unsafe, NotGenerated),
-    Function::volatile("uuid_short", 0, 0, type_uuid_short, uuid_short, Unsafe, NotGenerated),
-    Function::volatile("sys_guid", 0, 0, type_guid, sys_guid, Unsafe, NotGenerated),
-    Function::volatile("random_bytes", 1, 1, type_random_bytes, random_bytes, Unsafe, OnlyDefault),
-    Function::volatile("get_lock", 2, 2, type_small, get_lock, Unsafe, Nowhere),
-    Function::volatile("release_lock", 1, 1, type_small, release_lock, Unsafe, Nowhere),
-    Function::volatile("release_all_locks", 0, 0, type_all_locks, release_all_locks, Unsafe, Nowhere),
-    Function::volatile("is_free_lock", 1, 1, type_small, is_free_lock, Unsafe, Nowhere),
-    Function::volatile("is_used_lock", 1, 1, type_holder, is_used_lock, Unsafe, Nowhere),
-    Function::volatile("nextval", 3, 3, type_sequence, next_value, Rows, NotGenerated),
-    Function::volatile("lastval", 3, 3, type_sequence, last_value, Rows, NotGenerated),
-    Function::volatile("setval", 4, 6, type_sequence, set_value, Rows, NotGenerated),
-    Function::of_statement("name_const", 2, 2, type_name_const, name_const, Rows, Nowhere),
+    Function::new("version", 0, 0, type_version, version, Unsafe, NotGenerated).of_statement(),
+    Function::new("database", 0, 0, type_name, database, Rows, NotGenerated).of_statement(),
+    Function::new("schema", 0, 0, type_name, database, Rows, NotGenerated).of_statement(),
+    Function::new("user", 0, 0, type_user, user, Unsafe, NotGenerated).of_statement(),
+    Function::new("session_user", 0, 0, type_user, user, Unsafe, NotGenerated).of_statement(),
+    Function::new("system_user", 0, 0, type_user, user, Unsafe, NotGenerated).of_statement(),
+    Function::new("current_user", 0, 0, type_user, current_user, Unsafe, NotGenerated).of_statement(),
+    Function::new("current_role", 0, 0, type_role, current_role, Unsafe, NotGenerated).of_statement(),
+    Function::new("connection_id", 0, 0, type_connection_id, connection_id, Rows, NotGenerated)
+        .of_statement(),
+    Function::new("last_insert_id", 0, 1, type_last_insert_id, last_insert_id, Rows, Nowhere).volatile(),
+    Function::new("row_count", 0, 0, type_count, row_count, Unsafe, Nowhere).of_statement(),
+    Function::new("found_rows", 0, 0, type_count, found_rows, Unsafe, Nowhere).of_statement(),
+    Function::new("benchmark", 2, 2, type_done, benchmark, Rows, Nowhere).volatile(),
+    Function::new("sleep", 1, 1, type_done, sleep, Unsafe, Nowhere).volatile(),
+    Function::new("uuid", 0, 0, type_uuid, uuid, Unsafe, NotGenerated).volatile(),
+    Function::new("uuid_short", 0, 0, type_uuid_short, uuid_short, Unsafe, NotGenerated).volatile(),
+    Function::new("sys_guid", 0, 0, type_guid, sys_guid, Unsafe, NotGenerated).volatile(),
+    Function::new("random_bytes", 1, 1, type_random_bytes, random_bytes, Unsafe, OnlyDefault).volatile(),
+    Function::new("get_lock", 2, 2, type_small, get_lock, Unsafe, Nowhere).volatile(),
+    Function::new("release_lock", 1, 1, type_small, release_lock, Unsafe, Nowhere).volatile(),
+    Function::new("release_all_locks", 0, 0, type_all_locks, release_all_locks, Unsafe, Nowhere).volatile(),
+    Function::new("is_free_lock", 1, 1, type_small, is_free_lock, Unsafe, Nowhere).volatile(),
+    Function::new("is_used_lock", 1, 1, type_holder, is_used_lock, Unsafe, Nowhere).volatile(),
+    Function::new("nextval", 3, 3, type_sequence, next_value, Rows, NotGenerated).volatile(),
+    Function::new("lastval", 3, 3, type_sequence, last_value, Rows, NotGenerated).volatile(),
+    Function::new("setval", 4, 6, type_sequence, set_value, Rows, NotGenerated).volatile(),
+    Function::new("name_const", 2, 2, type_name_const, name_const, Rows, Nowhere).of_statement(),
 ];
 
 impl Expr {

@@ -15,25 +15,25 @@ use crate::json_typing;
 use crate::typing::string_of;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("json_valid", 1, 1, type_flag, valid, Rows, Anywhere),
-    Function::pure("json_extract", 2, ANY, json_typing::extracted, extract, Rows, Anywhere)
+    Function::new("json_valid", 1, 1, type_flag, valid, Rows, Anywhere),
+    Function::new("json_extract", 2, ANY, json_typing::extracted, extract, Rows, Anywhere)
         .with_number(NumberOf::Json),
-    Function::pure("json_query", 2, 2, json_typing::part, query, Rows, Anywhere),
-    Function::pure("json_value", 2, 2, json_typing::scalar, value, Rows, Anywhere),
-    Function::pure("json_unquote", 1, 1, json_typing::unquoted, unquote, Rows, Anywhere),
-    Function::pure("json_length", 1, 2, type_count, length, Rows, Anywhere),
-    Function::pure("json_depth", 1, 1, type_count, depth, Rows, Anywhere),
-    Function::pure("json_type", 1, 1, type_word, type_name, Rows, Anywhere),
-    Function::pure("json_keys", 1, 2, json_typing::scalar, keys, Rows, Anywhere),
-    Function::pure("json_contains", 2, 3, type_flag, contains, Rows, Anywhere),
-    Function::pure("json_contains_path", 3, ANY, type_flag, contains_path, Rows, Anywhere),
-    Function::pure("json_exists", 2, 2, type_flag, exists, Rows, Anywhere),
-    Function::pure("json_equals", 2, 2, type_flag, equals, Rows, Anywhere),
-    Function::pure("json_overlaps", 2, 2, type_flag, overlaps, Rows, Anywhere),
-    Function::pure("json_compact", 1, 1, json_typing::compact, compact, Rows, Anywhere),
-    Function::pure("json_loose", 1, 1, json_typing::loose, loose, Rows, Anywhere),
-    Function::pure("json_detailed", 1, 2, json_typing::detailed, detailed, Rows, Anywhere),
-    Function::pure("json_pretty", 1, 1, json_typing::detailed, detailed, Rows, Anywhere),
+    Function::new("json_query", 2, 2, json_typing::part, query, Rows, Anywhere),
+    Function::new("json_value", 2, 2, json_typing::scalar, value, Rows, Anywhere),
+    Function::new("json_unquote", 1, 1, json_typing::unquoted, unquote, Rows, Anywhere),
+    Function::new("json_length", 1, 2, type_count, length, Rows, Anywhere),
+    Function::new("json_depth", 1, 1, type_count, depth, Rows, Anywhere),
+    Function::new("json_type", 1, 1, type_word, type_name, Rows, Anywhere),
+    Function::new("json_keys", 1, 2, json_typing::scalar, keys, Rows, Anywhere),
+    Function::new("json_contains", 2, 3, type_flag, contains, Rows, Anywhere),
+    Function::new("json_contains_path", 3, ANY, type_flag, contains_path, Rows, Anywhere),
+    Function::new("json_exists", 2, 2, type_flag, exists, Rows, Anywhere),
+    Function::new("json_equals", 2, 2, type_flag, equals, Rows, Anywhere),
+    Function::new("json_overlaps", 2, 2, type_flag, overlaps, Rows, Anywhere),
+    Function::new("json_compact", 1, 1, json_typing::compact, compact, Rows, Anywhere),
+    Function::new("json_loose", 1, 1, json_typing::loose, loose, Rows, Anywhere),
+    Function::new("json_detailed", 1, 2, json_typing::detailed, detailed, Rows, Anywhere),
+    Function::new("json_pretty", 1, 1, json_typing::detailed, detailed, Rows, Anywhere),
 ];
 
 fn type_flag(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {

@@ -13,8 +13,8 @@ use crate::json_typing;
 use crate::json_write::append_string;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("json_search", 3, ANY, json_typing::found, search, Rows, Anywhere),
-    Function::pure("json_normalize", 1, 1, json_typing::normalized, normalize, Rows, Anywhere),
+    Function::new("json_search", 3, ANY, json_typing::found, search, Rows, Anywhere),
+    Function::new("json_normalize", 1, 1, json_typing::normalized, normalize, Rows, Anywhere),
 ];
 
 /// Parameters and results of a search.

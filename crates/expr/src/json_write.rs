@@ -13,18 +13,18 @@ use crate::json_path::{Index, Path, Step, same_key, single_path};
 use crate::json_typing;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("json_array", 0, ANY, json_typing::array, array, Rows, Anywhere),
-    Function::pure("json_object", 0, ANY, json_typing::object, object, Rows, Anywhere),
-    Function::pure("json_quote", 1, 1, json_typing::quoted, quote, Rows, Anywhere),
-    Function::pure("json_set", 3, ANY, json_typing::changed, set, Rows, Anywhere),
-    Function::pure("json_insert", 3, ANY, json_typing::changed, insert, Rows, Anywhere),
-    Function::pure("json_replace", 3, ANY, json_typing::changed, replace, Rows, Anywhere),
-    Function::pure("json_remove", 2, ANY, json_typing::part, remove, Rows, Anywhere),
-    Function::pure("json_array_append", 3, ANY, json_typing::longer, array_append, Rows, Anywhere),
-    Function::pure("json_array_insert", 3, ANY, json_typing::longer, array_insert, Rows, Anywhere),
-    Function::pure("json_merge", 2, ANY, json_typing::array, merge_preserve, Rows, Anywhere),
-    Function::pure("json_merge_preserve", 2, ANY, json_typing::array, merge_preserve, Rows, Anywhere),
-    Function::pure("json_merge_patch", 2, ANY, json_typing::array, merge_patch, Rows, Anywhere),
+    Function::new("json_array", 0, ANY, json_typing::array, array, Rows, Anywhere),
+    Function::new("json_object", 0, ANY, json_typing::object, object, Rows, Anywhere),
+    Function::new("json_quote", 1, 1, json_typing::quoted, quote, Rows, Anywhere),
+    Function::new("json_set", 3, ANY, json_typing::changed, set, Rows, Anywhere),
+    Function::new("json_insert", 3, ANY, json_typing::changed, insert, Rows, Anywhere),
+    Function::new("json_replace", 3, ANY, json_typing::changed, replace, Rows, Anywhere),
+    Function::new("json_remove", 2, ANY, json_typing::part, remove, Rows, Anywhere),
+    Function::new("json_array_append", 3, ANY, json_typing::longer, array_append, Rows, Anywhere),
+    Function::new("json_array_insert", 3, ANY, json_typing::longer, array_insert, Rows, Anywhere),
+    Function::new("json_merge", 2, ANY, json_typing::array, merge_preserve, Rows, Anywhere),
+    Function::new("json_merge_preserve", 2, ANY, json_typing::array, merge_preserve, Rows, Anywhere),
+    Function::new("json_merge_patch", 2, ANY, json_typing::array, merge_patch, Rows, Anywhere),
 ];
 
 /// Appends text as a JSON string.

@@ -11,7 +11,7 @@ use crate::function::{Function, Nowhere, Unsafe};
 use crate::typing::binary_string;
 
 pub(crate) static FUNCTIONS: &[Function] =
-    &[Function::volatile("load_file", 1, 1, type_of_file, load_file, Unsafe, Nowhere)];
+    &[Function::new("load_file", 1, 1, type_of_file, load_file, Unsafe, Nowhere).volatile()];
 
 fn type_of_file(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(binary_string(16 << 20).into_long_text().with_nullable(true))

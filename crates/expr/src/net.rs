@@ -10,12 +10,12 @@ use crate::function::{Anywhere, Function, Rows};
 use crate::typing::{any_nullable, ascii_string, binary_string};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("inet6_aton", 1, 1, type_bytes, inet6_aton, Rows, Anywhere),
-    Function::pure("inet6_ntoa", 1, 1, type_text, inet6_ntoa, Rows, Anywhere),
-    Function::pure("is_ipv4", 1, 1, type_flag, is_ipv4, Rows, Anywhere),
-    Function::pure("is_ipv6", 1, 1, type_flag, is_ipv6, Rows, Anywhere),
-    Function::pure("is_ipv4_compat", 1, 1, type_flag, is_ipv4_compat, Rows, Anywhere),
-    Function::pure("is_ipv4_mapped", 1, 1, type_flag, is_ipv4_mapped, Rows, Anywhere),
+    Function::new("inet6_aton", 1, 1, type_bytes, inet6_aton, Rows, Anywhere),
+    Function::new("inet6_ntoa", 1, 1, type_text, inet6_ntoa, Rows, Anywhere),
+    Function::new("is_ipv4", 1, 1, type_flag, is_ipv4, Rows, Anywhere),
+    Function::new("is_ipv6", 1, 1, type_flag, is_ipv6, Rows, Anywhere),
+    Function::new("is_ipv4_compat", 1, 1, type_flag, is_ipv4_compat, Rows, Anywhere),
+    Function::new("is_ipv4_mapped", 1, 1, type_flag, is_ipv4_mapped, Rows, Anywhere),
 ];
 
 fn type_bytes(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {

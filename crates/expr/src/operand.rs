@@ -13,10 +13,10 @@ use crate::function::{Anywhere, Extra, Function, Rows};
 use crate::json::{Json, unescape};
 use crate::mixing::compared_pair;
 
-static YEAR_OF: Function = Function::pure("year of", 1, 1, type_kept, year_of, Rows, Anywhere);
-static DATE_OF_YEAR: Function = Function::pure("date of year", 1, 1, type_date, date_of_year, Rows, Anywhere);
-static TIME_OF_YEAR: Function = Function::pure("time of year", 1, 1, type_time, time_of_year, Rows, Anywhere);
-static JSON_TEXT: Function = Function::pure("json text", 1, 1, type_kept, json_text, Rows, Anywhere);
+static YEAR_OF: Function = Function::new("year of", 1, 1, type_kept, year_of, Rows, Anywhere);
+static DATE_OF_YEAR: Function = Function::new("date of year", 1, 1, type_date, date_of_year, Rows, Anywhere);
+static TIME_OF_YEAR: Function = Function::new("time of year", 1, 1, type_time, time_of_year, Rows, Anywhere);
+static JSON_TEXT: Function = Function::new("json text", 1, 1, type_kept, json_text, Rows, Anywhere);
 
 fn type_kept(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(args[0].ty())

@@ -17,9 +17,9 @@ use crate::typing::{any_nullable, long_string_of, string_of, width};
 pub(crate) static REGEXP: Function = Function::operator("regexp", type_match, matches);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("regexp_instr", 2, 2, type_instr, instr, Rows, Anywhere),
-    Function::pure("regexp_substr", 2, 2, type_substr, substr, Rows, Anywhere),
-    Function::pure("regexp_replace", 3, 3, type_replace, replace, Rows, Anywhere),
+    Function::new("regexp_instr", 2, 2, type_instr, instr, Rows, Anywhere),
+    Function::new("regexp_substr", 2, 2, type_substr, substr, Rows, Anywhere),
+    Function::new("regexp_replace", 3, 3, type_replace, replace, Rows, Anywhere),
 ];
 
 /// Returns whether rows may have different patterns, as MariaDB determines it before it reads them.

@@ -12,9 +12,9 @@ use crate::function::{Function, Nowhere, Unsafe};
 use crate::info::system_string;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::volatile("binlog_gtid_pos", 2, 2, type_position, binlog_gtid_pos, Unsafe, Nowhere),
-    Function::volatile("master_gtid_wait", 1, 2, type_outcome, master_gtid_wait, Unsafe, Nowhere),
-    Function::volatile("master_pos_wait", 2, 4, type_outcome, master_pos_wait, Unsafe, Nowhere),
+    Function::new("binlog_gtid_pos", 2, 2, type_position, binlog_gtid_pos, Unsafe, Nowhere).volatile(),
+    Function::new("master_gtid_wait", 1, 2, type_outcome, master_gtid_wait, Unsafe, Nowhere).volatile(),
+    Function::new("master_pos_wait", 2, 4, type_outcome, master_pos_wait, Unsafe, Nowhere).volatile(),
 ];
 
 fn type_position(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -16,7 +16,7 @@ use crate::function::{ANY, Anywhere, Function, Rows};
 use crate::typing::joined_collation;
 
 pub(crate) static FUNCTIONS: &[Function] =
-    &[Function::pure("sformat", 1, ANY, type_sformat, sformat, Rows, Anywhere)];
+    &[Function::new("sformat", 1, ANY, type_sformat, sformat, Rows, Anywhere)];
 
 /// Length of the result type.
 const LENGTH: u32 = 16 << 20;

@@ -13,21 +13,21 @@ use crate::text_size::find;
 use crate::typing::{binary_string, joined_collation, long_string_of, or_connection, string_of, width};
 
 /// CHAR(n, .. USING charset).
-pub(crate) static CHAR: Function = Function::pure("char", 1, ANY, type_char, char, Text, Anywhere);
+pub(crate) static CHAR: Function = Function::new("char", 1, ANY, type_char, char, Text, Anywhere);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("concat", 1, ANY, type_concat, concat, Text, Anywhere),
-    Function::pure("concat_ws", 2, ANY, type_concat_ws, concat_ws, Text, Anywhere),
-    Function::pure("lpad", 2, 3, type_pad, lpad, Text, Anywhere),
-    Function::pure("rpad", 2, 3, type_pad, rpad, Text, Anywhere),
-    Function::pure("repeat", 2, 2, type_repeat, repeat, Text, Anywhere),
-    Function::pure("space", 1, 1, type_space, space, Rows, Anywhere),
-    Function::pure("replace", 3, 3, type_replace, replace, Text, Anywhere),
-    Function::pure("insert", 4, 4, type_insert, insert, Rows, Anywhere),
-    Function::pure("make_set", 2, ANY, type_make_set, make_set, Rows, Anywhere),
-    Function::pure("export_set", 3, 5, type_export_set, export_set, Rows, Anywhere),
-    Function::pure("char", 1, ANY, type_char, char, Text, Anywhere),
-    Function::pure("chr", 1, 1, type_chr, chr, Rows, Anywhere),
+    Function::new("concat", 1, ANY, type_concat, concat, Text, Anywhere),
+    Function::new("concat_ws", 2, ANY, type_concat_ws, concat_ws, Text, Anywhere),
+    Function::new("lpad", 2, 3, type_pad, lpad, Text, Anywhere),
+    Function::new("rpad", 2, 3, type_pad, rpad, Text, Anywhere),
+    Function::new("repeat", 2, 2, type_repeat, repeat, Text, Anywhere),
+    Function::new("space", 1, 1, type_space, space, Rows, Anywhere),
+    Function::new("replace", 3, 3, type_replace, replace, Text, Anywhere),
+    Function::new("insert", 4, 4, type_insert, insert, Rows, Anywhere),
+    Function::new("make_set", 2, ANY, type_make_set, make_set, Rows, Anywhere),
+    Function::new("export_set", 3, 5, type_export_set, export_set, Rows, Anywhere),
+    Function::new("char", 1, ANY, type_char, char, Text, Anywhere),
+    Function::new("chr", 1, 1, type_chr, chr, Rows, Anywhere),
 ];
 
 pub(crate) fn type_concat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -19,16 +19,16 @@ use crate::typing::{
 };
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("hex", 1, 1, type_hex, hex, Text, Anywhere),
-    Function::pure("unhex", 1, 1, type_unhex, unhex, Text, Anywhere),
-    Function::pure("bin", 1, 1, type_conv, bin, Rows, Anywhere),
-    Function::pure("oct", 1, 1, type_conv, oct, Rows, Anywhere),
-    Function::pure("conv", 3, 3, type_conv, conv, Text, Anywhere),
-    Function::pure("quote", 1, 1, type_quote, quote, Rows, Anywhere),
-    Function::pure("format", 2, 3, type_format, format, Rows, Anywhere),
-    Function::pure("soundex", 1, 1, type_soundex, soundex, Rows, Anywhere),
-    Function::pure("to_base64", 1, 1, type_to_base64, to_base64, Rows, Anywhere),
-    Function::pure("from_base64", 1, 1, type_from_base64, from_base64, Rows, Anywhere),
+    Function::new("hex", 1, 1, type_hex, hex, Text, Anywhere),
+    Function::new("unhex", 1, 1, type_unhex, unhex, Text, Anywhere),
+    Function::new("bin", 1, 1, type_conv, bin, Rows, Anywhere),
+    Function::new("oct", 1, 1, type_conv, oct, Rows, Anywhere),
+    Function::new("conv", 3, 3, type_conv, conv, Text, Anywhere),
+    Function::new("quote", 1, 1, type_quote, quote, Rows, Anywhere),
+    Function::new("format", 2, 3, type_format, format, Rows, Anywhere),
+    Function::new("soundex", 1, 1, type_soundex, soundex, Rows, Anywhere),
+    Function::new("to_base64", 1, 1, type_to_base64, to_base64, Rows, Anywhere),
+    Function::new("from_base64", 1, 1, type_from_base64, from_base64, Rows, Anywhere),
 ];
 
 fn type_hex(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -12,23 +12,23 @@ use crate::mixing::compared_texts;
 use crate::text_size::find;
 use crate::typing::{byte_width, joined_collation, long_string_of, string_of, width};
 
-pub(crate) static TRIM: Function = Function::pure("trim", 1, 2, type_trim, trim, Text, Anywhere);
+pub(crate) static TRIM: Function = Function::new("trim", 1, 2, type_trim, trim, Text, Anywhere);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("upper", 1, 1, type_same, upper, Text, Anywhere),
-    Function::pure("ucase", 1, 1, type_same, upper, Text, Anywhere),
-    Function::pure("lower", 1, 1, type_same, lower, Text, Anywhere),
-    Function::pure("lcase", 1, 1, type_same, lower, Text, Anywhere),
-    Function::pure("left", 2, 2, type_side, left, Text, Anywhere),
-    Function::pure("right", 2, 2, type_side, right, Text, Anywhere),
-    Function::pure("substring", 2, 3, type_substring, substring, Text, Anywhere),
-    Function::pure("substr", 2, 3, type_substring, substring, Text, Anywhere),
-    Function::pure("mid", 3, 3, type_substring, substring, Text, Anywhere),
-    Function::pure("substring_index", 3, 3, type_index, substring_index, Rows, Anywhere),
-    Function::pure("trim", 1, 1, type_trim, trim, Text, Anywhere),
-    Function::pure("ltrim", 1, 1, type_trim, ltrim, Text, Anywhere),
-    Function::pure("rtrim", 1, 1, type_trim, rtrim, Text, Anywhere),
-    Function::pure("reverse", 1, 1, type_reversed, reverse, Text, Anywhere),
+    Function::new("upper", 1, 1, type_same, upper, Text, Anywhere),
+    Function::new("ucase", 1, 1, type_same, upper, Text, Anywhere),
+    Function::new("lower", 1, 1, type_same, lower, Text, Anywhere),
+    Function::new("lcase", 1, 1, type_same, lower, Text, Anywhere),
+    Function::new("left", 2, 2, type_side, left, Text, Anywhere),
+    Function::new("right", 2, 2, type_side, right, Text, Anywhere),
+    Function::new("substring", 2, 3, type_substring, substring, Text, Anywhere),
+    Function::new("substr", 2, 3, type_substring, substring, Text, Anywhere),
+    Function::new("mid", 3, 3, type_substring, substring, Text, Anywhere),
+    Function::new("substring_index", 3, 3, type_index, substring_index, Rows, Anywhere),
+    Function::new("trim", 1, 1, type_trim, trim, Text, Anywhere),
+    Function::new("ltrim", 1, 1, type_trim, ltrim, Text, Anywhere),
+    Function::new("rtrim", 1, 1, type_trim, rtrim, Text, Anywhere),
+    Function::new("reverse", 1, 1, type_reversed, reverse, Text, Anywhere),
 ];
 
 fn type_same(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -11,15 +11,15 @@ use crate::text_build::{lpad, replace, rpad, type_concat, type_pad, type_replace
 use crate::text_cut::{ltrim, rtrim, substring, type_substring, type_trim};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("concat_operator_oracle", 1, ANY, typed_concat, concat, Rows, Anywhere),
-    Function::pure("lpad_oracle", 2, 3, typed_pad, |a| empty_is_null(lpad(a)), Rows, Anywhere),
-    Function::pure("rpad_oracle", 2, 3, typed_pad, |a| empty_is_null(rpad(a)), Rows, Anywhere),
-    Function::pure("ltrim_oracle", 1, 1, typed_trim, |a| empty_is_null(ltrim(a)), Rows, Anywhere),
-    Function::pure("rtrim_oracle", 1, 1, typed_trim, |a| empty_is_null(rtrim(a)), Rows, Anywhere),
-    Function::pure("replace_oracle", 3, 3, typed_replace, |a| empty_is_null(replaced(a)), Rows, Anywhere),
-    Function::pure("substr_oracle", 2, 3, typed_substring, |a| empty_is_null(part(a)), Rows, Anywhere),
+    Function::new("concat_operator_oracle", 1, ANY, typed_concat, concat, Rows, Anywhere),
+    Function::new("lpad_oracle", 2, 3, typed_pad, |a| empty_is_null(lpad(a)), Rows, Anywhere),
+    Function::new("rpad_oracle", 2, 3, typed_pad, |a| empty_is_null(rpad(a)), Rows, Anywhere),
+    Function::new("ltrim_oracle", 1, 1, typed_trim, |a| empty_is_null(ltrim(a)), Rows, Anywhere),
+    Function::new("rtrim_oracle", 1, 1, typed_trim, |a| empty_is_null(rtrim(a)), Rows, Anywhere),
+    Function::new("replace_oracle", 3, 3, typed_replace, |a| empty_is_null(replaced(a)), Rows, Anywhere),
+    Function::new("substr_oracle", 2, 3, typed_substring, |a| empty_is_null(part(a)), Rows, Anywhere),
     // The parser translates TRIM_ORACLE to it. The name contains spaces, so SQL text cannot call it.
-    Function::pure("null if empty", 1, 1, typed_trim, text_or_null, Rows, Anywhere),
+    Function::new("null if empty", 1, 1, typed_trim, text_or_null, Rows, Anywhere),
 ];
 
 fn nullable(ty: SqlResult<ExprType>) -> SqlResult<ExprType> {

@@ -15,10 +15,10 @@ use crate::text_size::stored_bytes;
 use crate::typing::{byte_width, long_binary_string};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("aes_encrypt", 2, 2, type_encrypted, aes_encrypt, Rows, Anywhere),
-    Function::pure("aes_decrypt", 2, 2, type_as_long, aes_decrypt, Rows, Anywhere),
-    Function::pure("encode", 2, 2, type_as_long, encode, Rows, Anywhere),
-    Function::pure("decode", 2, 2, type_as_long, decode, Rows, Anywhere),
+    Function::new("aes_encrypt", 2, 2, type_encrypted, aes_encrypt, Rows, Anywhere),
+    Function::new("aes_decrypt", 2, 2, type_as_long, aes_decrypt, Rows, Anywhere),
+    Function::new("encode", 2, 2, type_as_long, encode, Rows, Anywhere),
+    Function::new("decode", 2, 2, type_as_long, decode, Rows, Anywhere),
 ];
 
 const BLOCK: usize = 16;

@@ -14,22 +14,22 @@ use crate::mixing::compared;
 use crate::typing::any_nullable;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("length", 1, 1, type_length, length, Text, Anywhere),
-    Function::pure("octet_length", 1, 1, type_length, length, Text, Anywhere),
-    Function::pure("lengthb", 1, 1, type_length, length, Text, Anywhere),
-    Function::pure("char_length", 1, 1, type_length, char_length, Text, Anywhere),
-    Function::pure("character_length", 1, 1, type_length, char_length, Text, Anywhere),
-    Function::pure("bit_length", 1, 1, type_bits, bit_length, Rows, Anywhere),
-    Function::pure("ascii", 1, 1, type_small, ascii, Rows, Anywhere),
-    Function::pure("ord", 1, 1, type_code, ord, Rows, Anywhere),
-    Function::pure("instr", 2, 2, type_instr, instr, Text, Anywhere),
-    Function::pure("locate", 2, 3, type_locate, locate, Rows, Anywhere),
-    Function::pure("position", 2, 2, type_locate, locate, Rows, Anywhere),
-    Function::pure("strcmp", 2, 2, type_order, strcmp, Rows, Anywhere),
-    Function::pure("find_in_set", 2, 2, type_find_in_set, find_in_set, Rows, Anywhere),
-    Function::pure("charset", 1, 1, type_name, charset, Rows, Anywhere),
-    Function::pure("collation", 1, 1, type_name, collation, Rows, Anywhere),
-    Function::pure("coercibility", 1, 1, type_strength, coercibility, Rows, Anywhere),
+    Function::new("length", 1, 1, type_length, length, Text, Anywhere),
+    Function::new("octet_length", 1, 1, type_length, length, Text, Anywhere),
+    Function::new("lengthb", 1, 1, type_length, length, Text, Anywhere),
+    Function::new("char_length", 1, 1, type_length, char_length, Text, Anywhere),
+    Function::new("character_length", 1, 1, type_length, char_length, Text, Anywhere),
+    Function::new("bit_length", 1, 1, type_bits, bit_length, Rows, Anywhere),
+    Function::new("ascii", 1, 1, type_small, ascii, Rows, Anywhere),
+    Function::new("ord", 1, 1, type_code, ord, Rows, Anywhere),
+    Function::new("instr", 2, 2, type_instr, instr, Text, Anywhere),
+    Function::new("locate", 2, 3, type_locate, locate, Rows, Anywhere),
+    Function::new("position", 2, 2, type_locate, locate, Rows, Anywhere),
+    Function::new("strcmp", 2, 2, type_order, strcmp, Rows, Anywhere),
+    Function::new("find_in_set", 2, 2, type_find_in_set, find_in_set, Rows, Anywhere),
+    Function::new("charset", 1, 1, type_name, charset, Rows, Anywhere),
+    Function::new("collation", 1, 1, type_name, collation, Rows, Anywhere),
+    Function::new("coercibility", 1, 1, type_strength, coercibility, Rows, Anywhere),
 ];
 
 fn int(args: &[Expr], length: u32) -> ExprType {

@@ -10,8 +10,8 @@ use crate::function::{Anywhere, Function, NotIndexed, Rows};
 use crate::typing::{joined_collation, long_binary_string, string_of, width};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("weight_string", 3, 3, type_weight_string, weight_string, Rows, Anywhere),
-    Function::pure("natural_sort_key", 1, 1, type_natural_sort_key, natural_sort_key, Rows, NotIndexed),
+    Function::new("weight_string", 3, 3, type_weight_string, weight_string, Rows, Anywhere),
+    Function::new("natural_sort_key", 1, 1, type_natural_sort_key, natural_sort_key, Rows, NotIndexed),
 ];
 
 fn characters(args: &[Expr]) -> u64 {

@@ -13,9 +13,9 @@ use crate::text_size::stored_bytes;
 use crate::typing::{binary_string, byte_width, long_binary_string};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("compress", 1, 1, type_compressed, compress, Rows, Anywhere),
-    Function::pure("uncompress", 1, 1, type_uncompressed, uncompress, Rows, Anywhere),
-    Function::pure("uncompressed_length", 1, 1, type_length, uncompressed_length, Rows, Anywhere),
+    Function::new("compress", 1, 1, type_compressed, compress, Rows, Anywhere),
+    Function::new("uncompress", 1, 1, type_uncompressed, uncompress, Rows, Anywhere),
+    Function::new("uncompressed_length", 1, 1, type_length, uncompressed_length, Rows, Anywhere),
 ];
 
 fn type_compressed(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {

@@ -16,7 +16,7 @@ use crate::locale::DateNames;
 use crate::typing::{ascii_string, width};
 
 pub(crate) static FUNCTIONS: &[Function] =
-    &[Function::of_statement("to_char", 1, 2, type_of, to_char, Rows, NotIndexed)];
+    &[Function::new("to_char", 1, 2, type_of, to_char, Rows, NotIndexed).of_statement()];
 
 const DEFAULT_FORMAT: &[u8] = b"YYYY-MM-DD HH24:MI:SS";
 /// Maximum length of a format.

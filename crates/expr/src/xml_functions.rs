@@ -21,8 +21,8 @@ use crate::xpath::{self, Axis, Binary, Path};
 use crate::{math, text_build, text_cut, text_size};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("extractvalue", 2, 2, type_of, extract, Rows, Anywhere),
-    Function::of_statement("updatexml", 3, 3, type_of, update, Rows, Anywhere),
+    Function::new("extractvalue", 2, 2, type_of, extract, Rows, Anywhere).of_statement(),
+    Function::new("updatexml", 3, 3, type_of, update, Rows, Anywhere).of_statement(),
 ];
 
 fn type_of(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

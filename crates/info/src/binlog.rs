@@ -11,7 +11,7 @@ use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBin
 use cohort_types::{ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use super::listing::Listing;
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_session::{Database, SessionNames, StatementContext, StatementLog};
 use cohort_trx::{AliasLock, TableLock, active_locks, engine_error};
 
@@ -185,7 +185,7 @@ pub fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
                 ctx.trx.lock_tables(tables)?;
             }
             FlushTarget::Tables { lock: FlushLock::ForExport, .. } => {
-                return Err(not_supported("FLUSH TABLES FOR EXPORT"));
+                return Err(SqlError::not_supported("FLUSH TABLES FOR EXPORT"));
             }
             FlushTarget::UserResources => ctx.db.account_usages.flush(),
             FlushTarget::Privileges => ctx.db.account_usages.unblock(),

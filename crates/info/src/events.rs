@@ -105,6 +105,7 @@ pub(super) fn rows(
             ("ON_COMPLETION", text(if event.preserve { "PRESERVE" } else { "NOT PRESERVE" })),
             ("CREATED", local_time(ctx, event.created_at)),
             ("LAST_ALTERED", local_time(ctx, event.modified_at)),
+            ("LAST_EXECUTED", time(ctx.db.event_runs.last(event))),
             ("EVENT_COMMENT", text(&*event.comment)),
             ("ORIGINATOR", Value::Int(event.originator.into())),
             ("CHARACTER_SET_CLIENT", client),
@@ -119,11 +120,14 @@ pub(super) fn rows(
 pub(super) fn event_rows(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
     let catalog = ctx.db.catalog();
     let events = catalog.schemas.values().flat_map(|schema| schema.events.values());
-    let row = |event: &Arc<Event>| columns.iter().map(|column| event_cell(event, column)).collect();
+    let row = |event: &Arc<Event>| {
+        let last = ctx.db.event_runs.last(event);
+        columns.iter().map(|column| event_cell(event, last, column)).collect()
+    };
     events.map(row).collect()
 }
 
-fn event_cell(event: &Event, column: &VirtualColumn) -> Value {
+fn event_cell(event: &Event, last: Option<i64>, column: &VirtualColumn) -> Value {
     let times = Times::of(event);
     let utc = |seconds: Option<i64>| match seconds {
         Some(seconds) => Value::DateTime(FixedOffset::UTC.to_local(seconds.saturating_mul(1_000_000))),
@@ -137,6 +141,7 @@ fn event_cell(event: &Event, column: &VirtualColumn) -> Value {
         "body_utf8" => text(&*event.body),
         "definer" => definer_cell(&event.definer),
         "execute_at" => utc(times.at),
+        "last_executed" => utc(last),
         // MariaDB counts weeks in days and quarters in months.
         "interval_value" => times.every.map_or(Value::Null, |(count, unit)| {
             let of_unit = match unit {

@@ -69,7 +69,6 @@ use std::sync::Arc;
 
 use crate::status::Of;
 use cohort_ddl::{create_text as create, create_user_lines, grant_lines};
-use cohort_plan::not_supported;
 use cohort_session::access::check_global;
 use cohort_session::{MEASURES, StatementContext, measure_type};
 use cohort_trx::Counted;
@@ -138,7 +137,7 @@ pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
         | Show::Errors { .. }
         | Show::CountWarnings
         | Show::CountErrors
-        | Show::Explain { .. } => Err(not_supported("this SHOW here")),
+        | Show::Explain { .. } => Err(SqlError::not_supported("this SHOW here")),
         Show::CreateView(name) => create_view(ctx, name),
         Show::CreateOther { kind, name } => match &**kind {
             "PROCEDURE" => routines::show_create(ctx, RoutineKind::Procedure, name),

@@ -47,6 +47,7 @@ pub(super) fn server_tables() -> Vec<Arc<dyn VirtualTable>> {
 fn grant_word(privilege: Privilege) -> &'static str {
     match privilege {
         Privilege::GrantOption => "Grant",
+        Privilege::AlterRoutine => "Alter Routine",
         Privilege::CreateView => "Create View",
         Privilege::ShowView => "Show view",
         Privilege::DeleteHistory => "Delete versioning rows",

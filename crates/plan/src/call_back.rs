@@ -6,7 +6,11 @@ use cohort_sql::ast;
 /// Returns whether an expression itself contains a query, or calls a function that runs statements: one that
 /// is not the server's own.
 pub fn is_call_back(part: &ast::Expr) -> bool {
-    part.is_subquery() || matches!(part, ast::Expr::Function { name, .. } if !is_native(name))
+    match part {
+        ast::Expr::Function { name, .. } => !is_native(name),
+        ast::Expr::StoredFunction { .. } => true,
+        part => part.is_subquery(),
+    }
 }
 
 /// Returns whether an expression or one of its parts calls back.

@@ -306,7 +306,7 @@ impl<'c> Change<'c> {
             _ => Privilege::Select,
         };
         let (from, scope) = bind_from_for(ctx, &with, None, Some(clauses.from), wanted)?;
-        let from = from.ok_or_else(|| SqlError::no_tables_used())?;
+        let from = from.ok_or_else(SqlError::no_tables_used)?;
         let mut change = Change {
             ctx,
             with,

@@ -53,7 +53,7 @@ mod written;
 
 pub use bind::{
     AliasOrder, Aliases, Binder, Clause, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn,
-    ScopeTable, ambiguous, convert, not_supported, one_column, same_name, unknown_column, with_zero_dates,
+    ScopeTable, ambiguous, convert, one_column, same_name, unknown_column, with_zero_dates,
 };
 pub use block::{
     Assigned, AssignedTo, Body, Collected, CommonTable, From, FromJoin, FromTable, Group, Limit, Operand,
@@ -68,7 +68,7 @@ pub use common_tables::CommonTables;
 pub use declared_type::column_type;
 pub use from::{allowed_indexes, scope_of_rows};
 pub use meaning::Meanings;
-pub use names::{Names, VirtualColumn, VirtualDefinition};
+pub use names::{CalledFunction, Names, VirtualColumn, VirtualDefinition};
 pub use query::{bind_plain_limit, bind_query};
 pub use sound::check_statement;
 pub use table_names::TableNames;

@@ -7,6 +7,13 @@ use cohort_expr::{ExprType, SessionEnv, SessionHooks};
 use cohort_sql::ast::{DataType, SequenceOperation};
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
+/// A function that runs statements.
+pub struct CalledFunction {
+    pub schema: Arc<str>,
+    pub name: Arc<str>,
+    pub ty: ExprType,
+}
+
 /// The session, the catalog and the account's privileges, as binding sees them.
 pub trait Names {
     /// Returns the session's settings.
@@ -15,10 +22,10 @@ pub trait Names {
     /// Returns the session's variables.
     fn hooks(&self) -> &dyn SessionHooks;
 
-    /// Returns the type of a function that runs statements. Returns `None` if there is no such function, or
-    /// if no expression may call one: in expressions of a table.
-    fn function(&self, name: &str, args: usize) -> SqlResult<Option<ExprType>> {
-        let _ = (name, args);
+    /// Returns a function that runs statements, of a schema or of the current one. Returns `None` if there is
+    /// no such function, or if no expression may call one: in expressions of a table.
+    fn function(&self, schema: Option<&str>, name: &str, args: usize) -> SqlResult<Option<CalledFunction>> {
+        let _ = (schema, name, args);
         Ok(None)
     }
 

@@ -66,7 +66,9 @@ fn bind_within(
         }
     };
     bound.into = query.into.clone();
-    if !bound.into.is_empty() && bound.into.len() != bound.columns.len() {
+    // One local variable may be a row, which receives all columns.
+    let may_be_row = matches!(&*bound.into, [ast::Target::Local(ast::Variable::Slot(_))]);
+    if !bound.into.is_empty() && !may_be_row && bound.into.len() != bound.columns.len() {
         return Err(wrong_columns());
     }
     if !bound.into.is_empty() {

@@ -92,7 +92,8 @@ impl Check<'_> {
             query.columns.len()
         );
         debug_assert!(
-            query.into.is_empty() || query.into.len() == width,
+            // One variable may be a row.
+            query.into.len() <= 1 || query.into.len() == width,
             "INTO has another number of variables than the query has columns"
         );
         debug_assert!(

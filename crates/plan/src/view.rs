@@ -46,6 +46,7 @@ fn hides(code: ErrorCode) -> bool {
             | E::ColumnaccessDenied
             | E::DbAccessDenied
             | E::SpDoesNotExist
+            | E::ProcaccessDenied
     )
 }
 

@@ -51,6 +51,16 @@ pub enum PlaceType {
     Any(ExprType),
 }
 
+impl PlaceType {
+    /// Returns the type of the values.
+    pub fn expr_type(&self) -> ExprType {
+        match self {
+            PlaceType::Column(ty) => ExprType::of_column(ty, true),
+            PlaceType::Any(ty) => ty.clone(),
+        }
+    }
+}
+
 /// The places of a variable.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
@@ -78,7 +88,7 @@ pub(crate) enum Scalar {
     /// ROW(..), whose elements are assigned one by one.
     List(Vec<Scalar>),
     /// Depends on the types of user variables: bound for each evaluation.
-    Each,
+    Each(Box<Code<ast::Expr>>),
     /// A query of one row: the expression has a subquery, or calls a function that runs statements.
     Query(Box<BodyStatement>),
     /// Cannot be bound.
@@ -109,6 +119,9 @@ pub fn bind(
             PlaceType::Any(_) => None,
         };
     }
+    for variable in program.assigned() {
+        bound.add_column(variable, columns)?;
+    }
     for scalar in &program.scalars {
         let made = bound.scalar_of(scalar, columns, host);
         bound.scalars.push(made);
@@ -127,6 +140,23 @@ struct Variables {
 }
 
 impl Bound {
+    /// Returns the names and types of the parameters.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, Option<&ColumnType>)> {
+        (0..self.program.parameters.len()).map(|n| {
+            let place = &self.places[self.slots[n].first as usize];
+            let ty = match &place.ty {
+                PlaceType::Column(ty) => Some(ty),
+                PlaceType::Any(_) => None,
+            };
+            (&*place.name, ty)
+        })
+    }
+
+    /// Returns the place of a parameter, the first one of a row.
+    pub fn parameter(&self, n: usize) -> &Place {
+        &self.places[self.slots[n].first as usize]
+    }
+
     /// Returns the places of a variable: one, or those of the fields of a row.
     pub(crate) fn places_of(&self, variable: &Variable) -> SqlResult<std::ops::Range<u32>> {
         match variable {
@@ -150,15 +180,15 @@ impl Bound {
                 let slot = &self.slots[*slot as usize];
                 match &slot.fields {
                     None => Ok(slot.first),
-                    Some(fields) => Err(SqlError::operand_columns(fields.len())),
+                    Some(_) => Err(SqlError::operand_columns(1)),
                 }
             }
             Variable::Field(slot, name) => {
+                let row = &self.program.slots[*slot as usize].name;
                 let slot = &self.slots[*slot as usize];
                 let fields = slot.fields.as_deref().unwrap_or_default();
                 let found = fields.iter().position(|field| field.eq_ignore_ascii_case(name));
-                let row = || self.places[slot.first as usize].name.clone();
-                found.map(|n| slot.first + n as u32).ok_or_else(|| SqlError::no_such_field(&row(), name))
+                found.map(|n| slot.first + n as u32).ok_or_else(|| SqlError::no_such_field(row, name))
             }
             Variable::Old(name) | Variable::New(name) => {
                 let is_new = matches!(variable, Variable::New(_));
@@ -337,7 +367,7 @@ impl Bound {
             return Scalar::Query(Box::new(self.query_of(code, variables)));
         }
         match bind_expr(&code.of, &variables.types, host) {
-            Ok((_, false)) => Scalar::Each,
+            Ok((_, false)) => Scalar::Each(Box::new(code.clone())),
             Ok((expr, true)) => match over_places(expr, &variables.places) {
                 Ok(expr) => Scalar::Expr(Box::new(expr)),
                 Err(error) => Scalar::Fails(error),
@@ -347,8 +377,7 @@ impl Bound {
     }
 
     /// Binds an expression that depends on the types of user variables.
-    pub(crate) fn bind_now(&self, id: ScalarId, host: &mut dyn Host) -> SqlResult<Expr> {
-        let code = &self.program.scalars[id as usize];
+    pub(crate) fn bind_now(&self, code: &Code<ast::Expr>, host: &mut dyn Host) -> SqlResult<Expr> {
         let variables = self.known_variables(&code.uses)?;
         let (expr, _) = bind_expr(&code.of, &variables.types, host)?;
         over_places(expr, &variables.places)

@@ -15,9 +15,9 @@
 
 use cohort_session::{ProgramRule, innermost, traits_of};
 use cohort_sql::ast::{
-    self, BinaryOp, BodyAssignment, Code, ConditionValue, Declaration, Expr, HandledCondition, Literal,
-    LoopKind, ParameterMode, SetItem, SignalItem, SignalledCondition, Statement, Step, Target, Variable,
-    VariableType, VariableUse,
+    self, BinaryOp, BodyAssignment, Code, ConditionValue, CursorAction, Declaration, Expr, HandledCondition,
+    Literal, LoopKind, ParameterMode, SetItem, SignalItem, SignalledCondition, Statement, Step, Target,
+    Variable, VariableType, VariableUse,
 };
 use cohort_types::{SqlError, SqlResult, Value, check_stack};
 
@@ -92,7 +92,7 @@ struct Compiler {
     depth: u32,
     /// Whether the body has a RETURN.
     returns: bool,
-    /// Offset of the current statement in the body.
+    /// Offset of the end of the current statement or condition in the body.
     position: u32,
 }
 
@@ -173,7 +173,7 @@ impl Compiler {
         check_stack()?;
         match step {
             Step::Sql(code) => {
-                self.position = code.range.start as u32;
+                self.position = code.range.end as u32;
                 self.sql(code)
             }
             Step::Block(block) => self.block(block),
@@ -182,6 +182,7 @@ impl Compiler {
                 self.branches(arms, otherwise.as_deref(), None, true)
             }
             Step::Case { operand: Some(operand), arms, otherwise } => {
+                self.position = operand.range.end as u32;
                 let value = self.scalar(operand);
                 let slot = self.slot(SlotType::OfScalar(value));
                 self.emit(Instruction::Set { to: Variable::Slot(slot), value });
@@ -215,7 +216,7 @@ impl Compiler {
                 Ok(())
             }
             Step::Return(value) => {
-                self.position = value.range.start as u32;
+                self.position = value.range.end as u32;
                 if !matches!(self.program.kind, ProgramKind::Function | ProgramKind::AggregateFunction) {
                     return Err(SqlError::return_outside_function());
                 }
@@ -224,20 +225,17 @@ impl Compiler {
                 self.emit(Instruction::Return(value));
                 Ok(())
             }
-            Step::Open { cursor, arguments } => {
-                let id = self.cursor(cursor)?;
-                let args = self.cursor_arguments(id, arguments)?;
-                self.emit(Instruction::Open { cursor: id, args });
-                Ok(())
-            }
-            Step::Fetch { cursor, into } => {
-                let cursor = self.cursor(cursor)?;
-                self.emit(Instruction::Fetch { cursor, into: into.clone() });
-                Ok(())
-            }
-            Step::Close(cursor) => {
-                let cursor = self.cursor(cursor)?;
-                self.emit(Instruction::Close { cursor });
+            Step::Cursor { name, action, end } => {
+                let cursor = self.cursor(name)?;
+                self.position = *end as u32;
+                let instruction = match action {
+                    CursorAction::Open(arguments) => {
+                        Instruction::Open { cursor, args: self.cursor_arguments(cursor, arguments)? }
+                    }
+                    CursorAction::Fetch(into) => Instruction::Fetch { cursor, into: into.clone() },
+                    CursorAction::Close => Instruction::Close { cursor },
+                };
+                self.emit(instruction);
                 Ok(())
             }
             Step::FetchGroup => match self.program.kind {
@@ -260,7 +258,7 @@ impl Compiler {
     fn assignment(&mut self, item: &BodyAssignment) -> SqlResult<()> {
         match item {
             BodyAssignment::Variable { to, value: Some(value) } => {
-                self.position = value.range.start as u32;
+                self.position = value.range.end as u32;
                 let value = self.scalar(value);
                 self.emit(Instruction::Set { to: to.clone(), value });
             }
@@ -273,7 +271,7 @@ impl Compiler {
                 self.emit(Instruction::Set { to: to.clone(), value });
             }
             BodyAssignment::Other(code) => {
-                self.position = code.range.start as u32;
+                self.position = code.range.end as u32;
                 let Code { of, uses, range }: &Code<SetItem> = code;
                 // The text of a single assignment is a whole statement with SET.
                 let statement = Statement::Set(vec![of.clone()]);
@@ -295,7 +293,8 @@ impl Compiler {
         let mut over_handlers = None;
         for declaration in &block.declarations {
             match declaration {
-                Declaration::Variables { names, of, default } => {
+                Declaration::Variables { names, of, default, end } => {
+                    self.position = *end as u32;
                     let default = default.as_ref().map(|default| self.scalar(default));
                     let of = self.declared(of);
                     for (name, slot) in names {
@@ -368,7 +367,7 @@ impl Compiler {
     ) -> SqlResult<()> {
         let (mut ends, mut conditions) = (Vec::new(), Vec::new());
         for arm in arms {
-            self.position = arm.when.range.start as u32;
+            self.position = arm.when.range.end as u32;
             let condition = match operand {
                 Some(slot) => self.equals(slot, &arm.when),
                 None => self.scalar(&arm.when),
@@ -415,7 +414,7 @@ impl Compiler {
             LoopKind::While(condition) => {
                 let start = self.here();
                 self.enter_loop(label, Some(start))?;
-                self.position = condition.range.start as u32;
+                self.position = condition.range.end as u32;
                 let condition = self.scalar(condition);
                 let test = self.emit(Instruction::JumpUnless { condition, to: UNKNOWN, after: UNKNOWN });
                 self.steps(steps)?;
@@ -428,7 +427,7 @@ impl Compiler {
                 let start = self.here();
                 self.enter_loop(label, Some(start))?;
                 self.steps(steps)?;
-                self.position = condition.range.start as u32;
+                self.position = condition.range.end as u32;
                 let condition = self.scalar(condition);
                 let test = self.emit(Instruction::JumpUnless { condition, to: start, after: UNKNOWN });
                 let end = self.here();
@@ -436,7 +435,7 @@ impl Compiler {
                 self.leave_scope(start);
             }
             LoopKind::Numbers { variable, reverse, from, to } => {
-                self.position = from.range.start as u32;
+                self.position = from.range.end as u32;
                 self.program.slots[*variable as usize].of = SlotType::Integer;
                 let limit = self.slot(SlotType::Integer);
                 let (low, high) = (self.scalar(from), self.scalar(to));
@@ -683,29 +682,41 @@ impl Compiler {
 
     /// Checks that the program may contain a statement.
     fn check_allowed(&self, code: &Code<Statement>) -> SqlResult<()> {
-        let inside = self.program.kind.runs_inside();
-        if matches!(code.of, Statement::CreateView(_)) && !code.uses.is_empty() {
-            return Err(SqlError::view_with_variable());
+        check_allowed(self.program.kind, code, &self.program.body)
+    }
+}
+
+impl Program {
+    /// Checks that a function or a trigger may call this procedure: errors 1415, 1422, 1336.
+    pub fn check_called_by(&self, caller: ProgramKind) -> SqlResult<()> {
+        self.statements.iter().try_for_each(|code| check_allowed(caller, code, &self.body))
+    }
+}
+
+/// Checks that a program of this kind may contain a statement.
+fn check_allowed(kind: ProgramKind, code: &Code<Statement>, body: &str) -> SqlResult<()> {
+    let inside = kind.runs_inside();
+    if matches!(code.of, Statement::CreateView(_)) && !code.uses.is_empty() {
+        return Err(SqlError::view_with_variable());
+    }
+    let words = || statement_words(&body[code.range.clone()]);
+    match traits_of(innermost(&code.of)).programs {
+        ProgramRule::Never => Err(SqlError::not_in_programs(&words())),
+        ProgramRule::NoResultSet if inside => Err(SqlError::no_result_set(kind.place())),
+        ProgramRule::NoCommit if inside => Err(SqlError::commit_in_function_or_trigger()),
+        ProgramRule::NoFunction if inside => {
+            let is_dynamic = matches!(
+                code.of,
+                Statement::Prepare { .. }
+                    | Statement::Execute { .. }
+                    | Statement::ExecuteImmediate { .. }
+                    | Statement::Deallocate(_)
+            );
+            let words = if is_dynamic { "Dynamic SQL".to_owned() } else { words() };
+            Err(SqlError::not_in_function_or_trigger(&words))
         }
-        let words = || statement_words(&self.program.body[code.range.clone()]);
-        match traits_of(innermost(&code.of)).programs {
-            ProgramRule::Never => Err(SqlError::not_in_programs(&words())),
-            ProgramRule::NoResultSet if inside => Err(SqlError::no_result_set(self.program.kind.place())),
-            ProgramRule::NoCommit if inside => Err(SqlError::commit_in_function_or_trigger()),
-            ProgramRule::NoFunction if inside => {
-                let is_dynamic = matches!(
-                    code.of,
-                    Statement::Prepare { .. }
-                        | Statement::Execute { .. }
-                        | Statement::ExecuteImmediate { .. }
-                        | Statement::Deallocate(_)
-                );
-                let words = if is_dynamic { "Dynamic SQL".to_owned() } else { words() };
-                Err(SqlError::not_in_function_or_trigger(&words))
-            }
-            ProgramRule::NoPassword if inside => Err(SqlError::autocommit_in_function()),
-            _ => Ok(()),
-        }
+        ProgramRule::NoPassword if inside => Err(SqlError::autocommit_in_function()),
+        _ => Ok(()),
     }
 }
 

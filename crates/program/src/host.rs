@@ -38,6 +38,18 @@ impl BodyStatement {
         }
     }
 
+    /// Returns another statement with the variables of this one, for a part of it.
+    pub fn with(&self, statement: Statement) -> BodyStatement {
+        BodyStatement {
+            statement,
+            text: self.text.clone(),
+            param_at: self.param_at.clone(),
+            places: self.places.clone(),
+            types: self.types.clone(),
+            plan: Mutex::new(None),
+        }
+    }
+
     /// Returns what the host has kept with the statement: its plan.
     pub fn kept<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -82,8 +94,9 @@ pub trait Host {
     /// Returns the conditions of the last statement.
     fn diagnostics(&mut self) -> &mut Diagnostics;
 
-    /// Fails if the program was killed or has timed out.
-    fn check_interrupt(&self) -> SqlResult<()>;
+    /// Fails if the program was killed or has timed out. Lets the time of NOW() pass, unless the program runs
+    /// inside a statement.
+    fn check_interrupt(&mut self) -> SqlResult<()>;
 
     /// Returns whether a handler may handle the error. KILL and time limits pass every handler. So does an
     /// error inside a statement that has rolled back the transaction.

@@ -14,7 +14,9 @@
 
 use cohort_expr::{EvalContext, Expr};
 use cohort_sql::ast::{SignalItem, Target, Variable};
-use cohort_types::{ColumnType, Level, SqlError, SqlResult, StoreContext, Value, Warning, check_stack};
+use cohort_types::{
+    ColumnType, Level, SqlError, SqlMode, SqlResult, StoreContext, Value, Warning, check_stack,
+};
 
 use crate::bind::{Bound, PlaceType, Scalar};
 use crate::frame::Frame;
@@ -24,10 +26,6 @@ use crate::signal;
 
 /// Jumps between two checks for KILL and the time limit.
 const JUMPS_UNCHECKED: u32 = 1000;
-
-/// The row number in messages about an assignment, and about a value of a query's row.
-const OF_SET: u64 = 0;
-const OF_ROW: u64 = 1;
 
 /// The result of a program.
 #[derive(Debug, Default)]
@@ -40,13 +38,25 @@ pub struct Finished {
 
 /// Runs a routine with the values of its arguments, a compound statement, or the body of an event.
 pub fn run(bound: &Bound, args: Vec<Value>, host: &mut dyn Host) -> SqlResult<Finished> {
+    let mode = host.session().settings.env.sql_mode;
+    run_from(bound, (args, mode), host)
+}
+
+/// Runs a routine like [`run`]. The arguments are converted under the sql_mode of the caller.
+pub fn run_from(
+    bound: &Bound,
+    (args, mode): (Vec<Value>, SqlMode),
+    host: &mut dyn Host,
+) -> SqlResult<Finished> {
     let mut machine = Machine::new(bound, host);
+    machine.arguments_mode = Some(mode);
     let parameters = &bound.program.parameters;
     assert_eq!(parameters.len(), args.len(), "the caller has checked the number of arguments");
     let ins = parameters.iter().zip(args).enumerate().filter(|(_, ((mode, _), _))| mode.is_in());
     for (n, (_, value)) in ins {
-        machine.assign(&Variable::Slot(n as u32), value, OF_SET)?;
+        machine.assign(&Variable::Slot(n as u32), value)?;
     }
+    machine.arguments_mode = None;
     let returned = machine.run()?;
     let out = parameters.iter().enumerate().map(|(n, (mode, _))| {
         let place = bound.slots[n].first as usize;
@@ -85,6 +95,10 @@ struct Machine<'b, 'h> {
     host: &'h mut dyn Host,
     /// Jumps until the next check for KILL.
     jumps_left: u32,
+    /// The row number in messages about assignments: 1 as soon as a statement has run, as in MariaDB.
+    row: u64,
+    /// The sql_mode of the caller while its arguments are converted.
+    arguments_mode: Option<SqlMode>,
 }
 
 /// The effect of an instruction.
@@ -97,7 +111,14 @@ enum Flow {
 
 impl<'b, 'h> Machine<'b, 'h> {
     fn new(bound: &'b Bound, host: &'h mut dyn Host) -> Machine<'b, 'h> {
-        Machine { bound, frame: Frame::new(bound), host, jumps_left: JUMPS_UNCHECKED }
+        Machine {
+            bound,
+            frame: Frame::new(bound),
+            host,
+            jumps_left: JUMPS_UNCHECKED,
+            row: 0,
+            arguments_mode: None,
+        }
     }
 
     /// Runs from the first instruction. Returns the value of RETURN.
@@ -127,7 +148,7 @@ impl<'b, 'h> Machine<'b, 'h> {
         match instruction {
             Instruction::Set { to, value } => {
                 self.set(to, *value)?;
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::Declare { slot } => {
                 let default = self.bound.program.slots[*slot as usize].default;
@@ -141,12 +162,12 @@ impl<'b, 'h> Machine<'b, 'h> {
                         }
                     }
                 }
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::Jump(to) => self.jump(*to),
             Instruction::JumpUnless { condition, to, .. } => {
                 let holds = self.holds(*condition)?;
-                match self.handled_conditions(pc + 1)? {
+                match self.handled_conditions(pc)? {
                     Flow::Next if holds => Ok(Flow::Next),
                     Flow::Next => self.jump(*to),
                     handler => Ok(handler),
@@ -156,9 +177,10 @@ impl<'b, 'h> Machine<'b, 'h> {
             Instruction::Statement(id) => {
                 let statement = &self.bound.statements[*id as usize];
                 let params = statement.params(&self.frame.places);
+                self.row = 1;
                 let assigned = self.host.run(statement, &params)?;
                 self.assign_all(assigned)?;
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::Call { procedure, args, targets } => {
                 let values = args.iter().map(|arg| self.evaluate(*arg)).collect::<SqlResult<Vec<_>>>()?;
@@ -166,16 +188,14 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let out = self.host.call(procedure, values, &is_variable)?;
                 for (target, value) in targets.iter().zip(out) {
                     match (target, value) {
-                        (Some(Target::Local(variable)), Some(value)) => {
-                            self.assign(variable, value, OF_SET)?
-                        }
+                        (Some(Target::Local(variable)), Some(value)) => self.assign(variable, value)?,
                         (Some(Target::User(name)), Some(value)) => {
                             self.host.session().assign(&Target::User(name.clone()), value)?;
                         }
                         _ => {}
                     }
                 }
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::EnterBlock(block) => {
                 self.frame.blocks.push(*block);
@@ -200,13 +220,14 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let declared = &self.bound.program.cursors[*cursor as usize];
                 for (slot, arg) in declared.parameters.iter().zip(args) {
                     let value = self.evaluate(*arg)?;
-                    self.assign(&Variable::Slot(*slot), value, OF_SET)?;
+                    self.assign(&Variable::Slot(*slot), value)?;
                 }
                 let query = &self.bound.statements[declared.query as usize];
                 let params = query.params(&self.frame.places);
+                self.row = 1;
                 let rows = self.host.query(query, &params, None)?;
                 *self.frame.cursor(*cursor) = Some(rows);
-                self.handled_conditions(pc + 1)
+                self.handled_conditions(pc)
             }
             Instruction::Fetch { cursor, into } => {
                 let rows = self.frame.cursor(*cursor).as_mut().ok_or_else(SqlError::cursor_is_not_open)?;
@@ -218,15 +239,15 @@ impl<'b, 'h> Machine<'b, 'h> {
                     return Err(SqlError::wrong_fetch_count());
                 }
                 let row = rows.next_row()?.ok_or_else(SqlError::no_data)?;
-                self.store_row(places, row, OF_ROW)?;
-                self.handled_conditions(pc + 1)
+                self.store_row(places, row)?;
+                self.handled_conditions(pc)
             }
             Instruction::FetchOrJump { cursor, into, to } => {
                 let rows = self.frame.cursor(*cursor).as_mut().ok_or_else(SqlError::cursor_is_not_open)?;
                 let Some(row) = rows.next_row()? else { return self.jump(*to) };
                 let places = self.bound.places_of(&Variable::Slot(*into))?;
-                self.store_row(places, row, OF_ROW)?;
-                self.handled_conditions(pc + 1)
+                self.store_row(places, row)?;
+                self.handled_conditions(pc)
             }
             Instruction::Close { cursor } => match self.frame.cursor(*cursor).take() {
                 Some(_) => Ok(Flow::Next),
@@ -234,10 +255,14 @@ impl<'b, 'h> Machine<'b, 'h> {
             },
             Instruction::FetchGroup => Err(SqlError::not_supported("FETCH GROUP NEXT ROW")),
             Instruction::Return(value) => {
+                // The conditions of the function end here.
+                if !self.host.diagnostics().raised().is_empty() || !self.frame.running.is_empty() {
+                    self.host.diagnostics().clear();
+                }
                 let value = self.evaluate(*value)?;
                 let program = &self.bound.program;
                 match &self.bound.returns {
-                    Some(ty) => self.stored(value, ty, &program.name, OF_SET).map(Flow::Return),
+                    Some(ty) => self.stored(value, ty, &program.name).map(Flow::Return),
                     None => Ok(Flow::Return(value)),
                 }
             }
@@ -249,6 +274,10 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let active = running.condition.clone();
                 let values = self.items(items)?;
                 let condition = signal::resignalled(active, sqlstate.as_deref(), values)?;
+                if sqlstate.is_some() {
+                    // The handled condition stays.
+                    self.host.diagnostics().unmark();
+                }
                 self.raise(pc, condition)
             }
             Instruction::End => Ok(Flow::End),
@@ -268,11 +297,10 @@ impl<'b, 'h> Machine<'b, 'h> {
 
     /// The exit for errors: returns the start of the handler, or the error if there is none.
     fn raised(&mut self, pc: Pc, error: SqlError) -> SqlResult<Pc> {
-        if !self.host.may_handle(&error) {
-            return Err(error);
-        }
+        let may_handle = self.host.may_handle(&error);
         let condition = Warning { level: Level::Error, error };
-        match self.frame.handler(&self.bound.program, &condition) {
+        let found = may_handle.then(|| self.frame.handler(&self.bound.program, &condition)).flatten();
+        match found {
             Some(found) => {
                 self.host.diagnostics().set_error(&condition.error);
                 let marked = self.host.diagnostics().mark();
@@ -285,27 +313,30 @@ impl<'b, 'h> Machine<'b, 'h> {
         }
     }
 
-    /// Adds the note about the place of an error that leaves the program.
+    /// Adds the note about the place of an error that leaves the program: the line of the word after the
+    /// statement, as in MariaDB.
     fn note_place(&mut self, pc: Pc) {
         let program = &self.bound.program;
         let at = program.positions[pc as usize] as usize;
-        let line = program.first_line + program.body[..at].matches('\n').count();
+        let rest = &program.body[at..];
+        let end = at + rest.len() - rest.trim_start().len();
+        let line = program.first_line + program.body[..end].matches('\n').count();
         let note = Warning::note(SqlError::raised_at(line, program.shown_name()));
         self.host.diagnostics().add_after_error(note);
     }
 
-    /// Returns where a CONTINUE handler goes on after an error of the instruction at `pc`.
+    /// Returns where a CONTINUE handler goes on after a condition of the instruction at `pc`. As in MariaDB,
+    /// a condition in the test of IF or of a loop skips the whole statement.
     fn after(&self, pc: Pc) -> Pc {
         match &self.bound.program.code[pc as usize] {
             Instruction::JumpUnless { after, .. } => *after,
-            Instruction::FetchOrJump { to, .. } => *to,
             _ => pc + 1,
         }
     }
 
-    /// Enters the handler of the last condition that the current statement has left and that has one.
+    /// Enters the handler of the last condition that the instruction at `pc` has left and that has one.
     #[inline]
-    fn handled_conditions(&mut self, resume: Pc) -> SqlResult<Flow> {
+    fn handled_conditions(&mut self, pc: Pc) -> SqlResult<Flow> {
         if self.frame.blocks.is_empty() || self.host.diagnostics().raised().is_empty() {
             return Ok(Flow::Next);
         }
@@ -316,7 +347,7 @@ impl<'b, 'h> Machine<'b, 'h> {
         });
         let Some((handler, condition)) = found else { return Ok(Flow::Next) };
         let marked = self.host.diagnostics().mark();
-        Ok(Flow::Jump(self.frame.begin_handler(handler, resume, condition, marked)))
+        Ok(Flow::Jump(self.frame.begin_handler(handler, self.after(pc), condition, marked)))
     }
 
     fn signal(&mut self, pc: Pc, raised: &Raised) -> SqlResult<Flow> {
@@ -332,7 +363,7 @@ impl<'b, 'h> Machine<'b, 'h> {
             return Err(condition.error);
         }
         self.host.diagnostics().push(condition);
-        self.handled_conditions(pc + 1)
+        self.handled_conditions(pc)
     }
 
     fn items(&mut self, items: &[(SignalItem, ScalarId)]) -> SqlResult<Vec<(SignalItem, Value)>> {
@@ -354,37 +385,36 @@ impl<'b, 'h> Machine<'b, 'h> {
                 return Err(SqlError::row_in_assignment(&type_word(ty), name));
             }
             let value = self.evaluate(id)?;
-            return self.store(places.start, value, OF_SET);
+            return self.store(places.start, value);
         }
         let values = match scalar {
             Scalar::Row(from) => self.frame.places[from.start as usize..from.end as usize].to_vec(),
             Scalar::List(items) => {
-                items.iter().map(|item| self.value(item, id)).collect::<SqlResult<Vec<_>>>()?
+                items.iter().map(|item| self.value(item)).collect::<SqlResult<Vec<_>>>()?
             }
             _ => return Err(SqlError::operand_columns(places.len())),
         };
         if values.len() != places.len() {
             return Err(SqlError::operand_columns(places.len()));
         }
-        self.store_row(places, values, OF_SET)
+        self.store_row(places, values)
     }
 
     /// Evaluates an expression.
     fn evaluate(&mut self, id: ScalarId) -> SqlResult<Value> {
         let bound = self.bound;
-        self.value(&bound.scalars[id as usize], id)
+        self.value(&bound.scalars[id as usize])
     }
 
-    fn value(&mut self, scalar: &'b Scalar, id: ScalarId) -> SqlResult<Value> {
-        let bound = self.bound;
+    fn value(&mut self, scalar: &'b Scalar) -> SqlResult<Value> {
         match scalar {
             Scalar::Row(_) | Scalar::List(_) => Err(SqlError::operand_columns(1)),
             Scalar::Place(place) => Ok(self.frame.places[*place as usize].clone()),
             Scalar::Expr(expr) => {
                 self.with_context(|ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
             }
-            Scalar::Each => {
-                let expr = bound.bind_now(id, self.host)?;
+            Scalar::Each(code) => {
+                let expr = self.bound.bind_now(code, self.host)?;
                 self.with_context(|ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
             }
             Scalar::Query(query) => {
@@ -429,50 +459,54 @@ impl<'b, 'h> Machine<'b, 'h> {
             && assigned.iter().all(|(variable, _)| variable == first)
         {
             let places = self.bound.places_of(first)?;
+            if places.len() != assigned.len() {
+                return Err(SqlError::select_column_counts_differ());
+            }
             let row = assigned.into_iter().map(|(_, value)| value).collect();
-            return self.store_row(places, row, OF_ROW);
+            return self.store_row(places, row);
         }
-        assigned.into_iter().try_for_each(|(variable, value)| self.assign(&variable, value, OF_ROW))
+        assigned.into_iter().try_for_each(|(variable, value)| self.assign(&variable, value))
     }
 
     /// Assigns a value to a variable, converted to its type.
-    fn assign(&mut self, to: &Variable, value: Value, row: u64) -> SqlResult<()> {
+    fn assign(&mut self, to: &Variable, value: Value) -> SqlResult<()> {
         let place = self.bound.place_of(to)?;
-        self.store(place, value, row)
+        self.store(place, value)
     }
 
-    fn store_row(
-        &mut self,
-        places: impl IntoIterator<Item = u32>,
-        values: Vec<Value>,
-        row: u64,
-    ) -> SqlResult<()> {
-        places.into_iter().zip(values).try_for_each(|(place, value)| self.store(place, value, row))
+    fn store_row(&mut self, places: impl IntoIterator<Item = u32>, values: Vec<Value>) -> SqlResult<()> {
+        places.into_iter().zip(values).try_for_each(|(place, value)| self.store(place, value))
     }
 
-    fn store(&mut self, place: u32, value: Value, row: u64) -> SqlResult<()> {
+    fn store(&mut self, place: u32, value: Value) -> SqlResult<()> {
         let bound = self.bound;
         let declared = &bound.places[place as usize];
         let value = match &declared.ty {
-            PlaceType::Column(ty) => self.stored(value, ty, &declared.name, row)?,
-            PlaceType::Any(_) => value,
+            PlaceType::Column(ty) => self.stored(value, ty, &declared.name),
+            PlaceType::Any(_) => Ok(value),
+        };
+        // After an error the variable is NULL.
+        let (value, outcome) = match value {
+            Ok(value) => (value, Ok(())),
+            Err(error) => (Value::Null, Err(error)),
         };
         self.frame.places[place as usize] = value;
-        Ok(())
+        outcome
     }
 
     /// Converts a value to a type. A bad value is an error in strict mode.
-    fn stored(&mut self, value: Value, ty: &ColumnType, name: &str, row: u64) -> SqlResult<Value> {
+    fn stored(&mut self, value: Value, ty: &ColumnType, name: &str) -> SqlResult<Value> {
         let mut found = Vec::new();
         let outcome = {
             let env = &self.host.session().settings.env;
+            let mode = self.arguments_mode.unwrap_or(env.sql_mode);
             let ctx = StoreContext {
-                sql_mode: env.sql_mode,
-                strict: env.sql_mode.is_strict(),
+                sql_mode: mode,
+                strict: mode.is_strict(),
                 database: "",
                 table: "",
                 column: name,
-                row,
+                row: self.row,
                 zone: &env.time_zone,
                 now_micros: env.now_micros,
             };

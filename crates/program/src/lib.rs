@@ -35,5 +35,5 @@ mod signal;
 pub use bind::{Bound, bind};
 pub use compile::compile;
 pub use host::{BodyStatement, Host, QueryRows, ResultColumn};
-pub use interpret::{Finished, run, run_trigger};
+pub use interpret::{Finished, run, run_from, run_trigger};
 pub use program::{Program, ProgramKind};

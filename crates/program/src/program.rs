@@ -4,6 +4,8 @@ use cohort_sql::ast::{
     AfterHandler, Code, Expr, ObjectName, ParameterMode, SignalItem, Statement, Target, TriggerEvent,
     TriggerTiming, Variable, VariableType,
 };
+use cohort_types::RoutineKind;
+use cohort_types::{SqlError, SqlResult};
 
 /// The kind of a program, which decides what its body may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,15 @@ pub enum ProgramKind {
 }
 
 impl ProgramKind {
+    /// Returns the kind of a routine.
+    pub fn of_routine(kind: RoutineKind, aggregate: bool) -> ProgramKind {
+        match kind {
+            RoutineKind::Procedure => ProgramKind::Procedure,
+            RoutineKind::Function if aggregate => ProgramKind::AggregateFunction,
+            RoutineKind::Function => ProgramKind::Function,
+        }
+    }
+
     /// Returns whether the program runs inside a statement, so that it can neither commit nor return rows.
     pub fn runs_inside(self) -> bool {
         matches!(self, ProgramKind::Function | ProgramKind::AggregateFunction | ProgramKind::Trigger(..))
@@ -67,7 +78,7 @@ pub struct Program {
     /// The declarations of the variables, by slot.
     pub slots: Vec<Slot>,
     pub code: Vec<Instruction>,
-    /// For each instruction, the offset of its statement in the body.
+    /// For each instruction, the offset of the end of its statement in the body.
     pub positions: Vec<u32>,
     pub scalars: Vec<Code<Expr>>,
     pub statements: Vec<Code<Statement>>,
@@ -78,12 +89,65 @@ pub struct Program {
 }
 
 impl Program {
+    /// Returns the variables that the program assigns to by name.
+    pub fn assigned(&self) -> impl Iterator<Item = &Variable> {
+        let targets = self.code.iter().flat_map(|instruction| match instruction {
+            Instruction::Set { to, .. } => vec![to],
+            Instruction::Fetch { into, .. } => into.iter().collect(),
+            Instruction::Call { targets, .. } => targets.iter().flatten().filter_map(local).collect(),
+            _ => Vec::new(),
+        });
+        let queries = self.statements.iter().filter_map(|code| match &code.of {
+            Statement::Query(query) => Some(query.into.iter().filter_map(local)),
+            _ => None,
+        });
+        targets.chain(queries.flatten())
+    }
+
+    /// Checks the names of OLD and NEW in a trigger: error 1054.
+    pub fn check_columns(&self, is_column: impl Fn(&str) -> bool) -> SqlResult<()> {
+        let used = self.scalars.iter().flat_map(|code| &code.uses);
+        let used = used.chain(self.statements.iter().flat_map(|code| &code.uses)).map(|used| &used.of);
+        for variable in used.chain(self.assigned()) {
+            match variable {
+                Variable::Old(name) if !is_column(name) => return Err(SqlError::unknown_column(name, "OLD")),
+                Variable::New(name) if !is_column(name) => return Err(SqlError::unknown_column(name, "NEW")),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the types of variables refer to tables or queries.
+    pub fn depends_on_catalog(&self) -> bool {
+        fn refers(of: &VariableType) -> bool {
+            match of {
+                VariableType::Declared(_) | VariableType::TypeOfVariable(_) => false,
+                VariableType::TypeOf(_) | VariableType::RowTypeOf(_) => true,
+                VariableType::Row(fields) => fields.iter().any(|(_, of)| refers(of)),
+            }
+        }
+        let refers_to = |slot: &Slot| match &slot.of {
+            SlotType::Declared(of) => refers(of),
+            SlotType::Integer => false,
+            SlotType::OfScalar(_) | SlotType::RowOfCursor(_) => true,
+        };
+        self.slots.iter().any(refers_to) || self.returns.as_ref().is_some_and(refers)
+    }
+
     /// Returns the name for the note about the place of an error.
     pub fn shown_name(&self) -> String {
         match &self.schema {
             Some(schema) => format!("{schema}.{}", self.name),
             None => "anonymous block".to_owned(),
         }
+    }
+}
+
+fn local(target: &Target) -> Option<&Variable> {
+    match target {
+        Target::Local(variable) => Some(variable),
+        Target::User(_) => None,
     }
 }
 

@@ -323,6 +323,10 @@ impl ResultSink for ResultWriter<'_> {
         self.packet(|out| error_payload(error, out));
     }
 
+    fn takes_more_results(&self) -> bool {
+        self.encoding.capabilities.has(Capabilities::MULTI_RESULTS)
+    }
+
     fn may_send_files(&self) -> bool {
         self.encoding.capabilities.has(Capabilities::LOCAL_FILES)
     }

@@ -28,6 +28,8 @@ impl StatusFlags {
     pub const DB_DROPPED: StatusFlags = StatusFlags(0x0100);
     pub const NO_BACKSLASH_ESCAPES: StatusFlags = StatusFlags(0x0200);
     pub const METADATA_CHANGED: StatusFlags = StatusFlags(0x0400);
+    /// The row has the values of OUT parameters.
+    pub const PS_OUT_PARAMS: StatusFlags = StatusFlags(0x1000);
     pub const ANSI_QUOTES: StatusFlags = StatusFlags(0x8000);
     /// The OK packet contains session changes; set by the connection.
     pub const SESSION_STATE_CHANGED: StatusFlags = StatusFlags(0x4000);
@@ -121,6 +123,11 @@ pub trait ResultSink {
     /// which is the case if the client asked for a cursor.
     fn keep_rows(&mut self) -> bool {
         false
+    }
+
+    /// Returns whether the client takes a result after another one.
+    fn takes_more_results(&self) -> bool {
+        true
     }
 
     /// Returns whether `finish` reports session changes, too.

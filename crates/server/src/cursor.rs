@@ -281,6 +281,10 @@ impl ResultSink for CursorSink<'_, '_> {
         self.writer.changed(change);
     }
 
+    fn takes_more_results(&self) -> bool {
+        self.writer.takes_more_results()
+    }
+
     fn may_send_files(&self) -> bool {
         self.writer.may_send_files()
     }

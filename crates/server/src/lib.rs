@@ -21,6 +21,7 @@
 //! | `fiber` | stacks that requests run on: a request that waits for a lock does not block its worker |
 //! | `ready` | ready queue: work for the workers that does not come from epoll |
 //! | `housekeeping` | timeouts, uptime |
+//! | `event_scheduler` | the thread that starts the runs of events |
 //! | `init_file` | statements that run before clients are admitted |
 //! | `storage` | opens catalog, engines, locks and commit path |
 //! | `datadir` | recognises and locks the data directory |
@@ -53,6 +54,7 @@ mod drain;
 mod dump;
 mod epoll;
 mod error_log;
+pub mod event_scheduler;
 mod fiber;
 pub mod flush_watch;
 mod half_open;

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -412,6 +413,11 @@ fn serve(
     if !globals.flag(VarId::SkipSlaveStart) {
         replicas.start_all();
     }
+    let events_stop = Arc::new(AtomicBool::new(false));
+    let next_id = Box::new(server.connection_ids());
+    if let Err(error) = backend.start_events(log, next_id, &events_stop) {
+        log.error(format_args!("Event Scheduler: it does not run: {error}"));
+    }
     expire_binlog(&backend, log);
     if let Err(error) = binlog_watch::start(&commit, globals, log.clone()) {
         log.warning(format_args!("Old binary log files are not verified: {error}"));
@@ -420,6 +426,7 @@ fn serve(
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
     notifier.stopping();
+    events_stop.store(true, Ordering::Release);
     replicas.close();
     drop(replicas);
     backend.kill_all();

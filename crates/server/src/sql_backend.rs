@@ -1,6 +1,7 @@
 //! The executor as the backend of connections.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ use crate::backend::{
 };
 use crate::binlog_expiry::BinlogExpiry;
 use crate::error_log::ErrorLog;
+use crate::event_scheduler::EventScheduler;
 use crate::server_files::MachineFiles;
 use crate::statement_log::StatementLogFiles;
 use crate::storage::{self, Storage};
@@ -74,6 +76,7 @@ impl SqlBackend {
             binlog_cache: BinlogCache { spill, ..BinlogCache::default() },
             virtual_tables: cohort_exec::information_schema(),
         });
+        cohort_exec::run_programs(&db);
         db.memory_limits().set(sessions_memory_max(globals));
         let server_id = ServerId(globals.uint(VarId::ServerId) as u32);
         let source = commit.binlog_files().map(|files| {
@@ -201,6 +204,20 @@ impl SqlBackend {
     /// Returns the periodic purge of binary log files; see [`BinlogExpiry`].
     pub fn binlog_expiry(&self) -> BinlogExpiry {
         BinlogExpiry::new(&self.db.commit, &self.db.globals, &self.db.clock)
+    }
+
+    /// Starts the event scheduler, unless it is DISABLED. It ends when `stop` is set.
+    pub fn start_events(
+        &self,
+        log: &ErrorLog,
+        next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
+        stop: &Arc<AtomicBool>,
+    ) -> std::io::Result<()> {
+        if self.db.globals.value(VarId::EventScheduler) == VarValue::text("DISABLED") {
+            return Ok(());
+        }
+        let scheduler = EventScheduler::new(&self.db, log.clone(), next_id, Arc::clone(stop));
+        std::thread::Builder::new().name("events".into()).spawn(move || scheduler.run()).map(drop)
     }
 
     /// Opens the session of the server itself, for `init_file`.

@@ -20,6 +20,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::account_usage::AccountUsages;
 use crate::audit::Audit;
+use crate::event_runs::EventRuns;
 use crate::functions::StatementFunctions;
 use crate::ids::Ids;
 use crate::process_list::ProcessList;
@@ -156,6 +157,8 @@ pub struct Database {
     pub functions: OnceLock<Arc<dyn StatementFunctions>>,
     /// The hooks of row changes; set at most once, before the first statement.
     pub row_hooks: OnceLock<Arc<dyn RowHooks>>,
+    /// The times of the last runs of events.
+    pub event_runs: EventRuns,
     /// The files of the statement logs; set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// The replica side; set once by the server.
@@ -216,6 +219,7 @@ impl Database {
             words: OnceLock::new(),
             functions: OnceLock::new(),
             row_hooks: OnceLock::new(),
+            event_runs: EventRuns::default(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
             facts: RwLock::new(None),

@@ -27,6 +27,8 @@ pub struct Diagnostics {
     row: u64,
     /// Number of conditions that the running handler removes when it ends.
     marked: usize,
+    /// The conditions of before this area began were cleared.
+    is_new: bool,
     /// Notes for after the next error: where it left stored programs.
     after_error: Vec<Warning>,
     /// The area of the outer statement, while a statement runs inside it.
@@ -57,6 +59,35 @@ impl Diagnostics {
         std::mem::replace(self, *outer)
     }
 
+    /// Begins the area of a program. Its statements see the conditions so far.
+    pub fn begin_program(&mut self) {
+        let inner = Diagnostics {
+            list: self.list.clone(),
+            total: self.total,
+            errors: self.errors,
+            are_old: true,
+            limit: self.limit,
+            row: 1,
+            ..Diagnostics::default()
+        };
+        let outer = std::mem::replace(self, inner);
+        self.outer = Some(Box::new(outer));
+    }
+
+    /// Ends the area of a program. If a statement in it has cleared the conditions, those that are left are
+    /// the conditions of the statement that ran the program.
+    pub fn end_program(&mut self) {
+        let mut ended = self.pop_area();
+        // Those of a handler that an error has ended.
+        ended.remove_marked(Marked(0));
+        let Diagnostics { list, total, errors, is_new, after_error, .. } = ended;
+        if is_new {
+            self.clear();
+            (self.list, self.total, self.errors) = (list, total, errors);
+        }
+        self.after_error.extend(after_error);
+    }
+
     /// Returns the conditions that the running statement has raised.
     pub fn raised(&self) -> &[Warning] {
         let kept = usize::try_from(self.kept).unwrap_or(usize::MAX).min(self.list.len());
@@ -68,11 +99,31 @@ impl Diagnostics {
         self.after_error.push(note);
     }
 
+    /// Returns whether a statement has cleared the conditions of before this area began.
+    pub fn has_cleared(&self) -> bool {
+        self.is_new
+    }
+
+    /// Takes the notes that would follow the next error.
+    pub fn take_after_error(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.after_error)
+    }
+
+    /// Drops the notes that would follow the next error.
+    pub fn forget_notes_after_error(&mut self) {
+        self.after_error.clear();
+    }
+
     /// Marks the conditions when a handler begins: those that are left when it ends are removed.
     pub fn mark(&mut self) -> Marked {
         let outer = Marked(self.marked);
         self.marked = self.list.len();
         outer
+    }
+
+    /// Keeps the marked conditions: RESIGNAL adds another one to them.
+    pub fn unmark(&mut self) {
+        self.marked = 0;
     }
 
     /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.
@@ -97,7 +148,7 @@ impl Diagnostics {
         if self.accumulates {
             return self.keep();
         }
-        self.are_old = false;
+        (self.are_old, self.is_new) = (false, true);
         self.marked = 0;
         if self.total > 0 {
             self.list.clear();
@@ -169,6 +220,7 @@ impl Diagnostics {
     /// without a value, and about rows that were not examined.
     pub fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
+        let places = std::mem::take(&mut self.after_error);
         self.drop_old();
         let is_after = |said: &Warning| match error.code {
             E::CantCreateTable => {
@@ -184,7 +236,7 @@ impl Diagnostics {
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
-        for note in std::mem::take(&mut self.after_error) {
+        for note in places {
             self.push(note);
         }
     }

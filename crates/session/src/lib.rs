@@ -16,6 +16,8 @@
 //! | `statements/` | the table of statements: [`StatementKind`], [`StatementTraits`] |
 //! | `statement` | [`Job`], [`StatementContext`]: a statement to run; the context of a running one |
 //! | `functions` | [`StatementFunctions`]: functions that run statements |
+//! | `inner_session` | [`InnerSession`]: the session as a function or a trigger sees it |
+//! | `running_programs` | [`RunningPrograms`]: the functions and triggers that run inside the statement |
 //! | `row_hooks` | [`RowHook`]: code that runs before and after each change of a row |
 //! | `access/` | privileges |
 //! | `account_usage`, `account_limits` | resource limits of accounts; how sessions enforce them |
@@ -43,6 +45,7 @@ mod audit;
 mod connection;
 mod database;
 mod diagnostics;
+mod event_runs;
 mod examined;
 pub mod files;
 mod full_text;
@@ -51,11 +54,13 @@ mod general_log;
 mod gtid_position;
 mod hooks;
 mod ids;
+mod inner_session;
 mod names;
 mod process_list;
 mod profiles;
 mod replication;
 mod row_hooks;
+mod running_programs;
 mod samples;
 pub mod sequence;
 mod server_files;
@@ -81,10 +86,12 @@ pub use audit::{
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
 pub use diagnostics::{Diagnostics, Marked, syntax_error};
+pub use event_runs::EventRuns;
 pub use examined::RowsExamined;
-pub use functions::StatementFunctions;
+pub use functions::{FoundFunction, StatementFunctions};
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
+pub use inner_session::{InnerSession, ProgramContext};
 pub use names::SessionNames;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use profiles::{MEASURES, measure_type};
@@ -93,6 +100,7 @@ pub use replication::{
     check_domains, parse_gtids,
 };
 pub use row_hooks::{RowHook, RowHooks};
+pub use running_programs::RunningPrograms;
 pub use server_files::ServerFiles;
 pub use session_state::{
     BinlogStatements, Changed, Identity, NamedCharsets, Origin, SessionLog, SessionState, Settings,

@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cohort_catalog::{AccountName, Catalog, Table, TableName, View};
+use cohort_catalog::{AccountName, Catalog, Routine, Table, TableName, View};
 use cohort_expr::{ExprType, SequenceName, SessionEnv, SessionHooks};
-use cohort_plan::{Names, VirtualDefinition};
+use cohort_plan::{CalledFunction, Names, VirtualDefinition};
 use cohort_sql::ast::{DataType, SequenceOperation};
-use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult};
 
-use crate::access::{Needs, TableNeed, Viewer};
+use crate::access::{Needs, RoutineNeed, TableNeed, Viewer};
+use crate::functions::FoundFunction;
 use crate::session_state::SessionState;
 
 /// Resolves names for one session and one version of the catalog. Records the privileges that the statement
@@ -26,6 +27,8 @@ pub struct SessionNames<'n> {
     views: RefCell<Vec<Arc<View>>>,
     /// The sequences that expressions name, and whether each is changed.
     sequences: RefCell<Vec<(Arc<Table>, bool)>>,
+    /// The stored functions that expressions call.
+    routines: RefCell<Vec<RoutineNeed>>,
     /// The first temporary table that was resolved.
     temporary_used: RefCell<Option<String>>,
 }
@@ -42,6 +45,7 @@ impl<'n> SessionNames<'n> {
             views: RefCell::default(),
             temporary_used: RefCell::default(),
             sequences: RefCell::default(),
+            routines: RefCell::default(),
         }
     }
 
@@ -58,6 +62,20 @@ impl<'n> SessionNames<'n> {
     /// Takes the sequences that expressions name, and whether each is changed.
     pub fn take_sequences(&self) -> Vec<(Arc<Table>, bool)> {
         self.sequences.take()
+    }
+
+    /// Takes the stored functions that the statement calls.
+    pub fn take_routines(&self) -> Vec<RoutineNeed> {
+        self.routines.take()
+    }
+
+    /// Records that the statement calls a function.
+    fn use_routine(&self, routine: &Arc<Routine>) {
+        let need = RoutineNeed::new(self.viewer(), Arc::clone(routine));
+        let mut routines = self.routines.borrow_mut();
+        if !routines.contains(&need) {
+            routines.push(need);
+        }
     }
 
     /// Takes the views that the statement reads.
@@ -103,11 +121,18 @@ impl Names for SessionNames<'_> {
         &self.session.settings.env
     }
 
-    fn function(&self, name: &str, args: usize) -> SqlResult<Option<ExprType>> {
-        match self.session.db.functions.get() {
-            Some(functions) => functions.result_type(name, args),
-            None => Ok(None),
+    fn function(&self, schema: Option<&str>, name: &str, args: usize) -> SqlResult<Option<CalledFunction>> {
+        let inside = self.inside.borrow();
+        let here = inside.last().map(|view| &*view.name.schema);
+        let schema = schema.or(here).or(self.session.current_schema.as_deref());
+        let Some((functions, schema)) = self.session.db.functions.get().zip(schema) else { return Ok(None) };
+        self.viewer().check_execute(self.session, RoutineKind::Function, schema, name)?;
+        let found = functions.find((self.catalog, self.session), schema, name, args)?;
+        let Some(FoundFunction { schema, name, ty, routine }) = found else { return Ok(None) };
+        if let Some(routine) = routine {
+            self.use_routine(&routine);
         }
+        Ok(Some(CalledFunction { schema, name, ty }))
     }
 
     fn hooks(&self) -> &dyn SessionHooks {

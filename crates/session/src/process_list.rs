@@ -29,11 +29,13 @@ pub enum Command {
     SlaveIo,
     SlaveSql,
     SlaveWorker,
+    /// A thread of the server: the event scheduler.
+    Daemon,
     Quit,
 }
 
 impl Command {
-    const ALL: [Command; 15] = [
+    const ALL: [Command; 16] = [
         Command::Connect,
         Command::Sleep,
         Command::Query,
@@ -48,6 +50,7 @@ impl Command {
         Command::SlaveIo,
         Command::SlaveSql,
         Command::SlaveWorker,
+        Command::Daemon,
         Command::Quit,
     ];
 
@@ -68,6 +71,7 @@ impl Command {
             Command::SlaveIo => "Slave_IO",
             Command::SlaveSql => "Slave_SQL",
             Command::SlaveWorker => "Slave_worker",
+            Command::Daemon => "Daemon",
             Command::Quit => "Quit",
         }
     }
@@ -247,6 +251,13 @@ impl Process {
         info.text.clear();
         info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
         info.mode = Some(mode);
+    }
+
+    /// Shows a statement of a program instead of the statement that runs the program.
+    pub fn show_inner(&self, text: &[u8]) {
+        let mut info = self.info.lock();
+        info.text.clear();
+        info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
     }
 
     /// Shows what a replica thread does on behalf of its source. Such a thread is never idle.

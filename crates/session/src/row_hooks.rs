@@ -20,6 +20,13 @@ pub trait RowHook: Send + Sync {
         new: Option<&mut [Value]>,
     ) -> SqlResult<()>;
 
+    /// Returns whether [`RowHook::before`] may set a column of an inserted row. Such a column needs no
+    /// default.
+    fn sets(&self, column: usize) -> bool {
+        let _ = column;
+        false
+    }
+
     /// Runs after the row was written, and after an UPDATE that changes nothing. It sees the stored values.
     fn after(
         &self,
@@ -32,5 +39,5 @@ pub trait RowHook: Send + Sync {
 /// The hooks of all tables, in the order in which they run. Asked when a change is planned.
 pub trait RowHooks: Send + Sync {
     /// Returns the hooks of a table.
-    fn of(&self, table: &Table) -> Vec<Arc<dyn RowHook>>;
+    fn of(&self, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>>;
 }

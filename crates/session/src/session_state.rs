@@ -31,7 +31,9 @@ use crate::access::{Access, roles_of};
 use crate::account_usage::AccountLimits;
 use crate::connection::ConnectionInfo;
 use crate::database::Database;
+use crate::inner_session::KeptInner;
 use crate::profiles::Profiles;
+use crate::running_programs::RunningPrograms;
 use crate::settings::to_value;
 use crate::statement_state::StatementState;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
@@ -99,6 +101,10 @@ pub struct SessionState {
     pub next_random: Cell<Option<u64>>,
     /// Contents for an applier's next LOAD DATA, used instead of the file that it names.
     pub received_file: Cell<Option<Box<Vec<Vec<u8>>>>>,
+    /// The programs that run inside the running statement.
+    pub programs: RefCell<RunningPrograms>,
+    /// States of programs that the running statement has called.
+    pub(crate) kept_inner: RefCell<Vec<KeptInner>>,
 }
 
 /// The variables of a session, with what is derived from them ([`SessionState::refresh`]).
@@ -115,7 +121,7 @@ pub struct Settings {
     /// The collation with which the client's character set was last named. Query events carry it.
     pub client_collation: Collation,
     /// Cached character sets, with the version of the variables that they were computed from.
-    named_charsets: Cell<(u64, Option<NamedCharsets>)>,
+    pub(crate) named_charsets: Cell<(u64, Option<NamedCharsets>)>,
 }
 
 /// The account and role that a session acts for, with what follows from them.
@@ -146,6 +152,18 @@ pub struct SessionLog {
     pub profiles: RefCell<Profiles>,
     /// Binlog settings for what the session logs outside its transaction.
     pub binlog: RefCell<BinlogSettings>,
+}
+
+impl SessionLog {
+    /// Exchanges the state with that of another one.
+    pub(crate) fn exchange(&self, other: &SessionLog) {
+        let SessionLog { statement, schema, always_audits, profiles, binlog } = self;
+        statement.swap(&other.statement);
+        schema.swap(&other.schema);
+        always_audits.swap(&other.always_audits);
+        profiles.swap(&other.profiles);
+        binlog.swap(&other.binlog);
+    }
 }
 
 impl Default for SessionLog {
@@ -235,15 +253,19 @@ impl SessionState {
         }
     }
 
+    /// Returns error 1959 if the account may not use the role.
+    pub fn check_role(&self, role: Option<&str>) -> SqlResult<()> {
+        let Some(role) = role.filter(|role| !self.may_use_role(role)) else { return Ok(()) };
+        let (user, host) = self.who_is_denied();
+        Err(match self.knows_role(role) {
+            true => SqlError::role_not_granted(user, host, role),
+            false => SqlError::invalid_role(role),
+        })
+    }
+
     /// Runs SET ROLE. Returns error 1959 if the account may not use the role.
     pub fn set_role(&mut self, role: Option<&str>) -> SqlResult<()> {
-        if let Some(role) = role.filter(|role| !self.may_use_role(role)) {
-            let (user, host) = self.who_is_denied();
-            return Err(match self.knows_role(role) {
-                true => SqlError::role_not_granted(user, host, role),
-                false => SqlError::invalid_role(role),
-            });
-        }
+        self.check_role(role)?;
         self.identity.role = role.map(str::to_owned);
         self.settings.env.current_role.clone_from(&self.identity.role);
         *self.identity.access.borrow_mut() = None;
@@ -372,6 +394,8 @@ impl SessionState {
             party,
             next_random: Cell::new(None),
             received_file: Cell::new(None),
+            programs: RefCell::default(),
+            kept_inner: RefCell::default(),
         };
         state.adopt_client_charset();
         state.adopt_schema_collation();

@@ -107,7 +107,7 @@ pub struct Job<'j> {
     /// The positions of the question marks in the text of a prepared statement.
     pub param_at: &'j [u32],
     pub params: &'j [Value],
-    pub source: ParamSource,
+    pub source: ParamSource<'j>,
     /// Another result follows.
     pub more: bool,
 }

@@ -63,7 +63,7 @@ impl StatementState {
         self.swap(outer);
     }
 
-    fn swap(&self, other: &StatementState) {
+    pub(crate) fn swap(&self, other: &StatementState) {
         let StatementState {
             next_insert_id,
             rows_before,

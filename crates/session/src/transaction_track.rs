@@ -93,6 +93,19 @@ pub struct TransactionTracker {
 }
 
 impl TransactionTracker {
+    /// Exchanges the state with that of another tracker.
+    pub(crate) fn exchange(&self, other: &TransactionTracker) {
+        let TransactionTracker { wanted, now, sent, sends_state, sends_characteristics, isolation, access } =
+            self;
+        wanted.swap(&other.wanted);
+        now.swap(&other.now);
+        sent.swap(&other.sent);
+        sends_state.swap(&other.sends_state);
+        sends_characteristics.swap(&other.sends_characteristics);
+        isolation.swap(&other.isolation);
+        access.swap(&other.access);
+    }
+
     /// Returns whether tracking is on.
     #[inline]
     pub fn is_on(&self) -> bool {

@@ -47,6 +47,11 @@ impl UserLocks {
         UserLocks { db, connection, party, held: RefCell::new(held) }
     }
 
+    /// Exchanges the held locks with those of another state of the same connection.
+    pub(crate) fn exchange(&self, other: &UserLocks) {
+        self.held.swap(&other.held);
+    }
+
     /// Takes a lock, for GET_LOCK. Returns whether it was granted in time.
     pub(crate) fn lock(&self, name: &str, timeout: Duration, kill: &KillFlag) -> SqlResult<bool> {
         // The borrow may last for the wait: only this session uses its own locks.

@@ -558,6 +558,20 @@ pub fn executed_text(sql: &[u8], part: Range<usize>, mode: ParseMode) -> Vec<u8>
     kept
 }
 
+/// Returns where the comments in front of a token start.
+pub fn comments_before(sql: &[u8], token: usize, mode: ParseMode) -> usize {
+    let (mut lexer, mut end) = (Lexer::new(sql, mode), 0);
+    loop {
+        let next = lexer.next();
+        if next.start >= token || matches!(next.kind, Kind::End | Kind::Invalid) {
+            break;
+        }
+        end = next.end;
+    }
+    let gap = &sql[end..token];
+    end + gap.len() - gap.trim_ascii_start().len()
+}
+
 /// Returns the length of a comment including nested ones, or `None` if it is unterminated.
 fn comment_len(text: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (0, 0);

@@ -45,11 +45,11 @@ mod unsafe_words;
 pub use client_text::decode_literals;
 pub use digest::Digest;
 pub use first_words::{changes_rows, defines_program, first_words};
-pub use lexer::executed_text;
+pub use lexer::{comments_before, executed_text};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{
-    Charge, IDENTIFIER_CHARS_MAX, Parsed, function_without_parens, has_statement, next_statement, parse,
-    parse_charged, parse_own, syntax_bytes,
+    Charge, IDENTIFIER_CHARS_MAX, Parsed, function_without_parens, has_statement, is_window_function,
+    next_statement, parse, parse_charged, parse_own, syntax_bytes,
 };
 pub use plan_cache::{PlanCache, PlanKey};
 pub use plannable::Plannable;

@@ -325,6 +325,13 @@ fn write_call(expr: &Expr, out: &mut Text) {
             out.push_str(first_name(name));
             write_list(args, out);
         }
+        Expr::StoredFunction { db, name, args } => {
+            if let Some(db) = db {
+                out.push_str(&format!("{}.", quoted_name(db)));
+            }
+            out.push_str(&quoted_name(name));
+            write_list(args, out);
+        }
         Expr::Aggregate(aggregate) => call(out, aggregate_name(aggregate.kind), |out| {
             out.push_str(if aggregate.distinct { "distinct " } else { "" });
             // COUNT(*).

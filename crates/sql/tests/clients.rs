@@ -9,7 +9,15 @@ fn every_statement_parses() {
     let options = ParseOptions::default();
     let mut rest = CLIENTS.as_bytes();
     let mut count = 0;
-    while let Some((range, next)) = next_statement(rest, ParseMode::default(), &mut |_| Ok(())) {
+    loop {
+        rest = rest.trim_ascii_start();
+        let Some((range, next)) = next_statement(rest, ParseMode::default(), &mut |_| Ok(())) else { break };
+        // A client sends a version comment of another server alone, without the semicolon.
+        let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let (range, next) = match line.strip_suffix(b"*/;") {
+            Some(comment) if comment.starts_with(b"/*!8") => (0..line.len() - 1, line.len()),
+            _ => (range, next),
+        };
         let sql = &rest[range];
         match parse(sql, &options) {
             Ok(_) => {}

@@ -259,7 +259,7 @@ fn splitting() {
         }
         out
     };
-    assert_eq!(split(" select 1 ; select ';' ;; -- x\n"), ["select 1", "select ';'"]);
+    assert_eq!(split(" select 1 ; select ';' ;; -- x\n"), ["select 1", "select ';'", "; -- x"]);
     assert_eq!(
         split("select `a;b`, \"c;d\" /* ; */ # ;\n + 1;x"),
         ["select `a;b`, \"c;d\" /* ; */ # ;\n + 1", "x"]

@@ -268,7 +268,15 @@ impl Random {
                 charset: self.maybe(|r| r.pick(&["latin1", "binary"]).into()),
             },
             27 => self.sequence(d),
-            28 | 29 => self.function(d),
+            28 => self.function(d),
+            29 => match self.coin() {
+                true => self.function(d),
+                false => Expr::StoredFunction {
+                    db: Some("d b".into()),
+                    name: "f`".into(),
+                    args: self.exprs(0, 2, d),
+                },
+            },
             30 => Expr::Aggregate(Box::new(self.aggregate(d))),
             31 => self.window(d),
             32 => {
@@ -663,10 +671,11 @@ fn kind(expr: &Expr) -> usize {
         Expr::Default(_) => 31,
         Expr::Match { .. } => 32,
         Expr::Values(_) => 33,
+        Expr::StoredFunction { .. } => 34,
     }
 }
 
-const KINDS: usize = 34;
+const KINDS: usize = 35;
 
 /// Parses a text as an expression.
 fn parsed(text: &str, collation: Collation, mode: ParseMode) -> Result<Expr, String> {

@@ -1,8 +1,9 @@
 //! Stored programs and compound statements: texts that MariaDB 10.11 accepts, texts that it rejects with its
 //! errors, and where a definition ends in a text of several statements.
 
-use cohort_sql::ast::{BodyAssignment, Declaration, LoopKind, Program, Statement, Step, Variable};
+use cohort_sql::ast::{BodyAssignment, Declaration, LoopKind, Program, Statement, Step, Target, Variable};
 use cohort_sql::{ParseMode, ParseOptions, has_statement, next_statement, parse};
+use cohort_types::ErrorCode;
 
 fn program(sql: &str) -> Program {
     match parse(sql.as_bytes(), &ParseOptions::default()) {
@@ -366,8 +367,43 @@ fn variables_hide_columns() {
 }
 
 #[test]
+fn into_before_from_belongs_to_its_own_query() {
+    for sql in [
+        "SELECT a INTO @x FROM t WHERE EXISTS (SELECT 1 FROM u)",
+        "SELECT a INTO @x FROM t WHERE a IN ((SELECT 1) UNION SELECT 2)",
+        "SELECT a INTO @x FROM (SELECT 1 AS a) AS d",
+    ] {
+        let parsed = parse(sql.as_bytes(), &ParseOptions::default()).expect(sql);
+        let Statement::Query(query) = parsed.statement else { panic!("{sql}") };
+        assert_eq!(query.into, [Target::User("x".to_owned())], "{sql}");
+    }
+}
+
+#[test]
 fn deep_nesting_is_an_error_of_its_own() {
     let sql = format!("CREATE PROCEDURE p() {}{}", "BEGIN ".repeat(100_000), "END; ".repeat(100_000));
     let error = parse(sql.as_bytes(), &ParseOptions::default()).unwrap_err();
     assert_eq!(error.code.number(), 1436, "{}", error.message);
+}
+
+/// As in MariaDB, `;` may follow a text, but no statement is empty.
+#[test]
+fn a_semicolon_without_a_statement_is_an_error() {
+    for (sql, first, is_last) in [
+        ("select 1;; select 2", Some("select 1"), false),
+        ("; select 2", Some("; select 2"), true),
+        (" ;select 1; select 2", Some(";select 1; select 2"), true),
+        ("select 1;; ;", Some("select 1"), true),
+        ("select 1; /* x */ ;", Some("select 1"), true),
+        (";; ", None, true),
+        ("/* x */ ;", None, true),
+    ] {
+        let found = next_statement(sql.as_bytes(), ParseMode::default(), &mut |_| Ok(()));
+        assert_eq!(found.clone().map(|(range, _)| &sql[range]), first, "{sql}");
+        let Some((range, next)) = found else { continue };
+        let rest = &sql.as_bytes()[next.min(sql.len())..];
+        assert_eq!(has_statement(rest, ParseMode::default()), !is_last, "{sql}");
+        let error = parse(sql[range].as_bytes(), &ParseOptions::default()).err().map(|error| error.code);
+        assert_eq!(error, sql.trim().starts_with(';').then_some(ErrorCode::Parse), "{sql}");
+    }
 }

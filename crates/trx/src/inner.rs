@@ -51,11 +51,14 @@ impl SessionTrx {
         self.inner_depth > 0
     }
 
+    /// Fails if the running statement must fail, because a statement inside it has failed.
+    pub fn check_inner(&self) -> SqlResult<()> {
+        self.inner_failure.as_ref().map_or(Ok(()), |failure| Err(failure.error.clone()))
+    }
+
     /// Begins a statement inside the running one. Fails if the running one must fail already.
     pub fn inner_begin(&mut self, after: AfterFailure) -> SqlResult<OuterStatement> {
-        if let Some(failure) = &self.inner_failure {
-            return Err(failure.error.clone());
-        }
+        self.check_inner()?;
         let mark = match after {
             AfterFailure::Fail => None,
             AfterFailure::MayContinue => {

@@ -112,7 +112,8 @@ impl SessionTrx {
             // statements are refused, or request the lock when they commit.
             MetadataKey::Global | MetadataKey::Definitions if locks.is_locking => Ok(Holder::Session),
             MetadataKey::Schema(schema)
-                if mode == MetadataMode::SharedRead && (locks.is_locking || locks.uses(schema)) =>
+                if mode == MetadataMode::SharedRead
+                    && (locks.uses(schema) || (locks.is_locking && !self.is_inside())) =>
             {
                 Ok(Holder::Session)
             }
@@ -122,6 +123,17 @@ impl SessionTrx {
             }
             MetadataKey::Table(schema, table) if locks.is_locking => {
                 let aliases = locks.tables.get(&(schema.to_string(), table.to_string()));
+                if self.is_inside() {
+                    // LOCK TABLES need not name the tables of functions and triggers.
+                    let held = aliases.and_then(|aliases| aliases.values().map(|held| held.lock).max());
+                    return match held {
+                        None => Ok(Holder::Transaction),
+                        Some(TableLock::Read) if mode != MetadataMode::SharedRead => {
+                            Err(SqlError::table_locked_for_read(alias))
+                        }
+                        Some(_) => Ok(Holder::Session),
+                    };
+                }
                 match aliases.and_then(|aliases| aliases.get(alias)) {
                     None => Err(not_locked(alias)),
                     Some(held) if held.lock == TableLock::Read && mode != MetadataMode::SharedRead => {

@@ -912,6 +912,9 @@ macro_rules! error_table {
                 "Recursive limit {limit} (as set by the max_sp_recursion_depth variable) was exceeded for routine \
                  {routine}";
         };
+        SpProcTableCorrupt = 1457, "HY000" {
+            damaged_routine(name: &str) = "Failed to load routine {name} (internal code -6). For more details, run SHOW WARNINGS";
+        };
         SpWrongName = 1458, "42000" {
             wrong_routine_name(name: &str) = "Incorrect routine name '{name}'";
         };

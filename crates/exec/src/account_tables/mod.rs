@@ -27,7 +27,7 @@
 mod description;
 mod statements;
 
-use cohort_plan::{ParamSource, not_supported};
+use cohort_plan::ParamSource;
 use cohort_protocol::{NullSink, ResultSink};
 use cohort_session::access::check_table;
 use cohort_session::{Job, SessionState, row_target};
@@ -129,7 +129,7 @@ impl Session {
 
     fn delete_account_rows(&mut self, table: AccountTable, delete: &Delete, job: &Job<'_>) -> SqlResult<u64> {
         if !delete.targets.is_empty() || !delete.returning.is_empty() {
-            return Err(not_supported("joined changes and RETURNING of tables of accounts"));
+            return Err(SqlError::not_supported("joined changes and RETURNING of tables of accounts"));
         }
         check_table(&self.state, Privilege::Delete, SCHEMA, table.name())?;
         let asked = Asked {
@@ -149,7 +149,7 @@ impl Session {
 
     fn update_account_rows(&mut self, table: AccountTable, update: &Update, job: &Job<'_>) -> SqlResult<u64> {
         if !matches!(table, AccountTable::GlobalPriv | AccountTable::Db) {
-            return Err(not_supported("UPDATE of this table of accounts"));
+            return Err(SqlError::not_supported("UPDATE of this table of accounts"));
         }
         check_table(&self.state, Privilege::Update, SCHEMA, table.name())?;
         let values: Vec<Expr> = update.assignments.iter().map(|it| it.value.clone()).collect();
@@ -174,10 +174,10 @@ impl Session {
     fn insert_account_rows(&mut self, table: AccountTable, insert: &Insert, job: &Job<'_>) -> SqlResult<u64> {
         let plain = insert.on_duplicate.is_empty() && insert.returning.is_empty() && !insert.replace;
         let (InsertSource::Values(rows), true) = (&insert.source, plain) else {
-            return Err(not_supported("this INSERT into a table of accounts"));
+            return Err(SqlError::not_supported("this INSERT into a table of accounts"));
         };
         if !matches!(table, AccountTable::GlobalPriv | AccountTable::Db) {
-            return Err(not_supported("INSERT into this table of accounts"));
+            return Err(SqlError::not_supported("INSERT into this table of accounts"));
         }
         check_table(&self.state, Privilege::Insert, SCHEMA, table.name())?;
         let names = self.account_columns(table);

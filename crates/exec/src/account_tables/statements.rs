@@ -2,7 +2,6 @@
 
 use cohort_catalog::{Account, AccountName, Catalog, Lifetime, PUBLIC, TableName, TlsRequirement};
 use cohort_info::privilege_of_column;
-use cohort_plan::not_supported;
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
@@ -64,7 +63,7 @@ pub(super) fn new_account_row(
     };
     let Some(before) = before else { return Ok(list) };
     if before.is_role != wanted.is_role || (before.is_role && renamed.is_some()) {
-        return Err(not_supported("making roles of users, and other names of roles"));
+        return Err(SqlError::not_supported("making roles of users, and other names of roles"));
     }
     if wanted.is_role && old.is_none() {
         list.push(format!("CREATE ROLE {who}"));

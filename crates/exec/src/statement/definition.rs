@@ -1,13 +1,44 @@
 //! Definitions of databases, tables, views, stored programs and accounts.
 
 use cohort_ddl::{DdlOutcome, ScheduleValues, TimeValue};
-use cohort_plan::not_supported;
+use cohort_program::{ProgramKind, compile};
 use cohort_protocol::ResultSink;
-use cohort_session::{Job, StatementContext};
-use cohort_sql::ast::{DataType, DeclaredKind, Expr, Program, Schedule};
+use cohort_session::{Job, SessionState, StatementContext};
+use cohort_sql::ast::{AlterEvent, CreateTrigger, DataType, DeclaredKind, Expr, Program, Schedule};
 use cohort_types::{SqlResult, TypeKind, Value};
 
 use crate::session::Session;
+
+/// Compiles the body of a definition: the errors of CREATE.
+fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlResult<()> {
+    let none = Vec::new();
+    let (kind, name, parameters, returns, body) = match program {
+        Program::CreateRoutine(create) => {
+            let kind = ProgramKind::of_routine(create.kind, create.aggregate);
+            let returns = create.returns.as_ref().map(|(of, _)| of);
+            (kind, &create.name.name, &create.parameters, returns, &create.body)
+        }
+        Program::CreateTrigger(create) => {
+            let kind = ProgramKind::Trigger(create.timing, create.event);
+            (kind, &create.name.name, &none, None, &create.body)
+        }
+        Program::CreateEvent(create) => (ProgramKind::Event, &create.name.name, &none, None, &create.body),
+        Program::AlterEvent(AlterEvent { name, body: Some(body), .. }) => {
+            (ProgramKind::Event, &name.name, &none, None, body)
+        }
+        _ => return Ok(()),
+    };
+    let text = String::from_utf8_lossy(text.get(body.range.clone()).unwrap_or_default());
+    let compiled = compile(kind, name, parameters, returns, body, &text)?;
+    if let Program::CreateTrigger(CreateTrigger { table, .. }) = program
+        && let Some(schema) = table.db.as_deref().or(session.current_schema.as_deref())
+        && let Some(table) = session.db.catalog().table(schema, &table.name)
+    {
+        let is_column = |name: &str| table.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name));
+        compiled.check_columns(is_column)?;
+    }
+    Ok(())
+}
 
 impl Session {
     /// Runs a statement that changes definitions.
@@ -17,13 +48,8 @@ impl Session {
         sink: &mut dyn ResultSink,
         run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<DdlOutcome>,
     ) -> SqlResult<()> {
-        let epoch = self.state.temporary.epoch();
         self.state.statement.rows_found.set(None);
         let outcome = self.with_context(job, run);
-        if self.state.temporary.epoch() != epoch {
-            // Existing plans do not know the session's temporary tables.
-            self.state.refresh();
-        }
         let outcome = outcome?;
         if outcome.dropped_schema.is_some()
             && outcome.dropped_schema.as_deref() == self.state.current_schema.as_deref()
@@ -38,13 +64,14 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a statement that defines a stored program.
-    pub(crate) fn define_program(
+    /// Runs a statement that defines a stored program, runs one, or belongs to their language.
+    pub(crate) fn program_statement(
         &mut self,
         program: &Program,
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        check_program(&self.state, program, job.text)?;
         match program {
             Program::CreateRoutine(create) => {
                 self.define(job, sink, |ctx| cohort_ddl::create_routine(ctx, create))
@@ -73,9 +100,9 @@ impl Session {
             Program::DropEvent { if_exists, name } => {
                 self.define(job, sink, |ctx| cohort_ddl::drop_event(ctx, *if_exists, name))
             }
-            Program::Call { .. } | Program::Compound(_) | Program::Signal(_) | Program::Resignal(_) => {
-                Err(not_supported(program.name()))
-            }
+            Program::Call { name, arguments } => self.call_statement(name, arguments, job, sink),
+            Program::Compound(body) => self.compound(body, job, sink),
+            Program::Signal(_) | Program::Resignal(_) => self.signal(program, job, sink),
         }
     }
 

@@ -19,13 +19,12 @@ mod session;
 mod show;
 mod transaction;
 
-use cohort_plan::not_supported;
 use cohort_protocol::ResultSink;
 use cohort_session::access;
 use cohort_session::{Exception, Job, StatementTraits};
 use cohort_sql::PlanKey;
 use cohort_sql::ast::Statement as S;
-use cohort_types::SqlResult;
+use cohort_types::{SqlError, SqlResult};
 
 use crate::session::Session;
 
@@ -92,14 +91,14 @@ impl Session {
                 return Ok(());
             }
 
-            S::Program(program) => return self.define_program(program, job, sink),
+            S::Program(program) => return self.program_statement(program, job, sink),
 
             S::Show(show) => return self.show(show, job, sink),
             S::Describe { table, column } => {
                 return self.describe_columns(table, column.as_deref(), job, sink);
             }
             S::Explain { format, statement } => return self.explain(*format, statement, job, sink),
-            S::Help(_) => return Err(not_supported("this statement")),
+            S::Help(_) => return Err(SqlError::not_supported("this statement")),
 
             S::Flush(flush) => self.with_context(job, |ctx| cohort_info::flush(ctx, flush))?,
             S::ResetMaster { to } => self.with_context(job, |ctx| cohort_info::reset_master(ctx, *to))?,

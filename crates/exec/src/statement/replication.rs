@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use cohort_plan::not_supported;
 use cohort_session::{
     Job, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, check_domains, parse_gtids,
 };
@@ -33,8 +32,11 @@ impl Session {
         Ok(())
     }
 
-    /// Runs STOP SLAVE.
+    /// Runs STOP SLAVE. Appliers may wait for locks of the session, so it may have none: error 1192.
     pub(crate) fn stop_replica(&mut self, stop: &SlaveControl) -> SqlResult<()> {
+        if self.trx.in_transaction() || self.trx.has_locked_tables() {
+            return Err(cohort_trx::active_locks());
+        }
         let notes = self.replica()?.stop(&self.source_names(stop), threads(stop))?;
         self.note_all(notes);
         Ok(())
@@ -101,7 +103,7 @@ impl Session {
                     check_domains(&position)?;
                     gtid = Some(position);
                 }
-                other => return Err(not_supported(&format!("START SLAVE UNTIL {other}"))),
+                other => return Err(SqlError::not_supported(&format!("START SLAVE UNTIL {other}"))),
             }
         }
         match (master, relay, gtid) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cohort_catalog::Table;
 use cohort_expr::{EvalContext, Expr};
 use cohort_optimize::Access;
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_protocol::{ColumnFlags, ColumnMeta, ResultSink, TypeCode};
 use cohort_session::access;
 use cohort_session::{Job, SessionNames, SessionState};
@@ -92,7 +92,7 @@ impl Session {
     ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
         plan.check_told(&self.state)?;
-        crate::dispatch::report_tables(&self.state, &plan);
+        crate::plan_locks::report_tables(&self.state, &plan);
         Ok(self.explanation(format, &plan, params))
     }
 
@@ -230,9 +230,9 @@ impl Session {
             ast::Expr::Literal(literal) => match literal.value {
                 Value::Int(n) => Ok(usize::try_from(n).unwrap_or(0)),
                 Value::UInt(n) => Ok(usize::try_from(n).unwrap_or(usize::MAX)),
-                _ => Err(not_supported("this LIMIT")),
+                _ => Err(SqlError::not_supported("this LIMIT")),
             },
-            _ => Err(not_supported("this LIMIT")),
+            _ => Err(SqlError::not_supported("this LIMIT")),
         };
         let Some(limit) = limit else { return Ok((0, usize::MAX)) };
         Ok((limit.offset.as_ref().map(number).transpose()?.unwrap_or(0), number(&limit.count)?))

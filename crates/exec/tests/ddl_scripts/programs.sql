@@ -242,6 +242,8 @@ COUNT(*)
 > SHOW TRIGGERS FROM nodb
 ERROR 1049 (42000): Unknown database 'nodb'
 # Events.
+> SET GLOBAL event_scheduler = ON
+OK
 > SET time_zone = '+02:00'
 OK
 > CREATE EVENT e1 ON SCHEDULE EVERY 1 HOUR STARTS '2030-01-01' DO SELECT 1
@@ -363,4 +365,77 @@ OK
 > DROP PROCEDURE foo
 ERROR 1046 (3D000): No database selected
 > DROP DATABASE d1
+OK
+# Privileges on routines.
+> CREATE DATABASE d5
+OK 1
+> CREATE PROCEDURE d5.p() SELECT 1
+OK
+> CREATE FUNCTION d5.f() RETURNS INT NO SQL RETURN 1
+OK
+> CREATE USER u1@localhost
+OK
+> CREATE ROLE r1
+OK
+> GRANT EXECUTE ON PROCEDURE d5.P TO u1@localhost
+OK
+> GRANT EXECUTE ON PROCEDURE d5.nop TO u1@localhost
+ERROR 1305 (42000): FUNCTION or PROCEDURE nop does not exist
+> GRANT SELECT ON PROCEDURE d5.p TO u1@localhost
+ERROR 1144 (42000): Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used
+> GRANT EXECUTE ON FUNCTION d5.p TO u1@localhost
+ERROR 1305 (42000): FUNCTION or PROCEDURE p does not exist
+> GRANT ALTER ROUTINE ON FUNCTION d5.f TO u1@localhost WITH GRANT OPTION
+OK
+> GRANT ALL ON FUNCTION d5.f TO r1
+OK
+> SHOW GRANTS FOR u1@localhost
+Grants for u1@localhost
+GRANT USAGE ON *.* TO `u1`@`localhost`
+GRANT EXECUTE ON PROCEDURE `d5`.`p` TO `u1`@`localhost`
+GRANT ALTER ROUTINE ON FUNCTION `d5`.`f` TO `u1`@`localhost` WITH GRANT OPTION
+> SHOW GRANTS FOR r1
+Grants for r1
+GRANT USAGE ON *.* TO `r1`
+GRANT EXECUTE, ALTER ROUTINE ON FUNCTION `d5`.`f` TO `r1`
+> SELECT Db, User, Routine_name, Routine_type, Proc_priv FROM mysql.procs_priv
+Db | User | Routine_name | Routine_type | Proc_priv
+d5 | r1 | f | FUNCTION | Execute,Alter Routine
+d5 | u1 | p | PROCEDURE | Execute
+d5 | u1 | f | FUNCTION | Alter Routine,Grant
+> REVOKE ALTER ROUTINE ON PROCEDURE d5.p FROM u1@localhost
+OK
+> REVOKE EXECUTE ON PROCEDURE d5.p FROM u1@localhost
+OK
+> REVOKE EXECUTE ON PROCEDURE d5.p FROM u1@localhost
+ERROR 1403 (42000): There is no such grant defined for user 'u1' on host 'localhost' on routine 'p'
+> REVOKE EXECUTE ON PROCEDURE d5.nop FROM u1@localhost
+ERROR 1403 (42000): There is no such grant defined for user 'u1' on host 'localhost' on routine 'nop'
+> REVOKE EXECUTE ON FUNCTION d5.f FROM nou@localhost
+ERROR 1141 (42000): There is no such grant defined for user 'nou' on host 'localhost'
+> GRANT EXECUTE ON PROCEDURE d5.p TO u1@localhost
+OK
+> DROP PROCEDURE d5.p
+OK
+> CREATE OR REPLACE FUNCTION d5.f() RETURNS INT NO SQL RETURN 2
+OK
+> SHOW GRANTS FOR u1@localhost
+Grants for u1@localhost
+GRANT USAGE ON *.* TO `u1`@`localhost`
+GRANT ALTER ROUTINE ON FUNCTION `d5`.`f` TO `u1`@`localhost` WITH GRANT OPTION
+> SET GLOBAL automatic_sp_privileges = 0
+OK
+> DROP FUNCTION d5.f
+OK
+> SHOW GRANTS FOR u1@localhost
+Grants for u1@localhost
+GRANT USAGE ON *.* TO `u1`@`localhost`
+GRANT ALTER ROUTINE ON FUNCTION `d5`.`f` TO `u1`@`localhost` WITH GRANT OPTION
+> SET GLOBAL automatic_sp_privileges = 1
+OK
+> DROP USER u1@localhost
+OK
+> DROP ROLE r1
+OK
+> DROP DATABASE d5
 OK

@@ -28,7 +28,8 @@ for path in paths:
     client([], "DROP DATABASE IF EXISTS d; CREATE DATABASE d CHARACTER SET utf8mb4;")
     listed = list(statements(path.read_text()))
     mark = "@@mark@@"
-    script = "".join(f"\\! echo '{mark}'\n{s};\n" for s in listed) + f"\\! echo '{mark}'\n"
+    sent = (f"DELIMITER $$\n{s}$$\nDELIMITER ;" if ";" in s else f"{s};" for s in listed)
+    script = "".join(f"\\! echo '{mark}'\n{s}\n" for s in sent) + f"\\! echo '{mark}'\n"
     # One session; errors and rows in one stream, in order.
     run = subprocess.run(
         ["mariadb", "--no-defaults", "-S", socket, "-uroot", "--default-character-set=utf8mb4", "--batch", "--force",

@@ -111,6 +111,7 @@ impl Server {
 
     /// Connects as an account. Only root's current database is `test`.
     pub fn connect_as(&mut self, user: &str, host: &str) -> Client {
+        cohort_exec::run_programs(&self.db);
         let id = ConnectionId(self.next_id);
         self.next_id += 1;
         let schema = (user == "root").then(|| "test".to_owned());

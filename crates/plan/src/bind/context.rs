@@ -17,14 +17,14 @@ use crate::names::Names;
 
 /// The origin of the values in `PlanContext::params`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamSource {
+pub enum ParamSource<'p> {
     /// The literals of the text; a literal may become a parameter of the plan.
     Literals,
     /// The values bound to `?`; literals are constants.
     Placeholders,
-    /// The local variables of a stored program; literals are constants. The declared types count
-    /// ([`PlanContext::with_variables`]), whatever the values.
-    Variables,
+    /// The local variables of a stored program, of these types; literals are constants. The declared types
+    /// count, whatever the values.
+    Variables(&'p [ExprType]),
 }
 
 /// Planning input, and facts that planning collects about the statement as a whole.
@@ -33,9 +33,7 @@ pub struct PlanContext<'p> {
     pub names: &'p dyn Names,
     /// Values of parameters; their types determine how they compare.
     pub params: &'p [Value],
-    pub source: ParamSource,
-    /// The declared types of [`ParamSource::Variables`].
-    variables: &'p [ExprType],
+    pub source: ParamSource<'p>,
     /// Ordinals of the literals whose values the plan depends on.
     pub pins: RefCell<Vec<u32>>,
     /// False if the plan depends on something else that may change: the types of user variables.
@@ -58,12 +56,11 @@ pub struct PlanContext<'p> {
 
 impl<'p> PlanContext<'p> {
     /// Creates the context of a statement.
-    pub fn new(names: &'p dyn Names, params: &'p [Value], source: ParamSource) -> PlanContext<'p> {
+    pub fn new(names: &'p dyn Names, params: &'p [Value], source: ParamSource<'p>) -> PlanContext<'p> {
         PlanContext {
             names,
             params,
             source,
-            variables: &[],
             pins: RefCell::default(),
             reusable: Cell::new(true),
             lifts_literals: Cell::new(true),
@@ -82,12 +79,15 @@ impl<'p> PlanContext<'p> {
         params: &'p [Value],
         variables: &'p [ExprType],
     ) -> PlanContext<'p> {
-        PlanContext { variables, ..PlanContext::new(names, params, ParamSource::Variables) }
+        PlanContext::new(names, params, ParamSource::Variables(variables))
     }
 
     /// Returns the declared type of a parameter, if it is a local variable.
     pub(crate) fn variable_type(&self, index: usize) -> Option<&ExprType> {
-        self.variables.get(index)
+        match self.source {
+            ParamSource::Variables(types) => types.get(index),
+            ParamSource::Literals | ParamSource::Placeholders => None,
+        }
     }
 
     /// Allocates `count` column numbers, unique in the statement.

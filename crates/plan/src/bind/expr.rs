@@ -20,6 +20,7 @@ use crate::bind::named_windows::Windows;
 use crate::bind::scope::{Relation, Scope, unknown_column};
 use crate::block::Collected;
 use crate::common_tables::CommonTables;
+use crate::names::CalledFunction;
 
 /// Treatment of a literal.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,7 +95,7 @@ pub fn param_position(
     count: usize,
     clause: Clause,
 ) -> SqlResult<Option<usize>> {
-    if ctx.source == ParamSource::Variables {
+    if matches!(ctx.source, ParamSource::Variables(_)) {
         return Ok(None);
     }
     ctx.reusable.set(false);
@@ -431,6 +432,16 @@ impl<'b> Binder<'b> {
             }
             ast::Expr::Sequence(call) => self.sequence(call),
             ast::Expr::Function { name, args } => self.call(name, args),
+            ast::Expr::StoredFunction { db, name, args } => {
+                let args = self.list(args)?;
+                match self.ctx.names.function(db.as_deref(), name, args.len())? {
+                    Some(function) => Ok(self.stored_call(function, args)),
+                    None => {
+                        let schema = db.as_deref().or(self.ctx.names.current_schema());
+                        Err(SqlError::unknown_function(schema.unwrap_or_default(), name))
+                    }
+                }
+            }
             _ => Err(SqlError::not_supported("this expression")),
         }
     }
@@ -439,10 +450,9 @@ impl<'b> Binder<'b> {
         let env = self.ctx.names.env();
         let mut args = self.list(args)?;
         if !is_native(name)
-            && let Some(ty) = self.ctx.names.function(name, args.len())?
+            && let Some(function) = self.ctx.names.function(None, name, args.len())?
         {
-            self.ctx.calls_back.set(true);
-            return Ok(Expr::CallBack(Box::new(CallBack { name: name.into(), args, ty })));
+            return Ok(self.stored_call(function, args));
         }
         if let ("round" | "truncate", [_, places]) = (name, &mut args[..]) {
             *places = self.known_value(std::mem::replace(places, Expr::null()))?;
@@ -455,6 +465,12 @@ impl<'b> Binder<'b> {
                 _ => e,
             })?;
         Ok(self.of_definer(name, call))
+    }
+
+    fn stored_call(&self, function: CalledFunction, args: Vec<Expr>) -> Expr {
+        let CalledFunction { schema, name, ty } = function;
+        self.ctx.calls_back.set(true);
+        Expr::CallBack(Box::new(CallBack { schema, name, args, ty }))
     }
 
     /// Evaluates an argument that determines the type of a call, if its value is known now. The plan is then

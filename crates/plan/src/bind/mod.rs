@@ -23,6 +23,5 @@ pub use context::{ParamSource, PlanContext};
 pub use expr::{Binder, item_position, one_column, param_position, refuse_negative, with_zero_dates};
 pub use named_windows::Windows;
 pub use scope::{
-    MergedColumn, Reading, Relation, Scope, ScopeColumn, ScopeTable, ambiguous, not_supported, same_name,
-    unknown_column,
+    MergedColumn, Reading, Relation, Scope, ScopeColumn, ScopeTable, ambiguous, same_name, unknown_column,
 };

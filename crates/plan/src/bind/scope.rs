@@ -251,11 +251,6 @@ pub fn column_text(name: &ast::ColumnRef) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(".")
 }
 
-/// Returns error 1235.
-pub fn not_supported(what: &str) -> SqlError {
-    SqlError::not_supported(what)
-}
-
 /// Returns error 1054.
 pub fn unknown_column(name: &ast::ColumnRef, clause: Clause) -> SqlError {
     SqlError::unknown_column(&column_text(name), clause.text())

@@ -23,6 +23,8 @@ pub(super) struct TrxStorage<'s> {
     pub db: &'s Arc<Database>,
     pub session: &'s SessionState,
     pub process: &'s Process,
+    /// The statement's text, the positions of its parameters, and their values.
+    pub text: (&'s [u8], &'s [u32], &'s [Value]),
     pub trx: &'s mut SessionTrx,
     /// `None` for closed cursors.
     pub cursors: Vec<Option<OpenScan>>,
@@ -126,6 +128,7 @@ impl Storage for TrxStorage<'_> {
         let Some(functions) = self.session.db.functions.get() else {
             return Err(SqlError::does_not_exist("FUNCTION", &function.name));
         };
+        let (text, param_at, params) = self.text;
         let mut ctx = StatementContext {
             db: self.db,
             session: self.session,
@@ -133,14 +136,18 @@ impl Storage for TrxStorage<'_> {
             eval: EvalContext::new(eval.env, eval.hooks, &[]),
             trx: &mut *self.trx,
             process: self.process,
-            text: &[],
-            param_at: &[],
-            params: &[],
+            text,
+            param_at,
+            params,
             more: false,
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
-        let value = functions.call(&function.name, args, &mut ctx)?;
+        let value = functions.call(&function.schema, &function.name, args, &mut ctx);
+        for warning in ctx.eval.take_warnings().list() {
+            eval.push_warning(warning.clone());
+        }
+        let value = value?;
         // What it has read may not be durable yet (I5).
         self.hold.set(self.trx.hold_until());
         Ok(value)

@@ -31,6 +31,7 @@ pub(super) fn run(
         db: ctx.db,
         session: ctx.session,
         process: ctx.process,
+        text: (ctx.text, ctx.param_at, ctx.params),
         trx: ctx.trx,
         cursors: Vec::new(),
         hold: &hold,

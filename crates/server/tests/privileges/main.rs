@@ -49,7 +49,6 @@ const DIFFERENCES: &[(&str, &str)] = &[
 
 /// `GLOBAL name` or `SESSION name`, and the reason for the difference.
 const VARIABLE_DIFFERENCES: &[(&str, &str)] = &[
-    ("GLOBAL event_scheduler", "there is no scheduler to switch on"),
     ("GLOBAL innodb_log_file_size", "MariaDB does not set it to what it is"),
     ("GLOBAL innodb_monitor", "there are no counters of that name, and none is refused"),
     ("GLOBAL innodb_tmpdir", "kept for option files alone; MariaDB asks for FILE"),

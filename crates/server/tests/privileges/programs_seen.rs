@@ -13,6 +13,7 @@ const PROGRAMS: &[&str] = &[
     "CREATE TABLE d.t (a INT, b INT)",
     "CREATE TABLE d.u (a INT)",
     "CREATE TABLE e.t (a INT)",
+    "SET GLOBAL server_id = 7",
     "SET NAMES utf8mb4",
     "SET timestamp = 1600000000",
     "CREATE USER owner@localhost",
@@ -111,7 +112,7 @@ fn accounts_see_the_programs_that_mariadb_shows_them() {
     }
     let mut differing = Vec::new();
     for (name, grants) in ACCOUNTS {
-        let grants = (!grants.is_empty()).then(|| format!("GRANT {grants} TO {name}@localhost"));
+        let grants = (!grants.is_empty()).then(|| format!("GRANT {grants} TO `{name}`@localhost"));
         let account = Account { name, grants: grants.into_iter().collect() };
         let mut clients = sides.each_mut().map(|side| {
             side.make(&account);

@@ -93,7 +93,7 @@ impl Generator {
         let scope = (self.variables.len(), self.labels.len(), self.cursors.len());
         match label {
             Some(label) => {
-                let _ = write!(self.text, "{label}: BEGIN\n");
+                let _ = writeln!(self.text, "{label}: BEGIN");
                 self.labels.push((label.to_owned(), false));
             }
             None if depth == 0 => self.add("BEGIN\n"),
@@ -114,15 +114,15 @@ impl Generator {
                 true => format!(" DEFAULT {}", self.value(ty)),
                 false => String::new(),
             };
-            let _ = write!(self.text, "DECLARE {name} {}{default};\n", TYPES[ty].0);
+            let _ = writeln!(self.text, "DECLARE {name} {}{default};", TYPES[ty].0);
             self.variables.push((name, ty));
         }
         for _ in 0..self.one_of(2) {
             let name = self.name("k");
             let condition = self.condition("t.a");
-            let _ = write!(
+            let _ = writeln!(
                 self.text,
-                "DECLARE {name} CURSOR FOR SELECT a, b FROM t WHERE {condition} ORDER BY a;\n"
+                "DECLARE {name} CURSOR FOR SELECT a, b FROM t WHERE {condition} ORDER BY a;"
             );
             self.cursors.push(name);
         }
@@ -140,7 +140,7 @@ impl Generator {
             let labels = std::mem::take(&mut self.labels);
             match self.chance(50) {
                 true => {
-                    let _ = write!(self.text, "SELECT '{condition}' AS handled, n;\n");
+                    let _ = writeln!(self.text, "SELECT '{condition}' AS handled, n;");
                     // A quote in the name of the condition ends the text.
                     let fixed = self.text.replace(&format!("SELECT '{condition}'"), "SELECT 'handled'");
                     self.text = fixed;
@@ -274,7 +274,7 @@ impl Generator {
             },
             11 | 12 => {
                 let condition = self.condition("n");
-                let _ = write!(self.text, "IF {condition} THEN\n");
+                let _ = writeln!(self.text, "IF {condition} THEN");
                 self.statements(depth + 1, 2);
                 if self.chance(50) {
                     self.add("ELSE\n");
@@ -284,10 +284,10 @@ impl Generator {
             }
             13 => {
                 let operand = self.expression();
-                let _ = write!(self.text, "CASE {operand}\n");
+                let _ = writeln!(self.text, "CASE {operand}");
                 for _ in 0..=self.one_of(2) {
                     let value = self.expression();
-                    let _ = write!(self.text, "WHEN {value} THEN\n");
+                    let _ = writeln!(self.text, "WHEN {value} THEN");
                     self.statements(depth + 1, 2);
                 }
                 if self.chance(70) {
@@ -318,7 +318,7 @@ impl Generator {
     /// Adds a loop of at most three rounds.
     fn repeat(&mut self, depth: u32) {
         let (counter, label) = (self.name("i"), self.name("l"));
-        let _ = write!(self.text, "BEGIN\nDECLARE {counter} INT DEFAULT 0;\n");
+        let _ = writeln!(self.text, "BEGIN\nDECLARE {counter} INT DEFAULT 0;");
         let kind = self.one_of(4);
         let opened = match kind {
             0 => format!("{label}: WHILE {counter} < 3 DO\n"),
@@ -328,8 +328,8 @@ impl Generator {
         };
         self.add(&opened);
         if kind != 2 {
-            let _ = write!(self.text, "SET {counter} = {counter} + 1;\n");
-            let _ = write!(self.text, "IF {counter} > 3 THEN LEAVE {label}; END IF;\n");
+            let _ = writeln!(self.text, "SET {counter} = {counter} + 1;");
+            let _ = writeln!(self.text, "IF {counter} > 3 THEN LEAVE {label}; END IF;");
         }
         self.labels.push((label.clone(), true));
         self.statements(depth + 1, 3);

@@ -36,7 +36,7 @@ fn programs_pass_through_dumps_in_both_directions() {
     let script = include_str!("scripts/dumped_programs.sql");
     [here, there].iter().for_each(|socket| load(folder.path(), socket, script));
     let theirs = dump(there);
-    for kind in ["PROCEDURE `p`", "AGGREGATE FUNCTION `ag`", "TRIGGER `t1`", "EVENT `e2`"] {
+    for kind in ["PROCEDURE `p`", "AGGREGATE FUNCTION `ag`", "TRIGGER t1", "EVENT `e2`"] {
         assert!(theirs.contains(kind), "{kind} is missing in\n{theirs}");
     }
     assert_same(&dump(here), &theirs, "the same definitions, dumped here");

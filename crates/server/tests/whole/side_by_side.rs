@@ -319,6 +319,11 @@ fn settings_of_one_statement_end_with_it() {
 }
 
 #[test]
+fn statements_commit_where_they_do_in_mariadb() {
+    compare(include_str!("scripts/implicit_commits.sql"));
+}
+
+#[test]
 fn modes_mean_what_they_mean_in_mariadb() {
     compare(include_str!("scripts/sql_modes.sql"));
 }

@@ -36,7 +36,7 @@ pub use check::{
 };
 pub use cohort_catalog::roles_of;
 pub use held::Access;
-pub use needs::{Needs, TableNeed, Viewer};
+pub use needs::{Needs, RoutineNeed, TableNeed, Viewer};
 pub use statement::{
     check_statement, drops_own, is_about_temporary, own_renames, refused_in_read_only_transaction,
 };

@@ -10,8 +10,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cohort_catalog::{AccountName, TableName};
-use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
+use cohort_catalog::{AccountName, Routine, TableName};
+use cohort_types::{Privilege, Privileges, RoutineKind, SqlError, SqlResult};
 
 use crate::access::check::{check_table, check_table_as};
 use crate::access::held::Access;
@@ -60,6 +60,25 @@ impl Viewer {
             return Err(SqlError::unknown_definer(&name.0, &name.1));
         }
         check_table_as(&access, (&name.0, &name.1), all, schema, table)
+    }
+
+    /// Checks that the account may execute a routine: error 1370.
+    pub fn check_execute(
+        &self,
+        session: &SessionState,
+        kind: RoutineKind,
+        schema: &str,
+        name: &str,
+    ) -> SqlResult<()> {
+        let (user, host) = match self {
+            Viewer::Server => return Ok(()),
+            Viewer::Session => &session.info.account,
+            Viewer::Definer(name) => name,
+        };
+        match self.access(session).on_routine(kind, schema, name).has(Privilege::Execute) {
+            true => Ok(()),
+            false => Err(SqlError::routine_access_denied("execute", user, host, schema, name)),
+        }
     }
 }
 
@@ -112,6 +131,31 @@ fn check_column(
         Viewer::Session | Viewer::Server => session.who_is_denied(),
     };
     Err(SqlError::column_access_denied(how.name(), user, host, column, &table.table))
+}
+
+/// A stored function that a statement calls, which needs EXECUTE.
+#[derive(Clone, Debug)]
+pub struct RoutineNeed {
+    viewer: Viewer,
+    pub routine: Arc<Routine>,
+}
+
+impl PartialEq for RoutineNeed {
+    fn eq(&self, other: &RoutineNeed) -> bool {
+        self.viewer == other.viewer && Arc::ptr_eq(&self.routine, &other.routine)
+    }
+}
+
+impl RoutineNeed {
+    pub(crate) fn new(viewer: Viewer, routine: Arc<Routine>) -> RoutineNeed {
+        RoutineNeed { viewer, routine }
+    }
+
+    /// Checks the need: error 1370.
+    pub fn check(&self, session: &SessionState) -> SqlResult<()> {
+        let Routine { kind, schema, name, .. } = &*self.routine;
+        self.viewer.check_execute(session, *kind, schema, name)
+    }
 }
 
 /// The needs of the plan that is being made.

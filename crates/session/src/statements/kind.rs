@@ -188,7 +188,10 @@ fn kind_of_program(program: &Program) -> K {
             Some(_) => K::AlterEventBody,
         },
         Program::DropEvent { .. } => K::DropEvent,
-        Program::Call { .. } | Program::Compound(_) | Program::Signal(_) | Program::Resignal(_) => K::Program,
+        Program::Call { .. } => K::Call,
+        Program::Compound(_) => K::Compound,
+        Program::Signal(_) => K::Signal,
+        Program::Resignal(_) => K::Resignal,
     }
 }
 

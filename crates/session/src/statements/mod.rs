@@ -44,7 +44,7 @@ pub struct StatementTraits {
 pub enum ImplicitCommit {
     Keeps,
     Commits,
-    /// As the nested statement.
+    /// As the nested statement, which commits itself.
     Nested,
 }
 

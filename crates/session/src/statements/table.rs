@@ -134,7 +134,7 @@ statements! {
     // The session.
     Set                     [ComSetOption]              Keeps   Old     Nothing    Nothing   Anywhere
                                                         [BareOk, ExpiredPassword];
-    SetPassword             [ComSetOption]              Keeps   Old     ServerOnly Nothing   NoPassword
+    SetPassword             [ComSetOption]              Commits Old     ServerOnly Nothing   NoPassword
                                                         [BareOk, ExpiredPassword];
     SetStatement            []                          Nested  Cleared Nothing    Nested    Nested
                                                         [BareOk];
@@ -155,30 +155,33 @@ statements! {
     Kill                    [ComKill]                   Keeps   Old     Nothing    Nothing   Anywhere    [];
     GetDiagnostics          [ComGetDiagnostics]         Keeps   Kept    Nothing    Nothing   Anywhere    [];
     // Stored programs.
-    CreateProcedure         [ComCreateProcedure]        Commits Cleared Objects    Nothing   NoCreate
+    CreateProcedure         [ComCreateProcedure]        Commits Old     Objects    Nothing   NoCreate
                                                         [NotUnderLocks];
-    CreateFunction          [ComCreateFunction]         Commits Cleared Objects    Nothing   NoCreate
+    CreateFunction          [ComCreateFunction]         Commits Old     Objects    Nothing   NoCreate
                                                         [NotUnderLocks];
-    AlterProcedure          [ComAlterProcedure]         Commits Cleared Objects    Nothing   NoAlter
+    AlterProcedure          [ComAlterProcedure]         Commits Old     Objects    Nothing   NoAlter
                                                         [NotUnderLocks];
-    AlterFunction           [ComAlterFunction]          Commits Cleared Objects    Nothing   NoAlter
+    AlterFunction           [ComAlterFunction]          Commits Old     Objects    Nothing   NoAlter
                                                         [NotUnderLocks];
-    DropProcedure           [ComDropProcedure]          Commits Cleared Objects    Nothing   NoAlter
+    DropProcedure           [ComDropProcedure]          Commits Old     Objects    Nothing   NoAlter
                                                         [NotUnderLocks];
-    DropFunction            [ComDropFunction]           Commits Cleared Objects    Nothing   NoAlter
+    DropFunction            [ComDropFunction]           Commits Old     Objects    Nothing   NoAlter
                                                         [NotUnderLocks];
     CreateTrigger           [ComCreateTrigger]          Commits Cleared Objects    Nothing   NoCreate    [];
     DropTrigger             [ComDropTrigger]            Commits Cleared Objects    Nothing   NoCommit    [];
-    CreateEvent             [ComCreateEvent]            Commits Cleared Objects    Nothing   NoEventBody
+    CreateEvent             [ComCreateEvent]            Commits Old     Objects    Nothing   NoEventBody
                                                         [NotUnderLocks];
-    AlterEvent              [ComAlterEvent]             Commits Cleared Objects    Nothing   NoCommit
+    AlterEvent              [ComAlterEvent]             Commits Old     Objects    Nothing   NoCommit
                                                         [NotUnderLocks];
-    AlterEventBody          [ComAlterEvent]             Commits Cleared Objects    Nothing   NoEventBody
+    AlterEventBody          [ComAlterEvent]             Commits Old     Objects    Nothing   NoEventBody
                                                         [NotUnderLocks];
-    DropEvent               [ComDropEvent]              Commits Cleared Objects    Nothing   NoCommit
+    DropEvent               [ComDropEvent]              Commits Old     Objects    Nothing   NoCommit
                                                         [NotUnderLocks];
     // Rejected as not supported, before any other check.
-    Program                 []                          Keeps   Cleared Nothing    Nothing   Never       [];
+    Call                    [ComCallProcedure]          Keeps   Old     Nothing    Nothing   Anywhere    [];
+    Compound                [ComCompoundSql]            Keeps   Old     Nothing    Nothing   Anywhere    [];
+    Signal                  [ComSignal]                 Keeps   Old     Nothing    Nothing   Anywhere    [];
+    Resignal                [ComResignal]               Keeps   Old     Nothing    Nothing   Anywhere    [];
     // Descriptions of statements and tables.
     Describe                [ComShowFields]             Keeps   Cleared Nothing    Nothing   NoResultSet [];
     Explain                 []                          Keeps   Cleared Nothing    Explained NoResultSet [];
@@ -197,21 +200,21 @@ statements! {
                                                         [MaybeTemporary];
     RepairTable             [ComRepair]                 Commits Cleared Objects    Nothing   NoResultSet
                                                         [MaybeTemporary];
-    ChecksumTable           [ComChecksum]               Commits Cleared Nothing    Nothing   NoResultSet
+    ChecksumTable           [ComChecksum]               Keeps   Cleared Nothing    Nothing   NoResultSet
                                                         [MaybeTemporary];
     BackupStage             [ComBackup]                 Commits Cleared Nothing    Nothing   Never       [];
     BackupLock              [ComBackupLock]             Commits Cleared Nothing    Nothing   Never       [];
     BackupUnlock            [ComBackupLock]             Commits Cleared Nothing    Nothing   Never       [];
-    InstallPlugin           [ComInstallPlugin]          Keeps   Cleared Nothing    Nothing   NoCommit    [];
-    UninstallPlugin         [ComUninstallPlugin]        Keeps   Cleared Nothing    Nothing   NoCommit    [];
+    InstallPlugin           [ComInstallPlugin]          Commits Cleared Nothing    Nothing   NoCommit    [];
+    UninstallPlugin         [ComUninstallPlugin]        Commits Cleared Nothing    Nothing   NoCommit    [];
     Shutdown                [ComShutdown]               Keeps   Cleared Nothing    Nothing   Anywhere    [];
     // Replication.
-    ChangeMaster            [ComChangeMaster]           Commits Cleared Nothing    Nothing   Anywhere    [];
-    StartSlave              [ComStartSlave]             Commits Cleared Nothing    Nothing   Anywhere    [];
-    StartAllSlaves          [ComStartAllSlaves]         Commits Cleared Nothing    Nothing   Anywhere    [];
-    StopSlave               [ComStopSlave]              Commits Cleared Nothing    Nothing   Anywhere    [];
-    StopAllSlaves           [ComStopAllSlaves]          Commits Cleared Nothing    Nothing   Anywhere    [];
-    ResetSlave              [ComReset]                  Keeps   Cleared Nothing    Nothing   NoFunction  [];
+    ChangeMaster            [ComChangeMaster]           Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    StartSlave              [ComStartSlave]             Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    StartAllSlaves          [ComStartAllSlaves]         Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    StopSlave               [ComStopSlave]              Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    StopAllSlaves           [ComStopAllSlaves]          Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    ResetSlave              [ComReset]                  Commits Cleared Nothing    Nothing   NoFunction  [];
     // Accounts.
     CreateUser              [ComCreateUser]             Commits Cleared Objects    Nothing   NoCommit    [];
     CreateRole              [ComCreateRole]             Commits Cleared Objects    Nothing   NoCommit    [];

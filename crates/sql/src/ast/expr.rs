@@ -341,6 +341,13 @@ pub enum Expr {
         name: String,
         args: Vec<Expr>,
     },
+    /// `db.f(..)`: a stored function with its database. Without one it is a call whose name is printed
+    /// quoted.
+    StoredFunction {
+        db: Option<String>,
+        name: String,
+        args: Vec<Expr>,
+    },
     Aggregate(Box<Aggregate>),
     /// `function OVER window`.
     Window(Box<WindowCall>),

@@ -299,19 +299,25 @@ pub enum Step {
     Leave(String),
     Iterate(String),
     Return(Code<Expr>),
-    Open {
-        cursor: String,
-        arguments: Vec<Code<Expr>>,
-    },
-    Fetch {
-        cursor: String,
-        into: Vec<Variable>,
+    /// OPEN, FETCH or CLOSE.
+    Cursor {
+        name: String,
+        action: CursorAction,
+        /// Its end in the body.
+        end: usize,
     },
     /// FETCH GROUP NEXT ROW.
     FetchGroup,
-    Close(String),
     /// SET with variables of the body among its items.
     Set(Vec<BodyAssignment>),
+}
+
+/// A use of a cursor.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CursorAction {
+    Open(Vec<Code<Expr>>),
+    Fetch(Vec<Variable>),
+    Close,
 }
 
 /// Steps with a condition, or with a value of CASE.
@@ -365,7 +371,9 @@ pub enum Declaration {
         /// Names with their slots.
         names: Vec<(String, u32)>,
         of: VariableType,
-        default: Option<Code<Expr>>,
+        default: Option<Box<Code<Expr>>>,
+        /// The end of the declaration in the body.
+        end: usize,
     },
     Condition {
         name: String,

@@ -30,8 +30,8 @@ pub trait Rename {
     /// Called for a variable or a placeholder.
     fn variable(&mut self) {}
 
-    /// Called for a function.
-    fn function(&mut self, _name: &mut String) {}
+    /// Called for a call without a schema: an [`Expr::Function`].
+    fn function(&mut self, _call: &mut Expr) {}
 }
 
 impl Query {
@@ -113,7 +113,7 @@ fn rename_all(mut open: Vec<&mut Expr>, by: &mut dyn Rename) {
             Expr::Column(column) | Expr::Default(Some(column)) | Expr::Values(column) => by.column(column),
             Expr::Cast { to, .. } => by.cast(to),
             Expr::Sequence(call) => by.sequence(call),
-            Expr::Function { name, .. } => by.function(name),
+            Expr::Function { .. } => by.function(expr),
             Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Param(_) | Expr::Assign { .. } => {
                 by.variable()
             }

@@ -71,7 +71,10 @@ macro_rules! push_operands {
                 }
                 $open.push(expr);
             }
-            Expr::CharFunction { args, .. } | Expr::Function { args, .. } | Expr::Row(args) => {
+            Expr::CharFunction { args, .. }
+            | Expr::Function { args, .. }
+            | Expr::StoredFunction { args, .. }
+            | Expr::Row(args) => {
                 $open.extend(args);
             }
             Expr::Sequence(call) => $open.extend(& $($mutable)? call.args),

@@ -509,15 +509,20 @@ impl Parser<'_> {
             return Ok(expr);
         }
         let from = self.at;
+        // A quoted name is never that of a native function.
+        let is_quoted = self.kind() == Kind::Quoted;
         let column = self.column_ref()?;
-        if self.kind() == Kind::LeftParen && column.table.is_some() {
+        if self.kind() == Kind::LeftParen && (column.table.is_some() || is_quoted) {
             if let (None, Some(schema)) = (&column.db, column.table.as_deref())
                 && let Some(call) = self.call_of_schema(schema, &column.name)?
             {
                 return Ok(call);
             }
-            let db = column.table.unwrap_or_default();
-            return Err(SqlError::unknown_function(&db, &column.name));
+            if column.db.is_none() {
+                let (db, name) = (column.table, column.name);
+                return Ok(Expr::StoredFunction { db, name, args: self.call_args()? });
+            }
+            return Err(self.error());
         }
         Ok(self.variable_use(&column, from)?.unwrap_or(Expr::Column(column)))
     }

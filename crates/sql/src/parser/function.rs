@@ -724,7 +724,7 @@ fn function(name: &str, args: Vec<Expr>) -> Expr {
 }
 
 /// Returns whether a function requires a window.
-fn is_window_function(name: &str) -> bool {
+pub fn is_window_function(name: &str) -> bool {
     matches!(
         name,
         "row_number"

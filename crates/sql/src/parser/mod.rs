@@ -35,7 +35,7 @@ use std::ops::Range;
 use cohort_base::StackFloor;
 use cohort_types::{SqlError, SqlResult, check_floor};
 
-pub use function::function_without_parens;
+pub use function::{function_without_parens, is_window_function};
 
 use crate::ast::{Expr, ObjectName, Statement, Target};
 use crate::first_words::has_compound_body;
@@ -154,7 +154,7 @@ fn parse_by_grammar(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> S
     let mut parser = Parser::new(sql, options, charge)?;
     let memory_bytes = parser.memory_bytes();
     charge(memory_bytes)?;
-    if parser.at_end() {
+    if parser.kind() == Kind::End {
         return Err(SqlError::empty_query());
     }
     let statement = parser.statement()?;
@@ -174,11 +174,11 @@ fn parse_by_grammar(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> S
 }
 
 /// Finds the first statement of `sql`. Returns its range without the `;`, and the position after it. Returns
-/// `None` if only spaces, comments and `;` are left.
+/// `None` if only spaces and comments are left, perhaps with `;` at the end.
 ///
 /// A stored program or a compound statement contains `;`, so the grammar finds its end, and `charge` is asked
 /// for the memory of its tokens and tree. If it has an error, or the memory is refused, the statement is the
-/// rest of the text: parsing it returns that error.
+/// rest of the text: parsing it returns that error. So is a `;` without a statement, as in MariaDB.
 pub fn next_statement(sql: &[u8], mode: ParseMode, charge: Charge<'_>) -> Option<(Range<usize>, usize)> {
     // Most packets contain one statement, which begins with a word.
     if sql.first()?.is_ascii_alphabetic() && !sql.contains(&b';') {
@@ -187,7 +187,7 @@ pub fn next_statement(sql: &[u8], mode: ParseMode, charge: Charge<'_>) -> Option
     let start = start_of_statement(sql, mode)?;
     let rest = &sql[start..];
     let end = match () {
-        () if !rest.contains(&b';') => rest.len(),
+        () if !rest.contains(&b';') || is_semicolon(rest, mode) => rest.len(),
         () if has_compound_body(rest, mode) => end_of_program(rest, mode, charge).unwrap_or(rest.len()),
         () => {
             let mut lexer = Lexer::new(rest, mode);
@@ -203,23 +203,21 @@ pub fn next_statement(sql: &[u8], mode: ParseMode, charge: Charge<'_>) -> Option
     Some((start..trim_end(sql, start, start + end), next))
 }
 
-/// Returns whether the text has a statement: more than spaces, comments and `;`.
+/// Returns whether the text has a statement: more than spaces and comments, with `;` at the end.
 pub fn has_statement(sql: &[u8], mode: ParseMode) -> bool {
     !sql.is_empty() && start_of_statement(sql, mode).is_some()
 }
 
 /// Returns where the first statement starts, with its leading comments.
 fn start_of_statement(sql: &[u8], mode: ParseMode) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let start = from + sql[from..].iter().take_while(|b| b.is_ascii_whitespace()).count();
-        let first = Lexer::new(&sql[start..], mode).next();
-        match first.kind {
-            Kind::End => return None,
-            Kind::Semicolon => from = start + first.end,
-            _ => return Some(start),
-        }
-    }
+    let is_filler = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
+    let sql = &sql[..sql.iter().rposition(|byte| !is_filler(byte))? + 1];
+    let start = sql.iter().take_while(|b| b.is_ascii_whitespace()).count();
+    (Lexer::new(&sql[start..], mode).next().kind != Kind::End).then_some(start)
+}
+
+fn is_semicolon(sql: &[u8], mode: ParseMode) -> bool {
+    Lexer::new(sql, mode).next().kind == Kind::Semicolon
 }
 
 /// Returns the offset of the `;` after a statement with a compound body, or the length of the text. Returns

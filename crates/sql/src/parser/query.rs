@@ -68,9 +68,12 @@ impl Parser<'_> {
     /// Parses the rest of a query in an expression, after its first, parenthesised part.
     pub(super) fn continue_inner_query(&mut self, first: Query) -> SqlResult<Query> {
         self.nameless(|p| {
+            let outer_into = std::mem::take(&mut p.into);
             let left = nested(first);
             let body = p.set_operations(left)?;
-            p.finish_query(None, body)
+            let query = p.finish_query(None, body)?;
+            p.into = outer_into;
+            Ok(query)
         })
     }
 
@@ -93,13 +96,17 @@ impl Parser<'_> {
     /// Parses a whole query.
     pub(super) fn query(&mut self) -> SqlResult<Query> {
         self.enter(|p| {
+            // The INTO of a query around this one.
+            let outer_into = std::mem::take(&mut p.into);
             let with = if p.is("WITH") { Some(p.with()?) } else { None };
             let first = p.query_term()?;
             let first_end = p.at;
             let body = p.set_operations(first)?;
             // Lock options may follow a whole query in parentheses.
             p.ends_in_parens &= p.at > first_end;
-            p.finish_query(with, body)
+            let query = p.finish_query(with, body)?;
+            p.into = outer_into;
+            Ok(query)
         })
     }
 

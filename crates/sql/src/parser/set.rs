@@ -35,7 +35,7 @@ impl Parser<'_> {
         let start = self.at;
         match self.system_variable_name()? {
             (VariableScope::Global, _) => Err(self.error_at(start)),
-            (scope, name) => self.set_variable(scope, name),
+            (_, name) => self.set_variable(VariableScope::Session, name),
         }
     }
 

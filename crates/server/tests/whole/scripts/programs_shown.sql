@@ -1,6 +1,8 @@
 -- Stored programs as SHOW, information_schema and the schema mysql show them.
 CREATE DATABASE shown CHARACTER SET utf8mb4;
 USE shown;
+SET GLOBAL server_id = 7;
+SET server_id = 8;
 SET timestamp = 1600000000, time_zone = '+00:00', sql_mode = 'STRICT_TRANS_TABLES';
 CREATE PROCEDURE p() SELECT 1;
 SHOW CREATE PROCEDURE p;
@@ -158,25 +160,15 @@ SHOW CREATE TRIGGER tr4;
 SHOW TRIGGERS LIKE 't2';
 SET timestamp = DEFAULT;
 SET time_zone = '+02:00';
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e1 ON SCHEDULE AT '2037-01-02 03:04:05' DO SELECT 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e2 ON SCHEDULE EVERY 2 HOUR STARTS '2036-01-01 00:00:00' ENDS '2036-05-01 00:00:00' ON COMPLETION PRESERVE DISABLE COMMENT 'it''s' DO BEGIN SELECT 1; SELECT 2; END;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e3 ON SCHEDULE EVERY '1:30' HOUR_MINUTE STARTS '2036-01-01 00:00:00' DISABLE ON SLAVE DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e4 ON SCHEDULE EVERY 3 WEEK STARTS '2036-01-01 00:00:00' DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e5 ON SCHEDULE EVERY 1 QUARTER STARTS '2036-01-01 00:00:00' DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e6 ON SCHEDULE EVERY '1-6' YEAR_MONTH STARTS '2036-01-01 00:00:00' DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e7 ON SCHEDULE EVERY '2 3:4:5' DAY_SECOND STARTS '2036-01-01 00:00:00' DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE EVENT e8 ON SCHEDULE EVERY 1+1 MINUTE STARTS '2036-01-01 00:00:00' + INTERVAL 1 DAY DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 CREATE DEFINER = 'someone'@'%' EVENT e9 ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 00:00:00' DO SET @a = 1;
--- differs: MariaDB warns that its scheduler is off
 /*!50106 CREATE*/ /*!50117 DEFINER=`root`@`localhost`*/ /*!50106 EVENT `dumped` ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 00:00:00' ON COMPLETION NOT PRESERVE ENABLE DO BEGIN SELECT 1; END */;
 SHOW EVENTS;
 SHOW EVENTS LIKE 'e1';
@@ -216,6 +208,7 @@ USE other_collation;
 SELECT @@character_set_database, @@collation_database;
 SHOW VARIABLES LIKE '%_database';
 CREATE PROCEDURE kept() SELECT 1;
+CREATE PROCEDURE seen() SELECT @@character_set_database, @@collation_database;
 ALTER DATABASE CHARACTER SET latin2;
 SELECT @@character_set_database, @@collation_database;
 SHOW CREATE PROCEDURE kept;
@@ -225,16 +218,74 @@ ALTER DATABASE other_collation CHARACTER SET latin1;
 SELECT @@character_set_database, @@collation_database;
 ALTER DATABASE shown COLLATE utf8mb4_bin;
 SELECT @@character_set_database, @@collation_database;
+CALL seen();
+USE shown;
+CALL other_collation.seen();
+SELECT @@character_set_database, @@collation_database;
 USE information_schema;
 SELECT @@character_set_database, @@collation_database;
 USE other_collation;
 DROP DATABASE other_collation;
 SELECT DATABASE(), @@character_set_database = @@character_set_server, @@collation_database = @@collation_server;
+CREATE USER u;
+GRANT EXECUTE ON PROCEDURE shown.p TO u;
+GRANT ALTER ROUTINE, EXECUTE ON FUNCTION shown.f1 TO u WITH GRANT OPTION;
+SELECT Host, Db, User, Routine_name, Routine_type, Proc_priv FROM mysql.procs_priv WHERE User = 'u' ORDER BY Routine_name;
+SHOW GRANTS FOR u;
+DROP USER u;
 USE mysql;
 SHOW PROCEDURE STATUS WHERE Db = 'shown' AND Name = 'p';
 DROP ROLE r;
 DROP DATABASE shown;
 -- Queries of drivers and tools
+CREATE DATABASE texts CHARACTER SET utf8mb4;
+USE texts;
+SET timestamp = 1600000000, sql_mode = '';
+CREATE PROCEDURE p1( ) SELECT 1;
+CREATE PROCEDURE p2( /* c */ ) SELECT 1;
+CREATE PROCEDURE p3(/* c */ a INT /* d */) SELECT 1;
+CREATE PROCEDURE p4(  a INT  ,  b INT  ) SELECT 1;
+CREATE PROCEDURE p5 (  IN `a` INT,b INT ) SELECT 1;
+CREATE PROCEDURE p6(/*!50000 a INT */) SELECT 1;
+CREATE PROCEDURE p7( /*!50000 a INT, */ b INT /*!99999 x */ ) SELECT 1;
+CREATE PROCEDURE p8() /* lead */ BEGIN END /* trail */;
+CREATE PROCEDURE p9() COMMENT '' LANGUAGE SQL NOT DETERMINISTIC CONTAINS SQL SQL SECURITY DEFINER BEGIN END;
+CREATE FUNCTION f1( a INT ) RETURNS  /* c */ INT DETERMINISTIC RETURN 1;
+CREATE FUNCTION f2( /* c */ ) RETURNS INT DETERMINISTIC RETURN 1;
+CREATE FUNCTION f3(/*!50000 a INT */) RETURNS INT DETERMINISTIC RETURN 1;
+SELECT name, param_list, body FROM mysql.proc WHERE db = 'texts';
+SHOW CREATE PROCEDURE p6;
+SHOW CREATE PROCEDURE p8;
+SHOW CREATE PROCEDURE p9;
+CREATE TABLE t (a INT);
+CREATE TRIGGER   r1   BEFORE   INSERT ON  /* x */  t  FOR   EACH ROW  /* y */  SET NEW.a = 1  /* z */  ;
+CREATE TRIGGER IF NOT EXISTS r2 BEFORE INSERT ON texts.t FOR EACH ROW FOLLOWS r1 SET NEW.a = 1;
+CREATE OR REPLACE TRIGGER texts.r3 BEFORE INSERT ON `texts`.`t` FOR EACH ROW PRECEDES r1 /* e */ SET NEW.a = 1;
+SHOW CREATE TRIGGER r1;
+SHOW CREATE TRIGGER r2;
+SHOW CREATE TRIGGER r3;
+SELECT TRIGGER_NAME, ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = 'texts' ORDER BY 1;
+RENAME TABLE t TO t2;
+SHOW CREATE TRIGGER r1;
+SHOW CREATE TRIGGER r2;
+SHOW CREATE TRIGGER r3;
+SHOW TRIGGERS LIKE 'T2';
+SHOW TRIGGERS LIKE 't2';
+SHOW TRIGGERS LIKE 't\_';
+SHOW TRIGGERS LIKE 't_';
+SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_TABLE = 'T2';
+SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'TEXTS';
+SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'texts' AND ROUTINE_NAME = 'P1';
+SELECT SPECIFIC_NAME FROM information_schema.PARAMETERS WHERE SPECIFIC_SCHEMA = 'TEXTS';
+SHOW EVENTS FROM TEXTS;
+SET timestamp = DEFAULT;
+CREATE EVENT v1 ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 00:00:00' DO   /* b */ SELECT 1  /* c */ ;
+SHOW CREATE EVENT v1;
+CREATE EVENT v2 ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 00:00:00' /*!50000 DO */ SELECT /*!50000 1 */ + 1;
+SHOW CREATE EVENT v2;
+ALTER EVENT v1 DO /* x */ SELECT 2;
+SHOW CREATE EVENT v1;
+DROP DATABASE texts;
 CREATE DATABASE asked CHARACTER SET utf8mb4;
 USE asked;
 SET timestamp = 1600000000, time_zone = '+00:00';

@@ -15,7 +15,7 @@ use cohort_types::{SqlError, SqlResult};
 use super::super::Parser;
 use super::locals::Locals;
 use crate::ast::{
-    AfterHandler, Arm, Block, Body, BodyAssignment, Code, ConditionValue, Declaration, Expr,
+    AfterHandler, Arm, Block, Body, BodyAssignment, Code, ConditionValue, CursorAction, Declaration, Expr,
     HandledCondition, Literal, LoopKind, Parameter, Program, Statement, Step, Target, TriggerEvent,
     TriggerTiming,
 };
@@ -91,6 +91,11 @@ impl Parser<'_> {
         start - base..self.token_at(self.at.max(1) - 1).end.max(start) - base
     }
 
+    /// Returns the end of the last consumed token, relative to the body.
+    fn end_in_body(&self) -> usize {
+        self.body_range(self.at.max(1) - 1).end
+    }
+
     /// Parses statements, each with its `;`, up to a word that ends the list. There is at least one, unless
     /// `may_be_empty`.
     fn steps(&mut self, may_be_empty: bool) -> SqlResult<Vec<Step>> {
@@ -135,13 +140,15 @@ impl Parser<'_> {
             () if self.eat_word("RETURN") => Ok(Step::Return(self.scalar()?)),
             () if self.is("OPEN") && self.is_name_at(1) => {
                 self.advance();
-                let cursor = self.name()?;
-                Ok(Step::Open { cursor, arguments: self.optional_arguments()? })
+                let name = self.name()?;
+                let action = CursorAction::Open(self.optional_arguments()?);
+                Ok(Step::Cursor { name, action, end: self.end_in_body() })
             }
             () if self.eat_word("FETCH") => self.fetch_step(),
             () if self.is("CLOSE") && self.is_name_at(1) => {
                 self.advance();
-                Ok(Step::Close(self.name()?))
+                let name = self.name()?;
+                Ok(Step::Cursor { name, action: CursorAction::Close, end: self.end_in_body() })
             }
             () if self.is("SET") && !self.is_word_at(1, "STATEMENT") => self.set_step(),
             () => Ok(Step::Sql(Box::new(self.code(Self::statement)?))),
@@ -238,7 +245,7 @@ impl Parser<'_> {
         }
         let names = self.list(Self::name)?;
         let of = self.variable_type()?;
-        let default = if self.eat_word("DEFAULT") { Some(self.scalar()?) } else { None };
+        let default = if self.eat_word("DEFAULT") { Some(Box::new(self.scalar()?)) } else { None };
         let mut declared = Vec::with_capacity(names.len());
         for name in names {
             if self.locals().is_declared_since(depth, &name) {
@@ -247,7 +254,8 @@ impl Parser<'_> {
             let slot = self.locals().declare(&name, &of);
             declared.push((name, slot));
         }
-        Ok((Order::VariableOrCondition, Declaration::Variables { names: declared, of, default }))
+        let end = self.end_in_body();
+        Ok((Order::VariableOrCondition, Declaration::Variables { names: declared, of, default, end }))
     }
 
     /// Parses the number of an error or a SQLSTATE.
@@ -401,9 +409,10 @@ impl Parser<'_> {
         } else {
             self.eat_word("FROM");
         }
-        let cursor = self.name()?;
+        let name = self.name()?;
         self.expect_word("INTO")?;
-        Ok(Step::Fetch { cursor, into: self.list(Self::assigned_variable)? })
+        let action = CursorAction::Fetch(self.list(Self::assigned_variable)?);
+        Ok(Step::Cursor { name, action, end: self.end_in_body() })
     }
 
     // ---- SET and GET DIAGNOSTICS

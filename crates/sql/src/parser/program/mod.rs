@@ -127,17 +127,20 @@ impl Parser<'_> {
         if kind == RoutineKind::Function && self.is("RETURNS") {
             return Err(self.unsupported("CREATE FUNCTION .. SONAME"));
         }
-        let from = self.token().end;
+        let after = self.token().end;
         self.expect(Kind::LeftParen)?;
+        // MariaDB keeps the space before the parameters of a procedure.
+        let from = match kind {
+            RoutineKind::Procedure => after,
+            RoutineKind::Function => self.token().start,
+        };
         let mut parameters = Vec::new();
         if self.kind() != Kind::RightParen {
             parameters = self.list(Self::parameter)?;
         }
-        let text = &self.sql[from..self.token().start.max(from)];
-        let parameter_text = match parameters.is_empty() {
-            true => String::new(),
-            false => String::from_utf8_lossy(text).into_owned(),
-        };
+        let part = from..self.token().start.max(from);
+        let text = crate::lexer::executed_text(self.sql, part, self.options.mode);
+        let parameter_text = String::from_utf8_lossy(&text).into_owned();
         self.expect(Kind::RightParen)?;
         let mut returns = None;
         if kind == RoutineKind::Function {

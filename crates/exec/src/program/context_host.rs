@@ -1,0 +1,509 @@
+//! [`ContextHost`]: runs the statements of a function or a trigger inside the calling statement.
+//!
+//! Its statements belong to the transaction and to the binary log events of the outermost statement
+//! (`cohort_trx`, `inner.rs`). A statement of a program without handlers takes no mark: if it fails, the
+//! calling statement fails too.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use cohort_catalog::Routine;
+use cohort_config::VarId;
+use cohort_dml::DmlOutcome;
+use cohort_expr::{EvalContext, SessionHooks};
+use cohort_plan::{Names, ParamSource};
+use cohort_program::{BodyStatement, Bound, Finished, Host, ProgramKind, QueryRows, ResultColumn};
+use cohort_protocol::NullSink;
+use cohort_query::{Collect, Freshness, guards, run_query};
+use cohort_session::{
+    Changed, Conditions, Database, Diagnostics, InnerSession, Process, ProgramContext, SessionState,
+    StatementContext, access, traits_of,
+};
+use cohort_sql::ast::{
+    self, Expr, ObjectName, Query, QueryBody, Select, SelectItem, SetItem, Statement, Variable,
+};
+use cohort_table::definition_changed;
+use cohort_trx::{AfterFailure, SessionTrx};
+use cohort_types::{SqlError, SqlResult, StoreContext, Value, Warning, check_stack};
+
+use super::call::{check_arguments, find_procedure};
+use super::session_host::{BodyPlan, HeldRows, columns_of, is_final, with_names};
+use crate::cached_plan::{CachedPlan, Planned, make_inner_plan, make_plan};
+use crate::dispatch::{Executed, PLAN_ATTEMPTS, execute};
+use crate::get_diagnostics;
+use crate::kept::Kept;
+use crate::named_tables::{await_definitions, is_of_definitions};
+use crate::plan_locks::{lock_and_check, with_tables_in_use};
+
+/// A running statement in which a function or a trigger runs.
+pub(super) struct ContextHost<'h> {
+    db: &'h Arc<Database>,
+    session: InnerSession<'h>,
+    trx: &'h mut SessionTrx,
+    process: &'h Process,
+    diagnostics: Diagnostics,
+    after: AfterFailure,
+    /// The kind of the function or trigger.
+    kind: ProgramKind,
+}
+
+/// State that a statement of a program has left in its session.
+#[derive(Default)]
+struct Left {
+    assigned: Vec<(Variable, Value)>,
+    planning_warnings: Vec<Warning>,
+    next_insert_id: Option<u64>,
+    rows_found: Option<u64>,
+}
+
+impl<'h> ContextHost<'h> {
+    /// Begins a program. Error 1449 if its definer does not exist.
+    pub fn begin(
+        ctx: &'h mut StatementContext<'_>,
+        of: ProgramContext<'_>,
+        kind: ProgramKind,
+    ) -> SqlResult<ContextHost<'h>> {
+        check_stack()?;
+        if !ctx.trx.is_inside() {
+            // Rows that the program changes belong to the events of the calling statement.
+            ctx.annotate();
+        }
+        let session = InnerSession::begin(ctx.session, of)?;
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.set_limit(session.settings.env.max_error_count);
+        let (db, process) = (ctx.db, ctx.process);
+        let (trx, after) = (&mut *ctx.trx, AfterFailure::Fail);
+        Ok(ContextHost { db, session, trx, process, diagnostics, after, kind })
+    }
+
+    /// Returns the session as the program sees it.
+    pub fn state(&self) -> &SessionState {
+        &self.session
+    }
+
+    /// Calls `run` with the bound program.
+    pub fn run<T>(
+        &mut self,
+        bound: &Bound,
+        run: impl FnOnce(&mut ContextHost<'h>) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let has_handlers = bound.program.blocks.iter().any(|block| !block.handlers.is_empty());
+        self.after = if has_handlers { AfterFailure::MayContinue } else { AfterFailure::Fail };
+        run(self)
+    }
+
+    /// Ends the program. Returns the conditions for the calling statement.
+    pub fn end(mut self) -> Vec<Warning> {
+        let places = self.diagnostics.take_after_error();
+        if !places.is_empty() {
+            self.session.programs.borrow_mut().add_places(places);
+        }
+        if self.diagnostics.has_cleared() {
+            self.session.programs.borrow_mut().note_cleared();
+        }
+        self.diagnostics.list().to_vec()
+    }
+
+    fn context<'c>(&'c mut self, params: &'c [Value]) -> StatementContext<'c> {
+        StatementContext {
+            db: self.db,
+            session: &self.session,
+            eval: EvalContext::new(&self.session.settings.env, &*self.session, params),
+            trx: &mut *self.trx,
+            process: self.process,
+            text: b"",
+            param_at: &[],
+            params,
+            more: false,
+            uses_zone: Cell::new(false),
+            uses_micros: Cell::new(false),
+        }
+    }
+
+    /// Runs a statement inside the calling one, and keeps its conditions.
+    fn inside<T>(
+        &mut self,
+        params: &[Value],
+        work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
+    ) -> SqlResult<(T, Vec<(Variable, Value)>)> {
+        self.session.last.warnings = self.diagnostics.total();
+        self.session.last.errors = self.diagnostics.errors();
+        let (after, mut left) = (self.after, Left::default());
+        let (outcome, warnings) = self.context(&[]).run_inside(after, params, |ctx| {
+            let outcome = ctx.check_interrupt().and_then(|()| work(ctx));
+            let state = &ctx.session.statement;
+            left = Left {
+                assigned: state.assigned.take(),
+                planning_warnings: state.planning_warnings.take(),
+                next_insert_id: state.next_insert_id.take(),
+                rows_found: state.rows_found.take(),
+            };
+            outcome
+        });
+        let env = &mut self.session.settings.env;
+        if let Some(id) = left.next_insert_id {
+            env.last_insert_id = id;
+        }
+        if let Some(found) = left.rows_found {
+            env.found_rows = found;
+        }
+        if outcome.is_err() {
+            env.row_count = -1;
+            for place in self.session.programs.borrow_mut().take_places() {
+                self.diagnostics.add_after_error(place);
+            }
+        }
+        if self.session.programs.borrow_mut().take_cleared() {
+            self.diagnostics.drop_old();
+        }
+        left.planning_warnings.into_iter().for_each(|warning| self.diagnostics.push(warning));
+        if warnings.total() > 0 {
+            self.diagnostics.add_all(&warnings);
+        }
+        Ok((outcome?, left.assigned))
+    }
+
+    fn begin_conditions(&mut self, statement: &Statement) {
+        match traits_of(statement).conditions {
+            Conditions::Kept => self.diagnostics.keep(),
+            Conditions::Old => self.diagnostics.begin(),
+            Conditions::Cleared => self.diagnostics.clear(),
+        }
+    }
+
+    /// Plans a statement, or takes the plan that was kept with it, and calls `run` until the plan is current.
+    fn planned<T>(
+        &mut self,
+        of: &BodyStatement,
+        params: &[Value],
+        is_read: bool,
+        mut run: impl FnMut(&mut StatementContext<'_>, &CachedPlan) -> SqlResult<Option<T>>,
+    ) -> SqlResult<(T, Arc<CachedPlan>, Vec<(Variable, Value)>)> {
+        let ((done, plan), assigned) = self.inside(params, |ctx| {
+            for _ in 0..PLAN_ATTEMPTS {
+                let catalog = ctx.db.catalog();
+                let key = ctx.session.settings.plan_key;
+                let kept = of.kept::<BodyPlan>().filter(|kept| kept.is_of(catalog.version, key));
+                let plan = match kept {
+                    Some(kept) => Arc::clone(&kept.plan),
+                    None => {
+                        let (session, source) = (ctx.session, ParamSource::Variables(&of.types));
+                        let made = match is_read {
+                            true => make_inner_plan(&catalog, session, params, source, &of.statement),
+                            false => make_plan(&catalog, session, params, source, &of.statement),
+                        };
+                        let made = match made {
+                            Ok(made) => Arc::new(made),
+                            Err(error) if is_of_definitions(&error) => {
+                                match await_definitions(ctx, &of.statement, &catalog, error.code)? {
+                                    Freshness::Stale => continue,
+                                    Freshness::Fresh => return Err(error),
+                                }
+                            }
+                            Err(error) => return Err(error),
+                        };
+                        if made.reusable && ctx.session.temporary.is_empty() {
+                            of.keep(Arc::new(BodyPlan::new(Arc::clone(&made), catalog.version, key)));
+                        }
+                        made
+                    }
+                };
+                if let Some(done) = run(ctx, &plan)? {
+                    return Ok((done, plan));
+                }
+            }
+            Err(definition_changed())
+        })?;
+        if plan.reads_tables() {
+            self.diagnostics.drop_old();
+        }
+        self.diagnostics.put_first(&plan.warnings);
+        Ok((done, plan, assigned))
+    }
+
+    /// Runs a query or a row change.
+    fn run_plannable(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
+        let statement = &of.statement;
+        let traits = traits_of(statement);
+        if traits.counts_as_write() && !access::is_about_temporary(&self.session, statement, traits) {
+            guards::check_read_only(&self.session)?;
+        }
+        if access::refused_in_read_only_transaction(&self.session, statement, traits)
+            && self.trx.may_only_read(false)
+        {
+            return Err(SqlError::read_only_transaction());
+        }
+        let (executed, _, assigned) = self.planned(of, params, false, |ctx, plan| {
+            Ok(match execute(ctx, plan, &mut NullSink)? {
+                Executed::Stale => None,
+                executed => Some(executed),
+            })
+        })?;
+        let counts_found = self.session.info.found_rows;
+        let env = &mut self.session.settings.env;
+        match executed {
+            Executed::Rows(counts) => (env.found_rows, env.row_count) = (counts.found, -1),
+            Executed::Into(rows) => (env.found_rows, env.row_count) = (rows, rows as i64),
+            Executed::Changed(DmlOutcome { generated_id, affected, found, .. }) => {
+                if let Some(id) = generated_id {
+                    env.last_insert_id = id;
+                }
+                env.row_count = if counts_found { found } else { affected } as i64;
+            }
+            Executed::Stale => unreachable!("it was planned again"),
+        }
+        Ok(assigned)
+    }
+
+    /// Returns the rows of a query.
+    fn rows(&mut self, of: &BodyStatement, params: &[Value], rows_max: Option<u64>) -> SqlResult<HeldRows> {
+        let (rows, plan, _) = self.planned(of, params, true, |ctx, plan| {
+            let Planned::Query(query) = &plan.plan else {
+                return Err(SqlError::not_supported("this statement as a query of a program"));
+            };
+            if lock_and_check(ctx, plan)? == Freshness::Stale {
+                return Ok(None);
+            }
+            let mut rows = Collect { rows_max, ..Collect::default() };
+            with_tables_in_use(ctx, plan, |ctx| run_query(query, ctx, u64::MAX, &mut rows).map(drop))?;
+            Ok(Some(rows.rows))
+        })?;
+        let columns = match &plan.plan {
+            Planned::Query(query) => query.columns.len(),
+            _ => 0,
+        };
+        HeldRows::new(rows, columns, self.process)
+    }
+
+    /// Returns the values of expressions of a statement that is not planned.
+    fn values(&mut self, of: &BodyStatement, exprs: &[&Expr], params: &[Value]) -> SqlResult<Vec<Value>> {
+        let items = exprs.iter().map(|expr| SelectItem::Expr {
+            expr: (*expr).clone(),
+            alias: None,
+            text: String::new(),
+        });
+        let query = Query::of(QueryBody::Select(Box::new(Select::of(items.collect()))));
+        let statement = of.with(Statement::Query(Box::new(query)));
+        let mut rows = self.rows(&statement, params, Some(1))?;
+        Ok(rows.next_row()?.unwrap_or_default())
+    }
+
+    /// Runs SET. Variables of the server keep their values while a statement runs.
+    fn set(&mut self, of: &BodyStatement, items: &[SetItem], params: &[Value]) -> SqlResult<()> {
+        let mut targets = Vec::new();
+        for item in items {
+            match item {
+                SetItem::UserVariable { name, value } => targets.push((name, value)),
+                _ => return Err(SqlError::not_supported("SET of this variable in a function or trigger")),
+            }
+        }
+        let exprs: Vec<&Expr> = targets.iter().map(|(_, value)| *value).collect();
+        let values = self.values(of, &exprs, params)?;
+        for ((name, _), value) in targets.into_iter().zip(values) {
+            self.session.note_change(Changed::Other);
+            self.session.set_user_variable(name, value)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a statement that defines temporary tables.
+    fn define(
+        &mut self,
+        params: &[Value],
+        work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<cohort_ddl::DdlOutcome>,
+    ) -> SqlResult<Vec<(Variable, Value)>> {
+        let epoch = self.session.temporary.epoch();
+        let outcome = self.inside(params, work);
+        if self.session.temporary.epoch() != epoch {
+            // Plans do not know the session's temporary tables.
+            self.session.refresh();
+        }
+        let (outcome, assigned) = outcome?;
+        self.session.settings.env.row_count = outcome.affected as i64;
+        Ok(assigned)
+    }
+}
+
+impl Host for ContextHost<'_> {
+    fn session(&self) -> &SessionState {
+        &self.session
+    }
+
+    fn with_names(&mut self, work: &mut dyn FnMut(&dyn Names) -> SqlResult<()>) -> SqlResult<()> {
+        with_names(&self.session, work)
+    }
+
+    fn diagnostics(&mut self) -> &mut Diagnostics {
+        &mut self.diagnostics
+    }
+
+    fn check_interrupt(&mut self) -> SqlResult<()> {
+        self.trx.check_killed()?;
+        self.session.check_interrupt()
+    }
+
+    fn may_handle(&self, error: &SqlError) -> bool {
+        !is_final(error) && self.trx.check_inner().is_ok() && self.session.kill.killed().is_none()
+    }
+
+    fn run(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
+        let statement = &of.statement;
+        self.begin_conditions(statement);
+        match statement {
+            _ if statement.plannable().is_some() => self.run_plannable(of, params),
+            Statement::Set(items) => self.set(of, items, params).map(|()| Vec::new()),
+            Statement::Do(exprs) => {
+                let exprs: Vec<&Expr> = exprs.iter().collect();
+                self.values(of, &exprs, params).map(|_| Vec::new())
+            }
+            Statement::CreateTable(create) if create.temporary => {
+                self.define(params, |ctx| cohort_ddl::create_table(ctx, create))
+            }
+            Statement::DropTable(drop) if drop.temporary => {
+                self.define(params, |ctx| cohort_ddl::drop_table(ctx, drop))
+            }
+            Statement::GetDiagnostics(get) => {
+                let number = match get {
+                    ast::GetDiagnostics::Condition { number, .. } => {
+                        let diagnostics = std::mem::take(&mut self.diagnostics);
+                        let values = self.values(of, &[number], params);
+                        self.diagnostics = diagnostics;
+                        values?.into_iter().next()
+                    }
+                    ast::GetDiagnostics::Statement(_) => None,
+                };
+                get_diagnostics::run(get, number, &mut self.diagnostics, &self.session)?;
+                Ok(self.session.statement.assigned.take())
+            }
+            _ => Err(SqlError::not_supported("this statement in a function or trigger")),
+        }
+    }
+
+    fn query(
+        &mut self,
+        query: &BodyStatement,
+        params: &[Value],
+        rows_max: Option<u64>,
+    ) -> SqlResult<Box<dyn QueryRows>> {
+        self.diagnostics.begin();
+        Ok(Box::new(self.rows(query, params, rows_max)?))
+    }
+
+    fn describe(&mut self, query: &BodyStatement) -> SqlResult<Vec<ResultColumn>> {
+        let nulls = vec![Value::Null; query.types.len()];
+        let catalog = self.db.catalog();
+        let source = ParamSource::Variables(&query.types);
+        let plan = make_inner_plan(&catalog, &self.session, &nulls, source, &query.statement);
+        self.session.statement.planning_warnings.borrow_mut().clear();
+        Ok(plan?.result_columns())
+    }
+
+    fn columns_of(&mut self, table: &ObjectName) -> SqlResult<Vec<ResultColumn>> {
+        let (catalog, source) = (self.db.catalog(), ParamSource::Placeholders);
+        columns_of(&self.session, table, |query| {
+            let plan = make_plan(&catalog, &self.session, &[], source, query);
+            self.session.statement.planning_warnings.borrow_mut().clear();
+            Ok(plan?.result_columns())
+        })
+    }
+
+    fn call(
+        &mut self,
+        procedure: &ObjectName,
+        args: Vec<Value>,
+        is_variable: &[bool],
+    ) -> SqlResult<Vec<Option<Value>>> {
+        let routine = find_procedure(&self.session, procedure)?;
+        let program = Kept::of(self.db).routines.program_of(&routine, &self.session)?;
+        check_arguments(&routine, &program, is_variable)?;
+        program.check_called_by(self.kind)?;
+        self.diagnostics.begin();
+        let kind = self.kind;
+        let mut ctx = self.context(&[]);
+        let outcome = run_routine(&mut ctx, &routine, args, kind);
+        let warnings = ctx.eval.take_warnings();
+        drop(ctx);
+        if warnings.total() > 0 {
+            self.diagnostics.add_all(&warnings);
+        }
+        let (finished, env) = outcome?;
+        (self.session.settings.env.last_insert_id, self.session.settings.env.row_count) =
+            (env.last_insert_id, env.row_count);
+        self.session.settings.env.found_rows = env.found_rows;
+        Ok(finished.out)
+    }
+}
+
+/// Converts the arguments of a function to the types of its parameters, with the settings of the caller.
+fn converted(bound: &Bound, args: Vec<Value>, eval: &EvalContext<'_>) -> SqlResult<Vec<Value>> {
+    let env = eval.env;
+    let mut found = Vec::new();
+    let converted = args.into_iter().zip(bound.parameters()).map(|(value, (name, ty))| {
+        let ctx = StoreContext {
+            sql_mode: env.sql_mode,
+            strict: env.sql_mode.is_strict(),
+            database: "",
+            table: "",
+            column: name,
+            row: 1,
+            zone: &env.time_zone,
+            now_micros: env.now_micros,
+        };
+        ty.map_or(Ok(value.clone()), |ty| ty.store(value, &ctx, &mut found))
+    });
+    let converted = converted.collect();
+    found.into_iter().for_each(|warning| eval.push_warning(warning));
+    converted
+}
+
+/// Values of LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS() after a routine.
+pub(super) struct Counts {
+    last_insert_id: u64,
+    row_count: i64,
+    found_rows: u64,
+}
+
+/// Runs a routine inside the running statement. Functions do not call themselves: error 1424. Procedures do,
+/// as often as `max_sp_recursion_depth` says: error 1456.
+pub(super) fn run_routine(
+    ctx: &mut StatementContext<'_>,
+    routine: &Arc<Routine>,
+    args: Vec<Value>,
+    kind: ProgramKind,
+) -> SqlResult<(Finished, Counts)> {
+    let running = ctx.session.programs.borrow().count(routine) as u64;
+    match routine.kind {
+        ast::RoutineKind::Function if running > 0 => return Err(SqlError::recursive_function()),
+        ast::RoutineKind::Function => {}
+        ast::RoutineKind::Procedure => {
+            let limit = ctx.session.settings.vars.uint(VarId::MaxSpRecursionDepth);
+            if running > limit {
+                return Err(SqlError::recursion_limit(limit, &routine.name));
+            }
+        }
+    }
+    let of = ProgramContext {
+        definer: (!routine.by_invoker).then_some(&routine.definer),
+        settings: &routine.settings,
+        schema: &routine.schema,
+    };
+    let kept = Kept::of(ctx.db);
+    let mut host = ContextHost::begin(ctx, of, kind)?;
+    let bound = kept.routines.bound_of(routine, &mut host)?;
+    let args = match routine.kind {
+        ast::RoutineKind::Function => {
+            drop(host);
+            let args = converted(&bound, args, &ctx.eval)?;
+            host = ContextHost::begin(ctx, of, kind)?;
+            args
+        }
+        ast::RoutineKind::Procedure => args,
+    };
+    host.session.programs.borrow_mut().enter(Arc::clone(routine));
+    let outcome = host.run(&bound, |host| cohort_program::run(&bound, args, host));
+    host.session.programs.borrow_mut().leave();
+    let env = &host.session.settings.env;
+    let (last_insert_id, row_count, found_rows) = (env.last_insert_id, env.row_count, env.found_rows);
+    host.end().into_iter().for_each(|warning| ctx.eval.push_warning(warning));
+    Ok((outcome?, Counts { last_insert_id, row_count, found_rows }))
+}

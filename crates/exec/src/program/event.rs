@@ -1,0 +1,138 @@
+//! The runs of events.
+//!
+//! An event runs in a session of its own, as its definer and with its settings, like a procedure without
+//! parameters. Its last run disables it before the body begins, so that it does not run again after a crash,
+//! and drops it afterwards unless it has ON COMPLETION PRESERVE. The drop is logged, the disabling is not.
+
+use std::sync::Arc;
+
+use cohort_base::ConnectionId;
+use cohort_catalog::{Event, Routine};
+use cohort_protocol::NullSink;
+use cohort_session::access;
+use cohort_session::{Command, ConnectionInfo, Database, Origin, Process, ProcessIdentity};
+use cohort_sql::print::quoted_name;
+use cohort_types::{Collation, DataAccess, Privilege, RoutineKind, SqlError, SqlResult, Warning};
+
+use crate::session::Session;
+
+/// Runs an event. Returns the conditions that its body has left, the error last. `is_last` says that it will
+/// not run again.
+pub fn run_event(db: &Arc<Database>, event: &Event, id: ConnectionId, is_last: bool) -> Vec<Warning> {
+    let mut conditions = Vec::new();
+    let mut add = |outcome: SqlResult<Vec<Warning>>| match outcome {
+        Ok(raised) => conditions.extend(raised),
+        Err(error) => conditions.push(Warning { level: cohort_types::Level::Error, error }),
+    };
+    if is_last {
+        let disabled = EventSession::open(db, event, id, Origin::Server)
+            .and_then(|mut session| session.0.disable_event(event));
+        if let Err(error) = disabled {
+            add(Err(error));
+            return conditions;
+        }
+    }
+    add(EventSession::open(db, event, id, Origin::Client).and_then(|mut session| session.0.run_event(event)));
+    if is_last && !event.preserve {
+        let name = format!("{}.{}", quoted_name(&event.schema), quoted_name(&event.name));
+        let text = format!("DROP EVENT IF EXISTS {name}");
+        add(EventSession::open(db, event, id, Origin::Server).map(|mut session| {
+            session.0.run_text(text.as_bytes(), false, &mut NullSink);
+            Vec::new()
+        }));
+    }
+    conditions
+}
+
+/// A session for an event. Dropping it removes its row from the process list.
+struct EventSession(Session);
+
+impl EventSession {
+    /// Opens a session of the definer, or of the server. Error 1449 if the definer does not exist.
+    fn open(db: &Arc<Database>, event: &Event, id: ConnectionId, origin: Origin) -> SqlResult<EventSession> {
+        let (user, host) = &event.definer;
+        if origin == Origin::Client && !db.catalog().accounts.contains_key(&event.definer) {
+            return Err(SqlError::unknown_definer(user, host));
+        }
+        let identity = ProcessIdentity {
+            user: user.clone(),
+            account: Some(user.clone()),
+            host: "localhost".to_owned(),
+            schema: Some(event.schema.clone()),
+        };
+        let process: Arc<Process> = db.processes.register(id, identity, db.clock.wall_us());
+        let info = ConnectionInfo {
+            id,
+            user: user.clone(),
+            host: host.clone(),
+            account: event.definer.clone(),
+            schema: Some(event.schema.clone()),
+            collation: Collation::UTF8MB4_GENERAL_CI,
+            multi_statements: false,
+            found_rows: false,
+            encryption: None,
+            is_local: true,
+        };
+        let session = Session::with_origin(Arc::clone(db), info, process, origin);
+        session.map(EventSession).inspect_err(|_| db.processes.remove(id))
+    }
+}
+
+impl Drop for EventSession {
+    fn drop(&mut self) {
+        let (db, process) = (Arc::clone(self.0.database()), Arc::clone(self.0.process()));
+        db.processes.remove(process.id());
+    }
+}
+
+impl Session {
+    /// Runs the body. Returns the conditions that it has left.
+    fn run_event(&mut self, event: &Event) -> SqlResult<Vec<Warning>> {
+        access::check_schema(&self.state, Privilege::Event, &event.schema)?;
+        self.begin_process(Command::Connect, event.body.as_bytes());
+        self.begin_command();
+        self.diagnostics.clear();
+        let routine = Arc::new(routine_of(event));
+        let outcome =
+            self.run_program(&mut NullSink, |session, sink| session.run_routine(&routine, Vec::new(), sink));
+        if let Err(error) = outcome {
+            self.diagnostics.set_error(&error);
+        }
+        self.look_at_clock();
+        self.end_process();
+        Ok(self.diagnostics.list().to_vec())
+    }
+
+    /// Disables an event that is unchanged.
+    fn disable_event(&mut self, event: &Event) -> SqlResult<()> {
+        let job = cohort_session::Job {
+            text: b"",
+            param_at: &[],
+            params: &[],
+            source: cohort_plan::ParamSource::Placeholders,
+            more: false,
+        };
+        self.with_context(&job, |ctx| cohort_ddl::disable_event(ctx, event))
+    }
+}
+
+/// Returns the event as a procedure of its definer.
+fn routine_of(event: &Event) -> Routine {
+    Routine {
+        schema: event.schema.clone(),
+        name: event.name.clone(),
+        kind: RoutineKind::Procedure,
+        aggregate: false,
+        parameters: String::new(),
+        returns: String::new(),
+        body: event.body.clone(),
+        deterministic: false,
+        access: DataAccess::ContainsSql,
+        by_invoker: true,
+        comment: String::new(),
+        definer: event.definer.clone(),
+        settings: event.settings,
+        created_at: event.created_at,
+        modified_at: event.modified_at,
+    }
+}

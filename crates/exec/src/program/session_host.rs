@@ -1,0 +1,312 @@
+//! [`SessionHost`]: runs the statements of a body in the session.
+
+use std::sync::Arc;
+
+use cohort_base::Reservation;
+use cohort_catalog::{Column, Table};
+use cohort_expr::SessionHooks;
+use cohort_plan::{Names, ParamSource};
+use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn};
+use cohort_protocol::ResultSink;
+use cohort_query::{Collect, Freshness, run_query};
+use cohort_session::{Diagnostics, Job, Process, SessionNames, SessionState};
+use cohort_sql::ast::{ObjectName, Statement, Variable};
+use cohort_sql::print::quoted_name;
+use cohort_table::definition_changed;
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, row_memory_bytes};
+
+use super::body_sink::BodySink;
+use crate::account_tables;
+use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};
+use crate::dispatch::PLAN_ATTEMPTS;
+use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
+use crate::session::Session;
+
+/// A session in which a program runs.
+pub(crate) struct SessionHost<'h> {
+    pub session: &'h mut Session,
+    pub sink: &'h mut dyn ResultSink,
+}
+
+/// The plan of a statement, with the conditions for its reuse.
+pub(super) struct BodyPlan {
+    pub plan: Arc<CachedPlan>,
+    /// Version of the catalog.
+    version: u64,
+    /// Hash of the session's settings.
+    settings: u64,
+}
+
+impl BodyPlan {
+    pub fn new(plan: Arc<CachedPlan>, version: u64, settings: u64) -> BodyPlan {
+        BodyPlan { plan, version, settings }
+    }
+
+    /// Returns whether the plan was made with a version of the catalog, and with these settings.
+    pub fn is_of(&self, version: u64, settings: u64) -> bool {
+        (self.version, self.settings) == (version, settings)
+    }
+}
+
+/// Calls `work` with the names of a session. The warnings of planning are dropped.
+pub(super) fn with_names(
+    session: &SessionState,
+    work: &mut dyn FnMut(&dyn Names) -> SqlResult<()>,
+) -> SqlResult<()> {
+    let catalog = session.db.catalog();
+    let outcome = work(&SessionNames::new(&catalog, session));
+    session.statement.planning_warnings.borrow_mut().clear();
+    outcome
+}
+
+/// Returns whether no handler may handle the error.
+pub(super) fn is_final(error: &SqlError) -> bool {
+    use ErrorCode as E;
+    matches!(
+        error.code,
+        E::QueryInterrupted
+            | E::ConnectionKilled
+            | E::StatementTimeout
+            | E::OutOfMemory
+            | E::OutOfResources
+            | E::StackOverrunNeedMore
+    )
+}
+
+/// Returns the columns of a table or view that a type refers to. `describe` plans a query.
+pub(super) fn columns_of(
+    session: &SessionState,
+    table: &ObjectName,
+    describe: impl FnOnce(&Statement) -> SqlResult<Vec<ResultColumn>>,
+) -> SqlResult<Vec<ResultColumn>> {
+    let schema = table.db.as_deref().or(session.current_schema.as_deref());
+    let schema = schema.ok_or_else(SqlError::no_database_selected)?;
+    let own = session.temporary.find(schema, &table.name);
+    if let Some(found) = own.or_else(|| session.db.catalog().table(schema, &table.name).cloned()) {
+        return Ok(columns_of_table(&found));
+    }
+    // A view, or no table at all.
+    let text = format!("SELECT * FROM {}.{}", quoted_name(schema), quoted_name(&table.name));
+    describe(&cohort_sql::parse_own(&text)?.statement)
+}
+
+/// Returns the columns of a table.
+pub(super) fn columns_of_table(table: &Table) -> Vec<ResultColumn> {
+    let of = |column: &Column| ResultColumn { name: column.name.clone(), ty: column.ty.clone() };
+    table.columns.iter().map(of).collect()
+}
+
+impl Host for SessionHost<'_> {
+    fn session(&self) -> &SessionState {
+        &self.session.state
+    }
+
+    fn with_names(&mut self, work: &mut dyn FnMut(&dyn Names) -> SqlResult<()>) -> SqlResult<()> {
+        with_names(&self.session.state, work)
+    }
+
+    fn diagnostics(&mut self) -> &mut Diagnostics {
+        &mut self.session.diagnostics
+    }
+
+    fn check_interrupt(&mut self) -> SqlResult<()> {
+        self.session.look_at_clock();
+        self.session.set_time();
+        self.session.state.check_interrupt()
+    }
+
+    fn may_handle(&self, error: &SqlError) -> bool {
+        !is_final(error) && self.session.state.kill.killed().is_none()
+    }
+
+    fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
+        let status = self.session.status_for(true);
+        let is_open = self.session.programs.is_result_open;
+        let mut sink = BodySink { client: &mut *self.sink, affected: 0, is_open, status };
+        let outcome = self.session.run_in_body(statement, params, &mut sink);
+        let programs = &mut self.session.programs;
+        (programs.affected, programs.is_result_open) = (programs.affected + sink.affected, sink.is_open);
+        let assigned = self.session.state.statement.assigned.take();
+        outcome.map(|()| assigned)
+    }
+
+    fn query(
+        &mut self,
+        query: &BodyStatement,
+        params: &[Value],
+        rows_max: Option<u64>,
+    ) -> SqlResult<Box<dyn QueryRows>> {
+        let rows = self.session.rows_in_body(query, params, rows_max)?;
+        Ok(Box::new(rows))
+    }
+
+    fn describe(&mut self, query: &BodyStatement) -> SqlResult<Vec<ResultColumn>> {
+        let nulls = vec![Value::Null; query.types.len()];
+        self.session.result_columns(&query.statement, &nulls, ParamSource::Variables(&query.types))
+    }
+
+    fn columns_of(&mut self, table: &ObjectName) -> SqlResult<Vec<ResultColumn>> {
+        let source = ParamSource::Placeholders;
+        let session = &*self.session;
+        columns_of(&session.state, table, |query| session.result_columns(query, &[], source))
+    }
+
+    fn call(
+        &mut self,
+        procedure: &ObjectName,
+        args: Vec<Value>,
+        is_variable: &[bool],
+    ) -> SqlResult<Vec<Option<Value>>> {
+        let routine = self.session.procedure(procedure)?;
+        self.session.call(&routine, args, is_variable, &mut *self.sink)
+    }
+}
+
+impl Session {
+    /// Runs a statement of a body as a statement of the session.
+    fn run_in_body(
+        &mut self,
+        of: &BodyStatement,
+        params: &[Value],
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        self.look_at_clock();
+        self.begin_command();
+        self.state.check_interrupt()?;
+        self.log_inner("Query", &of.text, (&of.param_at, params));
+        self.process.show_inner(&of.text);
+        let ordered = self.trx.last_ordered();
+        let source = ParamSource::Variables(&of.types);
+        let job = Job { text: &of.text, param_at: &of.param_at, params, source, more: true };
+        let outcome = self.run_or_plan(of, &job, sink);
+        if outcome.is_err() {
+            self.state.settings.env.row_count = -1;
+        }
+        if self.trx.last_ordered() != ordered {
+            // What is committed must not wait for the rest of the program.
+            self.state.db.commit.lead_later();
+        }
+        outcome
+    }
+
+    fn run_or_plan(&mut self, of: &BodyStatement, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let statement = &of.statement;
+        if statement.plannable().is_none() || account_tables::changed_by(&self.state, statement).is_some() {
+            return self.run_statement(statement, job, None, sink);
+        }
+        let (version, settings) = (self.state.db.catalog_version(), self.state.settings.plan_key);
+        if let Some(kept) = of.kept::<BodyPlan>()
+            && kept.is_of(version, settings)
+        {
+            self.diagnostics.begin();
+            if self.run_cached(&kept.plan, job, sink)? {
+                return Ok(());
+            }
+        }
+        if let Some((plan, version)) = self.run_and_keep(statement, job, sink)? {
+            self.keep(of, plan, version, settings);
+        }
+        Ok(())
+    }
+
+    /// Keeps a plan with its statement. Sessions share the statement, so plans that may refer to this
+    /// session's temporary tables are not kept.
+    fn keep(&self, of: &BodyStatement, plan: Arc<CachedPlan>, version: u64, settings: u64) {
+        if plan.reusable && self.state.temporary.is_empty() {
+            of.keep(Arc::new(BodyPlan::new(plan, version, settings)));
+        }
+    }
+
+    /// Runs a query whose rows the program reads.
+    fn rows_in_body(
+        &mut self,
+        of: &BodyStatement,
+        params: &[Value],
+        rows_max: Option<u64>,
+    ) -> SqlResult<HeldRows> {
+        self.look_at_clock();
+        self.begin_command();
+        self.diagnostics.begin();
+        self.state.check_interrupt()?;
+        let source = ParamSource::Variables(&of.types);
+        let job = Job { text: &of.text, param_at: &of.param_at, params, source, more: true };
+        for _ in 0..PLAN_ATTEMPTS {
+            let catalog = self.state.db.catalog();
+            let settings = self.state.settings.plan_key;
+            let kept = of.kept::<BodyPlan>().filter(|kept| kept.is_of(catalog.version, settings));
+            let is_new = kept.is_none();
+            let found = self.with_context(&job, |ctx| {
+                let plan = match kept {
+                    Some(kept) => Arc::clone(&kept.plan),
+                    None => Arc::new(make_inner_plan(&catalog, ctx.session, params, source, &of.statement)?),
+                };
+                check_needs(ctx, &plan)?;
+                let Planned::Query(query) = &plan.plan else {
+                    return Err(SqlError::not_supported("this statement as a query of a program"));
+                };
+                if ctx.session.transactions.is_on() {
+                    ctx.session.transactions.add(tables_used(&plan.plan), ctx.trx.autocommit());
+                }
+                if lock_and_check(ctx, &plan)? == Freshness::Stale {
+                    return Ok(None);
+                }
+                let mut rows = Collect { rows_max, ..Collect::default() };
+                with_tables_in_use(ctx, &plan, |ctx| run_query(query, ctx, u64::MAX, &mut rows).map(drop))?;
+                let columns = query.columns.len();
+                Ok(Some((rows.rows, columns, plan)))
+            })?;
+            let Some((rows, columns, plan)) = found else { continue };
+            if plan.reads_tables() {
+                self.diagnostics.drop_old();
+            }
+            if is_new {
+                self.keep(of, plan, catalog.version, settings);
+            }
+            return HeldRows::new(rows, columns, &self.process);
+        }
+        Err(definition_changed())
+    }
+
+    /// Returns the names and types of a query's columns.
+    fn result_columns(
+        &self,
+        query: &Statement,
+        params: &[Value],
+        source: ParamSource<'_>,
+    ) -> SqlResult<Vec<ResultColumn>> {
+        let described = self.describe(query, params, source)?;
+        check_needs_of(&self.state, &described)?;
+        Ok(described.result_columns())
+    }
+}
+
+/// Checks that the session has the privileges that a plan needs.
+fn check_needs_of(session: &SessionState, plan: &CachedPlan) -> SqlResult<()> {
+    plan.needs.iter().try_for_each(|need| need.check(session))
+}
+
+/// The rows of a cursor.
+pub(super) struct HeldRows {
+    rows: std::vec::IntoIter<Vec<Value>>,
+    columns: usize,
+    _memory: Reservation,
+}
+
+impl HeldRows {
+    /// Holds rows, whose memory is charged to the session.
+    pub fn new(rows: Vec<Vec<Value>>, columns: usize, process: &Process) -> SqlResult<HeldRows> {
+        let mut memory = Reservation::new(Arc::clone(process.memory()));
+        memory.grow(rows.iter().map(|row| row_memory_bytes(row) as u64).sum())?;
+        Ok(HeldRows { rows: rows.into_iter(), columns, _memory: memory })
+    }
+}
+
+impl QueryRows for HeldRows {
+    fn next_row(&mut self) -> SqlResult<Option<Vec<Value>>> {
+        Ok(self.rows.next())
+    }
+
+    fn columns(&self) -> usize {
+        self.columns
+    }
+}

@@ -1,0 +1,164 @@
+//! Triggers of row changes ([`TriggersOfTables`]).
+//!
+//! The triggers of a table are bound to the plan of a change. Their bodies are compiled and bound when they
+//! run first, and kept for all sessions.
+
+use std::sync::Arc;
+
+use cohort_catalog::{Table, Trigger};
+use cohort_program::{Bound, Program, ProgramKind, bind, compile, run_trigger};
+use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access};
+use cohort_sql::ast::{self, TriggerEvent, TriggerTiming, Variable};
+use cohort_types::{Privilege, SqlResult, Value};
+
+use super::cache::Triggers;
+use super::context_host::ContextHost;
+use super::routines::{damaged, parsed};
+use super::session_host::columns_of_table;
+use crate::kept::Kept;
+
+impl Triggers {
+    /// Returns a trigger bound for the host's current settings, which are those of the trigger.
+    fn bound_of(
+        &self,
+        table: &Arc<Table>,
+        trigger: &Trigger,
+        host: &mut ContextHost<'_>,
+    ) -> SqlResult<Arc<Bound>> {
+        let (settings, version) = (host.state().settings.plan_key, host.state().db.catalog_version());
+        let found = self.with_entry(table, trigger, |compiled| compiled.bound(settings, version));
+        if let Some(Some(bound)) = found {
+            return Ok(bound);
+        }
+        let program = self.program_of(table, trigger)?;
+        let bound = Arc::new(bind(&program, Some(&columns_of_table(table)), host)?);
+        self.with_entry(table, trigger, |compiled| compiled.add(settings, version, &bound));
+        Ok(bound)
+    }
+
+    /// Returns the compiled form of a trigger.
+    fn program_of(&self, table: &Arc<Table>, trigger: &Trigger) -> SqlResult<Arc<Program>> {
+        if let Some(program) = self.with_entry(table, trigger, |compiled| Arc::clone(&compiled.program)) {
+            return Ok(program);
+        }
+        let program = Arc::new(compiled(table, trigger)?);
+        self.add(table, trigger, &program);
+        Ok(program)
+    }
+}
+
+/// Parses and compiles a trigger.
+pub(crate) fn compiled(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
+    let text = format!("CREATE {}", trigger.text);
+    let name = (&*table.name.schema, &*trigger.name);
+    let ast::Program::CreateTrigger(create) = parsed(&text, &trigger.settings, name)? else {
+        return Err(damaged(name));
+    };
+    let body = text.get(create.body.range.clone()).ok_or_else(|| damaged(name))?;
+    let kind = ProgramKind::Trigger(trigger.timing, trigger.event);
+    let mut program = compile(kind, &trigger.name, &[], None, &create.body, body)?;
+    program.schema = Some(table.name.schema.clone());
+    program.first_line = text[..create.body.range.start].matches('\n').count() + 1;
+    Ok(program)
+}
+
+/// The triggers of all tables.
+pub(crate) struct TriggersOfTables(pub Arc<Kept>);
+
+impl RowHooks for TriggersOfTables {
+    fn of(&self, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>> {
+        match table.triggers.is_empty() {
+            true => Vec::new(),
+            false => {
+                vec![Arc::new(TableTriggers { kept: Arc::clone(&self.0), table: Arc::clone(table) })]
+            }
+        }
+    }
+}
+
+/// The triggers of a table.
+struct TableTriggers {
+    kept: Arc<Kept>,
+    table: Arc<Table>,
+}
+
+impl TableTriggers {
+    fn run(
+        &self,
+        timing: TriggerTiming,
+        ctx: &mut StatementContext<'_>,
+        old: Option<&[Value]>,
+        mut new: Option<&mut [Value]>,
+    ) -> SqlResult<()> {
+        let event = match (old, &new) {
+            (None, _) => TriggerEvent::Insert,
+            (Some(_), None) => TriggerEvent::Delete,
+            (Some(_), Some(_)) => TriggerEvent::Update,
+        };
+        for trigger in self.table.triggers_of(timing, event) {
+            let mark = ctx.session.programs.borrow_mut().use_tables([self.table.id]);
+            let outcome = self.run_one(trigger, ctx, old, new.as_deref_mut());
+            ctx.session.programs.borrow_mut().release_tables(mark);
+            outcome?;
+        }
+        Ok(())
+    }
+
+    fn run_one(
+        &self,
+        trigger: &Trigger,
+        ctx: &mut StatementContext<'_>,
+        old: Option<&[Value]>,
+        new: Option<&mut [Value]>,
+    ) -> SqlResult<()> {
+        let table = &self.table;
+        let of = ProgramContext {
+            definer: Some(&trigger.definer),
+            settings: &trigger.settings,
+            schema: &table.name.schema,
+        };
+        let mut host = ContextHost::begin(ctx, of, ProgramKind::Trigger(trigger.timing, trigger.event))?;
+        access::check_table(host.state(), Privilege::Trigger, &table.name.schema, &table.name.table)?;
+        let bound = self.kept.triggers.bound_of(table, trigger, &mut host)?;
+        let outcome = host.run(&bound, |host| run_trigger(&bound, old, new, host));
+        let conditions = host.end();
+        if outcome.is_err() {
+            conditions.into_iter().for_each(|condition| ctx.eval.push_warning(condition));
+        }
+        outcome
+    }
+}
+
+impl RowHook for TableTriggers {
+    fn before(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        old: Option<&[Value]>,
+        new: Option<&mut [Value]>,
+    ) -> SqlResult<()> {
+        self.run(TriggerTiming::Before, ctx, old, new)
+    }
+
+    fn sets(&self, column: usize) -> bool {
+        let name = &self.table.columns[column].name;
+        let mut before = self.table.triggers_of(TriggerTiming::Before, TriggerEvent::Insert);
+        before.any(|trigger| {
+            let program = self.kept.triggers.program_of(&self.table, trigger);
+            program.is_ok_and(|program| {
+                let mut assigned = program.assigned();
+                assigned.any(|to| matches!(to, Variable::New(known) if known.eq_ignore_ascii_case(name)))
+            })
+        })
+    }
+
+    fn after(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        old: Option<&[Value]>,
+        new: Option<&[Value]>,
+    ) -> SqlResult<()> {
+        // Only a BEFORE trigger may change the row.
+        let mut new = new.map(<[Value]>::to_vec);
+        self.run(TriggerTiming::After, ctx, old, new.as_deref_mut())
+    }
+}

@@ -1,0 +1,173 @@
+//! Programs that run in a session: accounts, clients of the binary protocol, the binary log. What MariaDB
+//! answers to the statements alone is in `golden/programs.sql`.
+
+mod world;
+
+use std::path::Path;
+
+use cohort_binlog::event::Event;
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
+use cohort_types::{SqlError, Value};
+use world::{Client, Server};
+
+fn server() -> (Server, Client) {
+    let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+    let mut client = server.connect();
+    client.ok("CREATE TABLE t (a INT PRIMARY KEY, b INT)");
+    (server, client)
+}
+
+#[test]
+fn placeholders_of_a_prepared_call_receive_out_parameters_as_a_row() {
+    let (_server, mut client) = server();
+    client.ok(
+        "CREATE PROCEDURE p(IN a INT, OUT b INT, INOUT c VARCHAR(9)) BEGIN SELECT a, c; SET b = a + 1; SET c = \
+         CONCAT(c, 'x'); END",
+    );
+    let id = client.session.prepare(b"CALL p(?, ?, ?)").expect("prepares").id;
+    for n in [1, 7] {
+        let answer = client.execute(id, &[Value::Int(n), Value::Int(99), Value::text("q")]);
+        assert_eq!(answer, format!("a | c\n{n} | q\nb | c\n{} | qx\nOK\n", n + 1));
+    }
+    let id = client.session.prepare(b"CALL p(?, @b, @c)").expect("prepares").id;
+    assert_eq!(client.execute(id, &[Value::Int(1)]), "a | c\n1 | NULL\nOK\n");
+    assert_eq!(client.run("SELECT @b"), "@b\n2\n");
+}
+
+/// A sink of a client without CLIENT_MULTI_RESULTS.
+#[derive(Default)]
+struct OneResult {
+    oks: u32,
+    error: Option<SqlError>,
+}
+
+impl ResultSink for OneResult {
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {
+        panic!("a second result could not follow");
+    }
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, _: StatusFlags, _: u16) {}
+    fn ok(&mut self, _: &OkInfo<'_>) {
+        self.oks += 1;
+    }
+    fn takes_more_results(&self) -> bool {
+        false
+    }
+    fn error(&mut self, error: &SqlError) {
+        self.error = Some(error.clone());
+    }
+    fn is_dead(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_client_of_one_result_calls_procedures_without_rows() {
+    let (_server, mut client) = server();
+    client.ok("CREATE PROCEDURE changes() INSERT INTO t VALUES (1, 1)");
+    client.ok("CREATE PROCEDURE shows() BEGIN INSERT INTO t VALUES (2, 1); SELECT 1; END");
+    client.ok("CREATE PROCEDURE prepares() EXECUTE IMMEDIATE 'SELECT 1'");
+    for (call, error) in [
+        ("CALL changes()", None),
+        ("CALL shows()", Some("PROCEDURE test.shows can't return a result set in the given context")),
+        ("CALL prepares()", Some("PROCEDURE test.prepares can't return a result set in the given context")),
+    ] {
+        let mut sink = OneResult::default();
+        client.session.query(call.as_bytes(), &mut sink);
+        let found = sink.error.as_ref().map(|error| (error.number(), &*error.message));
+        assert_eq!(found, error.map(|text| (1312, text)), "{call}");
+        assert_eq!(sink.oks, u32::from(error.is_none()), "{call}");
+    }
+    assert_eq!(client.run("SELECT a FROM t"), "a\n1\n", "a refused CALL has not begun");
+}
+
+#[test]
+fn a_routine_runs_with_the_account_of_its_definer() {
+    let (mut server, mut root) = server();
+    root.ok("CREATE USER owner@localhost, guest@localhost");
+    root.ok("GRANT SELECT, EXECUTE ON test.* TO owner@localhost");
+    root.ok("GRANT EXECUTE ON test.* TO guest@localhost");
+    let body = "BEGIN SELECT CURRENT_USER(), USER(); SELECT COUNT(*) FROM t; END";
+    root.ok(&format!("CREATE DEFINER = owner@localhost PROCEDURE definer() {body}"));
+    root.ok(&format!("CREATE PROCEDURE invoker() SQL SECURITY INVOKER {body}"));
+    root.ok("CREATE DEFINER = owner@localhost PROCEDURE writes() INSERT INTO t VALUES (1, 1)");
+    root.ok("CREATE PROCEDURE calls() BEGIN CALL definer(); SELECT CURRENT_USER(); END");
+    root.ok("CREATE DEFINER = gone@localhost PROCEDURE gone() SELECT 1");
+    let mut guest = server.connect_as("guest", "localhost");
+    guest.ok("USE test");
+    let of_owner = "CURRENT_USER() | USER()\nowner@localhost | guest@localhost\nCOUNT(*)\n0\n";
+    for (call, expected) in [
+        ("CALL definer()", format!("{of_owner}OK\n")),
+        ("CALL calls()", format!("{of_owner}CURRENT_USER()\nroot@localhost\nOK\n")),
+        (
+            "CALL invoker()",
+            "CURRENT_USER() | USER()\nguest@localhost | guest@localhost\nERROR 1142 (42000): SELECT command \
+             denied to user 'guest'@'localhost' for table `test`.`t`\n"
+                .to_owned(),
+        ),
+        (
+            "CALL writes()",
+            "ERROR 1142 (42000): INSERT command denied to user 'owner'@'localhost' for table `test`.`t`\n"
+                .to_owned(),
+        ),
+        (
+            "CALL gone()",
+            "ERROR 1449 (HY000): The user specified as a definer ('gone'@'localhost') does not exist\n"
+                .to_owned(),
+        ),
+    ] {
+        assert_eq!(guest.run(call), expected, "{call}");
+        // Whatever the outcome, the caller has its account, database and rights back.
+        assert_eq!(
+            guest.run("SELECT CURRENT_USER(), DATABASE()"),
+            "CURRENT_USER() | DATABASE()\nguest@localhost | test\n"
+        );
+        assert!(guest.run("SELECT * FROM t").starts_with("ERROR 1142"), "{call}");
+    }
+    // The definer needs EXECUTE, too.
+    root.ok("REVOKE EXECUTE ON test.* FROM owner@localhost");
+    let denied =
+        "ERROR 1370 (42000): execute command denied to user 'owner'@'localhost' for routine 'test.definer'\n";
+    assert_eq!(guest.run("CALL definer()"), denied);
+    root.ok("REVOKE EXECUTE ON test.* FROM guest@localhost");
+    let denied =
+        "ERROR 1370 (42000): execute command denied to user 'guest'@'localhost' for routine 'test.nosuch'\n";
+    assert_eq!(guest.run("CALL test.nosuch()"), denied, "does not reveal whether the routine exists");
+}
+
+#[test]
+fn a_call_is_logged_as_the_statements_that_it_ran() {
+    let disk = world::disk();
+    let mut server = Server::open(&disk).expect("an empty disk opens");
+    let mut client = server.connect();
+    client.ok("CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(9))");
+    client.ok(
+        "CREATE PROCEDURE p(n INT) BEGIN DECLARE s VARCHAR(9) DEFAULT 'it''s'; INSERT INTO t VALUES (n, s); UPDATE \
+         t SET b = s WHERE a = n AND b <> s; START TRANSACTION; DELETE FROM t WHERE a = n; INSERT INTO t SELECT n + \
+         1, s; COMMIT; CREATE TABLE made (a INT); END",
+    );
+    client.ok("CALL p(5)");
+    let mut found = Vec::new();
+    for path in server.binlog() {
+        let mut reader =
+            cohort_binlog::EventReader::open(&disk, Path::new(&path)).expect("a binlog file opens");
+        while let Some(raw) = reader.next_event().expect("it is sound") {
+            match reader.decode(&raw) {
+                Ok(Event::Annotate(rows)) => found.push(String::from_utf8_lossy(&rows.sql).into_owned()),
+                Ok(Event::Query(query)) => found.push(String::from_utf8_lossy(&query.sql).into_owned()),
+                Ok(Event::Xid(_)) => found.push("COMMIT".to_owned()),
+                _ => {}
+            }
+        }
+    }
+    let from = found.iter().position(|text| text.starts_with("INSERT")).expect("rows were logged");
+    let expected = [
+        "INSERT INTO t VALUES (5, 'it\\'s')",
+        "COMMIT",
+        "DELETE FROM t WHERE a = 5",
+        "INSERT INTO t SELECT 5 + 1, 'it\\'s'",
+        "COMMIT",
+        "CREATE TABLE made (a INT)",
+    ];
+    assert_eq!(found[from..], expected);
+}

@@ -1,0 +1,213 @@
+//! The event scheduler: a thread that starts the runs of events when they are due.
+//!
+//! # Outline
+//! The scheduler keeps the time of the next run of each enabled event, and reads the catalog again when its
+//! version has changed. Each run has a thread of its own, so that a slow event delays no other one, and two
+//! runs of a slow event overlap, as in MariaDB. With [`RUNS_MAX`] runs at the same time, events that are due
+//! wait for the next round.
+//!
+//! # States
+//! | event_scheduler | the scheduler |
+//! |---|---|
+//! | ON | runs; it is a row of the process list |
+//! | OFF | waits to be switched on; runs that have begun go on |
+//! | DISABLED, at the start | does not exist |
+//!
+//! # Failure
+//! Errors and warnings of an event go to the error log. A run that does not start, because there is no
+//! thread, is tried again in the next round. The server's stop kills the runs as it kills all connections.
+//!
+//! # Missing
+//! The times of last runs are kept in memory: after a restart LAST_EXECUTED is NULL until the next run.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::Builder;
+use std::time::Duration;
+
+use cohort_base::{CommitSeq, ConnectionId};
+use cohort_catalog::{Event, ProgramKey};
+use cohort_config::{VarId, VarValue};
+use cohort_exec::{Command, Database, ProcessIdentity, TimeZone, next_run, run_event};
+use cohort_types::{EventStatus, Level};
+
+use crate::error_log::ErrorLog;
+
+/// Maximum time between two looks at the clock, the catalog and the setting.
+const ROUND_EVERY: Duration = Duration::from_millis(200);
+/// Maximum number of runs at the same time.
+const RUNS_MAX: usize = 64;
+
+/// The scheduler of a server.
+pub struct EventScheduler {
+    db: Weak<Database>,
+    log: ErrorLog,
+    next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
+    stack_bytes: usize,
+    stopping: Arc<AtomicBool>,
+    /// Number of runs that have begun and not ended.
+    runs: Arc<AtomicUsize>,
+    /// The events that will run, by schema and name.
+    events: HashMap<(String, ProgramKey), Scheduled>,
+    /// Version of the catalog that they are from.
+    version: Option<u64>,
+    /// The scheduler's id in the process list, while it is ON.
+    process: Option<ConnectionId>,
+}
+
+struct Scheduled {
+    event: Arc<Event>,
+    /// `None` if it will not run again.
+    next: Option<i64>,
+}
+
+impl EventScheduler {
+    /// Creates the scheduler.
+    pub fn new(
+        db: &Arc<Database>,
+        log: ErrorLog,
+        next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
+        stopping: Arc<AtomicBool>,
+    ) -> EventScheduler {
+        EventScheduler {
+            db: Arc::downgrade(db),
+            log,
+            next_id,
+            stack_bytes: db.globals.uint(VarId::ThreadStack) as usize,
+            stopping,
+            runs: Arc::default(),
+            events: HashMap::new(),
+            version: None,
+            process: None,
+        }
+    }
+
+    /// Runs rounds until the server stops.
+    pub fn run(mut self) {
+        while !self.stopping.load(Ordering::Acquire) {
+            let Some(db) = self.db.upgrade() else { return };
+            self.round(&db);
+            drop(db);
+            std::thread::sleep(ROUND_EVERY);
+        }
+        if let Some(db) = self.db.upgrade() {
+            self.leave(&db);
+        }
+    }
+
+    fn round(&mut self, db: &Arc<Database>) {
+        if db.globals.value(VarId::EventScheduler) != VarValue::text("ON") {
+            return self.leave(db);
+        }
+        if self.process.is_none() {
+            self.enter(db);
+        }
+        let now = (db.clock.wall_us() / 1_000_000) as i64;
+        let version = db.catalog_version();
+        if self.version != Some(version) {
+            self.read_catalog(db, now);
+            self.version = Some(version);
+        }
+        let due = self.events.iter().filter(|(_, it)| it.next.is_some_and(|next| next <= now));
+        let mut due: Vec<_> = due.map(|(key, it)| (it.next, key.clone())).collect();
+        due.sort();
+        for (_, key) in due {
+            if self.runs.load(Ordering::Acquire) >= RUNS_MAX {
+                break;
+            }
+            self.start(db, &key, now);
+        }
+    }
+
+    fn enter(&mut self, db: &Arc<Database>) {
+        let id = (self.next_id)();
+        let identity = ProcessIdentity {
+            user: "event_scheduler".to_owned(),
+            account: None,
+            host: "localhost".to_owned(),
+            schema: None,
+        };
+        let process = db.processes.register(id, identity, db.clock.wall_us());
+        process.end_statement(db.clock.wall_us(), CommitSeq(0));
+        process.set_command(Command::Daemon, db.clock.wall_us());
+        process.set_state("Waiting for next activation");
+        self.process = Some(id);
+        self.version = None;
+        self.log.note(format_args!("Event Scheduler: scheduler thread started with id {}", id.0));
+    }
+
+    fn leave(&mut self, db: &Arc<Database>) {
+        if let Some(id) = self.process.take() {
+            db.processes.remove(id);
+            self.log.note(format_args!("Event Scheduler: stopped"));
+        }
+    }
+
+    /// Reads the enabled events. Those that are unchanged keep the time of their next run.
+    fn read_catalog(&mut self, db: &Arc<Database>, now: i64) {
+        let catalog = db.catalog();
+        db.event_runs.retain(|schema, key| {
+            catalog.schemas.get(schema).is_some_and(|schema| schema.events.contains_key(key))
+        });
+        let mut before = std::mem::take(&mut self.events);
+        for schema in catalog.schemas.values() {
+            for (key, event) in schema.events.iter().filter(|(_, event)| event.status == EventStatus::Enabled)
+            {
+                let key = (schema.name.clone(), key.clone());
+                let known = before.remove(&key);
+                let scheduled = match known {
+                    Some(known) if Arc::ptr_eq(&known.event, event) => known,
+                    _ => {
+                        let next = next_run(&event.schedule, &zone(event), None, now);
+                        Scheduled { event: Arc::clone(event), next }
+                    }
+                };
+                self.events.insert(key, scheduled);
+            }
+        }
+    }
+
+    /// Starts the run of an event that is due.
+    fn start(&mut self, db: &Arc<Database>, key: &(String, ProgramKey), now: i64) {
+        let Some(scheduled) = self.events.get_mut(key) else { return };
+        let event = Arc::clone(&scheduled.event);
+        let next = next_run(&event.schedule, &zone(&event), Some(now), now);
+        let (db, log, id) = (Arc::clone(db), self.log.clone(), (self.next_id)());
+        let run = Run(Arc::clone(&self.runs));
+        let body = move || {
+            let _run = run;
+            db.event_runs.note(&event, now);
+            for condition in run_event(&db, &event, id, next.is_none()) {
+                let (user, host) = &event.definer;
+                let text = format!(
+                    "Event Scheduler: [{user}@{host}][{}.{}] {}",
+                    event.schema, event.name, condition.error.message
+                );
+                match condition.level {
+                    Level::Error => log.error(format_args!("{text}")),
+                    Level::Warning => log.warning(format_args!("{text}")),
+                    Level::Note => log.note(format_args!("{text}")),
+                }
+            }
+        };
+        self.runs.fetch_add(1, Ordering::AcqRel);
+        match Builder::new().name("event".into()).stack_size(self.stack_bytes).spawn(body) {
+            Ok(_) => scheduled.next = next,
+            Err(error) => self.log.error(format_args!("Event Scheduler: no thread for an event: {error}")),
+        }
+    }
+}
+
+/// A run, counted until it is dropped.
+struct Run(Arc<AtomicUsize>);
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn zone(event: &Event) -> TimeZone {
+    TimeZone::parse(&event.time_zone).unwrap_or(TimeZone::Offset(0))
+}
