@@ -192,7 +192,7 @@ impl Coordinator {
         let reservation = self.reserve(8)?;
         let switched = self.pipeline.hold(|last| {
             env.logs.main().append(reservation, record::RELEASED, &[&last.0.to_le_bytes()]);
-            self.harden_now()?;
+            self.flush_now()?;
             switch_off();
             Ok::<(), Stopped>(())
         });
@@ -351,7 +351,7 @@ impl Coordinator {
     }
 
     /// Flushes the coordinator's log outside of a group. A failure stops the server as that of a group does.
-    pub(crate) fn harden_now(&self) -> Result<Lsn, Stopped> {
+    pub(crate) fn flush_now(&self) -> Result<Lsn, Stopped> {
         self.env().logs.main().flush().map_err(|error| {
             self.fail(&error);
             Stopped
@@ -417,7 +417,7 @@ impl Coordinator {
     }
 
     /// Ends the server if the error is that severe.
-    pub(crate) fn judge(&self, meaning: Severity, error: &dyn fmt::Display) {
+    pub(crate) fn stop_if_severe(&self, meaning: Severity, error: &dyn fmt::Display) {
         if meaning == Severity::Stop {
             self.fail(error);
         }

@@ -34,10 +34,10 @@
 //!                                             else flush_group():
 //! order_arrived():                              under order: take the flush queue, take its snapshot
 //!   while arrived > ordered:                    write the records, sync once
-//!     try_lock order, or return                 lock decider; unlock leader if the next may overlap
+//!     try_lock order, or return                 lock decision; unlock leader if the next may overlap
 //!     apply all arrivals as one batch           decide; append the group to the publish queue
 //!     append them to the flush queue            publish_ready()
-//!                                               unlock decider and leader, then notify the clients
+//!                                               unlock decision and leader, then notify the clients
 //! ```
 //! A session calls `order` and parks its reply with `when_acknowledged`. Its worker then calls `lead`, or
 //! `lead_later` if it has other connections to serve. With a single client, the client's own worker therefore
@@ -66,11 +66,11 @@
 //! - **Leader**: the thread that holds `leader`. There is none while the flush queue is empty. `lead` only
 //!   tries the lock, so a call costs almost nothing while another thread leads. `order_exclusive` and `hold`
 //!   wait for it, so that no other thread flushes meanwhile.
-//! - **Decision stage** (`decider`): turns a synced group into a durable one, in group order. The log may
+//! - **Decision stage** (`decision`): turns a synced group into a durable one, in group order. The log may
 //!   need a step after the sync for that, [`CommitEnv::decide`]. The protocol is the same with and without
 //!   it.
 //! - **Overlap**: if the log allows it ([`CommitEnv::overlaps`]), a leader releases `leader` before it
-//!   decides. The next group is written and synced meanwhile, and then waits for `decider`. So at most two
+//!   decides. The next group is written and synced meanwhile, and then waits for `decision`. So at most two
 //!   groups are in progress. Transactions that were queued before the release still need a leader, because
 //!   their threads found `leader` taken. The thread that decides leads them afterwards, in its loop in
 //!   `lead`. If flushes are slow, it also asks the timer thread to lead them at once (`call_timer`).
@@ -99,7 +99,7 @@
 //!   - `arrivals` assigns CommitSeqs without gaps, and the holder of `order` drains the list in this order.
 //!   - A leader takes the whole flush queue. `take_group` asserts that a group continues the previous one and
 //!     has no gap.
-//!   - A leader holds `leader` from taking a group until it is synced, and locks `decider` before it unlocks
+//!   - A leader holds `leader` from taking a group until it is synced, and locks `decision` before it unlocks
 //!     `leader`. So groups are written, synced, decided and appended to the publish queue in the order in
 //!     which they were taken.
 //!   - The publish queue loses groups only at its front.
@@ -122,9 +122,9 @@
 //!   time limit and a timer thread.
 //!
 //! # Lock order
-//! `leader` > `decider` > `order` > `arrivals`; `decider` > `publish_queue`; `order` > `publish_queue`.
+//! `leader` > `decision` > `order` > `arrivals`; `decision` > `publish_queue`; `order` > `publish_queue`.
 //! `waiting` is a leaf lock: no pipeline lock is taken while it is held. A failed sync takes it
-//! ([`Pipeline::stop`]) with `leader`, `decider` or `order` held.
+//! ([`Pipeline::stop`]) with `leader`, `decision` or `order` held.
 //!
 //! `arrivals` is held for microseconds. So is `order`, except by `order_exclusive` (a flush, then the engines
 //! ingest the staged writes) and by [`Pipeline::hold`] (a flush, then its `work`). Transactions that arrive
@@ -132,7 +132,7 @@
 //!
 //! # On failure
 //! See I6. A group that overlaps a failed one is not decided: its leader finds the pipeline stopped once it
-//! has `decider`. A client that has disconnected changes nothing: its acknowledgement is dropped.
+//! has `decision`. A client that has disconnected changes nothing: its acknowledgement is dropped.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -209,7 +209,7 @@ pub struct Pipeline<E: CommitEnv> {
     order: Mutex<Vec<Ordered<E::Trx>>>,
     leader: Mutex<Leader<E::Trx>>,
     /// The lock of the decision stage.
-    decider: Mutex<()>,
+    decision: Mutex<()>,
     /// The lock of the publish stage.
     publish_queue: Mutex<PublishQueue<E>>,
     waiting: Mutex<Waiting>,
@@ -249,7 +249,7 @@ impl<E: CommitEnv> Pipeline<E> {
             arrivals: Mutex::new(Arrivals { next: CommitSeq(last.0 + 1), waiting: Vec::new() }),
             order: Mutex::new(Vec::new()),
             leader: Mutex::new(Leader { spare: Vec::new() }),
-            decider: Mutex::new(()),
+            decision: Mutex::new(()),
             publish_queue: Mutex::new(PublishQueue { durable: VecDeque::new(), published: VecDeque::new() }),
             waiting: Mutex::new(Waiting { parked: Vec::new() }),
             progress: Condvar::new(),
@@ -440,7 +440,7 @@ impl<E: CommitEnv> Pipeline<E> {
 
     fn take_exclusive(&self, trx: Prepared<E::Trx>) -> Result<(CommitSeq, Vec<Durable<E::Trx>>), Stopped> {
         let mut leader = self.leader.lock();
-        let _decider = self.decider.lock();
+        let _decider = self.decision.lock();
         let mut queue = self.order.lock();
         let start = queue.len();
         let seq = {
@@ -455,7 +455,7 @@ impl<E: CommitEnv> Pipeline<E> {
         self.env.reached(Point::After(Stage::Order));
         let spare = std::mem::take(&mut leader.spare);
         let mut group = self.take_group(&mut queue, spare);
-        let flush = self.harden(&mut group)?;
+        let flush = self.make_durable(&mut group)?;
         let more = self.env.apply_staged(group.last_mut().expect("it was just queued"));
         let snapshot = self.env.snapshot(seq);
         drop(queue);
@@ -531,7 +531,7 @@ impl<E: CommitEnv> Pipeline<E> {
         self.order_arrived(None);
         let Ok(mut flush) = self.write_and_sync(&mut group) else { return };
         // Taken before `leader` is released, so that no later group gets here first (I1).
-        let decider = self.decider.lock();
+        let decision = self.decision.lock();
         let leader = match self.env.overlaps(&flush.written) {
             true => self.release_leadership(leader, &mut flush),
             false => Some(leader),
@@ -541,7 +541,7 @@ impl<E: CommitEnv> Pipeline<E> {
         }
         let spare = self.enqueue_for_publish(group, flush, snapshot);
         let done = self.publish_ready();
-        drop(decider);
+        drop(decision);
         if let Some(mut leader) = leader {
             leader.spare = spare;
             MutexGuard::unlock_fair(leader);
@@ -581,15 +581,15 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    /// Makes the group durable; `leader` and `decider` are held.
-    fn harden(&self, group: &mut [Ordered<E::Trx>]) -> Result<Flush<E>, Stopped> {
+    /// Makes the group durable; `leader` and `decision` are held.
+    fn make_durable(&self, group: &mut [Ordered<E::Trx>]) -> Result<Flush<E>, Stopped> {
         let mut flush = self.write_and_sync(group)?;
         self.decide(&mut flush)?;
         Ok(flush)
     }
 
     fn write_and_sync(&self, group: &mut [Ordered<E::Trx>]) -> Result<Flush<E>, Stopped> {
-        self.env.reached(Point::Before(Stage::Harden));
+        self.env.reached(Point::Before(Stage::Flush));
         let mut written = self.env.write(group);
         let began_ns = Some(self.env.now_ns());
         self.or_stop(self.env.sync(&mut written))?;
@@ -603,7 +603,7 @@ impl<E: CommitEnv> Pipeline<E> {
         }
         self.or_stop(self.env.decide(&mut flush.written))?;
         self.note_flush_time(flush);
-        self.env.reached(Point::After(Stage::Harden));
+        self.env.reached(Point::After(Stage::Flush));
         Ok(())
     }
 
@@ -631,7 +631,7 @@ impl<E: CommitEnv> Pipeline<E> {
         flush: Flush<E>,
         mut snapshot: E::GroupSnapshot,
     ) -> Vec<Ordered<E::Trx>> {
-        let trxs: Vec<Durable<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
+        let trxs: Vec<Durable<E::Trx>> = group.drain(..).map(Ordered::into_durable).collect();
         let last = trxs.last().expect("a group is not empty").seq();
         self.env.made_durable(&trxs, flush.written, &mut snapshot);
         self.publish_queue.lock().durable.push_back(DurableGroup { last, trxs, snapshot });
@@ -729,12 +729,12 @@ impl<E: CommitEnv> Pipeline<E> {
                 |(waits_for, wake): &mut Parked| *waits_for == seq && wake.replies_to() == Some(client);
             waiting.parked.extract_if(.., is_its).map(|(_, wake)| wake).collect()
         };
-        let is_told = !early.is_empty();
+        let has_early = !early.is_empty();
         for wake in early {
             wake.acknowledged();
         }
         guard.disarm();
-        is_told
+        has_early
     }
 
     /// Blocks until the client of `seq` may get its reply. Leads while no other thread does.
@@ -798,7 +798,7 @@ impl<E: CommitEnv> Pipeline<E> {
 
     fn hold_order<R>(&self, work: impl FnOnce(CommitSeq) -> R) -> Result<(R, Vec<Durable<E::Trx>>), Stopped> {
         let _leader = self.leader.lock();
-        let _decider = self.decider.lock();
+        let _decider = self.decision.lock();
         if self.is_stopped() {
             return Err(Stopped);
         }
@@ -808,7 +808,7 @@ impl<E: CommitEnv> Pipeline<E> {
         if !queue.is_empty() {
             let mut group = self.take_group(&mut queue, Vec::new());
             let snapshot = self.env.snapshot(last);
-            let flush = self.harden(&mut group)?;
+            let flush = self.make_durable(&mut group)?;
             self.enqueue_for_publish(group, flush, snapshot);
         }
         let result = work(last);

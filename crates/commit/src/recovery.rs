@@ -21,12 +21,12 @@
 //!
 //! | label | contents of the log | contents of the participant or file | cause | action |
 //! |---|---|---|---|---|
-//! | [`Row::Replay`] | a complete record | an engine that is not durable up to it | crash after harden, before the next checkpoint | replay |
+//! | [`Row::Replay`] | a complete record | an engine that is not durable up to it | crash after the flush, before the next checkpoint | replay |
 //! | [`Row::Skip`] | a complete record | an engine durable beyond it | crash between an engine's checkpoint and the log's | nothing |
 //! | [`Row::Complete`] | binlog bytes | the file ends before them or is torn in them | crash before the binlog writer wrote or synced | write them |
 //! | [`Row::Restarted`] | the checkpoint has the reset mark of the binlog | files from before the reset, all or some | crash in RESET MASTER | remove them |
 //! | [`Row::Present`] | binlog bytes | the file holds them | crash after the binlog writer wrote | compare, nothing else |
-//! | [`Row::Cut`] | nothing, or a torn record | no trace of it anywhere (I3) | crash before harden | the log cuts its tail; no client got an OK |
+//! | [`Row::Cut`] | nothing, or a torn record | no trace of it anywhere (I3) | crash before the flush | the log cuts its tail; no client got an OK |
 //! | [`Row::CutUnreleased`] | complete records, and no record which shows that they passed the publish gate | binlog files may hold them, no engine does (a checkpoint waits for the gate) | crash before a replica acknowledged them, or shortly after, then a start with `init_rpl_role=SLAVE` | cut from log and files, not replayed; those for which a client got an OK are on a replica |
 //! | [`Row::Unknown`] | redo of a participant, or a record that does not decode | this server does not have the participant, or does not know the record | data directory of another build | refuse |
 //! | [`Row::EngineBehind`] | the checkpoint has the LSN up to which a participant was durable | it is durable up to an earlier LSN, or not at all | its files were removed, cut or replaced (catalog, an engine's folder, RocksDB's MANIFEST) | refuse |

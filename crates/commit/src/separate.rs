@@ -12,7 +12,7 @@
 //! write (leader):       for each member in CommitSeq order: assign positions to its binlog bytes, in memory,
 //!                       append a PREPARE record to each log that has redo of it
 //! sync (leader):        sync all logs that have something new, concurrently
-//! decide (`decider`):   write the binlog bytes to their file, sync it            <- the decision
+//! decide (`decision`):   write the binlog bytes to their file, sync it            <- the decision
 //!                       if the group ends with members that are not in the binlog:
 //!                           DECIDED record to the coordinator's log, sync it     <- their decision
 //! durable, publish, acknowledge: as in the shared layout
@@ -38,12 +38,12 @@
 //!
 //! # States of a transaction after a crash
 //! ```text
-//! nowhere --write, harden--> in some logs, in all logs --binlog synced--> decided --checkpoint--> durable
+//! nowhere --write, flush--> in some logs, in all logs --binlog synced--> decided --checkpoint--> durable
 //! \----------------- undecided: cut from all logs before the server opens ---/
 //! ```
 //!
 //! # Invariants
-//! - I1: only the leader appends PREPARE records, only the holder of `decider` writes binlog files, and only
+//! - I1: only the leader appends PREPARE records, only the holder of `decision` writes binlog files, and only
 //!   a thread that holds both appends DECIDED records.
 //! - I2: the binlog decides, and DECIDED records decide about transactions that are not in it. Recovery keeps
 //!   the longest decided prefix (`separate_recovery.rs`).
@@ -59,7 +59,7 @@
 //!   durable. BINLOG_CHECKPOINT events name the first file that is kept.
 //!
 //! # Lock order
-//! `leader`, `decider` (of the pipeline) > the stream > the writer of the binlog files.
+//! `leader`, `decision` (of the pipeline) > the stream > the writer of the binlog files.
 //!
 //! # Missing
 //! - STOP SLAVE waits, as in MariaDB, for transactions of the replica that wait for disk space for the
@@ -76,7 +76,7 @@ use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId};
 use cohort_binlog::{Batch, BinlogError, BinlogFileWriter, Stream, StreamOut};
 use cohort_log::{Log, LogError, LogReservation};
 
-use crate::error::{CommitError, HardenError};
+use crate::error::{CommitError, FlushError};
 use crate::logs::{Decision, LogLayout, LogNeeds, Logs, Marks, Member, Reserve, Written, main_mark};
 use crate::record::{self, EngineLogs, Pair};
 use crate::request::Trx;
@@ -105,7 +105,7 @@ pub struct SeparateLogs {
     pair: Pair,
     /// The coordinator's log first.
     logs: Vec<OwnLog>,
-    /// CommitSeq up to which everything is decided; written under `decider`.
+    /// CommitSeq up to which everything is decided; written under `decision`.
     decided: AtomicU64,
     /// Groups overlap.
     overlaps: AtomicBool,
@@ -208,13 +208,13 @@ impl SeparateLogs {
 
     /// Writes and syncs binlog bytes; at return their transactions are decided. Waits if there is no disk
     /// space, unless the server is about to stop.
-    fn write_binlog(&self, files: &BinlogFileWriter, batch: &Batch) -> Result<(), HardenError> {
+    fn write_binlog(&self, files: &BinlogFileWriter, batch: &Batch) -> Result<(), FlushError> {
         loop {
             match files.write_synced(batch) {
                 Err(BinlogError::NoSpace { .. }) if !self.is_stopping.load(Ordering::Relaxed) => {
                     std::thread::sleep(SPACE_PAUSE);
                 }
-                written => return written.map_err(HardenError::binlog),
+                written => return written.map_err(FlushError::binlog),
             }
         }
     }
@@ -306,7 +306,10 @@ impl Logs for SeparateLogs {
         }
         done?;
         let is_behind = |place: usize| self.at(place).durable_end() < appended[place];
-        assert!(!(0..self.logs.len()).any(is_behind), "a flush hardens all that was appended before it (I4)");
+        assert!(
+            !(0..self.logs.len()).any(is_behind),
+            "a flush makes all that was appended before it durable (I4)"
+        );
         Ok(())
     }
 
@@ -316,7 +319,7 @@ impl Logs for SeparateLogs {
     }
 
     /// Writes and syncs the binlog bytes, and decides about the members that are not in them.
-    fn decide(&self, written: &mut Written, files: Option<&BinlogFileWriter>) -> Result<(), HardenError> {
+    fn decide(&self, written: &mut Written, files: Option<&BinlogFileWriter>) -> Result<(), FlushError> {
         if let (Some(files), Some(bytes)) = (files, &written.binlog)
             && !bytes.batch.chunks.is_empty()
         {
@@ -326,19 +329,19 @@ impl Logs for SeparateLogs {
             written.decision.take().expect("a group is written once, and decided once");
         if let Some(reservation) = reservation {
             self.main().append(reservation, record::DECIDED, &[&last.0.to_le_bytes()]);
-            self.main().flush().map_err(HardenError::Log)?;
+            self.main().flush().map_err(FlushError::Log)?;
         }
         self.decided.store(last.0, Ordering::Relaxed);
         Ok(())
     }
 
-    fn harden_binlog(
+    fn flush_binlog(
         &self,
         files: &BinlogFileWriter,
         _: Option<LogReservation>,
         _: &StreamOut,
         batch: &Batch,
-    ) -> Result<(), HardenError> {
+    ) -> Result<(), FlushError> {
         self.write_binlog(files, batch)
     }
 

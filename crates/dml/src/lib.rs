@@ -64,5 +64,5 @@ pub use returning::Returning;
 pub use row_applier::{ApplyRules, Conversions};
 pub use rules::{RowRules, readers_of};
 pub use target_plan::TargetPlan;
-pub use unpack::room_to_unpack;
+pub use unpack::reserve_to_unpack;
 pub use update::UpdatePlan;

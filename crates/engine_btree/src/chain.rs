@@ -7,7 +7,7 @@
 //! # Resolved links
 //! A writer creates a link that contains only the name of the version below. It does not read the record of
 //! another transaction, because that record is rarely in the processor's caches. Pruning reads that record
-//! anyway and then *resolves* (settles) the link: it stores the CommitSeq at which the version was written
+//! anyway and then *resolves* the link: it stores the CommitSeq at which the version was written
 //! and how its chain ends. A reader that meets an unresolved link reads the record.
 //!
 //! # Short chains
@@ -98,9 +98,9 @@ impl Versions {
     }
 
     /// Resolves the links of the records' live versions. Only purge calls it, from one thread.
-    pub fn settle<'r>(&self, records: impl Iterator<Item = &'r TrxRecord> + Clone) {
+    pub fn resolve_links<'r>(&self, records: impl Iterator<Item = &'r TrxRecord> + Clone) {
         let mut older = Vec::new();
-        records.clone().for_each(|record| record.list_unsettled(&mut older));
+        records.clone().for_each(|record| record.list_unresolved(&mut older));
         let below = self.find_all(&older);
         let mut found = older.iter().zip(&below).map(|(older, below)| {
             let Some(below) = below else { return (CommitSeq(0), End::Next) };
@@ -109,17 +109,17 @@ impl Versions {
             };
             (seq, below.end_below(older.undo))
         });
-        records.for_each(|record| record.settle(&mut found));
+        records.for_each(|record| record.resolve(&mut found));
     }
 
     /// Returns the link of a live version, resolved if necessary, and the CommitSeq of the version below.
-    fn settled(&self, record: &TrxRecord, undo: u32) -> Option<(Link, CommitSeq)> {
+    fn resolved(&self, record: &TrxRecord, undo: u32) -> Option<(Link, CommitSeq)> {
         let mut link = record.link(undo)?;
         if link.seq.is_none() {
-            self.settle(std::iter::once(record));
+            self.resolve_links(std::iter::once(record));
             link = record.link(undo)?;
         }
-        Some((link, link.seq.expect("settled above")))
+        Some((link, link.seq.expect("resolved above")))
     }
 
     /// Shortens the chains below the live versions of a pruned record, whose links are resolved: they skip
@@ -131,7 +131,7 @@ impl Versions {
             for _ in 0..LOOKED_AT_MAX {
                 let shortened = self.shorten_one(&record, place, link, in_use, dropped);
                 let Some((below, next)) = shortened else { break };
-                let Some((found, _)) = self.settled(&next, below.undo) else { break };
+                let Some((found, _)) = self.resolved(&next, below.undo) else { break };
                 if found.end != End::Far {
                     break;
                 }
@@ -155,10 +155,10 @@ impl Versions {
         let mut passed = Vec::new();
         while let Some(over) = found.take_if(|_| passed.len() < SHORTENED_MAX) {
             debug_assert!(
-                self.settled(&over, below.undo).is_none_or(|(_, from)| from <= to),
+                self.resolved(&over, below.undo).is_none_or(|(_, from)| from <= to),
                 "versions of an entry were committed in another order than that of their chain"
             );
-            let next = self.settled(&over, below.undo).filter(|(_, from)| !in_use.is_any_in(*from, to));
+            let next = self.resolved(&over, below.undo).filter(|(_, from)| !in_use.is_any_in(*from, to));
             let further = next.and_then(|(next, _)| Some((next, self.below(next)?)));
             let Some((next, further)) = further else {
                 found = Some(over);
@@ -206,7 +206,7 @@ impl Versions {
     pub fn is_needed(&self, record: &Arc<TrxRecord>, undo: u32, seq: CommitSeq, in_use: &InUse) -> bool {
         let (mut record, mut undo, mut to) = (record.clone(), undo, seq);
         for _ in 0..LOOKED_AT_MAX {
-            let link = self.settled(&record, undo);
+            let link = self.resolved(&record, undo);
             let from = link.map_or(CommitSeq(0), |(_, from)| from);
             debug_assert!(from <= to, "a version is newer than the one that replaced it");
             // Spilled undo counts as a value: the undo file is not read for this.

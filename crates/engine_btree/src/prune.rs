@@ -81,7 +81,7 @@ impl Inner {
         by_age.sort_by_key(|(seq, _)| *seq);
         let mut round = Round { in_use, dropped: Vec::new() };
         let done = by_age.chunks(SETTLED_AT_ONCE).try_for_each(|few| {
-            self.versions.settle(few.iter().map(|(_, record)| &***record));
+            self.versions.resolve_links(few.iter().map(|(_, record)| &***record));
             few.iter().try_for_each(|(seq, record)| self.prune_record(record, *seq, &mut round))
         });
         self.drop_records(round.dropped);

@@ -67,7 +67,7 @@ impl Session {
             let outcome = self.in_statement(job, sink, |ctx, sink| {
                 let start = Instant::now();
                 let plan = make_plan(&catalog, ctx.session, job.params, job.source, statement)?;
-                plan.check_told(ctx.session)?;
+                plan.check_viewer(ctx.session)?;
                 measures.set_planning(nanos_since(start));
                 ctx.session.statement.measure(Some(Arc::clone(&measures)));
                 Ok((execute(ctx, &plan, sink)?, plan))

@@ -130,7 +130,7 @@ impl Session {
         let key = digest.map(|digest| PlanKey { digest, session: self.state.settings.plan_key });
         if let Some(key) = key {
             let version = self.state.db.catalog_version();
-            if let Some(cached) = self.kept.plans.get(&key, version)
+            if let Some(cached) = self.caches.plans.get(&key, version)
                 && cached.fits(literals)
             {
                 self.diagnostics.begin();
@@ -287,7 +287,7 @@ impl Session {
             // Plans that may refer to this session's temporary tables are not cached.
             if let (Some(key), true) = (key, plan.reusable && self.state.temporary.is_empty()) {
                 let syntax = cohort_sql::syntax_bytes(job.text, self.state.settings.parse.mode);
-                self.kept.plans.put(key, version, plan.clone(), plan.memory_bytes(syntax));
+                self.caches.plans.put(key, version, plan.clone(), plan.memory_bytes(syntax));
             }
             self.report(executed, &plan, job, sink);
             return Ok(());
@@ -536,7 +536,7 @@ impl Session {
         if self.state.transactions.is_on() {
             self.settle_transaction();
         }
-        self.state.tell_changes(sink);
+        self.state.send_changes(sink);
         sink.ok(&OkInfo {
             affected_rows: affected,
             last_insert_id: insert_id,
@@ -554,8 +554,8 @@ impl Session {
             self.state.transactions.add(TransactionState::ROWS, self.trx.autocommit());
             self.settle_transaction();
         }
-        if self.state.has_news() && sink.tells_changes_at_end() {
-            self.state.tell_changes(sink);
+        if self.state.has_changes_to_send() && sink.sends_changes_at_end() {
+            self.state.send_changes(sink);
         }
         sink.finish(status, warnings);
     }
@@ -563,7 +563,7 @@ impl Session {
     fn settle_transaction(&self) {
         let (trx, transactions) = (&self.trx, &self.state.transactions);
         let has_next = trx.has_next_characteristics();
-        transactions.settle(trx.in_transaction(), has_next, trx.has_locked_tables());
+        transactions.update_at_end(trx.in_transaction(), has_next, trx.has_locked_tables());
     }
 
     /// Sends a complete result set.

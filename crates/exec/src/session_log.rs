@@ -190,7 +190,7 @@ impl Session {
         );
         let _ = writeln!(entry, "# Rows_affected: {}  Bytes_sent: 0", self.work.rows_affected);
         entry.push_str(slow.notes);
-        if self.verbosity().tells_warnings() {
+        if self.verbosity().logs_warnings() {
             self.append_warnings(slow.text, &mut entry);
         }
         if !schema.is_empty() {

@@ -31,7 +31,7 @@ impl Verbosity {
         self.has(Verbosity::QUERY_PLAN | Verbosity::EXPLAIN)
     }
 
-    pub(crate) fn tells_warnings(&self) -> bool {
+    pub(crate) fn logs_warnings(&self) -> bool {
         self.has(Verbosity::WARNINGS)
     }
 }

@@ -146,9 +146,9 @@ impl ResultSink for Wire<'_> {
 
 /// A drain that collects the bytes sent early.
 #[derive(Default)]
-struct Kept(Vec<u8>);
+struct Gathered(Vec<u8>);
 
-impl Drain for Kept {
+impl Drain for Gathered {
     fn drain(&mut self, out: &mut Vec<u8>) {
         self.0.append(out);
     }
@@ -179,7 +179,7 @@ struct Outcome {
 
 fn outcome_of(client: &mut Client, asked: Asked, run: impl FnOnce(&mut Session, &mut Wire<'_>)) -> Outcome {
     let encoding = ResultEncoding { capabilities: Capabilities::DEPRECATE_EOF, results: asked.results };
-    let (mut out, mut kept) = (Vec::new(), Kept::default());
+    let (mut out, mut kept) = (Vec::new(), Gathered::default());
     let writer = ResultWriter::new(&mut out, 1, encoding, asked.format, &mut kept);
     let mut wire = Wire { writer, stored: 0 };
     client.ok("FLUSH STATUS");

@@ -46,7 +46,7 @@ pub enum Plan {
     /// A worker applies it and parks it until it can be ordered.
     Start(After),
     /// A worker applies it as the head, exclusively, and orders it itself.
-    Alone(After),
+    Exclusive(After),
 }
 
 /// Plans the groups of one domain, in order.
@@ -183,7 +183,7 @@ impl Planner {
     pub fn alone(&mut self, number: u64) -> Plan {
         self.be_followed(number);
         self.alone = number;
-        Plan::Alone(After::ordered(number - 1))
+        Plan::Exclusive(After::ordered(number - 1))
     }
 
     /// Makes all later slots depend on this one.
@@ -215,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_applied_alone_follows_all_and_is_followed_by_all() {
+    fn an_exclusive_group_is_ordered_with_all_others() {
         let globals = Globals::new();
         globals.put(VarId::SlaveParallelMode, &cohort_config::VarValue::UInt(4));
         let mut planner = Planner::new(&globals);
         let row = gtid_flags2::TRANSACTIONAL;
         let start = |number| Plan::Start(After::ordered(number));
         assert_eq!(planned(&mut planner, row, 1, 1), start(0));
-        assert_eq!(planned(&mut planner, row | gtid_flags2::DDL, 2, 1), Plan::Alone(After::ordered(1)));
+        assert_eq!(planned(&mut planner, row | gtid_flags2::DDL, 2, 1), Plan::Exclusive(After::ordered(1)));
         // Slot 2 is not ordered yet: groups run one after the other.
         assert_eq!(planned(&mut planner, row, 3, 2), start(2));
         assert_eq!(planned(&mut planner, row, 4, 2), start(3));

@@ -248,18 +248,18 @@ impl StateStore {
     /// position; the caller reads it before the call.
     pub fn published<R>(&self, published: CommitSeq, look: impl FnOnce(&ReplicaState) -> R) -> R {
         let mut states = self.states.lock();
-        states.settle(published);
+        states.advance(published);
         look(&states.published)
     }
 
     /// Moves changes up to `published` into the published state, to free the memory of the waiting list.
-    pub fn settle(&self, published: CommitSeq) {
-        self.states.lock().settle(published);
+    pub fn advance(&self, published: CommitSeq) {
+        self.states.lock().advance(published);
     }
 }
 
 impl States {
-    fn settle(&mut self, published: CommitSeq) {
+    fn advance(&mut self, published: CommitSeq) {
         while self.waiting.front().is_some_and(|(seq, _)| *seq <= published) {
             if let Some((_, change)) = self.waiting.pop_front() {
                 self.published.apply(change);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ordered_is_shown_when_it_is_published_and_survives_a_checkpoint() {
+    fn ordered_writes_are_visible_once_published_and_survive_a_checkpoint() {
         let fs: SharedFs = Arc::new(MemFs::new());
         let store = StateStore::open(fs.clone(), Path::new("/")).expect("empty");
         let source = Change::Source { name: "a".to_owned(), settings: Box::default() };

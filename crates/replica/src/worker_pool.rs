@@ -34,7 +34,7 @@
 //! deadlocks between heads are cycles of row locks, which deadlock detection finds.
 //!
 //! # On failure
-//! The group is rolled back. What follows depends on its position and on the failure ([`WorkerPool::judge`]):
+//! The group is rolled back. [`WorkerPool::handle_failure`] decides by its position and the failure:
 //! - Not the head when it started, or interrupted ([`WorkerPool::watch`], KILL QUERY): it runs again once it
 //!   is the head. An earlier group may have caused the failure.
 //! - The head, temporary error (lock conflict): it runs again after a pause, at most
@@ -104,7 +104,7 @@ enum Waits {
 }
 
 /// How an exclusively applied group ended.
-enum Alone {
+enum ExclusiveOutcome {
     Ordered(Done, Reached),
     /// The source did not continue the group.
     Void(Reached),
@@ -361,7 +361,7 @@ impl WorkerPool {
             if let Err(failure) = self.run_slot(&mut applier, domain_queue, &taken) {
                 applier.rollback();
                 let error = failure.error.clone();
-                self.judge(&taken.group, taken.is_first, failure);
+                self.handle_failure(&taken.group, taken.is_first, failure);
                 self.note_failure(progress, error);
                 self.shared.lock().domain_queues.give_back(domain_queue, taken.number);
                 self.work.notify_all();
@@ -467,7 +467,7 @@ impl WorkerPool {
         applier: &mut GroupApplier,
         taken: &Taken<Job>,
         whole: &Whole,
-    ) -> Result<Alone, ApplyError> {
+    ) -> Result<ExclusiveOutcome, ApplyError> {
         let job = &taken.group;
         applier.begin(&job.header, job.gtid(), job.has_transaction, job.passes_over)?;
         for (header, event) in &whole.events {
@@ -475,7 +475,7 @@ impl WorkerPool {
         }
         let (header, event, end) = &whole.last;
         let done = applier.end(header, event, *end, &self.mark(job, taken.ticket, &whole.end.source))?;
-        Ok(Alone::Ordered(done, whole.end.clone()))
+        Ok(ExclusiveOutcome::Ordered(done, whole.end.clone()))
     }
 
     /// Applies a group while reading it from the relay log, where it may still be arriving. If its source
@@ -486,7 +486,7 @@ impl WorkerPool {
         applier: &mut GroupApplier,
         taken: &Taken<Job>,
         coming: &Coming,
-    ) -> Result<Alone, ApplyError> {
+    ) -> Result<ExclusiveOutcome, ApplyError> {
         let job = &taken.group;
         let relay = &self.connection.relay;
         let is_undone = &coming.is_undone;
@@ -505,7 +505,7 @@ impl WorkerPool {
                 Found::Last(header, event, end) => {
                     let mark = self.mark(job, taken.ticket, &reader.reached().source);
                     let done = applier.end(&header, &event, end, &mark)?;
-                    return Ok(Alone::Ordered(done, reader.reached().clone()));
+                    return Ok(ExclusiveOutcome::Ordered(done, reader.reached().clone()));
                 }
                 Found::Nothing => {
                     let place = reader.place();
@@ -517,7 +517,7 @@ impl WorkerPool {
                 }
                 Found::Abandoned => {
                     applier.rollback();
-                    return Ok(Alone::Void(reader.reached().clone()));
+                    return Ok(ExclusiveOutcome::Void(reader.reached().clone()));
                 }
             }
         }
@@ -528,12 +528,12 @@ impl WorkerPool {
         &self,
         domain_queue: DomainQueueNo,
         taken: &Taken<Job>,
-        alone: Alone,
+        alone: ExclusiveOutcome,
         applier: &GroupApplier,
     ) {
         let (reached, done) = match alone {
-            Alone::Ordered(done, reached) => (reached, Some(done)),
-            Alone::Void(reached) => (reached, None),
+            ExclusiveOutcome::Ordered(done, reached) => (reached, Some(done)),
+            ExclusiveOutcome::Void(reached) => (reached, None),
         };
         if let Some(done) = done {
             applier.await_done(done, &self.flusher);
@@ -553,7 +553,7 @@ impl WorkerPool {
     }
 
     /// Handles a failure according to its kind.
-    fn judge(&self, job: &Job, is_first: bool, failure: ApplyError) {
+    fn handle_failure(&self, job: &Job, is_first: bool, failure: ApplyError) {
         let is_asked = self.is_ending() || self.connection.sql_stops();
         match failure.kind {
             // An earlier group may have blocked it, or something it needs is not there yet.
@@ -614,7 +614,7 @@ impl WorkerPool {
                     }
                 }
                 Err(failure) => {
-                    self.judge(job, true, failure);
+                    self.handle_failure(job, true, failure);
                     self.shared.lock().domain_queues.refused(domain_queue, next.number);
                     self.work.notify_all();
                 }

@@ -118,7 +118,7 @@ pub(crate) struct Connection {
     /// The socket was shut down.
     dead: AtomicBool,
     /// Input of the client was read. Set only before login.
-    heard: AtomicBool,
+    has_received: AtomicBool,
     /// A user has logged in.
     entered: AtomicBool,
     /// KILL was used.
@@ -238,7 +238,7 @@ impl Connection {
             deadline_ms: AtomicU64::new(u64::MAX),
             has_ended: AtomicBool::new(false),
             dead: AtomicBool::new(false),
-            heard: AtomicBool::new(false),
+            has_received: AtomicBool::new(false),
             entered: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             dumping: AtomicBool::new(false),
@@ -281,7 +281,7 @@ impl Connection {
 
     /// Returns whether no input of the client was read yet. Tracked only before login.
     pub fn is_silent(&self) -> bool {
-        !self.heard.load(Ordering::Relaxed)
+        !self.has_received.load(Ordering::Relaxed)
     }
 
     /// Returns whether there is unread input.
@@ -665,7 +665,7 @@ impl Connection {
 
     fn take_bytes(&self, inner: &mut Inner, bytes: &[u8]) {
         if inner.session.is_none() {
-            self.heard.store(true, Ordering::Relaxed);
+            self.has_received.store(true, Ordering::Relaxed);
         }
         let bytes_max = inner.packet_bytes_max() + FRAME_BYTES_MAX;
         let unpacked = match &mut inner.unpack {

@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_an_engine_leaves_its_worker() {
+    fn a_wait_for_an_engine_frees_its_worker() {
         let (fibers, ready) = fibers();
         assert!(wait_slot().is_none(), "a thread does the work itself");
         let (lent, done) = (Arc::new(Mutex::new(None)), Arc::new(AtomicU64::new(0)));

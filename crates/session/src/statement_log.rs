@@ -51,7 +51,7 @@ pub struct LogRows {
     general: Mutex<Ring>,
     slow: Mutex<Ring>,
     /// The second of the general log's newest line.
-    told_second: AtomicU64,
+    logged_second: AtomicU64,
 }
 
 /// Maximum bytes of rows kept per table.
@@ -83,7 +83,7 @@ impl LogRows {
 
     /// Returns whether `second` differs from the second of the general log's previous line, and records it.
     pub(crate) fn is_new_second(&self, second: u64) -> bool {
-        self.told_second.swap(second, Ordering::Relaxed) != second
+        self.logged_second.swap(second, Ordering::Relaxed) != second
     }
 
     /// Returns the rows of a table, oldest first.

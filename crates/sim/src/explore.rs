@@ -83,7 +83,7 @@ pub fn explore(script: Script, setup: Setup, first: u64, step: u64) -> Result<Ex
         explored.recoveries += 1;
         let moment = MOMENTS[(at / step) as usize % MOMENTS.len()];
         let what = format!("{what}, then a power failure: {moment:?}");
-        explored.recoveries += fail_behind_kill(&memory, &bank, (script, setup), moment, &what)?;
+        explored.recoveries += fail_after_kill(&memory, &bank, (script, setup), moment, &what)?;
     }
     Ok(explored)
 }
@@ -101,7 +101,7 @@ const MOMENTS: [Moment; 4] = [Moment::Started, Moment::Worked, Moment::Checkpoin
 
 /// Kills the process, restarts it and then fails the power. Everything that the restart recovered must
 /// survive, because clients may have read it.
-fn fail_behind_kill(
+fn fail_after_kill(
     memory: &MemFs,
     bank: &Bank,
     (script, setup): (Script, Setup),

@@ -82,7 +82,7 @@ impl SessionTrx {
     }
 
     /// Checks the size of the write sets after the end of a statement.
-    pub(crate) fn install_behind_statement(&mut self) -> SqlResult<()> {
+    pub(crate) fn install_after_statement(&mut self) -> SqlResult<()> {
         match self.active.as_ref().is_some_and(|active| active.charged_bytes() > LATER_PART_BYTES as u64) {
             true => self.install_parts(Moment::BehindStatement),
             false => Ok(()),

@@ -51,13 +51,13 @@ fn columns(plan: &DirectPlan) -> Option<StoredWay> {
         let collation = plan.items[n].ty().collation;
         sorted.any(|(item, key)| *key == items[n] && item.key.collation == collation)
     };
-    let tells_equal = |column: &usize| {
+    let decides_equality = |column: &usize| {
         let ty = column_type(plan, *column);
         ty.is_some_and(|ty| ty.kind.is_integer() || ty.stored_len().is_none())
     };
     let merges_equal = keys.iter().all(|key| items.contains(key))
         && (0..items.len()).all(is_sorted_by)
-        && items.iter().all(tells_equal);
+        && items.iter().all(decides_equality);
     (!plan.distinct || merges_equal).then_some(StoredWay::Columns { items, keys })
 }
 

@@ -540,7 +540,7 @@ impl<'p> Operator<'p> for Hash<'p> {
             }
             self.matching = if self.left.decide(run, out)? { None } else { Some(next) };
         }
-        self.left.settle(out);
+        self.left.return_lent(out);
         Ok(())
     }
 
