@@ -1,4 +1,5 @@
-//! Checksum of a file whose pieces come in any order, each byte at most once. Bytes that never come are zeros.
+//! Checksum of a file whose pieces come in any order, each byte at most once. Bytes that never come are
+//! zeros.
 
 use std::collections::BTreeMap;
 
