@@ -469,8 +469,8 @@ impl Session {
             self.diagnostics.drop_old();
         }
         self.diagnostics.put_first(&plan.warnings);
-        if let Some(measures) = self.state.statement.measures() {
-            self.note_plan(&plan.plan, &measures);
+        if let Some(profile) = self.state.statement.profile() {
+            self.note_plan(&plan.plan, &profile);
         }
         let env = &mut self.state.settings.env;
         match executed {

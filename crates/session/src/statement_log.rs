@@ -4,8 +4,8 @@
 //! - The *general log* records each statement before it runs, and each connect and disconnect.
 //! - The *slow log* records a statement after it ran, if it took longer than `long_query_time`, or if it
 //!   scanned a whole table under `log_queries_not_using_indexes`.
-//! - With `log_slow_verbosity`, statements are profiled ([`cohort_run::Measures`]), and the entry of a slow
-//!   statement includes its plan.
+//! - With `log_slow_verbosity`, statements are profiled ([`cohort_run::PlanProfile`]), and the entry of a
+//!   slow statement includes its plan.
 //! - `log_output` selects the destinations: files in MariaDB's format, which the server writes
 //!   ([`LogFiles`]), and the tables `mysql.general_log` and `mysql.slow_log`, which keep the newest entries
 //!   in memory.

@@ -49,7 +49,7 @@ fn add_time(date: Date, time: Time) -> Option<DateTime> {
 
 fn number_of(value: &Value) -> Decimal {
     match value {
-        Value::Double(v) => Decimal::of_moment(*v),
+        Value::Double(v) => Decimal::of_temporal_number(*v),
         other => other.to_decimal(&mut NoWarnings).unwrap_or(Decimal::ZERO),
     }
 }
