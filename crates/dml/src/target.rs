@@ -15,7 +15,7 @@ use cohort_types::{Columns, SqlResult, Value, row_memory_bytes};
 
 use crate::target_plan::TargetPlan;
 use cohort_optimize::{ReadMode, Spans};
-use cohort_row::{CursorOptions, KeySpan, ResolveAccess, TableCursor, TableWriter, row_done};
+use cohort_row::{CursorOptions, KeySpan, TableCursor, TableWriter, resolve, row_done};
 use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 
@@ -79,7 +79,7 @@ impl TargetPlan {
         let mut writer = TableWriter::open(ctx.trx, &self.table)?;
         writer.narrow_images(ctx.trx, written.iter().copied());
         let limit = self.limit_rows(&ctx.eval)?;
-        let spans = self.access.resolve(writer.table(), &[], &ctx.eval)?;
+        let spans = resolve(&self.access, writer.table(), &[], &ctx.eval)?;
         let single = matches!(&*spans.spans, [KeySpan::Point(_)]);
         let options = CursorOptions {
             mode: ReadMode::LockExclusive(wait),

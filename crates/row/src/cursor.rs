@@ -177,7 +177,7 @@ enum Candidate {
 }
 
 impl TableCursor {
-    /// Opens a scan of `spans`, which [`crate::ResolveAccess`] computed.
+    /// Opens a scan of `spans`, which [`crate::resolve()`] computed.
     pub fn open(
         trx: &mut SessionTrx,
         table: &Arc<Table>,

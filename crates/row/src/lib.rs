@@ -6,7 +6,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `access` | [`KeySpans`]: the part of an index to read, as encoded keys |
-//! | `resolve` | [`ResolveAccess`]: computes the spans of a planned access from its key expressions |
+//! | `resolve` | [`resolve()`]: computes the spans of a planned access from its key expressions |
 //! | `cursor` | [`TableCursor`]: returns rows one by one, from a snapshot or under locks |
 //! | `point` | reads the row of one key without a cursor |
 //! | `vector_scan` | [`VectorScan`]: a vectorized snapshot scan, one batch at a time |
@@ -56,7 +56,7 @@ pub use cursor::{CursorOptions, RowChanges, RowFilter, Stored, StoredBatch, Tabl
 pub use foreign_action::chain_too_long;
 pub use match_scan::MatchScan;
 pub use point::read_point;
-pub use resolve::ResolveAccess;
+pub use resolve::{resolve, resolve_exactly};
 pub use search_positions::SearchPositions;
 pub use steps::row_done;
 pub use vector_scan::VectorScan;

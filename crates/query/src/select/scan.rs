@@ -5,7 +5,7 @@ use std::time::Instant;
 use cohort_catalog::ROWS;
 use cohort_expr::Expr;
 use cohort_optimize::ReadMode;
-use cohort_row::{CursorOptions, KeySpan, ResolveAccess, RowChanges, TableCursor, every_row, row_done};
+use cohort_row::{CursorOptions, KeySpan, RowChanges, TableCursor, every_row, resolve_exactly, row_done};
 use cohort_run::{NodeProfile, nanos_since};
 use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
@@ -29,7 +29,7 @@ pub(super) fn run(
         mode => mode,
     };
     let open = ctx.trx.open_table(&direct.table)?;
-    let (spans, is_exact) = direct.access.resolve_exactly(&open, &[], &ctx.eval)?;
+    let (spans, is_exact) = resolve_exactly(&direct.access, &open, &[], &ctx.eval)?;
     let (filter, columns) = match &direct.exact {
         Some(exact) if is_exact && mode == ReadMode::Snapshot => (&exact.filter, &exact.columns),
         _ => (&direct.filter, &direct.columns),
