@@ -2,11 +2,12 @@
 //! acknowledged.
 //!
 //! # Purpose
-//! One flush per group makes the binlog and every engine durable. The order stage, which applies transactions
-//! and queues them for that flush, does not wait for the disk. There are two exceptions, for large
-//! transactions and for checkpoints (see Lock order). This file holds the whole protocol. Logs, engines and
-//! locks are accessed only through the trait [`CommitEnv`], so the same protocol runs in tests with counters,
-//! in an environment that crashes, and under a scheduler that permutes threads (`tests/model.rs`).
+//! The *log* holds the redo of every engine and the bytes of the binlog. One flush of it per group makes them
+//! all durable; engine files and binlog files are written from it later. The order stage, which applies
+//! transactions and queues them for that flush, does not wait for the disk. There are two exceptions, for
+//! large transactions and for checkpoints (see Lock order). This file holds the whole protocol. Logs, engines
+//! and locks are accessed only through the trait [`CommitEnv`], so the same protocol runs in tests with
+//! counters, in an environment that crashes, and under a scheduler that permutes threads (`tests/model.rs`).
 //!
 //! # States of a transaction
 //! ```text
@@ -17,7 +18,7 @@
 //! |---|---|---|
 //! | prepared | everything that can fail is done | before the pipeline |
 //! | arrived | it has its [`CommitSeq`] and is in the arrivals list | `order` |
-//! | ordered | the engines have applied it, and it is in the flush queue | `order_arrived`; `await_ordered`, `order_if`, `take_exclusive`, `hold_order` |
+//! | ordered | the engines have applied it, and it is in the flush queue. Exclusive: its writes are staged, and applied after the flush | `order_arrived`; `await_ordered`, `order_if`, `take_exclusive`, `hold_order` |
 //! | durable | it is durable: it and everything before it survive a crash | `flush_group`; `take_exclusive`, `hold_order` |
 //! | published | plain reads see it | `publish_ready` |
 //! | acknowledged | its client gets the reply | `publish_ready`, then `acknowledge` notifies the waiters |
@@ -45,19 +46,20 @@
 //!
 //! # Concepts: ordering
 //! - **Arrivals list** (`arrivals`): transactions that have a CommitSeq and are not yet applied.
-//! - **Order stage** (`order`): the thread that holds this lock applies all arrivals as one batch and appends
-//!   them to the flush queue. A caller of `order` that finds the stage taken does not wait for it, because
-//!   the holder rechecks the arrivals after it has released the stage. Four functions wait for the stage:
-//!   `await_ordered` and `order_if` need the result, and `order_exclusive` and `hold` need the stage for
-//!   themselves.
+//! - **Order stage** (the lock `order`): the thread that holds it applies all arrivals as one batch and
+//!   appends them to the flush queue. A caller of `order` that finds the stage taken does not wait for it,
+//!   because the holder rechecks the arrivals after it has released the stage. `await_ordered` and `order_if`
+//!   wait for the stage because they need the result, `order_exclusive` and `hold` because they need the
+//!   stage for themselves, and a leader waits for it to take the flush queue.
 //! - **Conditional order** ([`Pipeline::order_if`]): for a transaction with its own GTID sequence number,
 //!   which must be larger than all numbers of its domain before it. The check of the number runs with `order`
 //!   and `arrivals` held, so no other transaction gets its CommitSeq between the check and the assignment. A
 //!   refused transaction never gets a CommitSeq (I6).
-//! - **Exclusive commit** ([`Pipeline::order_exclusive`]): for a transaction whose writes the engines have
-//!   staged, because it is too large for the order stage. The caller holds the order stage while it flushes
-//!   the transaction, with everything queued before it, and while the engines ingest the staged writes
-//!   ([`CommitEnv::apply_staged`]). The transaction keeps its locks until then.
+//! - **Exclusive commit** ([`Pipeline::order_exclusive`]): for a large transaction. Applying its writes one
+//!   by one would hold the order stage too long, so the engines have staged them before. The caller holds the
+//!   order stage only while it flushes the transaction, with everything queued before it, and while the
+//!   engines ingest the staged writes in one step ([`CommitEnv::apply_staged`]). The transaction keeps its
+//!   locks until then.
 //!
 //! # Concepts: flushing
 //! - **Flush queue** (the vector in `order`): ordered transactions that no leader has taken yet.
@@ -72,14 +74,15 @@
 //! - **Overlap**: if the log allows it ([`CommitEnv::overlaps`]), a leader releases `leader` before it
 //!   decides. The next group is written and synced meanwhile, and then waits for `decision`. So at most two
 //!   groups are in progress. Transactions that were queued before the release still need a leader, because
-//!   their threads found `leader` taken. The thread that decides leads them afterwards, in its loop in
-//!   `lead`. If flushes are slow, it also asks the timer thread to lead them at once (`call_timer`).
+//!   their threads found `leader` taken. After it has decided, this thread returns to the loop in `lead` and
+//!   flushes them. If flushes are slow, it asks the timer thread before that to lead them at once
+//!   (`call_timer`).
 //! - **Open group**: a flush queue that is left for more transactions to join (`group_commit.rs`). It has no
 //!   leader. The thread that completes the group leads, or the timer thread does when the time is up.
 //! - **Positions**: a GTID gets its sequence number when its transaction is applied. Binlog positions and
-//!   LSNs are assigned later, when the leader writes the group: transactions of one group share a commit id
-//!   in their GTID events, an event without the id is shorter, and only a closed group shows which
-//!   transactions share one.
+//!   LSNs are assigned later, when the leader writes the group, because they depend on the length of GTID
+//!   events: transactions that share a group have a commit id in these events, and a transaction that is
+//!   alone in its group has none. Only a closed group shows which transactions share it.
 //!
 //! # Concepts: publishing
 //! - **Group snapshot** ([`CommitEnv::GroupSnapshot`]): the state right after the group's last transaction,
@@ -91,7 +94,8 @@
 //!   Groups then stay in the publish queue, while later groups continue to become durable. The thread that
 //!   opens a gate calls [`Pipeline::gate_opened`].
 //!
-//! # Invariants ARCHITECTURE.md defines I1 to I8. I2 is kept by recovery (`recovery.rs`), and I3 by the
+//! # Invariants
+//! ARCHITECTURE.md defines I1 to I8. I2 is kept by recovery (`recovery.rs`), and I3 by the
 //! environment: engine files and binlog files get only what is durable ([`CommitEnv::made_durable`], and
 //! [`Pipeline::hold`] for checkpoints). This file keeps the following:
 //! - I1: log order, binlog order, CommitSeq order, and the order in which engines apply transactions are the
@@ -103,9 +107,10 @@
 //!     `leader`. So groups are written, synced, decided and appended to the publish queue in the order in
 //!     which they were taken.
 //!   - The publish queue loses groups only at its front.
-//! - I4: no client gets its reply before `acknowledged` has reached its transaction. `acknowledged` only
-//!   grows, and covers only durable groups. The exception is a client that is killed while its published
-//!   group waits at the last gate: [`Pipeline::acknowledge_early`] wakes it. Its transaction is durable, too.
+//! - I4: no client gets its reply before the counter `acknowledged`, the last acknowledged CommitSeq, has
+//!   reached its transaction. `acknowledged` only grows, and covers only durable groups. The exception is a
+//!   client that is killed while its published group waits at the last gate: [`Pipeline::acknowledge_early`]
+//!   wakes it. Its transaction is durable, too.
 //! - I5: a group's snapshot is published after the group is durable.
 //! - I6: no operation on a transaction with a CommitSeq can fail. A failed sync stops the pipeline for good,
 //!   and no waiting client gets an OK. Waiting functions then return [`Stopped`], and [`CommitEnv::stop`]
@@ -122,9 +127,10 @@
 //!   time limit and a timer thread.
 //!
 //! # Lock order
-//! `leader` > `decision` > `order` > `arrivals`; `decision` > `publish_queue`; `order` > `publish_queue`.
-//! `waiting` is a leaf lock: no pipeline lock is taken while it is held. A failed sync takes it
-//! ([`Pipeline::stop`]) with `leader`, `decision` or `order` held.
+//! `A > B`: a thread that holds both has locked A first. `leader` > `decision` > `order` > `arrivals`;
+//! `decision` > `publish_queue`; `order` > `publish_queue`. `waiting` is a leaf lock: no pipeline lock is
+//! taken while it is held. A failed sync takes it ([`Pipeline::stop`]) with `leader`, `decision` or `order`
+//! held.
 //!
 //! `arrivals` is held for microseconds. So is `order`, except by `order_exclusive` (a flush, then the engines
 //! ingest the staged writes) and by [`Pipeline::hold`] (a flush, then its `work`). Transactions that arrive
@@ -549,8 +555,9 @@ impl<E: CommitEnv> Pipeline<E> {
         self.acknowledge(done);
     }
 
-    /// Releases `leader` while this thread decides. The timer thread leads the transactions that are queued
-    /// already: the threads that queued them found `leader` taken.
+    /// Releases `leader` while this thread decides. The transactions that are queued already still need a
+    /// leader: the threads that queued them found `leader` taken. This thread leads them after it has
+    /// decided; if flushes are slow, the timer thread leads them at once.
     fn release_leadership<'a>(
         &self,
         leader: MutexGuard<'a, Leader<E::Trx>>,

@@ -1,9 +1,12 @@
 //! The classical layout: a log for each engine, with the binlog as the coordinator's record.
 //!
 //! # Purpose
-//! A commit takes two consecutive flushes, whatever the number of engines: all engines' logs concurrently,
-//! then the binlog. The layout is for installations with binlog and data on separate devices, and shows the
-//! saving of the one log.
+//! A commit takes two consecutive flushes, whatever the number of engines: all logs concurrently, then the
+//! binlog. A group that needs a DECIDED record (below) takes a third. The layout is for installations with
+//! binlog and data on separate devices, and is the baseline for measuring the shared layout.
+//!
+//! Each engine has a log. The *coordinator's log*, number 0, holds the redo of the other participants (the
+//! catalog, replica positions, XA branches), transactions without redo, and DECIDED records.
 //!
 //! # Outline
 //! ```text
@@ -12,7 +15,7 @@
 //! write (leader):       for each member in CommitSeq order: assign positions to its binlog bytes, in memory,
 //!                       append a PREPARE record to each log that has redo of it
 //! sync (leader):        sync all logs that have something new, concurrently
-//! decide (`decision`):   write the binlog bytes to their file, sync it            <- the decision
+//! decide (`decision`):  write the binlog bytes to their file, sync it            <- the decision
 //!                       if the group ends with members that are not in the binlog:
 //!                           DECIDED record to the coordinator's log, sync it     <- their decision
 //! durable, publish, acknowledge: as in the shared layout
@@ -25,20 +28,21 @@
 //! - **PREPARE** records are appended by the leader, not by the session. So each log is in CommitSeq order
 //!   (I1), and the undecided records after a crash are at the end of each log. A PREPARE record names all
 //!   logs that hold a part of the transaction, and the end of its events in the binlog.
-//! - **The decision** about a transaction is its last event in a synced binlog file. The binlog bytes are
+//! - **The decision**: a transaction is committed once its last binlog event is synced. The binlog bytes are
 //!   *written*, not only synced, after the engines' logs are synced, because the kernel may write them to
-//!   disk at any time. The binlog's contents decide about all earlier members too, logged or not: the members
-//!   of a group form a prefix. Only members after the last logged one need a DECIDED record.
+//!   disk at any time. The binlog's contents decide about all earlier members too, with or without binlog
+//!   events: the members of a group form a prefix. Only members after the last logged one need a DECIDED
+//!   record.
 //! - **Undecided** after a crash are at most the members of two groups, at the end of each log.
-//! - **COMMIT marks** are lazy: each PREPARE record has the CommitSeq up to which everything was decided when
-//!   it was written, and a checkpoint has this for everything before it. The marks distinguish a binlog that
-//!   was cut or lost from one that never had the events.
+//! - **COMMIT marks**: there is no COMMIT record. Each PREPARE record has the CommitSeq up to which
+//!   everything was decided when it was written, and a checkpoint has this for everything before it. The
+//!   marks distinguish a binlog that was cut or lost from one that never had the events.
 //! - **Early release stays safe** (I5): a transaction that depended on an undecided one has a later
 //!   CommitSeq, and recovery keeps a prefix.
 //!
 //! # States of a transaction after a crash
 //! ```text
-//! nowhere --write, flush--> in some logs, in all logs --binlog synced--> decided --checkpoint--> durable
+//! nowhere --write, flush--> in some logs, in all logs --binlog synced--> decided --checkpoint--> in the engines' files
 //! \----------------- undecided: cut from all logs before the server opens ---/
 //! ```
 //!
@@ -47,10 +51,11 @@
 //!   a thread that holds both appends DECIDED records.
 //! - I2: the binlog decides, and DECIDED records decide about transactions that are not in it. Recovery keeps
 //!   the longest decided prefix (`separate_recovery.rs`).
-//! - I3: engine files hold decided redo only: a checkpoint begins with the order stage held and everything
-//!   ordered decided. Readers of the binlog get synced bytes, not bytes that are only written.
-//! - I4: `decide` returns when the group is decided. Every log is durable beyond the group's records; the
-//!   leader compares LSNs, and no option can skip that.
+//! - I3: engine files hold decided redo only: a checkpoint begins with the order stage held, after all
+//!   ordered transactions are decided. Readers of the binlog get synced bytes, not bytes that are only
+//!   written.
+//! - I4: `decide` returns when the group is decided. Every log is durable beyond the group's records before:
+//!   `sync` compares LSNs, and no option can skip that.
 //! - I6: after a failed write or sync of any of the files the server ends. If there is no space for the
 //!   binlog, the thread that decides waits and retries, and `prepare` refuses meanwhile: nothing was lost,
 //!   and nothing can be undone. A server that is being stopped does not wait and ends as after a failure: no

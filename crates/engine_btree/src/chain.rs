@@ -2,7 +2,9 @@
 //!
 //! The entry holds the newest version. Its predecessor is in the undo of the transaction that wrote the
 //! newest version, together with a [`Link`]. The link names the transaction that wrote the predecessor, and
-//! the position where a view continues that does not see the predecessor either.
+//! the position where a view that cannot see the predecessor continues. A transaction's state and undo are
+//! its *record* ([`TrxRecord`]). *Purge* removes records that no view needs; *pruning* does so while an old
+//! view stops purge (`version.rs`).
 //!
 //! # Resolved links
 //! A writer creates a link that contains only the name of the version below. It does not read the record of
@@ -13,17 +15,17 @@
 //! # Short chains
 //! An open view keeps one version of a row, although the row may be written a thousand times meanwhile.
 //! Pruning therefore shortens the chain of a pruned transaction's version ([`Versions::shorten`]): the chain
-//! skips the versions that no view in use needs. A chain has about as many versions as the open views need,
-//! plus those that were not pruned yet.
+//! skips the versions that no view in use needs. One call examines and removes a bounded number of versions.
+//! A chain has about as many versions as the open views need, plus those that were not pruned yet.
 //!
 //! # Live versions
-//! A version is *live* while a chain leads to it from its entry. It *ends* when the chain skips it, or when
-//! its entry is removed ([`Versions::end_chain`]). A record is dropped once it was pruned and none of its
-//! versions is live.
+//! A version is *live* while a chain leads to it from its entry. It *ends* (becomes unreachable) when the
+//! chain skips it, or when its entry is removed ([`Versions::end_chain`]). A record is dropped once it was
+//! pruned and none of its versions is live.
 //!
 //! # Invariants
-//! - A link leads to the version that its own version replaced, until pruning makes it skip some: writers
-//!   never do. A version is therefore reachable from at most one live version, and a skipped version is not
+//! - A link leads to the version that its own version replaced. Only pruning redirects links; writers never
+//!   do. A version is therefore reachable from at most one live version, and a skipped version is not
 //!   reachable at all. For this reason ended versions are not processed further ([`Versions::shorten`]):
 //!   their links may lead to dropped records.
 //! - Only the chains of ordered and pruned transactions skip versions. What these transactions replaced can
@@ -31,11 +33,11 @@
 //!   above it, therefore always name an existing record.
 //! - A reader follows a chain under the latch of its entry's page, but pruning takes no latch. If pruning
 //!   skips a version that a reader is about to read, the reader may find its record dropped. It then restarts
-//!   at the entry: links change before the record is dropped. If the record of an unresolved link is gone,
-//!   all views see that version, provided that the link has not changed meanwhile.
+//!   at the entry: links change before the record is dropped. If the record of an unresolved link is gone
+//!   and the link is unchanged, purge has passed the version: all views see it.
 //! - If a link's version was written at `seq`, then a view that is older than `seq` finds its version at
-//!   `below` or further down. The transaction that `below` names is newer than that view, so purge has not
-//!   passed it. No view older than `seq` is created later.
+//!   `below` or further down. `below` names the transaction whose undo holds that version. It is newer than
+//!   the view, so purge has not passed it. No view older than `seq` is created later.
 
 use std::sync::Arc;
 
@@ -97,7 +99,8 @@ impl Versions {
         Some((record, at))
     }
 
-    /// Resolves the links of the records' live versions. Only purge calls it, from one thread.
+    /// Resolves the links of the records' live versions. Only the purge thread calls it, for purge and for
+    /// pruning.
     pub fn resolve_links<'r>(&self, records: impl Iterator<Item = &'r TrxRecord> + Clone) {
         let mut older = Vec::new();
         records.clone().for_each(|record| record.list_unresolved(&mut older));

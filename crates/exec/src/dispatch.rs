@@ -15,20 +15,20 @@
 //! limits, because the limits are checked for the parsed statement.
 //!
 //! # Plans and definitions
-//! A plan is made and run within one statement of the transaction, in this order: plan, check privileges,
-//! lock everything that the plan names, run. The plan is made without metadata locks. Locking therefore
-//! compares the plan with the catalog. If a DDL statement came in between, the result is [`Executed::Stale`],
-//! and the statement is planned again, at most [`PLAN_ATTEMPTS`] times.
+//! A statement does the following in this order: plan, or take a cached plan; check privileges; lock
+//! everything that the plan names; run. A plan is made without metadata locks. Locking therefore compares the
+//! plan with the catalog. If a DDL statement came in between, the result is [`Executed::Stale`], and the
+//! statement is planned again, at most [`PLAN_ATTEMPTS`] times.
 //!
 //! A statement that cannot be planned, for example because a column is missing, has nothing to lock. It waits
-//! for DDL statements on the tables that it mentions (`named_tables.rs`), and is planned again if one of them
-//! has changed a table.
+//! for DDL statements on the tables that it mentions (`named_tables.rs`), except under LOCK TABLES, and is
+//! planned again if one of them has changed a table.
 //!
 //! # Replies
-//! The header of a result is sent with its first row, so that an error before it is the only reply. Every
-//! result set marks the transaction as observed ([`SessionTrx::mark_observed`]), because its rows may show
-//! changes that are not durable (I5). The OK of a data change does so only if it carries an id that may
-//! depend on such rows.
+//! The header of a result is sent with its first row, or at the end if there is none, so that an error before
+//! it is the only reply. The reply of a result set waits until everything that the transaction has seen is
+//! durable ([`SessionTrx::mark_observed`]), because its rows may show changes that are not durable yet (I5).
+//! The OK of a data change waits only if it carries an insert id that may depend on such rows.
 
 use std::cell::Cell;
 use std::ops::Range;

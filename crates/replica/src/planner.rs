@@ -5,20 +5,22 @@
 //! |---|---|
 //! | none | all earlier groups |
 //! | minimal | groups that changed one of its keys; it begins when all earlier groups are applied |
-//! | conservative | the same; it begins when all groups before the run of its commit id are applied |
-//! | optimistic | like aggressive; all earlier groups if it waited on the source or forbids parallel apply |
+//! | conservative | the same; it begins when all groups before the consecutive groups with its commit id are applied |
+//! | optimistic | as aggressive; but all earlier groups if it waited for a lock on the source or forbids parallel apply |
 //! | aggressive | groups that changed one of its keys |
 //!
-//! A group starts when its dependencies are ordered. Groups that must merely be applied first may still wait
-//! to be ordered: as on the source, the next run begins while the previous one commits.
+//! A group (a transaction of the source) starts when its dependencies are *ordered*: they have their place in
+//! this server's commit order, and may not be durable yet. Groups that must merely be applied first may still
+//! wait to be ordered: as on the source, the next run begins while the previous one commits.
 //!
 //! Two groups of one commit id did not conflict on the source. They may conflict here, where a table can have
-//! other keys, so keys are compared in every mode.
+//! other keys, so keys are compared in every mode. Changes of a table without a unique key, with incomplete
+//! row images, or with foreign keys conflict as a whole (`apply_keys.rs`).
 //!
-//! Each domain has its own planner. A group whose keys are unknown (DDL, statements, large groups) is applied
-//! exclusively: it depends on all earlier groups, and all later groups depend on it. Until it is ordered, the
-//! table definitions for finding keys are unknown too, so groups that arrive meanwhile are applied one after
-//! the other.
+//! Each domain has its own planner. A group whose keys are unknown (DDL, statements, large groups), and a
+//! group without a GTID, is applied exclusively: it depends on all earlier groups, and all later groups
+//! depend on it. Until it is ordered, the table definitions for finding keys are unknown too, so groups that
+//! arrive meanwhile are applied one after the other.
 
 use std::sync::Arc;
 

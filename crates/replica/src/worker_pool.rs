@@ -1,5 +1,5 @@
-//! The applier worker pool: workers apply groups (transactions of the source) in parallel, and *order* them,
-//! which gives them their place in this server's commit order, in the source's order.
+//! The applier worker pool: workers apply groups (the source's transactions, as event groups) in parallel,
+//! and *order* them, which gives them their place in this server's commit order, in the source's order.
 //!
 //! # Path of a group
 //! ```text
@@ -9,23 +9,24 @@
 //!                              every parked group that follows it without a gap
 //!           -> exclusive:      may start only as the head; the worker applies and orders it
 //! ```
-//! - There is one queue per domain ([`DomainQueues`]), or a single queue without GTIDs. The **head** of a
+//! - There is one queue per domain ([`DomainQueues`]). Without GTIDs there is a single queue, and all of its
+//!   groups are exclusive. The **head** of a
 //!   queue is its oldest group that is not ordered. Queues progress independently: a slow group does not
 //!   delay another domain, unless their locks conflict (below).
 //! - No worker waits for the commit of another: it parks its group, and a worker that finds the head parked
 //!   orders it (`ring.rs` has the states of a group).
-//! - Exclusive are groups whose changes are not known in advance (DDL, statements), groups that are not
-//!   transactional, and large groups.
+//! - These groups are exclusive: groups whose changes are not known in advance (DDL, statements), groups
+//!   that are not transactional, and large groups.
 //! - A large group is not held in memory. Its worker reads it from the relay log, where it may still be
-//!   arriving, while the SQL thread reads on after it. If the source disconnects in the middle, the worker
-//!   rolls the group back and waits. After the source has reconnected, the relay log holds a format
-//!   description instead of the rest of the group. The worker then removes the group from the queue; the
-//!   source sends it again.
+//!   arriving, while the SQL thread continues to read after the group. If the source disconnects in the
+//!   middle, the worker rolls the group back and waits. After the source has reconnected, the relay log holds
+//!   a format description instead of the rest of the group. The worker then removes the group from the queue;
+//!   the source sends it again.
 //!
 //! # Conflicts outside of the queues
 //! Appliers take the same row locks and metadata locks as local sessions. A parked group keeps its locks. It
 //! may block a head through a third session in a way that no wait graph shows, or all workers may wait for
-//! its locks, so that none is left to run the head.
+//! the locks of the parked group, so that none is left to run the head.
 //!
 //! The SQL thread therefore watches the heads whenever it waits: for the pool, for events, or for another
 //! source ([`WorkerPool::watch`]). If a queue has the same head for [`PATIENCE`] while later groups of the
@@ -35,10 +36,10 @@
 //!
 //! # On failure
 //! The group is rolled back. [`WorkerPool::handle_failure`] decides by its position and the failure:
-//! - Not the head when it started, or interrupted ([`WorkerPool::watch`], KILL QUERY): it runs again once it
-//!   is the head. An earlier group may have caused the failure.
-//! - The head, temporary error (lock conflict): it runs again after a pause, at most
-//!   `slave_transaction_retries` times.
+//! - The group was not the head when it started, or it was interrupted ([`WorkerPool::watch`], KILL QUERY):
+//!   it runs again once it is the head. An earlier group may have caused the failure.
+//! - The head, temporary error (a lock conflict, or an error of `slave_transaction_retry_errors`): it runs
+//!   again after a pause, at most `slave_transaction_retries` times.
 //! - The head, disk full: it runs again after a pause, without limit.
 //! - The head, any other error, or too many retries: the pool stops with this error. No later group of the
 //!   queue is ordered. The groups of all queues that are not ordered by then are rolled back.
@@ -46,8 +47,8 @@
 //! STOP SLAVE ends the pool in the same way, without an error: groups that are not ordered are rolled back.
 //!
 //! # Lock order
-//! `shared` is held briefly. While holding it, a thread may only lock a connection's `sql`, or what a worker
-//! shows of itself: [`WorkerProgress::now`] and its state in the process list.
+//! `shared` is held briefly. While holding it, a thread may only lock a connection's `sql`, or a worker's
+//! status: [`WorkerProgress::now`] and its state in the process list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

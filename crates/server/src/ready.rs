@@ -1,4 +1,5 @@
-//! Ready queue: work for the worker threads that does not come from epoll, and the wakeup of workers for it.
+//! Ready queue: work for the worker threads beyond the events that they wait for in epoll, and the wakeup of
+//! workers for it.
 //!
 //! # Concepts
 //! *Work* is a connection that needs a worker, or a statement that can continue after a wait. A worker that
@@ -17,21 +18,22 @@
 //! # Ownership of work and events
 //! - Work belongs to the queue, then to the worker that took it. The worker does not put it back.
 //! - An event belongs to the worker that epoll returned it to. [`Ready::next`] returns it at once, and the
-//!   worker serves it before it does anything else, including [`Workers::stay`](crate::pool::Workers::stay).
-//!   If epoll returned several events at once, the worker puts all but one into the queue.
+//!   worker serves it before it does anything else, including [`Workers::stay`](crate::pool::Workers::stay),
+//!   which puts surplus workers to sleep. If epoll returned several events at once, the worker puts all but
+//!   one into the queue.
 //! - A wakeup belongs to the worker that received it. The worker takes the oldest work. If work is left and
-//!   another worker is still idle, it notifies that worker. A burst of work thus wakes as many workers as
-//!   there are pieces of work, even if its notifications were merged into one.
+//!   another worker is still idle, it sends the wakeup event again. A burst of work thus wakes as many
+//!   workers as there are pieces of work, even if its notifications were merged into one.
 //!
 //! # Invariants
-//! - While the queue holds work and a worker is idle, the wakeup event is pending: it waits in epoll, or a
-//!   worker has received it and has not woken up yet. [`State::wakeup_is_due`] checks this at each change of
-//!   the state. Exception: work that a worker queues from within its wait, right before it wakes up; its
-//!   wakeup is the next change.
+//! - While the queue holds work and a worker is idle, the wakeup event is pending: it waits in epoll, or
+//!   `epoll_wait` has returned it to a worker that has not called [`State::receive_wakeup`] yet.
+//!   [`State::wakeup_is_due`] decides at each change of the state whether the event must be sent. Exception:
+//!   [`Ready::push_within`] sends no event; the next change, when the same worker leaves its wait, does.
 //! - A worker becomes idle only if it found the queue empty, in the same critical section that counts it as
 //!   idle.
 //! - A worker that wakes up because of another event leaves the wakeup event in epoll for the next idle
-//!   worker. If epoll returned both, it notifies again.
+//!   worker. If epoll returned the wakeup event as a further event, it sends it again.
 //!
 //! # Lock order
 //! The state's lock is a leaf. The wakeup event is sent after the lock was released.
