@@ -337,9 +337,8 @@ fn unflushed(coordinator: &Coordinator) -> u64 {
 fn is_due(coordinator: &Coordinator) -> bool {
     let env = coordinator.env();
     let is_large = |participant: &Arc<dyn Participant>| {
-        let options = &coordinator.options;
-        let wanted = participant.checkpoint_bytes().unwrap_or(options.checkpoint_bytes);
-        participant.unflushed_bytes() > wanted.min(options.checkpoint_bytes_max)
+        let wanted = participant.checkpoint_bytes().unwrap_or(coordinator.options.checkpoint_bytes);
+        participant.unflushed_bytes() > wanted.min(coordinator.checkpoint_bytes_max.load(Ordering::Relaxed))
     };
     let log_bytes = env.logs.retained_bytes_max();
     env.participants.iter().any(is_large) || log_bytes > coordinator.options.log.bytes_max / 2

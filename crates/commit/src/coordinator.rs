@@ -19,7 +19,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_base::{BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, Lsn};
 use cohort_binlog::SpillDir;
@@ -60,6 +60,8 @@ pub struct Coordinator {
     pub(crate) recovered: Recovered,
     pub(crate) xa: Arc<XaBranches>,
     pub(crate) is_closing: AtomicBool,
+    /// `checkpoint_bytes_max`.
+    pub(crate) checkpoint_bytes_max: AtomicU64,
 }
 
 impl Coordinator {
@@ -155,6 +157,11 @@ impl Coordinator {
         fs.device(binlog.name.dir()).is_ok_and(|device| {
             dirs.into_iter().all(|dir| fs.device(&dir).is_ok_and(|of_engine| of_engine != device))
         })
+    }
+
+    /// Sets `checkpoint_bytes_max`, from the next check of the checkpoint policy on.
+    pub fn set_checkpoint_bytes_max(&self, bytes: u64) {
+        self.checkpoint_bytes_max.store(bytes, Ordering::Relaxed);
     }
 
     /// Sets `early_lock_release`, from the next ordered transaction on.

@@ -42,8 +42,8 @@
 //!
 //! # States of a transaction after a crash
 //! ```text
-//! nowhere --write, flush--> in some logs, in all logs --binlog synced--> decided --checkpoint--> in the engines' files
-//! \----------------- undecided: cut from all logs before the server opens ---/
+//! nowhere --write, flush--> in some or all logs --binlog synced--> decided --checkpoint--> in engine files
+//! \--------- undecided: cut from all logs before the server opens ---------/
 //! ```
 //!
 //! # Invariants

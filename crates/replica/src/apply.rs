@@ -363,7 +363,19 @@ impl GroupApplier {
             Event::Unknown(kind, _) if header.flags & flags::IGNORABLE == 0 => {
                 Err(corrupt(&format!("an event of the unknown kind {}", kind.0), place))
             }
-            _ => Ok(()),
+            // Events about the file or the connection, the marked ones of other servers, and the ends of
+            // groups, which the caller processes.
+            Event::Unknown(..)
+            | Event::FormatDescription(_)
+            | Event::GtidList(_)
+            | Event::BinlogCheckpoint(_)
+            | Event::Gtid(_)
+            | Event::Rotate(_)
+            | Event::Stop
+            | Event::Heartbeat(_)
+            | Event::StartEncryption(_)
+            | Event::Xid(_)
+            | Event::XaPrepare(_) => Ok(()),
         }
     }
 

@@ -148,7 +148,27 @@ impl Planner {
                 }
             }
             Event::Annotate(_) => {}
-            _ => self.is_alone = true,
+            // Their keys are unknown.
+            Event::Query(_)
+            | Event::Intvar(_)
+            | Event::Rand(_)
+            | Event::UserVar(_)
+            | Event::BeginLoadQuery(_)
+            | Event::AppendBlock(_)
+            | Event::DeleteFile(_)
+            | Event::ExecuteLoadQuery(_)
+            | Event::Incident(_)
+            | Event::Gtid(_)
+            | Event::Xid(_)
+            | Event::XaPrepare(_)
+            | Event::FormatDescription(_)
+            | Event::GtidList(_)
+            | Event::BinlogCheckpoint(_)
+            | Event::Rotate(_)
+            | Event::Stop
+            | Event::Heartbeat(_)
+            | Event::StartEncryption(_)
+            | Event::Unknown(..) => self.is_alone = true,
         }
     }
 

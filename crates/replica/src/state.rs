@@ -1,14 +1,16 @@
-//! Durable state of a replica: its sources and its applied positions. A participant of commits.
+//! Durable state of a replica: its sources and its applied positions. It takes part in commits like a storage
+//! engine.
 //!
 //! # Why a participant
 //! The position of an applied transaction is redo in the transaction's own commit record. After a crash
-//! either both are present or neither, without a second flush. Checkpoints, replay and the truncation of
-//! unreleased transactions treat it like any other redo. CHANGE MASTER, RESET SLAVE and SET GLOBAL
-//! gtid_slave_pos are commits that contain only such redo.
+//! either both are present or neither, without a second flush. Checkpoints, replay and the cut of unreleased
+//! transactions treat it like any other redo. CHANGE MASTER, RESET SLAVE, START SLAVE (the name of its relay
+//! log) and SET GLOBAL gtid_slave_pos are commits that contain only such redo, in the encoding below.
 //!
 //! # States
 //! The appliers continue from the *ordered* state. SHOW, `gtid_slave_pos` and MASTER_GTID_WAIT read the
-//! *published* state (I5). Changes wait between the two in commit order.
+//! *published* state (I5). A change moves to the published state when its CommitSeq is published. A
+//! checkpoint writes the ordered state, which is durable by then.
 //!
 //! # The file `replication`, written as `replication.new` and renamed
 //! ```text
@@ -17,19 +19,19 @@
 //! 16  n  changes that build the state from an empty one
 //! ..  4  CRC-32C of all preceding bytes
 //! ```
-//! A change is `kind u8` and
+//! Integers are little-endian. A change is `kind u8` and
 //! ```text
-//! 1 applied    domain u32 | server u32 | seq_no u64
-//! 2 executed   lenenc name | lenenc file | position u64
-//! 3 no gtids
+//! 1 applied    replaces the position of the domain: domain u32 | server u32 | seq_no u64
+//! 2 executed   source file and position: lenenc name | lenenc file | position u64
+//! 3 no gtids   clears all GTID positions
 //! 4 source     lenenc name | lenenc settings
 //! 5 forget     lenenc name
 //! 6 relay log  lenenc name | lenenc base name of its files
 //! ```
 //!
 //! # On failure
-//! A file whose checksum is wrong is refused; the error names it. If a checkpoint cannot be written, the old
-//! file stays and the log keeps the changes.
+//! A missing file is an empty state. A file whose checksum is wrong is refused; the error names it. If a
+//! checkpoint cannot be written, the old file stays and the log keeps the changes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};

@@ -87,6 +87,9 @@ struct State {
     called: usize,
     /// Active workers wanted in addition to the limit.
     more: usize,
+    /// `thread_pool_max_threads` and `thread_pool_idle_timeout`.
+    total_max: usize,
+    idle: Duration,
     stopping: bool,
     /// Handles of all threads that have not ended, and of some that have.
     handles: Vec<(JoinHandle<()>, Arc<WorkerSlot>)>,
@@ -175,15 +178,23 @@ fn with_slot<R>(work: impl FnOnce(&WorkerSlot) -> R) -> Option<R> {
 impl Workers {
     /// Creates the pool without starting a thread.
     pub fn new(limits: WorkerLimits) -> Workers {
+        let state = State { total_max: limits.total_max, idle: limits.idle, ..State::default() };
         Workers {
             limits,
-            state: Arc::default(),
+            state: Arc::new(Mutex::new(state)),
             spare: Condvar::new(),
             surplus: AtomicBool::new(false),
             short: AtomicBool::new(false),
             housekeeper: (Mutex::new(false), Condvar::new()),
             main: OnceLock::new(),
         }
+    }
+
+    /// Sets `thread_pool_max_threads`, but at least the number of active workers, and
+    /// `thread_pool_idle_timeout`. Workers above a lower maximum end when they become spare.
+    pub fn set_limits(&self, total_max: usize, idle: Duration) {
+        let mut state = self.state.lock();
+        (state.total_max, state.idle) = (total_max.max(self.limits.active), idle);
     }
 
     /// Starts the first workers. `main` returns when the server stops or when [`Workers::stay`] returns
@@ -259,7 +270,8 @@ impl Workers {
         state.spare += 1;
         self.hints(&state);
         loop {
-            let timed_out = self.spare.wait_for(&mut state, self.limits.idle).timed_out();
+            let (idle, total_max) = (state.idle, state.total_max);
+            let timed_out = state.total > total_max || self.spare.wait_for(&mut state, idle).timed_out();
             if state.called > 0 {
                 state.called -= 1;
                 return true;
@@ -283,7 +295,7 @@ impl Workers {
             state.called += 1;
             state.active += 1;
             self.spare.notify_one();
-        } else if state.total < self.limits.total_max && self.main.get().is_some() {
+        } else if state.total < state.total_max && self.main.get().is_some() {
             // If no thread can be started, the existing ones continue.
             let _ = self.spawn(state);
         }

@@ -3,7 +3,7 @@
 //!
 //! # Concepts
 //! *Work* is a connection that needs a worker, or a statement that can continue after a wait. A worker that
-//! finds no work becomes *idle* : it waits for an epoll event. The *wakeup event* ([`WakeupEvent`], an
+//! finds no work becomes *idle*: it waits for an epoll event. The *wakeup event* ([`WakeupEvent`], an
 //! eventfd) wakes one idle worker. It is edge-triggered: several notifications count as one until a worker
 //! has received it.
 //!

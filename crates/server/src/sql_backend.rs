@@ -30,6 +30,7 @@ use crate::backend::{
 use crate::binlog_expiry::BinlogExpiry;
 use crate::error_log::ErrorLog;
 use crate::event_scheduler::EventScheduler;
+use crate::pool::Workers;
 use crate::pool_dump::{PoolDump, PoolDumpStatus};
 use crate::server_files::MachineFiles;
 use crate::statement_log::StatementLogFiles;
@@ -110,6 +111,7 @@ impl SqlBackend {
             memory: db.memory_limits(),
             pool_dump: Arc::clone(&pool_dump),
             stop: OnceLock::new(),
+            workers: OnceLock::new(),
             tls: OnceLock::new(),
             replicas: OnceLock::new(),
         });
@@ -137,7 +139,7 @@ impl SqlBackend {
     }
 
     /// Returns the buffer pool dump and load at stop and start.
-    pub fn warm_restart(&self) -> &PoolDump {
+    pub fn pool_dump(&self) -> &PoolDump {
         &self.callbacks.pool_dump
     }
 
@@ -145,6 +147,12 @@ impl SqlBackend {
     pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
         // A second server with the same backend is stopped through the first.
         let _ = self.callbacks.stop.set(stop);
+    }
+
+    /// Sets the worker pool, whose limits SET GLOBAL changes; once, when the server runs.
+    pub fn set_workers(&self, workers: Arc<Workers>) {
+        // A second server with the same backend keeps that of the first.
+        let _ = self.callbacks.workers.set(workers);
     }
 
     /// Returns the resource usage of accounts, which their limits are checked against.
@@ -598,6 +606,7 @@ struct Callbacks {
     pool_dump: Arc<PoolDump>,
     tls: OnceLock<Arc<Tls>>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    workers: OnceLock<Arc<Workers>>,
     /// Set when the replica side is open.
     replicas: OnceLock<Arc<Replicas>>,
 }
@@ -734,6 +743,14 @@ impl ServerCallbacks for Callbacks {
             VarId::InnodbCompressionAlgorithm | VarId::InnodbCompressionLevel => {
                 storage::compression(&self.globals).into_iter().for_each(|setting| self.configure(setting));
             }
+            VarId::ThreadPoolMaxThreads | VarId::ThreadPoolIdleTimeout => {
+                if let Some(workers) = self.workers.get() {
+                    let total_max = self.globals.uint(VarId::ThreadPoolMaxThreads) as usize;
+                    let idle = self.globals.uint(VarId::ThreadPoolIdleTimeout);
+                    workers.set_limits(total_max, Duration::from_secs(idle));
+                }
+            }
+            VarId::CheckpointBytesMax => self.commit.set_checkpoint_bytes_max(self.globals.uint(id)),
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
             VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),
             VarId::BinlogGroupCommitSyncEngine => self.commit.set_group_sync(self.globals.flag(id)),
