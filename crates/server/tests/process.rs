@@ -38,7 +38,7 @@ fn a_refused_start_gives_its_reason_and_changes_no_file() {
     assert!(code == 1 && said.contains("is empty") && said.contains("Aborting"), "{said}");
     assert_eq!(std::fs::read_dir(&datadir).expect("readable").count(), 0);
     let (code, said) = refused(&[&datadir_option, "--initialize"]);
-    assert!(code == 0 && said.contains("is made"), "{said}");
+    assert!(code == 0 && said.contains("was created"), "{said}");
     let (code, said) = refused(&[&datadir_option, "--initialize"]);
     assert!(code == 1 && said.contains("is initialized already"), "{said}");
 

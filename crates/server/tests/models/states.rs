@@ -99,9 +99,9 @@ fn blocked_workers_are_replaced_up_to_the_bound() {
         begun.wait_for(4);
         assert_eq!(workers.total(), 4, "two first ones and two replacements");
         assert!(!workers.top_up(), "the bound is reached");
-        workers.set_limits(5, Duration::ZERO);
+        workers.set_limits(6, Duration::ZERO);
         assert!(workers.top_up(), "a higher bound holds at once");
-        begun.wait_for(5);
+        begun.wait_for(6);
         gate.add();
         workers.stop();
         assert_eq!((workers.total(), workers.active()), (0, 0), "no worker is counted");
