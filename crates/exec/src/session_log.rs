@@ -16,13 +16,12 @@ use cohort_types::{Time, Value};
 use crate::cached_plan::Planned;
 use crate::session::Session;
 use crate::slow_plan::{Verbosity, plan_lines};
-use crate::work::{PlanNotes, Work};
+use crate::work::PlanNotes;
 
 /// Measurements of a running statement, for the slow log.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch {
     began_us: u64,
-    rows_read: u64,
     /// True if SHOW PROFILES will list the statement.
     profiled: bool,
     /// True if the audit log will contain the statement.
@@ -32,7 +31,7 @@ pub(crate) struct Watch {
 impl Session {
     /// Begins the measurements of a statement at the last clock reading, and writes it to the general log.
     pub(crate) fn watch(&mut self, command: &str, text: &[u8]) -> Watch {
-        self.work = Work::default();
+        self.begin_frame();
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general(command, text);
         }
@@ -42,7 +41,7 @@ impl Session {
             self.plan_notes = PlanNotes { began_us: self.clock_us, lines: String::new() };
         }
         let audited = self.state.audit_begins();
-        Watch { began_us: self.clock_us, rows_read: self.rows_read(), profiled, audited }
+        Watch { began_us: self.clock_us, profiled, audited }
     }
 
     fn verbosity(&self) -> Verbosity {
@@ -75,8 +74,8 @@ impl Session {
         if watch.audited || self.state.audit_begins() {
             self.audit_statement(text, params);
         }
-        self.look_at_clock();
-        let took_us = self.clock_us.saturating_sub(watch.began_us);
+        let rows_read = self.frame.rows_read(&self.process);
+        let took_us = self.end_frame(text);
         let notes = match self.state.statement.measure(None) {
             Some(_) => std::mem::take(&mut self.plan_notes).lines,
             None => String::new(),
@@ -89,7 +88,6 @@ impl Session {
         if !self.has_slow_log() {
             return;
         }
-        let rows_read = self.rows_read().saturating_sub(watch.rows_read);
         let text = self.expanded(text, params);
         self.log_slow(&Slow { watch, took_us, rows_read, text: &text, notes: &notes });
     }
@@ -217,10 +215,6 @@ impl Session {
         format!("{}[{}] @ {} []", info.user, info.account.0, info.host)
     }
 
-    fn rows_read(&self) -> u64 {
-        self.process.counts().reads()
-    }
-
     fn expanded<'t>(&self, text: &'t [u8], (param_at, params): (&[u32], &[Value])) -> Cow<'t, [u8]> {
         if param_at.is_empty() {
             return Cow::Borrowed(text);
@@ -258,6 +252,7 @@ fn is_about_profiles(text: &[u8]) -> bool {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.end_frames();
         if self.state.identity.is_applier {
             return;
         }

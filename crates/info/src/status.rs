@@ -65,6 +65,7 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
         put("Innodb_checkpoint_age", positions.appended.0.saturating_sub(positions.checkpoint.0));
     }
     let locks = db.locks.stats();
+    put("Performance_schema_digest_lost", db.statements.lost());
     put("Innodb_row_lock_waits", locks.row_waits);
     put("Innodb_row_lock_current_waits", locks.row_waits_current);
     put("Innodb_row_lock_time", locks.row_wait_us_total / 1000);

@@ -12,6 +12,8 @@ use crate::sync::Mutex;
 
 /// Candidates that are compared for one eviction.
 const CANDIDATES: usize = 16;
+/// Share of a score that ages when it is compared.
+const AGING: u64 = 16;
 /// Estimated bytes of an entry without its texts: the entry, its places in table, list and queue.
 pub(crate) const ENTRY_BYTES: usize = 320;
 
@@ -56,10 +58,10 @@ impl Entry {
     }
 }
 
-/// A statement in a queue, with its calls when it was last looked at.
+/// A statement in a queue. Its score are the calls that have not aged yet.
 struct Queued {
     slot: usize,
-    calls: u64,
+    aged: u64,
 }
 
 /// The statements by key and by slot.
@@ -112,13 +114,13 @@ impl Directory {
         let hash = self.hasher.hash_one(&entry.key);
         let hasher = &self.hasher;
         self.by_key.insert_unique(hash, Arc::clone(entry), |entry| hasher.hash_one(&entry.key));
-        self.probation.push_back(Queued { slot: entry.slot, calls: 0 });
+        self.probation.push_back(Queued { slot: entry.slot, aged: 0 });
         self.probation_bytes += bytes;
         self.by_slot[entry.slot] = Some(Arc::clone(entry));
     }
 
-    /// Chooses a statement to evict and removes it from the queues. Statements on probation that ran more than
-    /// once are promoted on the way. `calls` returns the calls of a slot.
+    /// Chooses a statement to evict and removes it from the queues. Statements on probation that ran more
+    /// than once are promoted on the way. `calls` returns the calls of a slot.
     pub fn victim(
         &mut self,
         probation_bytes_max: usize,
@@ -133,18 +135,17 @@ impl Directory {
             if calls < 2 {
                 return Some(entry);
             }
-            self.lasting.push_back(Queued { slot: first.slot, calls });
+            self.lasting.push_back(Queued { slot: first.slot, aged: 0 });
         }
-        // The candidate that was used least since it was last looked at.
+        // The candidate with the lowest score. A share of the others' scores ages.
         let mut least: Option<(u64, usize)> = None;
         for _ in 0..CANDIDATES.min(self.lasting.len()) {
-            let Queued { slot, calls: before } = self.lasting.pop_front()?;
-            let calls = calls(slot);
-            let used = calls.saturating_sub(before);
-            if least.is_none_or(|(least, _)| used < least) {
-                least = Some((used, slot));
+            let Queued { slot, aged } = self.lasting.pop_front()?;
+            let score = calls(slot).saturating_sub(aged);
+            if least.is_none_or(|(least, _)| score < least) {
+                least = Some((score, slot));
             }
-            self.lasting.push_back(Queued { slot, calls });
+            self.lasting.push_back(Queued { slot, aged: aged + score / AGING });
         }
         let (_, slot) = least?;
         let looked_at = self.lasting.len().saturating_sub(CANDIDATES);

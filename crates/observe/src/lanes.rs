@@ -4,7 +4,7 @@
 //! lane, or in the next free one. So a row of the statistics is the sum of a slot's cells over all lanes.
 //!
 //! # Invariants
-//! - A cell belongs to one generation of its slot. [`Lanes::add`] checks the generation under the lane's lock.
+//! - A cell belongs to one generation of its slot. [`Lanes::add`] checks it under the lane's lock.
 //! - The generation is raised before the lanes are emptied ([`Lanes::take`]). So a statement that adds under
 //!   the old generation does so before the cell is taken, and is part of what is taken.
 //! - No lane's lock is held while another lock is requested, and a section never sleeps: a fiber keeps its
@@ -13,9 +13,6 @@
 use crate::latencies::Latencies;
 use crate::measured::{Measure, Measured};
 use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering, PIECE};
-
-/// Minimum time between two requests for a sample of the same statement in a lane, in microseconds.
-const SAMPLE_INTERVAL_US: u64 = 1_000_000;
 
 /// Sums of all statements of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,37 +56,16 @@ impl Totals {
     }
 }
 
-/// The part of a row in one lane.
-#[derive(Default)]
-struct Cell {
-    totals: Totals,
-    sampled_us: u64,
-}
+/// Bytes of the part of a row in one lane, without its histogram.
+const CELL_BYTES: usize = size_of::<Totals>();
 
-const CELL_BYTES: usize = size_of::<Cell>();
-
-impl Cell {
-    fn bytes(&self) -> usize {
-        CELL_BYTES + self.totals.latencies.bytes()
-    }
-}
-
-/// Cells by slot.
-type Cells = Vec<Option<Box<Cell>>>;
+/// The parts of all rows in one lane, by slot.
+type Cells = Vec<Option<Box<Totals>>>;
 
 /// A lane on cache lines of its own.
 #[derive(Default)]
 #[repr(align(128))]
 struct Lane(Mutex<Cells>);
-
-/// Outcome of [`Lanes::add`].
-pub(crate) enum Added {
-    /// The numbers were added, and the lane has grown by this number of bytes. With `is_slowest` the statement
-    /// is the slowest of its slot in the lane, and no sample was requested for a while.
-    Added { grown: usize, is_slowest: bool },
-    /// The slot belongs to another statement by now.
-    Stale,
-}
 
 /// All lanes.
 pub(crate) struct Lanes {
@@ -130,33 +106,29 @@ impl Lanes {
         free.unwrap_or_else(|| self.lanes[thread & mask].0.lock())
     }
 
-    /// Adds a statement.
+    /// Adds a statement. Returns the number of bytes that the lane has grown by, or `None` if the slot
+    /// belongs to another statement by now.
+    #[inline]
     pub fn add(
         &self,
         thread: usize,
         (slot, generation): (usize, u32),
         measured: &Measured,
         now_us: u64,
-    ) -> Added {
+    ) -> Option<usize> {
         let mut cells = self.lock(thread);
         if self.generation(slot) != generation {
-            return Added::Stale;
+            return None;
         }
         let (cell, made) = cell_of(&mut cells, slot);
-        let is_slowest = measured.get(Measure::Latency) > cell.totals.max_ns
-            && now_us.saturating_sub(cell.sampled_us) >= SAMPLE_INTERVAL_US;
-        let grown = made + cell.totals.record(measured, now_us);
-        if is_slowest {
-            cell.sampled_us = now_us;
-        }
-        Added::Added { grown, is_slowest }
+        Some(made + cell.record(measured, now_us))
     }
 
     /// Returns the number of statements of a slot.
     pub fn calls(&self, slot: usize) -> u64 {
         let of = |lane: &Lane| {
             let cells = lane.0.lock();
-            cells.get(slot).and_then(Option::as_ref).map_or(0, |cell| cell.totals.sums.get(Measure::Calls))
+            cells.get(slot).and_then(Option::as_ref).map_or(0, |cell| cell.sums.get(Measure::Calls))
         };
         self.lanes.iter().map(of).sum()
     }
@@ -169,8 +141,8 @@ impl Lanes {
             let mut cells = lane.0.lock();
             let Some(cell) = cells.get_mut(slot).and_then(Option::take) else { continue };
             let (other, made) = cell_of(&mut cells, into);
-            let grown = made + other.totals.merge(&cell.totals);
-            freed += cell.bytes().saturating_sub(grown);
+            let grown = made + other.merge(&cell);
+            freed += (CELL_BYTES + cell.latencies.bytes()).saturating_sub(grown);
         }
         freed
     }
@@ -193,7 +165,7 @@ impl Lanes {
                 let end = {
                     let cells = lane.0.lock();
                     let there = cells.iter().enumerate().skip(from).take(PIECE);
-                    let held = there.filter_map(|(slot, cell)| Some((slot, cell.as_ref()?.totals.clone())));
+                    let held = there.filter_map(|(slot, cell)| Some((slot, Totals::clone(cell.as_ref()?))));
                     piece.extend(held);
                     from += PIECE;
                     from >= cells.len()
@@ -218,12 +190,12 @@ impl Lanes {
 
 /// Returns the cell of a slot, and the number of bytes that it has taken if it is new.
 #[inline]
-fn cell_of(cells: &mut Cells, slot: usize) -> (&mut Cell, usize) {
+fn cell_of(cells: &mut Cells, slot: usize) -> (&mut Totals, usize) {
     let mut made = 0;
     if cells.len() <= slot {
         let before = cells.capacity();
         cells.resize_with(slot + 1, || None);
-        made += (cells.capacity() - before) * size_of::<Option<Box<Cell>>>();
+        made += (cells.capacity() - before) * size_of::<Option<Box<Totals>>>();
     }
     let place = &mut cells[slot];
     if place.is_none() {

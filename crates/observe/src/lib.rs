@@ -11,4 +11,4 @@ pub use directory::{Sample, StatementKey};
 pub use lanes::Totals;
 pub use latencies::Latencies;
 pub use measured::{Measure, Measured};
-pub use statements::{Recorded, StatementRef, StatementRow, Statements};
+pub use statements::{StatementRef, StatementRow, Statements};

@@ -28,7 +28,7 @@
 use std::sync::Arc;
 
 use crate::directory::{Directory, ENTRY_BYTES, Entry, Sample, StatementKey};
-use crate::lanes::{Added, Lanes, Totals};
+use crate::lanes::{Lanes, Totals};
 use crate::measured::Measured;
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock};
 
@@ -61,17 +61,6 @@ impl StatementRef {
         let number = number.checked_sub(1)?;
         Some(StatementRef { slot: number as u32, generation: (number >> 32) as u32 })
     }
-}
-
-/// Outcome of [`Statements::record`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recorded {
-    /// The statement was counted.
-    Counted,
-    /// The statement was counted, and is worth a sample.
-    Slowest,
-    /// The row was evicted or reset. Nothing was counted.
-    Stale,
 }
 
 /// A row of the statistics.
@@ -211,45 +200,41 @@ impl Statements {
         !is_over(self.bytes_max)
     }
 
-    /// Counts a statement that ended at `now_us`, unless its row is no longer its own. `thread` numbers the
-    /// calling thread.
+    /// Counts a statement that ended at `now_us`. Returns false, and counts nothing, if the row was evicted
+    /// or reset. `thread` numbers the calling thread.
     #[inline]
-    pub fn record(&self, thread: usize, of: StatementRef, measured: &Measured, now_us: u64) -> Recorded {
-        match self.lanes.add(thread, (of.slot as usize, of.generation), measured, now_us) {
-            Added::Stale => Recorded::Stale,
-            Added::Added { grown, is_slowest } => {
-                if grown > 0 {
-                    let before = self.bytes.fetch_add(grown as u64, Ordering::Relaxed);
-                    if before + grown as u64 > self.bytes_max {
-                        self.make_room(0);
-                    }
-                }
-                if is_slowest { Recorded::Slowest } else { Recorded::Counted }
+    pub fn record(&self, thread: usize, of: StatementRef, measured: &Measured, now_us: u64) -> bool {
+        let added = self.lanes.add(thread, (of.slot as usize, of.generation), measured, now_us);
+        let Some(grown) = added else { return false };
+        if grown > 0 {
+            let before = self.bytes.fetch_add(grown as u64, Ordering::Relaxed);
+            if before + grown as u64 > self.bytes_max {
+                self.make_room(0);
             }
         }
+        true
     }
 
-    /// Counts a statement. If its row was evicted, `again` returns another one. Returns the row, and whether
-    /// the statement is worth a sample.
+    /// Counts a statement of a kind. `row` returns its row; it is called again if the row is evicted
+    /// meanwhile. Returns the row.
+    #[inline]
     pub fn count(
         &self,
         thread: usize,
-        of: StatementRef,
         kind: usize,
         measured: &Measured,
         now_us: u64,
-        mut again: impl FnMut() -> StatementRef,
-    ) -> (StatementRef, bool) {
-        let mut of = of;
+        mut row: impl FnMut() -> StatementRef,
+    ) -> StatementRef {
         for _ in 0..ATTEMPTS {
-            match self.record(thread, of, measured, now_us) {
-                Recorded::Stale => of = again(),
-                recorded => return (of, recorded == Recorded::Slowest),
+            let of = row();
+            if self.record(thread, of, measured, now_us) {
+                return of;
             }
         }
         let others = self.others(kind);
         self.record(thread, others, measured, now_us);
-        (others, false)
+        others
     }
 
     /// Keeps an example of a statement, unless a slower one is kept. `text` is cut.

@@ -209,6 +209,9 @@ pub trait Session: Send {
     /// Returns the reply barrier: replies may be sent only when its position may be acknowledged.
     fn hold(&self) -> &Arc<ReplyBarrier>;
 
+    /// Counts the statements whose replies were held. Called before the replies leave.
+    fn settle(&mut self) {}
+
     /// Returns whether KILL was used on the connection.
     fn killed(&self) -> Killed;
 }

@@ -499,6 +499,7 @@ impl Connection {
                 return None;
             }
             inner = self.inner.lock();
+            inner.settle();
         }
         let last = inner.drained && inner.input.is_empty() && !inner.closing && !self.is_dead();
         let is_left = last && self.send_idle(&mut inner);
@@ -733,6 +734,7 @@ impl Wake for Connection {
     fn acknowledged(self: Arc<Self>) {
         let Some(events) = self.owner.unpark() else { return };
         let mut inner = self.inner.lock();
+        inner.settle();
         let more = events == Events::Missed || !inner.input.is_empty() || !inner.drained || inner.closing;
         if !more && !self.is_dead() && self.send_idle(&mut inner) {
             return;
@@ -753,6 +755,13 @@ impl Wake for Connection {
 }
 
 impl Inner {
+    /// Counts the statements whose replies may leave now.
+    fn settle(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.settle();
+        }
+    }
+
     fn unsent(&self) -> bool {
         self.sent < self.out.len()
     }

@@ -573,6 +573,10 @@ impl Session for SqlSession {
         self.session.hold()
     }
 
+    fn settle(&mut self) {
+        self.session.settle();
+    }
+
     fn killed(&self) -> Killed {
         if self.session.is_killed() { Killed::Connection } else { Killed::No }
     }

@@ -126,14 +126,14 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("REPLICA_POS", "SLAVE_POS"),
     ("SECOND", "SQL_TSI_SECOND"),
     ("SESSION_USER", "SYSTEM_USER"),
+    ("SQL_TSI_WEEK", "WEEK"),
+    ("SQL_TSI_YEAR", "YEAR"),
     ("STD", "STDDEV_POP"),
     ("STDDEV", "STDDEV_POP"),
     ("SUBSTR", "SUBSTRING"),
     ("USER", "SYSTEM_USER"),
     ("VARCHAR", "VARCHARACTER"),
     ("VARIANCE", "VAR_POP"),
-    ("WEEK", "SQL_TSI_WEEK"),
-    ("YEAR", "SQL_TSI_YEAR"),
 ];
 
 /// Returns the keyword as digests show it, `None` if the word is none.
@@ -167,6 +167,9 @@ mod tests {
     #[test]
     fn the_lists_are_sorted() {
         assert!(KEYWORDS.is_sorted() && SYNONYMS.is_sorted());
-        assert_eq!([keyword(b"Int"), keyword(b"select"), keyword(b"t1")], [Some("INTEGER"), Some("SELECT"), None]);
+        assert_eq!(
+            [keyword(b"Int"), keyword(b"select"), keyword(b"t1")],
+            [Some("INTEGER"), Some("SELECT"), None]
+        );
     }
 }

@@ -11,14 +11,14 @@
 //! | `(1, 2)`, and `(1, 2), (3, 4)` | `(...)`, and `(...) /* , ... */` |
 //!
 //! Tokens are normalised from left to right. A new value or `)` may replace the last tokens
-//! ([`Normalised::value`], [`Normalised::right_paren`]), which takes constant time. NULL is a value only as an
-//! operand; MariaDB's grammar decides that, here the token before it does ([`Normalised::is_operand_next`]).
+//! ([`Normalised::value`], [`Normalised::right_paren`]), which takes constant time. NULL is a value only as
+//! an operand: MariaDB's grammar decides, here the token before it ([`Normalised::is_operand_next`]).
 //!
 //! As in MariaDB, the text is cut when its tokens take `max_digest_length` bytes: two for each token, and the
 //! length of the name and two for each identifier.
 //!
-//! The hash is the MD5 of the normalised text. MariaDB hashes the numbers of its grammar's tokens instead, which
-//! differ between its versions.
+//! The hash is the MD5 of the normalised text. MariaDB hashes the numbers of its grammar's tokens instead,
+//! which differ between its versions.
 
 use std::sync::Arc;
 
@@ -73,20 +73,75 @@ enum Part<'s> {
 
 /// Tokens that an expression follows, so that a sign after them is not an operator.
 const BEFORE_SIGNS: &[&str] = &[
-    "%", "&", "&&", "(", "*", "+", ",", "-", "/", "<<", ">>", "AND", "AT", "BETWEEN", "CASE", "DEFAULT", "DIV",
-    "ELSEIF", "ENDS", "EVERY", "IF", "INTERVAL", "LIKE", "MOD", "NOT", "OR", "RETURN", "RLIKE", "SELECT",
-    "STARTS", "UNTIL", "WHEN", "WHILE", "XOR", "^", "|", "||",
+    "%", "&", "&&", "(", "*", "+", ",", "-", "/", "<<", ">>", "AND", "AT", "BETWEEN", "CASE", "DEFAULT",
+    "DIV", "ELSEIF", "ENDS", "EVERY", "IF", "INTERVAL", "LIKE", "MOD", "NOT", "OR", "RETURN", "RLIKE",
+    "SELECT", "STARTS", "UNTIL", "WHEN", "WHILE", "XOR", "^", "|", "||",
 ];
 
 /// Words after which NULL is an attribute or part of an operator: types, attributes of columns, and IS.
 const BEFORE_NULL_ATTRIBUTE: &[&str] = &[
-    "ASCII", "AUTO_INCREMENT", "BINARY", "BIT", "BLOB", "BOOL", "BOOLEAN", "BYTE", "CHARACTER", "COMPRESSED",
-    "DATE", "DATETIME", "DECIMAL", "END", "FALSE", "FIXED", "FLOAT4", "FLOAT8", "INT8", "INTEGER", "INVISIBLE",
-    "IS", "JSON", "KEY", "LONG", "LONGBLOB", "LONGTEXT", "MEDIUMBLOB", "MEDIUMTEXT", "MIDDLEINT", "NCHAR",
-    "NOW", "NULL", "NUMBER", "NUMERIC", "NVARCHAR", "PERSISTENT", "PRECISION", "RAW", "REAL", "SERIAL", "SET",
-    "SIGNED", "SMALLINT", "SQL_TSI_YEAR", "STORED", "TEXT", "TIME", "TIMESTAMP", "TINYBLOB", "TINYINT",
-    "TINYTEXT", "TRUE", "UNICODE", "UNIQUE", "UNSIGNED", "VARBINARY", "VARCHAR2", "VARCHARACTER", "VARYING",
-    "VIRTUAL", "ZEROFILL",
+    "ASCII",
+    "AUTO_INCREMENT",
+    "BINARY",
+    "BIT",
+    "BLOB",
+    "BOOL",
+    "BOOLEAN",
+    "BYTE",
+    "CHARACTER",
+    "COMPRESSED",
+    "DATE",
+    "DATETIME",
+    "DECIMAL",
+    "END",
+    "FALSE",
+    "FIXED",
+    "FLOAT4",
+    "FLOAT8",
+    "INT8",
+    "INTEGER",
+    "INVISIBLE",
+    "IS",
+    "JSON",
+    "KEY",
+    "LONG",
+    "LONGBLOB",
+    "LONGTEXT",
+    "MEDIUMBLOB",
+    "MEDIUMTEXT",
+    "MIDDLEINT",
+    "NCHAR",
+    "NOW",
+    "NULL",
+    "NUMBER",
+    "NUMERIC",
+    "NVARCHAR",
+    "PERSISTENT",
+    "PRECISION",
+    "RAW",
+    "REAL",
+    "SERIAL",
+    "SET",
+    "SIGNED",
+    "SMALLINT",
+    "STORED",
+    "TEXT",
+    "TIME",
+    "TIMESTAMP",
+    "TINYBLOB",
+    "TINYINT",
+    "TINYTEXT",
+    "TRUE",
+    "UNICODE",
+    "UNIQUE",
+    "UNSIGNED",
+    "VARBINARY",
+    "VARCHAR2",
+    "VARCHARACTER",
+    "VARYING",
+    "VIRTUAL",
+    "YEAR",
+    "ZEROFILL",
 ];
 
 fn is_in(list: &[&str], word: &str) -> bool {
@@ -168,9 +223,18 @@ impl<'s> Normalised<'s> {
         match last {
             Part::Word("NOT") => self.is_operand_next(before),
             Part::Word(")") => false,
-            Part::Word(word) => !is_in(BEFORE_NULL_ATTRIBUTE, word) || *word == "SET" && is_value_of_set(before),
+            Part::Word(word) => {
+                !is_in(BEFORE_NULL_ATTRIBUTE, word) || *word == "SET" && is_value_of_set(before)
+            }
             _ => false,
         }
+    }
+
+    /// Adds the name after a dot. A bound function of `mariadb_schema` is a keyword.
+    fn qualified(&mut self, name: &'s [u8], rest: &[u8]) {
+        let is_own = matches!(self.last().0, Some(Part::Name(b"mariadb_schema"))) && rest.starts_with(b"(");
+        let function = bound_function(name).filter(|_| is_own);
+        self.push(function.map_or(Part::Name(name), |function| Part::Word(shown(function))));
     }
 
     fn text(&self) -> String {
@@ -215,12 +279,12 @@ fn bytes_of(part: Part<'_>) -> usize {
 fn normalised(sql: &[u8], mode: ParseMode, bytes_max: usize) -> String {
     let mut out = Normalised { parts: Vec::new(), bytes: 0, bytes_max, is_full: false };
     let mut lexer = Lexer::new(sql, mode);
-    let mut dot_end = None;
+    let (mut dot_end, mut variable_start) = (None, None);
     loop {
         let token = lexer.next();
         let bytes = &sql[token.start..token.end];
-        let is_after_dot = dot_end == Some(token.start);
-        dot_end = None;
+        let is_after_dot = dot_end.take() == Some(token.start);
+        let is_variable = variable_start.take() == Some(token.start);
         match token.kind {
             Kind::End | Kind::Invalid => break,
             _ if out.is_full => break,
@@ -237,7 +301,8 @@ fn normalised(sql: &[u8], mode: ParseMode, bytes_max: usize) -> String {
             Kind::Text | Kind::NationalText | Kind::Param => out.value(),
             Kind::Null => null(&mut out),
             Kind::Quoted => out.push(Part::Name(&bytes[1..bytes.len() - 1])),
-            Kind::Word if is_after_dot => out.push(Part::Name(bytes)),
+            Kind::Word if is_after_dot => out.qualified(bytes, &sql[token.end..]),
+            Kind::Word if is_variable => out.push(keyword(bytes).map_or(Part::Name(bytes), Part::Word)),
             Kind::Word => word(&mut out, sql, token, mode),
             Kind::AtName => {
                 out.push(Part::Word("@"));
@@ -247,6 +312,7 @@ fn normalised(sql: &[u8], mode: ParseMode, bytes_max: usize) -> String {
             Kind::AtAt => {
                 out.push(Part::Word("@"));
                 out.push(Part::Word("@"));
+                variable_start = Some(token.end);
             }
             Kind::RightParen => out.right_paren(),
             Kind::Dot => {
@@ -280,8 +346,8 @@ fn word<'s>(out: &mut Normalised<'s>, sql: &'s [u8], token: Token, mode: ParseMo
         Some(word) => return out.push(Part::Word(word)),
         None => {}
     }
-    let behind = if mode.ignore_space { rest.trim_ascii_start() } else { rest };
-    if behind.first() == Some(&b'(')
+    let next = if mode.ignore_space { rest.trim_ascii_start() } else { rest };
+    if next.first() == Some(&b'(')
         && let Some(function) = bound_function(bytes)
     {
         return out.push(Part::Word(shown(function)));
@@ -301,7 +367,8 @@ fn symbol(kind: Kind) -> &'static str {
         Kind::RightBrace => "}",
         Kind::Comma => ",",
         Kind::Semicolon => ";",
-        Kind::DotDot => "..",
+        // MariaDB has no text for this token.
+        Kind::DotDot => "(unknown)",
         Kind::Colon => ":",
         Kind::Equal => "=",
         Kind::NullSafeEqual => "<=>",
