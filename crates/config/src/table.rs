@@ -161,7 +161,7 @@ const FULLTEXT_DEFAULTS: &str =
     "words are indexed as by InnoDB's defaults: of 3 to 84 characters, without its stopwords";
 const NO_FULLTEXT: &str = "of MyISAM's full-text indexes; those here are InnoDB's, with its defaults";
 const NO_GALERA: &str = "there are no Galera clusters here";
-const NO_PERFORMANCE_SCHEMA: &str = "there is no performance schema";
+const NO_PERFORMANCE_SCHEMA: &str = "the performance schema has no tables of fixed size";
 const NO_PLUGINS: &str = "there are no plugins";
 const NO_TRACE: &str = "there is no trace";
 const NO_VERSIONING: &str = "there are no system-versioned tables";

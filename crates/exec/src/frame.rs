@@ -30,7 +30,7 @@ use cohort_session::{Database, EventKind, Process};
 use cohort_sql::{ParseMode, StatementDigest};
 use cohort_trx::{Counted, PLAN_COUNTS};
 
-use crate::work::Work;
+use crate::work::{SlowEntry, Work};
 
 /// Minimum time between two samples of a statement.
 const SAMPLE_INTERVAL_US: u64 = 1_000_000;
@@ -89,6 +89,7 @@ pub(crate) struct Frame {
     pub began_ns: u64,
     rows_read: u64,
     plan_counts: [u64; PLAN_COUNTS.len()],
+    lock_wait_ns: u64,
     pub hold: CommitSeq,
     pub kind: Option<EventKind>,
     pub statement: Option<Arc<KnownStatement>>,
@@ -105,6 +106,7 @@ impl Frame {
             began_ns: db.clock.monotonic_ns(),
             rows_read: counts.reads(),
             plan_counts: counts.plan_counts(),
+            lock_wait_ns: process.kill_flag().waited_ns(),
             hold,
             kind: None,
             statement: None,
@@ -117,6 +119,11 @@ impl Frame {
         process.counts().reads().saturating_sub(self.rows_read)
     }
 
+    /// Returns the nanoseconds that the statement has waited for locks.
+    pub fn lock_wait_ns(&self, process: &Process) -> u64 {
+        process.kill_flag().waited_ns().saturating_sub(self.lock_wait_ns)
+    }
+
     pub fn kind(&self) -> EventKind {
         self.kind.unwrap_or(EventKind::UNPARSED)
     }
@@ -127,6 +134,7 @@ impl Frame {
         measured.add(Measure::Calls, 1);
         measured.add(Measure::Errors, u64::from(work.error != 0));
         measured.add(Measure::Warnings, warnings);
+        measured.add(Measure::LockWait, self.lock_wait_ns(process));
         measured.add(Measure::RowsSent, work.rows_sent);
         measured.add(Measure::RowsExamined, self.rows_read(process));
         measured.add(Measure::RowsAffected, work.rows_affected);
@@ -212,6 +220,10 @@ pub(crate) struct Pending {
     /// True if the statement itself has raised the hold.
     pub is_own: bool,
     pub sample: Option<String>,
+    /// True if the statement belongs in the slow log whatever its duration.
+    pub is_slow: bool,
+    /// Its entry of the slow log, if that is written.
+    pub slow: Option<SlowEntry>,
 }
 
 /// Digests of the last texts that a session has parsed.

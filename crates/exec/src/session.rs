@@ -22,7 +22,7 @@ use crate::kept::Kept;
 use crate::open_handler::OpenHandler;
 use crate::prepared_statements::PreparedStatements;
 use crate::program::running::RunningPrograms;
-use crate::work::{PlanNotes, Work};
+use crate::work::{PlanNotes, SlowEntry, Work};
 
 /// A connection's session. Dropping it rolls back the open transaction.
 pub struct Session {
@@ -42,6 +42,8 @@ pub struct Session {
     pub(crate) frame: Frame,
     /// Statements whose replies are held.
     pub(crate) pending: Vec<Pending>,
+    /// Entries of the slow log, with their durations, that are not written yet.
+    pub(crate) slow_entries: Vec<(SlowEntry, u64)>,
     /// Digests of texts that were parsed.
     pub(crate) remembered: RememberedTexts,
     /// Results of the running statement so far, for the logs.
@@ -105,6 +107,7 @@ impl Session {
             literals: Vec::new(),
             frame: Frame::default(),
             pending: Vec::new(),
+            slow_entries: Vec::new(),
             remembered: RememberedTexts::default(),
             work: Work::default(),
             executed_text: None,
@@ -268,6 +271,9 @@ impl Session {
     pub(crate) fn begin_process(&mut self, command: Command, text: &[u8]) {
         // The reply to the previous command has left.
         self.settle();
+        if !self.slow_entries.is_empty() {
+            self.write_held_entries();
+        }
         self.look_at_clock();
         let query_id = self.state.db.processes.next_query_id();
         self.process.begin_statement(

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use cohort_config::VarId;
+use cohort_config::{Counter, VarId};
 use cohort_observe::Measure;
 use cohort_session::{EventKind, shown};
 use cohort_sql::StatementDigest;
 
 use crate::frame::{Frame, KnownStatement, Pending};
 use crate::session::Session;
-use crate::work::Work;
+use crate::work::{SlowEntry, Work};
 
 /// Number of statements of a session that may be pending. Only multi-statements can have more than one.
 const PENDING_MAX: usize = 64;
@@ -65,8 +65,8 @@ impl Session {
     }
 
     /// Ends the frame of the running statement and derives the wall clock's time from its duration. Returns
-    /// the duration in microseconds, without the time for which its reply is held.
-    pub(crate) fn end_frame(&mut self, text: &[u8]) -> u64 {
+    /// the duration in microseconds so far, and whether the reply is held.
+    pub(crate) fn end_frame(&mut self, text: &[u8]) -> (u64, bool) {
         let db = &self.state.db;
         let ended_ns = db.clock.monotonic_ns();
         let took_ns = ended_ns.saturating_sub(self.frame.began_ns);
@@ -85,18 +85,27 @@ impl Session {
         let sample = (wants_sample && db.globals.flag(VarId::StatementSamples))
             .then(|| shown(text, self.state.settings.parse.mode));
         let hold = self.trx.hold_until();
-        if hold > db.commit.acknowledged() {
+        let is_held = hold > db.commit.acknowledged();
+        if is_held {
             let is_own = hold != self.frame.hold;
             let frame = std::mem::take(&mut self.frame);
             if self.pending.len() == PENDING_MAX {
                 self.settle();
             }
-            self.pending.push(Pending { frame, measured, ended_ns, is_own, sample });
+            let (is_slow, slow) = (false, None);
+            self.pending.push(Pending { frame, measured, ended_ns, is_own, sample, is_slow, slow });
         } else {
             measured.add(Measure::Latency, took_ns);
             self.frame.count(db, &measured, self.clock_us, sample.as_deref());
         }
-        took_ns / 1000
+        (took_ns / 1000, is_held)
+    }
+
+    /// Leaves the decision about the slow log to the moment when the reply of the last statement may leave.
+    pub(crate) fn hold_slow(&mut self, is_slow: bool, entry: Option<SlowEntry>) {
+        if let Some(pending) = self.pending.last_mut() {
+            (pending.is_slow, pending.slow) = (is_slow, entry);
+        }
     }
 
     /// Counts a command that fails before its statement is known.
@@ -108,11 +117,13 @@ impl Session {
         self.end_frame(b"");
     }
 
-    /// Counts the statements whose replies were held. Called before the replies leave, by any thread.
-    pub fn settle(&mut self) {
+    /// Counts the statements whose replies were held. Called before the replies leave, by any thread. Returns
+    /// true if there are entries for the slow log: a thread that may wait for files must write them.
+    pub fn settle(&mut self) -> bool {
         if self.pending.is_empty() {
-            return;
+            return false;
         }
+        let long_ns = self.state.settings.vars.double(VarId::LongQueryTime) * 1e9;
         let db = &self.state.db;
         let now_ns = db.clock.monotonic_ns();
         for mut pending in self.pending.drain(..) {
@@ -123,7 +134,12 @@ impl Session {
             }
             let now_us = pending.frame.began_us + latency_ns / 1000;
             pending.frame.count(db, &pending.measured, now_us, pending.sample.as_deref());
+            if pending.is_slow || latency_ns as f64 > long_ns {
+                db.status.count(Counter::SlowQueries);
+                self.slow_entries.extend(pending.slow.map(|entry| (entry, latency_ns / 1000)));
+            }
         }
+        !self.slow_entries.is_empty()
     }
 
     /// Begins the frame of a statement that runs inside the running one. Returns the frame and the results of

@@ -188,7 +188,9 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
     if hold > shared.backend.acknowledged() {
         return After::ReplyBarrier(hold);
     }
-    session.settle();
+    if session.settle() {
+        session.write_log();
+    }
     After::Send
 }
 

@@ -573,8 +573,12 @@ impl Session for SqlSession {
         self.session.hold()
     }
 
-    fn settle(&mut self) {
-        self.session.settle();
+    fn settle(&mut self) -> bool {
+        self.session.settle()
+    }
+
+    fn write_log(&mut self) {
+        self.session.write_held_entries();
     }
 
     fn killed(&self) -> Killed {

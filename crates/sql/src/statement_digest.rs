@@ -71,6 +71,12 @@ enum Part<'s> {
     WideRows,
 }
 
+/// Schemas that only name functions.
+const FUNCTION_SCHEMAS: [&[u8]; 3] = [b"mariadb_schema", b"oracle_schema", b"maxdb_schema"];
+
+/// Longest name in bytes. MariaDB shows longer ones as dots.
+const NAME_BYTES_MAX: usize = 64;
+
 /// Tokens that an expression follows, so that a sign after them is not an operator.
 const BEFORE_SIGNS: &[&str] = &[
     "%", "&", "&&", "(", "*", "+", ",", "-", "/", "<<", ">>", "AND", "AT", "BETWEEN", "CASE", "DEFAULT",
@@ -230,9 +236,15 @@ impl<'s> Normalised<'s> {
         }
     }
 
-    /// Adds the name after a dot. A bound function of `mariadb_schema` is a keyword.
+    /// Adds the name after a dot. A bound function of a schema of functions is a keyword.
     fn qualified(&mut self, name: &'s [u8], rest: &[u8]) {
-        let is_own = matches!(self.last().0, Some(Part::Name(b"mariadb_schema"))) && rest.starts_with(b"(");
+        let is_own = match self.last().0 {
+            Some(Part::Name(schema)) => {
+                FUNCTION_SCHEMAS.iter().any(|known| schema.eq_ignore_ascii_case(known))
+            }
+            _ => false,
+        };
+        let is_own = is_own && rest.starts_with(b"(");
         let function = bound_function(name).filter(|_| is_own);
         self.push(function.map_or(Part::Name(name), |function| Part::Word(shown(function))));
     }
@@ -241,6 +253,10 @@ impl<'s> Normalised<'s> {
         let mut text = String::with_capacity(self.bytes * 3);
         for part in &self.parts {
             let word = match part {
+                Part::Name(name) if name.len() > NAME_BYTES_MAX => {
+                    text.push_str("...");
+                    continue;
+                }
                 Part::Name(name) => {
                     text.push('`');
                     text.push_str(&String::from_utf8_lossy(name));
