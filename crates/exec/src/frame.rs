@@ -76,8 +76,10 @@ impl KnownStatement {
 
     /// Returns whether a statement that took this long is worth a sample.
     pub fn wants_sample(&self, took_ns: u64, now_us: u64) -> bool {
-        took_ns > self.slowest_ns.load(Ordering::Relaxed)
-            && now_us.saturating_sub(self.sampled_us.load(Ordering::Relaxed)) >= SAMPLE_INTERVAL_US
+        let sampled_us = self.sampled_us.load(Ordering::Relaxed);
+        sampled_us == 0
+            || took_ns > self.slowest_ns.load(Ordering::Relaxed)
+                && now_us.saturating_sub(sampled_us) >= SAMPLE_INTERVAL_US
     }
 }
 

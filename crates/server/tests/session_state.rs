@@ -574,3 +574,76 @@ fn receive(stream: &mut (impl Read + Write)) -> Vec<u8> {
     stream.read_exact(&mut payload).expect("a payload");
     payload
 }
+
+/// Returns calls, errors, rows sent and rows affected of a statement, and whether it has waited for locks and
+/// for commits.
+fn counted(client: &mut Conn, digest: &str) -> (u64, u64, u64, u64, bool, bool) {
+    let query = format!(
+        "SELECT CALLS, ERRORS, ROWS_SENT, ROWS_AFFECTED, LOCK_WAIT_US > 0, COMMIT_WAIT_US > 0 \
+         FROM information_schema.COHORT_STATEMENTS WHERE DIGEST_TEXT = '{digest} ' AND SUM_US >= COMMIT_WAIT_US"
+    );
+    client.query_first(query).expect("a row").unwrap_or_default()
+}
+
+#[test]
+fn statistics_count_each_statement_once() {
+    const CLIENTS: u64 = 8;
+    const STATEMENTS: u64 = 60;
+    const UPDATE: &str = "UPDATE `t` SET `a` = `a` + ? WHERE `pk` = ?";
+    let server = Cohort::new(&[]);
+    let mut watcher = server.in_test();
+    watcher.query_drop("CREATE TABLE t (pk INT PRIMARY KEY, a INT)").expect("created");
+    for pk in 0..CLIENTS {
+        watcher.query_drop(format!("INSERT INTO t VALUES ({pk}, 0)")).expect("inserted");
+    }
+    let reset = "TRUNCATE performance_schema.events_statements_summary_by_digest";
+    watcher.query_drop(reset).expect("reset");
+    std::thread::scope(|scope| {
+        for pk in 0..CLIENTS {
+            let server = &server;
+            scope.spawn(move || {
+                for _ in 0..4 {
+                    let mut client = server.in_test();
+                    let select = client.prep("SELECT a FROM t WHERE pk = ?").expect("prepared");
+                    for n in 0..STATEMENTS / 4 {
+                        client
+                            .query_drop(format!("UPDATE t SET a = a + {n} WHERE pk = {pk}"))
+                            .expect("updated");
+                        client.exec_drop(&select, (pk,)).expect("read");
+                    }
+                }
+            });
+        }
+    });
+    let all = CLIENTS * STATEMENTS;
+    // `a + 0` changes nothing.
+    let (calls, errors, _, changed, _, has_waited) = counted(&mut watcher, UPDATE);
+    assert_eq!((calls, errors, changed, has_waited), (all, 0, all - 4 * CLIENTS, true));
+    let (calls, errors, sent, ..) = counted(&mut watcher, "SELECT `a` FROM `t` WHERE `pk` = ?");
+    assert_eq!((calls, errors, sent), (all, 0, all));
+
+    // KILL QUERY of a lock wait, KILL of a running statement, a client that disconnects.
+    watcher.query_drop(reset).expect("reset");
+    let mut holder = server.in_test();
+    holder.query_drop("BEGIN").expect("begun");
+    holder.query_drop("UPDATE t SET a = a + 1 WHERE pk = 1").expect("locked");
+    let mut waiter = server.in_test();
+    let id = waiter.connection_id();
+    let waiting =
+        std::thread::spawn(move || error_code(waiter.query_drop("UPDATE t SET a = a + 1 WHERE pk = 1")));
+    let waits = "SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS";
+    wait_until("it waits", || watcher.query_first(waits).expect("a row") == Some(1));
+    watcher.query_drop(format!("KILL QUERY {id}")).expect("killed");
+    assert_eq!(waiting.join().expect("it ends"), 1317);
+    holder.query_drop("COMMIT").expect("committed");
+    assert_eq!(counted(&mut watcher, UPDATE), (2, 1, 0, 1, true, false));
+    let mut sleeper = server.in_test();
+    let id = sleeper.connection_id();
+    let sleeping = std::thread::spawn(move || sleeper.query_drop("DO SLEEP(60)").is_err());
+    let sleeps =
+        format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id} AND INFO LIKE 'DO%'");
+    wait_until("it sleeps", || watcher.query_first(&sleeps).expect("a row") == Some(1));
+    watcher.query_drop(format!("KILL {id}")).expect("killed");
+    assert!(sleeping.join().expect("it ends"));
+    wait_until("it is counted", || counted(&mut watcher, "DO `SLEEP` (?)").0 == 1);
+}
