@@ -119,8 +119,8 @@ impl CachedPlan {
 
     /// Checks that the session may see the plans of its views. Error 1345 without SHOW VIEW on each view and
     /// SELECT on the tables it reads.
-    pub(crate) fn check_told(&self, session: &SessionState) -> SqlResult<()> {
-        self.views.iter().try_for_each(|view| access::check_view_told(session, view))
+    pub(crate) fn check_viewer(&self, session: &SessionState) -> SqlResult<()> {
+        self.views.iter().try_for_each(|view| access::check_view_shown(session, view))
     }
 
     /// Returns true if the plan changes nothing outside of the session: a SELECT that locks no rows, has no
@@ -148,7 +148,8 @@ impl CachedPlan {
         let pins = self.pins.iter().map(|(_, value)| value.memory_bytes());
         let views = self.views.iter().map(|view| view.text.len()).sum::<usize>() * VIEW_BYTES_OF_A_BYTE;
         let parts = columns.chain(pins).chain(self.needs.iter().map(TableNeed::memory_bytes));
-        (PLAN_BYTES + syntax + views + parts.sum::<usize>()) as u64
+        let statement = self.statement.get().map_or(0, |statement| statement.memory_bytes());
+        (PLAN_BYTES + syntax + views + statement + parts.sum::<usize>()) as u64
     }
 
     /// Returns the names and types of a query's columns.

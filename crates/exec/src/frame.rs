@@ -61,6 +61,11 @@ impl KnownStatement {
         })
     }
 
+    /// Returns the bytes of the statement, without a schema that it shares.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<KnownStatement>() + self.text.len()
+    }
+
     fn row(&self, db: &Database, kind: EventKind, now_us: u64) -> StatementRef {
         match StatementRef::unpacked(self.row.load(Ordering::Relaxed)) {
             Some(row) if db.statements.is_current(row) => row,

@@ -115,7 +115,7 @@ impl PreparedTexts {
         parsed: Parsed,
     ) -> Result<Arc<PreparedText>, OverBudget> {
         let hash = self.hash(text, &options);
-        let bytes = (TEXT_BYTES + text.len() + parsed.memory_bytes) as u64;
+        let bytes = (TEXT_BYTES + text.len() + parsed.digest.text.len() + parsed.memory_bytes) as u64;
         let mut state = self.state.lock();
         if let Some(found) = state.get(hash, text, &options) {
             return Ok(found);

@@ -44,14 +44,17 @@ impl Session {
         self.frame.statement.as_ref()
     }
 
-    /// Records the digest of a text that was parsed.
-    pub(crate) fn identify_text(&mut self, text: &[u8]) {
+    /// Records the digest of a text that was parsed. `may_recur`: the session remembers it, because no plan
+    /// will.
+    pub(crate) fn identify_text(&mut self, text: &[u8], may_recur: bool) {
         let (mode, schema) = (self.state.settings.parse.mode, &self.state.current_schema);
         let statement = match self.remembered.find(text, mode, schema) {
             Some(known) => Arc::clone(known),
             None => {
                 let statement = KnownStatement::new(schema.clone(), &self.digest_of(text), false);
-                self.remembered.add(text, mode, &statement);
+                if may_recur {
+                    self.remembered.add(text, mode, &statement);
+                }
                 statement
             }
         };

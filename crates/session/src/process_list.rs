@@ -90,6 +90,16 @@ pub struct ProcessIdentity {
     pub schema: Option<String>,
 }
 
+impl ProcessIdentity {
+    /// Returns the host without the port.
+    pub fn host_name(&self) -> &str {
+        self.host.rsplit_once(':').map_or(&self.host, |(host, _)| host)
+    }
+}
+
+/// Maximum number of accounts whose logins are counted.
+const LOGINS_MAX: usize = 10_000;
+
 /// One connection. Its session writes the fields, SHOW PROCESSLIST reads them, KILL sets the flag.
 pub struct Process {
     id: ConnectionId,
@@ -397,6 +407,8 @@ pub struct ProcessList {
     counts_ended: SessionCounts,
     /// The number of the newest statement.
     query_id: AtomicU64,
+    /// Number of logins by user and host.
+    logins: Mutex<BTreeMap<(String, String), u64>>,
     /// The memory of all sessions together.
     memory: Arc<Budget>,
 }
@@ -404,6 +416,7 @@ pub struct ProcessList {
 impl ProcessList {
     /// Adds a connection. The server removes it when the connection ends.
     pub fn register(&self, id: ConnectionId, identity: ProcessIdentity, now_us: u64) -> Arc<Process> {
+        self.count_login(&identity);
         let process = Arc::new(Process {
             id,
             kill: KillFlag::default(),
@@ -422,6 +435,23 @@ impl ProcessList {
         });
         self.processes.write().insert(id, process.clone());
         process
+    }
+
+    /// Counts a login: a connection, or a change of user.
+    pub fn count_login(&self, identity: &ProcessIdentity) {
+        if identity.account.is_none() {
+            return;
+        }
+        let account = (identity.user.clone(), identity.host_name().to_owned());
+        let mut logins = self.logins.lock();
+        if logins.len() < LOGINS_MAX || logins.contains_key(&account) {
+            *logins.entry(account).or_default() += 1;
+        }
+    }
+
+    /// Returns the number of logins by user and host.
+    pub fn logins(&self) -> BTreeMap<(String, String), u64> {
+        self.logins.lock().clone()
     }
 
     /// Removes a connection that has ended.

@@ -1,5 +1,6 @@
 //! Rows of `performance_schema`. Tables without a function here are empty: nothing is measured for them.
 
+mod accounts;
 mod setup;
 mod statements;
 mod threads;
@@ -15,6 +16,7 @@ pub(super) fn rows(table: &str, columns: &[VirtualColumn], ctx: &StatementContex
     match table {
         "events_statements_summary_by_digest" => statements::by_digest(columns, ctx),
         "events_statements_summary_global_by_event_name" => statements::by_event_name(columns, ctx),
+        "accounts" | "hosts" | "users" => accounts::rows(columns, ctx),
         "global_status" => status(ctx, Of::Server),
         "session_status" => status(ctx, Of::Session),
         "threads" => threads::rows(columns, ctx),

@@ -1,5 +1,5 @@
-//! `performance_schema.setup_*` and `performance_timers`: what is collected. Nothing can be switched: an UPDATE
-//! is rejected.
+//! `performance_schema.setup_*` and `performance_timers`: the measurements that exist. None can be switched:
+//! an UPDATE is rejected.
 
 use cohort_session::{EventKind, VirtualColumn, event_name};
 use cohort_types::Value;

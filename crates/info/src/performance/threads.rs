@@ -1,5 +1,5 @@
-//! `performance_schema.threads`: a row for each connection and each thread of the server that runs statements.
-//! THREAD_ID is the id of the connection.
+//! `performance_schema.threads`: a row for each connection and each thread of the server that runs
+//! statements. THREAD_ID is the id of the connection.
 
 use cohort_session::{Command, StatementContext, VirtualColumn};
 use cohort_types::Value;
@@ -25,9 +25,7 @@ pub(super) fn rows(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec
             "NAME" => text(name),
             "TYPE" => text(if is_client { "FOREGROUND" } else { "BACKGROUND" }),
             "PROCESSLIST_USER" => of_client(&identity.user),
-            "PROCESSLIST_HOST" => {
-                of_client(identity.host.rsplit_once(':').map_or(&*identity.host, |(host, _)| host))
-            }
+            "PROCESSLIST_HOST" => of_client(identity.host_name()),
             "PROCESSLIST_DB" => identity.schema.as_deref().map_or(Value::Null, text),
             "PROCESSLIST_COMMAND" => text(shown.command.name()),
             "PROCESSLIST_TIME" => Value::Int((now_us.saturating_sub(shown.since_us) / 1_000_000) as i64),
