@@ -253,6 +253,7 @@ impl SqlBackend {
                 return Err(error);
             }
         };
+        process.set_attributes(&info.attributes);
         process.set_closer(Some(Box::new(move |level| {
             if level == KillLevel::Connection {
                 closer();
@@ -514,6 +515,7 @@ impl Session for SqlSession {
         let identity = identity(&info);
         self.session.database().processes.count_login(&identity);
         self.process.set_identity(identity);
+        self.process.set_attributes(&info.attributes);
         self.is_interactive = info.interactive;
         self.adopt_timeout();
         Ok(())

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use cohort_config::{Acts, VarId};
 use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn};
-use support::{Cohort, Maria, error_code, wait_until};
+use support::{Cohort, Maria, error_code, rows, wait_until};
 
 fn prepared(client: &mut Conn) -> u64 {
     let row: Option<(String, u64)> =
@@ -646,4 +646,39 @@ fn statistics_count_each_statement_once() {
     watcher.query_drop(format!("KILL {id}")).expect("killed");
     assert!(sleeping.join().expect("it ends"));
     wait_until("it is counted", || counted(&mut watcher, "DO `SLEEP` (?)").0 == 1);
+}
+
+#[test]
+fn performance_schema_lists_connections() {
+    let server = Cohort::new(&[]);
+    let mut watcher = server.in_test();
+    let counts = "SELECT CURRENT_CONNECTIONS, TOTAL_CONNECTIONS FROM performance_schema.accounts \
+                  WHERE USER = 'root' AND HOST IN ('localhost', '127.0.0.1')";
+    let mut counted = || -> (u64, u64) { watcher.query_first(counts).expect("a row").expect("one account") };
+    let (current, total) = counted();
+    let kept = server.client();
+    drop(server.client());
+    wait_until("it is gone", || counted().0 == current + 1);
+    assert_eq!(counted(), (current + 1, total + 2));
+    drop(kept);
+    for (query, expected) in [
+        (
+            "SELECT CONCAT_WS(' ', TYPE, PROCESSLIST_USER, PROCESSLIST_DB, PROCESSLIST_COMMAND) \
+             FROM performance_schema.threads WHERE PROCESSLIST_ID = CONNECTION_ID()",
+            "FOREGROUND root test Query",
+        ),
+        (
+            "SELECT GROUP_CONCAT(NAME) FROM performance_schema.setup_consumers WHERE ENABLED = 'YES'",
+            "global_instrumentation,thread_instrumentation,statements_digest",
+        ),
+        (
+            "SELECT COUNT(*) FROM performance_schema.session_account_connect_attrs \
+             WHERE PROCESSLIST_ID = CONNECTION_ID() AND ATTR_NAME = '_client_name'",
+            "1",
+        ),
+        ("SELECT VARIABLE_VALUE > 0 FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Acl_users'", "1"),
+        ("SELECT @@performance_schema", "1"),
+    ] {
+        assert_eq!(rows(&mut watcher, query).trim_end(), expected, "{query}");
+    }
 }

@@ -97,6 +97,8 @@ impl ProcessIdentity {
     }
 }
 
+/// Maximum bytes of a connection's attributes, as in MariaDB by default.
+const ATTRIBUTE_BYTES_MAX: usize = 512;
 /// Maximum number of accounts whose logins are counted.
 const LOGINS_MAX: usize = 10_000;
 
@@ -112,6 +114,8 @@ pub struct Process {
     /// `Clock::wall_us` when the command began.
     since_us: AtomicU64,
     identity: Mutex<ProcessIdentity>,
+    /// Connection attributes of the client: `_client_name`, `program_name`, ...
+    attributes: Mutex<Arc<[(String, String)]>>,
     /// The text of the running statement (cut at 64 KiB) and its state.
     info: Mutex<ProcessInfo>,
     /// Closes the connection when it is idle; set by the server.
@@ -362,6 +366,21 @@ impl Process {
         *self.identity.lock() = identity;
     }
 
+    /// Sets the connection attributes. Those beyond [`ATTRIBUTE_BYTES_MAX`] are dropped.
+    pub fn set_attributes(&self, attributes: &[(String, String)]) {
+        let mut bytes = 0;
+        let kept = attributes.iter().take_while(|(name, value)| {
+            bytes += name.len() + value.len();
+            bytes <= ATTRIBUTE_BYTES_MAX
+        });
+        *self.attributes.lock() = kept.cloned().collect();
+    }
+
+    /// Returns the connection attributes.
+    pub fn attributes(&self) -> Arc<[(String, String)]> {
+        Arc::clone(&self.attributes.lock())
+    }
+
     /// Returns the account.
     pub fn identity(&self) -> ProcessIdentity {
         self.identity.lock().clone()
@@ -426,6 +445,7 @@ impl ProcessList {
             command: AtomicU8::new(Command::Connect as u8),
             since_us: AtomicU64::new(now_us),
             identity: Mutex::new(identity),
+            attributes: Mutex::default(),
             info: Mutex::default(),
             closer: Mutex::new(None),
             held: AtomicU64::new(0),

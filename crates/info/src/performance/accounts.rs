@@ -1,4 +1,5 @@
 //! `performance_schema.accounts`, `users` and `hosts`: connections by the names that clients log in with.
+//! `session_connect_attrs`: their attributes.
 
 use std::collections::BTreeMap;
 
@@ -37,4 +38,21 @@ pub(super) fn rows(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec
         columns.iter().map(cell).collect()
     };
     counts.into_iter().map(row).collect()
+}
+
+/// Returns the attributes of all connections, or of those by the session's own user and host.
+pub(super) fn attributes(ctx: &StatementContext<'_>, is_own: bool) -> Vec<Vec<Value>> {
+    let own = ctx.process.identity();
+    let mut rows = Vec::new();
+    for process in ctx.db.processes.all() {
+        let identity = process.identity();
+        if is_own && (&identity.user, identity.host_name()) != (&own.user, own.host_name()) {
+            continue;
+        }
+        for (place, (name, value)) in process.attributes().iter().enumerate() {
+            let id = integer(process.id().0);
+            rows.push(vec![id, text(name.as_str()), text(value.as_str()), integer(place)]);
+        }
+    }
+    rows
 }

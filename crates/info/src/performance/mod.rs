@@ -17,6 +17,8 @@ pub(super) fn rows(table: &str, columns: &[VirtualColumn], ctx: &StatementContex
         "events_statements_summary_by_digest" => statements::by_digest(columns, ctx),
         "events_statements_summary_global_by_event_name" => statements::by_event_name(columns, ctx),
         "accounts" | "hosts" | "users" => accounts::rows(columns, ctx),
+        "session_connect_attrs" => accounts::attributes(ctx, false),
+        "session_account_connect_attrs" => accounts::attributes(ctx, true),
         "global_status" => status(ctx, Of::Server),
         "session_status" => status(ctx, Of::Session),
         "threads" => threads::rows(columns, ctx),

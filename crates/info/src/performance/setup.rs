@@ -39,7 +39,7 @@ pub(super) fn consumers(columns: &[VirtualColumn], has_digests: bool) -> Vec<Vec
 /// Returns the row of `setup_actors`: statements of all accounts are counted.
 pub(super) fn actors(columns: &[VirtualColumn]) -> Vec<Vec<Value>> {
     let all = || text("%");
-    vec![vec![all(), all(), all(), member(&columns[3], "YES"), member(&columns[4], "NO")]]
+    vec![vec![all(), all(), all(), member(&columns[3], "YES"), member(&columns[4], "YES")]]
 }
 
 /// Returns the rows of `setup_instruments`: kinds of statements.

@@ -31,8 +31,7 @@ pub(super) fn rows(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec
             "PROCESSLIST_TIME" => Value::Int((now_us.saturating_sub(shown.since_us) / 1_000_000) as i64),
             "PROCESSLIST_STATE" if !shown.state.is_empty() => text(shown.state),
             "PROCESSLIST_INFO" => shown.info.as_deref().map_or(Value::Null, text),
-            "INSTRUMENTED" => member(column, "YES"),
-            "HISTORY" => member(column, "NO"),
+            "INSTRUMENTED" | "HISTORY" => member(column, "YES"),
             _ => Value::Null,
         };
         columns.iter().map(cell).collect()
