@@ -676,7 +676,10 @@ fn performance_schema_lists_connections() {
              WHERE PROCESSLIST_ID = CONNECTION_ID() AND ATTR_NAME = '_client_name'",
             "1",
         ),
-        ("SELECT VARIABLE_VALUE > 0 FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Acl_users'", "1"),
+        (
+            "SELECT VARIABLE_VALUE > 0 FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Acl_users'",
+            "1",
+        ),
         ("SELECT @@performance_schema", "1"),
     ] {
         assert_eq!(rows(&mut watcher, query).trim_end(), expected, "{query}");
