@@ -220,6 +220,10 @@ impl SqlBackend {
         std::thread::Builder::new().name("events".into()).spawn(move || scheduler.run()).map(drop)
     }
 
+    pub(crate) fn database(&self) -> &Arc<Database> {
+        &self.db
+    }
+
     /// Opens the session of the server itself, for `init_file`.
     pub fn connect_server(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {
         self.open_session(info, Box::new(|| ()), cohort_exec::Session::of_server)

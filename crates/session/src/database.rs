@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
-use cohort_catalog::CatalogVersions;
+use cohort_catalog::{CatalogVersions, TableName};
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
@@ -31,7 +31,7 @@ use crate::sequence::Sequences;
 use crate::server_files::ServerFiles;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::user_lock_holders::UserLockHolders;
-use crate::virtual_table::VirtualTables;
+use crate::virtual_table::{VirtualTable, VirtualTables};
 use crate::word_check::WordList;
 
 /// A connected replica, as it registered itself.
@@ -227,6 +227,31 @@ impl Database {
         });
         adopt(&db.env);
         db
+    }
+
+    /// Finds a virtual table by name, ignoring case. A stored table or view in the schema `mysql` hides the
+    /// virtual table of its name.
+    pub fn virtual_table(&self, schema: &str, name: &str) -> Option<&Arc<dyn VirtualTable>> {
+        self.virtual_tables.find(schema, name).filter(|found| !self.is_replaced(&***found))
+    }
+
+    /// Returns whether a stored table or view has replaced a virtual table.
+    pub fn is_replaced(&self, table: &dyn VirtualTable) -> bool {
+        if !table.is_replaceable() {
+            return false;
+        }
+        let (catalog, schema, name) = (self.catalog(), table.schema(), table.name());
+        catalog.table(schema, name).is_some() || catalog.view(schema, name).is_some()
+    }
+
+    /// Returns the names of virtual tables that stored tables and views have replaced.
+    pub fn replaced_tables(&self) -> Vec<TableName> {
+        let tables = self.virtual_tables.all().iter().filter(|table| self.is_replaced(&***table));
+        let name = |table: &Arc<dyn VirtualTable>| TableName {
+            schema: table.schema().to_owned(),
+            table: table.name().to_owned(),
+        };
+        tables.map(name).collect()
     }
 
     /// Reopens the file of a statement log, for FLUSH.

@@ -224,7 +224,10 @@ macro_rules! error_table {
             wrong_database_name(name: &str) = "Incorrect database name '{}'", clip(name, 100);
         };
         WrongTableName = 1103, "42000" { wrong_table_name(name: &str) = "Incorrect table name '{name}'"; };
-        UnknownError = 1105, "HY000";
+        UnknownError = 1105, "HY000" {
+            accounts_replaced(table: &str) =
+                "The table 'mysql'.'{table}' was replaced, and its accounts are not in effect: execute FLUSH PRIVILEGES first";
+        };
         UnknownTable = 1109, "42S02" {
             /// "Unknown table 't' in field list".
             unknown_table_in(table: &str, place: &str) = "Unknown table '{table}' in {place}";
@@ -1115,6 +1118,10 @@ macro_rules! error_table {
         };
         IndexCorrupt = 1712, "HY000" {
             index_corrupt(what: impl Display) = "Index is corrupted: {what}";
+        };
+        CannotLoadFromTableV2 = 1728, "HY000" {
+            cannot_load_accounts(table: &str) =
+                "Cannot load from mysql.{table}. The table is probably corrupted";
         };
         MasterDelayValueOutOfRange = 1729, "HY000" {
             master_delay_too_long(seconds: impl Display, max: u64) =

@@ -12,6 +12,8 @@
 //!   -> each with its own privilege checks, commit and binary log event
 //! ```
 //!
+//! A stored table of the same name, which a dump creates, replaces a virtual table: `replaced`.
+//!
 //! # Differences to MariaDB
 //! The change takes effect immediately, without FLUSH PRIVILEGES. The session needs the privileges of the
 //! account statements in addition to those on the table, so no account can grant itself a privilege that it
@@ -25,11 +27,12 @@
 //! RETURNING and ON DUPLICATE KEY UPDATE return error 1235.
 
 mod description;
+mod replaced;
 mod statements;
 
 use cohort_plan::ParamSource;
 use cohort_protocol::{NullSink, ResultSink};
-use cohort_session::access::check_table;
+use cohort_session::access::check_grants;
 use cohort_session::{Job, SessionState, row_target};
 use cohort_sql::ast::{
     Assignment, Delete, Expr, Insert, InsertSource, Limit, OrderItem, Query, QueryBody, Select, SelectItem,
@@ -77,7 +80,8 @@ pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Optio
     // This runs at each execution of a prepared statement; most return at the schema check.
     let schema = name.db.as_deref().or(session.current_schema.as_deref()).filter(|name| *name == SCHEMA)?;
     let (_, table) = AccountTable::ALL.iter().find(|(known, _)| *known == name.name)?;
-    let is_hidden = session.temporary.find(schema, &name.name).is_some();
+    let is_hidden = session.temporary.find(schema, &name.name).is_some()
+        || session.db.virtual_table(schema, &name.name).is_none();
     (!is_hidden).then_some(*table)
 }
 
@@ -131,7 +135,7 @@ impl Session {
         if !delete.targets.is_empty() || !delete.returning.is_empty() {
             return Err(SqlError::not_supported("joined changes and RETURNING of tables of accounts"));
         }
-        check_table(&self.state, Privilege::Delete, SCHEMA, table.name())?;
+        check_grants(&self.state, Privilege::Delete, SCHEMA, table.name())?;
         let asked = Asked {
             from: &delete.from,
             new: &[],
@@ -151,7 +155,7 @@ impl Session {
         if !matches!(table, AccountTable::GlobalPriv | AccountTable::Db) {
             return Err(SqlError::not_supported("UPDATE of this table of accounts"));
         }
-        check_table(&self.state, Privilege::Update, SCHEMA, table.name())?;
+        check_grants(&self.state, Privilege::Update, SCHEMA, table.name())?;
         let values: Vec<Expr> = update.assignments.iter().map(|it| it.value.clone()).collect();
         let asked = Asked {
             from: &update.tables,
@@ -179,7 +183,7 @@ impl Session {
         if !matches!(table, AccountTable::GlobalPriv | AccountTable::Db) {
             return Err(SqlError::not_supported("INSERT into this table of accounts"));
         }
-        check_table(&self.state, Privilege::Insert, SCHEMA, table.name())?;
+        check_grants(&self.state, Privilege::Insert, SCHEMA, table.name())?;
         let names = self.account_columns(table);
         for row in rows {
             let columns: Vec<&str> = match insert.columns.is_empty() {
