@@ -2,7 +2,7 @@
 
 use cohort_catalog::{CatalogChange, Schema, Table, TableName};
 use cohort_locks::MetadataMode;
-use cohort_session::StatementContext;
+use cohort_session::{Replaceable, StatementContext};
 use cohort_sql::ast::{CreateMode, CreateTable, ObjectName, TableOption};
 use cohort_types::{SqlError, SqlResult};
 
@@ -20,7 +20,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
     if let Some(found) = ctx.db.virtual_table(&name.schema, &name.table) {
         match create.mode {
             CreateMode::IfNotExists => return exists_already(ctx, &name),
-            CreateMode::Create | CreateMode::OrReplace if found.is_replaceable() => {}
+            CreateMode::Create | CreateMode::OrReplace if found.replaceable() != Replaceable::Never => {}
             CreateMode::Create | CreateMode::OrReplace => return Err(SqlError::table_exists(&name.table)),
         }
     }

@@ -8,12 +8,14 @@
 use std::collections::BTreeMap;
 
 use cohort_catalog::{Account, AccountName, CatalogChange, TableName};
+use cohort_locks::{MetadataMode, ProgramKind};
 use cohort_session::StatementContext;
 use cohort_types::SqlResult;
 
 use super::account_changes::AccountChanges;
 use super::drop_table::lock_all;
 use super::foreign;
+use super::program::{lock_kind, lock_program};
 use super::work::{LogText, commit};
 
 /// Locks the stored tables for FLUSH PRIVILEGES: waits for clients that still fill them.
@@ -21,14 +23,23 @@ pub fn lock_replaced(ctx: &mut StatementContext<'_>, replaced: &[TableName]) -> 
     lock_all(ctx, replaced.iter())
 }
 
-/// Replaces all accounts, if the stored tables define any, and drops the stored tables. The caller has locked
-/// them. With `is_logged`, replicas receive the statement.
+/// Replaces all accounts, if the stored tables define any, creates routines and events, and drops the stored
+/// tables. The caller has locked them. With `is_logged`, replicas receive the statement.
 pub fn take_over(
     ctx: &mut StatementContext<'_>,
     accounts: Option<BTreeMap<AccountName, Account>>,
+    programs: Vec<CatalogChange>,
     replaced: &[TableName],
     is_logged: bool,
 ) -> SqlResult<()> {
+    for program in &programs {
+        let (kind, schema, name) = match program {
+            CatalogChange::PutRoutine(it) => (lock_kind(it.kind), &it.schema, &it.name),
+            CatalogChange::PutEvent(it) => (ProgramKind::Event, &it.schema, &it.name),
+            _ => continue,
+        };
+        lock_program(ctx, kind, schema, name, MetadataMode::Exclusive)?;
+    }
     let mut pending = AccountChanges::open_replaced(ctx)?;
     let catalog = std::sync::Arc::clone(&pending.catalog);
     if let Some(accounts) = accounts {
@@ -44,13 +55,11 @@ pub fn take_over(
         }
     }
     let mut changes = pending.close();
+    changes.catalog.extend(programs);
     for name in replaced {
-        match catalog.table(&name.schema, &name.table) {
-            Some(table) => {
-                foreign::check_droppable(ctx, table, &|_| false)?;
-                changes.drop_table(ctx, table)?;
-            }
-            None => changes.catalog.push(CatalogChange::DropView(name.clone())),
+        if let Some(table) = catalog.table(&name.schema, &name.table) {
+            foreign::check_droppable(ctx, table, &|_| false)?;
+            changes.drop_table(ctx, table)?;
         }
     }
     commit(ctx, changes, if is_logged { LogText::AsWritten } else { LogText::ByCaller })

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use cohort_catalog::{Account, AuthMethod, Lifetime, TlsRequirement};
-use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
+use cohort_session::{
+    Replaceable, StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
+};
 use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 
 use super::mysql_tables;
@@ -169,8 +171,8 @@ impl VirtualDefinition for GlobalPriv {
 }
 
 impl VirtualTable for GlobalPriv {
-    fn is_replaceable(&self) -> bool {
-        true
+    fn replaceable(&self) -> Replaceable {
+        Replaceable::UntilFlushPrivileges
     }
 
     fn create_text(&self) -> String {

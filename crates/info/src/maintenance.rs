@@ -95,6 +95,9 @@ fn outcome(
     {
         return Ok(of_view(ctx, kind, view));
     }
+    if let Some(found) = ctx.db.virtual_table(schema, &name.name).filter(|found| found.schema() == "mysql") {
+        return Ok(of_virtual(kind, found.is_view()));
+    }
     let table = match locked(ctx, schema, &name.name, kind) {
         Ok(Some(table)) => table,
         Ok(None) => {
@@ -130,6 +133,18 @@ fn outcome(
         // Statistics are read when they are needed, so ANALYZE has nothing to do.
         _ => vec![("status", "OK".to_owned())],
     })
+}
+
+/// Returns the messages for a virtual table, whose rows are parts of the catalog.
+fn of_virtual(kind: MaintenanceKind, is_view: bool) -> Messages {
+    match kind {
+        MaintenanceKind::Check => vec![("status", "OK".to_owned())],
+        MaintenanceKind::Analyze if !is_view => vec![("status", "OK".to_owned())],
+        _ => {
+            let text = format!("The storage engine for the table doesn't support {}", operation(kind));
+            vec![("note", text)]
+        }
+    }
 }
 
 /// Checks a view: whether its query can be bound.

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
+use cohort_session::{
+    Replaceable, StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
+};
 use cohort_types::{ColumnType, SqlResult, TypeKind, Value};
 
 use super::mysql_tables;
@@ -44,8 +46,8 @@ impl VirtualDefinition for PositionTable {
 }
 
 impl VirtualTable for PositionTable {
-    fn is_replaceable(&self) -> bool {
-        true
+    fn replaceable(&self) -> Replaceable {
+        Replaceable::UntilFlushPrivileges
     }
 
     fn create_text(&self) -> String {

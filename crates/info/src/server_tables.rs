@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use cohort_catalog::AdminOption;
 use cohort_session::{
-    StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames, default_create_text,
+    Replaceable, StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
+    default_create_text,
 };
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, Value};
 
@@ -64,7 +65,11 @@ fn grant_word(privilege: Privilege) -> &'static str {
 pub fn privileges_of_words(text: &str) -> Privileges {
     let named =
         |word: &str| Privilege::ALL.iter().find(|known| grant_word(**known).eq_ignore_ascii_case(word));
-    text.split(',').filter_map(named).fold(Privileges::NONE, |all, privilege| all.with(*privilege))
+    // Privileges that these columns do not show have no word.
+    text.split(',')
+        .filter(|word| !word.is_empty())
+        .filter_map(named)
+        .fold(Privileges::NONE, |all, privilege| all.with(*privilege))
 }
 
 /// Returns the value of a SET column of privileges.
@@ -196,8 +201,12 @@ impl VirtualTable for ServerTable {
         self.schema != "mysql" || !self.name.starts_with("help_")
     }
 
-    fn is_replaceable(&self) -> bool {
-        self.schema == "mysql"
+    fn replaceable(&self) -> Replaceable {
+        match self.schema {
+            "mysql" if self.name.starts_with("help_") => Replaceable::UntilDropped,
+            "mysql" => Replaceable::UntilFlushPrivileges,
+            _ => Replaceable::Never,
+        }
     }
 
     fn create_text(&self) -> String {

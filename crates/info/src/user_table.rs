@@ -128,10 +128,6 @@ impl VirtualDefinition for UserTable {
 }
 
 impl VirtualTable for UserTable {
-    fn is_replaceable(&self) -> bool {
-        true
-    }
-
     fn create_text(&self) -> String {
         mysql_tables::create_text(self.name()).to_owned()
     }

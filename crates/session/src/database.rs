@@ -31,7 +31,7 @@ use crate::sequence::Sequences;
 use crate::server_files::ServerFiles;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::user_lock_holders::UserLockHolders;
-use crate::virtual_table::{VirtualTable, VirtualTables};
+use crate::virtual_table::{Replaceable, VirtualTable, VirtualTables};
 use crate::word_check::WordList;
 
 /// A connected replica, as it registered itself.
@@ -229,24 +229,23 @@ impl Database {
         db
     }
 
-    /// Finds a virtual table by name, ignoring case. A stored table or view in the schema `mysql` hides the
-    /// virtual table of its name.
+    /// Finds a virtual table by name, ignoring case. A stored table in the schema `mysql` hides the virtual table
+    /// of its name.
     pub fn virtual_table(&self, schema: &str, name: &str) -> Option<&Arc<dyn VirtualTable>> {
         self.virtual_tables.find(schema, name).filter(|found| !self.is_replaced(&***found))
     }
 
-    /// Returns whether a stored table or view has replaced a virtual table.
+    /// Returns whether a stored table has replaced a virtual table.
     pub fn is_replaced(&self, table: &dyn VirtualTable) -> bool {
-        if !table.is_replaceable() {
-            return false;
-        }
-        let (catalog, schema, name) = (self.catalog(), table.schema(), table.name());
-        catalog.table(schema, name).is_some() || catalog.view(schema, name).is_some()
+        let is_stored = || self.catalog().table(table.schema(), table.name()).is_some();
+        table.replaceable() != Replaceable::Never && is_stored()
     }
 
-    /// Returns the names of virtual tables that stored tables and views have replaced.
+    /// Returns the names of virtual tables that stored tables have replaced until FLUSH PRIVILEGES.
     pub fn replaced_tables(&self) -> Vec<TableName> {
-        let tables = self.virtual_tables.all().iter().filter(|table| self.is_replaced(&***table));
+        let tables = self.virtual_tables.all().iter().filter(|table| {
+            table.replaceable() == Replaceable::UntilFlushPrivileges && self.is_replaced(&***table)
+        });
         let name = |table: &Arc<dyn VirtualTable>| TableName {
             schema: table.schema().to_owned(),
             table: table.name().to_owned(),

@@ -118,6 +118,7 @@ pub use statements::{
 pub use statistics::{PlanStatistics, cardinality, has_row};
 pub use transaction_track::{TrackTransaction, TransactionState};
 pub use virtual_table::{
-    VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames, default_create_text,
+    Replaceable, VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames,
+    default_create_text,
 };
 pub use word_check::WordList;

@@ -13,6 +13,14 @@ use cohort_types::{Collation, SqlResult, Value};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
+/// How long a stored table replaces a virtual one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replaceable {
+    Never,
+    UntilFlushPrivileges,
+    UntilDropped,
+}
+
 /// A table whose rows are computed when it is read.
 pub trait VirtualTable: VirtualDefinition {
     /// Returns whether lists of tables include it.
@@ -20,10 +28,9 @@ pub trait VirtualTable: VirtualDefinition {
         true
     }
 
-    /// Returns whether a stored table or view of this name may replace the table until FLUSH PRIVILEGES, as
-    /// when a dump of MariaDB is loaded.
-    fn is_replaceable(&self) -> bool {
-        false
+    /// Returns whether a stored table of this name may replace the table, as when a dump of MariaDB is loaded.
+    fn replaceable(&self) -> Replaceable {
+        Replaceable::Never
     }
 
     /// Returns the text of SHOW CREATE TABLE.

@@ -1,5 +1,5 @@
 //! Changes of the `mysql` tables that show accounts: `global_priv`, `user`, `db`, `tables_priv`,
-//! `columns_priv`, `roles_mapping`, `proxies_priv`.
+//! `columns_priv`, `procs_priv`, `roles_mapping`, `proxies_priv`.
 //!
 //! These tables are virtual: reads generate them from the catalog. Tools written for MariaDB
 //! (`mariadb-secure-installation`) change them nevertheless. A change of their rows is therefore translated
@@ -23,11 +23,13 @@
 //! Statements before the failed one stay in effect, like changes of MariaDB's non-transactional tables.
 //!
 //! # Missing
-//! `tables_priv`, `columns_priv`, `roles_mapping` and `proxies_priv` support DELETE only. Joined changes,
-//! RETURNING and ON DUPLICATE KEY UPDATE return error 1235.
+//! Joined changes, RETURNING and ON DUPLICATE KEY UPDATE return error 1235. A privilege on a table that does
+//! not exist cannot be inserted (1146).
 
 mod description;
+mod grants;
 mod replaced;
+mod replaced_programs;
 mod statements;
 
 use cohort_plan::ParamSource;
@@ -39,8 +41,9 @@ use cohort_sql::ast::{
     Statement, TableRef, Update,
 };
 use cohort_sql::{ParseOptions, Plannable};
-use cohort_types::{Privilege, SqlError, SqlResult, Value};
+use cohort_types::{ErrorCode, Level, Privilege, SqlError, SqlResult, Value, Warning};
 
+use self::grants::GrantRows;
 use crate::session::Session;
 
 /// A `mysql` table that shows accounts.
@@ -51,6 +54,7 @@ pub(crate) enum AccountTable {
     Db,
     TablesPriv,
     ColumnsPriv,
+    ProcsPriv,
     RolesMapping,
     ProxiesPriv,
 }
@@ -58,12 +62,13 @@ pub(crate) enum AccountTable {
 const SCHEMA: &str = "mysql";
 
 impl AccountTable {
-    const ALL: [(&'static str, AccountTable); 7] = [
+    const ALL: [(&'static str, AccountTable); 8] = [
         ("global_priv", AccountTable::GlobalPriv),
         ("user", AccountTable::User),
         ("db", AccountTable::Db),
         ("tables_priv", AccountTable::TablesPriv),
         ("columns_priv", AccountTable::ColumnsPriv),
+        ("procs_priv", AccountTable::ProcsPriv),
         ("roles_mapping", AccountTable::RolesMapping),
         ("proxies_priv", AccountTable::ProxiesPriv),
     ];
@@ -146,14 +151,23 @@ impl Session {
         let rows = self.account_rows(table, asked, job)?;
         for (row, _) in &rows {
             let catalog = self.state.db.catalog();
-            self.run_all(&statements::removal(&catalog, table, row))?;
+            let list = match GrantRows::of(table) {
+                Some(rows) => statements::changed_grants(&catalog, rows, Some(row), None)?,
+                None => statements::removal(&catalog, row),
+            };
+            self.run_all(&list)?;
         }
         Ok(rows.len() as u64)
     }
 
     fn update_account_rows(&mut self, table: AccountTable, update: &Update, job: &Job<'_>) -> SqlResult<u64> {
-        if !matches!(table, AccountTable::GlobalPriv | AccountTable::Db) {
-            return Err(SqlError::not_supported("UPDATE of this table of accounts"));
+        if table == AccountTable::User {
+            let is_name =
+                |column: &str| ["Host", "User"].iter().any(|known| known.eq_ignore_ascii_case(column));
+            let mut columns = update.assignments.iter().map(|assignment| &assignment.column.name);
+            if let Some(column) = columns.find(|column| !is_name(column)) {
+                return Err(SqlError::column_not_updatable(column));
+            }
         }
         check_grants(&self.state, Privilege::Update, SCHEMA, table.name())?;
         let values: Vec<Expr> = update.assignments.iter().map(|it| it.value.clone()).collect();
@@ -176,32 +190,68 @@ impl Session {
     }
 
     fn insert_account_rows(&mut self, table: AccountTable, insert: &Insert, job: &Job<'_>) -> SqlResult<u64> {
-        let plain = insert.on_duplicate.is_empty() && insert.returning.is_empty() && !insert.replace;
-        let (InsertSource::Values(rows), true) = (&insert.source, plain) else {
+        if !insert.on_duplicate.is_empty() || !insert.returning.is_empty() || table == AccountTable::User {
             return Err(SqlError::not_supported("this INSERT into a table of accounts"));
-        };
-        if !matches!(table, AccountTable::GlobalPriv | AccountTable::Db) {
-            return Err(SqlError::not_supported("INSERT into this table of accounts"));
         }
         check_grants(&self.state, Privilege::Insert, SCHEMA, table.name())?;
+        if insert.replace {
+            check_grants(&self.state, Privilege::Delete, SCHEMA, table.name())?;
+        }
         let names = self.account_columns(table);
-        for row in rows {
-            let columns: Vec<&str> = match insert.columns.is_empty() {
-                true => names.clone(),
-                false => insert.columns.iter().map(String::as_str).collect(),
-            };
-            if row.len() != columns.len() {
-                return Err(SqlError::value_count(1));
+        let columns: Vec<&str> = match insert.columns.is_empty() {
+            true => names.clone(),
+            false => insert.columns.iter().map(String::as_str).collect(),
+        };
+        let place = |column: &&str| {
+            let place = names.iter().position(|known| known.eq_ignore_ascii_case(column));
+            place.ok_or_else(|| SqlError::unknown_column(column, table.name()))
+        };
+        let places = columns.iter().map(place).collect::<SqlResult<Vec<usize>>>()?;
+        let mut changed = 0;
+        for (n, values) in self.inserted_values(&insert.source, job)?.into_iter().enumerate() {
+            if values.len() != places.len() {
+                return Err(SqlError::value_count(n as u64 + 1));
             }
             let mut new = Row { values: vec![Value::text(""); names.len()], names: names.clone() };
-            for (name, expr) in columns.iter().zip(row) {
-                let place = names.iter().position(|known| known.eq_ignore_ascii_case(name));
-                let place = place.ok_or_else(|| SqlError::unknown_column(name, table.name()))?;
-                new.values[place] = self.eval_alone(expr, job)?;
+            for (place, value) in places.iter().zip(values) {
+                new.values[*place] = value;
             }
-            self.apply_new_row(table, None, &new)?;
+            let replaced = (insert.replace && self.has_account_row(table, &new)).then(|| new.clone());
+            match self.apply_new_row(table, replaced.as_ref(), &new) {
+                Err(error) if insert.ignore && error.code == ErrorCode::DupEntry => {
+                    self.diagnostics.push(Warning { level: Level::Warning, error });
+                }
+                outcome => {
+                    outcome?;
+                    changed += 1;
+                }
+            }
         }
-        Ok(rows.len() as u64)
+        Ok(changed)
+    }
+
+    /// Returns the rows that an INSERT adds. DEFAULT is an empty value.
+    fn inserted_values(&mut self, source: &InsertSource, job: &Job<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        let rows = match source {
+            InsertSource::Query(query) => return self.query_rows(query, job),
+            InsertSource::Values(rows) => rows,
+        };
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            let value = |expr: &Expr| match expr {
+                Expr::Default(None) => Ok(Value::text("")),
+                expr => self.eval_alone(expr, job),
+            };
+            found.push(row.iter().map(value).collect::<SqlResult<_>>()?);
+        }
+        Ok(found)
+    }
+
+    /// Returns whether a table has a row with the key of this one.
+    fn has_account_row(&self, table: AccountTable, row: &Row) -> bool {
+        let catalog = self.state.db.catalog();
+        let account = catalog.accounts.get(&row.account());
+        account.is_some_and(|account| GrantRows::of(table).is_none_or(|rows| (rows.has)(account, row)))
     }
 
     fn apply_new_row(&mut self, table: AccountTable, old: Option<&Row>, new: &Row) -> SqlResult<()> {
@@ -210,9 +260,10 @@ impl Session {
             _ => None,
         };
         let catalog = self.state.db.catalog();
-        let list = match &described {
-            Some(described) => statements::new_account_row(&catalog, old, described)?,
-            None => statements::new_schema_row(&catalog, old, new)?,
+        let list = match (&described, GrantRows::of(table)) {
+            (Some(described), _) => statements::new_account_row(&catalog, old, described)?,
+            (None, Some(rows)) => statements::changed_grants(&catalog, rows, old, Some(new))?,
+            (None, None) => statements::renaming(old, new),
         };
         self.run_all(&list)
     }

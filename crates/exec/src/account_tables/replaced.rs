@@ -21,13 +21,14 @@
 
 use std::collections::BTreeMap;
 
-use cohort_catalog::{Account, AccountName, AdminOption, RoutineName, TableName};
-use cohort_info::{privilege_of_column, privileges_of_words};
+use cohort_catalog::{Account, AccountName, TableName};
 use cohort_session::access::{ACCOUNT_TABLES, check_table};
 use cohort_session::{Job, StatementContext};
 use cohort_sql::ast::{Flush, FlushTarget};
-use cohort_types::{Privilege, Privileges, RoutineKind, SqlError, SqlResult, Value};
+use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
+use super::grants::{GRANTS, drop_empty};
+use super::replaced_programs::missing_programs;
 use super::{Row, SCHEMA, description};
 use crate::inner_query::rows_in;
 use crate::session::Session;
@@ -65,7 +66,8 @@ fn take_over(ctx: &mut StatementContext<'_>, replaced: &[TableName], is_logged: 
         true => Some(read_accounts(ctx)?),
         false => None,
     };
-    cohort_ddl::take_over(ctx, accounts, replaced, is_logged)
+    let programs = missing_programs(ctx)?;
+    cohort_ddl::take_over(ctx, accounts, programs, replaced, is_logged)
 }
 
 /// Reads the accounts from the tables of the schema `mysql`.
@@ -80,19 +82,17 @@ fn read_accounts(ctx: &mut StatementContext<'_>) -> SqlResult<Accounts> {
     if accounts.values().all(|account| account.is_role) {
         return Err(SqlError::cannot_load_accounts("global_priv"));
     }
-    for (table, grant) in GRANTS {
-        for row in rows_of(ctx, table)? {
+    for kind in &GRANTS {
+        for row in rows_of(ctx, kind.table.name())? {
             if let Some(account) = accounts.get_mut(&row.account()) {
-                grant(account, &row);
+                (kind.put)(account, &row);
             }
         }
     }
     let roles: Vec<String> = accounts.values().filter(|a| a.is_role).map(|a| a.name.0.clone()).collect();
     for account in accounts.values_mut() {
         account.roles.retain(|role, _| roles.contains(role));
-        account.grants.schemas.retain(|_, held| !held.is_empty());
-        account.grants.tables.retain(|_, grant| !grant.is_empty());
-        account.grants.routines.retain(|_, held| !held.is_empty());
+        drop_empty(account);
     }
     Ok(accounts)
 }
@@ -103,48 +103,4 @@ fn rows_of(ctx: &mut StatementContext<'_>, table: &str) -> SqlResult<Vec<Row>> {
     let columns: Vec<String> = names.iter().map(|name| cohort_sql::print::quoted_name(name)).collect();
     let rows = rows_in(ctx, &format!("SELECT {} FROM mysql.{table}", columns.join(", ")))?;
     Ok(rows.into_iter().map(|values: Vec<Value>| Row { names: names.clone(), values }).collect())
-}
-
-type Grant = fn(&mut Account, &Row);
-
-/// The tables of privileges, and the meaning of their rows.
-const GRANTS: [(&str, Grant); 6] = [
-    ("db", |account, row| {
-        let is_yes = |column: &&&str| row.text(column).eq_ignore_ascii_case("Y");
-        let named = row.names.iter().filter(is_yes).filter_map(|column| privilege_of_column(column));
-        account.grants.schemas.insert(row.text("Db"), named.fold(Privileges::NONE, Privileges::with));
-    }),
-    ("tables_priv", |account, row| {
-        let grant = account.grants.tables.entry(table_of(row)).or_default();
-        grant.table = privileges_of_words(&row.text("Table_priv"));
-    }),
-    ("columns_priv", |account, row| {
-        let grant = account.grants.tables.entry(table_of(row)).or_default();
-        grant.columns.insert(row.text("Column_name"), privileges_of_words(&row.text("Column_priv")));
-    }),
-    ("procs_priv", |account, row| {
-        let kinds = [RoutineKind::Procedure, RoutineKind::Function];
-        let kind = kinds.into_iter().find(|kind| kind.name() == row.text("Routine_type"));
-        if let Some(kind) = kind {
-            let name = RoutineName::new(kind, &row.text("Db"), &row.text("Routine_name"));
-            account.grants.routines.insert(name, privileges_of_words(&row.text("Proc_priv")));
-        }
-    }),
-    ("proxies_priv", |account, row| {
-        let proxied = (row.text("Proxied_user"), row.text("Proxied_host"));
-        // Without a user name the host has no meaning.
-        let proxied = if proxied.0.is_empty() { (proxied.0, "%".to_owned()) } else { proxied };
-        account.proxies.insert(proxied, admin_option(&row.text("With_grant"), "1"));
-    }),
-    ("roles_mapping", |account, row| {
-        account.roles.insert(row.text("Role"), admin_option(&row.text("Admin_option"), "Y"));
-    }),
-];
-
-fn table_of(row: &Row) -> TableName {
-    TableName { schema: row.text("Db"), table: row.text("Table_name") }
-}
-
-fn admin_option(text: &str, yes: &str) -> AdminOption {
-    if text == yes { AdminOption::With } else { AdminOption::Without }
 }
