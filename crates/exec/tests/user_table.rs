@@ -387,6 +387,20 @@ fn rows_of_privileges_can_be_changed(root: &mut world::Client) {
     }
     root.ok("DROP USER p");
     root.ok("DROP ROLE clerks");
+    // Upgrade programs change these tables, and make copies of them.
+    root.ok("UPDATE mysql.proc AS p SET db_collation = (SELECT 'x') WHERE p.db_collation IS NULL");
+    assert!(root.run("UPDATE mysql.proc SET comment = 'x'").starts_with("ERROR 1288"));
+    assert_eq!(root.run("DELETE FROM mysql.proc WHERE db = 'test'"), "OK 1\n");
+    assert!(root.run("CALL test.p()").starts_with("ERROR 1305"));
+    root.ok("ALTER TABLE mysql.db MODIFY User CHAR(7)");
+    assert!(root.run("SHOW WARNINGS").contains("ALTER TABLE has no effect"));
+    root.ok("ALTER TABLE mysql.general_log MODIFY argument TEXT");
+    root.ok("CREATE TEMPORARY TABLE test.copied LIKE mysql.proxies_priv");
+    root.ok("INSERT INTO test.copied SELECT * FROM mysql.proxies_priv");
+    root.ok("CREATE OR REPLACE VIEW mysql.user AS SELECT 1 AS User");
+    assert!(root.run("SELECT User FROM mysql.user").contains("root"));
+    let joined = "UPDATE mysql.user LEFT JOIN mysql.db USING (Host, User) SET Create_user_priv = 'Y'";
+    assert!(root.run(joined).starts_with("ERROR 1348"));
 }
 
 /// A dump drops, creates and fills the tables. The accounts in effect change with FLUSH PRIVILEGES, all at

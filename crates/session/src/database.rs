@@ -159,6 +159,8 @@ pub struct Database {
     pub row_hooks: OnceLock<Arc<dyn RowHooks>>,
     /// The times of the last runs of events.
     pub event_runs: EventRuns,
+    /// `event_scheduler` at the start of the server; set once, for the value ORIGINAL.
+    pub event_scheduler_at_start: OnceLock<VarValue>,
     /// The files of the statement logs; set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// The replica side; set once by the server.
@@ -220,6 +222,7 @@ impl Database {
             functions: OnceLock::new(),
             row_hooks: OnceLock::new(),
             event_runs: EventRuns::default(),
+            event_scheduler_at_start: OnceLock::new(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
             facts: RwLock::new(None),

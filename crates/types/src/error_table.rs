@@ -227,6 +227,8 @@ macro_rules! error_table {
         UnknownError = 1105, "HY000" {
             accounts_replaced(table: &str) =
                 "The table 'mysql'.'{table}' was replaced, and its accounts are not in effect: execute FLUSH PRIVILEGES first";
+            computed_database(name: &str, statement: &str) =
+                "The database '{name}' is computed from the server's data: {statement} has no effect";
             virtual_not_altered(table: &str, statement: &str) =
                 "The table 'mysql'.'{table}' is computed from the server's data: {statement} has no effect";
         };

@@ -57,18 +57,27 @@ pub(crate) enum AccountTable {
     ProcsPriv,
     RolesMapping,
     ProxiesPriv,
+    /// `proc` and `event`: rows can only be deleted.
+    Proc,
+    Event,
 }
 
 const SCHEMA: &str = "mysql";
 
 impl AccountTable {
-    const ALL: [(&'static str, AccountTable); 8] = [
+    fn has_programs(self) -> bool {
+        matches!(self, AccountTable::Proc | AccountTable::Event)
+    }
+
+    const ALL: [(&'static str, AccountTable); 10] = [
         ("global_priv", AccountTable::GlobalPriv),
         ("user", AccountTable::User),
         ("db", AccountTable::Db),
         ("tables_priv", AccountTable::TablesPriv),
         ("columns_priv", AccountTable::ColumnsPriv),
         ("procs_priv", AccountTable::ProcsPriv),
+        ("proc", AccountTable::Proc),
+        ("event", AccountTable::Event),
         ("roles_mapping", AccountTable::RolesMapping),
         ("proxies_priv", AccountTable::ProxiesPriv),
     ];
@@ -153,6 +162,7 @@ impl Session {
             let catalog = self.state.db.catalog();
             let list = match GrantRows::of(table) {
                 Some(rows) => statements::changed_grants(&catalog, rows, Some(row), None)?,
+                None if table.has_programs() => statements::program_removal(row),
                 None => statements::removal(&catalog, row),
             };
             self.run_all(&list)?;
@@ -180,6 +190,9 @@ impl Session {
         };
         let mut changed = 0;
         for (old, new_values) in self.account_rows(table, asked, job)? {
+            if table.has_programs() {
+                return Err(SqlError::target_not_updatable(table.name(), "UPDATE"));
+            }
             let new = assigned(&old, &update.assignments, new_values)?;
             if new != old {
                 self.apply_new_row(table, Some(&old), &new)?;
@@ -190,7 +203,8 @@ impl Session {
     }
 
     fn insert_account_rows(&mut self, table: AccountTable, insert: &Insert, job: &Job<'_>) -> SqlResult<u64> {
-        if !insert.on_duplicate.is_empty() || !insert.returning.is_empty() || table == AccountTable::User {
+        let has_rows = table != AccountTable::User && !table.has_programs();
+        if !insert.on_duplicate.is_empty() || !insert.returning.is_empty() || !has_rows {
             return Err(SqlError::not_supported("this INSERT into a table of accounts"));
         }
         check_grants(&self.state, Privilege::Insert, SCHEMA, table.name())?;

@@ -22,6 +22,15 @@ pub(super) fn removal(catalog: &Catalog, row: &Row) -> Vec<String> {
     }
 }
 
+/// Returns the statement that removes the program of a row of `proc` or `event`.
+pub(super) fn program_removal(row: &Row) -> Vec<String> {
+    let kind = match row.text("type") {
+        event if event.is_empty() => "EVENT".to_owned(),
+        kind => kind,
+    };
+    vec![format!("DROP {kind} {}.{}", quoted_name(&row.text("db")), quoted_name(&row.text("name")))]
+}
+
 /// Returns the statement for a row of `user` whose name changes.
 pub(super) fn renaming(old: Option<&Row>, new: &Row) -> Vec<String> {
     let old = old.map(Row::account).filter(|name| *name != new.account());
