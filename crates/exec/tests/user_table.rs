@@ -395,6 +395,10 @@ fn rows_of_privileges_can_be_changed(root: &mut world::Client) {
     root.ok("ALTER TABLE mysql.db MODIFY User CHAR(7)");
     assert!(root.run("SHOW WARNINGS").contains("ALTER TABLE has no effect"));
     root.ok("ALTER TABLE mysql.general_log MODIFY argument TEXT");
+    assert!(
+        root.run("REPAIR NO_WRITE_TO_BINLOG VIEW mysql.user FOR UPGRADE").contains("repair | status | OK")
+    );
+    assert!(root.run("CHECK VIEW mysql.user FROM MYSQL").contains("check | status | OK"));
     root.ok("CREATE TEMPORARY TABLE test.copied LIKE mysql.proxies_priv");
     root.ok("INSERT INTO test.copied SELECT * FROM mysql.proxies_priv");
     root.ok("CREATE OR REPLACE VIEW mysql.user AS SELECT 1 AS User");
