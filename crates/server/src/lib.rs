@@ -67,6 +67,7 @@ pub mod machine;
 pub mod metrics;
 mod ownership;
 mod pool;
+pub mod pool_dump;
 mod ready;
 mod repeated;
 mod semi_sync;
@@ -82,7 +83,6 @@ mod syslog;
 pub mod system_tables;
 pub mod systemd;
 mod tls;
-pub mod warm;
 mod wire;
 
 pub use accounts::{Account, Accounts, BootstrapAccounts, Found, Method};
