@@ -139,7 +139,7 @@ pub(crate) fn check_table_as(
 /// Requires these privileges on a table of accounts, for changes that run as account statements: error 1142.
 /// These statements check the other privileges.
 pub fn check_grants(session: &SessionState, all: Privilege, schema: &str, table: &str) -> SqlResult<()> {
-    check_grants_as(&session.access(), session.who_is_denied(), all.into(), schema, table)
+    check_grants_as(&session.access(), session.denied_logins(), all.into(), schema, table)
 }
 
 fn check_grants_as(
