@@ -434,7 +434,7 @@ fn stored_tables_replace_the_accounts_with_flush_privileges() {
          Create_tmp_table_priv CHAR(1), Lock_tables_priv CHAR(1), Create_view_priv CHAR(1), Show_view_priv CHAR(1), \
          Create_routine_priv CHAR(1), Alter_routine_priv CHAR(1), Execute_priv CHAR(1), Event_priv CHAR(1), Trigger_priv \
          CHAR(1), Delete_history_priv CHAR(1), PRIMARY KEY (Host, Db, User))",
-        "INSERT INTO mysql.db (Host, Db, User, Select_priv) VALUES ('%', 'test', 'new', 'Y'), ('%', 'x', 'nobody', 'Y')",
+        "INSERT INTO mysql.db (Host, Db, User, Select_priv) VALUES ('%', 'test', 'new', 'Y'), ('%', 'x', 'unknown', 'Y')",
         "DROP TABLE IF EXISTS mysql.global_priv",
         "CREATE TABLE mysql.global_priv (Host CHAR(255), User CHAR(128), Priv LONGTEXT, PRIMARY KEY (Host, User)) ENGINE=Aria",
     ] {

@@ -232,8 +232,8 @@ impl Database {
         db
     }
 
-    /// Finds a virtual table by name, ignoring case. A stored table in the schema `mysql` hides the virtual table
-    /// of its name.
+    /// Finds a virtual table by name, ignoring case. A stored table in the schema `mysql` hides the virtual
+    /// table of its name.
     pub fn virtual_table(&self, schema: &str, name: &str) -> Option<&Arc<dyn VirtualTable>> {
         self.virtual_tables.find(schema, name).filter(|found| !self.is_replaced(&***found))
     }

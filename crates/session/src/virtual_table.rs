@@ -28,7 +28,8 @@ pub trait VirtualTable: VirtualDefinition {
         true
     }
 
-    /// Returns whether a stored table of this name may replace the table, as when a dump of MariaDB is loaded.
+    /// Returns whether a stored table of this name may replace the table, as when a dump of MariaDB is
+    /// loaded.
     fn replaceable(&self) -> Replaceable {
         Replaceable::Never
     }

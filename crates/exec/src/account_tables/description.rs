@@ -7,7 +7,7 @@ use cohort_sql::ast::{Query, Statement};
 use cohort_sql::print::quoted_text;
 use cohort_types::{Privileges, SqlError, SqlResult, Value};
 
-use super::Row;
+use super::tables::Row;
 use crate::session::Session;
 
 /// Members to extract, in the order of the query's result columns.

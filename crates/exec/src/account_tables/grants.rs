@@ -5,7 +5,7 @@ use cohort_catalog::{Account, AccountName, AdminOption, RoutineName, TableName};
 use cohort_info::{privilege_of_column, privileges_of_words};
 use cohort_types::{Privileges, RoutineKind};
 
-use super::{AccountTable, Row};
+use super::tables::{AccountTable, Row};
 
 /// The meaning of the rows of a privilege table.
 pub(super) struct GrantRows {

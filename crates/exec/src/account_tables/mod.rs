@@ -31,6 +31,7 @@ mod grants;
 mod replaced;
 mod replaced_programs;
 mod statements;
+mod tables;
 
 use cohort_plan::ParamSource;
 use cohort_protocol::{NullSink, ResultSink};
@@ -44,49 +45,9 @@ use cohort_sql::{ParseOptions, Plannable};
 use cohort_types::{ErrorCode, Level, Privilege, SqlError, SqlResult, Value, Warning};
 
 use self::grants::GrantRows;
+pub(crate) use self::tables::AccountTable;
+use self::tables::{Row, SCHEMA};
 use crate::session::Session;
-
-/// A `mysql` table that shows accounts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AccountTable {
-    GlobalPriv,
-    User,
-    Db,
-    TablesPriv,
-    ColumnsPriv,
-    ProcsPriv,
-    RolesMapping,
-    ProxiesPriv,
-    /// `proc` and `event`: rows can only be deleted.
-    Proc,
-    Event,
-}
-
-const SCHEMA: &str = "mysql";
-
-impl AccountTable {
-    fn has_programs(self) -> bool {
-        matches!(self, AccountTable::Proc | AccountTable::Event)
-    }
-
-    const ALL: [(&'static str, AccountTable); 10] = [
-        ("global_priv", AccountTable::GlobalPriv),
-        ("user", AccountTable::User),
-        ("db", AccountTable::Db),
-        ("tables_priv", AccountTable::TablesPriv),
-        ("columns_priv", AccountTable::ColumnsPriv),
-        ("procs_priv", AccountTable::ProcsPriv),
-        ("proc", AccountTable::Proc),
-        ("event", AccountTable::Event),
-        ("roles_mapping", AccountTable::RolesMapping),
-        ("proxies_priv", AccountTable::ProxiesPriv),
-    ];
-
-    fn name(self) -> &'static str {
-        let (name, _) = AccountTable::ALL.iter().find(|(_, table)| *table == self).expect("all are listed");
-        name
-    }
-}
 
 /// Returns the account table that a statement changes, `None` if it changes another table or none.
 pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Option<AccountTable> {
@@ -97,27 +58,6 @@ pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Optio
     let is_hidden = session.temporary.find(schema, &name.name).is_some()
         || session.db.virtual_table(schema, &name.name).is_none();
     (!is_hidden).then_some(*table)
-}
-
-/// A row of an account table, with its column names.
-#[derive(Clone, Debug, PartialEq)]
-struct Row {
-    names: Vec<&'static str>,
-    values: Vec<Value>,
-}
-
-impl Row {
-    /// Returns a column as text, empty for NULL and for an unknown column.
-    fn text(&self, name: &str) -> String {
-        let place = self.names.iter().position(|known| known.eq_ignore_ascii_case(name));
-        let value = place.map(|place| &self.values[place]).filter(|value| !value.is_null());
-        value.map_or_else(String::new, Value::to_text)
-    }
-
-    /// Returns user and host.
-    fn account(&self) -> (String, String) {
-        (self.text("User"), self.text("Host"))
-    }
 }
 
 impl Session {

@@ -27,9 +27,10 @@ use cohort_session::{Job, StatementContext};
 use cohort_sql::ast::{Flush, FlushTarget};
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
+use super::description;
 use super::grants::{GRANTS, drop_empty};
 use super::replaced_programs::missing_programs;
-use super::{Row, SCHEMA, description};
+use super::tables::{Row, SCHEMA};
 use crate::inner_query::rows_in;
 use crate::session::Session;
 

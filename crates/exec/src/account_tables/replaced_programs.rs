@@ -1,5 +1,5 @@
-//! Routines and events of a dump that has replaced `mysql.proc` and `mysql.event`. A dump with `--routines` and
-//! `--events` has defined them by statements already; FLUSH PRIVILEGES creates those that are missing in
+//! Routines and events of a dump that has replaced `mysql.proc` and `mysql.event`. A dump with `--routines`
+//! and `--events` has defined them by statements already; FLUSH PRIVILEGES creates those that are missing in
 //! schemas that exist.
 
 use cohort_catalog::{AccountName, CatalogChange, Event, EventSchedule, ProgramSettings, Routine};
@@ -8,7 +8,7 @@ use cohort_types::{
     Charset, Collation, DataAccess, EventStatus, IntervalUnit, RoutineKind, SqlMode, SqlResult, Value,
 };
 
-use super::{Row, SCHEMA};
+use super::tables::{Row, SCHEMA};
 use crate::inner_query::rows_in;
 
 /// Names and expressions of the columns that both tables have.

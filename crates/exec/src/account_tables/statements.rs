@@ -8,8 +8,8 @@ use cohort_catalog::{
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
-use super::Row;
 use super::grants::{GrantRows, drop_empty};
+use super::tables::Row;
 
 /// Returns the statement that removes the account of a row of `global_priv` or `user`.
 pub(super) fn removal(catalog: &Catalog, row: &Row) -> Vec<String> {
