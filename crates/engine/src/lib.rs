@@ -10,6 +10,7 @@ mod caller;
 pub mod checkpoint_file;
 pub mod conformance;
 mod mirror;
+mod pinned;
 mod read_view;
 mod redo;
 mod redo_memory;
@@ -21,6 +22,7 @@ mod write_set;
 
 pub use caller::{SearchHint, WaitSlot, WaitSlotOf};
 pub use mirror::Mirror;
+pub use pinned::{PinnedBytes, PinnedFile, PinnedFiles, ReadPinned, SmallFiles};
 pub use read_view::{EngineSnapshot, ReadView};
 pub use redo::{Installed, Redo, RedoFile, RedoFileGuard, RedoFiles, RedoWriter};
 pub use redo_memory::MemoryRedo;

@@ -32,6 +32,7 @@ use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
 use cohort_vfs::SharedClock;
 
 use crate::caller::SearchHint;
+use crate::pinned::PinnedFiles;
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Redo, RedoFiles};
 use crate::warm::{WarmRequest, Warmth};
@@ -333,6 +334,12 @@ pub trait Participant: Send + Sync {
     /// Returns the bytes of unused disk space that the next checkpoint frees.
     fn freeable_bytes(&self) -> u64 {
         0
+    }
+
+    /// Pins the files of the newest checkpoint for a backup. No checkpoint runs meanwhile.
+    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+        let what = format!("{} has no backup", self.place());
+        Err(EngineError::Io(io::Error::new(io::ErrorKind::Unsupported, what)))
     }
 
     /// Applies redo again, in the given order. Recovery calls it in log order, starting at `durable_lsn()` or

@@ -18,6 +18,7 @@ mod merge;
 mod near;
 mod page;
 mod page_layout;
+mod pins;
 mod pool;
 mod prune;
 #[cfg(test)]

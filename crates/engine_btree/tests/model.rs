@@ -63,6 +63,8 @@ mod near;
 mod page;
 #[path = "../src/page_layout.rs"]
 mod page_layout;
+#[path = "../src/pins.rs"]
+mod pins;
 #[path = "../src/pool.rs"]
 mod pool;
 #[path = "../src/prune.rs"]
