@@ -46,7 +46,7 @@ use cohort_base::{AbortOnUnwind, BinlogPos, CommitSeq, Xid, throttle_pause};
 use cohort_binlog::BinlogWriterStatus;
 use cohort_engine::{CheckpointTask, Participant};
 
-use crate::backup::BackupError;
+use crate::backup::error::BackupError;
 use crate::binlog::NO_SPACE_FOR_BINLOG;
 use crate::checkpoint_state::Checkpointer;
 use crate::coordinator::Coordinator;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use cohort_base::CommitSeq;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::backup::BackupStats;
+use crate::backup::stats::BackupStats;
 
 /// The background part of the coordinator.
 #[derive(Default)]

@@ -22,7 +22,7 @@ mod write_set;
 
 pub use caller::{SearchHint, WaitSlot, WaitSlotOf};
 pub use mirror::Mirror;
-pub use pinned::{PinnedBytes, PinnedFile, PinnedFiles, ReadPinned, SmallFiles};
+pub use pinned::SmallFiles;
 pub use read_view::{EngineSnapshot, ReadView};
 pub use redo::{Installed, Redo, RedoFile, RedoFileGuard, RedoFiles, RedoWriter};
 pub use redo_memory::MemoryRedo;
@@ -30,7 +30,7 @@ pub use reference::ReferenceEngine;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineSetting, EngineTrx,
     IndexStats, KeyRange, MultiGet, PageAlgorithm, PageContents, PageFormat, PageInMemory, Participant,
-    ReadAt, Savepoint, ScanRequest, StagedRedo,
+    PinnedBytes, PinnedFile, PinnedFiles, ReadAt, ReadPinned, Savepoint, ScanRequest, StagedRedo,
 };
 pub use warm::{WarmRequest, WarmState, Warmth};
 pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range, with_full_key};

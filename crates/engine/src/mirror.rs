@@ -12,13 +12,12 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
 
 use crate::caller::SearchHint;
-use crate::pinned::{PinnedFile, PinnedFiles};
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Installed, Redo, RedoFiles};
 use crate::redo_memory::MemoryRedo;
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, EachWrite, Engine, EngineError, EngineTrx, IndexStats, MultiGet,
-    PageFormat, Participant, ReadAt, Savepoint, ScanRequest,
+    PageFormat, Participant, PinnedFile, PinnedFiles, ReadAt, Savepoint, ScanRequest,
 };
 
 /// Runs `first` and `second` in parallel under the participant number of `first`.

@@ -38,12 +38,12 @@ use cohort_vfs::{OpenMode, SharedFs};
 use parking_lot::{Mutex, RwLock};
 
 use crate::checkpoint_file;
-use crate::pinned::{PinnedFiles, SmallFiles};
+use crate::pinned::SmallFiles;
 use crate::read_view::EngineSnapshot;
 use crate::redo::Redo;
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
-    KeyRange, Participant, ReadAt, Savepoint, ScanRequest,
+    KeyRange, Participant, PinnedFiles, ReadAt, Savepoint, ScanRequest,
 };
 use crate::write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
 

@@ -1,6 +1,7 @@
 //! The B+tree engine: rows are stored in place in memory and pages out of place on disk, and a commit is one
 //! store. README.md follows one write through it.
 
+mod block_set;
 mod bulk;
 mod chain;
 mod changes;

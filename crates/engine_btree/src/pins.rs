@@ -27,111 +27,18 @@
 //! # On failure
 //! Dropping a pin at any moment frees what it held. Nothing of it is on disk: a restart knows no pins.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use cohort_engine::{EngineError, PinnedBytes, PinnedFile, PinnedFiles};
-use cohort_vfs::File as _;
 
+use crate::block_set::BlockSet;
 use crate::inner::Inner;
 use crate::map::Level;
 use crate::space::{BLOCK_BYTES, Extent};
-use crate::store::Store;
-use crate::superblock::{PARTS_MAX, Superblock};
+use crate::store::StorePin;
+use crate::superblock::PARTS_MAX;
 
-/// A set of blocks of the data file: one bit for each.
-#[derive(Debug, Default)]
-pub struct BlockSet {
-    words: Vec<u64>,
-}
-
-const WORD_BLOCKS: u64 = u64::BITS as u64;
-
-impl BlockSet {
-    /// Adds the blocks of an extent.
-    pub fn add(&mut self, extent: Extent) {
-        let end = extent.block + extent.blocks();
-        let words = end.div_ceil(WORD_BLOCKS) as usize;
-        if self.words.len() < words {
-            self.words.resize(words, 0);
-        }
-        for block in extent.block..end {
-            self.words[(block / WORD_BLOCKS) as usize] |= 1 << (block % WORD_BLOCKS);
-        }
-    }
-
-    /// Returns whether the set has the blocks of an extent, of which it has all or none.
-    pub fn has(&self, extent: Extent) -> bool {
-        self.has_block(extent.block)
-    }
-
-    fn has_block(&self, block: u64) -> bool {
-        let word = self.words.get((block / WORD_BLOCKS) as usize);
-        word.is_some_and(|word| word >> (block % WORD_BLOCKS) & 1 == 1)
-    }
-
-    /// Returns the number of blocks.
-    fn len(&self) -> u64 {
-        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
-    }
-
-    /// Returns the block after the last one that may be in the set.
-    pub fn end(&self) -> u64 {
-        self.words.len() as u64 * WORD_BLOCKS
-    }
-
-    /// Returns the first run of blocks at or after a block.
-    fn run_from(&self, mut block: u64) -> Option<Range<u64>> {
-        loop {
-            let word = self.words.get((block / WORD_BLOCKS) as usize)? >> (block % WORD_BLOCKS);
-            if word != 0 {
-                block += u64::from(word.trailing_zeros());
-                break;
-            }
-            block = (block / WORD_BLOCKS + 1) * WORD_BLOCKS;
-        }
-        let mut end = block;
-        while self.has_block(end) {
-            end += 1;
-        }
-        Some(block..end)
-    }
-
-    /// Returns the byte ranges of all runs, ascending.
-    fn byte_ranges(self: Arc<Self>) -> impl Iterator<Item = Range<u64>> + Send {
-        let mut from = 0;
-        std::iter::from_fn(move || {
-            let run = self.run_from(from)?;
-            from = run.end;
-            Some(run.start * BLOCK_BYTES..run.end * BLOCK_BYTES)
-        })
-    }
-}
-
-/// A pinned state of the data file.
-pub struct StorePin {
-    pub store: Arc<Store>,
-    /// Numbers of its pins in the free space: that of the state, and later that of the loaded trees.
-    pub numbers: Vec<u64>,
-    pub superblock: Superblock,
-    pub blocks: Arc<BlockSet>,
-}
-
-impl Drop for StorePin {
-    fn drop(&mut self) {
-        self.store.unpin(&self.numbers);
-    }
-}
-
-/// The trees that were loaded since a pin.
-pub struct LoadedTrees {
-    pub blocks: Arc<BlockSet>,
-    /// Parts of the level that adds them to the page map of the pin.
-    pub parts: Vec<Vec<u8>>,
-    pub next_page: u64,
-}
-
-/// What a backup copies of the engine.
+/// The pin of the engine's data file.
 pub struct BtreePin {
     inner: Arc<Inner>,
     pin: StorePin,
@@ -150,8 +57,9 @@ impl BtreePin {
 
     fn blocks(&self, blocks: &Arc<BlockSet>) -> PinnedFile {
         let store = Arc::clone(&self.inner.store);
-        let read = Box::new(move |buf: &mut [u8], offset| store.file().read_at(buf, offset));
-        let (ranges, total) = (Box::new(Arc::clone(blocks).byte_ranges()), blocks.len() * BLOCK_BYTES);
+        let read = Box::new(move |buf: &mut [u8], offset| store.read_pinned(buf, offset));
+        let (ranges, total) =
+            (Box::new(Arc::clone(blocks).byte_ranges(BLOCK_BYTES)), blocks.len() * BLOCK_BYTES);
         self.file(PinnedBytes::Ranges { read, ranges, total })
     }
 }
@@ -191,20 +99,5 @@ impl PinnedFiles for BtreePin {
         copies.extend_from_within(..);
         files.push(self.file(PinnedBytes::Memory { offset: 0, bytes: copies }));
         Ok(files)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_are_those_of_the_blocks() {
-        let mut set = BlockSet::default();
-        let extents = [(2, 1), (3, 4096), (5, 4097), (60, 40_000), (128, 1), (190, 1), (191, 1), (193, 9000)];
-        extents.iter().for_each(|(block, bytes)| set.add(Extent { block: *block, bytes: *bytes }));
-        let runs: Vec<_> = Arc::new(set).byte_ranges().map(|r| r.start / 4096..r.end / 4096).collect();
-        assert_eq!(runs, [2..4, 5..7, 60..70, 128..129, 190..192, 193..196]);
-        assert_eq!(Arc::new(BlockSet::default()).byte_ranges().count(), 0);
     }
 }

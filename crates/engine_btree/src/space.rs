@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::pins::BlockSet;
+use crate::block_set::BlockSet;
 
 /// Unit of allocation in the data file.
 pub const BLOCK_BYTES: u64 = 4096;
@@ -33,6 +33,11 @@ impl Extent {
     /// Returns the number of blocks.
     pub fn blocks(&self) -> u64 {
         u64::from(self.bytes).div_ceil(BLOCK_BYTES).max(1)
+    }
+
+    /// Returns its blocks.
+    pub fn block_range(&self) -> std::ops::Range<u64> {
+        self.block..self.block + self.blocks()
     }
 
     /// Returns the offset in the file.
@@ -182,7 +187,7 @@ impl Space {
 
     /// Frees an extent. If it is pinned, it is held until it is not.
     pub fn free(&mut self, extent: Extent) {
-        match self.pins.values().any(|pin| pin.has(extent)) {
+        match self.pins.values().any(|pin| pin.has(extent.block)) {
             true => self.held.push(extent),
             false => self.free_now(extent),
         }
@@ -241,7 +246,7 @@ mod tests {
         let one = |block| Extent { block, bytes: 4096 };
         let mut space = Space::new([one(2), one(3), one(4)]);
         let mut blocks = BlockSet::default();
-        blocks.add(one(3));
+        blocks.add(3..4);
         let blocks = Arc::new(blocks);
         let pins = [space.pin(Arc::clone(&blocks)), space.pin(blocks)];
         space.free(one(3));

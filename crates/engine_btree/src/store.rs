@@ -44,10 +44,10 @@ use cohort_base::IndexId;
 use cohort_engine::EngineError;
 use cohort_vfs::{File, OpenMode, SharedFile, SharedFs, WritebackFile, is_no_space};
 
+use crate::block_set::BlockSet;
 use crate::compress::Compression;
 use crate::map::{Keys, LOOK_PAGES, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
 use crate::page::{BAD_CHECKSUM, Page, PageId};
-use crate::pins::{BlockSet, LoadedTrees, StorePin};
 use crate::sound::{ImageOf, Unsound};
 use crate::space::{BLOCK_BYTES, Extent, Space};
 use crate::superblock::{PARTS_MAX, SUPERBLOCK_BYTES_MIN, Superblock, outdated_format};
@@ -236,9 +236,9 @@ impl Store {
         &self.path
     }
 
-    /// Returns the data file, for reading pinned blocks.
-    pub fn file(&self) -> &WritebackFile {
-        &self.file
+    /// Reads pinned blocks. Returns fewer bytes than asked for only at the end of the file.
+    pub fn read_pinned(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buf, offset)
     }
 
     /// Calls `look` with the map in force.
@@ -623,7 +623,11 @@ impl Store {
         indexes.iter().for_each(|index| self.add_tree(*index, &mut blocks));
         let mut state = self.state.lock();
         let state = &mut *state;
-        state.levels.iter().flat_map(|level| &level.parts).for_each(|(part, _)| blocks.add(*part));
+        state
+            .levels
+            .iter()
+            .flat_map(|level| &level.parts)
+            .for_each(|(part, _)| blocks.add(part.block_range()));
         let superblock = Superblock {
             generation: state.generation,
             lsn: state.map.lsn,
@@ -643,8 +647,8 @@ impl Store {
             let added = self.with_map(|map| {
                 let pages = map.trees.get(&index)?.pages.range((after, Bound::Unbounded));
                 pages.take(LOOK_PAGES).fold(None, |_, (id, place)| {
-                    blocks.add(place.image);
-                    place.values.iter().for_each(|value| blocks.add(*value));
+                    blocks.add(place.image.block_range());
+                    place.values.iter().for_each(|value| blocks.add(value.block_range()));
                     Some(*id)
                 })
             });
@@ -692,6 +696,29 @@ impl Store {
     pub fn held_bytes(&self) -> u64 {
         self.state.lock().space.held_bytes()
     }
+}
+
+/// A pinned state of the data file.
+pub struct StorePin {
+    pub store: Arc<Store>,
+    /// Numbers of its pins in the free space: that of the state, and later that of the loaded trees.
+    pub numbers: Vec<u64>,
+    pub superblock: Superblock,
+    pub blocks: Arc<BlockSet>,
+}
+
+impl Drop for StorePin {
+    fn drop(&mut self) {
+        self.store.unpin(&self.numbers);
+    }
+}
+
+/// The trees that were loaded since a pin.
+pub struct LoadedTrees {
+    pub blocks: Arc<BlockSet>,
+    /// Parts of the level that adds them to the page map of the pin.
+    pub parts: Vec<Vec<u8>>,
+    pub next_page: u64,
 }
 
 /// Reads a part of the page map. Returns no bytes if the file ends before the end of the part.

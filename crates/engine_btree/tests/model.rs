@@ -33,6 +33,8 @@
 //! | a page of a dropped tree is removed from memory before its eviction image | `a_tree_that`, with `COHORT_LONG_TESTS` |
 #![allow(dead_code)]
 
+#[path = "../src/block_set.rs"]
+mod block_set;
 #[path = "../src/bulk.rs"]
 mod bulk;
 #[path = "../src/chain.rs"]

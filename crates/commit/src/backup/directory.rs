@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use cohort_backup_format::{MANIFEST, Manifest, UNFINISHED};
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
-use super::BackupSink;
+use super::sink::BackupSink;
 
 const MARK: &[u8] = b"This directory holds an unfinished backup. It can be removed.\n";
 

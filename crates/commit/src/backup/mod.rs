@@ -51,21 +51,23 @@
 //! # Bounds
 //! Memory: one piece of [`PIECE_BYTES`], the small files of participants, one bit for each block of the data
 //! file. Disk: the log is pinned only from the position of the copy on; pinned extents are at most what the
-//! checkpoint had. The backup ends with [`BackupError::Space`] while there is still twice the space below which
-//! writes are refused.
+//! checkpoint had. The backup ends with [`BackupError::Space`] while there is still twice the space below
+//! which writes are refused.
 //!
 //! # On failure
 //! An error of the source or of the sink, KILL and a stop of the server end the backup, and the pins with it.
-//! A failed checkpoint is treated as any other (`fault.rs`). Nothing of a backup is on the server's disk: after
-//! a crash there are no pins.
+//! A failed checkpoint is treated as any other (`fault.rs`). Nothing of a backup is on the server's disk:
+//! after a crash there are no pins.
 //!
 //! # What is missing
 //! Checksums of pages are not verified while they are copied. The copy goes through the page cache. Several
 //! backups do not run at the same time.
 
 mod directory;
+pub(crate) mod error;
+mod sink;
+pub(crate) mod stats;
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,9 +77,8 @@ use std::collections::BTreeMap;
 
 use cohort_backup_format::{BinlogPosition, FORMAT, FileEntry, FileSum, Manifest, SourcePosition};
 use cohort_base::{BinlogPos, CommitSeq, Lsn};
-use cohort_binlog::BinlogError;
 use cohort_engine::{EngineError, PinnedBytes, PinnedFile, PinnedFiles};
-use cohort_log::{LogCopy, LogError, LogFile, LogPin, Record};
+use cohort_log::{LogCopy, LogFile, LogPin, Record};
 use cohort_vfs::{OpenMode, SharedFs};
 
 use crate::checkpoint::needed_bytes;
@@ -88,6 +89,9 @@ use crate::logs::{engine_dir, main_dir};
 use crate::record::{self, Checkpoint, RedoRef};
 
 pub use directory::DirectorySink;
+pub use error::BackupError;
+pub use sink::BackupSink;
+pub use stats::BackupStats;
 
 /// Maximum bytes that a sink receives at a time.
 pub const PIECE_BYTES: usize = 1 << 20;
@@ -103,62 +107,7 @@ const GATE_ATTEMPTS: u32 = 600;
 const GATE_PAUSE: Duration = Duration::from_millis(50);
 const MANIFEST_ID_BYTES: usize = 16;
 
-/// Reason why there is no backup.
-#[derive(Debug)]
-pub enum BackupError {
-    /// Another one is running.
-    Running,
-    /// KILL, or the server stops.
-    Interrupted,
-    /// Replicas do not acknowledge what would be in the backup.
-    Gated,
-    /// The disk would become too full for writes.
-    Space(String),
-    Checkpoint(CheckpointError),
-    Engine(EngineError),
-    Log(LogError),
-    Binlog(BinlogError),
-    /// A file of the server could not be read.
-    Source(PathBuf, io::Error),
-    /// The sink failed.
-    Sink(io::Error),
-}
-
-impl fmt::Display for BackupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BackupError::Running => f.write_str("another backup is running"),
-            BackupError::Interrupted => f.write_str("the backup was interrupted"),
-            BackupError::Gated => f.write_str("replicas do not acknowledge what the backup would contain"),
-            BackupError::Space(what) => write!(f, "the backup ended before writes had to be refused: {what}"),
-            BackupError::Checkpoint(error) => write!(f, "checkpoint: {error}"),
-            BackupError::Engine(error) => error.fmt(f),
-            BackupError::Log(error) => error.fmt(f),
-            BackupError::Binlog(error) => error.fmt(f),
-            BackupError::Source(path, error) => write!(f, "{} cannot be read: {error}", path.display()),
-            BackupError::Sink(error) => write!(f, "the backup cannot be written: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for BackupError {}
-
-impl From<LogError> for BackupError {
-    fn from(error: LogError) -> BackupError {
-        BackupError::Log(error)
-    }
-}
-
-/// Destination of a backup.
-pub trait BackupSink {
-    /// Stores bytes of a file. No byte is stored twice. Without bytes, the file exists nevertheless.
-    fn write(&mut self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()>;
-
-    /// Completes the backup: gives each file its length, makes all files durable, and then the manifest.
-    fn finish(&mut self, manifest: &Manifest) -> io::Result<()>;
-}
-
-/// What the coordinator does not know about the server.
+/// Properties of the server that the coordinator does not know.
 #[derive(Clone, Debug, Default)]
 pub struct ServerIdentity {
     pub version: String,
@@ -176,6 +125,8 @@ pub struct ReplicaPositions {
 
 /// A request for a backup.
 pub struct BackupRequest<'r> {
+    /// Destination, for the error log.
+    pub label: &'r str,
     pub server: ServerIdentity,
     /// Small files that the coordinator does not know, by path.
     pub files: Vec<(String, Vec<u8>)>,
@@ -203,20 +154,6 @@ impl BackupControl {
         let expected = self.expected.load(Ordering::Relaxed).max(1);
         (1000 * self.copied.load(Ordering::Relaxed) / expected).min(999)
     }
-}
-
-/// Counters of backups, for SHOW STATUS.
-#[derive(Debug, Default)]
-pub struct BackupStats {
-    /// Held by the running backup.
-    running: parking_lot::Mutex<()>,
-    pub completed: AtomicU64,
-    pub failed: AtomicU64,
-    /// Moment of the cut of the newest backup of this run of the server, in microseconds since 1970; 0 if
-    /// there is none.
-    pub newest_us: AtomicU64,
-    /// Bytes of log that are kept only for the running backup.
-    pub log_held: AtomicU64,
 }
 
 /// The sink with what all its users need: checksums, progress, rate limit, KILL.
@@ -328,6 +265,7 @@ struct PinnedLog {
     /// Directory of the log in the copy.
     dir: String,
     pin: LogPin,
+    /// Where the copy ends; the largest LSN before the cut.
     cut: Lsn,
 }
 
@@ -382,7 +320,7 @@ impl LogCopy<BackupError> for LogWriter<'_, '_> {
     }
 }
 
-/// What is pinned at the checkpoint.
+/// Everything that is pinned at the checkpoint.
 struct Pinned {
     checkpoint: Checkpoint,
     logs: Vec<PinnedLog>,
@@ -400,6 +338,11 @@ struct Cut {
 }
 
 impl Coordinator {
+    /// Returns the counters of backups.
+    pub fn backups(&self) -> &BackupStats {
+        &self.checkpointer.backups
+    }
+
     /// Takes a full backup. Returns its manifest when the sink has stored all of it.
     pub fn back_up(
         &self,
@@ -408,7 +351,18 @@ impl Coordinator {
     ) -> Result<Manifest, BackupError> {
         let stats = &self.checkpointer.backups;
         let Some(_running) = stats.running.try_lock() else { return Err(BackupError::Running) };
+        log::info!("Backup to {} begins", request.label);
         let done = self.back_up_alone(request, sink);
+        match &done {
+            Ok(manifest) => log::info!(
+                "Backup to {} completed: {} MiB, state of {}, GTID position '{}'",
+                request.label,
+                manifest.bytes() >> 20,
+                manifest.cut,
+                manifest.gtid_binlog_pos
+            ),
+            Err(error) => log::error!("Backup to {} failed: {error}", request.label),
+        }
         stats.log_held.store(0, Ordering::Relaxed);
         let count = if done.is_ok() { &stats.completed } else { &stats.failed };
         count.fetch_add(1, Ordering::Relaxed);
@@ -461,7 +415,7 @@ impl Coordinator {
                 let of = |dir: PathBuf, log: &cohort_log::Log| PinnedLog {
                     dir: relative(datadir, &dir),
                     pin: log.pin(),
-                    cut: Lsn(0),
+                    cut: Lsn(u64::MAX),
                 };
                 let mut logs = vec![of(main_dir(datadir), env.logs.main())];
                 let named = checkpoint.separate.iter().flat_map(|separate| &separate.from);
@@ -506,8 +460,8 @@ impl Coordinator {
         }
     }
 
-    /// Copies what was appended to the logs, up to the cut if it is known.
-    fn follow(&self, writer: &mut Writer<'_>, pinned: &mut Pinned, is_cut: bool) -> Result<(), BackupError> {
+    /// Copies what was appended to the logs, up to the cut if it is known. At the end it has to come there.
+    fn follow(&self, writer: &mut Writer<'_>, pinned: &mut Pinned, is_end: bool) -> Result<(), BackupError> {
         writer.check_space()?;
         let (env, spill_dir) = (self.env(), self.options.datadir.join("spill"));
         let mut held = 0;
@@ -521,10 +475,9 @@ impl Coordinator {
                 spill_dir: &spill_dir,
                 last: CommitSeq(0),
             };
-            let until = if is_cut { log.cut } else { Lsn(u64::MAX) };
-            while !log.pin.copy(until, FOLLOW_BYTES, &mut to)? {}
+            while !log.pin.copy(log.cut, FOLLOW_BYTES, &mut to)? {}
             last = Some(last.map_or(to.last, |last| last.min(to.last)));
-            if is_cut && log.pin.position() != log.cut {
+            if is_end && log.pin.position() != log.cut {
                 let (dir, at, cut) = (&log.dir, log.pin.position(), log.cut);
                 let what = format!("{dir} was copied up to LSN {at}, and the backup ends at LSN {cut}");
                 return Err(BackupError::Engine(EngineError::Corrupt(what)));
