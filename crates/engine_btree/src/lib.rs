@@ -13,14 +13,16 @@ mod engine;
 mod frame;
 mod inner;
 mod install;
+mod leaf_hint;
 mod many;
 mod map;
 mod merge;
-mod near;
 mod page;
 mod page_layout;
 mod pins;
 mod pool;
+mod pool_dump;
+mod pool_dump_state;
 mod prune;
 #[cfg(test)]
 mod prune_tests;
@@ -49,7 +51,5 @@ mod verify;
 mod version;
 mod version_ref;
 mod views;
-mod warm;
-mod warm_state;
 
 pub use engine::{BtreeEngine, BtreeOptions};
