@@ -198,8 +198,8 @@ impl Session {
         let run = move || {
             let bytes_per_s = || db.globals.uint(VarId::BackupMibPerS) << 20;
             let positions = |_: &str| {
-                let facts = db.facts.read().clone();
-                let position = facts.and_then(|facts| facts.variable(VarId::GtidCurrentPos));
+                let callbacks = db.callbacks.read().clone();
+                let position = callbacks.and_then(|callbacks| callbacks.variable(VarId::GtidCurrentPos));
                 let gtid_current_pos = match position {
                     Some(VarValue::Text(text)) => text.to_string(),
                     _ => String::new(),
