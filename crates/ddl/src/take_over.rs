@@ -1,9 +1,9 @@
-//! FLUSH PRIVILEGES after a dump has replaced tables of the schema `mysql` ([decision 34]).
+//! FLUSH PRIVILEGES after a dump has replaced tables of the schema `mysql` ([decision 35]).
 //!
 //! The stored tables hold the accounts of the dump. They take effect in one commit, which also drops these
 //! tables: no client ever finds a part of them, and a crash leaves the old accounts or the new ones.
 //!
-//! [decision 34]: ../../../docs/decisions/0034-dumps-replace-account-tables.md
+//! [decision 35]: ../../../docs/decisions/0035-dumps-replace-account-tables.md
 
 use std::collections::BTreeMap;
 

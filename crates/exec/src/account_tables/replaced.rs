@@ -1,5 +1,5 @@
 //! FLUSH PRIVILEGES while stored tables replace tables of accounts, as after a dump was loaded
-//! ([decision 34]).
+//! ([decision 35]).
 //!
 //! ```text
 //! DROP TABLE IF EXISTS db; CREATE TABLE db ..; INSERT INTO db ..     ordinary statements on a stored table
@@ -17,7 +17,7 @@
 //! A row that names an account, a role or a routine kind that does not exist is ignored, as MariaDB does.
 //! Grantors and times of grants are not stored.
 //!
-//! [decision 34]: ../../../../docs/decisions/0034-dumps-replace-account-tables.md
+//! [decision 35]: ../../../../docs/decisions/0035-dumps-replace-account-tables.md
 
 use std::collections::BTreeMap;
 
