@@ -286,7 +286,7 @@ fn failpoints(sources: &[Source], findings: &mut Vec<String>) {
         .filter(|s| s.path.starts_with("crates/commit/src/"))
         .map(|s| s.text.as_str())
         .collect();
-    for stage in ["Prepare", "Order", "Harden", "Publish", "Acknowledge"] {
+    for stage in ["Prepare", "Order", "Flush", "Publish", "Acknowledge"] {
         for when in ["Before", "After"] {
             let call = format!("reached(Point::{when}(Stage::{stage}))");
             if !pipeline.contains(&call) {

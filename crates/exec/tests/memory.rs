@@ -160,7 +160,7 @@ fn a_common_table_is_planned_and_run_once() {
 #[test]
 fn plans_that_sessions_share_are_bounded_by_what_they_take() {
     let (db, mut session) = filled();
-    let plans = &cohort_exec::Kept::of(&db).plans;
+    let plans = &cohort_exec::SharedCaches::of(&db).plans;
     let wide = |n: usize| {
         format!("select {} from t where id = {}", vec![format!("k + id as a{n}"); 500].join(","), n % 60 + 1)
     };

@@ -31,9 +31,9 @@ use super::session_host::{BodyPlan, HeldRows, columns_of, is_final, with_names};
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan, make_plan};
 use crate::dispatch::{Executed, PLAN_ATTEMPTS, execute};
 use crate::get_diagnostics;
-use crate::kept::Kept;
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan_locks::{lock_and_check, with_tables_in_use};
+use crate::shared_caches::SharedCaches;
 
 /// A running statement in which a function or a trigger runs.
 pub(super) struct ContextHost<'h> {
@@ -414,7 +414,7 @@ impl Host for ContextHost<'_> {
         is_variable: &[bool],
     ) -> SqlResult<Vec<Option<Value>>> {
         let routine = find_procedure(&self.session, procedure)?;
-        let program = Kept::of(self.db).routines.program_of(&routine, &self.session)?;
+        let program = SharedCaches::of(self.db).routines.program_of(&routine, &self.session)?;
         check_arguments(&routine, &program, is_variable)?;
         program.check_called_by(self.kind)?;
         self.diagnostics.begin();
@@ -487,9 +487,9 @@ pub(super) fn run_routine(
         settings: &routine.settings,
         schema: &routine.schema,
     };
-    let kept = Kept::of(ctx.db);
+    let caches = SharedCaches::of(ctx.db);
     let mut host = ContextHost::begin(ctx, of, kind)?;
-    let bound = kept.routines.bound_of(routine, &mut host)?;
+    let bound = caches.routines.bound_of(routine, &mut host)?;
     let args = match routine.kind {
         ast::RoutineKind::Function => {
             drop(host);

@@ -8,7 +8,7 @@ use cohort_sql::ast::VariableType;
 use cohort_types::{ColumnType, RoutineKind, SqlError, SqlResult, Value};
 
 use super::context_host::run_routine;
-use crate::kept::Kept;
+use crate::shared_caches::SharedCaches;
 
 /// The functions of the catalog.
 pub(crate) struct StoredFunctions;
@@ -26,7 +26,7 @@ impl StatementFunctions for StoredFunctions {
         if routine.aggregate {
             return Err(SqlError::not_supported("calls of AGGREGATE functions"));
         }
-        let program = Kept::of(&session.db).routines.program_of(routine, session)?;
+        let program = SharedCaches::of(&session.db).routines.program_of(routine, session)?;
         let wanted = program.parameters.len();
         if wanted != args {
             return Err(SqlError::wrong_argument_count("FUNCTION", &full_name(), wanted, args));

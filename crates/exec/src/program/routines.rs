@@ -49,12 +49,12 @@ impl Routines {
 impl Session {
     /// Returns the compiled form of a routine.
     pub(super) fn program_of(&self, routine: &Arc<Routine>) -> SqlResult<Arc<Program>> {
-        self.kept.routines.program_of(routine, &self.state)
+        self.caches.routines.program_of(routine, &self.state)
     }
 
     /// Returns a routine bound for the session's current settings, which are those of the routine.
     pub(super) fn bound_of(&mut self, routine: &Arc<Routine>) -> SqlResult<Arc<Bound>> {
-        let kept = Arc::clone(&self.kept);
+        let kept = Arc::clone(&self.caches);
         kept.routines.bound_of(routine, &mut SessionHost { session: self, sink: &mut NullSink })
     }
 }

@@ -15,7 +15,7 @@ use super::cache::Triggers;
 use super::context_host::ContextHost;
 use super::routines::{damaged, parsed};
 use super::session_host::columns_of_table;
-use crate::kept::Kept;
+use crate::shared_caches::SharedCaches;
 
 impl Triggers {
     /// Returns a trigger bound for the host's current settings, which are those of the trigger.
@@ -63,14 +63,14 @@ pub(crate) fn compiled(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
 }
 
 /// The triggers of all tables.
-pub(crate) struct TriggersOfTables(pub Arc<Kept>);
+pub(crate) struct TriggersOfTables(pub Arc<SharedCaches>);
 
 impl RowHooks for TriggersOfTables {
     fn of(&self, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>> {
         match table.triggers.is_empty() {
             true => Vec::new(),
             false => {
-                vec![Arc::new(TableTriggers { kept: Arc::clone(&self.0), table: Arc::clone(table) })]
+                vec![Arc::new(TableTriggers { caches: Arc::clone(&self.0), table: Arc::clone(table) })]
             }
         }
     }
@@ -78,7 +78,7 @@ impl RowHooks for TriggersOfTables {
 
 /// The triggers of a table.
 struct TableTriggers {
-    kept: Arc<Kept>,
+    caches: Arc<SharedCaches>,
     table: Arc<Table>,
 }
 
@@ -119,7 +119,7 @@ impl TableTriggers {
         };
         let mut host = ContextHost::begin(ctx, of, ProgramKind::Trigger(trigger.timing, trigger.event))?;
         access::check_table(host.state(), Privilege::Trigger, &table.name.schema, &table.name.table)?;
-        let bound = self.kept.triggers.bound_of(table, trigger, &mut host)?;
+        let bound = self.caches.triggers.bound_of(table, trigger, &mut host)?;
         let outcome = host.run(&bound, |host| run_trigger(&bound, old, new, host));
         let conditions = host.end();
         if outcome.is_err() {
@@ -143,7 +143,7 @@ impl RowHook for TableTriggers {
         let name = &self.table.columns[column].name;
         let mut before = self.table.triggers_of(TriggerTiming::Before, TriggerEvent::Insert);
         before.any(|trigger| {
-            let program = self.kept.triggers.program_of(&self.table, trigger);
+            let program = self.caches.triggers.program_of(&self.table, trigger);
             program.is_ok_and(|program| {
                 let mut assigned = program.assigned();
                 assigned.any(|to| matches!(to, Variable::New(known) if known.eq_ignore_ascii_case(name)))
