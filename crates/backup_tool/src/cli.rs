@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_mangen::Man;
 use serde_json::{Value, json};
 
+use crate::account::Connection;
 use crate::catalogue::Catalogue;
 use crate::failure::{EXIT_CODES, Failure, Result};
 use crate::lock;
@@ -15,7 +16,7 @@ use crate::progress::Progress;
 use crate::prune::{Keep, prune};
 use crate::repository::Repository;
 use crate::restore::restore;
-use crate::source::{Directory, Source};
+use crate::source::{Directory, Server, Source};
 use crate::store::Store;
 use crate::take::{Request, take};
 use crate::verify::verify;
@@ -69,15 +70,18 @@ enum Command {
         #[arg(long, conflicts_with = "key_file")]
         no_encryption: bool,
     },
-    /// Store a backup
+    /// Store a backup of a running server, or a directory that BACKUP SERVER has written
     ///
     /// If it is interrupted, repeat the command: what is stored already is not sent again.
     Take {
         #[command(flatten)]
         place: Place,
         /// Directory that BACKUP SERVER TO has written
-        #[arg(long, value_name = "DIRECTORY")]
-        from: PathBuf,
+        #[arg(long, value_name = "DIRECTORY",
+            required_unless_present_any = ["host", "socket", "defaults_file"])]
+        from: Option<PathBuf>,
+        #[command(flatten)]
+        connection: Connection,
         /// Maximum MiB of data per second
         #[arg(long, value_name = "MIB")]
         rate_limit: Option<u64>,
@@ -137,6 +141,11 @@ enum Command {
     Completions { shell: clap_complete::Shell },
 }
 
+/// Checks a command line without running it. Returns the reason why it is rejected.
+pub fn check(arguments: &[&str]) -> std::result::Result<(), String> {
+    command().try_get_matches_from(arguments).map(|_| ()).map_err(|error| error.to_string())
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     // Files of this program are readable by its user only.
@@ -173,11 +182,15 @@ fn run(arguments: Arguments) -> Result<u8> {
     };
     match &arguments.command {
         Command::Init { place, no_encryption } => init(place, *no_encryption, &show)?,
-        Command::Take { place, from, rate_limit, another_server } => {
+        Command::Take { place, from, connection, rate_limit, another_server } => {
             let request =
                 Request { rate: rate_limit.map(|mib| mib << 20), of_another_server: *another_server };
-            let mut source: Box<dyn Source> = Box::new(Directory::open(from)?);
-            let taken = take(&place.open()?, source.as_mut(), request, &progress("taking"))?;
+            let repository = place.open()?;
+            let mut source: Box<dyn Source> = match from {
+                Some(directory) => Box::new(Directory::open(directory)?),
+                None => Box::new(Server::connect(&connection.account()?)?),
+            };
+            let taken = take(&repository, source.as_mut(), request, &progress("taking"))?;
             let value = json!({
                 "backup": described(&taken.catalogue),
                 "reused_bytes": taken.reused_bytes,
@@ -214,7 +227,7 @@ fn run(arguments: Arguments) -> Result<u8> {
                 Err(failure) => format!("{name}  {failure}\n"),
             };
             let heading = format!(
-                "{:<25}  {:<20}  {:>12}  {:>12}  {}\n",
+                "{:<29}  {:<20}  {:>12}  {:>12}  {}\n",
                 "backup", "state of", "data", "added", "GTID position"
             );
             show(json!({ "backups": value.collect::<Vec<_>>() }), &|| {

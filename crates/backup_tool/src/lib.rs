@@ -7,14 +7,16 @@
 //! | `repository`, `catalogue`, `lock` | what a repository contains |
 //! | `object`, `key` | one object: compression, encryption, checksum |
 //! | `store` | the wall in front of `object_store` and its async runtime |
-//! | `source` | sources of a backup |
+//! | `source`, `client`, `account` | sources of a backup; the connection to a server, its options |
 //! | `workers`, `progress` | threads, rate limit, progress bars |
 //! | `failure` | failures and exit codes |
 //!
 //! The server does not contain this crate. docs/backup-format.md describes the repository to the byte.
 
+mod account;
 pub mod catalogue;
 pub mod cli;
+pub mod client;
 pub mod failure;
 mod hex;
 pub mod key;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cohort_backup_format::{MANIFEST, Manifest, ManifestError};
 
+use crate::client::{Account, Client};
 use crate::failure::{Failure, Result};
 
 /// Size of the parts in which files are read.
@@ -74,4 +75,39 @@ impl Source for Directory {
         }
         Ok(())
     }
+}
+
+/// Time in which a server that waits for this program to read does not give up.
+const PATIENCE: &str = "SET SESSION net_write_timeout = 31536000";
+const STREAM: &str = "BACKUP SERVER TO STREAM";
+
+/// A running server.
+pub struct Server {
+    client: Client,
+}
+
+impl Server {
+    pub fn connect(account: &Account) -> Result<Server> {
+        Ok(Server { client: Client::connect(account)? })
+    }
+}
+
+impl Source for Server {
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn send(&mut self, sink: &mut Sink<'_>) -> Result<()> {
+        self.client.query(PATIENCE, |_| Ok(()))?;
+        self.client.query(STREAM, |row| {
+            let [Some(file), Some(offset), Some(data)] = &row[..] else { return Err(malformed()) };
+            let file = std::str::from_utf8(file).map_err(|_| malformed())?;
+            let offset = std::str::from_utf8(offset).ok().and_then(|digits| digits.parse().ok());
+            sink(file, offset.ok_or_else(malformed)?, data)
+        })
+    }
+}
+
+fn malformed() -> Failure {
+    Failure::Failed(format!("{STREAM}: the server sent a row of another form"))
 }

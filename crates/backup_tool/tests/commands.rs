@@ -205,3 +205,21 @@ fn the_man_page_and_the_completions_name_every_command() {
     assert!(text("man-page").contains("EXIT"), "{}", text("man-page"));
     assert!(text("--help").contains("exit codes") || text("--help").contains("Exit codes"));
 }
+
+#[test]
+fn the_program_accepts_the_commands_of_the_documentation() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/howto/repositories.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let commands = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("    $ "))
+        .filter(|line| line.starts_with("cohort-backup"));
+    let mut count = 0;
+    for command in commands {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        assert_eq!(cohort_backup_tool::cli::check(&words), Ok(()), "{command}");
+        count += 1;
+    }
+    assert!(count > 5, "{count}");
+    assert!(cohort_backup_tool::cli::check(&["cohort-backup", "take", "r", "--password=x"]).is_err());
+}
