@@ -186,7 +186,7 @@ fn check_server(
     request: Request,
 ) -> Result<()> {
     let Some(newest) = newest.filter(|_| !request.of_another_server) else { return Ok(()) };
-    let (before, now) = (&newest.manifest.server_uuid, &manifest.server_uuid);
+    let (before, now) = (server_of(&newest.manifest), server_of(manifest));
     if before == now {
         return Ok(());
     }
@@ -195,6 +195,14 @@ fn check_server(
          of its own; if this server replaces that one, repeat the command with --another-server",
         repository.store().place()
     )))
+}
+
+/// Returns the identity of a server: its own number if it has no identifier.
+fn server_of(manifest: &Manifest) -> String {
+    match manifest.server_uuid.as_str() {
+        "" => format!("with server_id {}", manifest.server_id),
+        uuid => uuid.to_owned(),
+    }
 }
 
 /// Looks whether the repository has every chunk of a backup, in the right size.

@@ -226,6 +226,18 @@ fn a_full_store_fails_at_once_and_keeps_what_it_has() {
 }
 
 #[test]
+fn backups_sort_by_their_order_even_within_a_second() {
+    let store = Faulty::new();
+    let repository = Repository::init(store.store(), None).expect("created");
+    let mut names = Vec::new();
+    for seed in 1..=20 {
+        names.push(take_of(&repository, Fake::new(small(seed))).expect("taken").catalogue.name);
+    }
+    assert_eq!(repository.backups().expect("listed"), names);
+    restored(&repository, "latest", &small(20));
+}
+
+#[test]
 fn lists_may_lag() {
     let store = Faulty::new();
     let repository = Repository::init(store.store(), None).expect("created");
