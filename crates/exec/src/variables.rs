@@ -19,7 +19,7 @@ use cohort_session::{Job, set_error};
 use cohort_table::RowImage;
 use cohort_trx::{AccessMode, Isolation};
 
-fn from_value(value: &Value) -> VarValue {
+pub(crate) fn from_value(value: &Value) -> VarValue {
     match value {
         Value::Null => VarValue::Null,
         Value::Int(n) => VarValue::Int(*n),
@@ -631,7 +631,7 @@ fn isolation_level(level: ast::IsolationLevel) -> Isolation {
 }
 
 /// Converts numbers of character sets and collations to names: the output of mariadb-binlog contains numbers.
-fn charset_by_number(id: VarId, value: VarValue) -> VarValue {
+pub(crate) fn charset_by_number(id: VarId, value: VarValue) -> VarValue {
     use VarId::*;
     let number = match value {
         VarValue::Int(n) => u16::try_from(n).ok(),
@@ -670,7 +670,7 @@ fn check_rules(id: VarId, list: &str) -> SqlResult<()> {
     }
 }
 
-fn check_time_zone(value: &VarValue) -> SqlResult<()> {
+pub(crate) fn check_time_zone(value: &VarValue) -> SqlResult<()> {
     let known = matches!(value, VarValue::Text(name) if TimeZone::parse(name).is_some());
     let error = || SqlError::unknown_time_zone(value);
     if known { Ok(()) } else { Err(error()) }

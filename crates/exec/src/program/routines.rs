@@ -1,63 +1,10 @@
-//! Compiled and bound routines of the catalog.
-
-use std::sync::Arc;
+//! Compilation of the catalog's routines.
 
 use cohort_catalog::{ProgramSettings, Routine};
-use cohort_config::VarId;
-use cohort_program::{Bound, Host, Program, ProgramKind, bind, compile};
-use cohort_protocol::NullSink;
-use cohort_session::SessionState;
+use cohort_program::{Program, ProgramKind, compile};
 use cohort_sql::ParseOptions;
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{DataAccess, RoutineKind, SqlError, SqlResult};
-
-use super::cache::Routines;
-use super::session_host::SessionHost;
-use crate::session::Session;
-
-impl Routines {
-    /// Returns the compiled form of a routine.
-    pub(super) fn program_of(
-        &self,
-        routine: &Arc<Routine>,
-        session: &SessionState,
-    ) -> SqlResult<Arc<Program>> {
-        if let Some(program) = self.with_entry(routine, |compiled| Arc::clone(&compiled.program)) {
-            return Ok(program);
-        }
-        let program = Arc::new(compiled(routine)?);
-        let entries_max = session.db.globals.uint(VarId::StoredProgramCache);
-        self.add(routine, &program, usize::try_from(entries_max).unwrap_or(usize::MAX));
-        Ok(program)
-    }
-
-    /// Returns a routine bound for the host's current settings, which are those of the routine.
-    pub(super) fn bound_of(&self, routine: &Arc<Routine>, host: &mut dyn Host) -> SqlResult<Arc<Bound>> {
-        let state = host.session();
-        let (settings, version) = (state.settings.plan_key, state.db.catalog_version());
-        let found = self.with_entry(routine, |compiled| compiled.bound(settings, version));
-        if let Some(Some(bound)) = found {
-            return Ok(bound);
-        }
-        let program = self.program_of(routine, state)?;
-        let bound = Arc::new(bind(&program, None, host)?);
-        self.with_entry(routine, |compiled| compiled.add(settings, version, &bound));
-        Ok(bound)
-    }
-}
-
-impl Session {
-    /// Returns the compiled form of a routine.
-    pub(super) fn program_of(&self, routine: &Arc<Routine>) -> SqlResult<Arc<Program>> {
-        self.kept.routines.program_of(routine, &self.state)
-    }
-
-    /// Returns a routine bound for the session's current settings, which are those of the routine.
-    pub(super) fn bound_of(&mut self, routine: &Arc<Routine>) -> SqlResult<Arc<Bound>> {
-        let kept = Arc::clone(&self.kept);
-        kept.routines.bound_of(routine, &mut SessionHost { session: self, sink: &mut NullSink })
-    }
-}
 
 /// Parses the definition of a stored program with the settings of its creation. Returns an error that names
 /// it if the text is damaged.
@@ -79,7 +26,7 @@ pub(super) fn damaged((schema, name): (&str, &str)) -> SqlError {
 }
 
 /// Parses and compiles a routine.
-pub(crate) fn compiled(routine: &Routine) -> SqlResult<Program> {
+pub(crate) fn compiled_routine(routine: &Routine) -> SqlResult<Program> {
     let word = match routine.kind {
         RoutineKind::Procedure => "PROCEDURE",
         RoutineKind::Function if routine.aggregate => "AGGREGATE FUNCTION",

@@ -29,7 +29,7 @@ struct IdentityBefore {
 }
 
 /// The settings of a routine's creation.
-const OF_ROUTINES: &[VarId] =
+pub(super) const OF_ROUTINES: &[VarId] =
     &[VarId::SqlMode, VarId::CharacterSetClient, VarId::CharacterSetConnection, VarId::CollationConnection];
 
 impl Session {
@@ -90,9 +90,11 @@ impl Session {
         if !state.db.catalog().accounts.contains_key(definer) {
             return Err(SqlError::unknown_definer(&definer.0, &definer.1));
         }
+        let role = definer.1.is_empty().then(|| definer.0.clone());
         let before = IdentityBefore {
             account: std::mem::replace(&mut state.info.account, definer.clone()),
-            role: state.identity.role.take(),
+            // A role runs as an account without a host that has its own privileges.
+            role: std::mem::replace(&mut state.identity.role, role),
             access: state.identity.access.take(),
         };
         self.bind_writer();
