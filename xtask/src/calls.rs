@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_only_defined_or_only_tested_is_found() {
+    fn items_without_a_user_are_found() {
         let source = |path: &str, text: &str| Source { path: path.to_owned(), text: text.to_owned() };
         let sources = [
             source(

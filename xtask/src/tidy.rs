@@ -19,7 +19,7 @@ const WIDTH_MAX: usize = 110;
 /// that precede it in its own layer.
 const LINES: &[&[&str]] = &[
     &["base", "interleave"],
-    &["vfs", "types", "config"],
+    &["vfs", "types", "config", "backup_format"],
     &["log", "locks", "protocol", "tls"],
     &["binlog", "engine"],
     &["engine_rocks", "engine_btree", "commit"],
@@ -62,8 +62,9 @@ const WALLS: &[(&str, &[&str])] = &[
 const SOLE_IMPORTERS: &[(&str, &str)] = &[("rocksdb", "engine_rocks"), ("rustls", "tls")];
 
 /// Crates that may access files and clocks directly: the file system interface itself, option files,
-/// certificates, RocksDB's files, and programs.
-const MACHINE_USERS: &[&str] = &["vfs", "config", "tls", "engine_rocks", "server", "sim", "bench"];
+/// certificates, backups, RocksDB's files, and programs.
+const MACHINE_USERS: &[&str] =
+    &["vfs", "config", "backup_format", "tls", "engine_rocks", "server", "sim", "bench"];
 
 /// Runs all checks.
 pub fn run(root: &Path) -> Vec<String> {
@@ -279,7 +280,7 @@ fn failpoints(sources: &[Source], findings: &mut Vec<String>) {
         .filter(|s| s.path.starts_with("crates/commit/src/"))
         .map(|s| s.text.as_str())
         .collect();
-    for stage in ["Prepare", "Order", "Harden", "Publish", "Acknowledge"] {
+    for stage in ["Prepare", "Order", "Flush", "Publish", "Acknowledge"] {
         for when in ["Before", "After"] {
             let call = format!("reached(Point::{when}(Stage::{stage}))");
             if !pipeline.contains(&call) {

@@ -141,7 +141,7 @@ impl Reservation {
     /// Returns bytes to the budget.
     pub fn shrink(&mut self, bytes: u64) {
         self.used = self.used.saturating_sub(bytes);
-        self.settle();
+        self.release_excess();
     }
 
     /// Changes the reservation to exactly this number of bytes.
@@ -154,13 +154,13 @@ impl Reservation {
         }
         self.used = bytes;
         if self.charged - bytes > 16 * CHUNK_BYTES {
-            self.settle();
+            self.release_excess();
         }
         Ok(())
     }
 
     /// Returns the charge beyond the last chunk in use.
-    fn settle(&mut self) {
+    fn release_excess(&mut self) {
         let charged = self.used.next_multiple_of(CHUNK_BYTES);
         if let Some(rest) = self.charged.checked_sub(charged) {
             self.budget.give_back(rest);
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_reserved_is_charged_to_session_and_server_and_given_back() {
+    fn reservations_are_charged_to_session_and_server_and_released() {
         let server = Budget::of_server();
         let (a, b) = (Budget::of_session(&server), Budget::of_session(&server));
         let mut first = Reservation::new(Arc::clone(&a));

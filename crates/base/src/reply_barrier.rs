@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_only_rises_until_somebody_is_told_early() {
+    fn it_only_rises_until_an_early_acknowledgement() {
         let hold = ReplyBarrier::default();
         assert_eq!(hold.until(), CommitSeq(0));
         hold.raise(CommitSeq(7));

@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_their_cause() {
         for (line, word) in [
             ("run --clients", "--clients needs a value"),
             ("run --clients=1,x", "'1,x'"),

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_total_is_found_behind_the_functions() {
+    fn the_total_is_found_after_the_functions() {
         assert_eq!(total_of("events: Ir\nsummary: 9\nfn=(1) a\n5 7\ntotals: 12\n"), Some(12));
         assert_eq!(total_of("events: Ir\n5 7\n"), None);
     }

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::connection::{Address, Connection, ConnectionError};
-use crate::driver::{self, Load, Moment};
+use crate::driver::{self, Load, LoadEvent};
 use crate::interrupt;
 use crate::process;
 use crate::tables;
@@ -155,9 +155,9 @@ fn load(address: &Address) -> Result<(), String> {
     };
     let mut readings = Vec::new();
     let mut failed = None;
-    let outcome = driver::run(&load, |moment| match Reading::take(&mut connection) {
+    let outcome = driver::run(&load, |event| match Reading::take(&mut connection) {
         Ok(reading) => {
-            if let (Moment::Tick(_), Some(last)) = (&moment, readings.last()) {
+            if let (LoadEvent::Tick(_), Some(last)) = (&event, readings.last()) {
                 live(&reading.since(last), (reading.at - first_at(&readings)).as_secs_f64());
             }
             readings.push(reading);

@@ -69,7 +69,7 @@ pub struct Outcome {
 pub type Failure = String;
 
 /// Events that the caller is notified of while the load runs.
-pub enum Moment {
+pub enum LoadEvent {
     MeasureBegins,
     /// Reported every half second of the measurement, with the number of transactions so far.
     Tick(u64),
@@ -95,7 +95,7 @@ impl Shared {
 }
 
 /// Runs a load. Calls `watch` on the calling thread.
-pub fn run(load: &Load, mut watch: impl FnMut(Moment)) -> Result<Outcome, Failure> {
+pub fn run(load: &Load, mut watch: impl FnMut(LoadEvent)) -> Result<Outcome, Failure> {
     let plan = Plan::new(load.workload, load.scale, load.protocol, load.address.dialect());
     let threads = load.threads.clamp(1, load.clients.max(1));
     let mut shares: Vec<Vec<Driven>> = (0..threads).map(|_| Vec::new()).collect();
@@ -121,7 +121,7 @@ pub fn run(load: &Load, mut watch: impl FnMut(Moment)) -> Result<Outcome, Failur
 }
 
 /// Advances the load through its phases. Returns the duration of the measurement in seconds.
-fn lead(load: &Load, shared: &Shared, watch: &mut impl FnMut(Moment)) -> f64 {
+fn lead(load: &Load, shared: &Shared, watch: &mut impl FnMut(LoadEvent)) -> f64 {
     let sleep = |until: Instant| {
         while shared.failed.load(Ordering::Relaxed) == 0 && !interrupt::is_requested() {
             let left = until.saturating_duration_since(Instant::now());
@@ -132,20 +132,20 @@ fn lead(load: &Load, shared: &Shared, watch: &mut impl FnMut(Moment)) -> f64 {
         }
     };
     sleep(Instant::now() + load.warm);
-    watch(Moment::MeasureBegins);
+    watch(LoadEvent::MeasureBegins);
     let began = Instant::now();
     shared.phase.store(MEASURE, Ordering::Relaxed);
     let end = began + load.measure;
     let mut tick = began + TICK;
     while tick < end && shared.failed.load(Ordering::Relaxed) == 0 && !interrupt::is_requested() {
         sleep(tick);
-        watch(Moment::Tick(shared.done.load(Ordering::Relaxed)));
+        watch(LoadEvent::Tick(shared.done.load(Ordering::Relaxed)));
         tick += TICK;
     }
     sleep(end);
     let seconds = began.elapsed().as_secs_f64();
     shared.phase.store(STOP, Ordering::Relaxed);
-    watch(Moment::MeasureEnds);
+    watch(LoadEvent::MeasureEnds);
     seconds
 }
 

@@ -186,13 +186,13 @@ impl Loaded<'_> {
         };
         let used = || server.processor_seconds();
         let (mut before, mut after) = (0.0, 0.0);
-        let outcome = driver::run(&load, |moment| match moment {
-            driver::Moment::MeasureBegins => {
+        let outcome = driver::run(&load, |event| match event {
+            driver::LoadEvent::MeasureBegins => {
                 before = used();
                 begin();
             }
-            driver::Moment::Tick(_) => {}
-            driver::Moment::MeasureEnds => after = used(),
+            driver::LoadEvent::Tick(_) => {}
+            driver::LoadEvent::MeasureEnds => after = used(),
         })?;
         let transactions = outcome.latencies.count().max(1) as f64;
         Ok(Rate {

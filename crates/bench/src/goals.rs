@@ -206,7 +206,7 @@ fn against_itself(of: &Figures<'_>, all: &mut Vec<Goal>) {
     all.push(goal(what, Bound::AtMost(2.0), single(rise)));
     let pipeline = of.results.pipeline.iter().filter(|of| of.disk == Disk::FAST.name());
     let pipeline = pipeline.map(|of| (format!("{} threads: ", of.threads), Some(of.per_second)));
-    let what = "bare pipeline, hardened transactions/s of 200 bytes, flushes of 120 us (64 threads)";
+    let what = "bare pipeline, durable transactions/s of 200 bytes, flushes of 120 us (64 threads)";
     let pipeline = pipeline.filter(|(threads, _)| threads.starts_with("64 ")).collect();
     all.push(goal(what, Bound::AtLeast(500_000.0), pipeline));
     let recovery = of.results.recovery.iter().map(|of| (format!("{}: ", of.load), of.mib_per_second()));

@@ -127,7 +127,7 @@ fn pipeline(results: &Results, out: &mut String) {
         (of.threads as f64, Spread { median: of.per_second, low: of.per_second, high: of.per_second })
     };
     let line = Line { colour: colour(0), points: results.pipeline.iter().map(point).collect() };
-    out.push_str("<h2>The commit pipeline without SQL</h2><figure><figcaption>hardened transactions/s by threads</figcaption>");
+    out.push_str("<h2>The commit pipeline without SQL</h2><figure><figcaption>durable transactions/s by threads</figcaption>");
     svg(&[line], out);
     out.push_str("</figure>");
 }

@@ -89,7 +89,7 @@ pub fn run(asked: &Instructions) -> Result<(), String> {
     }
     print!("{}", table(&lines));
     match asked.limit {
-        Some(limit) => judge(&lines, limit),
+        Some(limit) => check_limit(&lines, limit),
         None => Ok(()),
     }
 }
@@ -259,7 +259,7 @@ fn table(lines: &[Line]) -> String {
 }
 
 /// Returns an error that names the lines in which a build exceeds the limit over the first.
-fn judge(lines: &[Line], limit: f64) -> Result<(), String> {
+fn check_limit(lines: &[Line], limit: f64) -> Result<(), String> {
     let mut over = Vec::new();
     for line in lines {
         for count in &line.counts[1..] {
@@ -286,8 +286,8 @@ mod tests {
             protocol: Protocol::Text,
             counts: counts.to_vec(),
         };
-        assert_eq!(judge(&[line([1000.0, 1019.0])], 2.0), Ok(()));
-        let refused = judge(&[line([1000.0, 900.0]), line([1000.0, 1030.0])], 2.0);
+        assert_eq!(check_limit(&[line([1000.0, 1019.0])], 2.0), Ok(()));
+        let refused = check_limit(&[line([1000.0, 900.0]), line([1000.0, 1030.0])], 2.0);
         assert_eq!(refused, Err("more than 2 % above the first build: delete (text) +3.0 %".to_owned()));
         assert!(table(&[line([1000.0, 1030.0])]).ends_with("| delete | text | 1000 | 1030 | +3.0 % |\n"));
     }

@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_what_is_beside_and_what_is_off() {
+    fn names_show_alternatives_and_disabled_cases() {
         let overrides = Overrides { large_mib: Some(5), clients: Some(vec![4]), ..Overrides::default() };
         let titles: Vec<String> =
             asked(&["large", "idle", "B"], &overrides).cases.iter().map(Case::name).collect();
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_tables_share_is_measured_once() {
+    fn expressions_over_two_tables_are_measured_once() {
         let overrides =
             Overrides { clients: Some(vec![16]), disks: Some(vec![Disk::SSD]), large_mib: Some(1) };
         let titles: Vec<String> = asked(&["large", "A"], &overrides).cases.iter().map(Case::name).collect();
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_stands_beside_plain_tcp() {
+    fn tls_and_plain_tcp_work_at_the_same_time() {
         let titles: Vec<String> =
             asked(&["tls"], &Overrides::default()).cases.iter().map(Case::name).collect();
         let expected = ["point_select, TCP", "point_select, TLS", "update_index, TCP", "update_index, TLS"];

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::args::Run;
 use crate::connection::{Connection, ConnectionError};
 use crate::disk::Disk;
-use crate::driver::{self, Load, Moment};
+use crate::driver::{self, Load, LoadEvent};
 use crate::interrupt;
 use crate::large::Large;
 use crate::process;
@@ -165,7 +165,7 @@ fn load(
     workload: &str,
     clients: usize,
     run: &Run,
-    watch: impl FnMut(Moment),
+    watch: impl FnMut(LoadEvent),
 ) -> Result<f64, String> {
     let workload = workload::find(workload).expect("listed");
     let load = Load {
@@ -335,8 +335,8 @@ fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
         let (source_before, replica_before) = (processor(&source), processor(&replica));
         let commits_before = committed(&mut on_source)?;
         let mut lag_s_max = 0;
-        let per_second = load(&source, "update_index", LIVE_CLIENTS, run, |moment| {
-            if let Moment::Tick(_) = moment {
+        let per_second = load(&source, "update_index", LIVE_CLIENTS, run, |event| {
+            if let LoadEvent::Tick(_) = event {
                 let seconds = status(&mut connection, SECONDS_BEHIND).unwrap_or_default();
                 lag_s_max = lag_s_max.max(seconds.parse().unwrap_or(0));
             }

@@ -324,7 +324,7 @@ fn pipeline(results: &Results) -> Table {
         ]
     };
     Table {
-        title: "The commit pipeline without SQL: hardened transactions of 200 bytes".to_owned(),
+        title: "The commit pipeline without SQL: durable transactions of 200 bytes".to_owned(),
         head: ["threads", "disk", "transactions/s", "group", "flush us"].map(str::to_owned).to_vec(),
         rows: results.pipeline.iter().map(row).collect(),
     }
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_are_shares_of_their_sum_and_servers_that_do_not_tell_have_no_line() {
+    fn stages_are_shares_of_their_sum_if_the_server_reports_them() {
         let mut results = results(&[("cohort", &[1.0]), ("mariadb", &[1.0])]);
         results.cases[0].samples[0][0].stages_us = vec![("flush".into(), 30.0), ("queue".into(), 10.0)];
         let table = stages(&results).expect("a table");

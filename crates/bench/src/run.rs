@@ -13,7 +13,7 @@ use crate::args::Run;
 use crate::certificate::Certificate;
 use crate::connection::{Address, Connection, ConnectionError};
 use crate::disk::{self, Disk};
-use crate::driver::{self, Load, Moment};
+use crate::driver::{self, Load, LoadEvent};
 use crate::interrupt;
 use crate::large::Large;
 use crate::memory;
@@ -275,8 +275,8 @@ fn age(run: &Run, server: &Server, progress: &Progress) -> Result<(), String> {
             warm: Duration::ZERO,
             measure: run.measure * 2,
         };
-        driver::run(&load, |moment| {
-            if let Moment::Tick(done) = moment {
+        driver::run(&load, |event| {
+            if let LoadEvent::Tick(done) = event {
                 progress.show(&format!("{}, ageing by {name}, {done} transactions", server.label));
             }
         })?;
@@ -316,13 +316,13 @@ fn measure_as_set(
         None => None,
     };
     let (mut before, mut after) = (Ok(Counters::default()), Ok(Counters::default()));
-    let outcome = driver::run(&load, |moment| match moment {
-        Moment::MeasureBegins => before = Counters::read(&contender.server, &mut contender.connection),
-        Moment::Tick(done) => {
+    let outcome = driver::run(&load, |event| match event {
+        LoadEvent::MeasureBegins => before = Counters::read(&contender.server, &mut contender.connection),
+        LoadEvent::Tick(done) => {
             large.iter_mut().for_each(Large::commit);
             progress.show(&format!("{label}, {done} transactions"));
         }
-        Moment::MeasureEnds => after = Counters::read(&contender.server, &mut contender.connection),
+        LoadEvent::MeasureEnds => after = Counters::read(&contender.server, &mut contender.connection),
     })?;
     if let Some(took) = large.and_then(Large::finish) {
         let took = took.map_err(|error| format!("the large transaction: {error}"))?;

@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_difference_is_told() {
+    fn the_first_difference_is_reported() {
         let row = |text: &str| vec![Some(text.to_owned())];
         assert_eq!(difference(&vec![row("a")], &vec![row("a")]), None);
         let found = difference(&vec![row("a"), row("b")], &vec![row("a"), row("c")]);

@@ -112,7 +112,7 @@ struct Shared {
     /// Notified when the queue is no longer empty, or when the thread must end.
     wake: Condvar,
     /// Notified when the queue has space.
-    room: Condvar,
+    has_space: Condvar,
     /// Number of binlog resets, each of which restarts the stream.
     restarts: AtomicU64,
     /// Bytes in spill files that were handed over and not removed yet.
@@ -203,7 +203,7 @@ impl BinlogFileWriter {
             writer: Mutex::new(writer),
             queue: Mutex::new(queue),
             wake: Condvar::new(),
-            room: Condvar::new(),
+            has_space: Condvar::new(),
             restarts: AtomicU64::new(0),
             spilled_bytes: AtomicU64::new(0),
             is_without_space: AtomicBool::new(false),
@@ -234,7 +234,7 @@ impl BinlogFileWriter {
             && queue.status == BinlogWriterStatus::Running
         {
             self.shared.wake.notify_one();
-            self.shared.room.wait(&mut queue);
+            self.shared.has_space.wait(&mut queue);
         }
         let was_empty = queue.batches.is_empty();
         queue.bytes += batch.bytes.len();
@@ -587,7 +587,7 @@ impl Shared {
         };
         self.is_without_space.store(queue.status == BinlogWriterStatus::NoSpace, Ordering::Relaxed);
         drop(queue);
-        self.room.notify_all();
+        self.has_space.notify_all();
         outcome
     }
 }

@@ -211,7 +211,7 @@ impl BinlogFiles {
         let in_dir = numbers_in_dir(&fs, &name)?;
         fs.sync_dir(name.dir()).map_err(|e| BinlogError::io("sync", name.dir(), e))?;
         for &number in in_dir.iter().filter(|number| **number >= options.synced_to.file) {
-            settle(&fs, &name.path(number))?;
+            sync_earlier_writes(&fs, &name.path(number))?;
         }
         let (mut numbers, mut index_stale) = match index::read(&fs, &name)? {
             Some(numbers) => (numbers, false),
@@ -790,7 +790,7 @@ impl BinlogFiles {
     /// Checks for missing bytes, for files that are each synced before the next one is started. After `end`
     /// there may be at most one file, without a complete head, and then the file of `end` must end there.
     /// Returns the path of the incomplete file, `None` if nothing is missing.
-    pub fn hole_behind(&self, end: BinlogPos) -> Result<Option<PathBuf>, BinlogError> {
+    pub fn hole_after(&self, end: BinlogPos) -> Result<Option<PathBuf>, BinlogError> {
         let later = self.numbers.iter().filter(|&&number| number > end.file).count();
         let path = self.name.path(end.file);
         let is_whole = later == 0 || (later == 1 && len_of(&self.fs, &path)? == end.offset);
@@ -814,9 +814,9 @@ impl BinlogFiles {
 }
 
 /// Syncs a file that a killed process may have written. Never returns `NoSpace`: a sync must not be repeated.
-fn settle(fs: &SharedFs, path: &Path) -> Result<(), BinlogError> {
+fn sync_earlier_writes(fs: &SharedFs, path: &Path) -> Result<(), BinlogError> {
     let failed = |source| BinlogError::Io { action: "sync", path: path.to_owned(), source };
-    fs.open(path, OpenMode::Read).and_then(|file| file.settle()).map_err(failed)
+    fs.open(path, OpenMode::Read).and_then(|file| file.sync_earlier_writes()).map_err(failed)
 }
 
 fn len_of(fs: &SharedFs, path: &Path) -> Result<u64, BinlogError> {

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_is_told() {
+    fn contradictions_are_reported() {
         let deletion = check(&["0-1-3"], &["0-1-4", "5-1-1"], &[77]);
         assert_eq!(deletion.warnings.len(), 3, "{:?}", deletion.warnings);
         assert!(deletion.warnings[0].contains("'0-1-3' which is less than the '0-1-4'"));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mariadb_binlog_prints_decodes() {
+    fn output_of_mariadb_binlog_decodes() {
         let format = b"
             AnQBaw8HAAAA/AAAAAABAAAAAAQAMTAuMTEuMTktTWFyaWFEQi0wK2RlYjEydTEtbG9nAAAAAAAA
             AAAAAAAAAAAAAAAAAAACdAFrEzgNAAgAEgAEBAQEEgAA5AAEGggAAAAICAgCAAAACgoKAAAAAAAA

@@ -136,14 +136,14 @@ impl Stream {
         self.pos
     }
 
-    /// Returns whether [`Stream::tell_needed_from`] would append an event.
+    /// Returns whether [`Stream::log_needed_from`] would append an event.
     pub fn is_news(&self, needed_from: u32) -> bool {
         self.needed_from.is_some_and(|before| before != needed_from)
     }
 
     /// Appends an event with the first file that recovery may read from now on, unless it is the same as
     /// before.
-    pub fn tell_needed_from(&mut self, file: u32, now: u32, out: &mut StreamOut) {
+    pub fn log_needed_from(&mut self, file: u32, now: u32, out: &mut StreamOut) {
         if !self.is_news(file) {
             return;
         }

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_is_in_the_files_and_waiting_ends_with_bytes_or_an_interrupt() {
+    fn old_bytes_come_from_files_and_waits_end_with_bytes_or_an_interrupt() {
         let tail = Arc::new(StreamTail::new(8));
         for n in 0..10 {
             tail.push(&batch(vec![inline(pos(1, 4 + n * 4), 4)], &[n as u8; 4]));

@@ -150,7 +150,7 @@ fn compressed_events_hold_their_statement_and_rows() {
 }
 
 #[test]
-fn optional_metadata_tells_signs_names_and_keys() {
+fn optional_metadata_contains_signs_names_and_keys() {
     let all = events("000005");
     let maps: Vec<_> = all
         .iter()

@@ -113,7 +113,7 @@ fn a_reader_of_the_live_file_goes_on_where_it_stood() {
 /// Dumps read up to this position without the writer's lock, and treat a file that ends inside an event as
 /// damaged.
 #[test]
-fn what_is_said_to_be_written_ends_with_a_transaction() {
+fn the_reported_position_is_the_end_of_a_transaction() {
     let fs = fresh();
     let mut log = Log::default();
     let options = BinlogFileWriterOptions { delay: Duration::ZERO, ..BinlogFileWriterOptions::default() };

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ordered_is_read_when_it_is_published() {
+    fn ordered_writes_are_read_once_published() {
         let versions = CatalogVersions::new(Catalog::default());
         for seq in [3, 5] {
             versions.order(CommitSeq(seq), |catalog| catalog.version += 1);

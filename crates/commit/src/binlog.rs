@@ -16,7 +16,7 @@ use cohort_log::LogReservation;
 use cohort_vfs::World;
 use parking_lot::Mutex;
 
-use crate::error::HardenError;
+use crate::error::FlushError;
 use crate::logs::Logs;
 use crate::options::BinlogSettings;
 use crate::record;
@@ -105,15 +105,15 @@ impl Binlog {
 
     /// Makes bytes that belong to no transaction durable; the order stage is held. `reservation` is the
     /// reservation in the log, unless the binlog decides.
-    pub fn harden(
+    pub fn flush(
         &self,
         logs: &dyn Logs,
         reservation: Option<LogReservation>,
         out: &StreamOut,
-    ) -> Result<Batch, HardenError> {
+    ) -> Result<Batch, FlushError> {
         let mut batch = Batch::default();
         add_to_batch(&mut batch, out);
-        logs.harden_binlog(&self.files, reservation, out, &batch)?;
+        logs.flush_binlog(&self.files, reservation, out, &batch)?;
         Ok(batch)
     }
 

@@ -74,7 +74,7 @@ impl Coordinator {
         };
         let caught_up = binlog.files.catch_up(position, restarts);
         if let Err(error) = &caught_up {
-            self.judge(Severity::of_binlog(error), error);
+            self.stop_if_severe(Severity::of_binlog(error), error);
         }
         caught_up
     }
@@ -173,7 +173,7 @@ impl Coordinator {
             binlog.rotation_reserve.note_need(stream.rotation_bytes_max());
             // The order stage is still held, so that no later group overtakes these bytes on their way to the
             // files.
-            let batch = self.harden_stream(binlog, reservation, &out)?;
+            let batch = self.flush_stream(binlog, reservation, &out)?;
             binlog.submit(stream.position(), batch, |gtids| gtids.clone_from(stream.gtid_state()));
             Ok::<bool, Stopped>(true)
         });
@@ -199,14 +199,14 @@ impl Coordinator {
         }
     }
 
-    /// Makes bytes durable by [`Binlog::harden`]. A failure ends the server as that of a group does.
-    pub(crate) fn harden_stream(
+    /// Makes bytes durable by [`Binlog::flush`]. A failure ends the server as that of a group does.
+    pub(crate) fn flush_stream(
         &self,
         binlog: &Binlog,
         reservation: Option<LogReservation>,
         out: &StreamOut,
     ) -> Result<Batch, Stopped> {
-        binlog.harden(&*self.env().logs, reservation, out).map_err(|error| {
+        binlog.flush(&*self.env().logs, reservation, out).map_err(|error| {
             self.fail(&error);
             Stopped
         })

@@ -193,7 +193,7 @@ impl Checkpointer {
         let done = self.try_checkpoint(coordinator);
         self.ended_ns.store(coordinator.env().world.clock.monotonic_ns(), Ordering::Relaxed);
         if let Err(error) = &done {
-            coordinator.judge(Severity::of_checkpoint(error), error);
+            coordinator.stop_if_severe(Severity::of_checkpoint(error), error);
         }
         done
     }
@@ -220,7 +220,7 @@ impl Checkpointer {
             }
         })?;
         sealed.write(coordinator, binlog_synced, None)?;
-        tell_needed_from(coordinator, binlog_synced)
+        log_needed_from(coordinator, binlog_synced)
     }
 
     /// Returns whether the running checkpoint, or the next one, is waited for, and so must not be throttled.
@@ -309,14 +309,14 @@ impl Sealed {
 }
 
 /// Where the binlog decides: logs in it the first of its files that recovery may read, if that has changed.
-fn tell_needed_from(coordinator: &Coordinator, synced: BinlogPos) -> Result<(), CheckpointError> {
+fn log_needed_from(coordinator: &Coordinator, synced: BinlogPos) -> Result<(), CheckpointError> {
     let binlog = coordinator.env().binlog.as_ref();
     let is_news = binlog.is_some_and(|binlog| binlog.stream.lock().is_news(synced.file));
     if !is_news || coordinator.is_closing() || synced.file == 0 {
         return Ok(());
     }
     let logged =
-        coordinator.change_stream(|stream, out, now_s| stream.tell_needed_from(synced.file, now_s, out));
+        coordinator.change_stream(|stream, out, now_s| stream.log_needed_from(synced.file, now_s, out));
     logged.map_err(|_| CheckpointError::Stopped)
 }
 
@@ -337,9 +337,8 @@ fn unflushed(coordinator: &Coordinator) -> u64 {
 fn is_due(coordinator: &Coordinator) -> bool {
     let env = coordinator.env();
     let is_large = |participant: &Arc<dyn Participant>| {
-        let options = &coordinator.options;
-        let wanted = participant.checkpoint_bytes().unwrap_or(options.checkpoint_bytes);
-        participant.unflushed_bytes() > wanted.min(options.checkpoint_bytes_max)
+        let wanted = participant.checkpoint_bytes().unwrap_or(coordinator.options.checkpoint_bytes);
+        participant.unflushed_bytes() > wanted.min(coordinator.checkpoint_bytes_max.load(Ordering::Relaxed))
     };
     let log_bytes = env.logs.retained_bytes_max();
     env.participants.iter().any(is_large) || log_bytes > coordinator.options.log.bytes_max / 2

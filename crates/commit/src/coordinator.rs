@@ -19,7 +19,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_base::{BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, Lsn};
 use cohort_binlog::SpillDir;
@@ -60,6 +60,8 @@ pub struct Coordinator {
     pub(crate) recovered: Recovered,
     pub(crate) xa: Arc<XaBranches>,
     pub(crate) is_closing: AtomicBool,
+    /// `checkpoint_bytes_max`.
+    pub(crate) checkpoint_bytes_max: AtomicU64,
 }
 
 impl Coordinator {
@@ -157,6 +159,11 @@ impl Coordinator {
         })
     }
 
+    /// Sets `checkpoint_bytes_max`, from the next check of the checkpoint policy on.
+    pub fn set_checkpoint_bytes_max(&self, bytes: u64) {
+        self.checkpoint_bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
     /// Sets `early_lock_release`, from the next ordered transaction on.
     pub fn set_early_release(&self, is_early: bool) {
         self.env().is_early_release.store(is_early, Ordering::Relaxed);
@@ -192,7 +199,7 @@ impl Coordinator {
         let reservation = self.reserve(8)?;
         let switched = self.pipeline.hold(|last| {
             env.logs.main().append(reservation, record::RELEASED, &[&last.0.to_le_bytes()]);
-            self.harden_now()?;
+            self.flush_now()?;
             switch_off();
             Ok::<(), Stopped>(())
         });
@@ -351,7 +358,7 @@ impl Coordinator {
     }
 
     /// Flushes the coordinator's log outside of a group. A failure stops the server as that of a group does.
-    pub(crate) fn harden_now(&self) -> Result<Lsn, Stopped> {
+    pub(crate) fn flush_now(&self) -> Result<Lsn, Stopped> {
         self.env().logs.main().flush().map_err(|error| {
             self.fail(&error);
             Stopped
@@ -417,7 +424,7 @@ impl Coordinator {
     }
 
     /// Ends the server if the error is that severe.
-    pub(crate) fn judge(&self, meaning: Severity, error: &dyn fmt::Display) {
+    pub(crate) fn stop_if_severe(&self, meaning: Severity, error: &dyn fmt::Display) {
         if meaning == Severity::Stop {
             self.fail(error);
         }

@@ -27,7 +27,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::binlog::{Binlog, add_to_batch};
 use crate::commit_env::CommitEnv;
-use crate::error::{CommitError, HardenError};
+use crate::error::{CommitError, FlushError};
 use crate::group_commit::ClientCommits;
 use crate::logs::{BinlogBytes, Logs, Member, Written};
 use crate::metrics::{Metrics, Step};
@@ -191,7 +191,7 @@ impl ServerEnv {
     }
 
     /// Records the times of a group that was just made durable; the caller holds the decision stage.
-    fn time_harden(&self, group: &[Durable<Trx>], began_ns: u64, snapshot: &mut GroupSnapshot) {
+    fn time_flush(&self, group: &[Durable<Trx>], began_ns: u64, snapshot: &mut GroupSnapshot) {
         let ended_ns = self.now_ns();
         self.metrics.flush_ended(began_ns, ended_ns);
         let taken_ns = std::mem::replace(&mut snapshot.since_ns, ended_ns);
@@ -238,7 +238,7 @@ impl CommitEnv for ServerEnv {
     type Trx = Trx;
     type GroupSnapshot = GroupSnapshot;
     type Written = Written;
-    type Error = HardenError;
+    type Error = FlushError;
 
     type Wakeups = Wakeups;
 
@@ -314,22 +314,22 @@ impl CommitEnv for ServerEnv {
         Written { binlog: stream.map(|stream| self.binlog_bytes(&stream, batch)), decision, began_ns: 0 }
     }
 
-    fn sync(&self, written: &mut Written) -> Result<(), HardenError> {
+    fn sync(&self, written: &mut Written) -> Result<(), FlushError> {
         written.began_ns = self.now_ns();
         self.metrics.flush_began_ns.store(written.began_ns, Ordering::Relaxed);
-        self.logs.sync().map_err(HardenError::Log)
+        self.logs.sync().map_err(FlushError::Log)
     }
 
     fn overlaps(&self, written: &Written) -> bool {
         self.logs.overlaps(written)
     }
 
-    fn decide(&self, written: &mut Written) -> Result<(), HardenError> {
+    fn decide(&self, written: &mut Written) -> Result<(), FlushError> {
         self.logs.decide(written, self.binlog.as_ref().map(|binlog| &*binlog.files))
     }
 
     fn made_durable(&self, group: &[Durable<Trx>], written: Written, snapshot: &mut GroupSnapshot) {
-        self.time_harden(group, written.began_ns, snapshot);
+        self.time_flush(group, written.began_ns, snapshot);
         let (Some(binlog), Some(BinlogBytes { batch, end })) = (&self.binlog, written.binlog) else { return };
         // I3: files and replicas get these bytes only now.
         binlog.submit(end, batch, |gtids| {
@@ -384,7 +384,7 @@ impl CommitEnv for ServerEnv {
         self.metrics.record(Step::Acknowledge, ns, transactions as u64);
     }
 
-    fn stop(&self, error: &HardenError) {
+    fn stop(&self, error: &FlushError) {
         (self.on_stop)(error);
     }
 

@@ -53,28 +53,28 @@ impl From<Stopped> for CommitError {
 
 /// Reason why a group could not be made durable; the server ends.
 #[derive(Clone, Debug)]
-pub enum HardenError {
+pub enum FlushError {
     Log(LogError),
     /// The binlog's files failed, where they decide.
     Binlog(Arc<str>),
 }
 
-impl HardenError {
-    pub(crate) fn binlog(error: cohort_binlog::BinlogError) -> HardenError {
-        HardenError::Binlog(error.to_string().into())
+impl FlushError {
+    pub(crate) fn binlog(error: cohort_binlog::BinlogError) -> FlushError {
+        FlushError::Binlog(error.to_string().into())
     }
 }
 
-impl fmt::Display for HardenError {
+impl fmt::Display for FlushError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            HardenError::Log(e) => write!(f, "{e}"),
-            HardenError::Binlog(e) => f.write_str(e),
+            FlushError::Log(e) => write!(f, "{e}"),
+            FlushError::Binlog(e) => f.write_str(e),
         }
     }
 }
 
-impl std::error::Error for HardenError {}
+impl std::error::Error for FlushError {}
 
 /// Reason why a checkpoint did not complete. The log keeps everything, so the checkpoint is retried.
 #[derive(Debug)]

@@ -91,7 +91,7 @@ pub use commit_env::{CommitEnv, Stopped, Wake};
 pub use convert::{Converted, convert, layout_on_disk, make_logs};
 pub use coordinator::{Coordinator, LogPositions};
 pub use env::{AppliedMark, ReplicaGate};
-pub use error::{CheckpointError, CommitError, HardenError, PurgeError};
+pub use error::{CheckpointError, CommitError, FlushError, PurgeError};
 pub use group_commit::{ClientCommits, GroupCommitOptions, GroupCommitPolicy, Triggers};
 pub use logs::LogLayout;
 pub use logs::Overlap;

@@ -20,7 +20,7 @@ use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId};
 use cohort_binlog::{Batch, BinlogFileWriter, Stream, StreamOut};
 use cohort_log::{Log, LogError, LogReservation, LogStats};
 
-use crate::error::{CommitError, HardenError};
+use crate::error::{CommitError, FlushError};
 use crate::record::EngineLogs;
 use crate::request::{CommitRequest, SpilledRedo, Trx};
 use crate::reservations::TrxReservations;
@@ -128,20 +128,20 @@ pub trait Logs: Send + Sync {
     }
 
     /// Makes a synced group durable, if it is not yet. `files` are those of the binlog.
-    fn decide(&self, written: &mut Written, files: Option<&BinlogFileWriter>) -> Result<(), HardenError> {
+    fn decide(&self, written: &mut Written, files: Option<&BinlogFileWriter>) -> Result<(), FlushError> {
         let _ = (written, files);
         Ok(())
     }
 
     /// Makes bytes of the binlog durable that belong to no transaction. `reservation` is the reservation in
     /// the log unless the binlog decides.
-    fn harden_binlog(
+    fn flush_binlog(
         &self,
         files: &BinlogFileWriter,
         reservation: Option<LogReservation>,
         out: &StreamOut,
         batch: &Batch,
-    ) -> Result<(), HardenError>;
+    ) -> Result<(), FlushError>;
 
     /// Refills the reservation for a change of the binlog file, if it needs log space.
     fn fill_rotation_reserve(&self, reserve: &RotationReserve) {

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | step `prepare` | every worker |
 //! | steps `order_wait`, `order_work` | the holder of the order stage |
-//! | steps `queue`, `write`, `flush`, the times of flushes | the holder of the decision stage (`decider`) |
+//! | steps `queue`, `write`, `flush`, the times of flushes | the holder of the decision stage (`decision`) |
 //! | steps `replica_wait`, `publish`, the counters of groups and their size | the thread that publishes groups, under `publish_queue` |
 //! | step `acknowledge` | the thread that published the groups; the next may already be at work |
 //!

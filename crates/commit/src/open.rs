@@ -115,6 +115,7 @@ impl Coordinator {
             recovered,
             xa,
             is_closing: AtomicBool::new(false),
+            checkpoint_bytes_max: AtomicU64::new(options.checkpoint_bytes_max),
             options,
         });
         let is_known =

@@ -2,11 +2,12 @@
 //! acknowledged.
 //!
 //! # Purpose
-//! One flush per group makes the binlog and every engine durable. The order stage, which applies transactions
-//! and queues them for that flush, does not wait for the disk. There are two exceptions, for large
-//! transactions and for checkpoints (see Lock order). This file holds the whole protocol. Logs, engines and
-//! locks are accessed only through the trait [`CommitEnv`], so the same protocol runs in tests with counters,
-//! in an environment that crashes, and under a scheduler that permutes threads (`tests/model.rs`).
+//! The *log* holds the redo of every engine and the bytes of the binlog. One flush of it per group makes them
+//! all durable; engine files and binlog files are written from it later. The order stage, which applies
+//! transactions and queues them for that flush, does not wait for the disk. There are two exceptions, for
+//! large transactions and for checkpoints (see Lock order). This file holds the whole protocol. Logs, engines
+//! and locks are accessed only through the trait [`CommitEnv`], so the same protocol runs in tests with
+//! counters, in an environment that crashes, and under a scheduler that permutes threads (`tests/model.rs`).
 //!
 //! # States of a transaction
 //! ```text
@@ -17,7 +18,7 @@
 //! |---|---|---|
 //! | prepared | everything that can fail is done | before the pipeline |
 //! | arrived | it has its [`CommitSeq`] and is in the arrivals list | `order` |
-//! | ordered | the engines have applied it, and it is in the flush queue | `order_arrived`; `await_ordered`, `order_if`, `take_exclusive`, `hold_order` |
+//! | ordered | the engines have applied it, and it is in the flush queue. Exclusive: its writes are staged, and applied after the flush | `order_arrived`; `await_ordered`, `order_if`, `take_exclusive`, `hold_order` |
 //! | durable | it is durable: it and everything before it survive a crash | `flush_group`; `take_exclusive`, `hold_order` |
 //! | published | plain reads see it | `publish_ready` |
 //! | acknowledged | its client gets the reply | `publish_ready`, then `acknowledge` notifies the waiters |
@@ -34,10 +35,10 @@
 //!                                             else flush_group():
 //! order_arrived():                              under order: take the flush queue, take its snapshot
 //!   while arrived > ordered:                    write the records, sync once
-//!     try_lock order, or return                 lock decider; unlock leader if the next may overlap
+//!     try_lock order, or return                 lock decision; unlock leader if the next may overlap
 //!     apply all arrivals as one batch           decide; append the group to the publish queue
 //!     append them to the flush queue            publish_ready()
-//!                                               unlock decider and leader, then notify the clients
+//!                                               unlock decision and leader, then notify the clients
 //! ```
 //! A session calls `order` and parks its reply with `when_acknowledged`. Its worker then calls `lead`, or
 //! `lead_later` if it has other connections to serve. With a single client, the client's own worker therefore
@@ -45,19 +46,20 @@
 //!
 //! # Concepts: ordering
 //! - **Arrivals list** (`arrivals`): transactions that have a CommitSeq and are not yet applied.
-//! - **Order stage** (`order`): the thread that holds this lock applies all arrivals as one batch and appends
-//!   them to the flush queue. A caller of `order` that finds the stage taken does not wait for it, because
-//!   the holder rechecks the arrivals after it has released the stage. Four functions wait for the stage:
-//!   `await_ordered` and `order_if` need the result, and `order_exclusive` and `hold` need the stage for
-//!   themselves.
+//! - **Order stage** (the lock `order`): the thread that holds it applies all arrivals as one batch and
+//!   appends them to the flush queue. A caller of `order` that finds the stage taken does not wait for it,
+//!   because the holder rechecks the arrivals after it has released the stage. `await_ordered` and `order_if`
+//!   wait for the stage because they need the result, `order_exclusive` and `hold` because they need the
+//!   stage for themselves, and a leader waits for it to take the flush queue.
 //! - **Conditional order** ([`Pipeline::order_if`]): for a transaction with its own GTID sequence number,
 //!   which must be larger than all numbers of its domain before it. The check of the number runs with `order`
 //!   and `arrivals` held, so no other transaction gets its CommitSeq between the check and the assignment. A
 //!   refused transaction never gets a CommitSeq (I6).
-//! - **Exclusive commit** ([`Pipeline::order_exclusive`]): for a transaction whose writes the engines have
-//!   staged, because it is too large for the order stage. The caller holds the order stage while it flushes
-//!   the transaction, with everything queued before it, and while the engines ingest the staged writes
-//!   ([`CommitEnv::apply_staged`]). The transaction keeps its locks until then.
+//! - **Exclusive commit** ([`Pipeline::order_exclusive`]): for a large transaction. Applying its writes one
+//!   by one would hold the order stage too long, so the engines have staged them before. The caller holds the
+//!   order stage only while it flushes the transaction, with everything queued before it, and while the
+//!   engines ingest the staged writes in one step ([`CommitEnv::apply_staged`]). The transaction keeps its
+//!   locks until then.
 //!
 //! # Concepts: flushing
 //! - **Flush queue** (the vector in `order`): ordered transactions that no leader has taken yet.
@@ -66,20 +68,21 @@
 //! - **Leader**: the thread that holds `leader`. There is none while the flush queue is empty. `lead` only
 //!   tries the lock, so a call costs almost nothing while another thread leads. `order_exclusive` and `hold`
 //!   wait for it, so that no other thread flushes meanwhile.
-//! - **Decision stage** (`decider`): turns a synced group into a durable one, in group order. The log may
+//! - **Decision stage** (`decision`): turns a synced group into a durable one, in group order. The log may
 //!   need a step after the sync for that, [`CommitEnv::decide`]. The protocol is the same with and without
 //!   it.
 //! - **Overlap**: if the log allows it ([`CommitEnv::overlaps`]), a leader releases `leader` before it
-//!   decides. The next group is written and synced meanwhile, and then waits for `decider`. So at most two
+//!   decides. The next group is written and synced meanwhile, and then waits for `decision`. So at most two
 //!   groups are in progress. Transactions that were queued before the release still need a leader, because
-//!   their threads found `leader` taken. The thread that decides leads them afterwards, in its loop in
-//!   `lead`. If flushes are slow, it also asks the timer thread to lead them at once (`call_timer`).
+//!   their threads found `leader` taken. After it has decided, this thread returns to the loop in `lead` and
+//!   flushes them. If flushes are slow, it asks the timer thread before that to lead them at once
+//!   (`call_timer`).
 //! - **Open group**: a flush queue that is left for more transactions to join (`group_commit.rs`). It has no
 //!   leader. The thread that completes the group leads, or the timer thread does when the time is up.
 //! - **Positions**: a GTID gets its sequence number when its transaction is applied. Binlog positions and
-//!   LSNs are assigned later, when the leader writes the group: transactions of one group share a commit id
-//!   in their GTID events, an event without the id is shorter, and only a closed group shows which
-//!   transactions share one.
+//!   LSNs are assigned later, when the leader writes the group, because they depend on the length of GTID
+//!   events: transactions that share a group have a commit id in these events, and a transaction that is
+//!   alone in its group has none. Only a closed group shows which transactions share it.
 //!
 //! # Concepts: publishing
 //! - **Group snapshot** ([`CommitEnv::GroupSnapshot`]): the state right after the group's last transaction,
@@ -91,7 +94,8 @@
 //!   Groups then stay in the publish queue, while later groups continue to become durable. The thread that
 //!   opens a gate calls [`Pipeline::gate_opened`].
 //!
-//! # Invariants ARCHITECTURE.md defines I1 to I8. I2 is kept by recovery (`recovery.rs`), and I3 by the
+//! # Invariants
+//! ARCHITECTURE.md defines I1 to I8. I2 is kept by recovery (`recovery.rs`), and I3 by the
 //! environment: engine files and binlog files get only what is durable ([`CommitEnv::made_durable`], and
 //! [`Pipeline::hold`] for checkpoints). This file keeps the following:
 //! - I1: log order, binlog order, CommitSeq order, and the order in which engines apply transactions are the
@@ -99,13 +103,14 @@
 //!   - `arrivals` assigns CommitSeqs without gaps, and the holder of `order` drains the list in this order.
 //!   - A leader takes the whole flush queue. `take_group` asserts that a group continues the previous one and
 //!     has no gap.
-//!   - A leader holds `leader` from taking a group until it is synced, and locks `decider` before it unlocks
+//!   - A leader holds `leader` from taking a group until it is synced, and locks `decision` before it unlocks
 //!     `leader`. So groups are written, synced, decided and appended to the publish queue in the order in
 //!     which they were taken.
 //!   - The publish queue loses groups only at its front.
-//! - I4: no client gets its reply before `acknowledged` has reached its transaction. `acknowledged` only
-//!   grows, and covers only durable groups. The exception is a client that is killed while its published
-//!   group waits at the last gate: [`Pipeline::acknowledge_early`] wakes it. Its transaction is durable, too.
+//! - I4: no client gets its reply before the counter `acknowledged`, the last acknowledged CommitSeq, has
+//!   reached its transaction. `acknowledged` only grows, and covers only durable groups. The exception is a
+//!   client that is killed while its published group waits at the last gate: [`Pipeline::acknowledge_early`]
+//!   wakes it. Its transaction is durable, too.
 //! - I5: a group's snapshot is published after the group is durable.
 //! - I6: no operation on a transaction with a CommitSeq can fail. A failed sync stops the pipeline for good,
 //!   and no waiting client gets an OK. Waiting functions then return [`Stopped`], and [`CommitEnv::stop`]
@@ -122,9 +127,10 @@
 //!   time limit and a timer thread.
 //!
 //! # Lock order
-//! `leader` > `decider` > `order` > `arrivals`; `decider` > `publish_queue`; `order` > `publish_queue`.
-//! `waiting` is a leaf lock: no pipeline lock is taken while it is held. A failed sync takes it
-//! ([`Pipeline::stop`]) with `leader`, `decider` or `order` held.
+//! `A > B`: a thread that holds both has locked A first. `leader` > `decision` > `order` > `arrivals`;
+//! `decision` > `publish_queue`; `order` > `publish_queue`. `waiting` is a leaf lock: no pipeline lock is
+//! taken while it is held. A failed sync takes it ([`Pipeline::stop`]) with `leader`, `decision` or `order`
+//! held.
 //!
 //! `arrivals` is held for microseconds. So is `order`, except by `order_exclusive` (a flush, then the engines
 //! ingest the staged writes) and by [`Pipeline::hold`] (a flush, then its `work`). Transactions that arrive
@@ -132,7 +138,7 @@
 //!
 //! # On failure
 //! See I6. A group that overlaps a failed one is not decided: its leader finds the pipeline stopped once it
-//! has `decider`. A client that has disconnected changes nothing: its acknowledgement is dropped.
+//! has `decision`. A client that has disconnected changes nothing: its acknowledgement is dropped.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -209,7 +215,7 @@ pub struct Pipeline<E: CommitEnv> {
     order: Mutex<Vec<Ordered<E::Trx>>>,
     leader: Mutex<Leader<E::Trx>>,
     /// The lock of the decision stage.
-    decider: Mutex<()>,
+    decision: Mutex<()>,
     /// The lock of the publish stage.
     publish_queue: Mutex<PublishQueue<E>>,
     waiting: Mutex<Waiting>,
@@ -249,7 +255,7 @@ impl<E: CommitEnv> Pipeline<E> {
             arrivals: Mutex::new(Arrivals { next: CommitSeq(last.0 + 1), waiting: Vec::new() }),
             order: Mutex::new(Vec::new()),
             leader: Mutex::new(Leader { spare: Vec::new() }),
-            decider: Mutex::new(()),
+            decision: Mutex::new(()),
             publish_queue: Mutex::new(PublishQueue { durable: VecDeque::new(), published: VecDeque::new() }),
             waiting: Mutex::new(Waiting { parked: Vec::new() }),
             progress: Condvar::new(),
@@ -440,7 +446,7 @@ impl<E: CommitEnv> Pipeline<E> {
 
     fn take_exclusive(&self, trx: Prepared<E::Trx>) -> Result<(CommitSeq, Vec<Durable<E::Trx>>), Stopped> {
         let mut leader = self.leader.lock();
-        let _decider = self.decider.lock();
+        let _decider = self.decision.lock();
         let mut queue = self.order.lock();
         let start = queue.len();
         let seq = {
@@ -455,7 +461,7 @@ impl<E: CommitEnv> Pipeline<E> {
         self.env.reached(Point::After(Stage::Order));
         let spare = std::mem::take(&mut leader.spare);
         let mut group = self.take_group(&mut queue, spare);
-        let flush = self.harden(&mut group)?;
+        let flush = self.make_durable(&mut group)?;
         let more = self.env.apply_staged(group.last_mut().expect("it was just queued"));
         let snapshot = self.env.snapshot(seq);
         drop(queue);
@@ -531,7 +537,7 @@ impl<E: CommitEnv> Pipeline<E> {
         self.order_arrived(None);
         let Ok(mut flush) = self.write_and_sync(&mut group) else { return };
         // Taken before `leader` is released, so that no later group gets here first (I1).
-        let decider = self.decider.lock();
+        let decision = self.decision.lock();
         let leader = match self.env.overlaps(&flush.written) {
             true => self.release_leadership(leader, &mut flush),
             false => Some(leader),
@@ -541,7 +547,7 @@ impl<E: CommitEnv> Pipeline<E> {
         }
         let spare = self.enqueue_for_publish(group, flush, snapshot);
         let done = self.publish_ready();
-        drop(decider);
+        drop(decision);
         if let Some(mut leader) = leader {
             leader.spare = spare;
             MutexGuard::unlock_fair(leader);
@@ -549,8 +555,9 @@ impl<E: CommitEnv> Pipeline<E> {
         self.acknowledge(done);
     }
 
-    /// Releases `leader` while this thread decides. The timer thread leads the transactions that are queued
-    /// already: the threads that queued them found `leader` taken.
+    /// Releases `leader` while this thread decides. The transactions that are queued already still need a
+    /// leader: the threads that queued them found `leader` taken. This thread leads them after it has
+    /// decided; if flushes are slow, the timer thread leads them at once.
     fn release_leadership<'a>(
         &self,
         leader: MutexGuard<'a, Leader<E::Trx>>,
@@ -581,15 +588,15 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    /// Makes the group durable; `leader` and `decider` are held.
-    fn harden(&self, group: &mut [Ordered<E::Trx>]) -> Result<Flush<E>, Stopped> {
+    /// Makes the group durable; `leader` and `decision` are held.
+    fn make_durable(&self, group: &mut [Ordered<E::Trx>]) -> Result<Flush<E>, Stopped> {
         let mut flush = self.write_and_sync(group)?;
         self.decide(&mut flush)?;
         Ok(flush)
     }
 
     fn write_and_sync(&self, group: &mut [Ordered<E::Trx>]) -> Result<Flush<E>, Stopped> {
-        self.env.reached(Point::Before(Stage::Harden));
+        self.env.reached(Point::Before(Stage::Flush));
         let mut written = self.env.write(group);
         let began_ns = Some(self.env.now_ns());
         self.or_stop(self.env.sync(&mut written))?;
@@ -603,7 +610,7 @@ impl<E: CommitEnv> Pipeline<E> {
         }
         self.or_stop(self.env.decide(&mut flush.written))?;
         self.note_flush_time(flush);
-        self.env.reached(Point::After(Stage::Harden));
+        self.env.reached(Point::After(Stage::Flush));
         Ok(())
     }
 
@@ -631,7 +638,7 @@ impl<E: CommitEnv> Pipeline<E> {
         flush: Flush<E>,
         mut snapshot: E::GroupSnapshot,
     ) -> Vec<Ordered<E::Trx>> {
-        let trxs: Vec<Durable<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
+        let trxs: Vec<Durable<E::Trx>> = group.drain(..).map(Ordered::into_durable).collect();
         let last = trxs.last().expect("a group is not empty").seq();
         self.env.made_durable(&trxs, flush.written, &mut snapshot);
         self.publish_queue.lock().durable.push_back(DurableGroup { last, trxs, snapshot });
@@ -729,12 +736,12 @@ impl<E: CommitEnv> Pipeline<E> {
                 |(waits_for, wake): &mut Parked| *waits_for == seq && wake.replies_to() == Some(client);
             waiting.parked.extract_if(.., is_its).map(|(_, wake)| wake).collect()
         };
-        let is_told = !early.is_empty();
+        let has_early = !early.is_empty();
         for wake in early {
             wake.acknowledged();
         }
         guard.disarm();
-        is_told
+        has_early
     }
 
     /// Blocks until the client of `seq` may get its reply. Leads while no other thread does.
@@ -798,7 +805,7 @@ impl<E: CommitEnv> Pipeline<E> {
 
     fn hold_order<R>(&self, work: impl FnOnce(CommitSeq) -> R) -> Result<(R, Vec<Durable<E::Trx>>), Stopped> {
         let _leader = self.leader.lock();
-        let _decider = self.decider.lock();
+        let _decider = self.decision.lock();
         if self.is_stopped() {
             return Err(Stopped);
         }
@@ -808,7 +815,7 @@ impl<E: CommitEnv> Pipeline<E> {
         if !queue.is_empty() {
             let mut group = self.take_group(&mut queue, Vec::new());
             let snapshot = self.env.snapshot(last);
-            let flush = self.harden(&mut group)?;
+            let flush = self.make_durable(&mut group)?;
             self.enqueue_for_publish(group, flush, snapshot);
         }
         let result = work(last);

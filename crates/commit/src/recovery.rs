@@ -7,7 +7,7 @@
 //! ```text
 //! check_durable():   is every participant durable up to the LSN that the log's checkpoint has for it?
 //! cut_unreleased():  only with `init_rpl_role=SLAVE`, after a crash: read the log, find the first
-//!                      transaction to cut, and make the log end before it for the steps below
+//!                      transaction to cut, and treat its position as the end of the log
 //! Pass::run():       read the log from its checkpoint to its end; for each record
 //!                      its redo         -> Replay: one thread passes it to the participants
 //!                      its binlog bytes -> Completion: another thread completes the binlog's files
@@ -21,18 +21,18 @@
 //!
 //! | label | contents of the log | contents of the participant or file | cause | action |
 //! |---|---|---|---|---|
-//! | [`Row::Replay`] | a complete record | an engine that is not durable up to it | crash after harden, before the next checkpoint | replay |
+//! | [`Row::Replay`] | a complete record | an engine that is not durable up to it | crash after the flush, before the next checkpoint | replay |
 //! | [`Row::Skip`] | a complete record | an engine durable beyond it | crash between an engine's checkpoint and the log's | nothing |
 //! | [`Row::Complete`] | binlog bytes | the file ends before them or is torn in them | crash before the binlog writer wrote or synced | write them |
-//! | [`Row::Restarted`] | the checkpoint has the reset mark of the binlog | files from before the reset, all or some | crash in RESET MASTER | remove them |
-//! | [`Row::Present`] | binlog bytes | the file holds them | crash after the binlog writer wrote | compare, nothing else |
-//! | [`Row::Cut`] | nothing, or a torn record | no trace of it anywhere (I3) | crash before harden | the log cuts its tail; no client got an OK |
-//! | [`Row::CutUnreleased`] | complete records, and no record which shows that they passed the publish gate | binlog files may hold them, no engine does (a checkpoint waits for the gate) | crash before a replica acknowledged them, or shortly after, then a start with `init_rpl_role=SLAVE` | cut from log and files, not replayed; those for which a client got an OK are on a replica |
+//! | [`Row::Restarted`] | the checkpoint has the reset mark of the binlog | some or all files from before the reset | crash in RESET MASTER | remove them |
+//! | [`Row::Present`] | binlog bytes | the file holds bytes there | crash after the binlog writer wrote | compare; rewrite bytes that differ |
+//! | [`Row::Cut`] | nothing, or a torn record | no trace of it anywhere (I3) | crash before the flush | the log cuts its tail; no client got an OK |
+//! | [`Row::CutUnreleased`] | complete COMMIT records without a later RELEASED record | binlog files may hold them, no engine does (a checkpoint waits for the gate) | crash before a replica acknowledged them, or shortly after, then a start with `init_rpl_role=SLAVE` | cut from log and files, not replayed; those for which a client got an OK are on a replica |
 //! | [`Row::Unknown`] | redo of a participant, or a record that does not decode | this server does not have the participant, or does not know the record | data directory of another build | refuse |
 //! | [`Row::EngineBehind`] | the checkpoint has the LSN up to which a participant was durable | it is durable up to an earlier LSN, or not at all | its files were removed, cut or replaced (catalog, an engine's folder, RocksDB's MANIFEST) | refuse |
-//! | [`Row::EngineAhead`] | the log ends | an engine durable beyond the end | log files lost or replaced | refuse |
-//! | [`Row::BinlogAhead`] | the log ends, and recovery has cut nothing from it | the file holds whole transactions beyond the end of the log | log files lost or replaced | refuse |
-//! | [`Row::BinlogOff`] | binlog bytes | the binlog is off, or has another name | started with other options after a crash | refuse |
+//! | [`Row::EngineAhead`] | no record at that position | an engine durable beyond the end | log files lost or replaced | refuse |
+//! | [`Row::BinlogAhead`] | no record at that position, and recovery has cut nothing | the file holds whole events beyond the end of the log | log files lost or replaced | refuse |
+//! | [`Row::BinlogOff`] | binlog bytes | the binlog is off, or has another base name | started with other options after a crash | refuse |
 //! | [`Row::BinlogFileLost`] | the checkpoint has the position up to which the binlog is synced | the index names a file up to that position that is missing, or does not name the file of that position | removed by hand | refuse |
 //! | [`Row::IndexLost`] | the checkpoint has the position up to which the binlog is synced | there is no index | removed by hand | refuse |
 //! | [`Row::SpillLost`] | a reference to a spill file | no such file, or another one | file removed by hand | refuse |
@@ -41,11 +41,12 @@
 //! separate logs.
 //!
 //! # On failure
-//! A refusal names the file and the remedy. It leaves the log, the checkpoints of the engines, and the spill
-//! files as they are, so that a later start can succeed. Replayed redo stays in memory until the next
-//! checkpoint, and the log is cut, also at a torn record, only when recovery has finished. Only the binlog's
-//! files may have changed: they may have received bytes that the log holds for them, and an interrupted RESET
-//! MASTER may be completed. Indexes that the catalog does not name are dropped only after recovery.
+//! A refusal gives the remedy, and the file if there is one. It leaves the log, the checkpoints of the
+//! engines, and the spill files as they are, so that a later start can succeed. Replayed redo stays in memory
+//! until the next checkpoint. The log is cut only when recovery has finished, also at a torn record. Only the
+//! binlog's files may have changed: they may have received bytes that the log holds for them, and an
+//! interrupted RESET MASTER may be completed. B-tree indexes that the catalog does not name are dropped only
+//! after recovery.
 //!
 //! Bad checksums in the log, the engines and the binlog's files are detected and refused by the code that
 //! reads them.

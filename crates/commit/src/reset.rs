@@ -106,7 +106,7 @@ impl Coordinator {
         });
         let done = done.unwrap_or(Err(CheckpointError::Stopped));
         if let Err(error) = &done {
-            self.judge(Severity::of_checkpoint(error), error);
+            self.stop_if_severe(Severity::of_checkpoint(error), error);
         }
         self.gate_opened();
         match done.map_err(ResetError::Checkpoint)? {
@@ -130,7 +130,7 @@ impl Coordinator {
         sealed.make_durable(self)?;
         sealed.write(self, BinlogPos::default(), Some(first))?;
         // From here on the reset has happened.
-        let done = self.begin_anew(binlog, first, state, reservation).and_then(|()| {
+        let done = self.begin_again(binlog, first, state, reservation).and_then(|()| {
             let synced = binlog.files.sync().map_err(CheckpointError::Binlog)?;
             sealed.write(self, synced.unwrap_or_default(), None)
         });
@@ -142,7 +142,7 @@ impl Coordinator {
         })
     }
 
-    fn begin_anew(
+    fn begin_again(
         &self,
         binlog: &Binlog,
         first: NonZeroU32,
@@ -156,7 +156,7 @@ impl Coordinator {
             let mut end = binlog.end.lock();
             binlog.files.remove_all().map_err(CheckpointError::Binlog)?;
             stream.restart(first.get(), state.clone(), env.now_s(), &mut out);
-            let durable = self.harden_stream(binlog, reservation, &out);
+            let durable = self.flush_stream(binlog, reservation, &out);
             let batch = durable.map_err(|Stopped| CheckpointError::Stopped)?;
             end.position = stream.position();
             env.is_out_of_numbers.store(state.seq_no_max() >= SEQ_NO_MAX, Ordering::Relaxed);

@@ -1,9 +1,12 @@
 //! The classical layout: a log for each engine, with the binlog as the coordinator's record.
 //!
 //! # Purpose
-//! A commit takes two consecutive flushes, whatever the number of engines: all engines' logs concurrently,
-//! then the binlog. The layout is for installations with binlog and data on separate devices, and shows the
-//! saving of the one log.
+//! A commit takes two consecutive flushes, whatever the number of engines: all logs concurrently, then the
+//! binlog. A group that needs a DECIDED record (below) takes a third. The layout is for installations with
+//! binlog and data on separate devices, and is the baseline for measuring the shared layout.
+//!
+//! Each engine has a log. The *coordinator's log*, number 0, holds the redo of the other participants (the
+//! catalog, replica positions, XA branches), transactions without redo, and DECIDED records.
 //!
 //! # Outline
 //! ```text
@@ -12,7 +15,7 @@
 //! write (leader):       for each member in CommitSeq order: assign positions to its binlog bytes, in memory,
 //!                       append a PREPARE record to each log that has redo of it
 //! sync (leader):        sync all logs that have something new, concurrently
-//! decide (`decider`):   write the binlog bytes to their file, sync it            <- the decision
+//! decide (`decision`):  write the binlog bytes to their file, sync it            <- the decision
 //!                       if the group ends with members that are not in the binlog:
 //!                           DECIDED record to the coordinator's log, sync it     <- their decision
 //! durable, publish, acknowledge: as in the shared layout
@@ -25,32 +28,34 @@
 //! - **PREPARE** records are appended by the leader, not by the session. So each log is in CommitSeq order
 //!   (I1), and the undecided records after a crash are at the end of each log. A PREPARE record names all
 //!   logs that hold a part of the transaction, and the end of its events in the binlog.
-//! - **The decision** about a transaction is its last event in a synced binlog file. The binlog bytes are
+//! - **The decision**: a transaction is committed once its last binlog event is synced. The binlog bytes are
 //!   *written*, not only synced, after the engines' logs are synced, because the kernel may write them to
-//!   disk at any time. The binlog's contents decide about all earlier members too, logged or not: the members
-//!   of a group form a prefix. Only members after the last logged one need a DECIDED record.
+//!   disk at any time. The binlog's contents decide about all earlier members too, with or without binlog
+//!   events: the members of a group form a prefix. Only members after the last logged one need a DECIDED
+//!   record.
 //! - **Undecided** after a crash are at most the members of two groups, at the end of each log.
-//! - **COMMIT marks** are lazy: each PREPARE record has the CommitSeq up to which everything was decided when
-//!   it was written, and a checkpoint has this for everything before it. The marks distinguish a binlog that
-//!   was cut or lost from one that never had the events.
+//! - **COMMIT marks**: there is no COMMIT record. Each PREPARE record has the CommitSeq up to which
+//!   everything was decided when it was written, and a checkpoint has this for everything before it. The
+//!   marks distinguish a binlog that was cut or lost from one that never had the events.
 //! - **Early release stays safe** (I5): a transaction that depended on an undecided one has a later
 //!   CommitSeq, and recovery keeps a prefix.
 //!
 //! # States of a transaction after a crash
 //! ```text
-//! nowhere --write, harden--> in some logs, in all logs --binlog synced--> decided --checkpoint--> durable
-//! \----------------- undecided: cut from all logs before the server opens ---/
+//! nowhere --write, flush--> in some or all logs --binlog synced--> decided --checkpoint--> in engine files
+//! \--------- undecided: cut from all logs before the server opens ---------/
 //! ```
 //!
 //! # Invariants
-//! - I1: only the leader appends PREPARE records, only the holder of `decider` writes binlog files, and only
+//! - I1: only the leader appends PREPARE records, only the holder of `decision` writes binlog files, and only
 //!   a thread that holds both appends DECIDED records.
 //! - I2: the binlog decides, and DECIDED records decide about transactions that are not in it. Recovery keeps
 //!   the longest decided prefix (`separate_recovery.rs`).
-//! - I3: engine files hold decided redo only: a checkpoint begins with the order stage held and everything
-//!   ordered decided. Readers of the binlog get synced bytes, not bytes that are only written.
-//! - I4: `decide` returns when the group is decided. Every log is durable beyond the group's records; the
-//!   leader compares LSNs, and no option can skip that.
+//! - I3: engine files hold decided redo only: a checkpoint begins with the order stage held, after all
+//!   ordered transactions are decided. Readers of the binlog get synced bytes, not bytes that are only
+//!   written.
+//! - I4: `decide` returns when the group is decided. Every log is durable beyond the group's records before:
+//!   `sync` compares LSNs, and no option can skip that.
 //! - I6: after a failed write or sync of any of the files the server ends. If there is no space for the
 //!   binlog, the thread that decides waits and retries, and `prepare` refuses meanwhile: nothing was lost,
 //!   and nothing can be undone. A server that is being stopped does not wait and ends as after a failure: no
@@ -59,7 +64,7 @@
 //!   durable. BINLOG_CHECKPOINT events name the first file that is kept.
 //!
 //! # Lock order
-//! `leader`, `decider` (of the pipeline) > the stream > the writer of the binlog files.
+//! `leader`, `decision` (of the pipeline) > the stream > the writer of the binlog files.
 //!
 //! # Missing
 //! - STOP SLAVE waits, as in MariaDB, for transactions of the replica that wait for disk space for the
@@ -76,7 +81,7 @@ use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId};
 use cohort_binlog::{Batch, BinlogError, BinlogFileWriter, Stream, StreamOut};
 use cohort_log::{Log, LogError, LogReservation};
 
-use crate::error::{CommitError, HardenError};
+use crate::error::{CommitError, FlushError};
 use crate::logs::{Decision, LogLayout, LogNeeds, Logs, Marks, Member, Reserve, Written, main_mark};
 use crate::record::{self, EngineLogs, Pair};
 use crate::request::Trx;
@@ -105,7 +110,7 @@ pub struct SeparateLogs {
     pair: Pair,
     /// The coordinator's log first.
     logs: Vec<OwnLog>,
-    /// CommitSeq up to which everything is decided; written under `decider`.
+    /// CommitSeq up to which everything is decided; written under `decision`.
     decided: AtomicU64,
     /// Groups overlap.
     overlaps: AtomicBool,
@@ -208,13 +213,13 @@ impl SeparateLogs {
 
     /// Writes and syncs binlog bytes; at return their transactions are decided. Waits if there is no disk
     /// space, unless the server is about to stop.
-    fn write_binlog(&self, files: &BinlogFileWriter, batch: &Batch) -> Result<(), HardenError> {
+    fn write_binlog(&self, files: &BinlogFileWriter, batch: &Batch) -> Result<(), FlushError> {
         loop {
             match files.write_synced(batch) {
                 Err(BinlogError::NoSpace { .. }) if !self.is_stopping.load(Ordering::Relaxed) => {
                     std::thread::sleep(SPACE_PAUSE);
                 }
-                written => return written.map_err(HardenError::binlog),
+                written => return written.map_err(FlushError::binlog),
             }
         }
     }
@@ -306,7 +311,10 @@ impl Logs for SeparateLogs {
         }
         done?;
         let is_behind = |place: usize| self.at(place).durable_end() < appended[place];
-        assert!(!(0..self.logs.len()).any(is_behind), "a flush hardens all that was appended before it (I4)");
+        assert!(
+            !(0..self.logs.len()).any(is_behind),
+            "a flush makes all that was appended before it durable (I4)"
+        );
         Ok(())
     }
 
@@ -316,7 +324,7 @@ impl Logs for SeparateLogs {
     }
 
     /// Writes and syncs the binlog bytes, and decides about the members that are not in them.
-    fn decide(&self, written: &mut Written, files: Option<&BinlogFileWriter>) -> Result<(), HardenError> {
+    fn decide(&self, written: &mut Written, files: Option<&BinlogFileWriter>) -> Result<(), FlushError> {
         if let (Some(files), Some(bytes)) = (files, &written.binlog)
             && !bytes.batch.chunks.is_empty()
         {
@@ -326,19 +334,19 @@ impl Logs for SeparateLogs {
             written.decision.take().expect("a group is written once, and decided once");
         if let Some(reservation) = reservation {
             self.main().append(reservation, record::DECIDED, &[&last.0.to_le_bytes()]);
-            self.main().flush().map_err(HardenError::Log)?;
+            self.main().flush().map_err(FlushError::Log)?;
         }
         self.decided.store(last.0, Ordering::Relaxed);
         Ok(())
     }
 
-    fn harden_binlog(
+    fn flush_binlog(
         &self,
         files: &BinlogFileWriter,
         _: Option<LogReservation>,
         _: &StreamOut,
         batch: &Batch,
-    ) -> Result<(), HardenError> {
+    ) -> Result<(), FlushError> {
         self.write_binlog(files, batch)
     }
 

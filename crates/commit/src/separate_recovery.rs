@@ -165,7 +165,7 @@ pub fn recover(
     let opened = open_binlog(&checkpoint, on_disk, base, is_first || checkpoint.binlog_base != base)?;
     if let Some((files, found)) = &opened
         && let Some(end) = found.end
-        && let Some(path) = files.hole_behind(end)?
+        && let Some(path) = files.hole_after(end)?
     {
         let what = "the file ends here, but a later one was begun".to_owned();
         return Err(BinlogError::Corrupt { path, offset: end.offset, what }.into());

@@ -7,7 +7,7 @@ use cohort_base::ParticipantId;
 use cohort_binlog::{Batch, BinlogFileWriter, Stream, StreamOut};
 use cohort_log::{Log, LogError, LogReservation};
 
-use crate::error::{CommitError, HardenError};
+use crate::error::{CommitError, FlushError};
 use crate::logs::{Decision, LogLayout, LogNeeds, Logs, Marks, Member, Reserve, main_mark};
 use crate::record;
 use crate::request::Trx;
@@ -76,19 +76,19 @@ impl Logs for SharedLog {
     fn sync(&self) -> Result<(), LogError> {
         let appended = self.0.appended();
         let durable = self.0.flush()?;
-        assert!(durable >= appended, "a flush hardens all that was appended before it (I4)");
+        assert!(durable >= appended, "a flush makes all that was appended before it durable (I4)");
         Ok(())
     }
 
-    fn harden_binlog(
+    fn flush_binlog(
         &self,
         _: &BinlogFileWriter,
         reservation: Option<LogReservation>,
         out: &StreamOut,
         _: &Batch,
-    ) -> Result<(), HardenError> {
+    ) -> Result<(), FlushError> {
         record::append_binlog_record(&self.0, reservation.expect("reserved in the one log"), out);
-        self.0.flush().map(drop).map_err(HardenError::Log)
+        self.0.flush().map(drop).map_err(FlushError::Log)
     }
 
     fn fill_rotation_reserve(&self, reserve: &RotationReserve) {

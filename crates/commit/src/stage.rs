@@ -12,7 +12,7 @@ pub enum Stage {
     /// The transaction gets its CommitSeq and engines apply it.
     Order,
     /// One flush makes the group durable.
-    Harden,
+    Flush,
     /// Plain reads see the transaction.
     Publish,
     /// The client gets its reply.
@@ -22,14 +22,14 @@ pub enum Stage {
 impl Stage {
     /// All stages in order.
     pub const ALL: [Stage; 5] =
-        [Stage::Prepare, Stage::Order, Stage::Harden, Stage::Publish, Stage::Acknowledge];
+        [Stage::Prepare, Stage::Order, Stage::Flush, Stage::Publish, Stage::Acknowledge];
 
     /// Returns the name used by failpoints and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Prepare => "prepare",
             Stage::Order => "order",
-            Stage::Harden => "harden",
+            Stage::Flush => "flush",
             Stage::Publish => "publish",
             Stage::Acknowledge => "acknowledge",
         }
@@ -59,7 +59,7 @@ pub enum Point {
 }
 
 impl Point {
-    /// Parses a text like `before:harden`.
+    /// Parses a text like `before:flush`.
     pub fn parse(text: &str) -> Option<Point> {
         let (when, name) = text.split_once(':')?;
         let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name)?;
@@ -130,7 +130,7 @@ impl<T> Ordered<T> {
         &mut self.trx
     }
 
-    pub(crate) fn harden(self) -> Durable<T> {
+    pub(crate) fn into_durable(self) -> Durable<T> {
         Durable { seq: self.seq, trx: self.trx }
     }
 }

@@ -27,7 +27,7 @@ fn fast_disks_never_wait() {
 }
 
 #[test]
-fn an_open_group_is_due_when_all_are_there_or_nobody_came_in_time() {
+fn an_open_group_is_due_when_all_have_arrived_or_time_is_up() {
     let group_commit = group_commit(1_400_000, 50_000, 16);
     let opened = 100_000_010_000;
     assert!(group_commit.opens(&|| opened, &|| 8, &|| false));

@@ -9,19 +9,19 @@
 //! # Mutations that were found
 //! | mutation | check |
 //! |---|---|
-//! | a worker that ordered another thread's transaction does not lead | `nobody_is_left_behind` |
-//! | a leader does not recheck the queue after it released `leader` | `nobody_is_left_behind` |
-//! | a client is registered without rechecking `acknowledged` | `nobody_is_left_behind` |
-//! | a group snapshot is taken without the order stage | `nobody_is_left_behind` |
-//! | `hold` does not lead, or does not recheck the arrivals | `work_that_holds_the_order_stage_strands_nobody` |
-//! | a refused transaction's worker does not lead for those that it ordered | `work_that_holds_the_order_stage_strands_nobody` |
-//! | the leader releases `leader` before it has taken `decider` | `groups_that_overlap_keep_their_order` |
+//! | a worker that ordered another thread's transaction does not lead | `no_waiter_is_forgotten` |
+//! | a leader does not recheck the queue after it released `leader` | `no_waiter_is_forgotten` |
+//! | a client is registered without rechecking `acknowledged` | `no_waiter_is_forgotten` |
+//! | a group snapshot is taken without the order stage | `no_waiter_is_forgotten` |
+//! | `hold` does not lead, or does not recheck the arrivals | `work_under_the_order_stage_strands_no_transaction` |
+//! | a refused transaction's worker does not lead for those that it ordered | `work_under_the_order_stage_strands_no_transaction` |
+//! | the leader releases `leader` before it has taken `decision` | `groups_that_overlap_keep_their_order` |
 //! | a leader that has decided does not recheck the queue | `groups_that_overlap_keep_their_order` |
-//! | `hold` does not wait for `decider` | `groups_that_overlap_keep_their_order` |
+//! | `hold` does not wait for `decision` | `groups_that_overlap_keep_their_order` |
 //! | the timer thread is not woken when a group is opened | `an_open_group_is_closed_in_time` |
-//! | the timer thread is not woken when the queue is left, or does not recheck before it sleeps | `what_workers_leave_is_led_in_time` |
+//! | the timer thread is not woken when the queue is left, or does not recheck before it sleeps | `queues_left_by_workers_are_led_in_time` |
 //! | the thread that opened a gate does not publish the held groups | `a_gate_lets_everybody_through` |
-//! | another waiter for a killed client's transaction is treated as that client | `whoever_gives_up_waiting_is_told` |
+//! | another waiter for a killed client's transaction is treated as that client | `a_waiter_that_gives_up_is_notified` |
 //!
 //! If the recheck of the arrivals is removed, no transaction is stranded, because a leader rechecks them too.
 //! The recheck only spares a hot row the wait for that leader.
@@ -254,7 +254,7 @@ fn commit_and_go_on(pipeline: &Checked) {
 }
 
 #[test]
-fn nobody_is_left_behind() {
+fn no_waiter_is_forgotten() {
     check(4_000, || {
         let pipeline = pipeline(GroupCommitOptions::default(), u64::MAX);
         let ways = [commit, commit_and_go_on];
@@ -268,7 +268,7 @@ fn nobody_is_left_behind() {
 }
 
 #[test]
-fn work_that_holds_the_order_stage_strands_nobody() {
+fn work_under_the_order_stage_strands_no_transaction() {
     check(2_000, || {
         let pipeline = pipeline(GroupCommitOptions::default(), u64::MAX);
         let hold = |pipeline: &Checked| {
@@ -347,7 +347,7 @@ fn an_open_group_is_closed_in_time() {
 
 /// Workers leave the queue to each other, and then run statements that never end.
 #[test]
-fn what_workers_leave_is_led_in_time() {
+fn queues_left_by_workers_are_led_in_time() {
     let commit_and_stay_away = |pipeline: &Checked| {
         let client = Arc::new(Client::default());
         let seq = pipeline.order(Pipeline::<Env>::prepared(()));
@@ -398,7 +398,7 @@ fn a_gate_lets_everybody_through() {
 /// A client is killed while it waits at the last gate, or is about to, and another session needs its
 /// transaction published. The killed client continues, and the gate stays shut if the client was parked.
 #[test]
-fn whoever_gives_up_waiting_is_told() {
+fn a_waiter_that_gives_up_is_notified() {
     const KILLED: ConnectionId = ConnectionId(7);
     check(2_000, || {
         let pipeline = pipeline(GroupCommitOptions::default(), 0);

@@ -191,7 +191,7 @@ fn order_goes_on_while_a_flush_runs_and_one_flush_takes_all() {
 }
 
 #[test]
-fn who_finds_the_order_stage_taken_goes_on_and_is_ordered_by_its_holder() {
+fn a_caller_that_finds_the_order_stage_taken_is_ordered_by_its_holder() {
     let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
     let busy = pipeline.env().applied.lock();
     std::thread::scope(|scope| {
@@ -214,7 +214,7 @@ fn who_finds_the_order_stage_taken_goes_on_and_is_ordered_by_its_holder() {
 }
 
 #[test]
-fn many_threads_keep_one_order_and_lose_nobody() {
+fn many_threads_keep_one_order_and_lose_no_transaction() {
     let pipeline = pipeline(
         Duration::from_micros(50),
         GroupCommitOptions { is_adaptive: true, ..GroupCommitOptions::default() },
@@ -242,7 +242,7 @@ fn many_threads_keep_one_order_and_lose_nobody() {
 }
 
 #[test]
-fn who_is_asked_for_sees_the_state_right_before_its_place() {
+fn a_waiting_group_sees_the_state_right_before_it() {
     let pipeline = pipeline(Duration::from_millis(1), GroupCommitOptions::default());
     let asked = |thread: u64, n: u64| {
         let mut seen = 0;
@@ -277,7 +277,7 @@ fn who_is_asked_for_sees_the_state_right_before_its_place() {
 }
 
 #[test]
-fn parked_sessions_are_told_exactly_once_under_load() {
+fn parked_sessions_are_notified_exactly_once_under_load() {
     let pipeline = pipeline(Duration::from_micros(30), GroupCommitOptions::default());
     let notified = Arc::new(Notified(AtomicU64::new(0)));
     let parked = AtomicU64::new(0);
@@ -300,7 +300,7 @@ fn parked_sessions_are_told_exactly_once_under_load() {
 }
 
 #[test]
-fn a_failed_flush_stops_everything_and_tells_nobody_ok() {
+fn a_failed_flush_stops_the_server_and_acknowledges_nothing() {
     let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
     let first = pipeline.order(Pipeline::<Counters>::prepared(1));
     pipeline.wait_acknowledged(first).expect("running");
@@ -338,7 +338,7 @@ fn a_group_is_synced_while_the_one_before_it_is_decided() {
 }
 
 #[test]
-fn groups_that_overlap_keep_one_order_and_lose_nobody() {
+fn overlapping_groups_keep_one_order_and_lose_no_transaction() {
     let pipeline = overlapping(Duration::from_micros(20), u64::MAX);
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -357,7 +357,7 @@ fn groups_that_overlap_keep_one_order_and_lose_nobody() {
 }
 
 #[test]
-fn what_overlaps_a_failed_group_is_not_decided() {
+fn a_group_overlapping_a_failed_one_is_not_decided() {
     let pipeline = overlapping(Duration::from_millis(20), 1);
     let notified = Arc::new(Notified(AtomicU64::new(0)));
     std::thread::scope(|scope| {
@@ -396,7 +396,7 @@ fn the_operators_wait_gathers_a_count() {
 }
 
 #[test]
-fn a_shut_gate_holds_groups_in_order_while_others_harden() {
+fn a_shut_gate_holds_groups_in_order_while_others_flush() {
     for gate in [Gate::Publish, Gate::Acknowledge] {
         let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
         let env = pipeline.env();
@@ -428,7 +428,7 @@ fn a_shut_gate_holds_groups_in_order_while_others_harden() {
 }
 
 #[test]
-fn whoever_orders_anothers_transaction_leads() {
+fn a_caller_that_orders_another_transaction_leads() {
     let pipeline = pipeline(Duration::ZERO, GroupCommitOptions::default());
     let notified = Arc::new(Notified(AtomicU64::new(0)));
     std::thread::scope(|scope| {
@@ -451,7 +451,7 @@ fn whoever_orders_anothers_transaction_leads() {
 }
 
 /// The calls that take a transaction from its CommitSeq to its acknowledgement.
-const WAYS: [&str; 4] = ["order", "order_if", "order_alone", "hold"];
+const WAYS: [&str; 4] = ["order", "order_if", "order_exclusive", "hold"];
 
 /// Panics at `point` within the call `way`, as a bug would, and continues if the process survives. The exit
 /// code says whether a client got an OK for a transaction that never became durable.
@@ -468,7 +468,7 @@ fn panic_on_the_way(way: &str, point: &str) -> ! {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let trx = Pipeline::<Counters>::prepared(1);
         let seq = match way {
-            "order_alone" => pipeline.order_exclusive(trx).expect("not stopped"),
+            "order_exclusive" => pipeline.order_exclusive(trx).expect("not stopped"),
             "order_if" => pipeline.order_if(trx, |_, _| Ok::<(), ()>(())).expect("not refused"),
             _ => pipeline.order(trx),
         };

@@ -572,7 +572,7 @@ mod tests {
     /// A request for encrypted files must fail, so that the operator does not believe that they are
     /// encrypted.
     #[test]
-    fn what_would_be_believed_is_refused_and_not_passed_over() {
+    fn ineffective_settings_are_refused_and_not_ignored() {
         for argument in [
             "--encrypt-binlog",
             "--encrypt-tmp-files=1",

@@ -191,7 +191,7 @@ with_inert_settings! { settings! {
         .doc("With log_layout=separate: whether the engines' logs are synced for the next group of commits while the binary log is synced for the one before. AUTO: if the binary log is on a device of its own; on one device the syncs only wait for each other.");
     LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
         .doc("Size of one segment of the log; fixed when the log is made, at the first start.").unit("bytes");
-    CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20)).acts(Statement)
+    CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20)).acts(Global)
         .doc("So much redo that only the log has starts a checkpoint; InnoDB tables want one after 256 MiB, RocksDB tables after rocksdb_write_buffer_size.").unit("bytes");
     AdaptiveFlushGroups = Setting::global("adaptive_flush_groups", flag(true)).acts(Global).internal()
         .doc("A flush group is left open for members that are about to return, when that pays, or while workers have others to serve.");
@@ -499,8 +499,8 @@ with_inert_settings! { settings! {
     InitFile = Setting::global("init_file", path("")).read_only().doc("File of statements, separated by semicolons, that run before the server accepts connections, and with --initialize at the end. The first error ends it and is logged.");
     ThreadHandling = Setting::global("thread_handling", word(1, &["one-thread-per-connection", "pool-of-threads", "no-threads"])).read_only().doc("Always a pool.").no_effect(POOL);
     ThreadPoolSize = Setting::global("thread_pool_size", num(0, 0, 100_000)).admin(Privilege::ConnectionAdmin).read_only().doc("Workers that serve connections; 0 is one for each core, two at least, and one more while flushes take longer than 1 ms.");
-    ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).acts(Statement).admin(Privilege::ConnectionAdmin).doc("Workers at most, when many of them wait for slow clients or the disk.");
-    ThreadPoolIdleTimeout = Setting::global("thread_pool_idle_timeout", num(60, 1, U32)).acts(Statement).admin(Privilege::ConnectionAdmin).doc("A spare worker ends after this time.").unit("seconds");
+    ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).acts(Global).admin(Privilege::ConnectionAdmin).doc("Workers at most, when many of them wait for slow clients or the disk.");
+    ThreadPoolIdleTimeout = Setting::global("thread_pool_idle_timeout", num(60, 1, U32)).acts(Global).admin(Privilege::ConnectionAdmin).doc("A spare worker ends after this time.").unit("seconds");
     ThreadPoolStallLimit = Setting::global("thread_pool_stall_limit", num(100, 1, U32)).acts(Statement).admin(Privilege::ConnectionAdmin).doc("A worker whose statement runs for longer is replaced, so that others are served meanwhile. MariaDB's default is 500.").unit("milliseconds");
     ThreadPoolSpinUs = Setting::global("thread_pool_spin_us", num(30, 0, 1000)).acts(Statement).admin(Privilege::ConnectionAdmin)
         .doc("A worker that serves the same client again and again looks for its next request for so long before it sleeps: waking it would take longer. 0: never.").unit("microseconds");

@@ -165,7 +165,7 @@ fn log_text<'n>(mut names: impl Iterator<Item = &'n Name>) -> LogText {
 }
 
 /// Commits the successful part. The error names the failed part.
-fn finish(
+pub(super) fn finish(
     ctx: &mut StatementContext<'_>,
     pending: AccountChanges,
     failed: &[String],

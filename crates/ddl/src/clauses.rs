@@ -12,7 +12,7 @@ use cohort_types::{SqlError, SqlResult};
 use super::describe::{is_same_clustering, is_same_index};
 use super::draft::Described;
 use super::engine_format;
-use super::extent::{Allowed, Extent, checks_more, counts_anew, moves};
+use super::extent::{Allowed, Extent, checks_more, moves, recounts};
 
 const COPY_LOCKS: &str = "COPY algorithm requires a lock";
 const WORDS_LOCK: &str = "Fulltext index creation requires a lock";
@@ -54,7 +54,7 @@ pub(super) fn check(
     }
     let rebuilds = moves.is_some() || extent == Extent::Rows;
     if rebuilds && lock == "NONE" && algorithm != "COPY" && has_virtual_keys(&after.table) {
-        let reason = if keys_rows_anew(before, after) { "" } else { VIRTUAL_KEYS };
+        let reason = if keys_rows_again(before, after) { "" } else { VIRTUAL_KEYS };
         return because("LOCK=NONE", reason, "LOCK=SHARED");
     }
     let is_compressed = before.page_format() == PageFormat::CompressedRows;
@@ -96,7 +96,7 @@ pub(super) fn is_copied_online(before: &Table, after: &Described, options: &Alte
         && only_copied(before, after, Extent::Rows).is_none()
         && !has_words(before)
         && !has_words(table)
-        && !counts_anew(before, after)
+        && !recounts(before, after)
 }
 
 /// Returns whether MariaDB rebuilds the rows in place.
@@ -119,7 +119,7 @@ fn has_virtual_keys(table: &Table) -> bool {
 }
 
 /// Returns whether rows get another clustered key, or a nullable column becomes NOT NULL.
-fn keys_rows_anew(before: &Table, after: &Described) -> bool {
+fn keys_rows_again(before: &Table, after: &Described) -> bool {
     let mut columns = after.table.columns.iter().zip(&after.column_origins);
     let loses_null = columns.any(|(column, origin)| {
         !column.nullable && origin.is_some_and(|origin| before.columns[origin].nullable)

@@ -126,7 +126,7 @@ pub(super) fn describe(
         options::apply(ctx, &mut draft, option)?;
     }
     match wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(&draft.engine)) {
-        true => page_format::settle(ctx, &mut draft, create.temporary)?,
+        true => page_format::complete_options(ctx, &mut draft, create.temporary)?,
         false => page_format::check_of_other_engine(&draft)?,
     }
     let home = ColumnHome { schema: &name.schema, table: &name.table, collation };

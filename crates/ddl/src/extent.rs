@@ -119,11 +119,11 @@ fn needs_rows(before: &Table, after: &Described) -> bool {
         .iter()
         .all(|check| before.checks.iter().any(|old| is_same(&old.text, &check.text)));
     let same_engine = before.engine == table.engine && !engine_format::needs_copy(before, table);
-    !same_columns || counts_anew(before, after) || !is_same_clustering(before, after) || !same_engine
+    !same_columns || recounts(before, after) || !is_same_clustering(before, after) || !same_engine
 }
 
 /// Returns whether a column becomes AUTO_INCREMENT that did not number the rows before.
-pub(super) fn counts_anew(before: &Table, after: &Described) -> bool {
+pub(super) fn recounts(before: &Table, after: &Described) -> bool {
     let counted = |table: &Table| table.columns.iter().position(|column| column.auto_increment);
     counted(&after.table).is_some_and(|n| after.column_origins[n] != counted(before))
 }

@@ -48,7 +48,7 @@ pub(super) fn put(ctx: &StatementContext<'_>, draft: &mut TableDraft, name: &str
 
 /// Applies `innodb_compression_default` to a new table without a PAGE_COMPRESSED option, and checks the
 /// options. The table must be stored in the engine that was asked for.
-pub(super) fn settle(
+pub(super) fn complete_options(
     ctx: &StatementContext<'_>,
     draft: &mut TableDraft,
     is_temporary: bool,

@@ -102,7 +102,7 @@ pub(super) fn rebuild(
                 true => Rule::InPlace,
                 false => Rule::Copy,
             };
-            copy_beside(ctx, before, &after, others, rule)
+            copy_concurrently(ctx, before, &after, others, rule)
         }
     };
     let made = made.and_then(|copied| {
@@ -210,7 +210,7 @@ fn build_keys(
     let table = Arc::new(table.clone());
     let open = ctx.trx.open_table(before)?;
     if others == Others::Write {
-        let outcome = build_beside_writers(ctx, &open, &table, fresh);
+        let outcome = build_during_writes(ctx, &open, &table, fresh);
         open.set_touched(None);
         return outcome;
     }
@@ -219,7 +219,7 @@ fn build_keys(
     alone_again(ctx.trx, &open, others)
 }
 
-fn build_beside_writers(
+fn build_during_writes(
     ctx: &mut StatementContext<'_>,
     before: &OpenTable,
     table: &Arc<Table>,
@@ -310,7 +310,7 @@ fn load_keys(
 }
 
 /// Copies the rows, concurrently with other sessions if they need not wait.
-fn copy_beside(
+fn copy_concurrently(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
     after: &Described,
@@ -319,7 +319,7 @@ fn copy_beside(
 ) -> SqlResult<Copied> {
     let open = ctx.trx.open_table(before)?;
     if others == Others::Write {
-        let copied = copy_beside_writers(ctx, &open, after, rule);
+        let copied = copy_during_writes(ctx, &open, after, rule);
         open.set_touched(None);
         return copied;
     }
@@ -329,7 +329,7 @@ fn copy_beside(
     Ok(copied)
 }
 
-fn copy_beside_writers(
+fn copy_during_writes(
     ctx: &mut StatementContext<'_>,
     before: &OpenTable,
     after: &Described,

@@ -14,7 +14,7 @@ use cohort_sql::print::quoted_text;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
-use super::account::{resolve, resolve_grantee};
+use super::account::{finish, resolve, resolve_grantee};
 use super::account_changes::{AccountChanges, no_such_account};
 use super::grantee::{grantee, grantee_name};
 use super::work::{LogText, commit};
@@ -78,7 +78,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRole) -> Sql
             pending.put(admin);
         }
     }
-    finish(ctx, pending, &failed, "CREATE ROLE")
+    finish(ctx, pending, &failed, ("CREATE ROLE", LogText::AboutUsers))
 }
 
 pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResult<DdlOutcome> {
@@ -106,22 +106,7 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
             failed.push(format!("'{role}'"));
         }
     }
-    finish(ctx, pending, &failed, "DROP ROLE")
-}
-
-/// Commits the successful part. The error names the failed part.
-fn finish(
-    ctx: &mut StatementContext<'_>,
-    pending: AccountChanges,
-    failed: &[String],
-    operation: &str,
-) -> SqlResult<DdlOutcome> {
-    let changes = pending.close();
-    let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
-    match failed {
-        Some(error) if changes.catalog.is_empty() => Err(error),
-        failed => commit(ctx, changes.failing(failed), LogText::AboutUsers).map(|()| DdlOutcome::default()),
-    }
+    finish(ctx, pending, &failed, ("DROP ROLE", LogText::AboutUsers))
 }
 
 /// Revokes the role from all accounts.

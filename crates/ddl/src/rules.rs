@@ -47,13 +47,13 @@ fn differs_by_session(name: &str, args: &[Expr]) -> bool {
         "date_format" if args.len() == 2 => {
             format().is_none_or(|format| ["%W", "%M", "%a", "%b"].iter().any(|name| format.contains(name)))
         }
-        "to_char" => args.len() > 1 && format().is_none_or(|format| names_moments(&format)),
+        "to_char" => args.len() > 1 && format().is_none_or(|format| contains_time_fields(&format)),
         _ => true,
     }
 }
 
 /// Returns whether a TO_CHAR format contains MONTH, MON, DAY or DY.
-fn names_moments(format: &str) -> bool {
+fn contains_time_fields(format: &str) -> bool {
     let format = format.to_ascii_uppercase();
     ["MON", "DAY", "DY"].iter().any(|name| format.contains(name))
 }

@@ -231,7 +231,8 @@ fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
             return Err(SqlError::view_column_count());
         }
     };
-    let names = if create.columns.is_empty() { told_apart(&create.query.body, names) } else { names };
+    let names =
+        if create.columns.is_empty() { with_distinct_names(&create.query.body, names) } else { names };
     for (n, name) in names.iter().enumerate() {
         let wrong = |name: &str| SqlError::wrong_column_name(name);
         check_identifier(name, wrong)?;
@@ -257,7 +258,7 @@ fn items_one_each(mut body: &ast::QueryBody, columns: usize) -> Option<&[ast::Se
 }
 
 /// Renames generated column names that another column has, too.
-fn told_apart(body: &ast::QueryBody, mut names: Vec<String>) -> Vec<String> {
+fn with_distinct_names(body: &ast::QueryBody, mut names: Vec<String>) -> Vec<String> {
     let Some(items) = items_one_each(body, names.len()) else { return names };
     let is_given = |item: &ast::SelectItem| match item {
         ast::SelectItem::Expr { alias: None, expr, .. } => !matches!(expr, ast::Expr::Column(_)),

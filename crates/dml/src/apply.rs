@@ -21,7 +21,7 @@ use cohort_types::{SqlError, SqlResult, Value};
 use crate::apply_locate::Located;
 use crate::apply_scan::apply_by_scan;
 use crate::row_applier::{ApplyRules, RowApplier, bit, columns, steps, without_columns};
-use crate::unpack::{bad_event, room_to_unpack};
+use crate::unpack::{bad_event, reserve_to_unpack};
 
 /// Applies the rows of one event.
 pub fn apply_rows(
@@ -43,7 +43,7 @@ pub fn apply_rows(
     let steps = steps(ctx, &table, event)?;
     let writer = TableWriter::open(ctx.trx, &table)?;
     let mut applier = RowApplier { columns, writer, table, rules: *rules, steps };
-    let _room = room_to_unpack(&ctx.db.globals, ctx.process.memory(), event.inflated_bytes())?;
+    let _room = reserve_to_unpack(&ctx.db.globals, ctx.process.memory(), event.inflated_bytes())?;
     let rows = event.plain_rows().map_err(bad_event)?;
     let mut from = Reader::new(&rows);
     let by = applier.index_of(|column| column < applier.columns.len() && bit(&event.present, column));

@@ -76,9 +76,9 @@ impl Pass {
     fn enter(&mut self, ctx: &StatementContext<'_>) {
         self.pieces.clear();
         let Some(part) = self.parts.get(self.at) else { return };
-        let trail = ctx.session.trail.borrow();
+        let positions = ctx.session.search_positions.borrow();
         let hint = match part.last.is_empty() {
-            true => trail.end_of(self.id, start_of(&part.span)),
+            true => positions.end_of(self.id, start_of(&part.span)),
             false => Some(&part.last),
         };
         match (&part.span, hint) {
@@ -153,9 +153,9 @@ impl Pass {
 
     /// Ends the search and records where the next one should start.
     pub(super) fn end(self, ctx: &mut StatementContext<'_>) {
-        let mut trail = ctx.session.trail.borrow_mut();
+        let mut positions = ctx.session.search_positions.borrow_mut();
         for part in self.parts.into_iter().filter(|part| !part.last.is_empty()) {
-            trail.note(self.id, start_of(&part.span).to_vec(), part.last);
+            positions.note(self.id, start_of(&part.span).to_vec(), part.last);
         }
     }
 }

@@ -10,12 +10,12 @@ use std::time::Instant;
 use cohort_catalog::{ROWS, Table};
 use cohort_expr::{EvalContext, SortKey, compare_rows, sort_rows};
 use cohort_query::count_sort;
-use cohort_run::{Measure, Sorted, Tally, nanos_since};
+use cohort_run::{NodeCounters, NodeProfile, Sorted, nanos_since};
 use cohort_types::{Columns, SqlResult, Value, row_memory_bytes};
 
 use crate::target_plan::TargetPlan;
 use cohort_optimize::{ReadMode, Spans};
-use cohort_row::{CursorOptions, KeySpan, ResolveAccess, TableCursor, TableWriter, row_done};
+use cohort_row::{CursorOptions, KeySpan, TableCursor, TableWriter, resolve, row_done};
 use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 
@@ -33,7 +33,7 @@ pub(super) type Change<'c> =
 /// The scan, and the counters of what it reads.
 struct Search<'t> {
     cursor: TableCursor,
-    tally: Option<&'t Tally>,
+    counters: Option<&'t NodeCounters>,
     /// Rows that were looked at.
     read: u64,
 }
@@ -55,12 +55,12 @@ impl TargetPlan {
         written: &[usize],
         change: &mut Change<'_>,
     ) -> SqlResult<()> {
-        let Some(measures) = ctx.session.statement.measures() else {
+        let Some(profile) = ctx.session.statement.profile() else {
             return self.for_each_row(ctx, wait, order, written, None, change);
         };
-        let (start, tally) = (Instant::now(), measures.tally(&*self.table));
-        let outcome = self.for_each_row(ctx, wait, order, written, Some(&tally), change);
-        tally.add(Measure { loops: 1, nanos: nanos_since(start), ..Measure::default() });
+        let (start, counters) = (Instant::now(), profile.counters(&*self.table));
+        let outcome = self.for_each_row(ctx, wait, order, written, Some(&counters), change);
+        counters.add(NodeProfile { loops: 1, nanos: nanos_since(start), ..NodeProfile::default() });
         outcome
     }
 
@@ -70,7 +70,7 @@ impl TargetPlan {
         wait: WaitPolicy,
         order: Order,
         written: &[usize],
-        tally: Option<&Tally>,
+        counters: Option<&NodeCounters>,
         change: &mut Change<'_>,
     ) -> SqlResult<()> {
         if matches!(self.access.spans, Spans::Full) {
@@ -79,7 +79,7 @@ impl TargetPlan {
         let mut writer = TableWriter::open(ctx.trx, &self.table)?;
         writer.narrow_images(ctx.trx, written.iter().copied());
         let limit = self.limit_rows(&ctx.eval)?;
-        let spans = self.access.resolve(writer.table(), &[], &ctx.eval)?;
+        let spans = resolve(&self.access, writer.table(), &[], &ctx.eval)?;
         let single = matches!(&*spans.spans, [KeySpan::Point(_)]);
         let options = CursorOptions {
             mode: ReadMode::LockExclusive(wait),
@@ -91,7 +91,7 @@ impl TargetPlan {
             return Ok(());
         }
         let cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
-        let mut search = Search { cursor, tally, read: 0 };
+        let mut search = Search { cursor, counters, read: 0 };
         if self.sort.is_empty() && (single || order == Order::WhileScanning) {
             return self.change_while_scanning(ctx, &mut search, &mut writer, limit, change);
         }
@@ -176,8 +176,8 @@ impl TargetPlan {
         };
         let found = search.cursor.next(trx, &mut counting, row)?;
         search.read += read;
-        if let Some(tally) = search.tally {
-            tally.add(Measure { read, rows: found.into(), ..Measure::default() });
+        if let Some(counters) = search.counters {
+            counters.add(NodeProfile { read, rows: found.into(), ..NodeProfile::default() });
         }
         Ok(found)
     }

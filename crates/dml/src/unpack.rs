@@ -14,7 +14,7 @@ const INFLATED_BYTES_MAX: u64 = 1 << 30;
 
 /// Reserves session memory for an event before it is decompressed. Returns `None` for an uncompressed event.
 /// Error 1153 if it would exceed both [`INFLATED_BYTES_MAX`] and `slave_max_allowed_packet`.
-pub fn room_to_unpack(
+pub fn reserve_to_unpack(
     globals: &Globals,
     memory: &Arc<Budget>,
     inflated_bytes: Result<u64, DecodeError>,
@@ -26,9 +26,9 @@ pub fn room_to_unpack(
     if bytes > globals.uint(VarId::SlaveMaxAllowedPacket).max(INFLATED_BYTES_MAX) {
         return Err(SqlError::slave_packet_too_large());
     }
-    let mut room = Reservation::new(Arc::clone(memory));
-    room.grow(bytes)?;
-    Ok(Some(room))
+    let mut reservation = Reservation::new(Arc::clone(memory));
+    reservation.grow(bytes)?;
+    Ok(Some(reservation))
 }
 
 /// Returns the client's error for bytes that are not a valid event.
@@ -60,7 +60,7 @@ mod tests {
         globals.put(VarId::SlaveMaxAllowedPacket, &VarValue::UInt(1 << 20));
         let server = Budget::of_server();
         let memory = Budget::of_session(&server);
-        let room = |bytes| room_to_unpack(&globals, &memory, Ok(bytes));
+        let room = |bytes| reserve_to_unpack(&globals, &memory, Ok(bytes));
         assert!(room(0).expect("not compressed").is_none());
         let held = room(1 << 20).expect("as large as it may be");
         assert_eq!((memory.used(), server.used()), (1 << 20, 1 << 20));
@@ -70,6 +70,6 @@ mod tests {
         server.set_limit(1000);
         assert!(room(1001).is_err());
         assert_eq!(server.used(), 0);
-        assert!(room_to_unpack(&globals, &memory, Err(DecodeError::Truncated)).is_err());
+        assert!(reserve_to_unpack(&globals, &memory, Err(DecodeError::Truncated)).is_err());
     }
 }

@@ -32,7 +32,10 @@ pub fn run(make: &dyn Fn() -> Box<dyn Harness>) {
         ("bulk load and drop", bulk_load_and_drop),
         ("batches of several transactions apply in order", batches_apply_in_order),
         ("what is dropped after prepare leaves nothing", dropped_after_prepare),
-        ("what is ordered after a checkpoint's begin is in the next one", ordered_behind_a_checkpoints_begin),
+        (
+            "what is ordered after a checkpoint's begin is in the next one",
+            ordered_after_the_begin_of_a_checkpoint,
+        ),
     ];
     for (name, check) in checks {
         eprintln!("conformance: {name}");
@@ -74,13 +77,13 @@ impl Driver {
 fn get(trx: &dyn EngineTrx, at: ReadAt<'_>, key: &str) -> Option<String> {
     let mut value = b"left over".to_vec();
     let found = trx.get(at, A, key.as_bytes(), &mut value).expect("reads");
-    let (mut near, mut again) = (SearchHint::default(), Vec::new());
+    let (mut hint, mut again) = (SearchHint::default(), Vec::new());
     for _ in 0..3 {
-        let is_there = trx.get_with_hint(at, A, key.as_bytes(), &mut again, &mut near).expect("reads");
+        let is_there = trx.get_with_hint(at, A, key.as_bytes(), &mut again, &mut hint).expect("reads");
         assert_eq!((is_there, &again), (found, &value), "a reader that keeps its place");
         let there = found.then(|| (key.as_bytes().to_vec(), value.clone()));
         let keys = [b"~ is never put".as_slice(), key.as_bytes()];
-        assert_eq!(get_many(trx, at, &keys, &mut near), Vec::from_iter(there), "{key}");
+        assert_eq!(get_many(trx, at, &keys, &mut hint), Vec::from_iter(there), "{key}");
     }
     found.then(|| String::from_utf8(value).expect("text"))
 }
@@ -91,7 +94,7 @@ fn get_many(
     trx: &dyn EngineTrx,
     at: ReadAt<'_>,
     keys: &[&[u8]],
-    near: &mut SearchHint,
+    hint: &mut SearchHint,
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut answers = [1, 100, usize::MAX].map(|bytes_max| {
         let (mut looked, mut all) = (0, Vec::new());
@@ -100,7 +103,7 @@ fn get_many(
             let rest = &keys[looked..];
             let mut looks =
                 MultiGet { index: A, keys: rest, bytes_max, batch: &mut batch, found: &mut found };
-            let more = trx.get_many(at, &mut looks, near).expect("reads");
+            let more = trx.get_many(at, &mut looks, hint).expect("reads");
             assert!((1..=rest.len()).contains(&more) && found.iter().all(|n| (*n as usize) < more));
             assert!(found.iter().map(|n| rest[*n as usize]).eq(batch.iter().map(|entry| entry.0)));
             all.extend(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
@@ -124,20 +127,20 @@ fn scan(
     let mut batch = Batch::default();
     let more =
         trx.scan(&ScanRequest { at, index: A, range: &range, direction, limit }, &mut batch).expect("scans");
-    let mut near = SearchHint::default();
+    let mut hint = SearchHint::default();
     for _ in 0..3 {
         let mut again = Batch::default();
         let goes_on = trx
             .scan_with_hint(
                 &ScanRequest { at, index: A, range: &range, direction, limit },
                 &mut again,
-                &mut near,
+                &mut hint,
             )
             .expect("scans");
         assert!(goes_on == more && again.iter().eq(batch.iter()), "a reader that keeps its place");
     }
     let keys: Vec<&[u8]> = batch.iter().map(|entry| entry.0).collect();
-    let found = get_many(trx, at, &keys, &mut near);
+    let found = get_many(trx, at, &keys, &mut hint);
     assert!(batch.iter().eq(found.iter().map(|(key, value)| (key.as_slice(), value.as_slice()))));
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let entries: Vec<String> = batch.iter().map(|(k, v)| format!("{}={}", text(k), text(v))).collect();
@@ -332,7 +335,7 @@ fn dropped_after_prepare(harness: &dyn Harness) {
     assert_eq!(scan(&*reader, ReadAt::View(&before), ("", ""), Direction::Forward, 9).0, "a=1 b=1");
 }
 
-fn ordered_behind_a_checkpoints_begin(harness: &dyn Harness) {
+fn ordered_after_the_begin_of_a_checkpoint(harness: &dyn Harness) {
     let mut driver = Driver::new(harness);
     driver.put(A, &[("a", "1")]);
     let mut early = driver.engine.begin();

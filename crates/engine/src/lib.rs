@@ -10,17 +10,18 @@ mod caller;
 pub mod checkpoint_file;
 pub mod conformance;
 mod mirror;
+mod pool_dump;
 mod read_view;
 mod redo;
 mod redo_memory;
 mod reference;
 mod run;
 mod traits;
-mod warm;
 mod write_set;
 
 pub use caller::{SearchHint, WaitSlot, WaitSlotOf};
 pub use mirror::Mirror;
+pub use pool_dump::{PoolDumpRequest, PoolDumpState, PoolDumpStates};
 pub use read_view::{EngineSnapshot, ReadView};
 pub use redo::{Installed, Redo, RedoFile, RedoFileGuard, RedoFiles, RedoWriter};
 pub use redo_memory::MemoryRedo;
@@ -30,7 +31,6 @@ pub use traits::{
     IndexStats, KeyRange, MultiGet, PageAlgorithm, PageContents, PageFormat, PageInMemory, Participant,
     ReadAt, Savepoint, ScanRequest, StagedRedo,
 };
-pub use warm::{WarmRequest, WarmState, Warmth};
 pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range, with_full_key};
 
 pub use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};

@@ -236,12 +236,12 @@ fn same_by_keys(
 ) -> Result<(), EngineError> {
     let keys: Vec<&[u8]> = entries.iter().map(|entry| entry.0).collect();
     // From the second round on, the hint holds a position.
-    let mut near = SearchHint::default();
+    let mut hint = SearchHint::default();
     for _ in 0..2 {
         let (mut batch, mut found) = (Batch::default(), Vec::new());
         let (keys, bytes_max) = (&keys[..], usize::MAX);
         let mut looks = MultiGet { index, keys, bytes_max, batch: &mut batch, found: &mut found };
-        let looked = trx.get_many(at, &mut looks, &mut near)?;
+        let looked = trx.get_many(at, &mut looks, &mut hint)?;
         assert!(looked == keys.len() && batch.iter().eq(entries.iter()), "keys of {index}");
     }
     Ok(())

@@ -32,9 +32,9 @@ use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
 use cohort_vfs::SharedClock;
 
 use crate::caller::SearchHint;
+use crate::pool_dump::{PoolDumpRequest, PoolDumpStates};
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Redo, RedoFiles};
-use crate::warm::{WarmRequest, Warmth};
 
 /// Callback that receives one write at a time: index, key, and value or `None` for a deletion.
 pub type EachWrite<'a> = dyn FnMut(IndexId, &[u8], Option<&[u8]>) -> ControlFlow<()> + 'a;
@@ -418,12 +418,12 @@ pub trait Engine: Participant {
     /// Dumps or loads the set of pages in memory. A dump is complete at return; a load continues in a thread.
     /// [`Engine::warmth`] reports the progress of both. Engines without a buffer pool of their own do
     /// nothing.
-    fn warm(&self, request: WarmRequest, clock: &SharedClock) {
+    fn dump_or_load_pool(&self, request: PoolDumpRequest, clock: &SharedClock) {
         let _ = (request, clock);
     }
 
     /// Returns the progress of dump and load, or `None` if the engine supports neither.
-    fn warmth(&self) -> Option<Warmth> {
+    fn warmth(&self) -> Option<PoolDumpStates> {
         None
     }
 
@@ -533,9 +533,9 @@ pub trait EngineTrx: Send {
         index: IndexId,
         key: &[u8],
         value: &mut Vec<u8>,
-        near: &mut SearchHint,
+        hint: &mut SearchHint,
     ) -> Result<bool, EngineError> {
-        let _ = near;
+        let _ = hint;
         self.get(at, index, key, value)
     }
 
@@ -545,10 +545,10 @@ pub trait EngineTrx: Send {
         &self,
         at: ReadAt<'_>,
         looks: &mut MultiGet<'_>,
-        near: &mut SearchHint,
+        hint: &mut SearchHint,
     ) -> Result<usize, EngineError> {
         let index = looks.index;
-        looks.one_by_one(&mut |key, value| self.get_with_hint(at, index, key, value, near))
+        looks.one_by_one(&mut |key, value| self.get_with_hint(at, index, key, value, hint))
     }
 
     /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward).
@@ -563,9 +563,9 @@ pub trait EngineTrx: Send {
         &self,
         request: &ScanRequest<'_>,
         batch: &mut Batch,
-        near: &mut SearchHint,
+        hint: &mut SearchHint,
     ) -> Result<bool, EngineError> {
-        let _ = near;
+        let _ = hint;
         self.scan(request, batch)
     }
 

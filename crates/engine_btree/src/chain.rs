@@ -2,28 +2,30 @@
 //!
 //! The entry holds the newest version. Its predecessor is in the undo of the transaction that wrote the
 //! newest version, together with a [`Link`]. The link names the transaction that wrote the predecessor, and
-//! the position where a view continues that does not see the predecessor either.
+//! the position where a view that cannot see the predecessor continues. A transaction's state and undo are
+//! its *record* ([`TrxRecord`]). *Purge* removes records that no view needs; *pruning* does so while an old
+//! view stops purge (`version.rs`).
 //!
 //! # Resolved links
 //! A writer creates a link that contains only the name of the version below. It does not read the record of
 //! another transaction, because that record is rarely in the processor's caches. Pruning reads that record
-//! anyway and then *resolves* (settles) the link: it stores the CommitSeq at which the version was written
+//! anyway and then *resolves* the link: it stores the CommitSeq at which the version was written
 //! and how its chain ends. A reader that meets an unresolved link reads the record.
 //!
 //! # Short chains
 //! An open view keeps one version of a row, although the row may be written a thousand times meanwhile.
 //! Pruning therefore shortens the chain of a pruned transaction's version ([`Versions::shorten`]): the chain
-//! skips the versions that no view in use needs. A chain has about as many versions as the open views need,
-//! plus those that were not pruned yet.
+//! skips the versions that no view in use needs. One call examines and removes a bounded number of versions.
+//! A chain has about as many versions as the open views need, plus those that were not pruned yet.
 //!
 //! # Live versions
-//! A version is *live* while a chain leads to it from its entry. It *ends* when the chain skips it, or when
-//! its entry is removed ([`Versions::end_chain`]). A record is dropped once it was pruned and none of its
-//! versions is live.
+//! A version is *live* while a chain leads to it from its entry. It *ends* (becomes unreachable) when the
+//! chain skips it, or when its entry is removed ([`Versions::end_chain`]). A record is dropped once it was
+//! pruned and none of its versions is live.
 //!
 //! # Invariants
-//! - A link leads to the version that its own version replaced, until pruning makes it skip some: writers
-//!   never do. A version is therefore reachable from at most one live version, and a skipped version is not
+//! - A link leads to the version that its own version replaced. Only pruning redirects links; writers never
+//!   do. A version is therefore reachable from at most one live version, and a skipped version is not
 //!   reachable at all. For this reason ended versions are not processed further ([`Versions::shorten`]):
 //!   their links may lead to dropped records.
 //! - Only the chains of ordered and pruned transactions skip versions. What these transactions replaced can
@@ -31,11 +33,11 @@
 //!   above it, therefore always name an existing record.
 //! - A reader follows a chain under the latch of its entry's page, but pruning takes no latch. If pruning
 //!   skips a version that a reader is about to read, the reader may find its record dropped. It then restarts
-//!   at the entry: links change before the record is dropped. If the record of an unresolved link is gone,
-//!   all views see that version, provided that the link has not changed meanwhile.
+//!   at the entry: links change before the record is dropped. If the record of an unresolved link is gone
+//!   and the link is unchanged, purge has passed the version: all views see it.
 //! - If a link's version was written at `seq`, then a view that is older than `seq` finds its version at
-//!   `below` or further down. The transaction that `below` names is newer than that view, so purge has not
-//!   passed it. No view older than `seq` is created later.
+//!   `below` or further down. `below` names the transaction whose undo holds that version. It is newer than
+//!   the view, so purge has not passed it. No view older than `seq` is created later.
 
 use std::sync::Arc;
 
@@ -97,10 +99,11 @@ impl Versions {
         Some((record, at))
     }
 
-    /// Resolves the links of the records' live versions. Only purge calls it, from one thread.
-    pub fn settle<'r>(&self, records: impl Iterator<Item = &'r TrxRecord> + Clone) {
+    /// Resolves the links of the records' live versions. Only the purge thread calls it, for purge and for
+    /// pruning.
+    pub fn resolve_links<'r>(&self, records: impl Iterator<Item = &'r TrxRecord> + Clone) {
         let mut older = Vec::new();
-        records.clone().for_each(|record| record.list_unsettled(&mut older));
+        records.clone().for_each(|record| record.list_unresolved(&mut older));
         let below = self.find_all(&older);
         let mut found = older.iter().zip(&below).map(|(older, below)| {
             let Some(below) = below else { return (CommitSeq(0), End::Next) };
@@ -109,17 +112,17 @@ impl Versions {
             };
             (seq, below.end_below(older.undo))
         });
-        records.for_each(|record| record.settle(&mut found));
+        records.for_each(|record| record.resolve(&mut found));
     }
 
     /// Returns the link of a live version, resolved if necessary, and the CommitSeq of the version below.
-    fn settled(&self, record: &TrxRecord, undo: u32) -> Option<(Link, CommitSeq)> {
+    fn resolved(&self, record: &TrxRecord, undo: u32) -> Option<(Link, CommitSeq)> {
         let mut link = record.link(undo)?;
         if link.seq.is_none() {
-            self.settle(std::iter::once(record));
+            self.resolve_links(std::iter::once(record));
             link = record.link(undo)?;
         }
-        Some((link, link.seq.expect("settled above")))
+        Some((link, link.seq.expect("resolved above")))
     }
 
     /// Shortens the chains below the live versions of a pruned record, whose links are resolved: they skip
@@ -131,7 +134,7 @@ impl Versions {
             for _ in 0..LOOKED_AT_MAX {
                 let shortened = self.shorten_one(&record, place, link, in_use, dropped);
                 let Some((below, next)) = shortened else { break };
-                let Some((found, _)) = self.settled(&next, below.undo) else { break };
+                let Some((found, _)) = self.resolved(&next, below.undo) else { break };
                 if found.end != End::Far {
                     break;
                 }
@@ -155,10 +158,10 @@ impl Versions {
         let mut passed = Vec::new();
         while let Some(over) = found.take_if(|_| passed.len() < SHORTENED_MAX) {
             debug_assert!(
-                self.settled(&over, below.undo).is_none_or(|(_, from)| from <= to),
+                self.resolved(&over, below.undo).is_none_or(|(_, from)| from <= to),
                 "versions of an entry were committed in another order than that of their chain"
             );
-            let next = self.settled(&over, below.undo).filter(|(_, from)| !in_use.is_any_in(*from, to));
+            let next = self.resolved(&over, below.undo).filter(|(_, from)| !in_use.is_any_in(*from, to));
             let further = next.and_then(|(next, _)| Some((next, self.below(next)?)));
             let Some((next, further)) = further else {
                 found = Some(over);
@@ -206,7 +209,7 @@ impl Versions {
     pub fn is_needed(&self, record: &Arc<TrxRecord>, undo: u32, seq: CommitSeq, in_use: &InUse) -> bool {
         let (mut record, mut undo, mut to) = (record.clone(), undo, seq);
         for _ in 0..LOOKED_AT_MAX {
-            let link = self.settled(&record, undo);
+            let link = self.resolved(&record, undo);
             let from = link.map_or(CommitSeq(0), |(_, from)| from);
             debug_assert!(from <= to, "a version is newer than the one that replaced it");
             // Spilled undo counts as a value: the undo file is not read for this.

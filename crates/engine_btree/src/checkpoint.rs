@@ -225,7 +225,7 @@ impl CheckpointTask for Checkpoint {
         let context = &self.inner.context;
         for (index, id) in std::mem::take(&mut self.plain) {
             if self.is_there(index, id) {
-                context.pool.settle(id, || !context.changes.is_listed(id));
+                context.pool.mark_clean(id, || !context.changes.is_listed(id));
             }
         }
         Ok(())

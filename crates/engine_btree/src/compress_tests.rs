@@ -44,7 +44,7 @@ fn the_form_on_disk_is_read() {
 }
 
 #[test]
-fn what_saves_a_block_is_compressed_and_damage_is_noticed() {
+fn pages_that_save_a_block_are_compressed_and_damage_is_noticed() {
     let compression = compressing(PageFormat::CompressedRows);
     let plain: Vec<u8> = (0..12_000_u32).map(|n| (n / 100) as u8).collect();
     let image = compression.image(TABLE, &plain).expect("it saves two blocks");

@@ -40,7 +40,7 @@ use std::time::Duration;
 use cohort_base::{AbortOnUnwind, CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx, IndexStats,
-    PageFormat, PageInMemory, Participant, Redo, WaitSlotOf, WarmRequest, Warmth,
+    PageFormat, PageInMemory, Participant, PoolDumpRequest, PoolDumpStates, Redo, WaitSlotOf,
 };
 use cohort_vfs::{SharedClock, SharedFs};
 
@@ -49,6 +49,8 @@ use crate::changes::Changes;
 use crate::checkpoint::Checkpoint;
 use crate::inner::{Inner, PurgeError, Purged};
 use crate::pool::Pool;
+use crate::pool_dump::{self};
+use crate::pool_dump_state::PoolDump;
 use crate::spill::UndoFile;
 use crate::store::Store;
 use crate::sync::{AtomicI64, Mutex, Ordering};
@@ -56,8 +58,6 @@ use crate::tree::{Tree, TreeContext};
 use crate::trx::{BtreeTrx, Installation};
 use crate::version::Versions;
 use crate::views::{View, Views};
-use crate::warm::{self};
-use crate::warm_state::Warm;
 
 /// Pause between two rounds of purge if there was nothing to do.
 const PURGE_PAUSE: Duration = Duration::from_millis(10);
@@ -144,7 +144,7 @@ impl BtreeEngine {
         let pool = Arc::new(Pool::new(store.clone(), options.pool_bytes, options.wait_slot_of));
         let next_page = store.with_map(|map| map.next_page);
         let context = TreeContext::new(pool, Changes::new(versions.clone()), next_page);
-        let inner = Arc::new(Inner::new(id, store, versions, context, Warm::new(fs.clone())));
+        let inner = Arc::new(Inner::new(id, store, versions, context, PoolDump::new(fs.clone())));
         inner.store.with_map(|map| {
             let mut directory = BTreeMap::new();
             for (index, tree) in &map.trees {
@@ -362,12 +362,12 @@ impl Engine for BtreeEngine {
         self.inner.verify(index, goes_on)
     }
 
-    fn warm(&self, request: WarmRequest, clock: &SharedClock) {
-        warm::request(&self.inner, request, clock);
+    fn dump_or_load_pool(&self, request: PoolDumpRequest, clock: &SharedClock) {
+        pool_dump::request(&self.inner, request, clock);
     }
 
-    fn warmth(&self) -> Option<Warmth> {
-        Some(self.inner.warm.state())
+    fn warmth(&self) -> Option<PoolDumpStates> {
+        Some(self.inner.pool_dump.state())
     }
 
     fn configure(&self, setting: EngineSetting) {

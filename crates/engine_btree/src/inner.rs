@@ -2,8 +2,8 @@
 //!
 //! # Lock order
 //! `purging` > `publishing` > leaf latches > a record's undo > a segment of records; leaf latches > a
-//! record's leftovers, a tree's sets, `views`. `directory` is held without other locks and without I/O, with
-//! one exception: it may be held while a new tree's root is added to the pool.
+//! record's pending frees, a tree's sets, `views`. `directory` is held without other locks and without I/O,
+//! with one exception: it may be held while a new tree's root is added to the pool.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use cohort_base::{CommitSeq, IndexId, ParticipantId};
 use cohort_engine::EngineError;
 
 use crate::page::{PAGE_BYTES, PageId};
+use crate::pool_dump_state::PoolDump;
 use crate::space::Extent;
 use crate::store::Store;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
@@ -20,7 +21,6 @@ use crate::trx_record::{Cleanup, OverflowValue, TrxRecord, TrxState};
 use crate::undo::Cursor;
 use crate::version::Versions;
 use crate::views::Views;
-use crate::warm_state::Warm;
 
 /// Maximum number of records of each segment in one round of purge.
 const PURGE_RECORDS_MAX: usize = 1024;
@@ -46,7 +46,7 @@ pub struct Inner {
     purging: Mutex<()>,
     /// Held during a change of the page map, so that one runs at a time.
     pub publishing: Mutex<()>,
-    pub warm: Warm,
+    pub pool_dump: PoolDump,
     /// Background work must stop.
     is_closed: AtomicBool,
 }
@@ -100,7 +100,7 @@ impl Inner {
         store: Arc<Store>,
         versions: Arc<Versions>,
         context: TreeContext,
-        warm: Warm,
+        pool_dump: PoolDump,
     ) -> Inner {
         let views = versions.views.clone();
         Inner {
@@ -116,7 +116,7 @@ impl Inner {
             freeable_bytes: AtomicU64::new(0),
             purging: Mutex::new(()),
             publishing: Mutex::new(()),
-            warm,
+            pool_dump,
             is_closed: AtomicBool::new(false),
         }
     }
@@ -176,7 +176,7 @@ impl Inner {
     /// Stops background work.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        self.warm.end();
+        self.pool_dump.end();
     }
 
     /// Returns whether the engine is closed.

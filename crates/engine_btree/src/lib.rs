@@ -12,13 +12,15 @@ mod engine;
 mod frame;
 mod inner;
 mod install;
+mod leaf_hint;
 mod many;
 mod map;
 mod merge;
-mod near;
 mod page;
 mod page_layout;
 mod pool;
+mod pool_dump;
+mod pool_dump_state;
 mod prune;
 #[cfg(test)]
 mod prune_tests;
@@ -47,7 +49,5 @@ mod verify;
 mod version;
 mod version_ref;
 mod views;
-mod warm;
-mod warm_state;
 
 pub use engine::{BtreeEngine, BtreeOptions};

@@ -9,7 +9,7 @@
 use cohort_engine::{EngineError, MultiGet};
 
 use crate::inner::Inner;
-use crate::near::NearLeaf;
+use crate::leaf_hint::LeafHint;
 use crate::pool::Touch;
 use crate::version::Horizon;
 
@@ -22,13 +22,13 @@ impl Inner {
         &self,
         horizon: Horizon,
         looks: &mut MultiGet<'_>,
-        near: &mut NearLeaf,
+        hint: &mut LeafHint,
     ) -> Result<usize, EngineError> {
         let Some(tree) = self.tree(looks.index) else { return Ok(looks.keys.len()) };
         let mut value = Vec::new();
         let mut at = 0;
         while at < looks.keys.len() && (at == 0 || looks.batch.size_bytes() < looks.bytes_max) {
-            let frame = near.leaf(&tree, &self.context, looks.keys[at], Touch::Usual)?;
+            let frame = hint.leaf(&tree, &self.context, looks.keys[at], Touch::Usual)?;
             let page = frame.page();
             let mut places = [0; AT_ONCE];
             let mut count = 0;
@@ -63,7 +63,7 @@ impl Inner {
                 // The entry has older versions or an overflow value.
                 let key = looks.keys[at];
                 value.clear();
-                if self.get(looks.index, horizon, key, &mut value, Some(&mut *near))? {
+                if self.get(looks.index, horizon, key, &mut value, Some(&mut *hint))? {
                     looks.batch.push(key, &value);
                     looks.found.push(at as u32);
                 }

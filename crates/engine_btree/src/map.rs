@@ -220,8 +220,8 @@ impl<'c> Sorted<'c> {
                 keys.dropped.insert(*index);
                 bytes += 5;
             }
-            let is_told = |root| change.is_dropped || former.is_none_or(|tree| tree.root != root);
-            if change.root.is_some_and(is_told) || !change.pages.is_empty() {
+            let is_recorded = |root| change.is_dropped || former.is_none_or(|tree| tree.root != root);
+            if change.root.is_some_and(is_recorded) || !change.pages.is_empty() {
                 keys.trees.insert(*index, change.pages.keys().copied().collect());
                 let values: usize = change.pages.values().flatten().map(|place| place.values.len()).sum();
                 bytes += 21 + 23 * change.pages.len() as u64 + 12 * values as u64;
@@ -255,7 +255,7 @@ impl<'c> Sorted<'c> {
 
     /// Returns up to `limit` page ids of a tree after `after`, from the map and from the change. Includes
     /// pages that the change removes.
-    fn ids_behind(&self, map: &PageMap, index: IndexId, after: Option<PageId>, limit: usize) -> Vec<PageId> {
+    fn ids_after(&self, map: &PageMap, index: IndexId, after: Option<PageId>, limit: usize) -> Vec<PageId> {
         let range = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
         let of_map = map.trees.get(&index).into_iter().flat_map(|tree| tree.pages.range(range));
         let of_change = self.trees.get(&index).into_iter().flat_map(|tree| tree.pages.range(range));
@@ -329,7 +329,7 @@ impl<'w> LevelWriter<'w> {
             loop {
                 let before = last;
                 look(&mut |map| {
-                    for id in change.ids_behind(map, index, before, LOOK_PAGES) {
+                    for id in change.ids_after(map, index, before, LOOK_PAGES) {
                         if let Some(place) = change.place(map, index, id) {
                             self.page(id, Some(place));
                         }

@@ -643,7 +643,7 @@ impl Pool {
     /// Notes that a checkpoint has written the page. If `is_unchanged`, called with the page latched, returns
     /// true, the page equals the image in the page map. Then the page can be evicted without a write, and its
     /// eviction image is removed.
-    pub fn settle(&self, id: PageId, is_unchanged: impl FnOnce() -> bool) {
+    pub fn mark_clean(&self, id: PageId, is_unchanged: impl FnOnce() -> bool) {
         loop {
             let latch = self.shard(id).lock().get(id).map(|resident| resident.latch.clone());
             if let Some(latch) = latch {

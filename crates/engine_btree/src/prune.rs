@@ -1,23 +1,25 @@
 //! Interior version pruning: frees versions that no view needs while an old view blocks purge.
 //!
 //! Purge stops at the oldest view. While that view stays open, the transactions after it are pruned. Each
-//! transaction is examined once, as soon as every view that does not see it counts as held. Pruning does the
-//! following:
-//! - It frees the undo that no view needs, except for the links, and the overflow values on disk.
+//! transaction is examined once, as soon as every view that does not see it counts as *held*: a given number
+//! of newer views has been created since (`views.rs`). Pruning does the following, for all writes of a
+//! transaction or for none:
+//! - It frees undo, but not its links, and overflow values on disk, if no view needs them.
 //! - It makes chains skip the versions that no view needs (`chain.rs`).
 //! - It removes entries that the transaction deleted and of which no view sees a version.
-//! - It drops records that are no longer reachable.
+//! - It drops transaction records that are no longer reachable.
 //!
-//! A view that stays open for an hour therefore keeps one version of each row that changed meanwhile, and the
-//! records of two transactions for it, instead of all of them.
+//! A view that stays open for an hour therefore keeps one version of each row that changed meanwhile. For it,
+//! the transaction records of the newest writer and of the transaction that overwrote the version are kept,
+//! instead of all of them.
 //!
 //! # Invariants
 //! - No view in use sees what is freed or removed, and no later view does: later views see the pruned
 //!   transaction ([`InUse`]).
 //! - The keys of a transaction's deletions are kept while normal purge may need them. That is the case if a
-//!   view needs a version of the deleted entry, or if an undecided transaction has written the entry since
-//!   and may restore it.
-//! - Aborted transactions are left to purge, and so are the deletions of transactions with spilled undo.
+//!   view needs a version of the deleted entry, or if an undecided or aborted transaction has written the
+//!   entry since and may restore it.
+//! - Aborted transactions are left to purge, and so are transactions with spilled undo.
 //! - A round proceeds from the oldest transaction to the newest, so that most chains have only one version to
 //!   skip.
 //!
@@ -25,7 +27,7 @@
 //! A page that cannot be read ends the round. The finished work is kept, and a later round retries the rest.
 //!
 //! # What is missing
-//! - Entries of a dropped or emptied table end no chain: the records of their writers wait for purge.
+//! - Chains of dropped or truncated tables are not ended here: the records of their writers wait for purge.
 //! - A record is pruned once. When a view other than the oldest closes, versions that only this view needed
 //!   wait for the oldest view to close, unless their rows are written again.
 //! - A record keeps all its links as long as one of its versions is live.
@@ -81,7 +83,7 @@ impl Inner {
         by_age.sort_by_key(|(seq, _)| *seq);
         let mut round = Round { in_use, dropped: Vec::new() };
         let done = by_age.chunks(SETTLED_AT_ONCE).try_for_each(|few| {
-            self.versions.settle(few.iter().map(|(_, record)| &***record));
+            self.versions.resolve_links(few.iter().map(|(_, record)| &***record));
             few.iter().try_for_each(|(seq, record)| self.prune_record(record, *seq, &mut round))
         });
         self.drop_records(round.dropped);

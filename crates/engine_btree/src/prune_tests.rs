@@ -411,7 +411,7 @@ impl Run {
         }
     }
 
-    fn settle(mut self) {
+    fn check_final_state(mut self) {
         self.fails = false;
         (0..self.views.len()).for_each(|n| self.look(Some(n)));
         self.look_at_chains();
@@ -455,6 +455,6 @@ fn chains_lead_to_what_lives_and_nothing_else_does() {
         for _ in 0..1500 {
             run.step(views_max);
         }
-        run.settle();
+        run.check_final_state();
     }
 }

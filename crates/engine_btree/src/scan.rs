@@ -15,7 +15,7 @@ use cohort_base::IndexId;
 use cohort_engine::{BaseScan, Batch, Direction, EngineError, INDEX_ID_BYTES, KeyRange};
 
 use crate::inner::Inner;
-use crate::near::NearLeaf;
+use crate::leaf_hint::LeafHint;
 use crate::page::Page;
 use crate::pool::Touch;
 use crate::tree::{AHEAD_LEAVES, Side};
@@ -104,7 +104,7 @@ impl Inner {
         limit: usize,
         prefix: &[u8],
         batch: &mut Batch,
-        mut near: Option<&mut NearLeaf>,
+        mut hint: Option<&mut LeafHint>,
     ) -> Result<bool, EngineError> {
         batch.begin();
         let is_empty = asked.end.is_some_and(|end| end <= asked.start);
@@ -130,8 +130,8 @@ impl Inner {
             }
             leaves += 1;
             let touch = if is_long { Touch::Once } else { Touch::Usual };
-            let frame = match (&side, near.as_deref_mut()) {
-                (Side::Covering(key), Some(near)) => near.leaf(&tree, &self.context, key, touch)?,
+            let frame = match (&side, hint.as_deref_mut()) {
+                (Side::Covering(key), Some(hint)) => hint.leaf(&tree, &self.context, key, touch)?,
                 _ => tree.leaf_touched(&self.context, &side, touch)?,
             };
             let page = frame.page();
@@ -330,11 +330,11 @@ impl Inner {
         horizon: Horizon,
         key: &[u8],
         out: &mut Vec<u8>,
-        near: Option<&mut NearLeaf>,
+        hint: Option<&mut LeafHint>,
     ) -> Result<bool, EngineError> {
         let Some(tree) = self.tree(index) else { return Ok(false) };
-        let frame = match near {
-            Some(near) => near.leaf(&tree, &self.context, key, Touch::Usual)?,
+        let frame = match hint {
+            Some(hint) => hint.leaf(&tree, &self.context, key, Touch::Usual)?,
             None => tree.leaf(&self.context, &Side::Covering(key))?,
         };
         let Ok(n) = frame.page().find(key) else { return Ok(false) };

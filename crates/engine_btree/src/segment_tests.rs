@@ -90,7 +90,7 @@ fn records_go_in_any_order() {
 
 /// Records that were undecided when pruning examined them are returned later, once.
 #[test]
-fn what_was_undecided_is_swept_later() {
+fn undecided_versions_are_pruned_later() {
     let mut segment = Segment::default();
     let records: Vec<_> = (0..200).map(|number| Arc::new(TrxRecord::new(TrxNo(number)))).collect();
     records.iter().for_each(|record| segment.push(record.clone()));

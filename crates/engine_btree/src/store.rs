@@ -8,31 +8,33 @@
 //! # Images
 //! Images are never overwritten: each image is written to a new extent. There are two kinds.
 //! - A *checkpoint image* contains only published versions (I3). It becomes valid with the superblock that
-//!   refers to its page map. At that point the extents of the previous map become free.
-//! - An *eviction image* is a copy of the page in memory, including version references. No page map refers to
-//!   it, so a restart never reads it.
+//!   refers to its page map. At that point the extents of the previous map become free, although the other
+//!   copy of the superblock may refer to it until the next sync (below).
+//! - An *eviction image* is a copy of the page in memory, including references to undo records. No page map
+//!   refers to it, so a restart never reads it.
 //!
-//! Overflow values are written once, too. A value that is no longer read is *doomed*: it is freed as soon as
-//! the map in force does not refer to it.
+//! Overflow values are written once, too. A value that is no longer read is a *deferred free*: it is freed as
+//! soon as the map that the durable superblock refers to does not contain it.
 //!
 //! # Superblock
-//! A new superblock is written after everything it refers to is durable. It is written to the older copy and
-//! synced, then to the other copy, which the next sync makes durable. If one copy is damaged, the other
-//! therefore says the same, and a start never falls back to a superblock whose extents were reused. When the
-//! file is created, both copies are written at once.
+//! A new superblock is written after everything it refers to is durable. It is written to one copy and
+//! synced, then to the other copy, which the next sync makes durable. Between these syncs the disk may have
+//! the new superblock in one copy only: a crash in that time *and* damage of that copy would make a start
+//! fall back to the previous superblock, whose extents may have been reused, and the checksums of pages then
+//! refuse them. When the file is created, the two copies are written one after the other before one sync.
 //!
 //! # Size
-//! Free space at the end of the file is cut off after each change of the map and when the file is opened. The
-//! latter removes overflow values that no map refers to, left by a run that ended without a change of the
-//! map.
+//! Free space at the end of the file is cut off after each change of the map, if it is at least
+//! [`CUT_BYTES_MIN`], and when the file is opened. The free space is computed from the map, so overflow
+//! values that a run has written without a later change of the map are free then.
 //!
 //! # On failure
 //! If the write of an image fails, the previous superblock stays in force and the write is tried again
-//! ([`MapError::Unchanged`]). After a failed sync or a failed write of a superblock, the state of the disk is
-//! unknown ([`MapError::Unknown`]). The file then accepts no further superblock until a restart, and the log
-//! keeps everything. Damage is rejected with the file, the block and a remedy: at the start a file that is
-//! too short, two damaged superblocks or a damaged page map, and later a damaged page or overflow value when
-//! it is read.
+//! ([`MapError::Unchanged`]). After a failed sync, or a failed write of a superblock for another reason than
+//! lack of space, the state of the disk is unknown ([`MapError::Unknown`]). The file then accepts no further
+//! superblock until a restart, and the log keeps everything. Damage is rejected with the file, the block and
+//! a remedy: at the start a file that is too short, two damaged superblocks or a damaged page map, and later
+//! a damaged page or overflow value when it is read.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

@@ -70,7 +70,7 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
 }
 
 #[test]
-fn what_was_read_of_a_block_that_was_freed_is_not_what_it_holds_now() {
+fn a_reader_of_a_freed_block_never_sees_its_new_contents() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let file = UndoFile::open(&fs, Path::new("/")).expect("opens");
     for round in 0..200_u8 {
@@ -87,7 +87,7 @@ fn what_was_read_of_a_block_that_was_freed_is_not_what_it_holds_now() {
 
 /// Readers skip many rows of a large undecided transaction.
 #[test]
-fn what_new_rows_replaced_is_told_without_a_read_of_the_file() {
+fn replaced_rows_are_found_without_a_file_read() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let file = UndoFile::open(&fs, Path::new("/")).expect("opens");
     let mut log = UndoLog::default();
@@ -174,7 +174,7 @@ fn prune(versions: &Versions) {
     let in_use = versions.views.in_use();
     let records = versions.to_prune(in_use.until, usize::MAX);
     let mut dropped = Vec::new();
-    versions.settle(records.iter().map(|record| &**record));
+    versions.resolve_links(records.iter().map(|record| &**record));
     for record in &records {
         let seq = match record.state() {
             TrxState::Committed(seq) => seq,
@@ -270,7 +270,7 @@ fn links_of_versions_that_have_ended_are_left_alone() {
 }
 
 #[test]
-fn what_is_freed_is_what_lies_between_views() {
+fn only_versions_between_views_are_freed() {
     let versions = versions(3, usize::MAX);
     let mut newest = None;
     let pins: Vec<_> = (1..=100)

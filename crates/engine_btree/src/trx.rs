@@ -18,7 +18,7 @@ use cohort_engine::{
 
 use crate::inner::Inner;
 use crate::install::Install;
-use crate::near::NearLeaf;
+use crate::leaf_hint::LeafHint;
 use crate::redo;
 use crate::scan::{Asked, Merged};
 use crate::trx_record::{TrxRecord, TrxState};
@@ -136,7 +136,7 @@ impl BtreeTrx {
         index: IndexId,
         key: &[u8],
         value: &mut Vec<u8>,
-        near: Option<&mut NearLeaf>,
+        hint: Option<&mut LeafHint>,
     ) -> Result<bool, EngineError> {
         value.clear();
         if !self.writes.is_empty() {
@@ -146,14 +146,14 @@ impl BtreeTrx {
                 return Ok(own.is_some());
             }
         }
-        self.inner.get(index, self.horizon(at), key, value, near)
+        self.inner.get(index, self.horizon(at), key, value, hint)
     }
 
     fn scan_at(
         &self,
         request: &ScanRequest<'_>,
         batch: &mut Batch,
-        near: Option<&mut NearLeaf>,
+        hint: Option<&mut LeafHint>,
     ) -> Result<bool, EngineError> {
         let &ScanRequest { at, index, range, direction, limit } = request;
         let asked = Asked {
@@ -164,7 +164,7 @@ impl BtreeTrx {
             end: range.end.as_deref(),
         };
         if self.writes.is_empty() {
-            return self.inner.scan_with_hint(asked, limit, &[], batch, near);
+            return self.inner.scan_with_hint(asked, limit, &[], batch, hint);
         }
         let (start, end) = full_range(index, range);
         if start >= end {
@@ -215,21 +215,21 @@ impl EngineTrx for BtreeTrx {
         index: IndexId,
         key: &[u8],
         value: &mut Vec<u8>,
-        near: &mut SearchHint,
+        hint: &mut SearchHint,
     ) -> Result<bool, EngineError> {
-        self.get_at(at, index, key, value, near.place())
+        self.get_at(at, index, key, value, hint.place())
     }
 
     fn get_many(
         &self,
         at: ReadAt<'_>,
         looks: &mut MultiGet<'_>,
-        near: &mut SearchHint,
+        hint: &mut SearchHint,
     ) -> Result<usize, EngineError> {
         let index = looks.index;
-        match (self.writes.is_empty(), near.place()) {
-            (true, Some(near)) => self.inner.get_many(self.horizon(at), looks, near),
-            _ => looks.one_by_one(&mut |key, value| self.get_with_hint(at, index, key, value, near)),
+        match (self.writes.is_empty(), hint.place()) {
+            (true, Some(hint)) => self.inner.get_many(self.horizon(at), looks, hint),
+            _ => looks.one_by_one(&mut |key, value| self.get_with_hint(at, index, key, value, hint)),
         }
     }
 
@@ -241,9 +241,9 @@ impl EngineTrx for BtreeTrx {
         &self,
         request: &ScanRequest<'_>,
         batch: &mut Batch,
-        near: &mut SearchHint,
+        hint: &mut SearchHint,
     ) -> Result<bool, EngineError> {
-        self.scan_at(request, batch, near.place())
+        self.scan_at(request, batch, hint.place())
     }
 
     fn put(&mut self, index: IndexId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {

@@ -42,7 +42,7 @@ pub struct TrxRecord {
     /// Written by purge: no work is left for this record except to wait until none of its versions is live.
     is_pruned: AtomicBool,
     /// Written by the installing session, later taken by purge.
-    leftovers: Mutex<Option<Box<PendingFrees>>>,
+    pending_frees: Mutex<Option<Box<PendingFrees>>>,
 }
 
 /// An overflow value of a tree. If the tree was reloaded meanwhile, its successor may have another value at
@@ -73,7 +73,7 @@ impl TrxRecord {
             undo: RwLock::default(),
             has_deletions: AtomicBool::new(false),
             is_pruned: AtomicBool::new(false),
-            leftovers: Mutex::default(),
+            pending_frees: Mutex::default(),
         }
     }
 
@@ -130,14 +130,14 @@ impl TrxRecord {
     }
 
     /// Appends the targets of the unresolved links to `to`.
-    pub fn list_unsettled(&self, to: &mut Vec<VersionRef>) {
+    pub fn list_unresolved(&self, to: &mut Vec<VersionRef>) {
         to.extend(self.undo.read().unsettled());
     }
 
-    /// Resolves the links that [`TrxRecord::list_unsettled`] listed. Takes one element of `found` for each of
-    /// them and no more.
-    pub fn settle(&self, found: &mut impl Iterator<Item = (CommitSeq, End)>) {
-        self.undo.write().settle(found);
+    /// Resolves the links that [`TrxRecord::list_unresolved`] listed. Takes one element of `found` for each
+    /// of them and no more.
+    pub fn resolve(&self, found: &mut impl Iterator<Item = (CommitSeq, End)>) {
+        self.undo.write().resolve(found);
     }
 
     /// Makes the chain of the write at `place` continue at `below`, skipping the versions between them.
@@ -226,21 +226,29 @@ impl TrxRecord {
 
     /// Adds an overflow value that the transaction wrote. It is freed after an abort.
     pub fn add_new_value(&self, value: OverflowValue) {
-        self.leftovers.lock().get_or_insert_default().new_values.push(value);
+        self.pending_frees.lock().get_or_insert_default().new_values.push(value);
     }
 
     /// Adds an overflow value that the transaction replaced. It is freed after the commit.
     pub fn add_old_value(&self, value: OverflowValue) {
-        self.leftovers.lock().get_or_insert_default().old_values.push(value);
+        self.pending_frees.lock().get_or_insert_default().old_values.push(value);
     }
 
     /// Takes the overflow values that the transaction wrote.
     pub fn take_new_values(&self) -> Vec<OverflowValue> {
-        self.leftovers.lock().as_mut().map(|found| std::mem::take(&mut found.new_values)).unwrap_or_default()
+        self.pending_frees
+            .lock()
+            .as_mut()
+            .map(|found| std::mem::take(&mut found.new_values))
+            .unwrap_or_default()
     }
 
     /// Takes the overflow values that the transaction replaced.
     pub fn take_old_values(&self) -> Vec<OverflowValue> {
-        self.leftovers.lock().as_mut().map(|found| std::mem::take(&mut found.old_values)).unwrap_or_default()
+        self.pending_frees
+            .lock()
+            .as_mut()
+            .map(|found| std::mem::take(&mut found.old_values))
+            .unwrap_or_default()
     }
 }

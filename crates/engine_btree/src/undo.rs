@@ -314,7 +314,7 @@ impl UndoLog {
 
     /// Resolves the links that [`UndoLog::unsettled`] returned: stores when their versions were written and
     /// how their chains end.
-    pub fn settle(&mut self, found: &mut impl Iterator<Item = (CommitSeq, End)>) {
+    pub fn resolve(&mut self, found: &mut impl Iterator<Item = (CommitSeq, End)>) {
         for linked in self.links.iter_mut().filter(|linked| linked.is_unsettled()) {
             let (seq, end) = found.next().expect("as many as were given");
             debug_assert_ne!(seq.0, UNSETTLED, "an undecided version was written over");

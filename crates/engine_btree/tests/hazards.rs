@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, Direction, Engine, EngineError, KeyRange, MemoryRedo, Participant, ReadAt, ReadView, Redo,
-    RedoFile, RedoFileGuard, RedoFiles, RedoWriter, ScanRequest, WarmRequest, WarmState, full_range,
+    Batch, Direction, Engine, EngineError, KeyRange, MemoryRedo, Participant, PoolDumpRequest, PoolDumpState,
+    ReadAt, ReadView, Redo, RedoFile, RedoFileGuard, RedoFiles, RedoWriter, ScanRequest, full_range,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode, SharedClock, SharedFs, SimClock};
@@ -162,7 +162,7 @@ fn a_checkpoint_steps_over_pages_that_a_bulk_load_replaced() {
 }
 
 #[test]
-fn nobody_installs_over_what_another_has_installed() {
+fn no_transaction_installs_over_another_installed_version() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let mut run = Run::new(&fs);
     run.put(TABLE, 0..2, b"old");
@@ -411,7 +411,7 @@ fn undo_beyond_its_bound_is_read_from_its_file() {
 }
 
 #[test]
-fn damaged_old_versions_are_told_and_lose_no_page() {
+fn damaged_old_versions_are_reported_and_lose_no_page() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let mut run = Run::new(&fs);
     run.put(TABLE, 0..500, &[1; 300]);
@@ -462,7 +462,7 @@ fn a_checkpoint_writes_of_the_page_map_what_has_changed() {
 }
 
 #[test]
-fn what_is_replayed_by_several_threads_is_what_was_written_last() {
+fn parallel_replay_restores_the_last_writes() {
     let memory = MemFs::new();
     let fs: SharedFs = Arc::new(memory.clone());
     let options = BtreeOptions { has_threads: true, ..TINY };
@@ -633,12 +633,12 @@ fn damaged_undo_that_purge_needs_ends_the_process() {
 }
 
 /// Loads the list and waits for the result.
-fn load_pages(engine: &BtreeEngine) -> WarmState {
+fn load_pages(engine: &BtreeEngine) -> PoolDumpState {
     let clock: SharedClock = SimClock::new(7);
-    engine.warm(WarmRequest::Load { file: "/pool".into() }, &clock);
+    engine.dump_or_load_pool(PoolDumpRequest::Load { file: "/pool".into() }, &clock);
     loop {
         match engine.warmth().expect("it has pages").load {
-            WarmState::Running { .. } => std::thread::yield_now(),
+            PoolDumpState::Running { .. } => std::thread::yield_now(),
             ended => return ended,
         }
     }
@@ -652,9 +652,9 @@ fn pages_that_were_in_memory_are_read_again_after_a_start() {
     let open =
         |options| BtreeEngine::open(ParticipantId(1), &fs, Path::new("/btree"), options).expect("opens");
     let dump = |engine: &BtreeEngine, percent| {
-        engine.warm(WarmRequest::Dump { file: "/pool".into(), percent }, &clock);
+        engine.dump_or_load_pool(PoolDumpRequest::Dump { file: "/pool".into(), percent }, &clock);
         match engine.warmth().expect("it has pages").dump {
-            WarmState::Completed { pages, .. } => pages,
+            PoolDumpState::Completed { pages, .. } => pages,
             other => panic!("{other:?}"),
         }
     };
@@ -670,7 +670,7 @@ fn pages_that_were_in_memory_are_read_again_after_a_start() {
     drop(run);
 
     let run = Run { engine: open(large), seq: 1 };
-    assert_eq!(load_pages(&run.engine), WarmState::Completed { pages, at_us: clock.wall_us() });
+    assert_eq!(load_pages(&run.engine), PoolDumpState::Completed { pages, at_us: clock.wall_us() });
     let before = reads(&run);
     assert_eq!(before as usize, pages);
     assert_eq!(rows(&run.engine, TABLE).len(), 10_000);
@@ -682,7 +682,7 @@ fn pages_that_were_in_memory_are_read_again_after_a_start() {
 
     // A smaller pool is filled, and no page is evicted.
     let run = Run { engine: open(BtreeOptions { pool_bytes: 20 * 16384, ..TINY }), seq: 1 };
-    assert_eq!(load_pages(&run.engine), WarmState::Completed { pages: 20, at_us: clock.wall_us() });
+    assert_eq!(load_pages(&run.engine), PoolDumpState::Completed { pages: 20, at_us: clock.wall_us() });
     assert_eq!((reads(&run), run.status("Innodb_buffer_pool_pages_evicted")), (20, 0));
     drop(run);
 
@@ -694,18 +694,19 @@ fn pages_that_were_in_memory_are_read_again_after_a_start() {
         file.read_at(&mut byte, at).expect("reads");
         file.write_at(&[byte[0] ^ 4], at).expect("writes");
         let run = Run { engine: open(large), seq: 1 };
-        assert!(matches!(load_pages(&run.engine), WarmState::Failed(why) if why.contains("damaged")), "{at}");
+        let state = load_pages(&run.engine);
+        assert!(matches!(state, PoolDumpState::Failed(why) if why.contains("damaged")), "{at}");
         assert_eq!((reads(&run), rows(&run.engine, TABLE).len()), (0, 10_000));
         file.write_at(&byte, at).expect("writes");
     }
     for len in [len - 5, 3, 0] {
         file.set_len(len).expect("cuts");
         let run = Run { engine: open(large), seq: 1 };
-        assert!(matches!(load_pages(&run.engine), WarmState::Failed(_)), "{len} bytes");
+        assert!(matches!(load_pages(&run.engine), PoolDumpState::Failed(_)), "{len} bytes");
     }
     fs.remove(Path::new("/pool")).expect("removes");
     let run = Run { engine: open(large), seq: 1 };
-    assert!(matches!(load_pages(&run.engine), WarmState::Failed(_)));
+    assert!(matches!(load_pages(&run.engine), PoolDumpState::Failed(_)));
 }
 
 #[test]
@@ -717,14 +718,14 @@ fn a_list_of_pages_that_are_gone_reads_none_of_them() {
     run.put(OTHER, 0..300, &[1; 100]);
     run.purge();
     run.checkpoint();
-    run.engine.warm(WarmRequest::Dump { file: "/pool".into(), percent: 100 }, &clock);
+    run.engine.dump_or_load_pool(PoolDumpRequest::Dump { file: "/pool".into(), percent: 100 }, &clock);
     run.engine.drop_indexes(&[OTHER]).expect("drops");
     run.delete(TABLE, 0..299);
     run.purge();
     run.checkpoint();
     drop(run);
     let run = Run::new(&fs);
-    assert!(matches!(load_pages(&run.engine), WarmState::Completed { pages: 1, .. }));
+    assert!(matches!(load_pages(&run.engine), PoolDumpState::Completed { pages: 1, .. }));
     assert_eq!(run.status("Innodb_buffer_pool_pages_data"), 1);
     assert_eq!(rows(&run.engine, TABLE).len(), 1);
 }
@@ -839,7 +840,7 @@ fn later_parts_write_over_earlier_ones() {
 
 #[test]
 #[should_panic(expected = "a part makes savepoints void")]
-fn nobody_goes_back_behind_a_part() {
+fn the_attempt_never_falls_after_a_part() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let run = Run::new(&fs);
     let mut trx = run.engine.begin();
@@ -850,7 +851,7 @@ fn nobody_goes_back_behind_a_part() {
 }
 
 #[test]
-fn what_a_part_could_not_write_is_undone_with_it() {
+fn a_part_that_cannot_be_written_is_undone() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let run = Run::new(&fs);
     let (mut trx, files) = (run.engine.begin(), MemoryRedo::of(5 << 20));
@@ -871,7 +872,7 @@ fn what_a_part_could_not_write_is_undone_with_it() {
 
 /// A version that a later part replaces is not reachable, so its record does not wait for it.
 #[test]
-fn records_of_parts_are_dropped_behind_a_view() {
+fn records_of_parts_are_dropped_below_a_view() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let mut run = Run::new(&fs);
     run.put(TABLE, 0..10, b"seen");

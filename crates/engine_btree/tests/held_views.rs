@@ -100,7 +100,7 @@ impl Run {
     }
 
     /// Purges everything after all views were dropped, and checks the result.
-    fn settle(self) {
+    fn check_final_state(self) {
         while self.engine.purge().expect("purges") > 0 {}
         assert_eq!(self.status("Innodb_history_list_length"), 0);
         assert_eq!(self.engine.stats(TABLE).entries, self.rows.len() as u64, "no deleted entry is left");
@@ -152,7 +152,7 @@ fn a_held_view_keeps_one_version_of_each_row() {
     run.purge();
     run.look(&second);
     drop(second);
-    run.settle();
+    run.check_final_state();
 }
 
 /// The first transaction after the view writes each row and keeps what the view sees; so does the last.
@@ -181,12 +181,12 @@ fn a_held_view_keeps_the_records_of_two_transactions_for_each_row() {
     }
     run.look(&held);
     drop(held);
-    run.settle();
+    run.check_final_state();
 }
 
 /// A transaction that stays undecided for long, like a forgotten XA transaction, keeps only its own record.
 #[test]
-fn what_is_undecided_holds_nothing_back() {
+fn undecided_branches_delay_nothing() {
     let mut run = Run::new();
     run.put(0..10, 0);
     let undecided: Vec<Redo> =
@@ -222,7 +222,7 @@ fn what_is_undecided_holds_nothing_back() {
     run.purge();
     run.look(&held);
     drop(held);
-    run.settle();
+    run.check_final_state();
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn long_values_that_no_view_needs_make_room_on_disk() {
     assert!(blocks < 150, "{blocks} blocks of 4 KiB for two values");
     run.look(&held);
     drop(held);
-    run.settle();
+    run.check_final_state();
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn entries_that_no_view_saw_come_are_taken_out() {
     run.purge();
     run.look(&first);
     drop(first);
-    run.settle();
+    run.check_final_state();
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_deletion_that_an_aborted_transaction_wrote_over_is_purged_in_the_end() {
     run.purge();
     run.look(&view);
     drop(view);
-    run.settle();
+    run.check_final_state();
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn a_swept_version_comes_back_when_what_replaced_it_is_dropped() {
     run.look(&held);
     run.look(&young);
     drop((held, young));
-    run.settle();
+    run.check_final_state();
 }
 
 /// Views open and close in any order, with long values, deletions, aborts, checkpoints and spilled undo in
@@ -351,7 +351,7 @@ fn random_views_see_their_state() {
         }
         views.iter().for_each(|view| run.look(view));
         drop(views);
-        run.settle();
+        run.check_final_state();
     }
 }
 
@@ -378,7 +378,7 @@ fn a_large_transaction_is_sorted_out_link_by_link() {
     assert!(pruned < 6 * written, "{pruned:?} for what was written in {written:?}");
     run.look(&held);
     drop(held);
-    run.settle();
+    run.check_final_state();
 }
 
 #[test]
@@ -395,5 +395,5 @@ fn sorting_out_leaves_what_is_in_the_undo_file() {
     run.purge();
     run.look(&view);
     drop(view);
-    run.settle();
+    run.check_final_state();
 }

@@ -51,20 +51,24 @@ mod frame;
 mod inner;
 #[path = "../src/install.rs"]
 mod install;
+#[path = "../src/leaf_hint.rs"]
+mod leaf_hint;
 #[path = "../src/many.rs"]
 mod many;
 #[path = "../src/map.rs"]
 mod map;
 #[path = "../src/merge.rs"]
 mod merge;
-#[path = "../src/near.rs"]
-mod near;
 #[path = "../src/page.rs"]
 mod page;
 #[path = "../src/page_layout.rs"]
 mod page_layout;
 #[path = "../src/pool.rs"]
 mod pool;
+#[path = "../src/pool_dump.rs"]
+mod pool_dump;
+#[path = "../src/pool_dump_state.rs"]
+mod pool_dump_state;
 #[path = "../src/prune.rs"]
 mod prune;
 #[path = "../src/reads.rs"]
@@ -107,10 +111,6 @@ mod version;
 mod version_ref;
 #[path = "../src/views.rs"]
 mod views;
-#[path = "../src/warm.rs"]
-mod warm;
-#[path = "../src/warm_state.rs"]
-mod warm_state;
 
 /// Stands for `crate::sync` in the crate's files.
 mod sync {
@@ -237,13 +237,13 @@ impl World {
     }
 
     /// Reads the rows of a view one by one with a search hint.
-    fn look_near(&self, near: &mut SearchHint, keys: std::ops::RangeInclusive<u8>) {
+    fn look_near(&self, hint: &mut SearchHint, keys: std::ops::RangeInclusive<u8>) {
         let (view, expected) = self.view();
         let trx = self.engine.begin();
         let mut value = Vec::new();
         for key in keys {
             let found =
-                trx.get_with_hint(ReadAt::View(&view), TABLE, &[key], &mut value, near).expect("reads");
+                trx.get_with_hint(ReadAt::View(&view), TABLE, &[key], &mut value, hint).expect("reads");
             let expected = expected.iter().find(|row| row.0 == key).map(|row| row.1);
             assert_eq!(found.then(|| value[0]), expected, "row {key} of a view");
         }
@@ -260,7 +260,7 @@ impl World {
     }
 
     /// Checks the final state after all threads have ended.
-    fn settle(&self) {
+    fn check_final_state(&self) {
         while self.engine.purge().expect("purges") > 0 {}
         let expected = World::rows_after(&self.order.lock());
         assert_eq!(rows(&self.engine, ReadAt::Latest, Direction::Forward), expected, "the rows in the end");
@@ -295,7 +295,7 @@ fn memory() -> SharedFs {
 }
 
 #[test]
-fn views_are_whole_beside_splits_and_eviction() {
+fn views_are_consistent_during_splits_and_eviction() {
     check(200, || {
         let world = World::new(&memory(), || None);
         world.commit(&[(20, Some(1)), (40, Some(1)), (60, Some(1))]);
@@ -316,7 +316,7 @@ fn views_are_whole_beside_splits_and_eviction() {
         };
         join(writers);
         join([reader]);
-        world.settle();
+        world.check_final_state();
     });
 }
 
@@ -340,20 +340,20 @@ fn a_reader_that_keeps_its_place_finds_what_is_there() {
         let readers = [1..=9, 3..=5].map(|keys| {
             let world = world.clone();
             spawn(move || {
-                let mut near = SearchHint::default();
+                let mut hint = SearchHint::default();
                 for _ in 0..3 {
-                    world.look_near(&mut near, keys.clone());
+                    world.look_near(&mut hint, keys.clone());
                 }
             })
         });
         join([writer]);
         join(readers);
-        world.settle();
+        world.check_final_state();
     });
 }
 
 #[test]
-fn purge_takes_out_what_nobody_needs_and_nothing_else() {
+fn purge_removes_exactly_the_unneeded_versions() {
     check(200, || {
         let world = World::new(&memory(), || None);
         world.commit(&[(10, Some(1)), (20, Some(1)), (30, Some(1)), (40, Some(1)), (50, Some(1))]);
@@ -383,7 +383,7 @@ fn purge_takes_out_what_nobody_needs_and_nothing_else() {
             })
         };
         join([writer, purge, reader]);
-        world.settle();
+        world.check_final_state();
     });
 }
 
@@ -430,7 +430,7 @@ fn a_held_view_keeps_what_it_sees_while_others_come_and_go() {
             world.engine.purge().expect("purges");
         }
         drop(held);
-        world.settle();
+        world.check_final_state();
     });
 }
 
@@ -461,7 +461,7 @@ fn a_reader_whose_chain_changes_starts_again() {
         join([purge]);
         assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
         drop(held);
-        world.settle();
+        world.check_final_state();
     });
 }
 
@@ -490,7 +490,7 @@ fn an_unsettled_link_is_believed_if_it_is_still_there() {
         }
         join([purge]);
         drop(held);
-        world.settle();
+        world.check_final_state();
     });
 }
 
@@ -516,7 +516,7 @@ fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
         assert_eq!(rows(&world.engine, ReadAt::View(&view), Direction::Forward), expected, "the later one");
         assert_eq!(rows(&world.engine, ReadAt::View(&held.0), Direction::Forward), held.1, "the held one");
         drop((view, held));
-        world.settle();
+        world.check_final_state();
     });
 }
 
@@ -544,7 +544,7 @@ fn a_row_whose_writer_is_swept_meanwhile_is_found() {
         }
         join([writer]);
         drop(held);
-        world.settle();
+        world.check_final_state();
     });
 }
 
@@ -587,7 +587,7 @@ fn a_row_that_goes_and_comes_back_is_what_each_view_saw() {
         join([writer, purge]);
         assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
         drop(held);
-        world.settle();
+        world.check_final_state();
     });
 }
 
@@ -630,7 +630,7 @@ fn a_tree_that_is_dropped_while_purge_works_on_it_leaves_nothing() {
 }
 
 #[test]
-fn a_checkpoint_is_one_state_beside_everything() {
+fn a_checkpoint_is_one_state_under_concurrent_work() {
     check(200, || {
         let memory = MemFs::new();
         let fs: SharedFs = Arc::new(memory.clone());
@@ -660,14 +660,14 @@ fn a_checkpoint_is_one_state_beside_everything() {
         };
         join([writer, checkpoints]);
         let (_, expected) = world.checkpoint();
-        world.settle();
+        world.check_final_state();
         drop(world);
         assert_eq!(rows(&open(&fs, || None), ReadAt::Latest, Direction::Forward), expected);
     });
 }
 
 #[test]
-fn whoever_changes_a_page_finds_it_again() {
+fn a_changed_page_is_found_again() {
     check(200, || {
         let world = World::new(&memory(), || None);
         let all: Vec<_> = (1..=12).map(|n| (n * 10, Some(n))).collect();
@@ -698,13 +698,13 @@ fn whoever_changes_a_page_finds_it_again() {
         for _ in 0..40 {
             world.engine.configure(EngineSetting::PoolBytes(1));
         }
-        world.settle();
+        world.check_final_state();
     });
 }
 
 /// A page without versions is written as it is and needs no further image unless it changes meanwhile.
 #[test]
-fn a_page_that_changes_beside_its_checkpoint_is_written_again() {
+fn a_page_that_changes_during_its_checkpoint_is_written_again() {
     check(400, || {
         let world = World::new(&memory(), || None);
         world.commit(&[(10, Some(1)), (20, Some(1))]);
@@ -722,12 +722,12 @@ fn a_page_that_changes_beside_its_checkpoint_is_written_again() {
         for _ in 0..40 {
             world.engine.configure(EngineSetting::PoolBytes(1));
         }
-        world.settle();
+        world.check_final_state();
     });
 }
 
 #[test]
-fn whoever_sleeps_for_a_page_is_woken() {
+fn a_waiter_for_a_page_is_woken() {
     check(200, || {
         let faulty = FaultFs::new(memory());
         faulty.set_cold();

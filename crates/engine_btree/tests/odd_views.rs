@@ -38,7 +38,7 @@ struct Run {
     /// A checkpoint that has begun, with its LSN and rows.
     checkpoint: Option<(Box<dyn CheckpointTask>, u64, Rows)>,
     durable: (u64, Rows),
-    near: SearchHint,
+    hint: SearchHint,
 }
 
 fn key(n: u64) -> Vec<u8> {
@@ -94,7 +94,7 @@ impl Run {
             undecided: Vec::new(),
             checkpoint: None,
             durable: (0, Rows::new()),
-            near: SearchHint::default(),
+            hint: SearchHint::default(),
         }
     }
 
@@ -171,7 +171,7 @@ impl Run {
                 let mut value = Vec::new();
                 for n in (0..self.keys).filter(|_| self.keys < 30 || self.rng.below(8) == 0) {
                     let is_there =
-                        trx.get_with_hint(at, TABLE, &key(n), &mut value, &mut self.near).expect("reads");
+                        trx.get_with_hint(at, TABLE, &key(n), &mut value, &mut self.hint).expect("reads");
                     assert_eq!(is_there.then_some(&value), expected.get(&n), "{n} {}", what());
                 }
             }
@@ -188,7 +188,7 @@ impl Run {
                         batch: &mut batch,
                         found: &mut numbers,
                     };
-                    at_key += self.engine.begin().get_many(at, &mut looks, &mut self.near).expect("reads");
+                    at_key += self.engine.begin().get_many(at, &mut looks, &mut self.hint).expect("reads");
                     found.extend(batch.iter().map(|(key, value)| (number(key), value.to_vec())));
                 }
                 assert_eq!(&found, expected, "{}", what());
@@ -253,7 +253,7 @@ impl Run {
         }
     }
 
-    fn settle(mut self) {
+    fn check_final_state(mut self) {
         (0..self.views.len()).for_each(|n| self.look(Some(n)));
         self.views.clear();
         self.undecided.clear();
@@ -279,6 +279,6 @@ fn every_view_sees_its_state_whatever_is_held() {
         for _ in 0..1500 {
             run.step(views_max);
         }
-        run.settle();
+        run.check_final_state();
     }
 }

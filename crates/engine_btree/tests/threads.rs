@@ -310,7 +310,7 @@ fn cold(pages: usize) -> (MemFs, BtreeEngine) {
 const ROWS: u64 = 10_000;
 
 #[test]
-fn whoever_sleeps_for_a_page_finds_it_while_pages_come_and_go() {
+fn a_waiter_for_a_page_finds_it_during_eviction() {
     let (_, engine) = cold(16);
     let order = Order { last: Mutex::new(0) };
     let is_over = AtomicBool::new(false);
@@ -365,7 +365,7 @@ fn whoever_sleeps_for_a_page_finds_it_while_pages_come_and_go() {
 }
 
 #[test]
-fn a_page_that_cannot_be_read_is_told_to_all_who_sleep_for_it() {
+fn a_page_read_error_reaches_all_waiting_threads() {
     let (memory, engine) = cold(16);
     let file = memory.open(Path::new("/btree/btree.data"), OpenMode::Write).expect("there");
     let mut bytes = vec![0; file.len().expect("in memory") as usize];

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_puts_and_deletes_is_left_as_it_is() {
+    fn other_payloads_are_left_unchanged() {
         let mut ranged = WriteBatch::default();
         ranged.put("b", "1");
         ranged.delete_range("a", "c");

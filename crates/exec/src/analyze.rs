@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cohort_protocol::{OkInfo, ResultHead, ResultSink, StatusFlags};
-use cohort_run::{Measures, nanos_since};
+use cohort_run::{PlanProfile, nanos_since};
 use cohort_session::Job;
 use cohort_sql::ast::{ExplainFormat, Statement};
 use cohort_table::definition_changed;
@@ -42,12 +42,12 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let (plan, measures) = self.run_measured(statement, job, &mut Discarded(sink))?;
+        let (plan, profile) = self.run_measured(statement, job, &mut Discarded(sink))?;
         let (columns, rows) = match format {
-            ExplainFormat::AnalyzeJson => explain_json(&plan.plan, Some(&measures)),
+            ExplainFormat::AnalyzeJson => explain_json(&plan.plan, Some(&profile)),
             _ => {
                 let known = KnownNow { session: &self.state, params: job.params };
-                explain(&plan.plan, false, Some(&measures), &known)
+                explain(&plan.plan, false, Some(&profile), &known)
             }
         };
         self.send_rows(job.more, &columns, &rows, sink);
@@ -59,17 +59,17 @@ impl Session {
         statement: &Statement,
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
-    ) -> SqlResult<(CachedPlan, Arc<Measures>)> {
+    ) -> SqlResult<(CachedPlan, Arc<PlanProfile>)> {
         for _ in 0..PLAN_ATTEMPTS {
             let catalog = self.state.db.catalog();
-            let measures = Arc::new(Measures::default());
+            let profile = Arc::new(PlanProfile::default());
             let around = self.state.statement.measure(None);
             let outcome = self.in_statement(job, sink, |ctx, sink| {
                 let start = Instant::now();
                 let plan = make_plan(&catalog, ctx.session, job.params, job.source, statement)?;
-                plan.check_told(ctx.session)?;
-                measures.set_planning(nanos_since(start));
-                ctx.session.statement.measure(Some(Arc::clone(&measures)));
+                plan.check_viewer(ctx.session)?;
+                profile.set_planning(nanos_since(start));
+                ctx.session.statement.measure(Some(Arc::clone(&profile)));
                 Ok((execute(ctx, &plan, sink)?, plan))
             });
             self.state.statement.measure(around);
@@ -81,7 +81,7 @@ impl Session {
                     {
                         self.state.settings.env.last_insert_id = id;
                     }
-                    return Ok((plan, measures));
+                    return Ok((plan, profile));
                 }
             }
         }

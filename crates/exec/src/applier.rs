@@ -192,8 +192,8 @@ impl Applier {
     }
 
     /// Reserves memory for the uncompressed form of an event. The reservation is kept as long as that form.
-    pub fn room_to_unpack(&self, bytes: Result<u64, DecodeError>) -> SqlResult<Option<Reservation>> {
-        cohort_dml::room_to_unpack(&self.session.state.db.globals, self.process.memory(), bytes)
+    pub fn reserve_to_unpack(&self, bytes: Result<u64, DecodeError>) -> SqlResult<Option<Reservation>> {
+        cohort_dml::reserve_to_unpack(&self.session.state.db.globals, self.process.memory(), bytes)
     }
 
     /// Applies the settings of session and group to the transaction.
@@ -299,7 +299,7 @@ impl Applier {
         replaces: bool,
     ) -> SqlResult<()> {
         self.apply_held()?;
-        let _room = self.room_to_unpack(event.inflated_bytes())?;
+        let _room = self.reserve_to_unpack(event.inflated_bytes())?;
         let sql = event.plain_sql().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
         self.adopt_context(event, db, timestamp)?;
         let sql = self.in_utf8(sql)?;

@@ -64,12 +64,12 @@ impl Session {
             Bulk::AllOrNothing { rows } => rows,
             Bulk::OneByOne => 0,
         };
-        let mut tally = Tally { out: sink, rows_each, total: Total::default() };
+        let mut result = BulkResult { out: sink, rows_each, total: Total::default() };
         let outcome = match bulk {
-            Bulk::OneByOne => self.execute_rows(id, rows, &mut tally),
-            Bulk::AllOrNothing { .. } => self.execute_as_one(id, rows, &mut tally),
+            Bulk::OneByOne => self.execute_rows(id, rows, &mut result),
+            Bulk::AllOrNothing { .. } => self.execute_as_one(id, rows, &mut result),
         };
-        let tally = tally.total;
+        let result = result.total;
         self.diagnostics.accumulate(false);
         self.state.statement.rows_before.set(0);
         let is_one = bulk != Bulk::OneByOne;
@@ -77,30 +77,30 @@ impl Session {
             self.state.settings.env.last_insert_id = id;
         }
         match outcome {
-            Ok(()) if tally.returning => {
-                sink.finish(self.status(), tally.warnings.min(u32::from(u16::MAX)) as u16);
+            Ok(()) if result.returning => {
+                sink.finish(self.status(), result.warnings.min(u32::from(u16::MAX)) as u16);
             }
             Ok(()) => {
-                self.state.settings.env.row_count = tally.affected as i64;
-                let info = match tally.rows {
+                self.state.settings.env.row_count = result.affected as i64;
+                let info = match result.rows {
                     0 | 1 => String::new(),
                     n => format!(
                         "Records: {n}  Duplicates: {}  Warnings: {}",
-                        tally.duplicates(),
-                        tally.warnings
+                        result.duplicates(),
+                        result.warnings
                     ),
                 };
                 sink.ok(&OkInfo {
-                    affected_rows: tally.affected,
-                    last_insert_id: tally.insert_id,
+                    affected_rows: result.affected,
+                    last_insert_id: result.insert_id,
                     status: self.status(),
-                    warnings: tally.warnings.min(u32::from(u16::MAX)) as u16,
+                    warnings: result.warnings.min(u32::from(u16::MAX)) as u16,
                     info: if is_one { &info } else { "" },
                 });
             }
             Err(error) => self.fail(&error, sink),
         }
-        self.work.rows_affected = tally.affected;
+        self.work.rows_affected = result.affected;
         self.watched(watch, &text, (&[], &[]));
         self.end_process();
     }
@@ -110,14 +110,14 @@ impl Session {
         &mut self,
         id: u32,
         rows: &mut dyn Iterator<Item = SqlResult<Vec<Parameter>>>,
-        tally: &mut Tally<'_>,
+        result: &mut BulkResult<'_>,
     ) -> SqlResult<()> {
         let lasts = self.trx.in_transaction() || !self.trx.autocommit();
         if !lasts {
             self.trx.begin(BeginOptions::default())?;
         }
         let mark = self.trx.mark();
-        let outcome = self.execute_rows(id, rows, tally);
+        let outcome = self.execute_rows(id, rows, result);
         match (outcome, lasts) {
             (Ok(()), true) => {
                 self.trx.leave_mark();
@@ -139,12 +139,12 @@ impl Session {
         &mut self,
         id: u32,
         rows: &mut dyn Iterator<Item = SqlResult<Vec<Parameter>>>,
-        tally: &mut Tally<'_>,
+        result: &mut BulkResult<'_>,
     ) -> SqlResult<()> {
         let mut variants: Vec<(Unfilled, u32)> = Vec::new();
         let mut outcome = Ok(());
         for params in rows {
-            outcome = params.and_then(|params| self.execute_row(id, params, &mut variants, tally));
+            outcome = params.and_then(|params| self.execute_row(id, params, &mut variants, result));
             if outcome.is_err() {
                 break;
             }
@@ -158,7 +158,7 @@ impl Session {
         id: u32,
         params: Vec<Parameter>,
         variants: &mut Vec<(Unfilled, u32)>,
-        tally: &mut Tally<'_>,
+        result: &mut BulkResult<'_>,
     ) -> SqlResult<()> {
         self.look_at_clock();
         self.begin_command();
@@ -167,11 +167,11 @@ impl Session {
             None => id,
             Some(unfilled) => self.variant(id, unfilled, variants)?,
         };
-        self.run_prepared_by_id(id, &values, tally)?;
+        self.run_prepared_by_id(id, &values, result)?;
         // Conditions of all rows are reported together.
         self.diagnostics.accumulate(true);
-        tally.total.rows += tally.rows_each;
-        self.state.statement.rows_before.set(tally.total.rows);
+        result.total.rows += result.rows_each;
+        self.state.statement.rows_before.set(result.total.rows);
         Ok(())
     }
 
@@ -215,14 +215,14 @@ impl Total {
 }
 
 /// A sink that sums up the replies of the rows and forwards the rows that they return.
-struct Tally<'a> {
+struct BulkResult<'a> {
     out: &'a mut dyn ResultSink,
     /// Number of rows that one row of parameters inserts.
     rows_each: u64,
     total: Total,
 }
 
-impl ResultSink for Tally<'_> {
+impl ResultSink for BulkResult<'_> {
     fn start(&mut self, columns: &[ColumnMeta], head: ResultHead) {
         if !std::mem::replace(&mut self.total.returning, true) {
             self.out.start(columns, head);

@@ -116,8 +116,8 @@ impl CachedPlan {
 
     /// Checks that the session may see the plans of its views. Error 1345 without SHOW VIEW on each view and
     /// SELECT on the tables it reads.
-    pub(crate) fn check_told(&self, session: &SessionState) -> SqlResult<()> {
-        self.views.iter().try_for_each(|view| access::check_view_told(session, view))
+    pub(crate) fn check_viewer(&self, session: &SessionState) -> SqlResult<()> {
+        self.views.iter().try_for_each(|view| access::check_view_shown(session, view))
     }
 
     /// Returns true if the plan changes nothing outside of the session: a SELECT that locks no rows, has no

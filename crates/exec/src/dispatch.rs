@@ -15,20 +15,20 @@
 //! limits, because the limits are checked for the parsed statement.
 //!
 //! # Plans and definitions
-//! A plan is made and run within one statement of the transaction, in this order: plan, check privileges,
-//! lock everything that the plan names, run. The plan is made without metadata locks. Locking therefore
-//! compares the plan with the catalog. If a DDL statement came in between, the result is [`Executed::Stale`],
-//! and the statement is planned again, at most [`PLAN_ATTEMPTS`] times.
+//! A statement does the following in this order: plan, or take a cached plan; check privileges; lock
+//! everything that the plan names; run. A plan is made without metadata locks. Locking therefore compares the
+//! plan with the catalog. If a DDL statement came in between, the result is [`Executed::Stale`], and the
+//! statement is planned again, at most [`PLAN_ATTEMPTS`] times.
 //!
 //! A statement that cannot be planned, for example because a column is missing, has nothing to lock. It waits
-//! for DDL statements on the tables that it mentions (`named_tables.rs`), and is planned again if one of them
-//! has changed a table.
+//! for DDL statements on the tables that it mentions (`named_tables.rs`), except under LOCK TABLES, and is
+//! planned again if one of them has changed a table.
 //!
 //! # Replies
-//! The header of a result is sent with its first row, so that an error before it is the only reply. Every
-//! result set marks the transaction as observed ([`SessionTrx::mark_observed`]), because its rows may show
-//! changes that are not durable (I5). The OK of a data change does so only if it carries an id that may
-//! depend on such rows.
+//! The header of a result is sent with its first row, or at the end if there is none, so that an error before
+//! it is the only reply. The reply of a result set waits until everything that the transaction has seen is
+//! durable ([`SessionTrx::mark_observed`]), because its rows may show changes that are not durable yet (I5).
+//! The OK of a data change waits only if it carries an insert id that may depend on such rows.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -130,7 +130,7 @@ impl Session {
         let key = digest.map(|digest| PlanKey { digest, session: self.state.settings.plan_key });
         if let Some(key) = key {
             let version = self.state.db.catalog_version();
-            if let Some(cached) = self.kept.plans.get(&key, version)
+            if let Some(cached) = self.caches.plans.get(&key, version)
                 && cached.fits(literals)
             {
                 self.diagnostics.begin();
@@ -287,7 +287,7 @@ impl Session {
             // Plans that may refer to this session's temporary tables are not cached.
             if let (Some(key), true) = (key, plan.reusable && self.state.temporary.is_empty()) {
                 let syntax = cohort_sql::syntax_bytes(job.text, self.state.settings.parse.mode);
-                self.kept.plans.put(key, version, plan.clone(), plan.memory_bytes(syntax));
+                self.caches.plans.put(key, version, plan.clone(), plan.memory_bytes(syntax));
             }
             self.report(executed, &plan, job, sink);
             return Ok(());
@@ -485,8 +485,8 @@ impl Session {
             self.diagnostics.drop_old();
         }
         self.diagnostics.put_first(&plan.warnings);
-        if let Some(measures) = self.state.statement.measures() {
-            self.note_plan(&plan.plan, &measures);
+        if let Some(profile) = self.state.statement.profile() {
+            self.note_plan(&plan.plan, &profile);
         }
         let env = &mut self.state.settings.env;
         match executed {
@@ -552,7 +552,7 @@ impl Session {
         if self.state.transactions.is_on() {
             self.settle_transaction();
         }
-        self.state.tell_changes(sink);
+        self.state.send_changes(sink);
         sink.ok(&OkInfo {
             affected_rows: affected,
             last_insert_id: insert_id,
@@ -570,8 +570,8 @@ impl Session {
             self.state.transactions.add(TransactionState::ROWS, self.trx.autocommit());
             self.settle_transaction();
         }
-        if self.state.has_news() && sink.tells_changes_at_end() {
-            self.state.tell_changes(sink);
+        if self.state.has_changes_to_send() && sink.sends_changes_at_end() {
+            self.state.send_changes(sink);
         }
         sink.finish(status, warnings);
     }
@@ -579,7 +579,7 @@ impl Session {
     fn settle_transaction(&self) {
         let (trx, transactions) = (&self.trx, &self.state.transactions);
         let has_next = trx.has_next_characteristics();
-        transactions.settle(trx.in_transaction(), has_next, trx.has_locked_tables());
+        transactions.update_at_end(trx.in_transaction(), has_next, trx.has_locked_tables());
     }
 
     /// Sends a complete result set.

@@ -8,22 +8,22 @@ use cohort_expr::Expr;
 use cohort_optimize::{Access, Columns, JoinMethod, Node, Plan, Scan};
 use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
 use cohort_query::{DirectPlan, PlanBody, QueryPlan};
-use cohort_run::Measures;
+use cohort_run::PlanProfile;
 use cohort_sql::ast::{ExplainFormat, SetOperator};
 use cohort_types::{Collation, Value};
 
 use crate::cached_plan::Planned;
-use crate::explain_access::{Line, Measured, Read};
+use crate::explain_access::{Line, Profiled, Read};
 
-/// Returns columns and rows of EXPLAIN, or of ANALYZE if there are `measures` (operator statistics).
+/// Returns columns and rows of EXPLAIN, or of ANALYZE if there is a `profile`.
 /// `extended` adds column `filtered`, which is 100 for every table because the planner does not estimate it.
 pub(crate) fn explain(
     plan: &Planned,
     extended: bool,
-    measures: Option<&Measures>,
+    profile: Option<&PlanProfile>,
     known: &dyn Known,
 ) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
-    let mut lines = Lines { rows: Vec::new(), measures, known };
+    let mut lines = Lines { rows: Vec::new(), profile, known };
     match plan {
         Planned::Query(query) => lines.query(query),
         Planned::Insert(insert) => match insert.query() {
@@ -41,7 +41,7 @@ pub(crate) fn explain(
     let row = |line: Row| {
         let mut row = line.values;
         let filtered = share(&row);
-        if measures.is_some() {
+        if profile.is_some() {
             let left_of_all = row[1] == Value::text("INSERT");
             let of = |value: Option<f64>| value.map_or(Value::Null, Value::Double);
             let (rows, left) = line.measured.map_or((None, None), |m| (m.rows(), m.filtered()));
@@ -52,7 +52,7 @@ pub(crate) fn explain(
         }
         row
     };
-    let format = match (measures, extended) {
+    let format = match (profile, extended) {
         (Some(_), _) => ExplainFormat::Analyze,
         (None, true) => ExplainFormat::Extended,
         (None, false) => ExplainFormat::Traditional,
@@ -118,7 +118,7 @@ pub(crate) trait Known {
 /// Output lines of a plan, sorted by the number of their SELECT.
 struct Lines<'l> {
     rows: Vec<Row>,
-    measures: Option<&'l Measures>,
+    profile: Option<&'l PlanProfile>,
     known: &'l dyn Known,
 }
 
@@ -126,7 +126,7 @@ struct Lines<'l> {
 struct Row {
     id: u32,
     values: Vec<Value>,
-    measured: Option<Measured>,
+    measured: Option<Profiled>,
 }
 
 /// A set operation at the top of a query.
@@ -197,7 +197,7 @@ impl Lines<'_> {
             return self.push(plan.block, "SIMPLE", None, line);
         }
         let mut line = read.line(Some(table.rows_estimate));
-        line.measured = self.measures.map(|measures| Measured::of(measures, table));
+        line.measured = self.profile.map(|profile| Profiled::of(profile, table));
         let groups = plan.group.as_ref().is_some_and(|g| g.explicit);
         if groups || plan.distinct {
             line.extra.push("Using temporary");
@@ -272,9 +272,9 @@ impl Lines<'_> {
             Node::Virtual(scan) => {
                 let mut line = Line::of_kind("ALL");
                 line.extra.extend(scan.filter.is_some().then_some("Using where"));
-                line.measured = self.measures.map(|measures| {
-                    let mut measured = Measured::of(measures, &**scan);
-                    measured.read.rows = measures.of(node).unwrap_or_default().rows;
+                line.measured = self.profile.map(|profile| {
+                    let mut measured = Profiled::of(profile, &**scan);
+                    measured.read.rows = profile.of(node).unwrap_or_default().rows;
                     measured
                 });
                 self.table(scan.block, &scan.name, line, block);
@@ -286,7 +286,7 @@ impl Lines<'_> {
                     JoinMethod::Json(scan) => {
                         let mut line = Line::of_json_table();
                         line.extra.extend(join.on.is_some().then_some("Using where"));
-                        line.measured = self.measures.map(|measures| Measured::of(measures, node));
+                        line.measured = self.profile.map(|profile| Profiled::of(profile, node));
                         self.table(scan.block, &scan.name, line, block);
                     }
                     JoinMethod::Hash { right: Node::Scan(scan), .. } => {
@@ -341,7 +341,7 @@ impl Lines<'_> {
         let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
         let mut line = read.line(Some(scan.rows as u64));
         line.extra.extend(how);
-        line.measured = self.measures.map(|measures| Measured::of(measures, scan));
+        line.measured = self.profile.map(|profile| Profiled::of(profile, scan));
         self.table(scan.block, &scan.name, line, block);
     }
 
@@ -362,7 +362,7 @@ impl Lines<'_> {
         let columns = &Columns::All;
         let read = Read { table: &target.table, access: &target.access, filter, columns };
         let mut line = read.line_of_change();
-        line.measured = self.measures.map(|measures| Measured::of(measures, &*target.table));
+        line.measured = self.profile.map(|profile| Profiled::of(profile, &*target.table));
         if !target.sort.is_empty() {
             line.extra.push("Using filesort");
         }

@@ -4,7 +4,7 @@ use cohort_catalog::{Index, IndexColumn, ROWS, Table};
 use cohort_expr::Expr;
 use cohort_optimize::{Access, Columns, Sarg, Span, Spans, conditions};
 use cohort_plan::conjuncts::split;
-use cohort_run::{Measure, Measures};
+use cohort_run::{NodeProfile, PlanProfile};
 use cohort_types::KeyPart;
 
 /// Columns of an EXPLAIN line after the table name.
@@ -20,20 +20,20 @@ pub(super) struct Line {
     pub(super) rows: Option<u64>,
     pub(super) extra: Vec<&'static str>,
     /// Statistics of the table's reads, for ANALYZE.
-    pub(super) measured: Option<Measured>,
+    pub(super) measured: Option<Profiled>,
 }
 
 /// Statistics of one table.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Measured {
-    pub(super) read: Measure,
+pub(super) struct Profiled {
+    pub(super) read: NodeProfile,
     /// Time in nanoseconds that the reading operator spent outside of the reads.
     pub(super) other: Option<u64>,
 }
 
-impl Measured {
-    pub(super) fn of<T: ?Sized>(measures: &Measures, part: &T) -> Measured {
-        Measured { read: measures.of(part).unwrap_or_default(), other: None }
+impl Profiled {
+    pub(super) fn of<T: ?Sized>(profile: &PlanProfile, part: &T) -> Profiled {
+        Profiled { read: profile.of(part).unwrap_or_default(), other: None }
     }
 
     /// Returns the average number of rows per loop, `None` if the table was never read.

@@ -18,42 +18,42 @@ use cohort_expr::Expr;
 use cohort_optimize::{Columns, JoinMethod, Node, Plan, Scan};
 use cohort_protocol::ColumnMeta;
 use cohort_query::{DirectPlan, PlanBody, QueryPlan};
-use cohort_run::{Measure, Measures};
+use cohort_run::{NodeProfile, PlanProfile};
 use cohort_sql::ast::{ExplainFormat, SetOperator};
 use cohort_types::Value;
 
 use crate::cached_plan::Planned;
 use crate::explain::{block_of, explain_columns};
-use crate::explain_access::{Line, Measured, Read};
+use crate::explain_access::{Line, Profiled, Read};
 use crate::plan_json::{Json, Members};
 
-/// Returns column and row of EXPLAIN FORMAT=JSON, or of ANALYZE FORMAT=JSON if there are `measures`.
+/// Returns column and row of EXPLAIN FORMAT=JSON, or of ANALYZE FORMAT=JSON if there is a `profile`.
 pub(crate) fn explain_json(
     plan: &Planned,
-    measures: Option<&Measures>,
+    profile: Option<&PlanProfile>,
 ) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
     let block = match plan {
-        Planned::Query(query) => of_query(query, measures),
+        Planned::Query(query) => of_query(query, profile),
         Planned::Insert(insert) => match insert.query() {
-            Some(query) => of_query(query, measures),
+            Some(query) => of_query(query, profile),
             None => {
                 let name = Json::Text(insert.table().name.table.clone());
                 block(1, vec![("table", Json::Object(vec![("table_name", name)]))])
             }
         },
-        Planned::Update(update) => of_target("update", update.target(), measures),
-        Planned::Delete(delete) => of_target("delete", delete.target(), measures),
-        Planned::Joined(change) => of_query(change.source(), measures),
+        Planned::Update(update) => of_target("update", update.target(), profile),
+        Planned::Delete(delete) => of_target("delete", delete.target(), profile),
+        Planned::Joined(change) => of_query(change.source(), profile),
     };
     let mut whole = Vec::new();
-    if let Some(measures) = measures {
-        let planning = vec![("r_total_time_ms", milliseconds(measures.planning()))];
+    if let Some(profile) = profile {
+        let planning = vec![("r_total_time_ms", milliseconds(profile.planning()))];
         whole.push(("query_optimization", Json::Object(planning)));
     }
     whole.push(("query_block", Json::Object(block)));
     let mut text = String::new();
     Json::Object(whole).write(0, &mut text);
-    let format = if measures.is_some() { ExplainFormat::AnalyzeJson } else { ExplainFormat::Json };
+    let format = if profile.is_some() { ExplainFormat::AnalyzeJson } else { ExplainFormat::Json };
     (explain_columns(format), vec![vec![Value::text(text)]])
 }
 
@@ -66,26 +66,26 @@ fn milliseconds(nanos: u64) -> Json {
 }
 
 /// Returns the number of loops and their total time.
-fn loops_and_time(measure: Measure) -> Members {
+fn loops_and_time(measure: NodeProfile) -> Members {
     vec![("r_loops", Json::Number(measure.loops)), ("r_total_time_ms", milliseconds(measure.nanos))]
 }
 
-fn of_target(what: &'static str, target: &TargetPlan, measures: Option<&Measures>) -> Members {
+fn of_target(what: &'static str, target: &TargetPlan, profile: Option<&PlanProfile>) -> Members {
     let filter = target.filter.as_ref();
     let read = Read { table: &target.table, access: &target.access, filter, columns: &Columns::All };
     let mut line = read.line_of_change();
-    line.measured = measures.map(|measures| Measured::of(measures, &*target.table));
+    line.measured = profile.map(|profile| Profiled::of(profile, &*target.table));
     let total = line.measured.map(|measured| ("r_total_time_ms", milliseconds(measured.read.nanos)));
     let mut table = vec![(what, Json::Number(1))];
     table.extend(table_members(&target.table.name.table, line, target.filter.as_ref()));
     block(1, total.into_iter().chain([("table", Json::Object(table))]).collect())
 }
 
-fn of_query(query: &QueryPlan, measures: Option<&Measures>) -> Members {
+fn of_query(query: &QueryPlan, profile: Option<&PlanProfile>) -> Members {
     match &query.body {
-        PlanBody::Direct(direct) => of_direct(direct, measures),
+        PlanBody::Direct(direct) => of_direct(direct, profile),
         PlanBody::Tree(plan) => {
-            let mut blocks = Blocks { plan, measures, last: 0, kept: vec![false; plan.common.len()] };
+            let mut blocks = Blocks { plan, profile, last: 0, kept: vec![false; plan.common.len()] };
             let mut root = blocks.block(&plan.root, None);
             let subqueries: Vec<Json> = plan
                 .subqueries
@@ -104,16 +104,16 @@ fn of_query(query: &QueryPlan, measures: Option<&Measures>) -> Members {
     }
 }
 
-fn of_direct(direct: &DirectPlan, measures: Option<&Measures>) -> Members {
+fn of_direct(direct: &DirectPlan, profile: Option<&PlanProfile>) -> Members {
     let Some(table) = &direct.table else {
         return block(direct.block, vec![("table", no_tables())]);
     };
     let filter = table.filter.as_ref();
     let read = Read { table: &table.table, access: &table.access, filter, columns: &table.columns };
     let mut line = read.line(Some(table.rows_estimate));
-    let whole = measures.map(|measures| measures.of(&direct.items).unwrap_or_default());
-    line.measured = measures.map(|measures| {
-        let mut measured = Measured::of(measures, table);
+    let whole = profile.map(|profile| profile.of(&direct.items).unwrap_or_default());
+    line.measured = profile.map(|profile| {
+        let mut measured = Profiled::of(profile, table);
         measured.other = whole.map(|whole| whole.nanos.saturating_sub(measured.read.nanos));
         measured
     });
@@ -175,7 +175,7 @@ fn table_members(name: &str, line: Line, condition: Option<&Expr>) -> Members {
 /// State of the walk over a plan of operators.
 struct Blocks<'p> {
     plan: &'p Plan,
-    measures: Option<&'p Measures>,
+    profile: Option<&'p PlanProfile>,
     /// Highest block number so far.
     last: u32,
     /// For each common table expression, true once its block has been output.
@@ -201,12 +201,12 @@ impl<'p> Blocks<'p> {
     }
 
     /// Returns the statistics of an operator, including its inputs; `None` for EXPLAIN.
-    fn measure(&self, node: &Node) -> Option<Measure> {
-        self.measures.map(|measures| measures.of(node).unwrap_or_default())
+    fn measure(&self, node: &Node) -> Option<NodeProfile> {
+        self.profile.map(|profile| profile.of(node).unwrap_or_default())
     }
 
     /// Returns the statistics of an operator without its inputs.
-    fn own(&self, node: &Node) -> Option<Measure> {
+    fn own(&self, node: &Node) -> Option<NodeProfile> {
         let mut own = self.measure(node)?;
         for input in node.inputs().into_iter().filter_map(|input| self.measure(input)) {
             own.nanos = own.nanos.saturating_sub(input.nanos);
@@ -378,7 +378,7 @@ impl<'p> Blocks<'p> {
     }
 
     /// Returns the members of a table. `whole` is the statistics of the operator that reads it.
-    fn scan_members(&self, scan: &Scan, whole: Option<Measure>) -> Members {
+    fn scan_members(&self, scan: &Scan, whole: Option<NodeProfile>) -> Members {
         let filter = scan.filter.as_ref();
         let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
         let mut line = read.line(Some(scan.rows as u64));
@@ -386,8 +386,8 @@ impl<'p> Blocks<'p> {
         table_members(&scan.name, line, scan.filter.as_ref())
     }
 
-    fn measured<T>(&self, scan: &T, whole: Option<Measure>) -> Option<Measured> {
-        let mut measured = Measured::of(self.measures?, scan);
+    fn measured<T>(&self, scan: &T, whole: Option<NodeProfile>) -> Option<Profiled> {
+        let mut measured = Profiled::of(self.profile?, scan);
         let reading = measured.read.nanos;
         let whole = whole.filter(|whole| whole.loops > 0);
         measured.other = whole.map(|whole| whole.nanos.saturating_sub(reading));

@@ -40,7 +40,6 @@ mod handler;
 mod inner_query;
 #[cfg(test)]
 mod inner_tests;
-mod kept;
 mod named_tables;
 mod open_handler;
 mod outfile;
@@ -52,6 +51,7 @@ mod prepared_texts;
 mod program;
 mod session;
 mod session_log;
+mod shared_caches;
 mod slow_plan;
 mod statement;
 mod statement_names;
@@ -78,9 +78,9 @@ pub use cohort_session::{
 pub use cohort_sql::{message_without_secrets, without_secrets};
 pub use cohort_table::SourceTemporaryTables;
 pub use cohort_trx::BinlogCache;
-pub use kept::{Kept, database};
 pub use prepared::PrepareInfo;
 pub use program::enable::run_programs;
 pub use program::{next_run, run_event};
 pub use session::Session;
+pub use shared_caches::{SharedCaches, database};
 pub use statement_names::{StatementNames, names_in};

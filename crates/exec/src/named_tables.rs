@@ -52,7 +52,7 @@ pub(crate) fn await_definitions(
         let key = MetadataKey::Table(schema.as_str().into(), table.as_str().into());
         ctx.trx.lock_metadata(&key, MetadataMode::SharedRead)
     });
-    ctx.trx.unlock_names_behind(held);
+    ctx.trx.unlock_names_after(held);
     locked?;
     let now = ctx.db.catalog();
     let is_same = |(schema, table): &(String, String)| {

@@ -148,7 +148,7 @@ impl Session {
     /// Returns the parsed text, shared with other sessions if one of them has prepared it. Error 1290 if the
     /// session's statements exceed `max_session_mem_used`, 1041 if there is no memory for it.
     fn shared_text(&self, text: &[u8]) -> SqlResult<Arc<PreparedText>> {
-        let (texts, options) = (&self.kept.prepared_texts, self.state.settings.parse);
+        let (texts, options) = (&self.caches.prepared_texts, self.state.settings.parse);
         let of = match texts.get(text, &options) {
             Some(found) => found,
             None => {

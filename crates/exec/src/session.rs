@@ -17,16 +17,16 @@ use cohort_trx::SessionTrx;
 use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
-use crate::kept::Kept;
 use crate::open_handler::OpenHandler;
 use crate::prepared_statements::PreparedStatements;
 use crate::program::running::RunningPrograms;
+use crate::shared_caches::SharedCaches;
 use crate::work::{PlanNotes, Work};
 
 /// A connection's session. Dropping it rolls back the open transaction.
 pub struct Session {
     /// Statement caches shared by all sessions.
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) caches: Arc<SharedCaches>,
     pub(crate) state: SessionState,
     pub(crate) trx: SessionTrx,
     pub(crate) process: Arc<Process>,
@@ -73,7 +73,7 @@ impl Session {
         origin: Origin,
     ) -> SqlResult<Session> {
         check_client_charset(info.collation)?;
-        let kept = Kept::of(&db);
+        let caches = SharedCaches::of(&db);
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.counts().clone());
         trx.show_at(Arc::clone(process.trx_stats()));
@@ -87,7 +87,7 @@ impl Session {
         }
         process.set_schema(state.info.schema.as_deref());
         let mut session = Session {
-            kept,
+            caches,
             state,
             trx,
             process,
@@ -279,7 +279,7 @@ impl Session {
         }
         match self.use_schema(schema) {
             Ok(()) => {
-                self.state.tell_changes(sink);
+                self.state.send_changes(sink);
                 sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
             }
             Err(error) => self.fail(&error, sink),
@@ -308,7 +308,7 @@ impl Session {
     /// so that no setting survives.
     pub fn reset(&mut self) {
         let schema = self.state.current_schema.take();
-        self.begin_anew(schema);
+        self.begin_again(schema);
     }
 
     /// Runs COM_CHANGE_USER after the new user is authenticated, with the state of a new session. An error
@@ -320,7 +320,7 @@ impl Session {
         (self.state.identity.role, self.state.identity.account_limits) = (None, None);
         *self.state.identity.access.borrow_mut() = None;
         let schema: Option<Arc<str>> = self.state.info.schema.as_deref().map(Arc::from);
-        self.begin_anew(schema.clone());
+        self.begin_again(schema.clone());
         self.state.adopt_account()?;
         self.bind_writer();
         if let Some(schema) = &schema {
@@ -335,7 +335,7 @@ impl Session {
     }
 
     /// Rolls back the transaction and re-creates all session state.
-    fn begin_anew(&mut self, schema: Option<Arc<str>>) {
+    fn begin_again(&mut self, schema: Option<Arc<str>>) {
         self.trx.reset();
         let old = &self.state;
         let (db, info) = (Arc::clone(&old.db), old.info.clone());

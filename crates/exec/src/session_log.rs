@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use cohort_config::{Counter, VarId};
-use cohort_run::Measures;
+use cohort_run::PlanProfile;
 use cohort_session::{
     ConnectionEvent, LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, StatementLog, append_statement, short_time,
     shown,
@@ -61,10 +61,10 @@ impl Session {
     }
 
     /// Formats the slow-log lines about a plan that has run within the statement, if it was slow.
-    pub(crate) fn note_plan(&mut self, plan: &Planned, measures: &Measures) {
+    pub(crate) fn note_plan(&mut self, plan: &Planned, profile: &PlanProfile) {
         let took_us = self.state.db.clock.wall_us().saturating_sub(self.plan_notes.began_us);
         if self.is_slow(took_us) {
-            self.plan_notes.lines = plan_lines(plan, measures, &self.verbosity());
+            self.plan_notes.lines = plan_lines(plan, profile, &self.verbosity());
         }
     }
 
@@ -190,7 +190,7 @@ impl Session {
         );
         let _ = writeln!(entry, "# Rows_affected: {}  Bytes_sent: 0", self.work.rows_affected);
         entry.push_str(slow.notes);
-        if self.verbosity().tells_warnings() {
+        if self.verbosity().logs_warnings() {
             self.append_warnings(slow.text, &mut entry);
         }
         if !schema.is_empty() {

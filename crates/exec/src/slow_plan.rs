@@ -7,7 +7,7 @@ use cohort_catalog::Table;
 use cohort_expr::Expr;
 use cohort_optimize::{Access, JoinMethod, Node, Plan, Spans};
 use cohort_query::{DirectPlan, PlanBody};
-use cohort_run::Measures;
+use cohort_run::PlanProfile;
 use cohort_types::Value;
 
 use crate::cached_plan::Planned;
@@ -31,7 +31,7 @@ impl Verbosity {
         self.has(Verbosity::QUERY_PLAN | Verbosity::EXPLAIN)
     }
 
-    pub(crate) fn tells_warnings(&self) -> bool {
+    pub(crate) fn logs_warnings(&self) -> bool {
         self.has(Verbosity::WARNINGS)
     }
 }
@@ -49,13 +49,13 @@ struct Traits {
 }
 
 /// Returns the slow-log lines about a plan that ran with operator statistics.
-pub(crate) fn plan_lines(plan: &Planned, measures: &Measures, verbosity: &Verbosity) -> String {
+pub(crate) fn plan_lines(plan: &Planned, profile: &PlanProfile, verbosity: &Verbosity) -> String {
     let mut lines = String::new();
     if verbosity.has(Verbosity::QUERY_PLAN) {
-        lines.push_str(&Traits::of(plan, measures).lines());
+        lines.push_str(&Traits::of(plan, profile).lines());
     }
     if verbosity.has(Verbosity::EXPLAIN) {
-        let (columns, rows) = explain(plan, false, Some(measures), &NothingKnown);
+        let (columns, rows) = explain(plan, false, Some(profile), &NothingKnown);
         let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
         let _ = writeln!(lines, "#\n# explain: {}", names.join("\t"));
         for row in rows {
@@ -89,7 +89,7 @@ impl Known for NothingKnown {
 }
 
 impl Traits {
-    fn of(plan: &Planned, measures: &Measures) -> Traits {
+    fn of(plan: &Planned, profile: &PlanProfile) -> Traits {
         let query = match plan {
             Planned::Query(query) => Some(query),
             Planned::Insert(insert) => insert.query(),
@@ -108,7 +108,7 @@ impl Traits {
         }
         match query.map(|query| &query.body) {
             Some(PlanBody::Direct(direct)) => traits.add_direct(direct),
-            Some(PlanBody::Tree(tree)) => traits.add_tree(tree, measures),
+            Some(PlanBody::Tree(tree)) => traits.add_tree(tree, profile),
             None => {}
         }
         traits
@@ -122,10 +122,10 @@ impl Traits {
         self.keeps_the_first |= !direct.sort.is_empty() && direct.limit.count.is_some();
     }
 
-    fn add_tree(&mut self, tree: &Plan, measures: &Measures) {
+    fn add_tree(&mut self, tree: &Plan, profile: &PlanProfile) {
         tree.each_scan(&mut |scan| self.full_scan |= matches!(scan.access.spans, Spans::Full));
         tree.each_node(&mut |node| {
-            let spills = |node: &Node| measures.of(node).map_or(0, |measure| measure.spills);
+            let spills = |node: &Node| profile.of(node).map_or(0, |measure| measure.spills);
             let below: u64 = node.inputs().into_iter().map(spills).sum();
             let on_disk = spills(node) > below;
             match node {

@@ -63,7 +63,7 @@ pub(crate) fn run_logged(
     if !binlog.as_text || !binlog.on || ctx.trx.is_inside() {
         return run(ctx);
     }
-    let says = what_is_said(ctx, table);
+    let says = messages_of_the_start(ctx, table);
     ctx.trx.begin_writing();
     if says == Says::TooLittle || !ctx.trx.plain_reads_lock() {
         return run(ctx);
@@ -82,7 +82,7 @@ pub(crate) fn run_logged(
     Ok(outcome)
 }
 
-fn what_is_said(ctx: &StatementContext<'_>, table: &Table) -> Says {
+fn messages_of_the_start(ctx: &StatementContext<'_>, table: &Table) -> Says {
     let mode = ctx.session.settings.env.sql_mode;
     let is_plain = !mode.has(SqlMode::NO_BACKSLASH_ESCAPES) || !ctx.text.contains(&b'\\');
     let vars = &ctx.session.settings.vars;

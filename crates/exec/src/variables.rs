@@ -237,7 +237,7 @@ impl Session {
                 return self.state.set_user_variable(name, value);
             }
             Step::Variable { scope, name, value } => {
-                self.tell_audit_before(name, job);
+                self.audit_before(name, job);
                 return self.set_variable(scope, name, value);
             }
             Step::NextTransaction { id, name, value } => return self.set_next(id, name, value),
@@ -289,8 +289,8 @@ impl Session {
                 if id == VarId::GtidBinlogState && self.trx.in_transaction() {
                     return Err(SqlError::not_in_transaction());
                 }
-                let facts = self.state.db.facts.read().clone();
-                facts.map_or(Ok(()), |facts| facts.check_settable(id))?;
+                let callbacks = self.state.db.callbacks.read().clone();
+                callbacks.map_or(Ok(()), |callbacks| callbacks.check_settable(id))?;
             }
         }
         if id == VarId::ReadOnly {
@@ -370,7 +370,7 @@ impl Session {
 
     /// Writes a SET that redirects or ends the audit log to that log before it takes effect. A SET of the
     /// audited users is logged for every user.
-    fn tell_audit_before(&self, name: &str, job: &Job<'_>) {
+    fn audit_before(&self, name: &str, job: &Job<'_>) {
         const ENDS: [&str; 3] =
             ["server_audit_logging", "server_audit_file_path", "server_audit_output_type"];
         const USERS: [&str; 2] = ["server_audit_incl_users", "server_audit_excl_users"];
@@ -447,8 +447,8 @@ impl Session {
             if acts != Acts::Global {
                 return Ok(());
             }
-            let facts = self.state.db.facts.read().clone();
-            for error in facts.map_or(Ok(Vec::new()), |facts| facts.global_changed(id))? {
+            let callbacks = self.state.db.callbacks.read().clone();
+            for error in callbacks.map_or(Ok(Vec::new()), |callbacks| callbacks.global_changed(id))? {
                 self.diagnostics.push(Warning { level: Level::Warning, error });
             }
             return Ok(());

@@ -89,7 +89,7 @@ impl Session {
     fn xa_prepare(&mut self, xid: &XaXid) -> SqlResult<()> {
         self.check_own(xid, XaState::Idle)?;
         let state = &self.state;
-        self.trx.prepare_branch(|of| cohort_ddl::query_event(state, &of.to_sql_behind("XA END ")))
+        self.trx.prepare_branch(|of| cohort_ddl::query_event(state, &of.to_sql_after("XA END ")))
     }
 
     /// Returns true if the session is in the branch of this name. Error 1400 if it is in another branch or in
@@ -153,7 +153,7 @@ impl Session {
             XaEnding::Rollback => "XA ROLLBACK ",
         };
         let state = &self.state;
-        let event = |of: &XaXid| cohort_ddl::query_event(state, &of.to_sql_behind(verb));
+        let event = |of: &XaXid| cohort_ddl::query_event(state, &of.to_sql_after(verb));
         if self.trx.end_branch(xid, ending, event)? { Ok(()) } else { Err(unknown()) }
     }
 

@@ -298,7 +298,7 @@ fn handlers_show_no_more_than_select_does() {
 }
 
 #[test]
-fn nobody_locks_through_a_view_what_he_may_not() {
+fn a_view_gives_no_lock_without_the_privilege() {
     let mut server = server();
     let mut root = server.connect();
     root.ok("CREATE DATABASE other");
@@ -337,7 +337,7 @@ fn connections_of_a_user_are_killed_by_name() {
 }
 
 #[test]
-fn who_holds_a_pattern_gives_no_more_than_it_means() {
+fn a_pattern_grant_gives_no_other_schemas() {
     let mut server = server();
     let mut root = server.connect();
     root.ok("CREATE USER u@localhost");
@@ -386,7 +386,7 @@ fn grants_on_tables_and_columns_are_shown_as_they_were_given() {
 }
 
 #[test]
-fn who_may_grant_sets_nobodys_password_and_makes_no_account() {
+fn a_grantor_sets_no_password_and_creates_no_account() {
     let mut server = server();
     let mut root = server.connect();
     root.ok("CREATE DATABASE d");
@@ -401,7 +401,7 @@ fn who_may_grant_sets_nobodys_password_and_makes_no_account() {
 }
 
 #[test]
-fn who_may_grant_binds_nobody_but_himself() {
+fn a_grantor_limits_only_its_own_account() {
     let mut server = server();
     let mut root = server.connect();
     root.ok("CREATE DATABASE d");
@@ -426,7 +426,7 @@ fn who_may_grant_binds_nobody_but_himself() {
 }
 
 #[test]
-fn who_holds_columns_only_does_not_refer_to_a_table() {
+fn column_privileges_do_not_allow_references_to_the_table() {
     let mut server = server();
     let mut root = server.connect();
     root.ok("CREATE DATABASE d");
@@ -450,7 +450,7 @@ fn who_holds_columns_only_does_not_refer_to_a_table() {
 }
 
 #[test]
-fn what_a_table_computes_is_not_read_by_who_writes_it() {
+fn a_writer_does_not_read_the_computed_table_it_writes() {
     let mut server = server();
     let mut root = server.connect();
     root.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, g INT AS (a * 2) STORED, d INT DEFAULT (a + 5), CHECK (a < 100))");
@@ -504,7 +504,7 @@ fn what_a_table_computes_is_not_read_by_who_writes_it() {
 }
 
 #[test]
-fn an_index_is_seen_by_who_sees_all_its_columns() {
+fn an_index_is_shown_with_privileges_on_all_its_columns() {
     let mut server = server();
     let mut root = server.connect();
     root.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, secret INT, KEY a (a), KEY both_of (a, secret), KEY (secret))");
@@ -568,7 +568,7 @@ fn account_statements_do_not_lose_each_others_changes() {
 
 /// I5: a crash can undo a DDL statement until it is published, so no session may observe it before.
 #[test]
-fn nobody_reads_a_definition_before_it_is_published() {
+fn no_session_reads_a_definition_before_it_is_published() {
     let mut server = server();
     let gate = Arc::new(Shut::default());
     server.db.commit.set_replica_gate(gate.clone());
@@ -688,7 +688,7 @@ fn rights_that_were_missed_are_asked_for() {
 }
 
 #[test]
-fn constraints_are_shown_to_those_who_may_know_of_them() {
+fn constraints_are_shown_with_privileges_on_their_tables() {
     let mut server = server();
     let mut root = server.connect();
     for sql in [

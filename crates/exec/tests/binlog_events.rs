@@ -95,7 +95,7 @@ fn so_are_those_of_the_binary_protocol() {
 }
 
 #[test]
-fn old_files_go_but_not_those_that_somebody_reads() {
+fn old_files_are_purged_unless_a_reader_uses_them() {
     use cohort_commit::{HeldBack, PurgeRule, Purged};
     let (_disk, server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
     for _ in 0..5 {
@@ -123,7 +123,7 @@ fn old_files_go_but_not_those_that_somebody_reads() {
 }
 
 #[test]
-fn reset_master_begins_the_binary_log_anew() {
+fn reset_master_restarts_the_binary_log() {
     let (_disk, server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
     client.ok("INSERT INTO t VALUES (1)");
     client.ok("FLUSH BINARY LOGS");
@@ -426,7 +426,7 @@ fn statements_of_their_own_are_flagged_as_ddl_but_flush_privileges() {
 }
 
 #[test]
-fn what_a_transaction_was_begun_under_stays() {
+fn a_transaction_keeps_the_settings_of_its_begin() {
     let (_disk, _server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
     client.ok("BEGIN");
     for (set, error) in [
@@ -474,7 +474,7 @@ fn strict_mode_refuses_numbers_that_do_not_grow() {
 }
 
 #[test]
-fn strict_mode_compares_those_who_commit_at_the_same_moment() {
+fn strict_mode_compares_simultaneous_commits() {
     let (_disk, mut server, mut client) =
         server("CREATE TABLE t (id INT, thread INT, PRIMARY KEY (id, thread))");
     client.ok("SET GLOBAL gtid_strict_mode = 1");

@@ -73,7 +73,7 @@ fn a_row_lock_wait_names_both_sides() {
 }
 
 #[test]
-fn what_another_connection_runs_is_explained() {
+fn statements_of_other_connections_are_explained() {
     let (mut server, [mut a, mut b, mut c]) = three_sessions();
     a.ok("CREATE USER other@localhost");
     let mut other = server.connect_as("other", "localhost");
@@ -121,7 +121,7 @@ fn a_statement_that_waits_for_a_name_says_so() {
 }
 
 #[test]
-fn the_last_deadlock_is_told() {
+fn the_last_deadlock_is_shown() {
     let (_server, [mut a, mut b, mut c]) = three_sessions();
     assert!(!c.run("SHOW ENGINE INNODB STATUS").contains("LATEST DETECTED DEADLOCK"));
     for (client, id) in [(&mut a, 1), (&mut b, 2)] {

@@ -69,7 +69,7 @@ fn an_update_of_many_rows_is_a_statement_for_each() {
 }
 
 #[test]
-fn what_many_rows_return_is_one_result() {
+fn returning_of_many_rows_is_one_result() {
     let db = database();
     let mut session = session(&db, 1);
     run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT NOT NULL)");
@@ -152,7 +152,7 @@ fn a_row_may_have_defaults_and_columns_that_stay() {
 }
 
 #[test]
-fn the_conditions_of_all_rows_are_told() {
+fn the_conditions_of_all_rows_are_returned() {
     let db = database();
     let mut session = session(&db, 1);
     run(&mut session, "CREATE TABLE t (id TINYINT, v INT)");
@@ -184,7 +184,7 @@ fn the_conditions_of_all_rows_are_told() {
 }
 
 #[test]
-fn what_has_no_rows_of_parameters_is_refused() {
+fn bulk_execution_without_parameter_rows_is_refused() {
     let db = database();
     let mut session = session(&db, 1);
     run(&mut session, "CREATE TABLE t (id INT)");

@@ -194,7 +194,7 @@ fn functions_run_statements_in_every_clause() {
 }
 
 #[test]
-fn what_a_function_wrote_is_undone_with_the_statement() {
+fn writes_of_a_function_are_undone_with_the_statement() {
     let mut server = Server::open(&disk()).expect("an empty disk opens");
     assert!(server.db.functions.set(Arc::new(Functions)).is_ok());
     let mut client = server.connect();

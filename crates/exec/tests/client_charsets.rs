@@ -40,7 +40,7 @@ fn statements_are_read_in_the_clients_character_set() {
 }
 
 #[test]
-fn strings_behind_an_introducer_are_the_bytes_sent() {
+fn strings_after_an_introducer_are_the_bytes_sent() {
     let (_server, mut client) = client();
     client.ok("SET NAMES latin1");
     let answer = client.run_bytes(b"SELECT HEX(_binary'\xff\xe4') AS a, HEX(_cp1251'\xc6') AS b");

@@ -86,7 +86,7 @@ fn analysed(client: &mut Client, sql: &str) -> String {
 }
 
 #[test]
-fn what_ran_is_measured() {
+fn executed_nodes_are_measured() {
     let mut server = Server::open(&world::disk()).expect("opens");
     let mut client = server.connect();
     client.ok("CREATE TABLE a (id INT PRIMARY KEY, k INT, v VARCHAR(10), KEY (k))");

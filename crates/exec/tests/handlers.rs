@@ -38,7 +38,7 @@ fn temporary_tables_and_prepared_statements_may_be_handled() {
 }
 
 #[test]
-fn who_may_not_select_opens_nothing() {
+fn handler_open_needs_the_select_privilege() {
     let mut server = Server::open(&disk()).expect("an empty disk opens");
     let mut root = server.connect();
     root.ok("CREATE TABLE t (a INT)");

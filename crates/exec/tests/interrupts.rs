@@ -176,7 +176,7 @@ fn searches_and_texts_of_any_length_are_interrupted() {
 }
 
 #[test]
-fn a_check_that_is_interrupted_tells_of_no_damage() {
+fn an_interrupted_check_reports_no_damage() {
     let db = support::database_in_real_time();
     let mut session = support::session(&db, 1);
     run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, k INT, KEY (k))");

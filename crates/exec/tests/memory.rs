@@ -33,7 +33,7 @@ const GREEDY: &[&str] = &[
     "select id from w where match(s) against(repeat('abc ', 20000) in boolean mode)",
     "insert into w select 1, group_concat('w', seq separator ' ') from seq_1_to_20000",
     "begin not atomic declare a, b mediumtext default repeat('x', 600000); end",
-    "begin not atomic declare a mediumtext default ''; while 1 do set a = concat(a, repeat('x', 10000)); end while; end",
+    "begin not atomic declare a mediumtext default ''; for n in 1 .. 120 do set a = concat(a, repeat('x', 10000)); end for; end",
     "begin not atomic for r in (select concat(s, 'y') s from u) do set @n = 1; end for; end",
 ];
 
@@ -163,7 +163,7 @@ fn a_common_table_is_planned_and_run_once() {
 #[test]
 fn plans_that_sessions_share_are_bounded_by_what_they_take() {
     let (db, mut session) = filled();
-    let plans = &cohort_exec::Kept::of(&db).plans;
+    let plans = &cohort_exec::SharedCaches::of(&db).plans;
     let wide = |n: usize| {
         format!("select {} from t where id = {}", vec![format!("k + id as a{n}"); 500].join(","), n % 60 + 1)
     };

@@ -410,7 +410,7 @@ fn tables_without_rows_have_no_places_of_dropped_columns() {
 }
 
 #[test]
-fn what_is_not_allowed_is_copied() {
+fn changes_not_allowed_inplace_copy_the_table() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let mut client = server.connect();
     for (allowed, instant) in [("never", 0), ("add_last", 1), ("add_drop_reorder", 4)] {

@@ -88,7 +88,7 @@ const NESTED: &[(&str, fn(usize) -> String)] = &[
 ];
 
 #[test]
-fn what_nests_is_answered_or_refused_at_any_depth() {
+fn nesting_of_any_depth_is_answered_or_refused() {
     for thread_stack in STACKS {
         with_stack(thread_stack, |session| {
             for (name, statement) in NESTED {

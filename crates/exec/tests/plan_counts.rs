@@ -89,7 +89,7 @@ fn without_sizes(counts: &str) -> String {
 }
 
 #[test]
-fn what_goes_to_disk_is_counted() {
+fn disk_writes_are_counted() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let mut c = client(&mut server);
     c.ok("SET sort_buffer_size = 1024, tmp_table_size = 1024, max_heap_table_size = 16384");

@@ -34,7 +34,7 @@ static ALLOCATOR: Counting = Counting;
 fn plans_take_about_what_they_are_said_to_take() {
     let mut server = Server::open(&world::disk()).expect("opens");
     let mut root = server.connect();
-    let plans = &cohort_exec::Kept::of(&server.db).plans;
+    let plans = &cohort_exec::SharedCaches::of(&server.db).plans;
     let columns: Vec<String> = (0..200).map(|n| format!("c{n} varchar(20)")).collect();
     root.ok("create database d");
     root.ok("use d");

@@ -125,7 +125,7 @@ fn defaults_take_numbers_wherever_the_statement_stands() {
 }
 
 #[test]
-fn who_may_not_write_takes_no_numbers() {
+fn nextval_needs_the_insert_privilege() {
     let mut server = Server::open(&disk()).expect("an empty disk opens");
     let mut root = server.connect();
     root.ok("CREATE SEQUENCE s");
@@ -148,7 +148,7 @@ fn who_may_not_write_takes_no_numbers() {
 }
 
 #[test]
-fn nobody_holds_up_the_next_number() {
+fn no_transaction_blocks_the_next_number() {
     let disk = disk();
     let mut server = Server::open(&disk).expect("an empty disk opens");
     let (mut one, mut other) = (server.connect(), server.connect());

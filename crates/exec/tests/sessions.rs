@@ -253,7 +253,7 @@ impl io::Write for OnlyDurable {
 }
 
 #[test]
-fn a_file_of_rows_tells_of_durable_commits_only() {
+fn an_outfile_contains_durable_commits_only() {
     let wide = format!("'{}'", "x".repeat(200));
     for (change, read, expected) in [
         ("update t set k = 99 where id = 1", "select k from t where id = 1", "99\n".to_owned()),
@@ -331,7 +331,7 @@ impl ResultSink for Leaving {
 
 /// I4: the OK of a commit precedes the results of the next statement of the same command.
 #[test]
-fn what_follows_a_commit_in_its_command_is_held_with_it() {
+fn replies_after_a_commit_in_one_command_are_held_with_it() {
     for next in [
         "select 1",
         "select k from t where id = 4",
@@ -354,7 +354,7 @@ fn what_follows_a_commit_in_its_command_is_held_with_it() {
 
 /// I5 outside of statements: data that a client receives from PREPARE, or through a user variable.
 #[test]
-fn what_variables_show_without_a_statement_is_held() {
+fn results_from_variables_alone_are_held() {
     for learn in [
         (|b: &mut Session| drop(b.prepare(b"select @v"))) as fn(&mut Session),
         |b| drop(b.prepare(b"nothing")),
@@ -410,7 +410,7 @@ fn a_locking_read_that_misses_a_deleted_row_is_held_too() {
 }
 
 #[test]
-fn what_a_transaction_has_made_of_a_row_that_is_not_durable_is_shown_when_that_is() {
+fn a_result_from_undurable_rows_is_sent_when_they_are_durable() {
     for read in [
         "select k from t where id = 1",
         "select * from t",

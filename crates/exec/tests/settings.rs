@@ -243,7 +243,7 @@ fn a_collation_that_is_not_there_is_an_error_wherever_it_is_named() {
 #[test]
 fn plans_are_keyed_by_the_settings_that_act_in_them() {
     let (server, mut a, _b) = two_sessions();
-    let kept = cohort_exec::Kept::of(&server.db);
+    let kept = cohort_exec::SharedCaches::of(&server.db);
     let query = "select k from t where id = 1";
     let values = [
         ("character_set_client", "latin1"),

@@ -42,7 +42,7 @@ fn logging_server() -> (Server, Arc<Lines>) {
 }
 
 #[test]
-fn the_general_log_tells_statements_and_no_secrets() {
+fn the_general_log_contains_statements_without_secrets() {
     let (mut server, lines) = logging_server();
     let mut a = server.connect();
     a.ok("SELECT 'before'");
@@ -87,7 +87,7 @@ fn the_general_log_tells_statements_and_no_secrets() {
 }
 
 #[test]
-fn the_general_log_tells_commands_and_who_is_refused() {
+fn the_general_log_contains_commands_and_refused_logins() {
     let (mut server, lines) = logging_server();
     let mut a = server.connect();
     a.ok("CREATE TABLE t (a INT)");
@@ -154,7 +154,7 @@ impl cohort_protocol::ResultSink for Nowhere {
 }
 
 #[test]
-fn the_slow_log_tells_what_took_long_or_read_all() {
+fn the_slow_log_contains_slow_statements_and_full_scans() {
     let (mut server, lines) = logging_server();
     let mut a = server.connect();
     a.ok("CREATE TABLE t (a INT PRIMARY KEY, b INT)");
@@ -211,7 +211,7 @@ fn the_event_scheduler_is_disabled_at_the_start_only() {
 }
 
 #[test]
-fn the_slow_log_tells_plans_and_warnings() {
+fn the_slow_log_contains_plans_and_warnings() {
     let (mut server, lines) = logging_server();
     let mut a = server.connect();
     a.ok("CREATE TABLE t (a INT PRIMARY KEY, b INT)");

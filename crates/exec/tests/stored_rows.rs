@@ -22,7 +22,7 @@ enum Kind {
     Real,
     Date,
     Time,
-    Moment,
+    Temporal,
     Year,
     Bits,
     Member,
@@ -49,8 +49,8 @@ const TYPES: [(&str, Kind); 28] = [
     ("DOUBLE", Kind::Real),
     ("DATE", Kind::Date),
     ("TIME(2)", Kind::Time),
-    ("DATETIME(3)", Kind::Moment),
-    ("TIMESTAMP(1) NULL", Kind::Moment),
+    ("DATETIME(3)", Kind::Temporal),
+    ("TIMESTAMP(1) NULL", Kind::Temporal),
     ("YEAR", Kind::Year),
     ("BIT(9)", Kind::Bits),
     ("ENUM('b', 'a', 'ä')", Kind::Member),
@@ -98,7 +98,7 @@ impl Random {
             Kind::Real => format!("{}.{}e{}", self.below(100) as i64 - 50, self.below(1000), self.below(20)),
             Kind::Date => format!("'{day}'"),
             Kind::Time => format!("'{}:{:02}:07.5'", self.below(800) as i64 - 400, self.below(60)),
-            Kind::Moment => format!("'{day} {:02}:30:00.{}'", self.below(24), self.of(&["0", "1", "25"])),
+            Kind::Temporal => format!("'{day} {:02}:30:00.{}'", self.below(24), self.of(&["0", "1", "25"])),
             Kind::Year => (1950 + self.below(150)).to_string(),
             Kind::Bits => self.below(512).to_string(),
             Kind::Member => self.of(&["'a'", "'b'", "'ä'"]).to_owned(),
@@ -146,9 +146,9 @@ impl ResultSink for Wire<'_> {
 
 /// A drain that collects the bytes sent early.
 #[derive(Default)]
-struct Kept(Vec<u8>);
+struct Gathered(Vec<u8>);
 
-impl Drain for Kept {
+impl Drain for Gathered {
     fn drain(&mut self, out: &mut Vec<u8>) {
         self.0.append(out);
     }
@@ -179,7 +179,7 @@ struct Outcome {
 
 fn outcome_of(client: &mut Client, asked: Asked, run: impl FnOnce(&mut Session, &mut Wire<'_>)) -> Outcome {
     let encoding = ResultEncoding { capabilities: Capabilities::DEPRECATE_EOF, results: asked.results };
-    let (mut out, mut kept) = (Vec::new(), Kept::default());
+    let (mut out, mut kept) = (Vec::new(), Gathered::default());
     let writer = ResultWriter::new(&mut out, 1, encoding, asked.format, &mut kept);
     let mut wire = Wire { writer, stored: 0 };
     client.ok("FLUSH STATUS");

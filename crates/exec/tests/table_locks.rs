@@ -169,7 +169,7 @@ fn under_the_global_read_lock_nothing_is_written_and_nothing_commits() {
 }
 
 #[test]
-fn who_waits_for_the_session_does_not_hold_it_up() {
+fn a_waiter_for_the_session_does_not_block_it() {
     let (_server, mut a, mut b) = two_sessions();
     a.ok("LOCK TABLES one WRITE");
     b.ok("SET lock_wait_timeout = 20");
@@ -280,7 +280,7 @@ fn a_statement_may_say_how_long_it_waits() {
 /// A statement that cannot be planned waits for a concurrent change of its tables, then uses the new
 /// definitions.
 #[test]
-fn what_cannot_be_planned_waits_for_definitions() {
+fn statements_without_a_plan_wait_for_definitions() {
     let (mut server, mut a, mut b) = two_sessions();
     a.ok("INSERT INTO one VALUES (1)");
     refused(&mut b, "SELECT more FROM one", "1054");
@@ -337,7 +337,7 @@ fn behind_a_lock_on_one<const N: usize>(
 }
 
 #[test]
-fn who_writes_what_it_reads_has_a_ddl_statement_wait() {
+fn a_writer_of_rows_it_reads_blocks_ddl() {
     let (mut server, mut a, mut b) = two_sessions();
     b.ok("INSERT INTO two VALUES (1), (2)");
     a.ok("INSERT INTO one VALUES (2)");

@@ -116,7 +116,7 @@ fn a_counter_goes_on_where_alter_table_says() {
 }
 
 #[test]
-fn an_alter_that_is_refused_leaves_no_copy_behind() {
+fn an_alter_that_is_refused_leaves_no_copy() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let mut a = server.connect();
     a.ok("CREATE TABLE t (id INT PRIMARY KEY, b INT)");
@@ -227,7 +227,7 @@ fn a_duplicate_is_named_as_mariadb_does() {
 }
 
 #[test]
-fn optimize_makes_the_table_anew() {
+fn optimize_rebuilds_the_table() {
     let disk = world::disk();
     let mut server = Server::open(&disk).expect("an empty disk opens");
     let mut a = server.connect();

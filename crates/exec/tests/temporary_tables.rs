@@ -121,7 +121,7 @@ fn a_server_that_is_read_only_has_them() {
 }
 
 #[test]
-fn who_may_make_one_may_do_anything_with_it() {
+fn the_creator_of_a_temporary_table_has_all_privileges_on_it() {
     let mut server = Server::open(&disk()).expect("an empty disk opens");
     let mut root = server.connect();
     root.ok("CREATE TABLE base (a INT)");
@@ -177,7 +177,7 @@ fn prepared_statements_find_the_table_that_is_meant_now() {
 }
 
 #[test]
-fn what_does_not_fit_goes_to_a_file_or_is_refused() {
+fn rows_beyond_the_memory_limit_spill_or_are_refused() {
     let mut server = Server::open(&disk()).expect("an empty disk opens");
     let folder = tempfile::tempdir().expect("a folder");
     server.db.globals.put(VarId::Tmpdir, &VarValue::text(&folder.path().display().to_string()));
@@ -204,7 +204,7 @@ fn what_does_not_fit_goes_to_a_file_or_is_refused() {
 
 /// A temporary table gives no privileges on the table that it hides.
 #[test]
-fn what_a_temporary_table_hides_is_as_safe_as_before() {
+fn a_table_hidden_by_a_temporary_one_keeps_its_privileges() {
     let mut server = Server::open(&disk()).expect("an empty disk opens");
     let mut root = server.connect();
     for sql in [
@@ -240,7 +240,7 @@ fn what_a_temporary_table_hides_is_as_safe_as_before() {
 }
 
 #[test]
-fn kept_plans_see_that_a_temporary_table_was_made_anew() {
+fn cached_plans_notice_a_recreated_temporary_table() {
     let mut server = Server::open(&disk()).expect("an empty disk opens");
     let mut client = server.connect();
     client.ok("CREATE TEMPORARY TABLE t (a INT)");

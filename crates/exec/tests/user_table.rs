@@ -101,7 +101,7 @@ fn passwords_that_are_too_simple_are_refused() {
 }
 
 #[test]
-fn what_public_holds_everybody_has() {
+fn privileges_of_public_apply_to_all_accounts() {
     let disk = world::disk();
     let mut server = Server::open(&disk).expect("an empty disk opens");
     let mut root = server.connect();
@@ -167,7 +167,7 @@ fn routines_that_are_not_there_cannot_be_granted() {
 }
 
 #[test]
-fn accounts_are_shown_to_those_who_may_read_them_and_listed_nowhere() {
+fn accounts_are_shown_with_the_privilege_to_read_them_and_not_listed() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let mut root = server.connect();
     root.ok("CREATE USER bob@'%' IDENTIFIED BY 'secret'");
@@ -341,7 +341,7 @@ fn no_mode_of_a_session_changes_which_account_is_meant() {
 
 /// A change needs the privileges of the account statements in addition to those on the table.
 #[test]
-fn nobody_makes_himself_more_by_the_tables_of_accounts() {
+fn writes_to_account_tables_raise_no_own_privileges() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let mut root = server.connect();
     root.ok("CREATE USER low, clerk");

@@ -164,7 +164,7 @@ fn derived_tables_are_merged_or_get_the_conditions() {
 }
 
 #[test]
-fn what_windows_name_is_kept_in_full() {
+fn values_named_by_windows_are_kept_in_full() {
     let (mut server, mut root) = server();
     let _ = &mut server;
     root.ok("CREATE DATABASE other");

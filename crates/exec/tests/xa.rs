@@ -56,7 +56,7 @@ fn a_prepared_branch_is_its_sessions_until_that_ends() {
 }
 
 #[test]
-fn what_is_not_prepared_ends_with_its_session() {
+fn unprepared_branches_end_with_their_session() {
     let mut server = server_with_table(&world::disk());
     for rest in [&[][..], &["XA END 'x'"][..]] {
         let (mut a, mut b) = (server.connect(), server.connect());
@@ -108,7 +108,7 @@ fn each_branch_of_a_session_refuses_tables_from_its_end_on() {
 /// I5: a crash can undo the end of a branch before it is published, so no reply may reveal it, not even an
 /// error.
 #[test]
-fn nobody_learns_of_an_end_before_it_is_published() {
+fn no_client_learns_of_an_end_before_it_is_published() {
     for (end, question, answer) in [
         ("XA COMMIT 'x'", "XA COMMIT 'x'", NOTA),
         ("XA ROLLBACK 'x'", "XA ROLLBACK 'x'", NOTA),

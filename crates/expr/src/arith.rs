@@ -78,7 +78,9 @@ pub(crate) fn real_decimals(arg: &Expr) -> u32 {
     let ty = arg.ty_cow();
     match ty.class() {
         // A computed date and time has the fraction digits of its type.
-        TypeClass::String if arg.number_view() == Some(NumberOf::Moment) => u32::from(moment_decimals(arg)),
+        TypeClass::String if arg.number_view() == Some(NumberOf::DateTime) => {
+            u32::from(datetime_decimals(arg))
+        }
         TypeClass::String if ty.null_literal => 0,
         TypeClass::String => u32::from(NOT_FIXED_DECIMALS),
         TypeClass::Int | TypeClass::Date => 0,
@@ -87,7 +89,7 @@ pub(crate) fn real_decimals(arg: &Expr) -> u32 {
 }
 
 /// Returns the fraction digits of a date and time that a function computes from a text.
-fn moment_decimals(arg: &Expr) -> u8 {
+fn datetime_decimals(arg: &Expr) -> u8 {
     match arg {
         Expr::Call(call) => call.args.iter().map(crate::typing::temporal_decimals).max().unwrap_or(0),
         _ => 0,

@@ -296,11 +296,11 @@ fn decoded(bytes: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8
         rest = &padded;
     }
     let mut out = Vec::with_capacity(rest.len());
-    let mut is_told = false;
+    let mut is_reported = false;
     while let Err(good) = to.decode(rest, &mut out) {
         ctx.step()?;
-        if !is_told {
-            is_told = true;
+        if !is_reported {
+            is_reported = true;
             let shown = convert::shown_bytes(&rest[good..], Collation::BINARY);
             let text = format!("Invalid {} character string: '{shown}'", to.name());
             ctx.warn(ErrorCode::InvalidCharacterString, text)?;

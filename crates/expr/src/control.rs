@@ -134,10 +134,10 @@ fn type_extreme(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 /// Returns the fraction digits of a text among dates, six if it is not a date or time.
 fn literal_decimals(value: &Value) -> u8 {
     let text = value.as_bytes().unwrap_or_default();
-    let moment = cohort_types::DateTime::parse(text, SqlMode::ALLOW_INVALID_DATES);
+    let datetime = cohort_types::DateTime::parse(text, SqlMode::ALLOW_INVALID_DATES);
     let time = cohort_types::Time::parse(text, SqlMode::ALLOW_INVALID_DATES);
-    match (moment.value, time.value) {
-        (Some(_), _) => moment.decimals,
+    match (datetime.value, time.value) {
+        (Some(_), _) => datetime.decimals,
         (None, Some(_)) if time.issues.is_good() => time.decimals,
         _ => 6,
     }

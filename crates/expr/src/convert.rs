@@ -213,7 +213,7 @@ pub(crate) fn to_datetime(
         Value::Str(s) => DateTime::parse(&s.bytes, mode),
         Value::Enum { label, .. } | Value::Set { label, .. } => DateTime::parse(&label.bytes, mode),
         Value::Int(v) => DateTime::from_number(*v, 0, mode),
-        Value::Double(v) => DateTime::from_decimal(&Decimal::of_moment(*v), mode),
+        Value::Double(v) => DateTime::from_decimal(&Decimal::of_temporal_number(*v), mode),
         number => match to_decimal(number, ctx)? {
             None => return Ok(None),
             Some(exact) => DateTime::from_decimal(&exact, mode),
@@ -229,8 +229,8 @@ pub(crate) fn to_whole_datetime(
     from: Origin<'_>,
     ctx: &EvalContext<'_>,
 ) -> SqlResult<Option<DateTime>> {
-    let Some(moment) = to_datetime(value, from, ctx)? else { return Ok(None) };
-    let (mode, date) = (ctx.env.sql_mode, moment.date);
+    let Some(datetime) = to_datetime(value, from, ctx)? else { return Ok(None) };
+    let (mode, date) = (ctx.env.sql_mode, datetime.date);
     let is_refused = match date.is_zero() {
         true => mode.has(SqlMode::NO_ZERO_DATE),
         false => mode.has(SqlMode::NO_ZERO_IN_DATE) && (date.month == 0 || date.day == 0),
@@ -239,7 +239,7 @@ pub(crate) fn to_whole_datetime(
         ctx.warn(ErrorCode::TruncatedWrongValue, from.warning("datetime", value, ctx))?;
         return Ok(None);
     }
-    Ok(Some(moment))
+    Ok(Some(datetime))
 }
 
 /// Converts to TIME.
@@ -257,7 +257,7 @@ pub(crate) fn to_time(value: &Value, from: Origin<'_>, ctx: &EvalContext<'_>) ->
         Value::Str(s) => Time::parse(&s.bytes, mode),
         Value::Enum { label, .. } | Value::Set { label, .. } => Time::parse(&label.bytes, mode),
         Value::Int(v) => Time::from_number(*v, 0, mode),
-        Value::Double(v) => Time::from_decimal(&Decimal::of_moment(*v), mode),
+        Value::Double(v) => Time::from_decimal(&Decimal::of_temporal_number(*v), mode),
         number => match to_decimal(number, ctx)? {
             None => return Ok(None),
             Some(exact) => Time::from_decimal(&exact, mode),
@@ -281,12 +281,12 @@ pub(crate) fn to_span(
     let parsed = match value {
         Value::Null => return Ok(None),
         Value::Time(t) => return Ok(Some(Span::Interval(*t))),
-        Value::Date(d) => return Ok(Some(Span::Moment(d.at_midnight()))),
-        Value::DateTime(d) => return Ok(Some(Span::Moment(*d))),
-        Value::Timestamp(t) => return Ok(Some(Span::Moment(ctx.env.time_zone.to_local(*t)))),
+        Value::Date(d) => return Ok(Some(Span::DateTime(d.at_midnight()))),
+        Value::DateTime(d) => return Ok(Some(Span::DateTime(*d))),
+        Value::Timestamp(t) => return Ok(Some(Span::DateTime(ctx.env.time_zone.to_local(*t)))),
         Value::Str(s) => Span::parse(&s.bytes, mode),
         Value::Enum { label, .. } | Value::Set { label, .. } => Span::parse(&label.bytes, mode),
-        Value::Double(v) => Span::from_decimal(&Decimal::of_moment(*v), mode),
+        Value::Double(v) => Span::from_decimal(&Decimal::of_temporal_number(*v), mode),
         number => match to_decimal(number, ctx)? {
             None => return Ok(None),
             Some(exact) => Span::from_decimal(&exact, mode),
@@ -308,7 +308,7 @@ pub(crate) fn to_time_span(
         Value::Null | Value::Time(_) | Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) => {
             return to_span(value, from, "time", ctx);
         }
-        Value::Double(v) => Span::time_from_decimal(&Decimal::of_moment(*v), mode),
+        Value::Double(v) => Span::time_from_decimal(&Decimal::of_temporal_number(*v), mode),
         number => match to_decimal(number, ctx)? {
             None => return Ok(None),
             Some(exact) => Span::time_from_decimal(&exact, mode),

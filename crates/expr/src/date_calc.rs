@@ -10,7 +10,7 @@ use cohort_types::{
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::convert;
-use crate::date_part::real_moment;
+use crate::date_part::real_datetime;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
 use crate::function::{Anywhere, Extra, Function, NumberOf, Rows, Text};
@@ -20,21 +20,21 @@ use crate::typing::{any_nullable, ascii_string};
 pub(crate) static DATE_ADD: Function =
     Function::new("date_add", 2, 2, type_date_arith, date_add, Text, Anywhere)
         .of_statement()
-        .with_number(NumberOf::Moment);
+        .with_number(NumberOf::DateTime);
 pub(crate) static DATE_SUB: Function =
     Function::new("date_sub", 2, 2, type_date_arith, date_sub, Text, Anywhere)
         .of_statement()
-        .with_number(NumberOf::Moment);
+        .with_number(NumberOf::DateTime);
 pub(crate) static TIMESTAMP_DIFF: Function =
     Function::new("timestampdiff", 2, 2, type_bigint, timestamp_diff, Rows, Anywhere).of_statement();
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("addtime", 2, 2, type_add_time, add_time, Rows, Anywhere)
         .of_statement()
-        .with_number(NumberOf::Moment),
+        .with_number(NumberOf::DateTime),
     Function::new("subtime", 2, 2, type_add_time, sub_time, Rows, Anywhere)
         .of_statement()
-        .with_number(NumberOf::Moment),
+        .with_number(NumberOf::DateTime),
     Function::new("timediff", 2, 2, type_time_diff, time_diff, Rows, Anywhere).of_statement(),
     Function::new("datediff", 2, 2, type_days, date_diff, Text, Anywhere).of_statement(),
     Function::new("makedate", 2, 2, type_date, make_date, Rows, Anywhere),
@@ -68,7 +68,7 @@ pub(crate) fn date_arith_type(
         TypeClass::Time => ExprType::time(decimals),
         TypeClass::Date if unit.has_time() => ExprType::datetime(amount_decimals),
         TypeClass::Date => ExprType::date(),
-        _ => moment_text(decimals, decimals, env),
+        _ => datetime_text(decimals, decimals, env),
     }
 }
 
@@ -79,13 +79,13 @@ fn is_calendar_unit(unit: IntervalUnit) -> bool {
 }
 
 /// Returns the type of a datetime or time as text, with this many fraction digits.
-fn moment_text(digits: u8, decimals: u8, env: &SessionEnv) -> ExprType {
+fn datetime_text(digits: u8, decimals: u8, env: &SessionEnv) -> ExprType {
     let length = if digits > 0 { 20 + u64::from(digits) } else { 19 };
     ExprType { kind: TypeKind::Char, decimals, ..ascii_string(env, length) }
 }
 
 /// Returns the fraction digits of an operand that is converted to a datetime.
-fn moment_decimals(operand: &Expr) -> u8 {
+fn datetime_decimals(operand: &Expr) -> u8 {
     match operand {
         Expr::Const(node) => match &node.value {
             Value::Str(text) => DateTime::parse(&text.bytes, SqlMode::NONE).decimals,
@@ -138,8 +138,8 @@ fn type_add_time(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
         TypeClass::DateTime | TypeClass::Date => ExprType::datetime(decimals),
         TypeClass::Time => ExprType::time(decimals),
         // A text may have any format.
-        TypeClass::String => moment_text(6, crate::expr_type::STRING_DECIMALS, env),
-        _ => moment_text(decimals, decimals, env),
+        TypeClass::String => datetime_text(6, crate::expr_type::STRING_DECIMALS, env),
+        _ => datetime_text(decimals, decimals, env),
     })
 }
 
@@ -185,18 +185,18 @@ fn date_arith(a: Args<'_>, turn: fn(Interval) -> Interval) -> SqlResult<Value> {
     if let Value::Time(time) = operand.as_ref() {
         return later_time(&a, *time, turn, unit);
     }
-    let moment = or_null!(convert::to_datetime(&operand, a.origin(0), a.ctx));
+    let datetime = or_null!(convert::to_datetime(&operand, a.origin(0), a.ctx));
     let interval = turn(or_null!(interval_of(&a, unit)));
-    if !moment.date.is_real() {
+    if !datetime.date.is_real() {
         // The warning shows a number as the date that it represents.
         let shown = match operand.class() {
-            Class::Int | Class::Real | Class::Decimal => Cow::Owned(Value::DateTime(moment)),
+            Class::Int | Class::Real | Class::Decimal => Cow::Owned(Value::DateTime(datetime)),
             _ => operand,
         };
         a.ctx.warn(ErrorCode::TruncatedWrongValue, a.origin(0).warning("datetime", &shown, a.ctx))?;
         return Ok(Value::Null);
     }
-    let Some(sum) = moment.add_interval(&interval) else { return overflow(&a, "datetime") };
+    let Some(sum) = datetime.add_interval(&interval) else { return overflow(&a, "datetime") };
     date_arith_result(&a, &operand, unit, sum)
 }
 
@@ -233,7 +233,7 @@ fn date_arith_result(a: &Args<'_>, operand: &Value, unit: IntervalUnit, sum: Dat
         Value::DateTime(_) => true,
         other => convert::to_decimal(other, a.ctx)?.is_some_and(|d| d.int_digits() > 8),
     };
-    let decimals = moment_decimals(a.expr(0)).max(amount_decimals(a.expr(1), unit));
+    let decimals = datetime_decimals(a.expr(0)).max(amount_decimals(a.expr(1), unit));
     let mut out = Vec::new();
     if had_time || unit.has_time() {
         sum.write_text(decimals, &mut out);
@@ -278,8 +278,8 @@ fn is_simple(unit: IntervalUnit) -> bool {
 /// TIMESTAMPDIFF: complete units from the first to the second argument.
 fn timestamp_diff(a: Args<'_>) -> SqlResult<Value> {
     let Extra::Unit(unit) = a.call.extra else { return Ok(Value::Null) };
-    let from = or_null!(real_moment(&a, 0));
-    let to = or_null!(real_moment(&a, 1));
+    let from = or_null!(real_datetime(&a, 0));
+    let to = or_null!(real_datetime(&a, 1));
     let micros = absolute_micros(&to) - absolute_micros(&from);
     let second = 1_000_000;
     let count = match unit {
@@ -296,8 +296,8 @@ fn timestamp_diff(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(count))
 }
 
-fn absolute_micros(moment: &DateTime) -> i64 {
-    i64::from(moment.date.day_number()) * 86_400_000_000 + moment.micros_of_day()
+fn absolute_micros(datetime: &DateTime) -> i64 {
+    i64::from(datetime.date.day_number()) * 86_400_000_000 + datetime.micros_of_day()
 }
 
 /// Returns the complete months, negative if `to` is earlier.
@@ -330,9 +330,9 @@ fn shifted(a: Args<'_>, sign: i64) -> SqlResult<Value> {
         _ => temporal_decimals(a.expr(0)).max(temporal_decimals(a.expr(1))),
     };
     match start {
-        Span::Moment(moment) => {
+        Span::DateTime(datetime) => {
             let interval = Interval { months: 0, days: 0, micros: shift };
-            let Some(sum) = moment.add_interval(&interval) else { return Ok(Value::Null) };
+            let Some(sum) = datetime.add_interval(&interval) else { return Ok(Value::Null) };
             if a.call.ty.class() == TypeClass::DateTime {
                 return Ok(Value::DateTime(sum));
             }
@@ -358,7 +358,7 @@ fn shift_of(a: &Args<'_>, n: usize) -> SqlResult<Option<i64>> {
     let amount = a.value(n)?;
     match convert::to_span(&amount, a.origin(n), WHAT, a.ctx)? {
         Some(Span::Interval(time)) => Ok(Some(time.micros)),
-        Some(Span::Moment(_)) => {
+        Some(Span::DateTime(_)) => {
             a.ctx.warn(ErrorCode::TruncatedWrongValue, a.origin(n).warning(WHAT, &amount, a.ctx))?;
             Ok(None)
         }
@@ -396,7 +396,7 @@ fn time_diff(a: Args<'_>) -> SqlResult<Value> {
         return Ok(Value::Null);
     }
     let difference = match (x, y) {
-        (Span::Moment(x), Span::Moment(y)) => absolute_micros(&x) - absolute_micros(&y),
+        (Span::DateTime(x), Span::DateTime(y)) => absolute_micros(&x) - absolute_micros(&y),
         (Span::Interval(x), Span::Interval(y)) => x.micros - y.micros,
         _ => return Ok(Value::Null),
     };
@@ -404,7 +404,7 @@ fn time_diff(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn date_diff(a: Args<'_>) -> SqlResult<Value> {
-    let (x, y) = (real_moment(&a, 0)?, real_moment(&a, 1)?);
+    let (x, y) = (real_datetime(&a, 0)?, real_datetime(&a, 1)?);
     let (Some(x), Some(y)) = (x, y) else { return Ok(Value::Null) };
     let (x, y) = (x.date, y.date);
     Ok(Value::Int(i64::from(x.day_number()) - i64::from(y.day_number())))
@@ -511,12 +511,12 @@ fn period_diff(a: Args<'_>) -> SqlResult<Value> {
 }
 
 /// Returns the first argument as a datetime with a date that sql_mode accepts.
-fn whole_moment(a: &Args<'_>) -> SqlResult<Option<DateTime>> {
+fn complete_datetime(a: &Args<'_>) -> SqlResult<Option<DateTime>> {
     convert::to_whole_datetime(a.value(0)?.as_ref(), convert::Origin::of(a.expr(0)), a.ctx)
 }
 
 fn date(a: Args<'_>) -> SqlResult<Value> {
-    Ok(Value::Date(or_null!(whole_moment(&a)).date))
+    Ok(Value::Date(or_null!(complete_datetime(&a)).date))
 }
 
 fn time(a: Args<'_>) -> SqlResult<Value> {
@@ -525,13 +525,13 @@ fn time(a: Args<'_>) -> SqlResult<Value> {
 
 /// TIMESTAMP(datetime [, time]).
 fn timestamp(a: Args<'_>) -> SqlResult<Value> {
-    let moment = or_null!(whole_moment(&a));
+    let datetime = or_null!(complete_datetime(&a));
     if a.count() == 1 {
-        return Ok(Value::DateTime(moment));
+        return Ok(Value::DateTime(datetime));
     }
     let Some(micros) = shift_of(&a, 1)? else { return Ok(Value::Null) };
     let interval = Interval { months: 0, days: 0, micros };
-    match moment.add_interval(&interval) {
+    match datetime.add_interval(&interval) {
         Some(sum) => Ok(Value::DateTime(sum)),
         None => overflow(&a, "datetime"),
     }

@@ -102,13 +102,13 @@ fn formatted(a: &Args<'_>, fields: &Fields) -> SqlResult<Value> {
 
 /// Formats a datetime. Returns `None` if the format needs a part that the date lacks (the day name of a zero
 /// date).
-pub(crate) fn format_datetime(moment: &DateTime, format: &[u8]) -> Option<Vec<u8>> {
-    Fields::of(moment).write(format)
+pub(crate) fn format_datetime(datetime: &DateTime, format: &[u8]) -> Option<Vec<u8>> {
+    Fields::of(datetime).write(format)
 }
 
 /// The values for the letters of a format.
 pub(crate) struct Fields {
-    pub(crate) moment: DateTime,
+    pub(crate) datetime: DateTime,
     pub(crate) time: Time,
     /// Whether the letters of a date are allowed.
     pub(crate) dated: bool,
@@ -117,8 +117,8 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    pub(crate) fn of(moment: &DateTime) -> Fields {
-        Fields { moment: *moment, time: moment.time(), dated: true, names: None }
+    pub(crate) fn of(datetime: &DateTime) -> Fields {
+        Fields { datetime: *datetime, time: datetime.time(), dated: true, names: None }
     }
 
     fn write(&self, format: &[u8]) -> Option<Vec<u8>> {
@@ -160,7 +160,7 @@ impl Fields {
     }
 
     fn write_date(&self, letter: u8, out: &mut Vec<u8>) -> Option<()> {
-        let date = self.moment.date;
+        let date = self.datetime.date;
         match letter {
             b'M' | b'b' => out.extend_from_slice(self.month_name(date.month, letter == b'b')?.as_bytes()),
             b'm' => put(out, date.month, 2),
@@ -196,14 +196,14 @@ impl Fields {
 
     fn write_week(&self, letter: u8, out: &mut Vec<u8>) -> Option<()> {
         if let b'W' | b'a' | b'w' = letter {
-            let weekday = loose_weekday(self.moment.date)?;
+            let weekday = loose_weekday(self.datetime.date)?;
             match letter {
                 b'W' | b'a' => out.extend_from_slice(self.day_name(weekday, letter == b'a')?.as_bytes()),
                 _ => put(out, (weekday + 1) % 7, 1),
             }
             return Some(());
         }
-        let date = crate::convert::not_zero(self.moment.date)?;
+        let date = crate::convert::not_zero(self.datetime.date)?;
         match letter {
             b'U' => put(out, date.week(0).1, 2),
             b'u' => put(out, date.week(1).1, 2),

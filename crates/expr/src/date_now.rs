@@ -80,7 +80,7 @@ fn type_unix(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let Some(arg) = args.first() else { return Ok(ExprType::bigint(17)) };
     let decimals = match arg {
         Expr::Const(node) if arg.ty_cow().class() == TypeClass::String => {
-            moment_literal_decimals(&node.value)
+            datetime_literal_decimals(&node.value)
         }
         _ => temporal_decimals(arg),
     };
@@ -92,7 +92,7 @@ fn type_unix(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 /// Returns the number of fraction digits of a constant text; six if it is no datetime.
-fn moment_literal_decimals(value: &Value) -> u8 {
+fn datetime_literal_decimals(value: &Value) -> u8 {
     let parsed = DateTime::parse(value.as_bytes().unwrap_or_default(), cohort_types::SqlMode::NONE);
     if parsed.value.is_some() { parsed.decimals } else { 6 }
 }

@@ -107,21 +107,21 @@ fn number(v: impl Into<i64>) -> SqlResult<Value> {
 
 /// Returns argument 0 as a date without zero parts.
 fn real_date(a: &Args<'_>) -> SqlResult<Option<Date>> {
-    Ok(real_moment(a, 0)?.map(|m| m.date))
+    Ok(real_datetime(a, 0)?.map(|m| m.date))
 }
 
 /// Returns argument n as a datetime whose date has no zero parts and exists in the calendar, regardless of
 /// ALLOW_INVALID_DATES. An invalid text or number warns; an invalid temporal value does not, and temporal
 /// values may have days that their month lacks.
-pub(crate) fn real_moment(a: &Args<'_>, n: usize) -> SqlResult<Option<DateTime>> {
+pub(crate) fn real_datetime(a: &Args<'_>, n: usize) -> SqlResult<Option<DateTime>> {
     let value = a.value(n)?;
-    let Some(moment) = convert::to_datetime(&value, a.origin(n), a.ctx)? else { return Ok(None) };
-    let is_moment = matches!(*value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_));
+    let Some(datetime) = convert::to_datetime(&value, a.origin(n), a.ctx)? else { return Ok(None) };
+    let is_temporal = matches!(*value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_));
     let in_calendar = |date: Date| date.day <= Date::days_in_month(date.year, date.month);
-    if not_zero(moment.date).is_some_and(|date| is_moment || in_calendar(date)) {
-        return Ok(Some(moment));
+    if not_zero(datetime.date).is_some_and(|date| is_temporal || in_calendar(date)) {
+        return Ok(Some(datetime));
     }
-    if !is_moment {
+    if !is_temporal {
         a.ctx.warn(ErrorCode::TruncatedWrongValue, a.origin(n).warning("datetime", &value, a.ctx))?;
     }
     Ok(None)
@@ -249,8 +249,8 @@ fn to_days(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn to_seconds(a: Args<'_>) -> SqlResult<Value> {
-    let moment = or_null!(real_moment(&a, 0));
-    number(i64::from(moment.date.day_number()) * 86_400 + moment.micros_of_day() / 1_000_000)
+    let datetime = or_null!(real_datetime(&a, 0));
+    number(i64::from(datetime.date.day_number()) * 86_400 + datetime.micros_of_day() / 1_000_000)
 }
 
 fn from_days(a: Args<'_>) -> SqlResult<Value> {
@@ -315,7 +315,7 @@ fn extract(a: Args<'_>) -> SqlResult<Value> {
     }
     let span = or_null!(extract_span(&a, &value, unit));
     let (days, time) = match span {
-        Span::Moment(moment) => (i64::from(moment.date.day), moment.time()),
+        Span::DateTime(datetime) => (i64::from(datetime.date.day), datetime.time()),
         Span::Interval(time) => {
             const DAY: i64 = 86_400_000_000;
             (time.micros / DAY, Time { micros: time.micros % DAY })
@@ -334,7 +334,7 @@ fn extract_span(a: &Args<'_>, value: &Value, unit: IntervalUnit) -> SqlResult<Op
         && is_bare_number(&text.bytes)
     {
         let parsed = DateTime::parse(&text.bytes, a.ctx.env.sql_mode);
-        let Some(moment) = parsed.value.filter(|_| text.bytes.len() >= 5) else {
+        let Some(datetime) = parsed.value.filter(|_| text.bytes.len() >= 5) else {
             let warning = a.origin(0).warning("interval", value, a.ctx);
             a.ctx.warn(ErrorCode::TruncatedWrongValue, warning)?;
             return Ok(None);
@@ -342,7 +342,7 @@ fn extract_span(a: &Args<'_>, value: &Value, unit: IntervalUnit) -> SqlResult<Op
         if let Some(warning) = parsed.warning("date", &text.bytes) {
             a.ctx.converting(|sink| sink.warn(warning))?;
         }
-        return Ok(Some(Span::Moment(moment)));
+        return Ok(Some(Span::DateTime(datetime)));
     }
     convert::to_span(value, a.origin(0), "interval", a.ctx)
 }

@@ -220,9 +220,9 @@ fn kept(a: &Args<'_>, n: usize) -> SqlResult<Option<(Kind, Vec<u8>)>> {
             Kind::Time
         }
         TypeClass::DateTime => {
-            let Some(moment) = a.datetime(n)? else { return Ok(None) };
-            put_date(moment.date, &mut out);
-            put_time(moment.time(), &mut out);
+            let Some(datetime) = a.datetime(n)? else { return Ok(None) };
+            put_date(datetime.date, &mut out);
+            put_time(datetime.time(), &mut out);
             Kind::DateTime
         }
         _ => {
@@ -662,7 +662,7 @@ fn write_json(bytes: &[u8], ctx: &EvalContext<'_>, out: &mut Vec<u8>) -> SqlResu
             Held::Plain(Value::Str(text)) => write_quoted(&text, out),
             Held::Plain(value @ (Value::Date(_) | Value::Time(_) | Value::DateTime(_))) => {
                 out.push(b'"');
-                out.extend_from_slice(&moment(&value));
+                out.extend_from_slice(&temporal_text(&value));
                 out.push(b'"');
             }
             Held::Plain(value) => value.write_text(digits_shown(&value), out),
@@ -681,11 +681,11 @@ fn digits_shown(value: &Value) -> u8 {
 }
 
 /// Returns a date or time as text, with six fraction digits if it has a fraction.
-fn moment(value: &Value) -> Vec<u8> {
+fn temporal_text(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     match value {
         Value::Time(time) => time.write_text(if time.microsecond() > 0 { 6 } else { 0 }, &mut out),
-        Value::DateTime(moment) => moment.write_text(if moment.micros > 0 { 6 } else { 0 }, &mut out),
+        Value::DateTime(datetime) => datetime.write_text(if datetime.micros > 0 { 6 } else { 0 }, &mut out),
         other => other.write_text(0, &mut out),
     }
     out

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn writes_are_read_back() {
         let entry = |name, data: Vec<u8>| Entry { name, kind: Kind::Text, data: Cow::Owned(data) };
         for size in [0, 1, 29, 30, 31, 4_093, 4_094, 4_095, 9_000, 1 << 21] {
             for is_named in [false, true] {

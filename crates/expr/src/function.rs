@@ -44,7 +44,7 @@ pub(crate) enum NumberOf {
     /// The number of a JSON value: that of a string's text, 1 for true, 0 for values that are not scalars.
     Json,
     /// The digits of a date or time.
-    Moment,
+    DateTime,
     /// The call evaluated on the numbers of its arguments: LEAST and GREATEST of strings.
     OfArguments,
 }

@@ -180,13 +180,13 @@ fn clock(a: &Args<'_>, step: ClockStep) -> SqlResult<Option<Value>> {
             let micros = rounded(time.micros).clamp(-Time::MAX.micros, Time::MAX.micros);
             Some(Value::Time(Time { micros }))
         }
-        Value::DateTime(moment) => {
-            let of_day = rounded(moment.micros_of_day());
+        Value::DateTime(datetime) => {
+            let of_day = rounded(datetime.micros_of_day());
             const DAY: i64 = 86_400_000_000;
             if of_day < DAY {
-                return Ok(Some(Value::DateTime(DateTime::from_micros_of_day(moment.date, of_day))));
+                return Ok(Some(Value::DateTime(DateTime::from_micros_of_day(datetime.date, of_day))));
             }
-            let next = moment.date.add_days(1).map(|date| Value::DateTime(date.at_midnight()));
+            let next = datetime.date.add_days(1).map(|date| Value::DateTime(date.at_midnight()));
             Some(next.unwrap_or(Value::Null))
         }
         _ => None,

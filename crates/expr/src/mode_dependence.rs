@@ -7,12 +7,12 @@ use crate::expr::{CastType, Expr};
 use crate::expr_type::{ExprType, TypeClass};
 
 /// Maximum number of fraction digits of a datetime or time.
-const MOMENT_DIGITS: u8 = 6;
+const DATETIME_DIGITS: u8 = 6;
 
 /// Returns the name of the mode on which the value of the expression in this column depends, if any.
 pub fn mode_dependence(expr: &Expr, column: &ColumnType) -> Option<&'static str> {
-    let is_moment = matches!(column.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp);
-    if is_moment && expr.ty().decimals.min(MOMENT_DIGITS) > column.decimals {
+    let is_temporal = matches!(column.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp);
+    if is_temporal && expr.ty().decimals.min(DATETIME_DIGITS) > column.decimals {
         return Some("TIME_ROUND_FRACTIONAL");
     }
     let mut found = None;

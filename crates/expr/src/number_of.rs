@@ -53,7 +53,7 @@ impl Expr {
         Ok(match view {
             NumberOf::Text | NumberOf::OfArguments => value,
             NumberOf::Json => json_number(&text.bytes).map_or(value, Cow::Owned),
-            NumberOf::Moment => moment_number(&text.bytes).map_or(value, Cow::Owned),
+            NumberOf::DateTime => datetime_number(&text.bytes).map_or(value, Cow::Owned),
         })
     }
 }
@@ -71,13 +71,13 @@ fn json_number(text: &[u8]) -> Option<Value> {
 }
 
 /// Converts the result of a date function to a number: `2020-01-31` becomes 20200131.
-fn moment_number(text: &[u8]) -> Option<Value> {
+fn datetime_number(text: &[u8]) -> Option<Value> {
     if !text.contains(&b'-') || text.first() == Some(&b'-') {
         let time = Time::parse(text, SqlMode::NONE).value?;
         return Value::Time(time).to_f64(&mut cohort_types::NoWarnings).map(Value::Double);
     }
     let parsed = DateTime::parse(text, SqlMode::ALLOW_INVALID_DATES);
-    let moment = parsed.value?;
-    let value = if parsed.has_time { Value::DateTime(moment) } else { Value::Date(moment.date) };
+    let datetime = parsed.value?;
+    let value = if parsed.has_time { Value::DateTime(datetime) } else { Value::Date(datetime.date) };
     value.to_f64(&mut cohort_types::NoWarnings).map(Value::Double)
 }

@@ -113,7 +113,7 @@ fn year_of(a: Args<'_>) -> SqlResult<Value> {
     match &value {
         Value::Null => return Ok(value),
         Value::Date(date) => return Ok(Value::UInt(date.year.into())),
-        Value::DateTime(moment) => return Ok(Value::UInt(moment.date.year.into())),
+        Value::DateTime(datetime) => return Ok(Value::UInt(datetime.date.year.into())),
         _ => {}
     }
     let context = StoreContext {

@@ -600,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_search_is_refused() {
+    fn invalid_searches_are_refused() {
         let refused = |text: &str| {
             let read = Search::read(SearchMode::Boolean, text, Collation::UTF8MB4_GENERAL_CI, &Uninterrupted);
             read.expect_err("refused").message

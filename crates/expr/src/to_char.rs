@@ -201,7 +201,7 @@ fn to_char(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn write_part(fields: &Fields, part: Part, out: &mut Vec<u8>) {
-    let date = fields.moment.date;
+    let date = fields.datetime.date;
     let (year, hour) = (u32::from(date.year), fields.time.hour());
     let names = fields.names;
     match part {

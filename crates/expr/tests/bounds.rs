@@ -78,7 +78,7 @@ const READERS: &[&str] = &[
 ];
 
 #[test]
-fn what_reads_or_makes_a_long_text_asks_for_kill() {
+fn functions_over_long_texts_check_for_kill() {
     let env = session_env();
     let hooks = TestSession::default();
     let row = row_of_g(1, 10, 150, 0.5, &"1".repeat(1_000_000), "2020-01-01 10:00:00", (1, "z"));

@@ -178,7 +178,7 @@ fn numbers_are_those_of_rows() {
 }
 
 #[test]
-fn what_does_not_fit_says_so() {
+fn oversized_values_return_an_error() {
     let (env, session) = (session_env(), TestSession::default());
     let ctx = EvalContext::new(&env, &session, &[]);
     let expr = bind("i * 4611686018427387904 + i", &env).expect("a number");
@@ -198,7 +198,7 @@ fn what_does_not_fit_says_so() {
 }
 
 #[test]
-fn what_warns_or_varies_has_no_program() {
+fn expressions_that_warn_or_vary_have_no_vector_program() {
     let (env, session) = (session_env(), TestSession::default());
     let ctx = EvalContext::new(&env, &session, &[]);
     for text in
@@ -212,7 +212,7 @@ fn what_warns_or_varies_has_no_program() {
 }
 
 #[test]
-fn what_filters_texts_has_a_program() {
+fn text_filters_have_a_vector_program() {
     let (env, session) = (session_env(), TestSession::default());
     let ctx = EvalContext::new(&env, &session, &[]);
     for text in [

@@ -194,8 +194,8 @@ pub fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
                 ctx.db.status.flush();
             }
             FlushTarget::Other(what) if what == "SSL" => {
-                if let Some(facts) = &*ctx.db.facts.read() {
-                    facts.reload_tls()?;
+                if let Some(callbacks) = &*ctx.db.callbacks.read() {
+                    callbacks.reload_tls()?;
                 }
             }
             // There is no cache that could become stale.

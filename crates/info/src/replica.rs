@@ -160,7 +160,7 @@ pub(super) fn relay_events(
 pub(super) fn hosts(ctx: &StatementContext<'_>) -> Listing {
     let mut listing = Listing::default();
     listing.unsigned("Server_id", 10).text("Host", 20).unsigned("Port", 7).unsigned("Master_id", 10);
-    let replicas = ctx.db.facts.read().as_ref().map_or_else(Vec::new, |facts| facts.replicas());
+    let replicas = ctx.db.callbacks.read().as_ref().map_or_else(Vec::new, |callbacks| callbacks.replicas());
     let own = ctx.db.globals.uint(VarId::ServerId);
     for replica in replicas {
         listing.add([

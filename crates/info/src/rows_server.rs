@@ -37,10 +37,12 @@ pub(super) fn engines(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementCon
 pub(super) fn processes(ctx: &StatementContext<'_>) -> Vec<ProcessSnapshot> {
     let sees_all = ctx.session.access().everywhere().has(Privilege::Process);
     let all = ctx.db.processes.all();
-    let facts = ctx.db.facts.read();
+    let callbacks = ctx.db.callbacks.read();
     let acknowledged = ctx.db.commit.acknowledged();
-    let waits =
-        |seq| seq > acknowledged && facts.as_ref().is_some_and(|facts| facts.is_waiting_for_replicas(seq));
+    let waits = |seq| {
+        seq > acknowledged
+            && callbacks.as_ref().is_some_and(|callbacks| callbacks.is_waiting_for_replicas(seq))
+    };
     let blocked = blocked_states(ctx.db);
     let snapshots = all.iter().map(|p| {
         let mut snapshot = p.snapshot(&waits);

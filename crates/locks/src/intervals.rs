@@ -98,7 +98,7 @@ impl Intervals {
         debug_assert!(self.bytes >= bytes_of(start, end.as_ref()), "bytes of spans were counted too low");
     }
 
-    fn settle(&mut self) {
+    fn merge_growing(&mut self) {
         if let Some(Growing { start, end, .. }) = self.growing.take() {
             let other = self.ends.insert(start, Some(end));
             debug_assert!(other.is_none(), "two spans have one start");
@@ -117,7 +117,7 @@ impl Intervals {
 
     /// Adds a span and merges it with the spans that it touches.
     pub fn add(&mut self, mut span: LockSpan) {
-        self.settle();
+        self.merge_growing();
         if span.is_empty() {
             return;
         }
@@ -185,7 +185,7 @@ mod tests {
                         }
                     };
                     check(&intervals);
-                    intervals.settle();
+                    intervals.merge_growing();
                     check(&intervals);
                     let parts: Vec<_> = intervals.ends.iter().collect();
                     let bytes: usize = parts.iter().map(|(start, end)| bytes_of(start, end.as_ref())).sum();
@@ -231,8 +231,8 @@ mod tests {
                         );
                     }
                 }
-                stepped.settle();
-                whole.settle();
+                stepped.merge_growing();
+                whole.merge_growing();
                 assert_eq!((&stepped.ends, stepped.bytes), (&whole.ends, whole.bytes), "{first:?} {other:?}");
             }
         }

@@ -323,7 +323,7 @@ impl Ranges {
         &self.shards[index.0 as usize % SHARDS]
     }
 
-    fn inserters_beside(&self, trx: TrxId) -> &Mutex<HashMap<TrxId, Arc<Owner>, RandomState>> {
+    fn concurrent_inserters(&self, trx: TrxId) -> &Mutex<HashMap<TrxId, Arc<Owner>, RandomState>> {
         &self.inserters[trx.0 as usize % INSERTER_SHARDS]
     }
 
@@ -338,7 +338,7 @@ impl Ranges {
 
     /// Makes the owner's points visible to scans. Call before its first point.
     pub fn register(&self, owner: &Arc<Owner>) {
-        self.inserters_beside(owner.trx).lock().insert(owner.trx, owner.clone());
+        self.concurrent_inserters(owner.trx).lock().insert(owner.trx, owner.clone());
     }
 
     /// Inserts a key. Returns the transaction that it depends on, 0 if none. If other owners' ranges block it
@@ -543,7 +543,7 @@ impl Ranges {
             "ranges are forgotten before they are released: waiters are not granted"
         );
         if has_points {
-            self.inserters_beside(owner.trx).lock().remove(&owner.trx);
+            self.concurrent_inserters(owner.trx).lock().remove(&owner.trx);
         }
         for index in ranges_in {
             let shard = self.shard(*index);

@@ -684,7 +684,7 @@ impl LockTable {
     }
 
     /// Releases the most recently taken metadata locks, until `held` are left.
-    pub fn unlock_names_behind(&self, owner: &mut LockOwner, held: usize) {
+    pub fn unlock_names_after(&self, owner: &mut LockOwner, held: usize) {
         let mut names = owner.shared.names.lock();
         while names.len() > held
             && let Some(ticket) = names.pop()

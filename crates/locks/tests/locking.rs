@@ -214,7 +214,7 @@ fn a_deadlock_costs_the_lightest_and_only_him() {
 }
 
 #[test]
-fn two_readers_who_both_want_to_write_deadlock() {
+fn two_readers_that_both_write_deadlock() {
     let table = table();
     let barrier = std::sync::Barrier::new(2);
     let both: Vec<_> = std::thread::scope(|scope| {
@@ -433,7 +433,7 @@ fn a_metadata_lock_is_strengthened() {
 }
 
 #[test]
-fn who_waits_sleeps_where_the_table_was_told() {
+fn waiters_sleep_in_the_given_wait_slot() {
     /// Wakes its thread and counts the sleeps.
     struct Bed(std::thread::Thread);
     static SLEPT: AtomicU64 = AtomicU64::new(0);

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | KILL does not get the statement's wait slot | `kill_ends_a_wait` |
 //! | a waiter that gives up does not grant the waiters after it | `kill_ends_a_wait` |
-//! | a grant at the last moment is ignored | `a_killed_waiter_leaves_nobody_behind` |
+//! | a grant at the last moment is ignored | `a_killed_waiter_leaves_no_waiter_asleep` |
 //! | an early release wakes no waiter | `a_row_is_handed_over` |
 //! | a waiter checks its verdict only once | `a_row_is_handed_over` |
 //! | no owner is marked as waited for | `every_cycle_is_broken_and_only_cycles_are` |
@@ -310,7 +310,7 @@ fn a_session_waits_for_what_has_left_it() {
 }
 
 #[test]
-fn a_killed_waiter_leaves_nobody_behind() {
+fn a_killed_waiter_leaves_no_waiter_asleep() {
     check(1_500, || {
         let world = World::new();
         let kill = KillFlag::default();

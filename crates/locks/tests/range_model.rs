@@ -6,7 +6,7 @@
 //! | mutation | check |
 //! |---|---|
 //! | an insert reads the guard only before storing its point | `no_row_appears_in_a_range_that_was_scanned` |
-//! | the guard is raised after the points are read | `a_killed_wait_for_a_range_leaves_nobody_behind` |
+//! | the guard is raised after the points are read | `a_killed_wait_for_a_range_leaves_no_waiter_asleep` |
 //! | an inserted point notifies no scan | `no_row_appears_in_a_range_that_was_scanned` |
 //! | a point granted after a wait notifies no scan | `every_wait_for_a_range_ends` |
 //! | scans that saw a point which then waits are not woken | `no_row_appears_in_a_range_that_was_scanned` |
@@ -288,7 +288,7 @@ fn scans_never_meet_by_a_point_that_waits() {
 }
 
 #[test]
-fn a_key_that_is_put_again_does_not_wait_for_those_who_wait_for_it() {
+fn a_key_that_is_put_again_does_not_wait_for_its_waiters() {
     check(1_000, || {
         let world = World::new(&[]);
         // INSERT, DELETE and INSERT of one row.
@@ -298,7 +298,7 @@ fn a_key_that_is_put_again_does_not_wait_for_those_who_wait_for_it() {
 }
 
 #[test]
-fn a_killed_wait_for_a_range_leaves_nobody_behind() {
+fn a_killed_wait_for_a_range_leaves_no_waiter_asleep() {
     check(2_000, || {
         let world = World::new(&[10]);
         let kill = KillFlag::default();
@@ -318,7 +318,7 @@ fn a_killed_wait_for_a_range_leaves_nobody_behind() {
 }
 
 #[test]
-fn whoever_puts_a_key_depends_on_the_range_released_early() {
+fn a_put_key_depends_on_the_range_released_early() {
     check(1_000, || {
         let world = World::new(&[]);
         let ordered = Arc::new(AtomicU64::new(0));

@@ -29,8 +29,8 @@ fn write(world: &World, log: &Log, bytes: u64, payload_bytes: u64) -> Result<(),
     let mut append_ns = 0;
     for n in 0..count {
         let before = world.clock.monotonic_ns();
-        let room = log.reserve(payload_bytes)?;
-        log.append(room, RecordKind(1), &[&payload]);
+        let reservation = log.reserve(payload_bytes)?;
+        log.append(reservation, RecordKind(1), &[&payload]);
         append_ns += world.clock.monotonic_ns() - before;
         if n % 10_000 == 0 {
             log.flush()?;
@@ -48,8 +48,8 @@ fn small_flushes(world: &World, log: &Log) -> Result<(), LogError> {
     let count = 1000;
     let before = (world.clock.monotonic_ns(), log.stats().sync_ns_total);
     for _ in 0..count {
-        let room = log.reserve(300)?;
-        log.append(room, RecordKind(1), &[&[1; 300]]);
+        let reservation = log.reserve(300)?;
+        log.append(reservation, RecordKind(1), &[&[1; 300]]);
         log.flush()?;
     }
     let all = world.clock.monotonic_ns() - before.0;

@@ -160,11 +160,11 @@ impl Log {
     ///
     /// # Panics
     /// When the parts are longer than the reservation.
-    pub fn append(&self, room: LogReservation, kind: RecordKind, parts: &[&[u8]]) -> Span {
+    pub fn append(&self, reservation: LogReservation, kind: RecordKind, parts: &[&[u8]]) -> Span {
         let shared = &*self.shared;
         let payload_bytes = parts.iter().map(|p| p.len() as u64).sum();
         let payload_crc = payload_crc(shared.salt(), parts);
-        room.spend(payload_bytes);
+        reservation.spend(payload_bytes);
         let mut tail = shared.tail.lock();
         let start = tail.end();
         let header = shared.header(start, kind, payload_bytes, payload_crc);

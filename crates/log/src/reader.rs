@@ -41,7 +41,7 @@ impl LogReader {
                 if asked < retained {
                     return Err(LogError::Released { asked, retained });
                 }
-                self.scanner.judge(durable, what).map(|()| None)
+                self.scanner.check_end(durable, what).map(|()| None)
             }
         }
     }

@@ -163,7 +163,7 @@ impl Recovery {
                 self.at_end = true;
                 return Ok(None);
             }
-            self.scanner.judge(self.control.state.durable, what)?;
+            self.scanner.check_end(self.control.state.durable, what)?;
             self.at_end = true;
             return Ok(None);
         }
@@ -222,7 +222,7 @@ impl Recovery {
         let (first, geometry) = (from.0.max(self.scanner.position()), self.segments.geometry);
         let from = match first == self.scanner.position() {
             true => first,
-            false => border_behind(geometry, first),
+            false => border_after(geometry, first),
         };
         let updated = self.control.update(|state| {
             (state.from, state.durable, state.generation_start) = (from, from, from);
@@ -257,7 +257,7 @@ impl Recovery {
 }
 
 /// Returns the first segment border at or after an LSN.
-fn border_behind(geometry: Geometry, lsn: u64) -> u64 {
+fn border_after(geometry: Geometry, lsn: u64) -> u64 {
     let segment = geometry.segment_of(lsn);
     match geometry.start_of(segment) {
         start if start == lsn => lsn,
@@ -282,7 +282,7 @@ fn create(world: &World, dir: &Path, options: &LogOptions, new: NewLog) -> Resul
         });
     }
     let salt = world.rng.next_u64() as u32;
-    let from = border_behind(Geometry { segment_bytes: options.segment_bytes, salt }, new.from.0);
+    let from = border_after(Geometry { segment_bytes: options.segment_bytes, salt }, new.from.0);
     let state = control::State {
         sequence: 0,
         segment_bytes: options.segment_bytes,

@@ -143,7 +143,7 @@ impl Scanner {
 
     /// Classifies the position where [`Scanner::advance`] found no record: returns `Ok` if it is the end of
     /// the log, an error if it is damaged.
-    pub fn judge(&self, durable: u64, what: Option<&'static str>) -> Result<(), LogError> {
+    pub fn check_end(&self, durable: u64, what: Option<&'static str>) -> Result<(), LogError> {
         let place = self.position;
         if place < durable || (what.is_some() && self.durable_later(place)?) {
             let what = what.unwrap_or("records are missing");

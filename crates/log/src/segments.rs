@@ -58,7 +58,7 @@ impl Segments {
     pub fn settle_from(&self, first: u64) -> Result<(), LogError> {
         for (number, file) in self.files.read().range(first..) {
             let path = || segment::path_of(&self.dir, *number);
-            file.settle().map_err(|e| LogError::io(&path(), "syncing", e))?;
+            file.sync_earlier_writes().map_err(|e| LogError::io(&path(), "syncing", e))?;
         }
         Ok(())
     }

@@ -225,8 +225,8 @@ fn threads_append_and_flush_together() {
 fn appender(log: &Log, thread: u64) {
     for n in 0..300u64 {
         let bytes = payload(thread << 32 | n, (n * 37 % 5000) as usize);
-        let room = log.reserve(bytes.len() as u64).expect("fits");
-        let span = log.append(room, RecordKind(1), &[&bytes]);
+        let reservation = log.reserve(bytes.len() as u64).expect("fits");
+        let span = log.append(reservation, RecordKind(1), &[&bytes]);
         while log.durable_end() < span.end {
             log.flush().expect("flushes");
         }

@@ -283,7 +283,7 @@ fn a_last_flush_torn_at_any_sector_is_repaired() {
 }
 
 #[test]
-fn records_of_a_torn_tail_never_come_back_behind_a_checkpoint() {
+fn records_of_a_torn_tail_never_return_after_a_checkpoint() {
     // Two records of one block each: the first is lost, the second stays on the disk. Then a record of the
     // same size is written in place of the first, and a checkpoint is set after it. Recovery starts exactly
     // at the old second record.

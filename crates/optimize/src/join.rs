@@ -25,7 +25,7 @@ use crate::estimate::{
 };
 use crate::group::{JoinGroup, OuterSide};
 use crate::lateral::JSON_ROWS;
-use crate::lower::{Lowering, Part, SelectFacts};
+use crate::lower::{Lowering, Part, SelectContext};
 use crate::physical::{HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan};
 use crate::sargable::{Condition, conditions};
 use crate::sound::check_estimate;
@@ -73,7 +73,12 @@ enum Way {
 
 impl Lowering<'_> {
     /// Joins the tables of FROM and applies all conditions that can be evaluated there.
-    pub(crate) fn join(&mut self, from: &From, conditions: Vec<Expr>, facts: SelectFacts) -> SqlResult<Part> {
+    pub(crate) fn join(
+        &mut self,
+        from: &From,
+        conditions: Vec<Expr>,
+        context: SelectContext,
+    ) -> SqlResult<Part> {
         let mut group = JoinGroup { conditions, ..JoinGroup::default() };
         let tables = from.tables();
         let is_here = |column: usize| tables.iter().any(|table| brings(table, column));
@@ -84,7 +89,7 @@ impl Lowering<'_> {
         group.open_disjunctions();
         group.classes = Classes::complete(&mut group.conditions, &group.tables)?;
         let conjuncts = self.conjuncts(&group);
-        let order = self.order(&group, &conjuncts, facts);
+        let order = self.order(&group, &conjuncts, context);
         debug_assert!(
             is_permutation(&order, group.tables.len()),
             "join order {order:?} is no order of all tables"
@@ -98,16 +103,16 @@ impl Lowering<'_> {
         let mut used = vec![false; conjuncts.len()];
         let mut part: Option<Part> = None;
         for n in order {
-            part = Some(self.attach(&group, n, part, placed, &conjuncts, &mut used, facts)?);
+            part = Some(self.attach(&group, n, part, placed, &conjuncts, &mut used, context)?);
             placed |= 1 << n;
         }
         let mut part = part.unwrap_or_else(Part::unit);
         for (n, outer) in group.outers.iter().enumerate() {
             part = match outer.from {
                 From::Table(table) if outer.kind == JoinKind::Inner => {
-                    self.json_join(JoinKind::Inner, part, table, Vec::new(), facts)?
+                    self.json_join(JoinKind::Inner, part, table, Vec::new(), context)?
                 }
-                _ => self.attach_outer(outer, part, facts)?,
+                _ => self.attach_outer(outer, part, context)?,
             };
             placed |= 1 << (group.tables.len() + n);
             let ready = take(&conjuncts, &mut used, |c| c.tables & !placed == 0 && !c.calls_back);
@@ -121,7 +126,7 @@ impl Lowering<'_> {
         let left = take(&conjuncts, &mut used, |_| true);
         debug_assert!(!used.contains(&false), "a condition is evaluated nowhere");
         let is_inner = |column: usize| group.tables.iter().any(|table| brings(table, column));
-        let (part, left) = self.semi_joins(part, left, facts, &is_inner)?;
+        let (part, left) = self.semi_joins(part, left, context, &is_inner)?;
         self.filter(part, left)
     }
 
@@ -150,16 +155,16 @@ impl Lowering<'_> {
     }
 
     /// Returns the order of the inner tables.
-    fn order(&self, group: &JoinGroup<'_>, conjuncts: &[Conjunct], facts: SelectFacts) -> Vec<usize> {
+    fn order(&self, group: &JoinGroup<'_>, conjuncts: &[Conjunct], context: SelectContext) -> Vec<usize> {
         let count = group.tables.len();
-        if count <= 1 || facts.keep_order {
+        if count <= 1 || context.keep_order {
             return (0..count).collect();
         }
         let start = Path { order: Vec::new(), placed: 0, rows: 1.0, cost: 0.0 };
         if count > EXHAUSTIVE_TABLES {
             let mut path = start;
             while path.order.len() < count {
-                let next = self.extensions(group, conjuncts, &path, facts);
+                let next = self.extensions(group, conjuncts, &path, context);
                 let cheapest = next.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost));
                 path = cheapest.expect("a table is left");
             }
@@ -169,7 +174,7 @@ impl Lowering<'_> {
         best[0] = Some(start);
         for placed in 0..(1usize << count) {
             let Some(path) = best[placed].clone() else { continue };
-            for next in self.extensions(group, conjuncts, &path, facts) {
+            for next in self.extensions(group, conjuncts, &path, context) {
                 let known = &mut best[next.placed as usize];
                 if known.as_ref().is_none_or(|known| next.cost < known.cost) {
                     *known = Some(next);
@@ -188,7 +193,7 @@ impl Lowering<'_> {
         group: &JoinGroup<'_>,
         conjuncts: &[Conjunct],
         path: &Path,
-        facts: SelectFacts,
+        context: SelectContext,
     ) -> Vec<Path> {
         let is_left = |n: usize| path.placed & 1 << n == 0;
         let may_come = |n: usize| {
@@ -207,7 +212,7 @@ impl Lowering<'_> {
         let connected: Vec<usize> = all.iter().copied().filter(|n| is_connected(*n)).collect();
         let next = if connected.is_empty() || path.placed == 0 { all } else { connected };
         let extended = |n: usize| {
-            let candidate = self.candidate(group, n, path.placed, path.rows, conjuncts, facts);
+            let candidate = self.candidate(group, n, path.placed, path.rows, conjuncts, context);
             let mut order = path.order.clone();
             order.push(n);
             Path {
@@ -228,7 +233,7 @@ impl Lowering<'_> {
         placed: u128,
         rows: f64,
         conjuncts: &[Conjunct],
-        facts: SelectFacts,
+        context: SelectContext,
     ) -> Candidate {
         let table = group.tables[n];
         let bit = 1 << n;
@@ -245,7 +250,7 @@ impl Lowering<'_> {
             .filter(|c| self.hash_key(&c.expr, table, &|c| self.is_of(group, c, placed)).is_some())
             .collect();
         let base = match &table.source {
-            Source::Base { .. } => Some(self.choose(group, n, 0, conjuncts, facts)),
+            Source::Base { .. } => Some(self.choose(group, n, 0, conjuncts, context)),
             _ => None,
         };
         let entries = self.rows_of(table);
@@ -292,7 +297,7 @@ impl Lowering<'_> {
             },
         };
         if base.is_some() {
-            let choice = self.choose(group, n, placed, conjuncts, facts);
+            let choice = self.choose(group, n, placed, conjuncts, context);
             let reads_before = match &choice.access.spans {
                 Spans::List(spans) => {
                     spans.iter().any(|span| reads_row(span, &|c| self.is_of(group, c, placed)))
@@ -302,7 +307,7 @@ impl Lowering<'_> {
             if reads_before {
                 let found = found_cost(&choice.access, rows * choice.rows, entries);
                 let cost = lookup_cost(rows, entries) + found;
-                if cost < best.cost || facts.mode != ReadMode::Snapshot {
+                if cost < best.cost || context.mode != ReadMode::Snapshot {
                     let is_one_row = choice.rows <= 1.0;
                     let fan_out =
                         if is_one_row { own.min(1.0) } else { (choice.rows * own).min(fan_out.max(0.1)) };
@@ -378,7 +383,7 @@ impl Lowering<'_> {
         n: usize,
         placed: u128,
         conjuncts: &[Conjunct],
-        facts: SelectFacts,
+        context: SelectContext,
     ) -> Choice {
         let table = group.tables[n];
         let of_table = conjuncts.iter().filter(|c| c.tables & 1 << n != 0);
@@ -397,7 +402,7 @@ impl Lowering<'_> {
             c.reads.iter().all(|column| !here(*column) || self.is_of(group, *column, placed))
         };
         let usable = conjuncts.iter().flat_map(|c| &c.sargs).filter(available).collect();
-        let choice = self.choose_access(table, usable, facts);
+        let choice = self.choose_access(table, usable, context);
         group.choices.borrow_mut().insert(key, choice.clone());
         choice
     }
@@ -406,12 +411,12 @@ impl Lowering<'_> {
         &self,
         table: &FromTable,
         usable: Vec<&Condition>,
-        facts: SelectFacts,
+        context: SelectContext,
     ) -> Choice {
         let Source::Base { table: base, allowed, forced } = &table.source else {
             unreachable!("only base tables have indexes")
         };
-        let columns = self.read_columns(table, mode_of(table, facts), []);
+        let columns = self.read_columns(table, mode_of(table, context), []);
         Candidates {
             table: base,
             first_slot: table.first,
@@ -422,7 +427,7 @@ impl Lowering<'_> {
             conditions: usable,
             wanted: WantedOrder::default(),
             columns,
-            costs: match mode_of(table, facts) {
+            costs: match mode_of(table, context) {
                 ReadMode::Snapshot => RowCosts::BY_BATCHES,
                 _ => RowCosts::BY_ROWS,
             },
@@ -463,7 +468,7 @@ impl Lowering<'_> {
         placed: u128,
         conjuncts: &[Conjunct],
         used: &mut [bool],
-        facts: SelectFacts,
+        context: SelectContext,
     ) -> SqlResult<Part> {
         let table = group.tables[n];
         let bit = 1 << n;
@@ -473,7 +478,7 @@ impl Lowering<'_> {
             group.made_of[n] & !placed == 0,
             "a JSON_TABLE comes before the row it is computed from"
         );
-        let candidate = self.candidate(group, n, placed, rows, conjuncts, facts);
+        let candidate = self.candidate(group, n, placed, rows, conjuncts, context);
         check_estimate(candidate.fan_out, candidate.cost);
         let own = take(conjuncts, used, |c| c.tables == bit && !c.calls_back);
         let Some(before) = before else {
@@ -481,7 +486,7 @@ impl Lowering<'_> {
                 Way::Access(choice) | Way::Hash(Some(choice)) | Way::Loop(Some(choice)) => Some(choice),
                 Way::Hash(None) | Way::Loop(None) | Way::Json => None,
             };
-            let mut part = self.table(table, choice, own, facts)?;
+            let mut part = self.table(table, choice, own, context)?;
             part.rows = candidate.fan_out;
             return Ok(part);
         };
@@ -489,15 +494,15 @@ impl Lowering<'_> {
         let out_rows = (before.rows * candidate.fan_out).max(0.01);
         let mut joined = match candidate.way {
             Way::Access(choice) => {
-                self.lookup_join(JoinKind::Inner, before, table, choice, own, ready, facts)?
+                self.lookup_join(JoinKind::Inner, before, table, choice, own, ready, context)?
             }
             Way::Hash(choice) | Way::Loop(choice) => {
-                let right = self.table(table, choice, own, facts)?;
+                let right = self.table(table, choice, own, context)?;
                 self.kept_join(JoinKind::Inner, before, right, ready)?
             }
             Way::Json => {
                 let on = own.into_iter().chain(ready).collect();
-                self.json_join(JoinKind::Inner, before, table, on, facts)?
+                self.json_join(JoinKind::Inner, before, table, on, context)?
             }
         };
         joined.rows = out_rows;
@@ -505,7 +510,12 @@ impl Lowering<'_> {
     }
 
     /// Joins the right side of an outer join to all tables before.
-    fn attach_outer(&mut self, outer: &OuterSide<'_>, before: Part, facts: SelectFacts) -> SqlResult<Part> {
+    fn attach_outer(
+        &mut self,
+        outer: &OuterSide<'_>,
+        before: Part,
+        context: SelectContext,
+    ) -> SqlResult<Part> {
         let tables = outer.from.tables();
         let is_inside = |column: &usize| tables.iter().any(|t| (t.first..t.first + t.width).contains(column));
         let is_own = |expr: &Expr| {
@@ -519,7 +529,7 @@ impl Lowering<'_> {
         if let From::Table(table) = outer.from
             && self.is_lateral(table, &|column| before.layout.contains(&column))
         {
-            return self.json_join(JoinKind::Left, before, table, outer.on.clone(), facts);
+            return self.json_join(JoinKind::Left, before, table, outer.on.clone(), context);
         }
         self.refuse_lateral(outer.from, &before)?;
         if let From::Table(table) = outer.from
@@ -532,7 +542,7 @@ impl Lowering<'_> {
                 .flat_map(conditions)
                 .filter(|c| !c.reads.iter().any(&is_inside))
                 .collect();
-            let choice = self.choose_access(table, sargs.iter().collect(), facts);
+            let choice = self.choose_access(table, sargs.iter().collect(), context);
             let reads_before = match &choice.access.spans {
                 Spans::List(spans) => spans.iter().any(|s| reads_row(s, &|c| before.layout.contains(&c))),
                 Spans::Full | Spans::Words(_) => false,
@@ -545,14 +555,14 @@ impl Lowering<'_> {
                 on.iter().any(|e| self.hash_key(e, table, &|c| before.layout.contains(&c)).is_some());
             let by_other =
                 if can_hash { by_hash } else { entries * (1.0 + BUILD_COST) + rows * entries * LOOP_COST };
-            if reads_before && (by_index < by_other || facts.mode != ReadMode::Snapshot) {
+            if reads_before && (by_index < by_other || context.mode != ReadMode::Snapshot) {
                 let fan_out = choice.rows.max(1.0);
-                let mut part = self.lookup_join(JoinKind::Left, before, table, choice, own, on, facts)?;
+                let mut part = self.lookup_join(JoinKind::Left, before, table, choice, own, on, context)?;
                 part.rows = rows * fan_out;
                 return Ok(part);
             }
         }
-        let right = self.join(outer.from, own, SelectFacts { keep_order: false, ..facts })?;
+        let right = self.join(outer.from, own, SelectContext { keep_order: false, ..context })?;
         let mut part = self.kept_join(JoinKind::Left, before, right, on)?;
         part.rows = rows;
         Ok(part)
@@ -564,16 +574,16 @@ impl Lowering<'_> {
         table: &FromTable,
         choice: Option<Choice>,
         own: Vec<Expr>,
-        facts: SelectFacts,
+        context: SelectContext,
     ) -> SqlResult<Part> {
         match &table.source {
             Source::Base { .. } => {
                 let choice = match choice {
                     Some(choice) => choice,
-                    None => self.choose_access(table, Vec::new(), facts),
+                    None => self.choose_access(table, Vec::new(), context),
                 };
                 let rows = choice.rows;
-                let (scan, layout) = self.scan(table, choice, own, &[], facts)?;
+                let (scan, layout) = self.scan(table, choice, own, &[], context)?;
                 Ok(Part { node: Node::Scan(Box::new(scan)), layout, rows })
             }
             Source::Virtual(found) => {
@@ -585,7 +595,7 @@ impl Lowering<'_> {
                     schema: found.schema().into(),
                     table: found.name().into(),
                     name: table.name.clone(),
-                    block: facts.block,
+                    block: context.block,
                     filter,
                     columns,
                 };
@@ -606,7 +616,7 @@ impl Lowering<'_> {
                 self.filter(part, own)
             }
             Source::Json { .. } => {
-                let part = self.json_join(JoinKind::Inner, Part::unit(), table, Vec::new(), facts)?;
+                let part = self.json_join(JoinKind::Inner, Part::unit(), table, Vec::new(), context)?;
                 self.filter(part, own)
             }
         }
@@ -619,14 +629,14 @@ impl Lowering<'_> {
         choice: Choice,
         own: Vec<Expr>,
         left: &[usize],
-        facts: SelectFacts,
+        context: SelectContext,
     ) -> SqlResult<(Scan, Vec<usize>)> {
         let Source::Base { table: base, .. } = &table.source else {
             unreachable!("only base tables are scanned")
         };
         let whole: Vec<usize> = (table.first..table.first + table.width).collect();
         let filter = all_of(own).map(|expr| self.place(expr, &whole)).transpose()?;
-        let mode = mode_of(table, facts);
+        let mode = mode_of(table, context);
         let read = self.read_columns(table, mode, &filter);
         let columns = self.needed_of(table);
         let mut layout: Vec<usize> = columns.iter().map(|n| table.first + n).collect();
@@ -640,7 +650,7 @@ impl Lowering<'_> {
         let scan = Scan {
             table: base.clone(),
             name: table.name.clone(),
-            block: facts.block,
+            block: context.block,
             access,
             mode,
             filter,
@@ -661,11 +671,11 @@ impl Lowering<'_> {
         choice: Choice,
         own: Vec<Expr>,
         on: Vec<Expr>,
-        facts: SelectFacts,
+        context: SelectContext,
     ) -> SqlResult<Part> {
         let is_left = |expr: &Expr| !is_answered_by_lookup(&choice.access, table, expr);
         let on: Vec<Expr> = on.into_iter().filter(is_left).collect();
-        let (scan, columns) = self.scan(table, choice, own, &before.layout, facts)?;
+        let (scan, columns) = self.scan(table, choice, own, &before.layout, context)?;
         let mut layout = before.layout;
         layout.extend(columns);
         let on = all_of(on).map(|expr| self.place(expr, &layout)).transpose()?;
@@ -761,10 +771,10 @@ fn is_permutation(order: &[usize], count: usize) -> bool {
 }
 
 /// Returns the read mode of a table.
-fn mode_of(table: &FromTable, facts: SelectFacts) -> ReadMode {
+fn mode_of(table: &FromTable, context: SelectContext) -> ReadMode {
     match table.key {
         Some(_) => ReadMode::LockExclusive(WaitPolicy::Wait),
-        None => facts.mode,
+        None => context.mode,
     }
 }
 

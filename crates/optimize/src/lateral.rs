@@ -12,7 +12,7 @@ use cohort_plan::conjuncts::all_of;
 use cohort_plan::{From, FromTable, Source};
 use cohort_types::{SqlError, SqlResult};
 
-use crate::lower::{Lowering, Part, SelectFacts};
+use crate::lower::{Lowering, Part, SelectContext};
 use crate::physical::{Join, JoinKind, JoinMethod, JsonScan, Node};
 
 /// Assumed number of rows per document, as in MariaDB.
@@ -46,7 +46,7 @@ impl Lowering<'_> {
         before: Part,
         table: &FromTable,
         on: Vec<Expr>,
-        facts: SelectFacts,
+        context: SelectContext,
     ) -> SqlResult<Part> {
         let Source::Json { document, table: meaning } = &table.source else {
             unreachable!("only a JSON_TABLE is made of a row")
@@ -56,7 +56,7 @@ impl Lowering<'_> {
         let mut layout = before.layout;
         layout.extend(table.first..table.first + table.width);
         let on = all_of(on).map(|expr| self.place(expr, &layout)).transpose()?;
-        let scan = JsonScan { name: table.name.clone(), block: facts.block, document, table: meaning };
+        let scan = JsonScan { name: table.name.clone(), block: context.block, document, table: meaning };
         let method = JoinMethod::Json(Box::new(scan));
         let join = Join { kind, left: before.node, method, on };
         Ok(Part { node: Node::Join(Box::new(join)), layout, rows: before.rows * JSON_ROWS })

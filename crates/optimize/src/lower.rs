@@ -80,7 +80,7 @@ pub fn optimize(
 /// Marks the LIMIT of the statement itself, which reports the number of rows.
 fn mark_outermost_limit(node: &mut Node) {
     match node {
-        Node::Limit(limit) => limit.tells_found = true,
+        Node::Limit(limit) => limit.reports_found = true,
         Node::Project { input, .. } | Node::Extend { input, .. } => mark_outermost_limit(input),
         _ => {}
     }
@@ -104,7 +104,7 @@ impl Part {
 
 /// Properties common to all tables of a SELECT.
 #[derive(Clone, Copy)]
-pub(crate) struct SelectFacts {
+pub(crate) struct SelectContext {
     pub block: u32,
     pub mode: ReadMode,
     /// STRAIGHT_JOIN.
@@ -277,14 +277,14 @@ impl Lowering<'_> {
     }
 
     fn select(&mut self, query: &Query, select: &Select) -> SqlResult<Part> {
-        let facts = SelectFacts {
+        let context = SelectContext {
             block: select.block,
             mode: read_mode(query.locking)?,
             keep_order: select.straight_join,
         };
         let (gates, conditions) = self.gates(select);
         let mut part = match &select.from {
-            Some(from) => self.join(from, conditions, facts)?,
+            Some(from) => self.join(from, conditions, context)?,
             None => self.filter(Part::unit(), conditions)?,
         };
         if let Some(condition) = all_of(gates) {
@@ -550,7 +550,7 @@ impl Lowering<'_> {
             _ => Some(Vec::new()),
         };
         let node =
-            LimitNode { input: part.node, limit, ties, count_all: query.count_all, tells_found: false };
+            LimitNode { input: part.node, limit, ties, count_all: query.count_all, reports_found: false };
         Ok(Part { node: Node::Limit(Box::new(node)), ..part })
     }
 

@@ -406,7 +406,7 @@ pub struct LimitNode {
     /// SQL_CALC_FOUND_ROWS: reads to the end and counts.
     pub count_all: bool,
     /// The statement's own LIMIT: FOUND_ROWS() returns its row count.
-    pub tells_found: bool,
+    pub reports_found: bool,
 }
 
 /// EXCEPT or INTERSECT. Without `all`, duplicates are removed.

@@ -24,7 +24,7 @@ use cohort_plan::{Body, From, Select, Source};
 use cohort_types::SqlResult;
 
 use crate::estimate::{BUILD_COST, LOOP_COST, PROBE_COST, found_cost, lookup_cost};
-use crate::lower::{Lowering, Part, SelectFacts};
+use crate::lower::{Lowering, Part, SelectContext};
 use crate::physical::{JoinKind, ReadMode, Spans};
 use crate::sargable::{Condition, conditions};
 use crate::visit::brings;
@@ -48,12 +48,12 @@ impl<'o> Lowering<'o> {
         &mut self,
         part: Part,
         asked: Vec<Expr>,
-        facts: SelectFacts,
+        context: SelectContext,
         is_inner: &dyn Fn(usize) -> bool,
     ) -> SqlResult<(Part, Vec<Expr>)> {
         let (mut sides, mut constant, mut rest) = (Vec::new(), Vec::new(), Vec::new());
         for condition in asked {
-            match self.semi_side(&condition, &part.layout, facts, is_inner) {
+            match self.semi_side(&condition, &part.layout, context, is_inner) {
                 Some(side) => sides.push(side),
                 None if self.subqueries_are_constant(&condition, &|_| true) => constant.push(condition),
                 None => rest.push(condition),
@@ -66,7 +66,7 @@ impl<'o> Lowering<'o> {
         // Conditions computed once are evaluated before those that need a lookup per row.
         let mut part = self.filter(part, constant)?;
         for side in sides {
-            part = self.attach_semi(side, part, facts)?;
+            part = self.attach_semi(side, part, context)?;
         }
         Ok((part, rest))
     }
@@ -75,7 +75,7 @@ impl<'o> Lowering<'o> {
         &self,
         condition: &Expr,
         layout: &[usize],
-        facts: SelectFacts,
+        context: SelectContext,
         is_inner: &dyn Fn(usize) -> bool,
     ) -> Option<SemiSide<'o>> {
         let (subquery, negated) = match condition {
@@ -95,7 +95,7 @@ impl<'o> Lowering<'o> {
             && query.limit.count.is_none()
             && query.limit.offset.is_none()
             && query.locking.is_none()
-            && facts.mode == ReadMode::Snapshot;
+            && context.mode == ReadMode::Snapshot;
         if !is_plain || self.statement.is_volatile(subquery.id) {
             return None;
         }
@@ -157,21 +157,21 @@ impl<'o> Lowering<'o> {
         Some(is_anti)
     }
 
-    fn attach_semi(&mut self, side: SemiSide<'o>, before: Part, facts: SelectFacts) -> SqlResult<Part> {
+    fn attach_semi(&mut self, side: SemiSide<'o>, before: Part, context: SelectContext) -> SqlResult<Part> {
         let SemiSide { kind, select, from, conditions: all } = side;
-        let facts = SelectFacts { keep_order: select.straight_join, ..facts };
+        let context = SelectContext { keep_order: select.straight_join, ..context };
         let (layout, rows) = (before.layout.clone(), before.rows);
         let reads_around = |expr: &Expr| self.statement.columns(expr).iter().any(|c| layout.contains(c));
         let (on, own): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(reads_around);
-        let mut part = match self.semi_lookup(from, &own, &on, &before, facts) {
+        let mut part = match self.semi_lookup(from, &own, &on, &before, context) {
             Some(choice) => {
                 let From::Table(table) = from else { unreachable!("only a table is looked up") };
                 let (asked, own): (Vec<Expr>, Vec<Expr>) = own.into_iter().partition(Expr::calls_back);
                 let on = on.into_iter().chain(asked).collect();
-                self.lookup_join(kind, before, table, choice, own, on, facts)?
+                self.lookup_join(kind, before, table, choice, own, on, context)?
             }
             None => {
-                let right = self.join(from, own, facts)?;
+                let right = self.join(from, own, context)?;
                 self.kept_join(kind, before, right, on)?
             }
         };
@@ -187,7 +187,7 @@ impl<'o> Lowering<'o> {
         own: &[Expr],
         on: &[Expr],
         before: &Part,
-        facts: SelectFacts,
+        context: SelectContext,
     ) -> Option<crate::access::Choice> {
         let From::Table(table) = from else { return None };
         let Source::Base { .. } = &table.source else { return None };
@@ -200,14 +200,14 @@ impl<'o> Lowering<'o> {
             .flat_map(conditions)
             .filter(|condition| !condition.reads.iter().any(is_inside))
             .collect();
-        let choice = self.choose_access(table, sargs.iter().collect(), facts);
+        let choice = self.choose_access(table, sargs.iter().collect(), context);
         let Spans::List(spans) = &choice.access.spans else { return None };
         if !spans.iter().any(|span| crate::join::reads_row(span, &is_before)) {
             return None;
         }
         let alone: Vec<Condition> =
             own.iter().filter(|expr| !expr.calls_back()).flat_map(conditions).collect();
-        let alone = self.choose_access(table, alone.iter().collect(), facts);
+        let alone = self.choose_access(table, alone.iter().collect(), context);
         // Only the first match is read, unless there are further conditions on it.
         let entries = self.rows_of(table);
         let found = found_cost(&choice.access, before.rows * choice.rows.min(2.0), entries);

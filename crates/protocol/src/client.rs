@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_told_apart() {
+    fn replies_are_distinguished() {
         let error = ServerError { code: 1045, message: "no".to_owned() };
         assert_eq!(Reply::decode(b"\xff\x15\x04#28000no", true), Ok(Reply::Error(error)));
         assert_eq!(Reply::decode(b"\0\0\0", true), Ok(Reply::Ok));

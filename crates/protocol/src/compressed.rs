@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_comes_out_however_it_is_cut() {
+    fn compressed_packets_decode_at_any_split() {
         for size in [1, BYTES_MIN, 5000, FRAME_BYTES - 4, FRAME_BYTES, 3 * FRAME_BYTES] {
             for is_random in [false, true] {
                 let mut n = 1_u32;

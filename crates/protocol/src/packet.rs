@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_payload_is_refused_with_the_number_behind_its_last_packet() {
+    fn a_long_payload_is_refused_with_the_number_after_its_last_packet() {
         let bytes = framed(&vec![7; 2 * FULL + 7]);
         let mut input = InputBuffer::default();
         for (n, part) in bytes.chunks(FULL + HEADER).enumerate() {

@@ -299,12 +299,12 @@ impl ResultSink for ResultWriter<'_> {
     }
 
     fn finish(&mut self, status: StatusFlags, warnings: u16) {
-        let changes = if self.tells_changes_at_end() { self.changes.take() } else { Changes::Unwanted };
+        let changes = if self.sends_changes_at_end() { self.changes.take() } else { Changes::Unwanted };
         self.end(status, warnings, &changes);
         self.drain_if_full();
     }
 
-    fn tells_changes_at_end(&self) -> bool {
+    fn sends_changes_at_end(&self) -> bool {
         let Changes::Encoded(_) = &self.changes else { return false };
         self.encoding.capabilities.has(Capabilities::DEPRECATE_EOF)
     }

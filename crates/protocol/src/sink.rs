@@ -131,7 +131,7 @@ pub trait ResultSink {
     }
 
     /// Returns whether `finish` reports session changes, too.
-    fn tells_changes_at_end(&self) -> bool {
+    fn sends_changes_at_end(&self) -> bool {
         false
     }
 

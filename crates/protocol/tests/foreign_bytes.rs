@@ -22,7 +22,7 @@ proptest! {
     }
 
     #[test]
-    fn any_response_behind_a_valid_head_is_answered(tail in vec(any::<u8>(), 0..200), flags: u32) {
+    fn any_response_after_a_valid_head_is_answered(tail in vec(any::<u8>(), 0..200), flags: u32) {
         let mut bytes = (flags | 1 << 9).to_le_bytes().to_vec();
         bytes.extend_from_slice(&[0; 28]);
         bytes.extend_from_slice(&tail);

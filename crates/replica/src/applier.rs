@@ -773,7 +773,7 @@ impl Follower<'_> {
                 Event::Rows(rows) => rows.inflated_bytes(),
                 _ => Ok(0),
             };
-            let room = self.applier.room_to_unpack(inflated);
+            let room = self.applier.reserve_to_unpack(inflated);
             if room.is_err() {
                 // Applied exclusively, the group meets the same error and reports it.
                 planner.keep_alone();
@@ -823,7 +823,7 @@ impl Follower<'_> {
         };
         let (after, is_alone) = match plan {
             Plan::Start(after) => (after, false),
-            Plan::Alone(after) => (after, true),
+            Plan::Exclusive(after) => (after, true),
         };
         let bytes = match &mut content {
             Content::Whole(whole) => {
@@ -888,7 +888,7 @@ impl Follower<'_> {
     /// Returns whether the event says that the source has sent everything up to START SLAVE UNTIL. If so, all
     /// of it is applied at return.
     fn ends_all(&mut self, raw: &RawEvent, end: RelayPlace) -> Result<bool, ApplyError> {
-        let is_last = self.until().may_end_behind(end)
+        let is_last = self.until().may_end_after(end)
             && matches!(self.decode(raw)?, Event::GtidList(list)
                 if list.flags & GtidListEvent::UNTIL_REACHED != 0);
         if is_last {

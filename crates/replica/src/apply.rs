@@ -256,13 +256,16 @@ impl GroupApplier {
     }
 
     /// Reserves memory for decompressing an event. Keep the reservation as long as the decompressed form.
-    pub fn room_to_unpack(&self, bytes: Result<u64, DecodeError>) -> Result<Option<Reservation>, ApplyError> {
-        self.session.room_to_unpack(bytes).map_err(|error| self.plain_error(&error))
+    pub fn reserve_to_unpack(
+        &self,
+        bytes: Result<u64, DecodeError>,
+    ) -> Result<Option<Reservation>, ApplyError> {
+        self.session.reserve_to_unpack(bytes).map_err(|error| self.plain_error(&error))
     }
 
     /// Returns whether this is the XA END statement before the end of an XA transaction's first half.
     fn is_xa_end(&self, query: &QueryEvent) -> Result<bool, ApplyError> {
-        let _room = self.room_to_unpack(query.inflated_bytes())?;
+        let _room = self.reserve_to_unpack(query.inflated_bytes())?;
         Ok(query.plain_sql().is_ok_and(|sql| sql.starts_with(b"XA END ")))
     }
 
@@ -321,7 +324,7 @@ impl GroupApplier {
                     let applied =
                         self.session.rows(map, rows, &self.annotation, header.timestamp, &self.rules.rows);
                     if let Err(error) = applied {
-                        self.judge_rows(header, &error, at, place)?;
+                        self.check_row_format(header, &error, at, place)?;
                     }
                     // Used once per statement: the text may be as large as all of its events together.
                     self.annotation.clear();
@@ -360,7 +363,19 @@ impl GroupApplier {
             Event::Unknown(kind, _) if header.flags & flags::IGNORABLE == 0 => {
                 Err(corrupt(&format!("an event of the unknown kind {}", kind.0), place))
             }
-            _ => Ok(()),
+            // Events about the file or the connection, the marked ones of other servers, and the ends of
+            // groups, which the caller processes.
+            Event::Unknown(..)
+            | Event::FormatDescription(_)
+            | Event::GtidList(_)
+            | Event::BinlogCheckpoint(_)
+            | Event::Gtid(_)
+            | Event::Rotate(_)
+            | Event::Stop
+            | Event::Heartbeat(_)
+            | Event::StartEncryption(_)
+            | Event::Xid(_)
+            | Event::XaPrepare(_) => Ok(()),
         }
     }
 
@@ -395,7 +410,7 @@ impl GroupApplier {
         let done = match (event, self.flags2 & HALVES) {
             (Event::XaPrepare(_), gtid_flags2::PREPARED_XA) => self.session.prepare_branch(at, attached),
             (Event::Query(query), gtid_flags2::COMPLETED_XA) => {
-                let _room = self.room_to_unpack(query.inflated_bytes())?;
+                let _room = self.reserve_to_unpack(query.inflated_bytes())?;
                 let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
                 self.session.process().show_text(&sql);
                 let commits = sql.starts_with(b"XA COMMIT ");
@@ -500,7 +515,7 @@ impl GroupApplier {
 
     fn statement(&mut self, header: &EventHeader, query: &QueryEvent) -> Result<(), ApplyError> {
         let schema = self.schema_of(query);
-        let _room = self.room_to_unpack(query.inflated_bytes())?;
+        let _room = self.reserve_to_unpack(query.inflated_bytes())?;
         let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
         if !self.passes(query, &schema, &sql)? {
             self.session.forget_context();
@@ -509,7 +524,9 @@ impl GroupApplier {
         self.session.process().show_text(&sql);
         match self.session.statement(query, schema.as_bytes(), header.timestamp, self.rules.is_ddl_idempotent)
         {
-            outcome if !is_expected(query, &outcome) => self.judge_statement(query, &schema, &sql, outcome),
+            outcome if !is_expected(query, &outcome) => {
+                self.check_statement_format(query, &schema, &sql, outcome)
+            }
             _ => Ok(()),
         }
     }
@@ -523,14 +540,14 @@ impl GroupApplier {
         let outcome = self.session.load(load, schema.as_bytes(), header.timestamp);
         match is_expected(&load.query, &outcome) {
             true => Ok(()),
-            false => self.judge_statement(&load.query, &schema, &load.query.sql, outcome),
+            false => self.check_statement_format(&load.query, &schema, &load.query.sql, outcome),
         }
     }
 
     /// Applies a statement that is the whole group.
     fn ddl(&mut self, header: &EventHeader, query: &QueryEvent, mark: &Mark) -> Result<Done, ApplyError> {
         let schema = self.schema_of(query);
-        let _room = self.room_to_unpack(query.inflated_bytes())?;
+        let _room = self.reserve_to_unpack(query.inflated_bytes())?;
         let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
         if self.passes(query, &schema, &sql)? {
             self.session.process().show_text(&sql);
@@ -556,7 +573,7 @@ impl GroupApplier {
                     return Ok(Done { seq, is_ddl: true });
                 }
                 _ if is_harmless || is_expected(query, &end.outcome) => {}
-                _ => self.judge_statement(query, &schema, &sql, end.outcome)?,
+                _ => self.check_statement_format(query, &schema, &sql, end.outcome)?,
             }
         }
         let committed = self.session.commit(mark.attachment());
@@ -584,7 +601,7 @@ impl GroupApplier {
     }
 
     /// Handles a statement that ended differently than on the source.
-    fn judge_statement(
+    fn check_statement_format(
         &self,
         query: &QueryEvent,
         schema: &str,
@@ -619,7 +636,7 @@ impl GroupApplier {
         is_skipped
     }
 
-    fn judge_rows(
+    fn check_row_format(
         &self,
         header: &EventHeader,
         error: &SqlError,

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_share_one_limit_and_nobody_is_shut_out() {
+    fn all_waiters_share_one_limit_and_none_starves() {
         let budget = QueueBudget::default();
         assert!(budget.take(60, 100, true) && budget.take(40, 100, false));
         assert!(!budget.take(1, 100, false));

@@ -69,14 +69,14 @@ impl Flusher {
     /// Flushes all ordered transactions now, because no further one is expected soon.
     pub fn flush(&self) {
         self.commit.lead();
-        self.state.settle(self.commit.read_view().seq());
+        self.state.advance(self.commit.read_view().seq());
     }
 
     /// Publishes what an ending applier ordered, so that a caller that sees it ended also sees its rows.
     pub fn finish(&self) {
         // A failure of the log is reported elsewhere and stops the server.
         let _ = self.commit.flush_ordered();
-        self.state.settle(self.commit.read_view().seq());
+        self.state.advance(self.commit.read_view().seq());
     }
 
     /// Stops the thread.

@@ -83,7 +83,7 @@ impl Marks {
     pub fn open(fs: &SharedFs, path: &Path) -> std::io::Result<Option<Marks>> {
         let file = fs.open(path, OpenMode::Write)?;
         // An earlier process may have left unsynced writes in the page cache.
-        file.settle()?;
+        file.sync_earlier_writes()?;
         let mut newest: Option<(u64, Acknowledged)> = None;
         for offset in SLOT_OFFSETS {
             let mut bytes = [0; SLOT_BYTES];

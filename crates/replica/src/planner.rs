@@ -5,20 +5,22 @@
 //! |---|---|
 //! | none | all earlier groups |
 //! | minimal | groups that changed one of its keys; it begins when all earlier groups are applied |
-//! | conservative | the same; it begins when all groups before the run of its commit id are applied |
-//! | optimistic | like aggressive; all earlier groups if it waited on the source or forbids parallel apply |
+//! | conservative | the same; it begins when all groups before the consecutive groups with its commit id are applied |
+//! | optimistic | as aggressive; but all earlier groups if it waited for a lock on the source or forbids parallel apply |
 //! | aggressive | groups that changed one of its keys |
 //!
-//! A group starts when its dependencies are ordered. Groups that must merely be applied first may still wait
-//! to be ordered: as on the source, the next run begins while the previous one commits.
+//! A group (a transaction of the source) starts when its dependencies are *ordered*: they have their place in
+//! this server's commit order, and may not be durable yet. Groups that must merely be applied first may still
+//! wait to be ordered: as on the source, the next run begins while the previous one commits.
 //!
 //! Two groups of one commit id did not conflict on the source. They may conflict here, where a table can have
-//! other keys, so keys are compared in every mode.
+//! other keys, so keys are compared in every mode. Changes of a table without a unique key, with incomplete
+//! row images, or with foreign keys conflict as a whole (`apply_keys.rs`).
 //!
-//! Each domain has its own planner. A group whose keys are unknown (DDL, statements, large groups) is applied
-//! exclusively: it depends on all earlier groups, and all later groups depend on it. Until it is ordered, the
-//! table definitions for finding keys are unknown too, so groups that arrive meanwhile are applied one after
-//! the other.
+//! Each domain has its own planner. A group whose keys are unknown (DDL, statements, large groups), and a
+//! group without a GTID, is applied exclusively: it depends on all earlier groups, and all later groups
+//! depend on it. Until it is ordered, the table definitions for finding keys are unknown too, so groups that
+//! arrive meanwhile are applied one after the other.
 
 use std::sync::Arc;
 
@@ -46,7 +48,7 @@ pub enum Plan {
     /// A worker applies it and parks it until it can be ordered.
     Start(After),
     /// A worker applies it as the head, exclusively, and orders it itself.
-    Alone(After),
+    Exclusive(After),
 }
 
 /// Plans the groups of one domain, in order.
@@ -146,7 +148,27 @@ impl Planner {
                 }
             }
             Event::Annotate(_) => {}
-            _ => self.is_alone = true,
+            // Their keys are unknown.
+            Event::Query(_)
+            | Event::Intvar(_)
+            | Event::Rand(_)
+            | Event::UserVar(_)
+            | Event::BeginLoadQuery(_)
+            | Event::AppendBlock(_)
+            | Event::DeleteFile(_)
+            | Event::ExecuteLoadQuery(_)
+            | Event::Incident(_)
+            | Event::Gtid(_)
+            | Event::Xid(_)
+            | Event::XaPrepare(_)
+            | Event::FormatDescription(_)
+            | Event::GtidList(_)
+            | Event::BinlogCheckpoint(_)
+            | Event::Rotate(_)
+            | Event::Stop
+            | Event::Heartbeat(_)
+            | Event::StartEncryption(_)
+            | Event::Unknown(..) => self.is_alone = true,
         }
     }
 
@@ -183,7 +205,7 @@ impl Planner {
     pub fn alone(&mut self, number: u64) -> Plan {
         self.be_followed(number);
         self.alone = number;
-        Plan::Alone(After::ordered(number - 1))
+        Plan::Exclusive(After::ordered(number - 1))
     }
 
     /// Makes all later slots depend on this one.
@@ -215,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_applied_alone_follows_all_and_is_followed_by_all() {
+    fn an_exclusive_group_is_ordered_with_all_others() {
         let globals = Globals::new();
         globals.put(VarId::SlaveParallelMode, &cohort_config::VarValue::UInt(4));
         let mut planner = Planner::new(&globals);
         let row = gtid_flags2::TRANSACTIONAL;
         let start = |number| Plan::Start(After::ordered(number));
         assert_eq!(planned(&mut planner, row, 1, 1), start(0));
-        assert_eq!(planned(&mut planner, row | gtid_flags2::DDL, 2, 1), Plan::Alone(After::ordered(1)));
+        assert_eq!(planned(&mut planner, row | gtid_flags2::DDL, 2, 1), Plan::Exclusive(After::ordered(1)));
         // Slot 2 is not ordered yet: groups run one after the other.
         assert_eq!(planned(&mut planner, row, 3, 2), start(2));
         assert_eq!(planned(&mut planner, row, 4, 2), start(3));

@@ -178,18 +178,18 @@ impl Receiver {
     /// events.
     fn despite_full_disk<T>(&self, mut act: impl FnMut() -> Result<T, BinlogError>) -> Result<T, Ended> {
         let connection = &self.connection;
-        let mut is_told = false;
+        let mut is_logged = false;
         loop {
             match act() {
                 Err(BinlogError::Io { source, path, .. }) if is_no_space(&source) => {
-                    if !is_told {
+                    if !is_logged {
                         let text = format_args!(
                             "Disk is full writing '{}'. Waiting for someone to free space",
                             path.display()
                         );
                         self.log.warning(&connection.name, text);
                         connection.io_state("Waiting for someone to free space");
-                        is_told = true;
+                        is_logged = true;
                     }
                     connection.pause(FULL_DISK_PAUSE, Connection::io_stops);
                     if connection.io_stops() {
@@ -197,7 +197,7 @@ impl Receiver {
                     }
                 }
                 outcome => {
-                    if is_told {
+                    if is_logged {
                         connection.io_state("Waiting for master to send event");
                     }
                     return Ok(outcome?);

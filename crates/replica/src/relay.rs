@@ -738,7 +738,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_and_is_gone_is_no_end() {
+    fn lost_written_records_are_not_the_end_of_the_log() {
         let fs: SharedFs = Arc::new(MemFs::new());
         let (log, mut writer) = begun(fs.clone());
         let (header, body) = query(b"one");
@@ -802,7 +802,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_marked_is_there_after_a_power_failure_at_any_operation() {
+    fn marked_pages_survive_a_power_failure_at_any_operation() {
         for at in 0.. {
             let memory = MemFs::new();
             let faulty = FaultFs::new(Arc::new(memory.clone()));

@@ -132,10 +132,10 @@ impl RelayLog {
         let path = self.path(number);
         let file = self.fs.open(&path, OpenMode::Write).map_err(Unsound::io(&path))?;
         // An earlier process may have left unsynced writes in the page cache.
-        file.settle().map_err(Unsound::io(&path))?;
+        file.sync_earlier_writes().map_err(Unsound::io(&path))?;
         let length = file.len().map_err(Unsound::io(&path))?;
         let mut passage = Passage { whole: 0, length, next: None, damage: None };
-        let judge = |error: BinlogError| match error {
+        let classify = |error: BinlogError| match error {
             BinlogError::Corrupt { what, .. } => Ok(format!("holds what is no event: {what}")),
             BinlogError::Io { source, .. } => Err(Unsound::io(&path)(source)),
             other => Err(Unsound::new(&path, format_args!("cannot be read: {other}"))),
@@ -143,7 +143,7 @@ impl RelayLog {
         let mut reader = match EventReader::open(&self.fs, &path) {
             Ok(reader) => reader,
             Err(error) => {
-                passage.damage = Some(judge(error)?);
+                passage.damage = Some(classify(error)?);
                 return Ok(passage);
             }
         };
@@ -156,7 +156,7 @@ impl RelayLog {
                 }
                 Ok(None) => return Ok(passage),
                 Err(error) => {
-                    passage.damage = Some(judge(error)?);
+                    passage.damage = Some(classify(error)?);
                     return Ok(passage);
                 }
             }

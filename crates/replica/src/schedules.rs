@@ -34,7 +34,7 @@ impl Dice {
 enum Kind {
     Rows,
     /// DDL, a statement, or a large group.
-    Alone,
+    Exclusive,
     /// A group that the source does not continue and sends again.
     Void,
 }
@@ -65,14 +65,14 @@ fn make_groups(dice: &mut Dice) -> Vec<Group> {
             source: SourcePlace { file: "b.000001".to_owned(), position: at },
         };
         if let Some(group) = again.take() {
-            groups.push(Group { kind: Kind::Alone, end, ..group });
+            groups.push(Group { kind: Kind::Exclusive, end, ..group });
             continue;
         }
         let domain = dice.below(domains);
         numbers[domain] += 1;
         let kind = match dice.below(20) {
             0 => Kind::Void,
-            1 | 2 => Kind::Alone,
+            1 | 2 => Kind::Exclusive,
             _ => Kind::Rows,
         };
         let key = |dice: &mut Dice| 100 * domain as u64 + dice.below(12) as u64;
@@ -181,9 +181,9 @@ impl Bench {
         }
         let plan = match group.kind {
             Kind::Rows => planner.end(End::Commit, number, first),
-            Kind::Alone | Kind::Void => planner.alone(number),
+            Kind::Exclusive | Kind::Void => planner.alone(number),
         };
-        let (Plan::Start(after) | Plan::Alone(after)) = plan;
+        let (Plan::Start(after) | Plan::Exclusive(after)) = plan;
         self.domain_queues.push(domain_queue, group, after, 1);
     }
 
@@ -210,7 +210,7 @@ impl Bench {
             self.domain_queues.park(domain_queue, number, group);
         } else {
             assert!(busy.taken.is_first, "seed {}: it runs alone", self.seed);
-            if group.kind == Kind::Alone {
+            if group.kind == Kind::Exclusive {
                 self.commit(busy.taken.ticket, &group);
             }
             let moved =

@@ -1,14 +1,16 @@
-//! Durable state of a replica: its sources and its applied positions. A participant of commits.
+//! Durable state of a replica: its sources and its applied positions. It takes part in commits like a storage
+//! engine.
 //!
 //! # Why a participant
 //! The position of an applied transaction is redo in the transaction's own commit record. After a crash
-//! either both are present or neither, without a second flush. Checkpoints, replay and the truncation of
-//! unreleased transactions treat it like any other redo. CHANGE MASTER, RESET SLAVE and SET GLOBAL
-//! gtid_slave_pos are commits that contain only such redo.
+//! either both are present or neither, without a second flush. Checkpoints, replay and the cut of unreleased
+//! transactions treat it like any other redo. CHANGE MASTER, RESET SLAVE, START SLAVE (the name of its relay
+//! log) and SET GLOBAL gtid_slave_pos are commits that contain only such redo, in the encoding below.
 //!
 //! # States
 //! The appliers continue from the *ordered* state. SHOW, `gtid_slave_pos` and MASTER_GTID_WAIT read the
-//! *published* state (I5). Changes wait between the two in commit order.
+//! *published* state (I5). A change moves to the published state when its CommitSeq is published. A
+//! checkpoint writes the ordered state, which is durable by then.
 //!
 //! # The file `replication`, written as `replication.new` and renamed
 //! ```text
@@ -17,19 +19,19 @@
 //! 16  n  changes that build the state from an empty one
 //! ..  4  CRC-32C of all preceding bytes
 //! ```
-//! A change is `kind u8` and
+//! Integers are little-endian. A change is `kind u8` and
 //! ```text
-//! 1 applied    domain u32 | server u32 | seq_no u64
-//! 2 executed   lenenc name | lenenc file | position u64
-//! 3 no gtids
+//! 1 applied    replaces the position of the domain: domain u32 | server u32 | seq_no u64
+//! 2 executed   source file and position: lenenc name | lenenc file | position u64
+//! 3 no gtids   clears all GTID positions
 //! 4 source     lenenc name | lenenc settings
 //! 5 forget     lenenc name
 //! 6 relay log  lenenc name | lenenc base name of its files
 //! ```
 //!
 //! # On failure
-//! A file whose checksum is wrong is refused; the error names it. If a checkpoint cannot be written, the old
-//! file stays and the log keeps the changes.
+//! A missing file is an empty state. A file whose checksum is wrong is refused; the error names it. If a
+//! checkpoint cannot be written, the old file stays and the log keeps the changes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -248,18 +250,18 @@ impl StateStore {
     /// position; the caller reads it before the call.
     pub fn published<R>(&self, published: CommitSeq, look: impl FnOnce(&ReplicaState) -> R) -> R {
         let mut states = self.states.lock();
-        states.settle(published);
+        states.advance(published);
         look(&states.published)
     }
 
     /// Moves changes up to `published` into the published state, to free the memory of the waiting list.
-    pub fn settle(&self, published: CommitSeq) {
-        self.states.lock().settle(published);
+    pub fn advance(&self, published: CommitSeq) {
+        self.states.lock().advance(published);
     }
 }
 
 impl States {
-    fn settle(&mut self, published: CommitSeq) {
+    fn advance(&mut self, published: CommitSeq) {
         while self.waiting.front().is_some_and(|(seq, _)| *seq <= published) {
             if let Some((_, change)) = self.waiting.pop_front() {
                 self.published.apply(change);
@@ -372,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ordered_is_shown_when_it_is_published_and_survives_a_checkpoint() {
+    fn ordered_writes_are_visible_once_published_and_survive_a_checkpoint() {
         let fs: SharedFs = Arc::new(MemFs::new());
         let store = StateStore::open(fs.clone(), Path::new("/")).expect("empty");
         let source = Change::Source { name: "a".to_owned(), settings: Box::default() };

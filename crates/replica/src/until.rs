@@ -32,7 +32,7 @@ impl Until<'_> {
 
     /// Returns whether a GTID list of the source that ends at `end` in the relay log may end the applier. The
     /// list says that the source has sent everything. A list for an earlier applier does not count.
-    pub fn may_end_behind(&self, end: RelayPlace) -> bool {
+    pub fn may_end_after(&self, end: RelayPlace) -> bool {
         let sql = self.connection.sql.lock();
         matches!(sql.until, ReplicaUntil::Gtid(_)) && sql.known_until < end
     }

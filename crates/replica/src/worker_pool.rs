@@ -1,5 +1,5 @@
-//! The applier worker pool: workers apply groups (transactions of the source) in parallel, and *order* them,
-//! which gives them their place in this server's commit order, in the source's order.
+//! The applier worker pool: workers apply groups (the source's transactions, as event groups) in parallel,
+//! and *order* them, which gives them their place in this server's commit order, in the source's order.
 //!
 //! # Path of a group
 //! ```text
@@ -9,23 +9,24 @@
 //!                              every parked group that follows it without a gap
 //!           -> exclusive:      may start only as the head; the worker applies and orders it
 //! ```
-//! - There is one queue per domain ([`DomainQueues`]), or a single queue without GTIDs. The **head** of a
+//! - There is one queue per domain ([`DomainQueues`]). Without GTIDs there is a single queue, and all of its
+//!   groups are exclusive. The **head** of a
 //!   queue is its oldest group that is not ordered. Queues progress independently: a slow group does not
 //!   delay another domain, unless their locks conflict (below).
 //! - No worker waits for the commit of another: it parks its group, and a worker that finds the head parked
 //!   orders it (`ring.rs` has the states of a group).
-//! - Exclusive are groups whose changes are not known in advance (DDL, statements), groups that are not
-//!   transactional, and large groups.
+//! - These groups are exclusive: groups whose changes are not known in advance (DDL, statements), groups
+//!   that are not transactional, and large groups.
 //! - A large group is not held in memory. Its worker reads it from the relay log, where it may still be
-//!   arriving, while the SQL thread reads on after it. If the source disconnects in the middle, the worker
-//!   rolls the group back and waits. After the source has reconnected, the relay log holds a format
-//!   description instead of the rest of the group. The worker then removes the group from the queue; the
-//!   source sends it again.
+//!   arriving, while the SQL thread continues to read after the group. If the source disconnects in the
+//!   middle, the worker rolls the group back and waits. After the source has reconnected, the relay log holds
+//!   a format description instead of the rest of the group. The worker then removes the group from the queue;
+//!   the source sends it again.
 //!
 //! # Conflicts outside of the queues
 //! Appliers take the same row locks and metadata locks as local sessions. A parked group keeps its locks. It
 //! may block a head through a third session in a way that no wait graph shows, or all workers may wait for
-//! its locks, so that none is left to run the head.
+//! the locks of the parked group, so that none is left to run the head.
 //!
 //! The SQL thread therefore watches the heads whenever it waits: for the pool, for events, or for another
 //! source ([`WorkerPool::watch`]). If a queue has the same head for [`PATIENCE`] while later groups of the
@@ -34,11 +35,11 @@
 //! deadlocks between heads are cycles of row locks, which deadlock detection finds.
 //!
 //! # On failure
-//! The group is rolled back. What follows depends on its position and on the failure ([`WorkerPool::judge`]):
-//! - Not the head when it started, or interrupted ([`WorkerPool::watch`], KILL QUERY): it runs again once it
-//!   is the head. An earlier group may have caused the failure.
-//! - The head, temporary error (lock conflict): it runs again after a pause, at most
-//!   `slave_transaction_retries` times.
+//! The group is rolled back. [`WorkerPool::handle_failure`] decides by its position and the failure:
+//! - The group was not the head when it started, or it was interrupted ([`WorkerPool::watch`], KILL QUERY):
+//!   it runs again once it is the head. An earlier group may have caused the failure.
+//! - The head, temporary error (a lock conflict, or an error of `slave_transaction_retry_errors`): it runs
+//!   again after a pause, at most `slave_transaction_retries` times.
 //! - The head, disk full: it runs again after a pause, without limit.
 //! - The head, any other error, or too many retries: the pool stops with this error. No later group of the
 //!   queue is ordered. The groups of all queues that are not ordered by then are rolled back.
@@ -46,8 +47,8 @@
 //! STOP SLAVE ends the pool in the same way, without an error: groups that are not ordered are rolled back.
 //!
 //! # Lock order
-//! `shared` is held briefly. While holding it, a thread may only lock a connection's `sql`, or what a worker
-//! shows of itself: [`WorkerProgress::now`] and its state in the process list.
+//! `shared` is held briefly. While holding it, a thread may only lock a connection's `sql`, or a worker's
+//! status: [`WorkerProgress::now`] and its state in the process list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,7 +105,7 @@ enum Waits {
 }
 
 /// How an exclusively applied group ended.
-enum Alone {
+enum ExclusiveOutcome {
     Ordered(Done, Reached),
     /// The source did not continue the group.
     Void(Reached),
@@ -361,7 +362,7 @@ impl WorkerPool {
             if let Err(failure) = self.run_slot(&mut applier, domain_queue, &taken) {
                 applier.rollback();
                 let error = failure.error.clone();
-                self.judge(&taken.group, taken.is_first, failure);
+                self.handle_failure(&taken.group, taken.is_first, failure);
                 self.note_failure(progress, error);
                 self.shared.lock().domain_queues.give_back(domain_queue, taken.number);
                 self.work.notify_all();
@@ -467,7 +468,7 @@ impl WorkerPool {
         applier: &mut GroupApplier,
         taken: &Taken<Job>,
         whole: &Whole,
-    ) -> Result<Alone, ApplyError> {
+    ) -> Result<ExclusiveOutcome, ApplyError> {
         let job = &taken.group;
         applier.begin(&job.header, job.gtid(), job.has_transaction, job.passes_over)?;
         for (header, event) in &whole.events {
@@ -475,7 +476,7 @@ impl WorkerPool {
         }
         let (header, event, end) = &whole.last;
         let done = applier.end(header, event, *end, &self.mark(job, taken.ticket, &whole.end.source))?;
-        Ok(Alone::Ordered(done, whole.end.clone()))
+        Ok(ExclusiveOutcome::Ordered(done, whole.end.clone()))
     }
 
     /// Applies a group while reading it from the relay log, where it may still be arriving. If its source
@@ -486,7 +487,7 @@ impl WorkerPool {
         applier: &mut GroupApplier,
         taken: &Taken<Job>,
         coming: &Coming,
-    ) -> Result<Alone, ApplyError> {
+    ) -> Result<ExclusiveOutcome, ApplyError> {
         let job = &taken.group;
         let relay = &self.connection.relay;
         let is_undone = &coming.is_undone;
@@ -505,7 +506,7 @@ impl WorkerPool {
                 Found::Last(header, event, end) => {
                     let mark = self.mark(job, taken.ticket, &reader.reached().source);
                     let done = applier.end(&header, &event, end, &mark)?;
-                    return Ok(Alone::Ordered(done, reader.reached().clone()));
+                    return Ok(ExclusiveOutcome::Ordered(done, reader.reached().clone()));
                 }
                 Found::Nothing => {
                     let place = reader.place();
@@ -517,7 +518,7 @@ impl WorkerPool {
                 }
                 Found::Abandoned => {
                     applier.rollback();
-                    return Ok(Alone::Void(reader.reached().clone()));
+                    return Ok(ExclusiveOutcome::Void(reader.reached().clone()));
                 }
             }
         }
@@ -528,12 +529,12 @@ impl WorkerPool {
         &self,
         domain_queue: DomainQueueNo,
         taken: &Taken<Job>,
-        alone: Alone,
+        alone: ExclusiveOutcome,
         applier: &GroupApplier,
     ) {
         let (reached, done) = match alone {
-            Alone::Ordered(done, reached) => (reached, Some(done)),
-            Alone::Void(reached) => (reached, None),
+            ExclusiveOutcome::Ordered(done, reached) => (reached, Some(done)),
+            ExclusiveOutcome::Void(reached) => (reached, None),
         };
         if let Some(done) = done {
             applier.await_done(done, &self.flusher);
@@ -553,7 +554,7 @@ impl WorkerPool {
     }
 
     /// Handles a failure according to its kind.
-    fn judge(&self, job: &Job, is_first: bool, failure: ApplyError) {
+    fn handle_failure(&self, job: &Job, is_first: bool, failure: ApplyError) {
         let is_asked = self.is_ending() || self.connection.sql_stops();
         match failure.kind {
             // An earlier group may have blocked it, or something it needs is not there yet.
@@ -614,7 +615,7 @@ impl WorkerPool {
                     }
                 }
                 Err(failure) => {
-                    self.judge(job, true, failure);
+                    self.handle_failure(job, true, failure);
                     self.shared.lock().domain_queues.refused(domain_queue, next.number);
                     self.work.notify_all();
                 }

@@ -82,7 +82,7 @@ fn flip(disk: &SharedFs, path: &Path, at: usize, bit: usize) {
 }
 
 #[test]
-fn what_is_missing_or_damaged_ends_the_start_and_stays_as_it_is() {
+fn missing_or_damaged_files_end_the_start_unchanged() {
     let scene = Scene::new();
     let (name, index) = (relay_name(), relay_name().index_path());
     let lines = String::from_utf8(content(&scene.disk(), &index)).expect("text");

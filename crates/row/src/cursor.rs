@@ -7,7 +7,7 @@
 //!   accepts or rejects.
 //! - **Read mode**: a snapshot, or the newest rows under row locks (shared or exclusive). A SEQUENCE object
 //!   is always read from a snapshot.
-//! - For a FULLTEXT index, a [`WordScan`] replaces the spans and returns points of the clustered index.
+//! - For a FULLTEXT index, a [`PostingScan`] replaces the spans and returns points of the clustered index.
 //!
 //! # Snapshot reads
 //! The engine's snapshot returns the entries and the rows. An entry of a secondary index leads to the
@@ -107,7 +107,7 @@ pub fn every_row(_: &[Value]) -> SqlResult<bool> {
 }
 
 /// Removes from `range` the part that a scan has already read, up to `key`.
-fn cut_behind(range: &mut KeyRange, key: &[u8], reverse: bool) {
+fn cut_after(range: &mut KeyRange, key: &[u8], reverse: bool) {
     match reverse {
         false => range.start = Some(successor(key)),
         true => range.end = Some(key.to_vec()),
@@ -154,7 +154,7 @@ pub struct TableCursor {
     /// In a locking scan, the range that the batch was read from; the batch is its first part.
     batch_range: KeyRange,
     /// Search hints: the last position read in the index, and in the clustered index.
-    near: SearchHint,
+    hint: SearchHint,
     near_row: SearchHint,
     /// A search that replaces the spans: it returns keys of rows.
     row_keys: Option<RowKeys>,
@@ -177,7 +177,7 @@ enum Candidate {
 }
 
 impl TableCursor {
-    /// Opens a scan of `spans`, which [`crate::ResolveAccess`] computed.
+    /// Opens a scan of `spans`, which [`crate::resolve()`] computed.
     pub fn open(
         trx: &mut SessionTrx,
         table: &Arc<Table>,
@@ -235,7 +235,7 @@ impl TableCursor {
             covering: None,
             passing: None,
             batch_range: KeyRange::default(),
-            near: SearchHint::default(),
+            hint: SearchHint::default(),
             near_row: SearchHint::default(),
             row_keys: None,
         };
@@ -493,7 +493,7 @@ impl TableCursor {
     fn read_again(&mut self) {
         let mut range = std::mem::take(&mut self.batch_range);
         if self.batch_at > 0 {
-            cut_behind(&mut range, self.batch.get(self.batch_at - 1).0, self.spans.reverse);
+            cut_after(&mut range, self.batch.get(self.batch_at - 1).0, self.spans.reverse);
         }
         self.batch.clear();
         self.batch_at = 0;
@@ -551,7 +551,7 @@ impl TableCursor {
                 .scan_with_hint(
                     &ScanRequest { at, index, range: &range, direction, limit: self.batch_entries },
                     &mut self.batch,
-                    &mut self.near,
+                    &mut self.hint,
                 )
                 .map_err(engine_error)?;
             if !more || !self.batch.is_empty() {
@@ -652,7 +652,7 @@ impl TableCursor {
                 let engine = trx.engine(self.table.engine);
                 let id = self.table.indexes[index].id;
                 let found = engine
-                    .get_with_hint(at, id, &self.index_key, &mut self.key, &mut self.near)
+                    .get_with_hint(at, id, &self.index_key, &mut self.key, &mut self.hint)
                     .map_err(engine_error)?;
                 if self.view.is_none() && matches!(at, ReadAt::Latest) {
                     trx.note_search();

@@ -22,7 +22,7 @@ use cohort_types::{Interrupt, SqlResult, Value};
 
 use crate::access::KeySpan;
 use crate::cursor::{Into, TableCursor, order_by_rows};
-use crate::resolve::ResolveAccess;
+use crate::resolve::resolve;
 use crate::vector_scan::VectorScan;
 
 /// Limits of a batch in entries and bytes. A batch of this size stays in the processor's caches while its
@@ -292,7 +292,7 @@ impl MatchScan {
                 return Ok(None);
             }
             eval.step()?;
-            let spans = scan.access.resolve(cursor.open_table(), rows.row(self.next_row), eval)?;
+            let spans = resolve(&scan.access, cursor.open_table(), rows.row(self.next_row), eval)?;
             self.spans = spans.spans.into_iter();
             self.next_row += 1;
             self.looks += 1;

@@ -1,4 +1,4 @@
-//! [`ResolveAccess`]: computes the key spans of an [`Access`].
+//! Computes the key spans of an [`Access`] ([`resolve`]).
 //!
 //! A key value is converted to the column's type only if the conversion is lossless and the index order
 //! equals the comparison order. Otherwise the span is widened at that column, in the worst case to the whole
@@ -37,50 +37,43 @@ enum KeyValue {
     Unknown,
 }
 
-/// Computation of an access's keys (an extension trait, because [`Access`] belongs to the optimizer).
-pub trait ResolveAccess {
-    /// Computes the spans. `row` holds the columns of the preceding tables of a join.
-    fn resolve(&self, table: &OpenTable, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
-        self.resolve_exactly(table, row, ctx).map(|(spans, _)| spans)
-    }
-
-    /// Computes the spans, and returns true if they are exact: every row in them satisfies the conditions
-    /// they were made from. This holds if all values were integers (or NULL) for integer columns.
-    fn resolve_exactly(
-        &self,
-        table: &OpenTable,
-        row: &[Value],
-        ctx: &EvalContext<'_>,
-    ) -> SqlResult<(KeySpans, bool)>;
+/// Computes the spans of an access. `row` holds the columns of the preceding tables of a join.
+pub fn resolve(
+    access: &Access,
+    table: &OpenTable,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<KeySpans> {
+    resolve_exactly(access, table, row, ctx).map(|(spans, _)| spans)
 }
 
-impl ResolveAccess for Access {
-    fn resolve_exactly(
-        &self,
-        table: &OpenTable,
-        row: &[Value],
-        ctx: &EvalContext<'_>,
-    ) -> SqlResult<(KeySpans, bool)> {
-        let mut exact = true;
-        let spans = match &self.spans {
-            Spans::Full => vec![KeySpan::Range(KeyRange::default())],
-            Spans::Words(search) => {
-                return resolve_words(self.index, search, ctx).map(|spans| (spans, false));
-            }
-            Spans::List(list) => {
-                let mut spans = Vec::with_capacity(list.len());
-                for span in list {
-                    spans.extend(resolve_span(span, table, self.index, row, ctx, &mut exact)?);
-                }
-                spans
-            }
-        };
-        let mut spans = disjoint(spans);
-        if self.reverse {
-            spans.reverse();
+/// Computes the spans, and returns true if they are exact: every row in them satisfies the conditions they
+/// were made from. This holds if all values were integers (or NULL) for integer columns.
+pub fn resolve_exactly(
+    access: &Access,
+    table: &OpenTable,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<(KeySpans, bool)> {
+    let mut exact = true;
+    let spans = match &access.spans {
+        Spans::Full => vec![KeySpan::Range(KeyRange::default())],
+        Spans::Words(search) => {
+            return resolve_words(access.index, search, ctx).map(|spans| (spans, false));
         }
-        Ok((KeySpans { index: self.index, reverse: self.reverse, spans }, exact))
+        Spans::List(list) => {
+            let mut spans = Vec::with_capacity(list.len());
+            for span in list {
+                spans.extend(resolve_span(span, table, access.index, row, ctx, &mut exact)?);
+            }
+            spans
+        }
+    };
+    let mut spans = disjoint(spans);
+    if access.reverse {
+        spans.reverse();
     }
+    Ok((KeySpans { index: access.index, reverse: access.reverse, spans }, exact))
 }
 
 /// Returns the spans of a full-text search: those of the words one of which every match must contain. Returns

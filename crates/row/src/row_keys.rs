@@ -9,12 +9,12 @@ use cohort_trx::SessionTrx;
 use cohort_types::SqlResult;
 
 use crate::access::{KeySpan, KeySpans};
-use crate::word_scan::WordScan;
+use crate::posting_scan::PostingScan;
 
 /// A search that returns keys of rows.
 pub(crate) enum RowKeys {
     /// Rows that contain words.
-    Words(WordScan),
+    Words(PostingScan),
 }
 
 impl RowKeys {
@@ -31,7 +31,7 @@ impl RowKeys {
             KeySpan::Point(_) => None,
         });
         spans.index = ROWS;
-        Some(RowKeys::Words(WordScan::new(index, ranges.collect())))
+        Some(RowKeys::Words(PostingScan::new(index, ranges.collect())))
     }
 
     /// Writes the next row's clustered key to `key`. Returns false at the end.

@@ -158,7 +158,7 @@ fn a_deadlock_rolls_its_victim_back_whole() {
 }
 
 #[test]
-fn counters_go_on_after_a_restart_also_behind_removed_rows() {
+fn counters_continue_after_a_restart_and_removed_rows() {
     let disk = disk();
     let next = |remove: Option<i64>| {
         let db = database(&disk);
@@ -189,7 +189,7 @@ fn counters_go_on_after_a_restart_also_behind_removed_rows() {
 }
 
 #[test]
-fn what_is_logged_is_what_was_changed() {
+fn the_binlog_contains_exactly_the_changes() {
     let disk = disk();
     let db = database(&disk);
     let mut trx = session(&db);
@@ -330,7 +330,7 @@ impl cohort_commit::ReplicaGate for Held {
 }
 
 #[test]
-fn whoever_waits_for_a_view_leaves_its_worker_and_heeds_kill() {
+fn a_wait_for_a_view_frees_its_worker_and_checks_for_kill() {
     let db = database(&disk());
     let gate = Arc::new(Held::default());
     db.commit.set_replica_gate(gate.clone());

@@ -7,9 +7,9 @@ use crate::aggregate::AggregateOperator;
 use crate::common::CommonReader;
 use crate::extend::Extend;
 use crate::limit::Limit;
-use crate::measured::Measured;
 use crate::nodes::varies;
 use crate::operator::Input;
+use crate::profiled::Profiled;
 use crate::project::{Convert, Filter, OneTimeFilter, Project};
 use crate::runtime::Run;
 use crate::scan::{ScanOperator, Virtual};
@@ -27,11 +27,11 @@ pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>
         inputs.push(build(below, run)?);
     }
     let input = assemble(node, inputs, run)?;
-    Ok(match run.state.measures {
-        Some(measures) => {
-            let tally = measures.tally(node);
+    Ok(match run.state.profile {
+        Some(profile) => {
+            let counters = profile.counters(node);
             Input {
-                operator: Box::new(Measured { inner: input.operator, measures, tally }),
+                operator: Box::new(Profiled { inner: input.operator, profile, counters }),
                 locks: input.locks,
             }
         }

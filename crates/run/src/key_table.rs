@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_all_lengths_are_told_apart() {
+    fn keys_of_all_lengths_are_distinguished() {
         let mut table = KeyTable::default();
         let keys: Vec<Vec<u8>> =
             (0..40).flat_map(|length| [0u8, 1, 255].map(|byte| vec![byte; length])).collect();

@@ -6,7 +6,7 @@
 //! | `rows` | [`run`], [`Rows`]: returns a plan's rows, pushed or pulled |
 //! | `batch` | [`Batch`]: rows passed between operators |
 //! | `vectors`, `vector_source` | [`Vectors`]: column batches; inputs as vectors |
-//! | `measure`, `measured` | operator statistics, for ANALYZE |
+//! | `profile`, `profiled` | operator statistics, for ANALYZE |
 //! | `runtime` | state shared by the operators of a run; memory accounting |
 //! | `operator` | the operator interface |
 //! | `assemble` | builds operators from a plan |
@@ -33,11 +33,11 @@ mod extend;
 mod join;
 mod key_table;
 mod limit;
-mod measure;
-mod measured;
 mod nodes;
 mod operator;
 mod partition;
+mod profile;
+mod profiled;
 mod project;
 mod quantified;
 mod rollup;
@@ -61,7 +61,7 @@ mod window;
 
 pub use batch::Batch;
 pub use limit::limit_bounds;
-pub use measure::{Measure, Measures, Tally, nanos_since};
+pub use profile::{NodeCounters, NodeProfile, PlanProfile, nanos_since};
 pub use rows::{Rows, run, run_measured};
 pub use storage::{CursorId, Event, Kept, Matching, Sorted, Storage};
 pub use vectors::Vectors;

@@ -146,7 +146,7 @@ impl<'p> Operator<'p> for Limit<'p> {
         if self.node.count_all {
             while self.drop_rows(run, u64::MAX)? > 0 {}
         }
-        if self.node.tells_found {
+        if self.node.reports_found {
             run.state.found.set(Some(self.found));
         }
         Ok(())

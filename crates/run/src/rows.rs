@@ -9,9 +9,9 @@ use cohort_types::{SqlResult, Value};
 
 use crate::assemble::build;
 use crate::batch::Batch;
-use crate::measure::Measures;
 use crate::nodes::batch_rows;
 use crate::operator::Input;
+use crate::profile::PlanProfile;
 use crate::runtime::{Run, Runtime, State};
 use crate::storage::Storage;
 
@@ -28,8 +28,8 @@ impl<'p> Rows<'p> {
         Rows::of(plan, &[], None)
     }
 
-    fn of(plan: &'p Plan, row: &[Value], measures: Option<&'p Measures>) -> Rows<'p> {
-        Rows { state: State::new(plan, row, batch_rows(plan), measures, build), root: None, yielded: 0 }
+    fn of(plan: &'p Plan, row: &[Value], profile: Option<&'p PlanProfile>) -> Rows<'p> {
+        Rows { state: State::new(plan, row, batch_rows(plan), profile, build), root: None, yielded: 0 }
     }
 
     /// Replaces the batch with at most `want` rows. Returns false at the end. Reads no row that was not
@@ -104,16 +104,16 @@ pub fn run(
     run_rows(Rows::of(plan, row, None), plan.width, storage, eval, sink)
 }
 
-/// Runs a plan like [`run`], and measures each operator.
+/// Runs a plan like [`run`], and profiles each operator.
 pub fn run_measured(
     plan: &Plan,
     row: &[Value],
-    measures: &Measures,
+    profile: &PlanProfile,
     storage: &mut dyn Storage,
     eval: &EvalContext<'_>,
     sink: &mut dyn FnMut(&mut [Value]) -> SqlResult<ControlFlow<()>>,
 ) -> SqlResult<u64> {
-    run_rows(Rows::of(plan, row, Some(measures)), plan.width, storage, eval, sink)
+    run_rows(Rows::of(plan, row, Some(profile)), plan.width, storage, eval, sink)
 }
 
 fn run_rows(

@@ -17,8 +17,8 @@ use cohort_optimize::{Node, Plan};
 use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::common::CommonState;
-use crate::measure::Measures;
 use crate::operator::Input;
+use crate::profile::PlanProfile;
 use crate::storage::Storage;
 use crate::subquery::SubqueryState;
 
@@ -39,7 +39,7 @@ pub(crate) struct State<'p> {
     /// Rows requested at once: 1 if evaluations have visible side effects.
     pub batch_rows: usize,
     /// If set, operators are measured.
-    pub measures: Option<&'p Measures>,
+    pub profile: Option<&'p PlanProfile>,
     build: Build<'p>,
 }
 
@@ -52,7 +52,7 @@ impl<'p> State<'p> {
         plan: &'p Plan,
         row: &[Value],
         batch_rows: usize,
-        measures: Option<&'p Measures>,
+        profile: Option<&'p PlanProfile>,
         build: Build<'p>,
     ) -> State<'p> {
         let mut frame = vec![Value::Null; plan.frame];
@@ -67,7 +67,7 @@ impl<'p> State<'p> {
             primed: RefCell::default(),
             found: Cell::new(None),
             batch_rows,
-            measures,
+            profile,
             build,
         }
     }

@@ -4,7 +4,7 @@
 //! The result depends, for each key, only on the rows with that key. So each key has its own state, and every
 //! input is read once. Steps that do not see a key still change it: INTERSECT removes it, DISTINCT reduces
 //! its rows to one. These changes are applied lazily, when the key is seen again
-//! ([`SetChainOperator::settle`]), and after the last step.
+//! ([`SetChainOperator::advance`]), and after the last step.
 //!
 //! Among equal rows, the first is returned, as in MariaDB's temporary table. Rows that a UNION ALL only
 //! appends at the end of a chain do not pass through this operator. If a key does not fit into memory, its
@@ -135,7 +135,7 @@ impl<'p> SetChainOperator<'p> {
                 number
             }
         };
-        self.settle(number, step);
+        self.advance(number, step);
         let state = &mut self.states[number];
         match op {
             SetOperator::Union => state.count += 1,
@@ -146,7 +146,7 @@ impl<'p> SetChainOperator<'p> {
     }
 
     /// Applies to a key the effects of the steps from its last one up to `now`.
-    fn settle(&mut self, number: usize, now: u32) {
+    fn advance(&mut self, number: usize, now: u32) {
         let state = &mut self.states[number];
         if state.step == now {
             return;
@@ -268,7 +268,7 @@ impl<'p> Operator<'p> for SetChainOperator<'p> {
                 continue;
             }
             run.eval.step()?;
-            self.settle(number, end);
+            self.advance(number, end);
             if gone < self.states[number].count {
                 out.push(self.rows.row(number).iter().cloned());
                 self.phase = Phase::Yield(number, gone + 1);

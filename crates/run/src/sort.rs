@@ -242,7 +242,7 @@ impl<'p> Sorter<'p> {
         let row = |entry: &Entry| rows.row(entry.row as usize);
         let row_bytes = self.held.bytes() / self.entries.len().max(1);
         let fronts = &self.fronts;
-        let decides = fronts.settle(&mut self.entries, order.keys.first());
+        let decides = fronts.complete(&mut self.entries, order.keys.first());
         sort_by_front(&mut self.entries, run.eval)?;
         match order.keys.first() {
             None => {}

@@ -104,7 +104,7 @@ impl Fronts {
 
     /// Sets the final fronts of the entries, which are in row order. Returns true if equal fronts mean equal
     /// keys.
-    pub fn settle(&self, entries: &mut [Entry], key: Option<&SortKey>) -> bool {
+    pub fn complete(&self, entries: &mut [Entry], key: Option<&SortKey>) -> bool {
         match self.kind {
             Kind::Mixed => entries.iter_mut().for_each(|entry| entry.front = 0),
             Kind::Text => {

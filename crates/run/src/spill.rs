@@ -345,7 +345,7 @@ mod tests {
         let text = |bytes: &[u8]| Str { bytes: bytes.to_vec(), collation: Collation::UTF8MB4_GENERAL_CI };
         let date = |year, month, day| Date { year, month, day };
         let decimal = |digits: &str| Value::Decimal(Decimal::parse(digits.as_bytes()).0);
-        let moment = |date, hour, micros| DateTime { date, hour, minute: 59, second: 58, micros };
+        let datetime = |date, hour, micros| DateTime { date, hour, minute: 59, second: 58, micros };
         let mut values = vec![
             Value::Null,
             Value::Float(-1.5),
@@ -358,8 +358,8 @@ mod tests {
             Value::Date(date(9999, 12, 31)),
             Value::Date(date(2024, 0, 0)),
             Value::Time(Time { micros: -3_020_399_999_999 }),
-            Value::DateTime(moment(date(0, 0, 0), 0, 0)),
-            Value::DateTime(moment(date(9999, 12, 31), 23, 999_999)),
+            Value::DateTime(datetime(date(0, 0, 0), 0, 0)),
+            Value::DateTime(datetime(date(9999, 12, 31), 23, 999_999)),
             Value::Timestamp(i64::MAX),
             Value::Timestamp(0),
             Value::Bit { bits: u64::MAX, width: 64 },

@@ -59,7 +59,7 @@ impl Cell {
 }
 
 /// The accumulation of an aggregate.
-enum Measure {
+enum GroupAggregate {
     Rows,
     /// Counts rows for which this is not true.
     NotNull(TruthAt),
@@ -89,7 +89,7 @@ enum RawKey {
 pub(crate) struct VectorGroups {
     program: VectorProgram,
     keys: Vec<RawKey>,
-    measures: Vec<Measure>,
+    aggregates: Vec<GroupAggregate>,
     /// One cell per group and aggregate.
     cells: Vec<Cell>,
     types: Vec<VectorType>,
@@ -119,13 +119,14 @@ impl VectorGroups {
         let keys = node.keys.iter().map(|(expr, _)| key(expr)).collect::<Option<Vec<_>>>()?;
         let type_of = |place: usize| types.get(place).copied();
         let mut compiler = VectorCompiler::new(&type_of, eval);
-        let mut measures = Vec::new();
+        let mut aggregates = Vec::new();
         for aggregate in &node.aggregates {
-            measures.push(measure(aggregate, types, &mut compiler)?);
+            aggregates.push(group_aggregate(aggregate, types, &mut compiler)?);
         }
         // If a number does not fit, rows are accumulated one by one. Then the distinct values of both paths
         // could not be combined.
-        let has_distinct = measures.iter().any(|measure| matches!(measure, Measure::Distinct { .. }));
+        let has_distinct =
+            aggregates.iter().any(|aggregate| matches!(aggregate, GroupAggregate::Distinct { .. }));
         let is_plain =
             |aggregate: &Aggregate| aggregate.args.iter().all(|arg| matches!(arg, Expr::Column(_)));
         if has_distinct && !node.aggregates.iter().all(is_plain) {
@@ -133,7 +134,7 @@ impl VectorGroups {
         }
         Some(VectorGroups {
             program: compiler.finish(),
-            measures,
+            aggregates,
             cells: Vec::new(),
             has_own_keys: keys.iter().any(|key| match key {
                 RawKey::Column(n) => types[*n].is_text(),
@@ -262,7 +263,7 @@ impl VectorGroups {
         groups: usize,
         eval: &EvalContext<'_>,
     ) -> SqlResult<Result<(), Overflow>> {
-        let width = self.measures.len();
+        let width = self.aggregates.len();
         self.cells.resize(groups * width, Cell::default());
         let inputs: Vec<&Vector> =
             self.program.inputs().iter().map(|place| &vectors.vectors[*place]).collect();
@@ -270,30 +271,30 @@ impl VectorGroups {
             return Ok(Err(overflow));
         }
         if self.keys.is_empty() && self.groups.first().is_some_and(|group| *group != SPILLED) {
-            for (measure, cell) in self.measures.iter_mut().zip(&mut self.cells) {
-                match measure {
-                    Measure::Distinct { column, seen } => {
+            for (aggregate, cell) in self.aggregates.iter_mut().zip(&mut self.cells) {
+                match aggregate {
+                    GroupAggregate::Distinct { column, seen } => {
                         let vector = &vectors.vectors[*column];
                         let rows = (0..vectors.rows).map(|row| (row, 0));
                         let bytes = &mut self.distinct_bytes;
                         each_new(seen, vector, rows, bytes, |_| cell.count += 1);
                     }
-                    measure => add_all(measure, cell, &self.program, &inputs, vectors),
+                    aggregate => add_all(aggregate, cell, &self.program, &inputs, vectors),
                 }
             }
             return Ok(Ok(()));
         }
-        for (n, measure) in self.measures.iter_mut().enumerate() {
+        for (n, aggregate) in self.aggregates.iter_mut().enumerate() {
             let cells = &mut self.cells;
             let groups = self.groups.iter().enumerate().filter(|(_, group)| **group != SPILLED);
             let groups = groups.map(|(row, group)| (row, *group as usize * width + n));
-            match measure {
-                Measure::Rows => groups.for_each(|(_, at)| cells[at].count += 1),
-                Measure::NotNull(is_null) => {
+            match aggregate {
+                GroupAggregate::Rows => groups.for_each(|(_, at)| cells[at].count += 1),
+                GroupAggregate::NotNull(is_null) => {
                     let nulls = self.program.truths(*is_null);
                     groups.for_each(|(row, at)| cells[at].count += u64::from(nulls[row] != YES));
                 }
-                Measure::Total(at) => {
+                GroupAggregate::Total(at) => {
                     let numbers = self.program.numbers(*at, &inputs);
                     if numbers.nulls.is_empty() {
                         groups.for_each(|(row, at)| {
@@ -305,13 +306,13 @@ impl VectorGroups {
                         });
                     }
                 }
-                Measure::Extreme { column, least } => {
+                GroupAggregate::Extreme { column, least } => {
                     let vector = &vectors.vectors[*column];
                     groups.filter(|(row, _)| !vector.is_null(*row)).for_each(|(row, at)| {
                         cells[at].keep_better(vector.numbers[row], *least);
                     });
                 }
-                Measure::Distinct { column, seen } => {
+                GroupAggregate::Distinct { column, seen } => {
                     let vector = &vectors.vectors[*column];
                     each_new(seen, vector, groups, &mut self.distinct_bytes, |at| cells[at].count += 1);
                 }
@@ -327,19 +328,23 @@ impl VectorGroups {
 
     /// Converts the cell of an aggregate to its state.
     pub fn state(&self, group: usize, n: usize, aggregate: &Aggregate) -> AggregateState {
-        let cell = self.cells.get(group * self.measures.len() + n).copied().unwrap_or_default();
+        let cell = self.cells.get(group * self.aggregates.len() + n).copied().unwrap_or_default();
         let (total, count) = (cell.total(), cell.count);
-        aggregate.gathered(match &self.measures[n] {
-            Measure::Rows | Measure::NotNull(_) | Measure::Distinct { .. } => Gathered::Count(count),
-            Measure::Total(at) => Gathered::Total { total, scale: at.scale, is_int: at.is_int, count },
-            Measure::Extreme { .. } if count == 0 => Gathered::Extreme(cohort_types::Value::Null),
-            Measure::Extreme { column, .. } => Gathered::Extreme(self.types[*column].value_of(total as i64)),
+        aggregate.gathered(match &self.aggregates[n] {
+            GroupAggregate::Rows | GroupAggregate::NotNull(_) | GroupAggregate::Distinct { .. } => {
+                Gathered::Count(count)
+            }
+            GroupAggregate::Total(at) => Gathered::Total { total, scale: at.scale, is_int: at.is_int, count },
+            GroupAggregate::Extreme { .. } if count == 0 => Gathered::Extreme(cohort_types::Value::Null),
+            GroupAggregate::Extreme { column, .. } => {
+                Gathered::Extreme(self.types[*column].value_of(total as i64))
+            }
         })
     }
 
     /// Returns the bytes of a group's cells.
     pub fn cell_bytes(&self) -> usize {
-        self.measures.len() * size_of::<Cell>()
+        self.aggregates.len() * size_of::<Cell>()
     }
 }
 
@@ -356,33 +361,33 @@ pub(crate) fn may_have_vectors(node: &AggregateNode) -> bool {
     node.keys.iter().all(|(expr, _)| is_key(expr)) && node.aggregates.iter().all(is_measure)
 }
 
-fn measure(
+fn group_aggregate(
     aggregate: &Aggregate,
     types: &[VectorType],
     compiler: &mut VectorCompiler<'_>,
-) -> Option<Measure> {
+) -> Option<GroupAggregate> {
     let is_extreme = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
     if aggregate.options.quantifier == Quantifier::Distinct && !is_extreme {
         return match (aggregate.kind, aggregate.args.as_slice()) {
             (AggregateKind::Count, [Expr::Column(column)]) => {
                 let is_number = types.get(column.ordinal).is_some_and(|ty| !ty.is_text());
                 let seen = KeyTable::default();
-                is_number.then_some(Measure::Distinct { column: column.ordinal, seen })
+                is_number.then_some(GroupAggregate::Distinct { column: column.ordinal, seen })
             }
             _ => None,
         };
     }
     match (aggregate.kind, aggregate.args.as_slice()) {
-        (AggregateKind::CountStar, _) => Some(Measure::Rows),
+        (AggregateKind::CountStar, _) => Some(GroupAggregate::Rows),
         (AggregateKind::Count, [arg]) => match arg {
-            Expr::Const(node) if !node.value.is_null() => Some(Measure::Rows),
-            arg => compiler.nulls(arg).map(Measure::NotNull),
+            Expr::Const(node) if !node.value.is_null() => Some(GroupAggregate::Rows),
+            arg => compiler.nulls(arg).map(GroupAggregate::NotNull),
         },
-        (AggregateKind::Sum | AggregateKind::Avg, [arg]) => compiler.number(arg).map(Measure::Total),
+        (AggregateKind::Sum | AggregateKind::Avg, [arg]) => compiler.number(arg).map(GroupAggregate::Total),
         (AggregateKind::Min | AggregateKind::Max, [Expr::Column(column)]) => {
             let ty = *types.get(column.ordinal)?;
             let least = aggregate.kind == AggregateKind::Min;
-            (!ty.is_text()).then_some(Measure::Extreme { column: column.ordinal, least })
+            (!ty.is_text()).then_some(GroupAggregate::Extreme { column: column.ordinal, least })
         }
         _ => None,
     }
@@ -412,18 +417,18 @@ fn each_new(
 
 /// Accumulates all rows in one cell.
 fn add_all(
-    measure: &Measure,
+    aggregate: &GroupAggregate,
     cell: &mut Cell,
     program: &VectorProgram,
     inputs: &[&Vector],
     vectors: &Vectors,
 ) {
-    match measure {
-        Measure::Rows => cell.count += vectors.rows as u64,
-        Measure::NotNull(is_null) => {
+    match aggregate {
+        GroupAggregate::Rows => cell.count += vectors.rows as u64,
+        GroupAggregate::NotNull(is_null) => {
             cell.count += program.truths(*is_null).iter().filter(|truth| **truth != YES).count() as u64;
         }
-        Measure::Total(at) => {
+        GroupAggregate::Total(at) => {
             let numbers = program.numbers(*at, inputs);
             if numbers.nulls.is_empty() {
                 let sum = numbers.numbers.iter().map(|number| i128::from(*number)).sum::<i128>();
@@ -436,13 +441,13 @@ fn add_all(
                 }
             }
         }
-        Measure::Extreme { column, least } => {
+        GroupAggregate::Extreme { column, least } => {
             let vector = &vectors.vectors[*column];
             let present = vector.numbers.iter().enumerate().filter(|(row, _)| !vector.is_null(*row));
             present.for_each(|(_, number)| cell.keep_better(*number, *least));
         }
         // Accumulated by the caller, which owns the table.
-        Measure::Distinct { .. } => {}
+        GroupAggregate::Distinct { .. } => {}
     }
 }
 

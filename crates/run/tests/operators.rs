@@ -14,7 +14,7 @@ use support::*;
 
 fn limit(input: Node, offset: Option<i64>, count: Option<i64>, count_all: bool) -> Node {
     let limit = LimitCount { count: count.map(lit), offset: offset.map(lit) };
-    Node::Limit(Box::new(LimitNode { input, limit, ties: None, count_all, tells_found: count_all }))
+    Node::Limit(Box::new(LimitNode { input, limit, ties: None, count_all, reports_found: count_all }))
 }
 
 fn numbers(last: u64) -> Node {

@@ -403,7 +403,7 @@ fn random_plans_answer_as_nested_loops() {
                 limit: limit(),
                 ties: None,
                 count_all: false,
-                tells_found: false,
+                reports_found: false,
             })),
             width,
         );

@@ -57,7 +57,7 @@ fn an_uncorrelated_subquery_runs_once_and_only_when_asked() {
         limit: cohort_optimize::LimitCount { count: Some(lit(1)), offset: None },
         ties: None,
         count_all: false,
-        tells_found: false,
+        reports_found: false,
     }));
     let mut root = with_item("t", 1, item);
     root.subqueries.push(subplan(first, 2, &[]));

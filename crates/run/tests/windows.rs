@@ -133,7 +133,7 @@ fn numbers_and_buckets_answer_as_mariadb() {
 }
 
 #[test]
-fn rows_before_and_behind_answer_as_mariadb() {
+fn rows_before_and_after_answer_as_mariadb() {
     let lag = |offset: Option<Expr>, is_lead| {
         call(WindowFunction::Lag { value: col(2), offset, is_lead }, default_frame())
     };

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_put_aside_and_the_last_one_goes() {
+    fn a_full_file_is_rotated_and_the_oldest_one_is_removed() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("audit.log");
         let numbered = |n: &str| contents(&dir.path().join(format!("audit.log.{n}")));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused_and_nobody_waits() {
+    fn paths_that_are_not_files_are_refused_without_waiting() {
         let rotation = Rotation { bytes_max: 100, files_max: 1 };
         for path in ["/dev/full", "/", "/nonexistent/audit.log"] {
             assert!(AuditFile::open(path.into(), rotation).is_err(), "{path}");

@@ -1,9 +1,10 @@
 //! One connection: socket, buffers, session, and the rules for the threads that use it.
 //!
 //! # Owner
-//! The *owner* is the thread that may use the connection. There is at most one. `ownership.rs` has the
-//! states: idle, running (with an owner), parked (the reply waits for a commit), closed. A thread becomes the
-//! owner in one of these ways:
+//! The *owner* is the thread that may use the connection. There is at most one (the listener thread of a
+//! dump, which only reads acknowledgements from the socket, is none). `ownership.rs` has the states: idle,
+//! running (with an owner), parked (the reply waits for a commit), closed. A thread becomes the owner in one
+//! of these ways:
 //! - [`Connection::take`], as a worker that receives an event of an idle connection, or as the accepting
 //!   thread that closes a half-open login ([`Connection::give_way`]);
 //! - as the accepting thread, which makes the connection and sends the greeting;
@@ -19,18 +20,19 @@
 //! ```text
 //! event -> take -> serve: read -> packet -> answer: command -> reply in `out`
 //! ```
-//! The command decides what `answer` does with the reply:
-//! - **The reply need not wait for a commit, no input is left, and the connection goes on.** Release, then
-//!   send: the connection is idle before the client gets the reply, so the client's next request finds no
-//!   owner. If an event arrived meanwhile, `release` returns [`Events::Missed`]. The worker is then still the
-//!   owner, and reads again.
+//! The command, and whether input is left, decide the path of the reply:
+//! - **The reply need not wait for a commit, no input is left, and the connection goes on.** The owner
+//!   releases the connection and sends, still holding the lock: the connection is idle before the client gets
+//!   the reply, so the client's next request finds no owner. If an event arrived meanwhile, `release` returns
+//!   [`Events::Missed`]. The worker is then still the owner: it sends the reply and reads again.
 //! - **The reply need not wait for a commit, and there is more input** (pipelined commands), or the
-//!   connection closes. The worker remains the owner and calls `lead_later`, so that transactions ordered so
-//!   far do not wait for the next commands. `serve` sends the reply and continues with the next packet.
-//! - **The reply waits for a commit** ([`After::ReplyBarrier`]). The worker parks the connection, registers
-//!   it with the commit path, and returns. It leads a flush later, in its main loop (`server.rs`). If the
-//!   commit was acknowledged before the registration, the worker unparks the connection and continues as in
-//!   the two cases above.
+//!   connection closes. The worker remains the owner and calls `lead_later`, which lets an idle worker become
+//!   the leader of the transactions ordered so far. `serve` sends the reply and continues with the next
+//!   packet.
+//! - **The reply waits for a commit** ([`After::ReplyBarrier`]). The worker parks the connection, registers a
+//!   callback ([`Wake`]) with the commit path, and returns. It may act as leader of a group later, in its
+//!   main loop (`shared.rs`). If the commit was acknowledged before the registration, the worker unparks the
+//!   connection and continues as in the two cases above.
 //! - **The connection becomes a replica's** ([`After::Dump`]). A new thread takes it over.
 //!
 //! The thread that acknowledges the commit calls [`Wake::acknowledged`]: it unparks the connection, releases
@@ -118,7 +120,7 @@ pub(crate) struct Connection {
     /// The socket was shut down.
     dead: AtomicBool,
     /// Input of the client was read. Set only before login.
-    heard: AtomicBool,
+    has_received: AtomicBool,
     /// A user has logged in.
     entered: AtomicBool,
     /// KILL was used.
@@ -238,7 +240,7 @@ impl Connection {
             deadline_ms: AtomicU64::new(u64::MAX),
             has_ended: AtomicBool::new(false),
             dead: AtomicBool::new(false),
-            heard: AtomicBool::new(false),
+            has_received: AtomicBool::new(false),
             entered: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             dumping: AtomicBool::new(false),
@@ -281,7 +283,7 @@ impl Connection {
 
     /// Returns whether no input of the client was read yet. Tracked only before login.
     pub fn is_silent(&self) -> bool {
-        !self.heard.load(Ordering::Relaxed)
+        !self.has_received.load(Ordering::Relaxed)
     }
 
     /// Returns whether there is unread input.
@@ -665,7 +667,7 @@ impl Connection {
 
     fn take_bytes(&self, inner: &mut Inner, bytes: &[u8]) {
         if inner.session.is_none() {
-            self.heard.store(true, Ordering::Relaxed);
+            self.has_received.store(true, Ordering::Relaxed);
         }
         let bytes_max = inner.packet_bytes_max() + FRAME_BYTES_MAX;
         let unpacked = match &mut inner.unpack {

@@ -273,8 +273,8 @@ impl ResultSink for CursorSink<'_, '_> {
         self.writer.ok(ok);
     }
 
-    fn tells_changes_at_end(&self) -> bool {
-        self.writer.tells_changes_at_end()
+    fn sends_changes_at_end(&self) -> bool {
+        self.writer.sends_changes_at_end()
     }
 
     fn changed(&mut self, change: SessionChange<'_>) {

@@ -23,7 +23,7 @@ use cohort_protocol::{
 };
 use cohort_replication::Source;
 use cohort_replication::source::{
-    DumpEnd, DumpHandle, DumpObserver, DumpRequest, DumpState, LinkGone, ReplicaLink, run_dump,
+    ConnectionClosed, DumpEnd, DumpHandle, DumpObserver, DumpRequest, DumpState, ReplicaLink, run_dump,
 };
 use cohort_tls::Received;
 
@@ -133,13 +133,13 @@ struct Link<'a> {
 }
 
 impl ReplicaLink for Link<'_> {
-    fn send(&mut self, bytes: &[u8]) -> Result<(), LinkGone> {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ConnectionClosed> {
         let bytes = self.connection.packed(bytes);
         let mut rest = &*bytes;
         while !rest.is_empty() {
             match self.connection.send(rest) {
                 Ok(0) if self.connection.wait_writable(self.timeout) && !self.connection.is_dead() => {}
-                Ok(0) | Err(_) => return Err(LinkGone),
+                Ok(0) | Err(_) => return Err(ConnectionClosed),
                 Ok(n) => rest = &rest[n..],
             }
         }
@@ -150,7 +150,7 @@ impl ReplicaLink for Link<'_> {
         self.connection.is_compressed()
     }
 
-    fn count_anew(&mut self) {
+    fn recount(&mut self) {
         self.connection.count_frames_from(1);
     }
 }

@@ -8,7 +8,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
-use crate::ready::Bell;
+use crate::ready::WakeupEvent;
 
 /// The kind of events to report for a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,9 +106,9 @@ impl EventFd {
     }
 }
 
-impl Bell for EventFd {
-    fn ring(&self) {
-        self.notify();
+impl WakeupEvent for EventFd {
+    fn notify(&self) {
+        EventFd::notify(self);
     }
 }
 

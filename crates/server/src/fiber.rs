@@ -1,7 +1,7 @@
 //! Fibers: stacks that jobs run on, so that a job that must wait does not block its worker thread.
 //!
 //! # Concepts
-//! - A *job* is the work for one connection: a worker serves its requests until none is left.
+//! - A *job* is the work for one connection: a worker serves the connection's requests until none is left.
 //! - A *fiber* is a separate stack that runs jobs. A job that waits for a lock suspends its fiber, and the
 //!   worker continues with other work.
 //! - A *wait slot* ([`FiberSlot`]) holds the fiber while it sleeps. The session that grants the lock wakes
@@ -10,7 +10,7 @@
 //! Passing a lock from one session to the next therefore needs no switch between threads. A thousand waiting
 //! sessions cost a thousand stacks, of which only the touched pages use memory, but no threads.
 //!
-//! # States of a fiber, kept in its [`FiberSlot`]
+//! # States of a fiber
 //! ```text
 //!             run                     sleep
 //!   free ------------> awake ---------------------> asleep
@@ -19,15 +19,17 @@
 //!          done           +--------------------+    ready queue -> awake
 //!                               (too early)
 //! ```
-//! A wake that arrives before the fiber is asleep is remembered (`called`): the worker that is about to put
-//! the fiber to sleep resumes it instead.
+//! The [`FiberSlot`] distinguishes awake, asleep and *called*; free and queued fibers count as awake there. A
+//! wake that arrives before the fiber is asleep is remembered (*called*): the worker that is about to put the
+//! fiber to sleep resumes it instead. A sleep can therefore return early, and its caller checks its condition
+//! again.
 //!
 //! # Invariants
 //! - A fiber has exactly one owner: the worker that runs it, the free list, its own wait slot while it
 //!   sleeps, or the ready queue.
 //! - A sleeping job holds no lock that a worker may block on, except the lock of its own connection, which
 //!   only the owner of the connection takes.
-//! - A sleeping fiber is never dropped: the fiber and its wait slot keep each other alive. The thread that
+//! - A sleeping fiber is never dropped: the fiber and its wait slot form a reference cycle. The thread that
 //!   stops the server ends all waits first.
 //! - Between `resume` and its return, [`CURRENT`] of the thread is the fiber's wait slot.
 //!
@@ -35,9 +37,9 @@
 //! A job may begin on one thread and end on another, but the compiler assumes that a function stays on its
 //! thread. Functions that are on the stack while a job sleeps must therefore not use thread-local variables
 //! directly. They call functions that are not inlined and do not sleep. In this code base these are
-//! [`sleeper`] and [`wait_slot`] in this file, `on_post` in `pool.rs`, and the cache of compiled patterns in
-//! the expression crate. Libraries use thread-local variables only in functions that return before a job can
-//! sleep.
+//! [`sleeper`] and [`wait_slot`] in this file, `with_slot` in `pool.rs`, `StackFloor::current` in crate base,
+//! and the cache of compiled patterns in the expression crate. A library may use thread-local variables only
+//! in functions that return before a job can sleep.
 //!
 //! # A stack
 //! ```text
@@ -427,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_an_engine_leaves_its_worker() {
+    fn a_wait_for_an_engine_frees_its_worker() {
         let (fibers, ready) = fibers();
         assert!(wait_slot().is_none(), "a thread does the work itself");
         let (lent, done) = (Arc::new(Mutex::new(None)), Arc::new(AtomicU64::new(0)));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_flushes_are_told_together_and_not_too_often() {
+    fn slow_flushes_are_logged_together_at_a_limited_rate() {
         let mut watch = Watch::default();
         assert_eq!(watch.look(&seen(0, 0, 900, 0)), None, "long, not slow");
         let line = watch.look(&seen(500, 1, 1500, 0)).expect("logged at once");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_that_hangs_is_told_while_it_hangs() {
+    fn a_hanging_flush_is_logged_while_it_hangs() {
         let mut watch = Watch::default();
         assert_eq!(watch.look(&seen(0, 0, 0, 999)), None);
         let line = watch.look(&seen(500, 0, 0, 1499)).expect("logged");

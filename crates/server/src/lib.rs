@@ -66,6 +66,7 @@ pub mod machine;
 pub mod metrics;
 mod ownership;
 mod pool;
+pub mod pool_dump;
 mod ready;
 mod repeated;
 mod semi_sync;
@@ -80,7 +81,6 @@ mod sync;
 mod syslog;
 pub mod systemd;
 mod tls;
-pub mod warm;
 mod wire;
 
 pub use accounts::{Account, Accounts, BootstrapAccounts, Found, Method};

@@ -59,7 +59,7 @@ pub(crate) fn step(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pac
         Stage::Greeted(scramble) => greeted(connection, inner, packet, scramble, sequence),
         Stage::Switched(challenge, candidate) => {
             let answer = inner.input.payload(packet).to_vec();
-            judge(connection, inner, *candidate, challenge, &answer, sequence);
+            decide_login(connection, inner, *candidate, challenge, &answer, sequence);
         }
         Stage::Ready => unreachable!("commands do not come here"),
     }
@@ -143,7 +143,7 @@ pub(crate) fn change_user(connection: &Arc<Connection>, inner: &mut Inner, chang
         switch(inner, candidate, challenge, sequence);
     } else {
         // Without the switch only an empty password can be verified.
-        judge(connection, inner, candidate, challenge, &change.answer, sequence);
+        decide_login(connection, inner, candidate, challenge, &change.answer, sequence);
     }
 }
 
@@ -159,7 +159,7 @@ fn proceed(
     match plugin {
         // Send the scramble of the greeting again: it has not been used yet.
         Some(other) if other != NATIVE_PASSWORD.as_bytes() => switch(inner, candidate, challenge, sequence),
-        _ => judge(connection, inner, candidate, challenge, answer, sequence),
+        _ => decide_login(connection, inner, candidate, challenge, answer, sequence),
     }
 }
 
@@ -179,7 +179,7 @@ fn asks_again(account: &Account, challenge: &Challenge, capabilities: Capabiliti
         && account.methods.iter().any(|method| matches!(method, Method::Ed25519(_)))
 }
 
-fn judge(
+fn decide_login(
     connection: &Arc<Connection>,
     inner: &mut Inner,
     candidate: Candidate,
@@ -194,7 +194,7 @@ fn judge(
             return switch(inner, candidate, Challenge::Ed25519(nonce), sequence);
         }
         Err(error) if candidate.kind == Kind::Change => {
-            tell_logs(connection, ConnectionEvent::ChangeUser, &candidate.user, &error);
+            log_failure(connection, ConnectionEvent::ChangeUser, &candidate.user, &error);
             return keep_user(connection, inner, sequence, &error);
         }
         Err(error) => return reject_candidate(connection, inner, sequence, (&candidate, &error)),
@@ -405,18 +405,18 @@ fn reject_candidate(
     };
     // If init_connect ended the session, its end was already logged.
     if candidate.kind == Kind::Change || inner.session.is_none() {
-        tell_logs(connection, event, &candidate.user, error);
+        log_failure(connection, event, &candidate.user, error);
     }
     refuse(connection, inner, sequence, error);
 }
 
 /// Rejects a client whose user name is not known yet.
 fn reject(connection: &Connection, inner: &mut Inner, sequence: u8, error: &SqlError) {
-    tell_logs(connection, ConnectionEvent::FailedConnect, "", error);
+    log_failure(connection, ConnectionEvent::FailedConnect, "", error);
     refuse(connection, inner, sequence, error);
 }
 
-fn tell_logs(connection: &Connection, event: ConnectionEvent, user: &str, error: &SqlError) {
+fn log_failure(connection: &Connection, event: ConnectionEvent, user: &str, error: &SqlError) {
     let client = Client { id: connection.id, user, host: &connection.peer.host };
     connection.shared().backend.note_refused(event, client, error);
 }

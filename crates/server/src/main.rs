@@ -334,6 +334,7 @@ fn serve(
     flush_watch::start(&commit, log.clone()).map_err(|e| refuse(&e))?;
     let catalog = Arc::clone(&storage.catalog);
     let backend = Arc::new(SqlBackend::new(storage, world, globals, &status, log));
+    backend.set_workers(Arc::clone(&workers));
     backend.read_words().map_err(|e| refuse(&e))?;
     let accounts = Arc::new(CatalogAccounts {
         catalog,
@@ -422,7 +423,7 @@ fn serve(
     if let Err(error) = binlog_watch::start(&commit, globals, log.clone()) {
         log.warning(format_args!("Old binary log files are not verified: {error}"));
     }
-    backend.warm_restart().started();
+    backend.pool_dump().started();
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
     notifier.stopping();
@@ -437,7 +438,7 @@ fn serve(
         machine::end_process(1);
     }
     drop(metrics);
-    backend.warm_restart().stopping();
+    backend.pool_dump().stopping();
     drop(backend);
     let closed = commit.close();
     if has_pid_file {

@@ -32,9 +32,9 @@
 //! housekeeping, a little later, because most waits take less time than the start of a thread.
 //!
 //! # Ownership of the states
-//! Each worker has a worker slot ([`Post`]): one word with the start time of its request and a bit that says
-//! whether the worker is *out* (blocked or away). Each change of the bit comes with one change of the count
-//! of active workers, by the same thread:
+//! Each worker has a [`WorkerSlot`]: one word with the start time of its request and a bit that is set while
+//! the worker is *out* (blocked or away). Each change of the bit comes with one change of the count of active
+//! workers, by the same thread:
 //! - The thread that sets the bit decrements `active`. It holds the state's lock while it does both.
 //! - The thread that clears the bit increments `active`. Only the worker clears its own bit. In `end` it does
 //!   both under the state's lock. In `done` it clears the bit first and then takes the lock for `active`.
@@ -87,21 +87,24 @@ struct State {
     called: usize,
     /// Active workers wanted in addition to the limit.
     more: usize,
+    /// `thread_pool_max_threads` and `thread_pool_idle_timeout`.
+    total_max: usize,
+    idle: Duration,
     stopping: bool,
     /// Handles of all threads that have not ended, and of some that have.
-    handles: Vec<(JoinHandle<()>, Arc<Post>)>,
+    handles: Vec<(JoinHandle<()>, Arc<WorkerSlot>)>,
 }
 
 /// A worker slot: `since_ms << 1 | is_out`. `since_ms` is the start time of the current request by the
 /// server's clock, or 0 between requests.
 #[derive(Default)]
-struct Post(AtomicU64);
+struct WorkerSlot(AtomicU64);
 
 const OUT: u64 = 1;
 /// The thread is about to end.
 const ENDED: u64 = u64::MAX;
 
-impl Post {
+impl WorkerSlot {
     fn begin_request(&self, now_ms: u64) {
         self.0.store(now_ms.max(1) << 1, Ordering::Relaxed);
     }
@@ -130,12 +133,12 @@ impl Post {
     }
 
     /// Returns true if this call set the bit.
-    fn go_out(&self) -> bool {
+    fn set_out(&self) -> bool {
         self.0.fetch_or(OUT, Ordering::Relaxed) & OUT == 0
     }
 
     /// Returns true if this call cleared the bit.
-    fn come_in(&self) -> bool {
+    fn clear_out(&self) -> bool {
         self.0.fetch_and(!OUT, Ordering::Relaxed) & OUT != 0
     }
 }
@@ -162,28 +165,36 @@ pub struct Workers {
 
 thread_local! {
     /// The slot of this worker thread; `None` on other threads.
-    static POST: RefCell<Option<Arc<Post>>> = const { RefCell::new(None) };
+    static SLOT: RefCell<Option<Arc<WorkerSlot>>> = const { RefCell::new(None) };
 }
 
 /// Runs `work` with this worker's slot. Returns `None` on other threads. Not inlined: see `fiber.rs` on
 /// thread-local variables.
 #[inline(never)]
-fn on_post<R>(work: impl FnOnce(&Post) -> R) -> Option<R> {
-    POST.with(|post| post.borrow().as_deref().map(work))
+fn with_slot<R>(work: impl FnOnce(&WorkerSlot) -> R) -> Option<R> {
+    SLOT.with(|slot| slot.borrow().as_deref().map(work))
 }
 
 impl Workers {
     /// Creates the pool without starting a thread.
     pub fn new(limits: WorkerLimits) -> Workers {
+        let state = State { total_max: limits.total_max, idle: limits.idle, ..State::default() };
         Workers {
             limits,
-            state: Arc::default(),
+            state: Arc::new(Mutex::new(state)),
             spare: Condvar::new(),
             surplus: AtomicBool::new(false),
             short: AtomicBool::new(false),
             housekeeper: (Mutex::new(false), Condvar::new()),
             main: OnceLock::new(),
         }
+    }
+
+    /// Sets `thread_pool_max_threads`, but at least the number of active workers, and
+    /// `thread_pool_idle_timeout`. Workers above a lower maximum end when they become spare.
+    pub fn set_limits(&self, total_max: usize, idle: Duration) {
+        let mut state = self.state.lock();
+        (state.total_max, state.idle) = (total_max.max(self.limits.active), idle);
     }
 
     /// Starts the first workers. `main` returns when the server stops or when [`Workers::stay`] returns
@@ -199,31 +210,31 @@ impl Workers {
 
     fn spawn(&self, state: &mut State) -> std::io::Result<()> {
         let main = Arc::clone(self.main.get().expect("started before anybody blocks"));
-        let post = Arc::new(Post::default());
-        let (own, its_state) = (Arc::clone(&post), Arc::clone(&self.state));
+        let slot = Arc::new(WorkerSlot::default());
+        let (own, its_state) = (Arc::clone(&slot), Arc::clone(&self.state));
         let handle = Builder::new()
             .name("worker".into())
             .stack_size(self.limits.stack_bytes + cohort_base::STACK_RESERVE)
             .spawn(move || {
-                POST.with(|post| *post.borrow_mut() = Some(own));
+                SLOT.with(|slot| *slot.borrow_mut() = Some(own));
                 let _ending = Ending(its_state);
                 main();
             })?;
         state.total += 1;
         state.active += 1;
-        state.handles.retain(|(_, post)| !post.has_ended());
-        state.handles.push((handle, post));
+        state.handles.retain(|(_, slot)| !slot.has_ended());
+        state.handles.push((handle, slot));
         Ok(())
     }
 
     /// Marks the start of a request on the calling worker.
     pub(crate) fn busy(&self, now_ms: u64) {
-        on_post(|post| post.begin_request(now_ms));
+        with_slot(|slot| slot.begin_request(now_ms));
     }
 
     /// Marks the end of a request on the calling worker.
     pub(crate) fn done(&self) {
-        if on_post(Post::end_request) == Some(true) {
+        if with_slot(WorkerSlot::end_request) == Some(true) {
             self.count_in(&mut self.state.lock());
         }
     }
@@ -238,7 +249,7 @@ impl Workers {
     /// others replace them.
     pub(crate) fn replace_stalled(&self, now_ms: u64, limit_ms: u64) {
         let mut state = self.state.lock();
-        let stalled = state.handles.iter().filter(|(_, post)| post.mark_stalled(now_ms, limit_ms)).count();
+        let stalled = state.handles.iter().filter(|(_, slot)| slot.mark_stalled(now_ms, limit_ms)).count();
         state.active -= stalled;
         self.hints(&state);
     }
@@ -259,7 +270,8 @@ impl Workers {
         state.spare += 1;
         self.hints(&state);
         loop {
-            let timed_out = self.spare.wait_for(&mut state, self.limits.idle).timed_out();
+            let (idle, total_max) = (state.idle, state.total_max);
+            let timed_out = state.total > total_max || self.spare.wait_for(&mut state, idle).timed_out();
             if state.called > 0 {
                 state.called -= 1;
                 return true;
@@ -283,7 +295,7 @@ impl Workers {
             state.called += 1;
             state.active += 1;
             self.spare.notify_one();
-        } else if state.total < self.limits.total_max && self.main.get().is_some() {
+        } else if state.total < state.total_max && self.main.get().is_some() {
             // If no thread can be started, the existing ones continue.
             let _ = self.spawn(state);
         }
@@ -384,9 +396,9 @@ impl Workers {
 
     /// Marks the calling worker as blocked before it sleeps, so that another takes its place.
     pub fn begin(&self) {
-        let is_short = on_post(|post| {
+        let is_short = with_slot(|slot| {
             let mut state = self.state.lock();
-            if !post.go_out() {
+            if !slot.set_out() {
                 return false;
             }
             state.active -= 1;
@@ -403,11 +415,11 @@ impl Workers {
 
     /// Marks the calling worker as active again.
     pub fn end(&self) {
-        on_post(|post| {
+        with_slot(|slot| {
             // Lock before clearing the bit: the request continues, and housekeeping may find it stalled at
             // once.
             let mut state = self.state.lock();
-            if post.come_in() {
+            if slot.clear_out() {
                 self.count_in(&mut state);
             }
         });
@@ -425,7 +437,7 @@ struct Ending(Arc<Mutex<State>>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let was_out = on_post(Post::end) == Some(true);
+        let was_out = with_slot(WorkerSlot::end) == Some(true);
         let mut state = self.0.lock();
         state.total -= 1;
         if !was_out {

@@ -7,7 +7,7 @@ use cohort_binlog::BinlogFileWriter;
 use cohort_commit::Gate;
 use cohort_config::{Globals, StatusSource, VarId};
 use cohort_replication::Source;
-use cohort_replication::source::{SemiSyncLog, SemiSyncNews, SemiSyncOptions};
+use cohort_replication::source::{SemiSyncEvent, SemiSyncLog, SemiSyncOptions};
 
 use crate::error_log::ErrorLog;
 
@@ -27,8 +27,8 @@ pub(crate) fn options(globals: &Globals) -> SemiSyncOptions {
 /// Returns the callback that logs the same messages as MariaDB.
 pub(crate) fn log(log: &ErrorLog, files: &BinlogFileWriter) -> SemiSyncLog {
     let (log, names) = (log.clone(), files.name().clone());
-    Box::new(move |news| match news {
-        SemiSyncNews::TimedOut(waited, acknowledged) => {
+    Box::new(move |event| match event {
+        SemiSyncEvent::TimedOut(waited, acknowledged) => {
             log.warning(format_args!(
                 "Timeout waiting for reply of binlog (file: {}, pos: {}), semi-sync up to file {}, position {}.",
                 names.file(waited.file),
@@ -38,7 +38,7 @@ pub(crate) fn log(log: &ErrorLog, files: &BinlogFileWriter) -> SemiSyncLog {
             ));
             log.note(format_args!("Semi-sync replication switched OFF."));
         }
-        SemiSyncNews::SwitchedOn(at) => {
+        SemiSyncEvent::SwitchedOn(at) => {
             log.note(format_args!(
                 "Semi-sync replication switched ON at ({}, {})",
                 names.file(at.file),

@@ -100,7 +100,7 @@ impl Server {
         let ready = Arc::new(Ready::new(EventFd::new().map_err(failed("cannot create an event"))?));
         let watch = "cannot watch an event";
         epoll.add(&stop_event, TOKEN_STOP, Interest::Level).map_err(failed(watch))?;
-        epoll.add(ready.bell(), TOKEN_READY, Interest::Input).map_err(failed(watch))?;
+        epoll.add(ready.wakeup(), TOKEN_READY, Interest::Input).map_err(failed(watch))?;
         let started_ms = clock.coarse_ms();
         let stack_bytes = globals.uint(VarId::ThreadStack) as usize;
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| Shared {

@@ -22,7 +22,7 @@ use crate::error_log::ErrorLog;
 use crate::fiber::{Fibers, Work};
 use crate::half_open::{self, HalfOpen};
 use crate::pool::Workers;
-use crate::ready::{Bell as _, Heard, Next, Ready};
+use crate::ready::{Next, Ready, WaitEnd};
 use crate::tls::Tls;
 
 /// Tokens of events that do not belong to a connection. Connections have a slot number in the high half, from
@@ -329,15 +329,15 @@ impl Shared {
 
     /// Waits for an event, for a worker without work. Leads first if transactions are queued without a
     /// leader.
-    fn rest(&self, again: bool, is_alone: bool) -> Heard<io::Result<Option<Event>>> {
+    fn rest(&self, again: bool, is_alone: bool) -> WaitEnd<io::Result<Option<Event>>> {
         let event = match (self.backend.has_queued(), is_alone && !again) {
             (true, _) => self.gather_or_lead(again),
             (false, true) => self.next_events(),
             (false, false) => self.next_event(again),
         };
         match event {
-            Ok(Some(Event { token: TOKEN_READY, .. })) => Heard::Bell,
-            other => Heard::Other(other),
+            Ok(Some(Event { token: TOKEN_READY, .. })) => WaitEnd::Wakeup,
+            other => WaitEnd::Other(other),
         }
     }
 
@@ -373,7 +373,7 @@ impl Shared {
             match event.token {
                 TOKEN_STOP => {}
                 // Leave it to the next idle worker.
-                TOKEN_READY => self.ready.bell().ring(),
+                TOKEN_READY => self.ready.wakeup().notify(),
                 _ => {
                     more[count] = self.taken(event);
                     count += usize::from(more[count].is_some());

@@ -41,8 +41,8 @@ pub fn listen(handle: impl Fn(Signal) + Send + 'static) -> io::Result<()> {
         loop {
             let mut signal = 0;
             // SAFETY: both pointers are to live variables.
-            let is_told = unsafe { libc::sigwait(&set, &mut signal) } == 0;
-            if let Some((_, meaning)) = SIGNALS.iter().find(|(number, _)| is_told && *number == signal) {
+            let is_received = unsafe { libc::sigwait(&set, &mut signal) } == 0;
+            if let Some((_, meaning)) = SIGNALS.iter().find(|(number, _)| is_received && *number == signal) {
                 handle(*meaning);
             }
         }

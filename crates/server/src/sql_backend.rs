@@ -30,11 +30,12 @@ use crate::backend::{
 use crate::binlog_expiry::BinlogExpiry;
 use crate::error_log::ErrorLog;
 use crate::event_scheduler::EventScheduler;
+use crate::pool::Workers;
+use crate::pool_dump::{PoolDump, PoolDumpStatus};
 use crate::server_files::MachineFiles;
 use crate::statement_log::StatementLogFiles;
 use crate::storage::{self, Storage};
 use crate::tls::{Tls, TlsStatus};
-use crate::warm::{WarmRestart, WarmStatus};
 use crate::{flush_watch, semi_sync};
 
 /// Running time of a statement after which the server checks whether its client is still connected, as in
@@ -44,7 +45,7 @@ const LOST_AFTER: Duration = Duration::from_secs(5);
 /// Executes SQL on the storage of a data directory.
 pub struct SqlBackend {
     db: Arc<Database>,
-    facts: Arc<Facts>,
+    callbacks: Arc<Callbacks>,
     source: Option<Arc<Source>>,
     /// Persistent state of the replica side.
     state: Arc<StateStore>,
@@ -93,14 +94,14 @@ impl SqlBackend {
         audit.start();
         status.register(Box::new(AuditStatus(Arc::clone(&audit))));
         let datadir = PathBuf::from(globals.text(VarId::Datadir).as_deref().unwrap_or_default());
-        let warm = Arc::new(WarmRestart::new(
+        let pool_dump = Arc::new(PoolDump::new(
             engines.clone(),
             globals,
             (world.fs.clone(), world.clock.clone()),
             &datadir,
         ));
-        status.register(Box::new(WarmStatus(Arc::clone(&warm))));
-        let facts = Arc::new(Facts {
+        status.register(Box::new(PoolDumpStatus(Arc::clone(&pool_dump))));
+        let callbacks = Arc::new(Callbacks {
             source: source.clone(),
             log_files: Arc::clone(&log_files),
             audit,
@@ -108,16 +109,17 @@ impl SqlBackend {
             engines,
             globals: Arc::clone(globals),
             memory: db.memory_limits(),
-            warm: Arc::clone(&warm),
+            pool_dump: Arc::clone(&pool_dump),
             stop: OnceLock::new(),
+            workers: OnceLock::new(),
             tls: OnceLock::new(),
             replicas: OnceLock::new(),
         });
-        *db.facts.write() = Some(facts.clone());
+        *db.callbacks.write() = Some(callbacks.clone());
         cohort_exec::set_page_formats(&db);
         *db.files.write() = Some(Arc::new(MachineFiles { datadir, globals: Arc::clone(globals) }));
         *db.log_files.write() = Some(log_files);
-        SqlBackend { db, facts, source, state }
+        SqlBackend { db, callbacks, source, state }
     }
 
     /// Reads the dictionary that new passwords are checked against, if there is one.
@@ -137,14 +139,20 @@ impl SqlBackend {
     }
 
     /// Returns the buffer pool dump and load at stop and start.
-    pub fn warm_restart(&self) -> &WarmRestart {
-        &self.facts.warm
+    pub fn pool_dump(&self) -> &PoolDump {
+        &self.callbacks.pool_dump
     }
 
     /// Sets the function that SHUTDOWN calls; once, when the server runs.
     pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
         // A second server with the same backend is stopped through the first.
-        let _ = self.facts.stop.set(stop);
+        let _ = self.callbacks.stop.set(stop);
+    }
+
+    /// Sets the worker pool, whose limits SET GLOBAL changes; once, when the server runs.
+    pub fn set_workers(&self, workers: Arc<Workers>) {
+        // A second server with the same backend keeps that of the first.
+        let _ = self.callbacks.workers.set(workers);
     }
 
     /// Returns the resource usage of accounts, which their limits are checked against.
@@ -157,7 +165,7 @@ impl SqlBackend {
         self.db.status.register(Box::new(TlsStatus(tls.clone())));
         if let Some(tls) = tls {
             // A second server with the same backend keeps that of the first.
-            let _ = self.facts.tls.set(tls);
+            let _ = self.callbacks.tls.set(tls);
         }
     }
 
@@ -186,14 +194,14 @@ impl SqlBackend {
         self.db.status.register(Box::new(ReplicaStatus(Arc::clone(&replicas))));
         *self.db.replica.write() = Some(Arc::clone(&replicas) as _);
         // A second server with the same backend keeps those of the first.
-        let _ = self.facts.replicas.set(Arc::clone(&replicas));
+        let _ = self.callbacks.replicas.set(Arc::clone(&replicas));
         Ok(replicas)
     }
 
     /// Reopens the statement logs at SIGHUP, because the files may have been renamed.
     pub fn reopen_statement_logs(&self) {
-        self.facts.log_files.reopen(StatementLog::General);
-        self.facts.log_files.reopen(StatementLog::Slow);
+        self.callbacks.log_files.reopen(StatementLog::General);
+        self.callbacks.log_files.reopen(StatementLog::Slow);
     }
 
     /// Frees orphans of a crash. Called before the first session. Returns the number of orphans.
@@ -587,7 +595,7 @@ fn sessions_memory_max(globals: &Globals) -> u64 {
 }
 
 /// Server callbacks: variables that other components compute or react to.
-struct Facts {
+struct Callbacks {
     commit: Arc<Coordinator>,
     engines: Vec<Arc<dyn Engine>>,
     source: Option<Arc<Source>>,
@@ -595,20 +603,21 @@ struct Facts {
     audit: Arc<AuditLog>,
     globals: Arc<Globals>,
     memory: MemoryLimits,
-    warm: Arc<WarmRestart>,
+    pool_dump: Arc<PoolDump>,
     tls: OnceLock<Arc<Tls>>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    workers: OnceLock<Arc<Workers>>,
     /// Set when the replica side is open.
     replicas: OnceLock<Arc<Replicas>>,
 }
 
-impl Facts {
+impl Callbacks {
     fn configure(&self, setting: EngineSetting) {
         self.engines.iter().for_each(|engine| engine.configure(setting));
     }
 }
 
-impl ServerCallbacks for Facts {
+impl ServerCallbacks for Callbacks {
     fn variable(&self, id: VarId) -> Option<VarValue> {
         let gtids = || self.commit.binlog_status().map(|(_, gtids)| gtids);
         match id {
@@ -663,10 +672,10 @@ impl ServerCallbacks for Facts {
         seq: CommitSeq,
         own: Option<CommitSeq>,
         client: ConnectionId,
-        will_tell: &dyn Fn(),
+        before_reply: &dyn Fn(),
     ) {
         if let Some(source) = &self.source {
-            source.semi_sync().give_up(seq, own, client, will_tell);
+            source.semi_sync().give_up(seq, own, client, before_reply);
         }
     }
 
@@ -727,13 +736,21 @@ impl ServerCallbacks for Facts {
             }
             VarId::InnodbBufferPoolDumpNow
             | VarId::InnodbBufferPoolLoadNow
-            | VarId::InnodbBufferPoolLoadAbort => self.warm.ordered(id),
+            | VarId::InnodbBufferPoolLoadAbort => self.pool_dump.ordered(id),
             VarId::InnodbRollbackSegments => {
                 self.configure(EngineSetting::RollbackSegments(self.globals.uint(id) as usize));
             }
             VarId::InnodbCompressionAlgorithm | VarId::InnodbCompressionLevel => {
                 storage::compression(&self.globals).into_iter().for_each(|setting| self.configure(setting));
             }
+            VarId::ThreadPoolMaxThreads | VarId::ThreadPoolIdleTimeout => {
+                if let Some(workers) = self.workers.get() {
+                    let total_max = self.globals.uint(VarId::ThreadPoolMaxThreads) as usize;
+                    let idle = self.globals.uint(VarId::ThreadPoolIdleTimeout);
+                    workers.set_limits(total_max, Duration::from_secs(idle));
+                }
+            }
+            VarId::CheckpointBytesMax => self.commit.set_checkpoint_bytes_max(self.globals.uint(id)),
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
             VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),
             VarId::BinlogGroupCommitSyncEngine => self.commit.set_group_sync(self.globals.flag(id)),

@@ -89,7 +89,7 @@ pub struct Storage {
 pub struct StorageOptions {
     /// `--log-bin`: base name of the binary log; `None` is off.
     pub log_bin: Option<String>,
-    /// `COHORT_FAILPOINT=before:harden:3`: aborts when the stage is reached for the third time. For crash
+    /// `COHORT_FAILPOINT=before:flush:3`: aborts when the stage is reached for the third time. For crash
     /// tests.
     pub failpoint: Option<(Point, u64)>,
     /// Overrides `log_layout`.
@@ -107,7 +107,7 @@ impl StorageOptions {
     }
 }
 
-fn tell_recovery(commit: &Coordinator, log: &ErrorLog) {
+fn log_recovery(commit: &Coordinator, log: &ErrorLog) {
     let recovered = commit.recovered();
     if let Some((file, offset)) = &recovered.mended_copy {
         log.warning(format_args!(
@@ -171,7 +171,7 @@ pub fn open(
             .map_err(OpenError::Recovery)?;
     commit.set_group_sync(globals.flag(VarId::BinlogGroupCommitSyncEngine));
     commit.set_group_overlap(overlap(globals));
-    tell_recovery(&commit, log);
+    log_recovery(&commit, log);
     Ok(Storage { commit, engines, locks, catalog: versions, replica })
 }
 

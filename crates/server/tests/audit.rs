@@ -54,7 +54,7 @@ fn same_events(script: &str) {
 }
 
 #[test]
-fn statements_and_tables_are_told_as_the_plugin_tells_them() {
+fn statements_and_tables_are_audited_as_by_the_plugin() {
     same_events(
         r#"
         CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(20))
@@ -227,7 +227,7 @@ fn kinds_and_users_are_chosen_as_with_the_plugin() {
 
 /// The lines about connections, compared with what their clients did.
 #[test]
-fn who_comes_fails_and_goes_is_told() {
+fn connects_failures_and_disconnects_are_audited() {
     let server = Cohort::new(&[
         "--server-audit-logging=ON",
         "--server-audit-events=CONNECT",
@@ -345,7 +345,7 @@ fn files_rotate_and_move_and_settings_answer_as_the_plugins() {
 }
 
 #[test]
-fn a_server_that_is_killed_has_told_what_it_answered() {
+fn a_killed_server_has_logged_all_that_it_acknowledged() {
     let mut server = Cohort::new(&["--server-audit-logging=ON"]);
     let mut client = server.client();
     for n in 0..50 {

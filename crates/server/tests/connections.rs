@@ -290,7 +290,7 @@ fn the_command_line_clients_work() {
 /// Found by reading: a session whose own commit was already acknowledged left the flush of other transactions
 /// that it had ordered to the next commit.
 #[test]
-fn whoever_orders_for_others_leads() {
+fn a_caller_that_orders_for_others_leads() {
     let server = TestServer::start(Duration::from_millis(1));
     let mut client = server.client();
     client.query_drop("order-other").expect("ordered");

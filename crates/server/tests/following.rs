@@ -318,7 +318,7 @@ fn appliers_stop_at_once_whatever_they_wait_for_and_local_sessions_do_not_hang_t
 }
 
 #[test]
-fn what_a_semi_synchronous_source_was_told_is_applied_when_both_die() {
+fn semi_sync_acknowledged_groups_are_applied_after_both_crash() {
     let options = [
         "--rpl-semi-sync-master-enabled=1",
         "--rpl-semi-sync-master-wait-point=AFTER_SYNC",

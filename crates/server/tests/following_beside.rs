@@ -195,7 +195,7 @@ fn lines(status: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn what_is_shown_of_a_replica_is_what_mariadb_shows() {
+fn replica_status_equals_mariadbs() {
     let pair = Pair::new("ROW");
     let names = |status: &str| -> Vec<String> {
         status
@@ -287,7 +287,7 @@ fn receivers_errors(pair: &Pair) -> ((String, String), (String, String)) {
 }
 
 #[test]
-fn what_a_source_does_not_have_stops_the_receiver_with_mariadbs_error() {
+fn a_missing_position_stops_the_receiver_with_mariadbs_error() {
     let pair = Pair::new("ROW");
     pair.source.sql("CREATE TABLE test.t (a INT PRIMARY KEY); INSERT INTO test.t VALUES (1)");
     pair.wait();
@@ -424,7 +424,7 @@ fn error_of(output: &str) -> String {
 }
 
 #[test]
-fn what_is_refused_is_what_mariadb_refuses() {
+fn refusals_equal_mariadbs() {
     let pair = Pair::new("ROW");
     pair.source.sql("CREATE TABLE test.t (a INT PRIMARY KEY); INSERT INTO test.t VALUES (1)");
     pair.wait();

@@ -133,7 +133,7 @@ fn one_domain_takes_no_more_workers_than_it_may() {
 }
 
 #[test]
-fn what_waits_in_all_domains_together_is_bounded() {
+fn waiting_groups_of_all_domains_are_bounded() {
     let source = Maria::source(&["--binlog-format=ROW"]);
     let replica = Cohort::new(&OPTIONS);
     replica.follow(source.port);

@@ -73,7 +73,7 @@ fn write_until(client: &mut mysql::Conn, stops: &AtomicBool) -> u32 {
 }
 
 #[test]
-fn what_two_sources_deliver_is_applied_once_and_one_of_them_is_enough() {
+fn groups_from_two_sources_are_applied_once() {
     for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=4"] {
         let mut diamond = Diamond::new(threads);
         let stops = AtomicBool::new(false);

@@ -323,7 +323,7 @@ impl Promise {
 }
 
 #[test]
-fn what_was_acknowledged_is_applied_whatever_the_settings_of_the_next_start() {
+fn acknowledged_groups_are_applied_under_any_settings_of_the_next_start() {
     for by in ["slave_pos", "no"] {
         for options in [&[][..], &["--relay-log=other"]] {
             let mut promise = Promise::new(by);

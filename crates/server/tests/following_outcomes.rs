@@ -59,7 +59,7 @@ fn do_parts(run: &mut dyn FnMut(&str) -> mysql::Result<()>) {
 }
 
 #[test]
-fn what_was_possible_of_a_list_is_done_on_replicas_and_they_go_on() {
+fn partially_executed_lists_are_repeated_on_replicas() {
     let source = Cohort::new(&[STRICT]);
     let replica = Cohort::new(&[LOGS, STRICT, "--server-id=7"]);
     let parallel = Cohort::new(&[LOGS, STRICT, "--server-id=8", "--slave-parallel-threads=3"]);
@@ -106,7 +106,7 @@ fn a_mariadb_s_lists_that_fail_in_part_are_done_as_there() {
 }
 
 #[test]
-fn a_statement_that_would_end_in_another_way_leaves_nothing_behind_and_one_skip_passes_over_it() {
+fn a_statement_with_another_outcome_changes_nothing_and_can_be_skipped() {
     for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=3"] {
         let source = Cohort::new(&[STRICT]);
         let replica = Cohort::new(&[LOGS, STRICT, "--server-id=7", threads]);

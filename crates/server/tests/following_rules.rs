@@ -47,7 +47,7 @@ fn a_delayed_replica_waits_shows_it_and_stops_at_once() {
 }
 
 #[test]
-fn what_is_due_already_is_applied_in_parallel_by_a_delayed_replica() {
+fn a_delayed_replica_applies_due_groups_in_parallel() {
     let source = Cohort::new(&[]);
     let options = [LOGS, "--server-id=7", "--slave-parallel-threads=4", "--slave-parallel-mode=aggressive"];
     let replica = Cohort::new(&options);
@@ -329,7 +329,7 @@ fn a_ring_of_two_domains_applies_each_change_once() {
 }
 
 #[test]
-fn what_a_replica_does_is_shown() {
+fn the_activity_of_a_replica_is_shown() {
     let source = Maria::source(&["--binlog-format=ROW"]);
     let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=2", "--read-only=1"]);
     replica.follow(source.port);

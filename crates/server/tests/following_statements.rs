@@ -69,7 +69,7 @@ const SEQUENCES: &str = "CREATE SEQUENCE test.s START WITH 5 INCREMENT BY 3 CACH
      ALTER SEQUENCE test.s RESTART 1000; SELECT NEXTVAL(test.s)";
 
 #[test]
-fn sequences_go_on_behind_the_numbers_of_their_source() {
+fn sequences_continue_after_the_numbers_of_their_source() {
     let row = "SELECT next_not_cached_value, minimum_value, maximum_value, start_value, increment, cache_size, \
          cycle_option, cycle_count FROM test.";
     for threads in [0, 3] {

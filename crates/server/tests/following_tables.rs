@@ -166,7 +166,7 @@ fn a_schema_may_have_another_name_here() {
 }
 
 #[test]
-fn errors_that_are_to_be_skipped_stop_nobody_and_others_do() {
+fn skipped_errors_stop_no_applier_and_others_do() {
     let source = Maria::source(&["--binlog-format=MIXED"]);
     let options = [LOGS, "--server-id=7", "--slave-skip-errors=1062,1032,ddl_exist_errors"];
     let replica = Cohort::new(&[&options[..], &["--slave-parallel-threads=2"]].concat());
@@ -198,7 +198,7 @@ fn errors_that_are_to_be_skipped_stop_nobody_and_others_do() {
 }
 
 #[test]
-fn an_applier_stops_at_the_place_that_it_was_told() {
+fn an_applier_stops_at_the_requested_position() {
     for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=3"] {
         let source = Maria::source(&["--binlog-format=ROW"]);
         // Groups stay open, so that a check that comes too early finds nothing.

@@ -78,7 +78,7 @@ fn clients_that_commit_together_share_a_commit_id() {
 }
 
 #[test]
-fn who_waited_for_a_row_is_marked_and_settings_take_effect_while_the_server_runs() {
+fn lock_waits_are_marked_and_settings_take_effect_at_runtime() {
     let scratch = tempfile::tempdir().expect("a scratch directory");
     let server = Cohort::start(scratch.path(), "data", &["--binlog-ignore-db=other"]);
     let (mut first, mut second) = (server.client(), server.client());

@@ -44,13 +44,13 @@ fn a_crash_leaves_all_of_a_large_transaction_or_nothing() {
     drop((client, server));
 
     let mut expected = (2 + ROWS, 2 * ROWS, ROWS * (ROW_BYTES as u64 + 1));
-    for (round, point) in ["before:harden:1", "after:harden:1", "before:publish:1"].iter().enumerate() {
+    for (round, point) in ["before:flush:1", "after:flush:1", "before:publish:1"].iter().enumerate() {
         let mut server = Cohort::start_failing(scratch.path(), "data", &[], point);
         let mut client = server.client();
         assert_eq!(rows(&mut client), expected, "before {point}");
         insert(&mut client, 100 * (round as u64 + 1)).expect_err("the server ends before it can answer");
         assert_eq!(server.exit_code(), None, "{point}: aborted");
-        if *point != "before:harden:1" {
+        if *point != "before:flush:1" {
             expected = (expected.0 + ROWS, expected.1 + ROWS, expected.2 + ROWS * ROW_BYTES as u64);
         }
     }
@@ -64,7 +64,7 @@ fn a_crash_leaves_all_of_a_large_transaction_or_nothing() {
 /// A large transaction is written to its binlog file in the background, but statements that report the file
 /// complete it first, so that a copy of the file is complete.
 #[test]
-fn a_binary_log_file_that_is_told_of_is_whole() {
+fn a_listed_binary_log_file_is_complete() {
     let scratch = tempfile::tempdir().expect("temporary directory");
     let server = Cohort::start(scratch.path(), "data", &[]);
     let mut client = server.client();

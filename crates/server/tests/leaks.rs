@@ -15,7 +15,7 @@ fn resident_kib() -> u64 {
 }
 
 #[test]
-fn connections_leave_no_memory_behind_and_idle_ones_take_little() {
+fn connections_leak_no_memory_and_idle_ones_take_little() {
     let server = TestServer::start(Duration::ZERO);
     let gone = || wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
     let run = |n: usize| (0..n).for_each(|_| drop(RawClient::login(&server)));

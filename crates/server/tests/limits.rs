@@ -197,7 +197,7 @@ fn resident_mib(pid: u32) -> usize {
 }
 
 #[test]
-fn a_result_that_nobody_reads_is_not_kept() {
+fn a_result_that_no_client_reads_is_not_kept() {
     let scratch = tempfile::tempdir().expect("made");
     let running = Cohort::start(scratch.path(), "data", &[]);
     let (mut slow, mut observer) = (running.client(), running.client());

@@ -235,7 +235,7 @@ fn too_many_wrong_passwords_block_an_account() {
 }
 
 #[test]
-fn what_a_role_gives_and_when() {
+fn privileges_of_a_role_apply_while_it_is_set() {
     let both = Both::new();
     both.as_root(
         "CREATE DATABASE d; CREATE TABLE d.t (a INT, b INT); CREATE TABLE d.u (a INT); INSERT INTO d.t VALUES (1, 2); \
@@ -296,7 +296,7 @@ fn what_a_role_gives_and_when() {
 }
 
 #[test]
-fn a_reset_of_the_connection_frees_nobody() {
+fn a_reset_of_the_connection_lifts_no_restriction() {
     let server = Cohort::new(&[]);
     server.sql(
         "CREATE USER expired IDENTIFIED BY 'x' PASSWORD EXPIRE; CREATE USER asks WITH MAX_QUERIES_PER_HOUR 2; \
@@ -549,7 +549,7 @@ fn handshake_responses_of_every_length_open_nothing() {
 
 /// A logged-in client asks to become another user, with statements after each wrong reply.
 #[test]
-fn a_change_of_user_with_wrong_answers_makes_nobody_more() {
+fn a_failed_change_of_user_grants_no_privileges() {
     let server = Cohort::new(&[]);
     server.sql("CREATE TABLE test.hit (n INT)");
     server.sql("CREATE USER low; CREATE USER admin IDENTIFIED BY 'secret'; GRANT ALL ON *.* TO admin");
@@ -660,7 +660,7 @@ fn asked(port: u16, user: &str) -> String {
 }
 
 #[test]
-fn what_a_client_is_asked_does_not_tell_who_is_there() {
+fn the_login_does_not_reveal_which_accounts_exist() {
     let server = Cohort::new(&[]);
     for n in 0..6 {
         server.sql(&format!("CREATE USER native_{n} IDENTIFIED BY 'secret'"));
@@ -683,7 +683,7 @@ fn what_a_client_is_asked_does_not_tell_who_is_there() {
 }
 
 #[test]
-fn an_anonymous_account_is_nobody_else_whatever_name_it_gives() {
+fn an_anonymous_account_matches_no_other_account() {
     let server = Cohort::new(&[]);
     server.sql("CREATE USER boss IDENTIFIED BY 'secret'; CREATE USER ''@localhost");
     // The anonymous account of this host takes precedence over the named account for any host.
@@ -719,7 +719,7 @@ fn an_anonymous_account_is_nobody_else_whatever_name_it_gives() {
 }
 
 #[test]
-fn only_administrators_have_the_server_tell_of_itself() {
+fn only_administrators_see_the_server_status() {
     let server = Cohort::new(&[]);
     server.sql("CREATE USER guest");
     for (user, last) in [("root", 0xfe), ("guest", 0xff)] {
@@ -764,7 +764,7 @@ fn files_are_shown_with_the_privilege_and_to_everybody_only() {
 }
 
 #[test]
-fn whatever_others_hold_somebody_logs_in() {
+fn an_administrator_can_log_in_under_any_load() {
     let server = Cohort::new(&[]);
     server.sql(
         "CREATE USER guest; CREATE DATABASE open; CREATE TABLE open.t (a INT); GRANT ALL ON open.* TO guest",

@@ -114,7 +114,7 @@ fn every_commit_is_in_the_histograms_of_status_table_and_endpoint() {
 }
 
 #[test]
-fn the_page_is_whole_and_asks_nobody_else() {
+fn the_page_is_complete_and_loads_nothing_from_elsewhere() {
     let scratch = tempfile::tempdir().expect("made");
     let port = free_port();
     let running = Cohort::start(scratch.path(), "data", &[&format!("--metrics-port={port}")]);
@@ -225,7 +225,7 @@ fn the_endpoint_is_off_by_default_and_a_taken_port_stops_the_start() {
 }
 
 #[test]
-fn slow_flushes_are_told_in_the_error_log() {
+fn slow_flushes_are_logged() {
     let scratch = tempfile::tempdir().expect("made");
     let running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();

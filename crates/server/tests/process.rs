@@ -16,7 +16,7 @@ use mysql::prelude::Queryable;
 use support::{Cohort, refused, run, wait_until};
 
 #[test]
-fn what_cannot_start_says_why_and_touches_nothing() {
+fn a_refused_start_gives_its_reason_and_changes_no_file() {
     let scratch = tempfile::tempdir().expect("made");
     let datadir = scratch.path().join("data");
     let datadir_option = format!("--datadir={}", datadir.display());
@@ -223,7 +223,7 @@ fn a_mistake_is_answered_by_what_is_wrong_and_what_to_do() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("bound").port().to_string();
     let mut wrong = Vec::new();
-    let mut judge = |what: &str, (code, said): (i32, String), expected: i32, parts: &[&str], file: &str| {
+    let mut check = |what: &str, (code, said): (i32, String), expected: i32, parts: &[&str], file: &str| {
         let parts =
             parts.iter().map(|part| part.replace("DIR", &dir).replace("PORT", &port).replace("FILE", file));
         let missing: Vec<String> = parts.filter(|part| !said.contains(part)).collect();
@@ -248,7 +248,7 @@ fn a_mistake_is_answered_by_what_is_wrong_and_what_to_do() {
             arguments.rotate_left(1);
         }
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        judge(&options, refused(&arguments), *code, parts, "");
+        check(&options, refused(&arguments), *code, parts, "");
     }
     let path = format!("{dir}/my.cnf");
     for (text, code, parts) in WRONG_FILES {
@@ -256,7 +256,7 @@ fn a_mistake_is_answered_by_what_is_wrong_and_what_to_do() {
         let given = format!("--defaults-file={path}");
         let output = run(env!("CARGO_BIN_EXE_cohortd"), &[&given, "--validate-config"]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        judge(text, (output.status.code().expect("ended"), said), *code, parts, &path);
+        check(text, (output.status.code().expect("ended"), said), *code, parts, &path);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     drop(used);
@@ -493,7 +493,7 @@ fn statements_with_parameters_of_every_type_come_back() {
 
 /// Regression test: SIGUSR1 and SIGUSR2 ended the server without a message.
 #[test]
-fn signals_without_a_meaning_are_told_and_end_nothing() {
+fn signals_without_a_meaning_are_logged_and_ignored() {
     let scratch = tempfile::tempdir().expect("made");
     let running = Cohort::start(scratch.path(), "data", &[]);
     for signal in ["USR1", "USR2"] {
@@ -504,7 +504,7 @@ fn signals_without_a_meaning_are_told_and_end_nothing() {
 }
 
 #[test]
-fn the_service_manager_and_the_log_are_told_how_the_start_goes() {
+fn the_service_manager_and_the_log_receive_the_progress_of_the_start() {
     let scratch = tempfile::tempdir().expect("made");
     let path = scratch.path().join("notify");
     let manager = UnixDatagram::bind(&path).expect("bound");
@@ -582,7 +582,7 @@ fn flush_logs_follows_an_error_log_that_was_moved() {
 }
 
 #[test]
-fn statements_are_logged_to_files_that_are_made_anew_when_they_were_moved() {
+fn statement_logs_are_recreated_after_a_move() {
     let scratch = tempfile::tempdir().expect("made");
     let options =
         ["--general-log=1", "--general-log-file=all.log", "--slow-query-log=1", "--long-query-time=0.1"];

@@ -247,7 +247,7 @@ fn every_acknowledged_commit_is_on_a_semi_synchronous_replica_when_the_source_di
 }
 
 #[test]
-fn a_replica_stops_at_the_gtid_that_it_was_told() {
+fn a_replica_stops_at_the_requested_gtid() {
     let cohort = Cohort::new(&["--max-binlog-size=4096"]);
     cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
     let position = |n: u32| {
@@ -465,7 +465,7 @@ fn a_second_replica_of_the_same_number_ends_the_first_and_kill_ends_a_dump() {
 }
 
 #[test]
-fn a_replica_that_stops_reading_is_cut_and_slows_nobody_and_its_files_stay() {
+fn a_replica_that_stops_reading_is_disconnected_and_its_files_stay() {
     let cohort = Cohort::new(&["--net-write-timeout=2"]);
     cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, v LONGBLOB)");
     let mut follower = Command::new("mariadb-binlog")

@@ -392,7 +392,7 @@ fn kill_counts_when_it_comes_before_the_flush() {
 }
 
 #[test]
-fn a_source_whose_clients_wait_for_a_replica_stops_when_it_is_told_to() {
+fn a_source_whose_clients_wait_for_a_replica_stops_on_request() {
     let mut cohort = Cohort::new(&[
         "--rpl-semi-sync-master-enabled=0",
         "--rpl-semi-sync-master-timeout=36000000",
@@ -423,7 +423,7 @@ fn a_source_whose_clients_wait_for_a_replica_stops_when_it_is_told_to() {
 }
 
 #[test]
-fn a_number_used_twice_moves_the_dump_and_nobody_loses_anything() {
+fn a_number_used_twice_moves_the_dump_and_no_event_is_lost() {
     let cohort = Cohort::new(&[]);
     cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
     let replica = Maria::new(&[]);

@@ -57,7 +57,7 @@ fn set_up(scratch: &Path) {
 }
 
 #[test]
-fn what_was_held_back_is_cut_only_from_a_server_that_is_to_be_a_replica() {
+fn unreleased_commits_are_cut_only_from_a_future_replica() {
     for (role, rows, position) in [("MASTER", vec![1, 10, 11, 12], "3-1-5"), ("SLAVE", vec![1], "3-1-2")] {
         let scratch = tempfile::tempdir().expect("temporary directory");
         set_up(scratch.path());
@@ -74,7 +74,7 @@ fn what_was_held_back_is_cut_only_from_a_server_that_is_to_be_a_replica() {
 }
 
 #[test]
-fn what_a_killed_client_was_told_is_not_cut() {
+fn acknowledged_commits_of_a_killed_client_are_not_cut() {
     for point in ["AFTER_SYNC", "AFTER_COMMIT"] {
         let scratch = tempfile::tempdir().expect("temporary directory");
         set_up(scratch.path());

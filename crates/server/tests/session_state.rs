@@ -19,7 +19,7 @@ fn prepared(client: &mut Conn) -> u64 {
 }
 
 /// Returns the commands that restart a session: COM_RESET_CONNECTION and COM_CHANGE_USER.
-fn starts_anew() -> [(&'static str, fn(&mut Conn)); 2] {
+fn restarts() -> [(&'static str, fn(&mut Conn)); 2] {
     let reset = |client: &mut Conn| client.reset().expect("reset");
     let change = |client: &mut Conn| {
         let root = ChangeUserOpts::new().with_user(Some("root".into())).with_db_name(Some("test".into()));
@@ -34,7 +34,7 @@ fn starts_anew() -> [(&'static str, fn(&mut Conn)); 2] {
 fn prepared_statements_are_counted_as_long_as_they_live() {
     let server = Cohort::new(&["--max-prepared-stmt-count=20"]);
     let mut watcher = server.in_test();
-    for (name, start_anew) in starts_anew() {
+    for (name, start_again) in restarts() {
         let mut client = server.in_test();
         for round in 0..5 {
             for n in 0..8 {
@@ -43,7 +43,7 @@ fn prepared_statements_are_counted_as_long_as_they_live() {
             client.query_drop("PREPARE named FROM 'SELECT 1'").expect("prepared");
             client.query_drop("PREPARE named FROM 'SELECT 2'").expect("prepared again");
             assert_eq!(prepared(&mut watcher), 9, "{name} {round}");
-            start_anew(&mut client);
+            start_again(&mut client);
             assert_eq!(prepared(&mut watcher), 0, "{name} {round}");
         }
     }
@@ -73,7 +73,7 @@ fn prepared_statements_are_counted_as_long_as_they_live() {
 fn one_shot_settings_go_with_the_session() {
     let server = Cohort::new(&["--log-bin=master"]);
     server.in_test().query_drop("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)").expect("made");
-    for (name, start_anew) in starts_anew() {
+    for (name, start_again) in restarts() {
         let mut client = server.in_test();
         client.query_drop("SET insert_id = 1000000").expect("set");
         client.query_drop("SET gtid_seq_no = 1000000").expect("set");
@@ -81,7 +81,7 @@ fn one_shot_settings_go_with_the_session() {
         client.query_drop("SET timestamp = 1").expect("set");
         client.query_drop("SET @a = 1").expect("set");
         client.query_drop("SET SESSION wait_timeout = 7").expect("set");
-        start_anew(&mut client);
+        start_again(&mut client);
         client.query_drop("BEGIN").expect("begun");
         client.query_drop("INSERT INTO t (v) VALUES (1)").expect("written");
         client.query_drop("COMMIT").expect("committed");
@@ -97,7 +97,7 @@ fn one_shot_settings_go_with_the_session() {
 
 /// A commit within a multi-statement text becomes durable while the next statement of the text waits.
 #[test]
-fn what_a_text_has_committed_does_not_wait_for_its_next_statement() {
+fn a_commit_in_a_multi_statement_does_not_wait_for_the_next_statement() {
     let server = Cohort::new(&["--log-bin=master"]);
     let mut holder = server.in_test();
     holder.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v INT)").expect("made");
@@ -221,7 +221,7 @@ fn a_client_that_takes_nothing_is_killed_at_once() {
 
 /// The bytes that MariaDB 10.11 sends in the same situations.
 #[test]
-fn clients_are_told_what_changed_of_their_session() {
+fn clients_receive_changes_of_their_session_state() {
     let server = Cohort::new(&[]);
     let (mut raw, login) = raw_login(server.port, SESSION_TRACK, 0);
     assert_eq!(login, b"\0\0\0\x02@\0\0\0\x07\x01\x05\x04test");
@@ -479,7 +479,7 @@ fn settings_that_act_in_the_server_are_applied() {
 /// Found by comparison: `session_track_transaction_info` had no effect, and AND CHAIN started nothing outside
 /// of a transaction and lost the transaction's characteristics.
 #[test]
-fn clients_are_told_of_their_transactions() {
+fn clients_receive_the_state_of_their_transactions() {
     let (server, mariadb) = (Cohort::new(&[]), Maria::new(&[]));
     let ours = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
     let theirs = UnixStream::connect(&mariadb.socket).expect("connected");

@@ -143,7 +143,7 @@ fn flush_ssl_reads_the_files_again_and_keeps_the_old_ones_after_an_error() {
 }
 
 #[test]
-fn what_cannot_be_kept_refuses_the_start() {
+fn unsupported_options_refuse_the_start() {
     let certificates = Certificates::new();
     let [_, cert, key] = certificates.server_options();
     let other_key = certificates.option("ssl-key", "client.key");
@@ -278,7 +278,7 @@ impl Write for Caught {
 }
 
 #[test]
-fn what_comes_in_the_clear_behind_the_request_is_never_a_packet() {
+fn plain_bytes_after_the_tls_request_are_never_a_packet() {
     let certificates = Certificates::new();
     let server = server(&certificates, &[]);
     // A man in the middle injects a login and a statement.
@@ -361,7 +361,7 @@ fn a_client_that_takes_nothing_gets_all_when_it_does() {
 }
 
 #[test]
-fn handshakes_that_never_end_are_ended_and_keep_nobody_out() {
+fn endless_handshakes_are_ended_and_block_no_client() {
     let certificates = Certificates::new();
     let server = server(&certificates, &["--connect-timeout=2"]);
     let began = Instant::now();
@@ -395,7 +395,7 @@ fn good_client(server: &Cohort) -> Duration {
 }
 
 #[test]
-fn a_flood_of_half_open_handshakes_is_bounded_and_keeps_nobody_out() {
+fn half_open_handshakes_are_bounded_and_block_no_client() {
     let certificates = Certificates::new();
     let server = server(&certificates, &["--connect-timeout=5"]);
     let request = packet(1, &tls_request(CAPABILITIES | SSL));

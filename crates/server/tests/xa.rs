@@ -52,7 +52,7 @@ fn is_locked(server: &Cohort, row: &str) -> bool {
     server.sql(&format!("SELECT * FROM test.t WHERE {row} FOR UPDATE SKIP LOCKED")).is_empty()
 }
 
-const STAGES: [&str; 5] = ["prepare", "order", "harden", "publish", "acknowledge"];
+const STAGES: [&str; 5] = ["prepare", "order", "flush", "publish", "acknowledge"];
 
 /// The server aborts before and after every stage of PREPARE, PREPARE, COMMIT, ROLLBACK. Acknowledged
 /// statements must be in effect afterwards; the unacknowledged one must be in effect completely or not at

@@ -73,16 +73,16 @@ pub trait ServerCallbacks: Send + Sync {
     }
 
     /// Ends the wait for replicas of a client whose reply is held until `seq`, after a KILL. `own` is the
-    /// client's newest commit that was waiting when the KILL arrived. Calls `will_tell` before the reply is
-    /// released, if other clients keep waiting.
+    /// client's newest commit that was waiting when the KILL arrived. Calls `before_reply` before the reply
+    /// is released, if other clients keep waiting.
     fn stop_waiting_for_replicas(
         &self,
         seq: CommitSeq,
         own: Option<CommitSeq>,
         client: ConnectionId,
-        will_tell: &dyn Fn(),
+        before_reply: &dyn Fn(),
     ) {
-        let _ = (seq, own, client, will_tell);
+        let _ = (seq, own, client, before_reply);
     }
 
     /// Reloads the certificates, for FLUSH SSL. On an error the previous ones stay in use.
@@ -138,7 +138,7 @@ pub struct Database {
     /// The planner's samples of indexes.
     pub(crate) index_samples: IndexSamples,
     /// The caches of the crate that runs statements.
-    pub kept: Arc<dyn StatementCaches>,
+    pub caches: Arc<dyn StatementCaches>,
     /// The audit log.
     pub audit: Arc<Audit>,
     /// The rows of `mysql.general_log` and `mysql.slow_log`.
@@ -166,7 +166,7 @@ pub struct Database {
     /// The host's files, for statements that name files; set once by the server.
     pub files: RwLock<Option<Arc<dyn ServerFiles>>>,
     /// Callbacks into the server; set once by the server.
-    pub facts: RwLock<Option<Arc<dyn ServerCallbacks>>>,
+    pub callbacks: RwLock<Option<Arc<dyn ServerCallbacks>>>,
 }
 
 impl Deref for Database {
@@ -198,7 +198,7 @@ impl Database {
             binlog_cache: parts.binlog_cache,
             memory: Arc::clone(processes.memory()),
         });
-        let kept = keep(processes.memory());
+        let caches = keep(processes.memory());
         let first_short_uuid = first_short_uuid(&env);
         let db = Arc::new(Database {
             env,
@@ -208,7 +208,7 @@ impl Database {
             ids: Ids::default(),
             virtual_tables: parts.virtual_tables,
             index_samples: IndexSamples::default(),
-            kept,
+            caches,
             audit: Arc::default(),
             log_rows: LogRows::default(),
             user_locks: UserLockHolders::default(),
@@ -222,7 +222,7 @@ impl Database {
             event_runs: EventRuns::default(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
-            facts: RwLock::new(None),
+            callbacks: RwLock::new(None),
             files: RwLock::new(None),
         });
         adopt(&db.env);
@@ -254,7 +254,7 @@ impl Database {
 
     /// Returns a handle that sets the memory limit of all sessions.
     pub fn memory_limits(&self) -> MemoryLimits {
-        MemoryLimits { sessions: Arc::clone(self.processes.memory()), kept: Arc::clone(&self.kept) }
+        MemoryLimits { sessions: Arc::clone(self.processes.memory()), caches: Arc::clone(&self.caches) }
     }
 }
 
@@ -271,13 +271,13 @@ fn first_short_uuid(env: &TrxEnv) -> u64 {
 #[derive(Clone)]
 pub struct MemoryLimits {
     sessions: Arc<Budget>,
-    kept: Arc<dyn StatementCaches>,
+    caches: Arc<dyn StatementCaches>,
 }
 
 impl MemoryLimits {
     /// Sets the limit.
     pub fn set(&self, bytes: u64) {
-        let of_kept = self.kept.limit(bytes);
-        self.sessions.set_limit(bytes - of_kept);
+        let of_caches = self.caches.limit(bytes);
+        self.sessions.set_limit(bytes - of_caches);
     }
 }

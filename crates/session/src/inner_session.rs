@@ -196,7 +196,7 @@ impl SessionState {
             kill: self.kill.clone(),
             last_values: RefCell::default(),
             binlog_applier: RefCell::default(),
-            trail: RefCell::default(),
+            search_positions: RefCell::default(),
             temporary: Arc::clone(&self.temporary),
             changes: RefCell::default(),
             transactions: TransactionTracker::default(),

@@ -84,7 +84,7 @@ pub struct SessionState {
     /// Table maps and decoder state collected from BINLOG statements so far.
     pub binlog_applier: RefCell<Option<Box<BinlogStatements>>>,
     /// Cached search positions, near which row events look for their next rows.
-    pub trail: RefCell<SearchPositions>,
+    pub search_positions: RefCell<SearchPositions>,
     /// The session's temporary tables.
     pub temporary: Arc<TemporaryTables>,
     /// Changes to report to the client in the next OK packet.
@@ -256,7 +256,7 @@ impl SessionState {
     /// Returns error 1959 if the account may not use the role.
     pub fn check_role(&self, role: Option<&str>) -> SqlResult<()> {
         let Some(role) = role.filter(|role| !self.may_use_role(role)) else { return Ok(()) };
-        let (user, host) = self.who_is_denied();
+        let (user, host) = self.denied_logins();
         Err(match self.knows_role(role) {
             true => SqlError::role_not_granted(user, host, role),
             false => SqlError::invalid_role(role),
@@ -297,12 +297,12 @@ impl SessionState {
 
     /// Returns whether there may be a change to report.
     #[inline]
-    pub fn has_news(&self) -> bool {
+    pub fn has_changes_to_send(&self) -> bool {
         self.transactions.is_on() || !self.changes.borrow().is_empty()
     }
 
     /// Reports the changes since the last OK packet, as selected by `session_track_*`.
-    pub fn tell_changes(&self, sink: &mut dyn ResultSink) {
+    pub fn send_changes(&self, sink: &mut dyn ResultSink) {
         let changes = self.changes.take();
         let is_state = changes.iter().any(|change| *change != Changed::SchemaDropped);
         for change in changes {
@@ -372,7 +372,7 @@ impl SessionState {
             },
             current_schema,
             binlog_applier: RefCell::default(),
-            trail: RefCell::default(),
+            search_positions: RefCell::default(),
             temporary,
             last_values: RefCell::default(),
             statement: StatementState::default(),
@@ -594,8 +594,8 @@ impl SessionState {
             VarId::InsertId => Value::UInt(self.last.insert_id),
             VarId::InTransaction => Value::UInt(self.last.in_transaction.into()),
             _ => {
-                let facts = self.db.facts.read().clone()?;
-                to_value(&facts.variable(id)?)
+                let callbacks = self.db.callbacks.read().clone()?;
+                to_value(&callbacks.variable(id)?)
             }
         })
     }

@@ -4,8 +4,8 @@
 //! - The *general log* records each statement before it runs, and each connect and disconnect.
 //! - The *slow log* records a statement after it ran, if it took longer than `long_query_time`, or if it
 //!   scanned a whole table under `log_queries_not_using_indexes`.
-//! - With `log_slow_verbosity`, statements are profiled ([`cohort_run::Measures`]), and the entry of a slow
-//!   statement includes its plan.
+//! - With `log_slow_verbosity`, statements are profiled ([`cohort_run::PlanProfile`]), and the entry of a
+//!   slow statement includes its plan.
 //! - `log_output` selects the destinations: files in MariaDB's format, which the server writes
 //!   ([`LogFiles`]), and the tables `mysql.general_log` and `mysql.slow_log`, which keep the newest entries
 //!   in memory.
@@ -51,7 +51,7 @@ pub struct LogRows {
     general: Mutex<Ring>,
     slow: Mutex<Ring>,
     /// The second of the general log's newest line.
-    told_second: AtomicU64,
+    logged_second: AtomicU64,
 }
 
 /// Maximum bytes of rows kept per table.
@@ -83,7 +83,7 @@ impl LogRows {
 
     /// Returns whether `second` differs from the second of the general log's previous line, and records it.
     pub(crate) fn is_new_second(&self, second: u64) -> bool {
-        self.told_second.swap(second, Ordering::Relaxed) != second
+        self.logged_second.swap(second, Ordering::Relaxed) != second
     }
 
     /// Returns the rows of a table, oldest first.

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use cohort_run::Measures;
+use cohort_run::PlanProfile;
 use cohort_sql::ast::Variable;
 use cohort_types::{Value, Warning};
 
@@ -31,20 +31,20 @@ pub struct StatementState {
     /// Deadline, by `Clock::monotonic_ns`.
     pub deadline_ns: Cell<Option<u64>>,
     /// Operator statistics, if they are collected.
-    measures: RefCell<Option<Arc<Measures>>>,
+    profile: RefCell<Option<Arc<PlanProfile>>>,
 }
 
 impl StatementState {
     /// Returns the statement's operator statistics, if they are collected.
     #[inline]
-    pub fn measures(&self) -> Option<Arc<Measures>> {
-        self.measures.borrow().clone()
+    pub fn profile(&self) -> Option<Arc<PlanProfile>> {
+        self.profile.borrow().clone()
     }
 
     /// Turns operator statistics on or off for the following statements. Returns the previous ones.
     #[inline]
-    pub fn measure(&self, measures: Option<Arc<Measures>>) -> Option<Arc<Measures>> {
-        self.measures.replace(measures)
+    pub fn measure(&self, profile: Option<Arc<PlanProfile>>) -> Option<Arc<PlanProfile>> {
+        self.profile.replace(profile)
     }
 
     /// Begins a statement inside this one. Returns the state of the outer one, for
@@ -74,7 +74,7 @@ impl StatementState {
             planning_warnings,
             assigned,
             deadline_ns,
-            measures,
+            profile,
         } = self;
         next_insert_id.swap(&other.next_insert_id);
         rows_before.swap(&other.rows_before);
@@ -85,7 +85,7 @@ impl StatementState {
         planning_warnings.swap(&other.planning_warnings);
         assigned.swap(&other.assigned);
         deadline_ns.swap(&other.deadline_ns);
-        measures.swap(&other.measures);
+        profile.swap(&other.profile);
     }
 }
 

@@ -21,7 +21,7 @@ use cohort_engine::{Batch, Engine, KeyRange, ReadAt, ScanRequest};
 use cohort_expr::{EvalContext, Expr, SessionHooks};
 use cohort_optimize::{Access, Columns, Span, Spans, Statistics};
 use cohort_plan::PlanContext;
-use cohort_row::{KeySpan, ResolveAccess};
+use cohort_row::{KeySpan, resolve};
 use cohort_types::{SqlResult, TypeKind, Value};
 
 use crate::samples::{RowSample, Sample, holds_for, is_small};
@@ -98,7 +98,7 @@ impl Statistics for PlanStatistics<'_> {
         let sample = self.sample(table, access.index)?;
         let open = self.session.db.open_table(table).ok()?;
         let eval = EvalContext::new(&self.session.settings.env, self.session, self.ctx.params);
-        let resolved = access.resolve(&open, &[] as &[Value], &eval).ok()?;
+        let resolved = resolve(access, &open, &[] as &[Value], &eval).ok()?;
         let entries = self.entries(table) as f64;
         let rows = |span: &KeySpan| match span {
             KeySpan::Point(_) => 1.0,
@@ -205,7 +205,7 @@ pub fn has_row(
     if asks_for_what_is_too_long(table, access, &eval) {
         return Some(false);
     }
-    let resolved = access.resolve(&open, &[] as &[Value], &eval).ok()?;
+    let resolved = resolve(access, &open, &[] as &[Value], &eval).ok()?;
     let trx = engine.begin();
     let mut batch = Batch::default();
     for span in &resolved.spans {

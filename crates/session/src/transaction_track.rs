@@ -166,7 +166,7 @@ impl TransactionTracker {
 
     /// Updates the state at the end of a statement: whether a transaction is active, whether SET TRANSACTION
     /// still applies to the next one, and whether LOCK TABLES is in force.
-    pub fn settle(&self, in_transaction: bool, has_next: bool, has_locked_tables: bool) {
+    pub fn update_at_end(&self, in_transaction: bool, has_next: bool, has_locked_tables: bool) {
         if !in_transaction {
             self.end(has_next);
         }

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_easy_to_guess_is_refused() {
+    fn simple_passwords_are_refused() {
         let list = WordList::new(b"Password\nhorse\r\nbattery\n\nsecret\nab\nhorse\n").expect("it is small");
         for (password, objection) in [
             ("", Some("it is WAY too short")),

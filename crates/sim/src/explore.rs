@@ -4,7 +4,7 @@
 //! The machine stops at the k-th operation, for k = 0, 1, 2, ... until a run has no k-th. A power failure
 //! keeps what was synced and a random part of the rest, torn at sectors. A kill of the process keeps
 //! everything, but unsynced data can still be lost: after a kill and a restart, power failures are also tried
-//! at four moments.
+//! at four points.
 
 use std::sync::Arc;
 
@@ -81,31 +81,32 @@ pub fn explore(script: Script, setup: Setup, first: u64, step: u64) -> Result<Ex
         let what = format!("{setup:?} seed {} operation {at} kill", script.seed);
         recover_and_check(memory.kill_clone(), &bank, (script, setup), &what)?;
         explored.recoveries += 1;
-        let moment = MOMENTS[(at / step) as usize % MOMENTS.len()];
-        let what = format!("{what}, then a power failure: {moment:?}");
-        explored.recoveries += fail_behind_kill(&memory, &bank, (script, setup), moment, &what)?;
+        let point = CRASH_POINTS[(at / step) as usize % CRASH_POINTS.len()];
+        let what = format!("{what}, then a power failure: {point:?}");
+        explored.recoveries += fail_after_kill(&memory, &bank, (script, setup), point, &what)?;
     }
     Ok(explored)
 }
 
-/// Moment of the power failure in the start after a kill.
+/// CrashPoint of the power failure in the start after a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
+enum CrashPoint {
     Started,
     Worked,
     Checkpointed,
     Stopped,
 }
 
-const MOMENTS: [Moment; 4] = [Moment::Started, Moment::Worked, Moment::Checkpointed, Moment::Stopped];
+const CRASH_POINTS: [CrashPoint; 4] =
+    [CrashPoint::Started, CrashPoint::Worked, CrashPoint::Checkpointed, CrashPoint::Stopped];
 
 /// Kills the process, restarts it and then fails the power. Everything that the restart recovered must
 /// survive, because clients may have read it.
-fn fail_behind_kill(
+fn fail_after_kill(
     memory: &MemFs,
     bank: &Bank,
     (script, setup): (Script, Setup),
-    moment: Moment,
+    point: CrashPoint,
     what: &str,
 ) -> Result<u64, Violation> {
     let at = |v: String| Violation(format!("{what}: {v}"));
@@ -114,13 +115,13 @@ fn fail_behind_kill(
     let world = World::open_as(&disk, setup).map_err(|e| at(format!("does not recover: {e}")))?;
     let next = world.coordinator.recovered().last_seq.0;
     let mut bank = Bank { next, acknowledged: (0..next).collect(), ..bank.clone() };
-    match moment {
-        Moment::Started => {}
-        Moment::Worked => bank.run(&world, Script { transfers: next + 3, resets: false, ..script }),
-        Moment::Checkpointed => {
+    match point {
+        CrashPoint::Started => {}
+        CrashPoint::Worked => bank.run(&world, Script { transfers: next + 3, resets: false, ..script }),
+        CrashPoint::Checkpointed => {
             world.coordinator.checkpoint().map_err(|e| at(format!("no checkpoint: {e}")))?;
         }
-        Moment::Stopped => world.coordinator.close().map_err(|e| at(format!("does not stop: {e}")))?,
+        CrashPoint::Stopped => world.coordinator.close().map_err(|e| at(format!("does not stop: {e}")))?,
     }
     for seed in 0..2 {
         recover_and_check(left.crash_clone(seed), &bank, (script, setup), &format!("{what}, {seed}"))?;

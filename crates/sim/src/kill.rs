@@ -51,7 +51,7 @@ pub struct Target {
 pub enum End {
     /// SIGKILL after this time.
     Kill(Duration),
-    /// The server aborts itself: `COHORT_FAILPOINT`, for example `before:harden:40`.
+    /// The server aborts itself: `COHORT_FAILPOINT`, for example `before:flush:40`.
     Failpoint(String),
 }
 
@@ -395,7 +395,7 @@ fn read_rows(text: &str, logged: &mut BTreeSet<(u64, u64)>) -> Result<(), Violat
 /// Returns how a round ends: failpoints before and after every stage, and kills at random times.
 pub fn end(round: u64, seed: u64) -> End {
     let rng = SeededRng::new(seed ^ (round << 40));
-    let stages = ["prepare", "order", "harden", "publish", "acknowledge"];
+    let stages = ["prepare", "order", "flush", "publish", "acknowledge"];
     match round % 16 {
         n @ 0..10 => {
             let when = if n % 2 == 0 { "before" } else { "after" };

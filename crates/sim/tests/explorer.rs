@@ -44,7 +44,7 @@ fn a_crash_at_any_write_or_sync_of_separate_logs_keeps_every_promise() {
 }
 
 #[test]
-fn what_the_binlog_does_not_tell_stays_in_order_with_what_it_tells() {
+fn unlogged_statements_keep_their_order_with_logged_ones() {
     every_operation(SOME_LOGGED, Setup::of(LogLayout::Separate));
     every_operation(SOME_LOGGED, Setup::default());
 }

@@ -80,7 +80,7 @@ fn complete_records_are_replayed() {
 }
 
 #[test]
-fn what_an_engine_has_checkpointed_is_skipped() {
+fn redo_before_an_engines_checkpoint_is_skipped() {
     assert_eq!(format!("{:?}", Row::Skip), "Skip");
     // A run with checkpoints has an operation between the engine's checkpoint and the log's, at which the
     // crash must happen.
@@ -125,7 +125,7 @@ fn binlog_bytes_are_completed_or_found_present() {
 }
 
 #[test]
-fn what_was_not_durable_is_nowhere() {
+fn undurable_writes_are_nowhere() {
     // The explorer checks for every torn record that nothing of it survives (I3): Row::Cut.
     let explored = explore(Script { transfers: 5, ..SCRIPT }, Setup::default(), 0, 1).expect("no violation");
     assert!(explored.crashes > 10, "{:?}: {explored:?}", Row::Cut);
@@ -201,7 +201,7 @@ fn files_of_before_a_reset_are_removed() {
 }
 
 #[test]
-fn who_reads_the_binlog_keeps_it_from_being_reset() {
+fn a_binlog_reader_blocks_reset_master() {
     let memory = MemFs::new();
     let world = World::open(&disk(&memory)).expect("opens");
     let pins = world.coordinator.with_written_files(|files| files.pins().clone()).expect("on");

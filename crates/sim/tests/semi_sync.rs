@@ -51,7 +51,7 @@ fn nothing_that_the_replica_lacks_survives_the_cut_and_nothing_else_goes() {
 }
 
 #[test]
-fn what_was_released_when_the_replica_was_given_up_is_never_cut() {
+fn commits_released_without_a_replica_are_never_cut() {
     let memory = MemFs::new();
     let world = World::open(&disk(&memory)).expect("opens");
     let replica = Replica::attach(&world);

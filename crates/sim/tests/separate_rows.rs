@@ -82,7 +82,7 @@ fn refusal(memory: &MemFs, setup: Setup) -> Row {
 }
 
 #[test]
-fn what_the_binlog_holds_is_replayed_in_every_engine() {
+fn binlog_groups_are_replayed_in_every_engine() {
     let (memory, bank) = killed(SCRIPT);
     let world = World::open_as(&disk(&memory), setup()).expect("recovers");
     let recovered = world.coordinator.recovered();
@@ -94,7 +94,7 @@ fn what_the_binlog_holds_is_replayed_in_every_engine() {
 /// The logs of the engines contain a group whose events are missing in the binlog. It must be truncated
 /// everywhere, and later transactions in its place must not be mistaken for it.
 #[test]
-fn what_nothing_decided_is_cut_from_every_log() {
+fn undecided_groups_are_cut_from_every_log() {
     let (memory, mut bank) = killed(SCRIPT);
     let before = memory.kill_clone();
     run(&memory, &mut bank, LONGER);
@@ -196,7 +196,7 @@ fn a_binlog_that_is_off_or_renamed_is_refused_while_it_decides() {
 }
 
 #[test]
-fn what_no_replica_has_cannot_be_cut_and_that_is_said() {
+fn commits_without_a_replica_cannot_be_cut_and_are_reported() {
     let (memory, _) = killed(SCRIPT);
     assert_eq!(refusal(&memory, Setup { unreleased: Unreleased::Cut, ..setup() }), Row::CutUnreleased);
 }

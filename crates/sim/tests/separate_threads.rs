@@ -252,7 +252,7 @@ impl Drop for Ends<'_> {
 
 /// The disk is full when a group is to be decided.
 #[test]
-fn without_space_for_the_binlog_nobody_else_is_held_up() {
+fn a_full_binlog_disk_blocks_no_other_session() {
     let memory = MemFs::new();
     let world = World::open_as(&disk(&memory), Setup::of(LogLayout::Separate)).expect("opens");
     let coordinator = &world.coordinator;

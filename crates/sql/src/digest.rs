@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_the_parser() {
+    fn statements_that_need_the_full_parser() {
         for sql in ["BEGIN", "select 'x", "select /*!40000 1 */", "select ?", "", "SHOW TABLES", "set x=1"] {
             assert_eq!(digest(sql).0, None, "{sql}");
         }

@@ -45,12 +45,12 @@ pub(crate) fn cast_type(to: &DataType) -> String {
     };
     let mut out = name.to_string();
     let is_decimal = to.kind == DeclaredKind::Column(T::Decimal);
-    let is_moment = matches!(to.kind, DeclaredKind::Column(T::Time | T::DateTime));
+    let is_temporal = matches!(to.kind, DeclaredKind::Column(T::Time | T::DateTime));
     match (to.length, to.decimals) {
         (Some(length), Some(decimals)) => push(&mut out, format_args!("({length},{decimals})")),
         (Some(length), None) if is_decimal => push(&mut out, format_args!("({length},0)")),
         (None, None) if is_decimal => out.push_str("(10,0)"),
-        (Some(0), None) if is_moment => {}
+        (Some(0), None) if is_temporal => {}
         (Some(length), None) => push(&mut out, format_args!("({length})")),
         (None, _) => {}
     }

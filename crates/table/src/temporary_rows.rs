@@ -131,7 +131,7 @@ impl TemporaryRows {
                 state.release(slot);
             }
         }
-        state.settle();
+        state.release_excess();
     }
 
     /// Makes changes after a savepoint permanent, regardless of those before it.
@@ -159,7 +159,7 @@ impl State {
     }
 
     /// Returns excess memory to the budget.
-    fn settle(&mut self) {
+    fn release_excess(&mut self) {
         let too_much = self.memory.used().saturating_sub(self.charged);
         self.memory.shrink(too_much);
     }
@@ -228,7 +228,7 @@ impl State {
             };
             gone.into_iter().for_each(|slot| self.release(slot));
         }
-        self.settle();
+        self.release_excess();
     }
 
     /// Makes all changes permanent except the first `undoable` ones.
@@ -237,7 +237,7 @@ impl State {
             self.charged -= cost(&note.key, note.before.as_ref());
             note.before.into_iter().for_each(|slot| self.release(slot));
         }
-        self.settle();
+        self.release_excess();
     }
 
     /// Copies the live values to a new file.
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_memory_or_disk_refuse_is_not_made() {
+    fn refused_memory_or_disk_space_creates_nothing() {
         let (store, budget) = rows(u64::MAX, u64::MAX);
         budget.set_limit(1 << 20);
         let mut trx = store.begin();

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_is_kept_is_told() {
+    fn an_overflow_of_the_list_is_reported() {
         let touched = TouchedRows::new(3 * (ENTRY_BYTES + 1));
         (0..3_u8).for_each(|n| touched.add(&[n]));
         assert_eq!(touched.take().map(|keys| keys.len()), Some(3));

@@ -90,7 +90,7 @@ fn agreed(acceptor: &Arc<Acceptor>, piece: usize) -> ((TlsStream, End), (TlsStre
 }
 
 #[test]
-fn what_was_written_is_read_whatever_the_pieces() {
+fn writes_are_read_back_in_any_pieces() {
     let acceptor = acceptor("pieces");
     let sent: Vec<u8> = (0..400_000_u32).flat_map(u32::to_le_bytes).collect();
     for (piece, buffer_bytes) in [(usize::MAX, 65536), (usize::MAX, 4096), (1000, 65536), (20_000, 40)] {
@@ -150,7 +150,7 @@ fn a_stream_keeps_the_context_that_accepted_it() {
 
 /// Before authentication, data sent ahead by a stranger is kept only up to a ClientHello's size.
 #[test]
-fn what_comes_with_the_request_is_bounded() {
+fn bytes_sent_with_the_request_are_bounded() {
     let acceptor = acceptor("localhost");
     assert!(acceptor.accept(vec![0x16; 32 << 10]).is_ok());
     let refused = acceptor.accept(vec![0x16; (32 << 10) + 1]).err().expect("too much");

@@ -58,7 +58,7 @@ impl SessionTrx {
 
     /// Returns whether the statement's view does not include `since` while the next statement's view would.
     #[inline]
-    pub fn view_is_behind(&self, since: CommitSeq) -> bool {
+    pub fn view_is_older(&self, since: CommitSeq) -> bool {
         let Some(active) = self.active() else { return false };
         let lasts = active.isolation.keeps_view() && active.ends == Ends::Explicitly;
         !lasts && self.has_view_before(since)

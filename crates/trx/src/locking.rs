@@ -246,9 +246,9 @@ impl SessionTrx {
     }
 
     /// Releases the names locked last, until `held` are left.
-    pub fn unlock_names_behind(&mut self, held: usize) {
+    pub fn unlock_names_after(&mut self, held: usize) {
         if let Some(active) = &mut self.active {
-            self.env.locks.unlock_names_behind(&mut active.locks, held);
+            self.env.locks.unlock_names_after(&mut active.locks, held);
         }
     }
 

@@ -35,17 +35,17 @@ const LATER_PART_BYTES: usize = 1 << 20;
 
 /// Point at which the size of a transaction is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum Phase {
     WithinStatement,
-    BehindStatement,
+    AfterStatement,
 }
 
 impl Active {
     /// Returns whether no rollback to a position after the engine's first write is possible.
-    fn may_install(&self, at: usize, moment: Moment) -> bool {
+    fn may_install(&self, at: usize, phase: Phase) -> bool {
         let goes_back = |marks: &[Option<_>]| marks.get(at).is_some_and(Option::is_some);
         self.marks_held == 0
-            && !(moment == Moment::WithinStatement && goes_back(&self.statement.engines))
+            && !(phase == Phase::WithinStatement && goes_back(&self.statement.engines))
             && !self.savepoints.iter().any(|savepoint| goes_back(&savepoint.mark.engines))
     }
 }
@@ -56,21 +56,21 @@ impl SessionTrx {
     pub fn charge_writes(&mut self) -> SqlResult<()> {
         self.xa.as_mut().map_or(Ok(()), |xa| xa.charge())?;
         match self.active.as_deref_mut().map_or(Ok(0), Active::charge)? > PART_BYTES {
-            true => self.install_parts(Moment::WithinStatement),
+            true => self.install_parts(Phase::WithinStatement),
             false => Ok(()),
         }
     }
 
     /// Installs large write sets, if that is allowed now.
-    pub(crate) fn install_parts(&mut self, moment: Moment) -> SqlResult<()> {
+    pub(crate) fn install_parts(&mut self, phase: Phase) -> SqlResult<()> {
         let Some(active) = self.active.as_mut().filter(|_| self.xa.is_none()) else { return Ok(()) };
-        let is_later = active.has_parts && moment == Moment::BehindStatement;
+        let is_later = active.has_parts && phase == Phase::AfterStatement;
         let bytes_max = if is_later { LATER_PART_BYTES } else { PART_BYTES };
         let has_much = |engine: &dyn EngineTrx| engine.installs_parts() && engine.memory_bytes() > bytes_max;
         let mut has_installed = false;
         for at in 0..active.engines.len() {
             let is_large = active.engines[at].as_deref().is_some_and(has_much);
-            if !is_large || !active.may_install(at, moment) {
+            if !is_large || !active.may_install(at, phase) {
                 continue;
             }
             let engine = active.engines[at].as_mut().expect("looked at above");
@@ -82,9 +82,9 @@ impl SessionTrx {
     }
 
     /// Checks the size of the write sets after the end of a statement.
-    pub(crate) fn install_behind_statement(&mut self) -> SqlResult<()> {
+    pub(crate) fn install_after_statement(&mut self) -> SqlResult<()> {
         match self.active.as_ref().is_some_and(|active| active.charged_bytes() > LATER_PART_BYTES as u64) {
-            true => self.install_parts(Moment::BehindStatement),
+            true => self.install_parts(Phase::AfterStatement),
             false => Ok(()),
         }
     }

@@ -337,7 +337,7 @@ impl SessionTrx {
                     // The end of a statement inside a transaction counts too.
                     Ends::Explicitly => {
                         self.counts.count(Counted::Commit);
-                        if let Err(error) = self.install_behind_statement() {
+                        if let Err(error) = self.install_after_statement() {
                             self.rollback();
                             return Err(error);
                         }

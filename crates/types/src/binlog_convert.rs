@@ -178,11 +178,11 @@ mod tests {
         assert_eq!(converted(&large, &number("12.7500"), &single), Value::Float(12.75));
         assert_eq!(converted(&single, &Value::Float(-3.5), &small), number("-3.50"));
         assert_eq!(converted(&double, &Value::Double(1e300), &small), number("99.99"));
-        let (day, moment) = (float(TypeKind::Date), float(TypeKind::DateTime));
+        let (day, datetime) = (float(TypeKind::Date), float(TypeKind::DateTime));
         let date = crate::Date::new(2024, 5, 6);
         let later = DateTime { hour: 7, ..date.at_midnight() };
-        assert_eq!(converted(&moment, &Value::DateTime(later), &day), Value::Date(date));
-        assert_eq!(converted(&day, &Value::Date(date), &moment), Value::DateTime(date.at_midnight()));
+        assert_eq!(converted(&datetime, &Value::DateTime(later), &day), Value::Date(date));
+        assert_eq!(converted(&day, &Value::Date(date), &datetime), Value::DateTime(date.at_midnight()));
         let stamp = |decimals| ColumnType { kind: TypeKind::Timestamp, decimals, ..wide.clone() };
         let cut = converted(&stamp(6), &Value::Timestamp(1_999_999), &stamp(2));
         assert_eq!(cut, Value::Timestamp(1_990_000));

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_json() {
+    fn valid_json_is_recognised() {
         let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
         for text in [
             "{}",

@@ -74,4 +74,4 @@ pub use temporal::{
     TIMESTAMP_MICROS_MAX, Time, TimeZone,
 };
 pub use value::{Class, IntValue, Str, Value};
-pub use vector::{NO_ELEMENT, Vector, VectorReader, VectorType, is_whole_date, moment, year_of};
+pub use vector::{NO_ELEMENT, Vector, VectorReader, VectorType, datetime_key, is_whole_date, year_of};

@@ -33,9 +33,9 @@ pub enum VectorType {
     UInt,
     /// Mantissas of decimals with this scale.
     Decimal { scale: u8 },
-    /// Numbers that sort as the dates do ([`moment`] of midnight).
+    /// Numbers that sort as the dates do ([`datetime_key`] of midnight).
     Date,
-    /// Numbers that sort as the datetimes do ([`moment`]). A date is its midnight.
+    /// Numbers that sort as the datetimes do ([`datetime_key`]). A date is its midnight.
     DateTime,
     /// Texts or binary strings.
     Text(Collation),
@@ -204,8 +204,8 @@ impl VectorType {
             (VectorType::Int, Value::Int(v)) => Some(*v),
             (VectorType::UInt, Value::UInt(v)) => i64::try_from(*v).ok(),
             (VectorType::Decimal { scale }, Value::Decimal(v)) => v.mantissa_at(scale),
-            (VectorType::Date, Value::Date(v)) => Some(moment(&v.at_midnight())),
-            (VectorType::DateTime, Value::DateTime(v)) => Some(moment(v)),
+            (VectorType::Date, Value::Date(v)) => Some(datetime_key(&v.at_midnight())),
+            (VectorType::DateTime, Value::DateTime(v)) => Some(datetime_key(v)),
             _ => None,
         }
     }
@@ -232,7 +232,7 @@ impl VectorType {
 }
 
 /// Returns the number that stands for a datetime in a vector.
-pub fn moment(value: &DateTime) -> i64 {
+pub fn datetime_key(value: &DateTime) -> i64 {
     i64::from(value.date.to_packed()) << DAY_BITS | value.micros_of_day()
 }
 
@@ -417,7 +417,7 @@ fn number_of(bytes: &[u8], form: Form) -> Option<i64> {
             Date::from_packed(packed)?;
             i64::from(packed) << DAY_BITS
         }
-        Form::DateTime { decimals } => moment(&read_datetime(bytes, decimals)?),
+        Form::DateTime { decimals } => datetime_key(&read_datetime(bytes, decimals)?),
     })
 }
 
@@ -493,7 +493,7 @@ mod tests {
     fn rows() -> Vec<Vec<Value>> {
         let decimal = |v| Value::Decimal(Decimal::from_i128(v, 2));
         let date = Date::new(1998, 9, 2);
-        let moment = DateTime { date, hour: 23, minute: 59, second: 58, micros: 123_000 };
+        let datetime = DateTime { date, hour: 23, minute: 59, second: 58, micros: 123_000 };
         vec![
             vec![
                 Value::Int(-5),
@@ -501,7 +501,7 @@ mod tests {
                 Value::UInt(65_535),
                 decimal(-12_345),
                 Value::Date(date),
-                Value::DateTime(moment),
+                Value::DateTime(datetime),
                 Value::text("größer"),
                 Value::text(""),
             ],
@@ -566,6 +566,6 @@ mod tests {
     fn moments_are_in_order() {
         let at = |day, micros| DateTime::from_micros_of_day(Date::new(2024, 2, day), micros);
         let times = [at(1, 0), at(1, 1), at(1, 86_399_999_999), at(2, 0), at(29, 5)];
-        assert!(times.windows(2).all(|pair| moment(&pair[0]) < moment(&pair[1])));
+        assert!(times.windows(2).all(|pair| datetime_key(&pair[0]) < datetime_key(&pair[1])));
     }
 }

@@ -25,7 +25,7 @@ impl Random {
 }
 
 #[test]
-fn what_a_pattern_matches_has_a_key_that_begins_as_the_pattern_does() {
+fn matches_of_a_pattern_share_its_key_prefix() {
     let mut random = Random(0x1234_5678_9abc_def1);
     let mut matched = 0;
     for collation in Collation::all() {

@@ -201,8 +201,8 @@ impl File for FaultFile {
         self.fs.run(Effect::Syncs, || self.inner.send(ranges))
     }
 
-    fn settle(&self) -> io::Result<()> {
-        self.fs.run(Effect::Syncs, || self.inner.settle())
+    fn sync_earlier_writes(&self) -> io::Result<()> {
+        self.fs.run(Effect::Syncs, || self.inner.sync_earlier_writes())
     }
 
     fn len(&self) -> io::Result<u64> {

@@ -113,9 +113,9 @@ impl File for HookFile {
         self.inner.send(ranges)
     }
 
-    fn settle(&self) -> io::Result<()> {
+    fn sync_earlier_writes(&self) -> io::Result<()> {
         (self.before)(Operation::Sync, &self.name)?;
-        self.inner.settle()
+        self.inner.sync_earlier_writes()
     }
 
     fn len(&self) -> io::Result<u64> {

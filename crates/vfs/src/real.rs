@@ -176,7 +176,7 @@ impl File for RealFile {
         ranges.iter().try_for_each(|range| self.send_range(range, libc::SYNC_FILE_RANGE_WAIT_AFTER))
     }
 
-    fn settle(&self) -> io::Result<()> {
+    fn sync_earlier_writes(&self) -> io::Result<()> {
         self.file.sync_data()?;
         // SAFETY: the call takes no memory, and the file is open.
         match unsafe { libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {

@@ -38,7 +38,7 @@ pub enum OpenMode {
 /// Durability: contents of a file are durable after [`File::sync_data`]; names (creation, rename, removal)
 /// after [`Fs::sync_dir`] of their directory. Data that a process finds when it starts is not necessarily
 /// durable: a killed process may have left it in the page cache. Code that relies on it must first call
-/// `sync_dir` and [`File::settle`].
+/// `sync_dir` and [`File::sync_earlier_writes`].
 pub trait Fs: Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile>;
@@ -108,7 +108,7 @@ pub trait File: Send + Sync {
     /// Makes durable what an earlier process has written, and drops it from the page cache, so that later
     /// reads return the contents of the disk. After a failed sync the page cache may contain data that the
     /// disk does not have and that no later sync writes.
-    fn settle(&self) -> io::Result<()> {
+    fn sync_earlier_writes(&self) -> io::Result<()> {
         self.sync_data()
     }
     /// Returns the length in bytes.

@@ -86,7 +86,7 @@ impl WritebackFile {
     }
 
     /// Like `check`, but first waits for the running writeback steps.
-    fn check_behind_sends(&self) -> io::Result<()> {
+    fn check_after_sends(&self) -> io::Result<()> {
         drop(self.sending.write());
         self.check()
     }
@@ -118,13 +118,13 @@ impl File for WritebackFile {
     fn sync_data(&self) -> io::Result<()> {
         self.check()?;
         self.file.sync_data()?;
-        self.check_behind_sends()
+        self.check_after_sends()
     }
 
-    fn settle(&self) -> io::Result<()> {
+    fn sync_earlier_writes(&self) -> io::Result<()> {
         self.check()?;
-        self.file.settle()?;
-        self.check_behind_sends()
+        self.file.sync_earlier_writes()?;
+        self.check_after_sends()
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -190,9 +190,12 @@ mod tests {
             fs.set(Fault::ErrorAt(fs.ops() + 1, kind));
             let error = file.write_at(&vec![1; STEP_BYTES as usize], 0).expect_err("it is lost");
             assert!(!is_no_space(&error), "it cannot be tried again");
-            for again in
-                [file.sync_data(), file.settle(), file.write_at(b"x", 0), file.write_at_once(b"x", 0)]
-            {
+            for again in [
+                file.sync_data(),
+                file.sync_earlier_writes(),
+                file.write_at(b"x", 0),
+                file.write_at_once(b"x", 0),
+            ] {
                 assert!(!is_no_space(&again.expect_err("it stays lost")));
             }
         }

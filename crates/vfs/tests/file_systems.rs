@@ -61,7 +61,7 @@ fn a_settled_file_is_read_from_the_disk() {
     let (bytes, mut found) = (vec![7; 1 << 20], vec![0; 1 << 20]);
     file.write_at(&bytes, 0).expect("written");
     assert_eq!(file.try_read_at(&mut found, 0).expect("reads"), Some(bytes.len()), "it is in the page cache");
-    file.settle().expect("synced");
+    file.sync_earlier_writes().expect("synced");
     assert_eq!(file.try_read_at(&mut found, 0).expect("reads"), None, "it is not any more");
     assert_eq!(file.read_at(&mut found, 0).expect("reads"), bytes.len());
     assert_eq!(found, bytes);
@@ -69,7 +69,7 @@ fn a_settled_file_is_read_from_the_disk() {
 
 /// Names and bytes that were not synced before a kill are not durable after it either.
 #[test]
-fn what_a_killed_process_did_not_sync_can_still_be_lost() {
+fn unsynced_writes_of_a_killed_process_can_be_lost() {
     let memory = MemFs::new();
     let write = |fs: &MemFs, name: &str, text: &[u8]| {
         let file = fs.open(Path::new(name), OpenMode::CreateOrOpen).expect("opens");
@@ -98,7 +98,7 @@ fn what_a_killed_process_did_not_sync_can_still_be_lost() {
     }
     // After a sync they survive.
     killed.sync_dir(Path::new("/")).expect("synced");
-    killed.open(Path::new("/kept"), OpenMode::Write).expect("opens").settle().expect("synced");
+    killed.open(Path::new("/kept"), OpenMode::Write).expect("opens").sync_earlier_writes().expect("synced");
     for seed in 0..50 {
         let fs = killed.crash_clone(seed);
         assert_eq!((present(&fs, "/kept"), present(&fs, "/made")), found(b"new", Some(b"new")));
@@ -226,7 +226,7 @@ fn faults_come_at_the_planned_operation() {
 }
 
 #[test]
-fn the_trace_tells_what_happened() {
+fn the_trace_records_all_operations() {
     let fs = TraceFs::new(Arc::new(MemFs::new()));
     let file = fs.open(Path::new("/a"), OpenMode::CreateOrOpen).expect("new");
     file.write_at(b"xyz", 5).expect("write");

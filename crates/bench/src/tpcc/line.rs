@@ -56,9 +56,9 @@ impl Line {
 
     /// Waits for an event and reads.
     async fn receive(&mut self) -> io::Result<()> {
-        let mut was_told = false;
+        let mut is_reported = false;
         let bytes = poll_fn(|_| {
-            if !std::mem::replace(&mut was_told, true) {
+            if !std::mem::replace(&mut is_reported, true) {
                 return Poll::Pending;
             }
             let old = self.bytes.len();

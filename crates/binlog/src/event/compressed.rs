@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_packed_unpacks() {
+    fn packed_values_unpack() {
         for len in [0, 1, 255, 256, 70_000] {
             let plain: Vec<u8> = (0..len).map(|n: u32| (n % 7) as u8).collect();
             let mut packed = Vec::new();

@@ -27,11 +27,11 @@ pub struct XaXid {
 impl XaXid {
     /// Formats the XID like statements in the binlog: `X'7831',X'6231',7`.
     pub fn to_sql(&self) -> String {
-        self.to_sql_behind("")
+        self.to_sql_after("")
     }
 
     /// Like [`XaXid::to_sql`], after `words`.
-    pub fn to_sql_behind(&self, words: &str) -> String {
+    pub fn to_sql_after(&self, words: &str) -> String {
         let parts_bytes = 2 * (self.gtrid.len() + self.bqual.len());
         let mut text = String::with_capacity(words.len() + parts_bytes + NAME_FRAME_BYTES_MAX);
         text.push_str(words);
@@ -109,7 +109,7 @@ mod tests {
         for (format_id, text) in [(0, "0"), (9, "9"), (10, "10"), (u32::MAX, "4294967295")] {
             let xid = XaXid { format_id, gtrid: vec![0x0a, 0xf0], bqual: Vec::new() };
             assert_eq!(xid.to_sql(), format!("X'0af0',X'',{text}"));
-            assert_eq!(xid.to_sql_behind("XA END "), format!("XA END X'0af0',X'',{text}"));
+            assert_eq!(xid.to_sql_after("XA END "), format!("XA END X'0af0',X'',{text}"));
             let longest = XaXid { format_id, gtrid: vec![1; 64], bqual: vec![2; 64] }.to_sql();
             assert!(longest.len() <= 256 + NAME_FRAME_BYTES_MAX);
         }

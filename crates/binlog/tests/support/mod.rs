@@ -77,7 +77,7 @@ impl From<std::io::Error> for Stop {
 
 impl Log {
     /// Makes a stream's output durable and hands it to the files.
-    pub fn harden(&mut self, out: &mut StreamOut, spill: &SpillDir, stream: &Stream) -> Batch {
+    pub fn flush(&mut self, out: &mut StreamOut, spill: &SpillDir, stream: &Stream) -> Batch {
         let batch = Batch { chunks: std::mem::take(&mut out.chunks), bytes: std::mem::take(&mut out.bytes) };
         let mut inline = batch.bytes.as_slice();
         for chunk in &batch.chunks {
@@ -131,7 +131,7 @@ pub fn start(fs: &SharedFs, log: &mut Log) -> Result<Server, Stop> {
     let state = recovered.gtid_state;
     assert_eq!(state, log.gtid_state);
     let stream = Stream::open_new(stream_options(), files.next_number(), state, 1000, &mut out);
-    let batch = log.harden(&mut out, &spill, &stream);
+    let batch = log.flush(&mut out, &spill, &stream);
     let files = Arc::new(BinlogFileWriter::stepped(files, spill.clone(), BinlogFileWriterOptions::default()));
     files.submit(batch);
     let options = CacheOptions { memory_bytes_max: 600, ..CacheOptions::default() };
@@ -200,7 +200,7 @@ impl Server {
         if self.stream.wants_rotation() {
             self.stream.rotate(&mut self.out, 1000);
         }
-        let batch = log.harden(&mut self.out, &self.spill, &self.stream);
+        let batch = log.flush(&mut self.out, &self.spill, &self.stream);
         self.files.submit(batch);
         Ok(())
     }
@@ -214,7 +214,7 @@ impl Server {
 
     pub fn stop(mut self, log: &mut Log) -> Result<(), Stop> {
         self.stream.stop(&mut self.out, 1000);
-        let batch = log.harden(&mut self.out, &self.spill, &self.stream);
+        let batch = log.flush(&mut self.out, &self.spill, &self.stream);
         self.files.submit(batch);
         self.files.close()?;
         Ok(())

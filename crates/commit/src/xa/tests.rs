@@ -189,7 +189,7 @@ fn keys_of_a_branch_count_until_its_writes_are_in_the_engines() {
 }
 
 #[test]
-fn a_forgotten_branch_is_told_about_and_more_rarely_as_it_ages() {
+fn a_forgotten_branch_is_logged_less_often_as_it_ages() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let branches = open(&fs);
     branches.commit_ordered(CommitSeq(1), &[&prepare("a")]);
@@ -200,7 +200,7 @@ fn a_forgotten_branch_is_told_about_and_more_rarely_as_it_ages() {
 }
 
 #[test]
-fn many_forgotten_branches_are_told_about_in_few_lines() {
+fn many_forgotten_branches_are_logged_in_few_lines() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let branches = open(&fs);
     let redo: Vec<Redo> = (0..1000).map(|n| prepare(&n.to_string())).collect();

@@ -74,7 +74,7 @@ impl Applier {
             let annotation = annotation.to_vec();
             self.held = Some(Held { map, event, rows: Vec::new(), annotation, timestamp, rules: *rules });
         }
-        let _room = self.room_to_unpack(event.inflated_bytes())?;
+        let _room = self.reserve_to_unpack(event.inflated_bytes())?;
         let rows = event.plain_rows();
         let rows = rows.map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
         self.held_memory.grow(rows.len() as u64)?;

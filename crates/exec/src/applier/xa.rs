@@ -30,7 +30,7 @@ impl Applier {
         trx.set_statement_time(timestamp);
         trx.attach(attached.0, attached.1);
         let state = &self.session.state;
-        let prepared = trx.try_prepare_branch(|of| query_event(state, &of.to_sql_behind("XA END ")));
+        let prepared = trx.try_prepare_branch(|of| query_event(state, &of.to_sql_after("XA END ")));
         trx.leave_branch();
         if prepared.is_err() {
             self.rollback();
@@ -57,7 +57,7 @@ impl Applier {
             false => (XaEnding::Rollback, "XA ROLLBACK "),
         };
         let state = &self.session.state;
-        let event = |of: &XaXid| query_event(state, &of.to_sql_behind(verb));
+        let event = |of: &XaXid| query_event(state, &of.to_sql_after(verb));
         let ended = trx.end_branch(xid, ending, event);
         match ended {
             Ok(true) => {

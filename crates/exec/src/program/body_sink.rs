@@ -48,8 +48,8 @@ impl ResultSink for BodySink<'_> {
         self.affected += ok.affected_rows;
     }
 
-    fn tells_changes_at_end(&self) -> bool {
-        self.client.tells_changes_at_end()
+    fn sends_changes_at_end(&self) -> bool {
+        self.client.sends_changes_at_end()
     }
 
     fn takes_more_results(&self) -> bool {

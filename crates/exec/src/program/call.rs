@@ -28,7 +28,7 @@ impl Session {
         // A placeholder is a variable of the client.
         let takes_value = |arg: &Expr| matches!(arg, Expr::UserVariable(_) | Expr::Param(_));
         let is_variable: Vec<bool> = arguments.iter().map(takes_value).collect();
-        let compiled = self.kept.routines.compiled(&routine, &self.state)?;
+        let compiled = self.caches.routines.compiled(&routine, &self.state)?;
         let program = &compiled.program;
         check_arguments(&routine, program, &is_variable)?;
         self.check_more_results(program, &format!("{}.{}", routine.schema, routine.name), sink)?;
@@ -73,7 +73,7 @@ impl Session {
         is_variable: &[bool],
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Vec<Option<Value>>> {
-        let compiled = self.kept.routines.compiled(routine, &self.state)?;
+        let compiled = self.caches.routines.compiled(routine, &self.state)?;
         check_arguments(routine, &compiled.program, is_variable)?;
         self.diagnostics.begin();
         let ((finished, _), changed) =

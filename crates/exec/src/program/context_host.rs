@@ -35,9 +35,9 @@ use super::settings::OF_ROUTINES;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan, make_plan};
 use crate::dispatch::{Executed, PLAN_ATTEMPTS, execute};
 use crate::get_diagnostics;
-use crate::kept::Kept;
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan_locks::{check_needs, lock_and_check, with_tables_in_use};
+use crate::shared_caches::SharedCaches;
 use crate::variables::{charset_by_number, check_time_zone, from_value};
 
 /// A running statement in which a function or a trigger runs.
@@ -504,7 +504,7 @@ impl Host for ContextHost<'_> {
         is_variable: &[bool],
     ) -> SqlResult<Vec<Option<Value>>> {
         let routine = find_procedure(&self.session, procedure)?;
-        let compiled = Kept::of(self.db).routines.compiled(&routine, &self.session)?;
+        let compiled = SharedCaches::of(self.db).routines.compiled(&routine, &self.session)?;
         check_arguments(&routine, &compiled.program, is_variable)?;
         compiled.program.check_called_by(self.kind)?;
         self.diagnostics.begin();

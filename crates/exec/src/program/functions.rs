@@ -13,7 +13,7 @@ use cohort_types::{RoutineKind, SqlError, SqlResult, Value};
 
 use super::cache::Compiled;
 use super::context_host::run_routine;
-use crate::kept::Kept;
+use crate::shared_caches::SharedCaches;
 
 /// The functions of the catalog.
 pub(crate) struct StoredFunctions;
@@ -31,7 +31,7 @@ impl StatementFunctions for StoredFunctions {
         if routine.aggregate {
             return Err(SqlError::not_supported("calls of AGGREGATE functions"));
         }
-        let compiled = Kept::of(&session.db).routines.compiled(routine, session)?;
+        let compiled = SharedCaches::of(&session.db).routines.compiled(routine, session)?;
         let program = &compiled.program;
         let wanted = program.parameters.len();
         if wanted != args {

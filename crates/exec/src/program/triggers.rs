@@ -14,7 +14,7 @@ use cohort_types::{Privilege, SqlResult, Value};
 use super::cache::Compiled;
 use super::context_host::ContextHost;
 use super::routines::{damaged, parsed};
-use crate::kept::Kept;
+use crate::shared_caches::SharedCaches;
 
 /// Parses and compiles a trigger.
 pub(crate) fn compiled_trigger(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
@@ -32,7 +32,7 @@ pub(crate) fn compiled_trigger(table: &Table, trigger: &Trigger) -> SqlResult<Pr
 }
 
 /// The triggers of all tables.
-pub(crate) struct TriggersOfTables(pub Arc<Kept>);
+pub(crate) struct TriggersOfTables(pub Arc<SharedCaches>);
 
 impl RowHooks for TriggersOfTables {
     fn of(&self, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>> {
@@ -41,7 +41,7 @@ impl RowHooks for TriggersOfTables {
             false => {
                 let compiled = table.triggers.iter().map(|_| OnceLock::new()).collect();
                 let table = Arc::clone(table);
-                vec![Arc::new(TableTriggers { kept: Arc::clone(&self.0), table, compiled })]
+                vec![Arc::new(TableTriggers { caches: Arc::clone(&self.0), table, compiled })]
             }
         }
     }
@@ -49,7 +49,7 @@ impl RowHooks for TriggersOfTables {
 
 /// The triggers of a table.
 struct TableTriggers {
-    kept: Arc<Kept>,
+    caches: Arc<SharedCaches>,
     table: Arc<Table>,
     /// The compiled triggers, in the order of those of the table.
     compiled: Box<[OnceLock<Arc<Compiled>>]>,
@@ -62,7 +62,7 @@ impl TableTriggers {
         if let Some(compiled) = place.get() {
             return Ok(compiled);
         }
-        let compiled = self.kept.triggers.compiled(&self.table, trigger)?;
+        let compiled = self.caches.triggers.compiled(&self.table, trigger)?;
         Ok(place.get_or_init(|| compiled))
     }
 

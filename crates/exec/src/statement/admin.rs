@@ -26,8 +26,8 @@ impl Session {
 
     /// Runs SHUTDOWN.
     pub(crate) fn shut_down(&self) {
-        if let Some(facts) = &*self.state.db.facts.read() {
-            facts.request_stop();
+        if let Some(callbacks) = &*self.state.db.callbacks.read() {
+            callbacks.request_stop();
         }
     }
 }

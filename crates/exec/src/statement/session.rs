@@ -103,11 +103,11 @@ impl Session {
         let acknowledged_early = process.hold().acknowledged_early();
         // An earlier KILL may have acknowledged the client already.
         if held > self.state.db.commit.acknowledged().max(acknowledged_early)
-            && let Some(facts) = &*self.state.db.facts.read()
+            && let Some(callbacks) = &*self.state.db.callbacks.read()
         {
-            let will_tell = || process.hold().acknowledge_early(held);
+            let before_reply = || process.hold().acknowledge_early(held);
             let own = Some(process.trx_stats().last_commit()).filter(|own| *own > acknowledged_early);
-            facts.stop_waiting_for_replicas(held, own, process.id(), &will_tell);
+            callbacks.stop_waiting_for_replicas(held, own, process.id(), &before_reply);
         }
     }
 

@@ -91,7 +91,7 @@ impl Session {
         params: &[Value],
     ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
-        plan.check_told(&self.state)?;
+        plan.check_viewer(&self.state)?;
         crate::plan_locks::report_tables(&self.state, &plan);
         Ok(self.explanation(format, &plan, params))
     }

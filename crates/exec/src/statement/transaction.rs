@@ -120,7 +120,7 @@ impl Session {
         let error = missing.map(|(schema, table)| SqlError::no_such_table(schema, table));
         match error {
             None => {
-                self.tell_locked();
+                self.send_locked_state();
                 Ok(())
             }
             Some(error) => {
@@ -130,7 +130,7 @@ impl Session {
         }
     }
 
-    fn tell_locked(&self) {
+    fn send_locked_state(&self) {
         let Some(tables) = self.state.audit_tables() else { return };
         let catalog = self.state.db.catalog();
         for ((schema, name), lock) in self.trx.locked_tables_with_locks() {

@@ -210,7 +210,7 @@ impl Checker<'_> {
             fit[self.queries.grammar.below(fit.len())].name.clone()
         };
         let (summed, extreme) =
-            (of_class(&[Class::Exact]), of_class(&[Class::Exact, Class::Real, Class::Moment]));
+            (of_class(&[Class::Exact]), of_class(&[Class::Exact, Class::Real, Class::Temporal]));
         let all = format!(
             "SELECT COUNT(*), COUNT({summed}), SUM({summed}), MIN({extreme}), MAX({extreme}) FROM {}",
             source.text

@@ -201,7 +201,7 @@ impl Queries<'_> {
             1..=4 => self.value(of, depth.min(1)).0,
             5 => literal(
                 self.grammar,
-                self.grammar.pick(&[Class::Exact, Class::Real, Class::Text, Class::Moment]),
+                self.grammar.pick(&[Class::Exact, Class::Real, Class::Text, Class::Temporal]),
             )
             .to_owned(),
             _ => literal(self.grammar, class).to_owned(),

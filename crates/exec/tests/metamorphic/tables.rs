@@ -9,7 +9,7 @@ pub enum Class {
     Exact,
     Real,
     Text,
-    Moment,
+    Temporal,
 }
 
 #[derive(Clone, Debug)]
@@ -46,9 +46,9 @@ const TYPES: [(&str, Class); 20] = [
     ("TEXT", Class::Text),
     ("ENUM('x', 'y', 'a')", Class::Text),
     ("SET('a', 'b', 'x')", Class::Text),
-    ("DATE", Class::Moment),
-    ("DATETIME(2)", Class::Moment),
-    ("TIME", Class::Moment),
+    ("DATE", Class::Temporal),
+    ("DATETIME(2)", Class::Temporal),
+    ("TIME", Class::Temporal),
 ];
 
 const EXACT: [&str; 14] = [
@@ -71,7 +71,7 @@ const REAL: [&str; 7] = ["0", "1.5", "2", "-1e10", "0.1", "1e0", "3.25"];
 const TEXT: [&str; 14] = [
     "''", "'a'", "'A'", "'a '", "'b'", "'ab'", "'aB'", "'x'", "'1'", "'2x'", "'1.5'", "'ä'", "'a,b'", "'z%'",
 ];
-const MOMENTS: [&str; 9] = [
+const DATETIMES: [&str; 9] = [
     "'2024-02-29'",
     "'2024-01-31 10:00:00'",
     "'2024-01-31 10:00:00.25'",
@@ -89,7 +89,7 @@ pub fn literal(grammar: &Grammar, class: Class) -> &'static str {
         Class::Exact => grammar.pick(&EXACT),
         Class::Real => grammar.pick(&REAL),
         Class::Text => grammar.pick(&TEXT),
-        Class::Moment => grammar.pick(&MOMENTS),
+        Class::Temporal => grammar.pick(&DATETIMES),
     }
 }
 
@@ -110,7 +110,7 @@ pub fn made(grammar: &Grammar) -> (Vec<Table>, Vec<String>) {
         for column in &COLUMNS[..count] {
             let (ty, class) = grammar.pick(&TYPES);
             // For a NOT NULL column, `IS NULL` is true for the zero date.
-            let null = if class == Class::Moment || chance(grammar, 80) { "" } else { " NOT NULL" };
+            let null = if class == Class::Temporal || chance(grammar, 80) { "" } else { " NOT NULL" };
             definitions.push(format!("{column} {ty}{null}"));
             types.push(ty);
             columns.push(Column { name: column, class });

@@ -60,11 +60,11 @@ impl Server {
 
     /// Variant with limits of the sessions' binary log caches.
     pub fn open_with(disk: &SharedFs, binlog_cache: BinlogCache) -> Result<Server, String> {
-        Server::open_beside(disk, binlog_cache, Vec::new())
+        Server::open_concurrently(disk, binlog_cache, Vec::new())
     }
 
     /// Variant with further participants of commits.
-    pub fn open_beside(
+    pub fn open_concurrently(
         disk: &SharedFs,
         binlog_cache: BinlogCache,
         others: Vec<Arc<dyn Participant>>,

@@ -1,6 +1,6 @@
 //! Compilation of expressions to vectorized programs.
 
-use cohort_types::{Collation, DateTime, IntervalUnit, LikePattern, Value, VectorType, moment};
+use cohort_types::{Collation, DateTime, IntervalUnit, LikePattern, Value, VectorType, datetime_key};
 
 use super::{Cut, NumberAt, Register, Step, Text, TruthAt, VectorProgram, VectorTypes};
 use crate::compare::CompareHow;
@@ -22,7 +22,7 @@ const SCALE_MAX: u8 = 17;
 enum Operand {
     Number(NumberAt),
     /// Step of a date or datetime.
-    Moment(usize),
+    DateTime(usize),
     Text(Text),
 }
 
@@ -56,7 +56,7 @@ impl<'c> VectorCompiler<'c> {
     pub fn number(&mut self, expr: &Expr) -> Option<NumberAt> {
         match self.operand(expr)? {
             Operand::Number(number) => Some(number).filter(|_| !self.is_too_long),
-            Operand::Moment(_) | Operand::Text(_) => None,
+            Operand::DateTime(_) | Operand::Text(_) => None,
         }
     }
 
@@ -111,7 +111,7 @@ impl<'c> VectorCompiler<'c> {
                     VectorType::Int | VectorType::UInt => {
                         Operand::Number(NumberAt { step, scale: 0, is_int: true })
                     }
-                    _ => Operand::Moment(step),
+                    _ => Operand::DateTime(step),
                 })
             }
             Expr::Call(call) => {
@@ -134,10 +134,12 @@ impl<'c> VectorCompiler<'c> {
             Value::UInt(v) => (i64::try_from(v).ok()?, 0, true),
             Value::Decimal(v) => (v.mantissa_at(v.scale())?, v.scale(), false),
             Value::Date(v) => {
-                let number = moment(&v.at_midnight());
-                return Some(Operand::Moment(self.add(Step::Constant(Some(number)))));
+                let number = datetime_key(&v.at_midnight());
+                return Some(Operand::DateTime(self.add(Step::Constant(Some(number)))));
             }
-            Value::DateTime(v) => return Some(Operand::Moment(self.add(Step::Constant(Some(moment(&v)))))),
+            Value::DateTime(v) => {
+                return Some(Operand::DateTime(self.add(Step::Constant(Some(datetime_key(&v))))));
+            }
             _ => return None,
         };
         let step = self.add(Step::Constant(Some(value)));
@@ -313,7 +315,7 @@ impl<'c> VectorCompiler<'c> {
 
     fn is_null(&mut self, expr: &Expr) -> Option<usize> {
         let step = match self.operand(expr)? {
-            Operand::Number(NumberAt { step, .. }) | Operand::Moment(step) => Step::IsNull(step),
+            Operand::Number(NumberAt { step, .. }) | Operand::DateTime(step) => Step::IsNull(step),
             Operand::Text(text) => Step::IsTextNull(text),
         };
         Some(self.add(step))
@@ -371,11 +373,11 @@ impl<'c> VectorCompiler<'c> {
                 }
                 self.compare_numbers(op, a, b)
             }
-            Operand::Moment(a) => {
+            Operand::DateTime(a) => {
                 if !matches!(class, None | Some(TypeClass::Date | TypeClass::DateTime)) {
                     return None;
                 }
-                let b = self.moment(right)?;
+                let b = self.datetime(right)?;
                 Some(self.compare_steps(op, a, b))
             }
         }
@@ -395,7 +397,7 @@ impl<'c> VectorCompiler<'c> {
     }
 
     /// Compiles a date or datetime; a constant text is converted to one.
-    fn moment(&mut self, expr: &Expr) -> Option<usize> {
+    fn datetime(&mut self, expr: &Expr) -> Option<usize> {
         if is_constant(expr)
             && let value @ Value::Str(_) = self.constant(expr)?
         {
@@ -404,10 +406,10 @@ impl<'c> VectorCompiler<'c> {
             }
             let read = convert::to_datetime(&value, Origin::compared(Some(expr)), &self.ctx).ok()?;
             let read: DateTime = read.filter(|_| self.ctx.warning_count() == 0)?;
-            return Some(self.add(Step::Constant(Some(moment(&read)))));
+            return Some(self.add(Step::Constant(Some(datetime_key(&read)))));
         }
         match self.operand(expr)? {
-            Operand::Moment(step) => Some(step),
+            Operand::DateTime(step) => Some(step),
             Operand::Number(_) | Operand::Text(_) => None,
         }
     }
@@ -461,7 +463,7 @@ impl<'c> VectorCompiler<'c> {
                 list.sort_unstable();
                 Step::IsIn(self.at_scale(number, scale)?, list)
             }
-            Operand::Moment(_) => return None,
+            Operand::DateTime(_) => return None,
         };
         let is_in = self.add(step);
         Some(self.unless(is_in, node.negated))

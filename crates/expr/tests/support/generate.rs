@@ -86,7 +86,7 @@ const TEXTS: &[&str] = &[
     "_utf8mb4'q' COLLATE utf8mb4_bin",
 ];
 
-const MOMENTS: &[&str] = &[
+const DATETIMES: &[&str] = &[
     "'2020-01-01'",
     "'2020-02-30'",
     "'2020-01-01 10:11:12'",
@@ -281,7 +281,7 @@ impl Generator {
         match self.below(12) {
             0..=2 => self.pick(NUMBERS),
             3..=4 => self.pick(TEXTS),
-            5..=6 => self.pick(MOMENTS),
+            5..=6 => self.pick(DATETIMES),
             7 => self.pick(DOCUMENTS),
             8 if self.below(3) == 0 => "NULL".to_owned(),
             _ => {
@@ -346,19 +346,19 @@ impl Generator {
 
     fn calendar(&mut self, depth: usize) -> String {
         let unit = self.pick(UNITS);
-        let moment = if self.below(2) == 0 { self.pick(MOMENTS) } else { self.expression(depth - 1) };
+        let datetime = if self.below(2) == 0 { self.pick(DATETIMES) } else { self.expression(depth - 1) };
         match self.below(5) {
-            0 | 1 => format!("EXTRACT({unit} FROM {moment})"),
+            0 | 1 => format!("EXTRACT({unit} FROM {datetime})"),
             2 => {
-                let other = self.pick(MOMENTS);
-                format!("TIMESTAMPDIFF({}, {moment}, {other})", UNITS[self.below(9)])
+                let other = self.pick(DATETIMES);
+                format!("TIMESTAMPDIFF({}, {datetime}, {other})", UNITS[self.below(9)])
             }
-            3 => format!("TIMESTAMPADD({}, {}, {moment})", UNITS[self.below(9)], self.leaf()),
+            3 => format!("TIMESTAMPADD({}, {}, {datetime})", UNITS[self.below(9)], self.leaf()),
             _ => {
                 let sign = self.pick(&["+", "-"]);
                 let amount =
                     self.pick(&["1", "'1'", "'1:2'", "2.5", "-3", "'1 2:3:4.5'", "'-1-2'", "vi", "'x'"]);
-                format!("({moment} {sign} INTERVAL {amount} {unit})")
+                format!("({datetime} {sign} INTERVAL {amount} {unit})")
             }
         }
     }

@@ -353,7 +353,7 @@ fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastType> {
 
 /// Returns a row of table g.
 pub fn row_of_g(i: i64, u: u64, cents: i128, f: f64, s: &str, t: &str, e: (u16, &str)) -> Vec<Value> {
-    let moment = DateTime::parse(t.as_bytes(), SqlMode::NONE).value.expect("a datetime");
+    let datetime = DateTime::parse(t.as_bytes(), SqlMode::NONE).value.expect("a datetime");
     let label = Str { bytes: e.1.into(), collation: Collation::UTF8MB4_GENERAL_CI };
     vec![
         Value::Int(i),
@@ -361,7 +361,7 @@ pub fn row_of_g(i: i64, u: u64, cents: i128, f: f64, s: &str, t: &str, e: (u16, 
         Value::Decimal(Decimal::from_i128(cents, 2)),
         Value::Double(f),
         Value::text(s),
-        Value::DateTime(moment),
+        Value::DateTime(datetime),
         Value::Enum { index: e.0, label },
     ]
 }

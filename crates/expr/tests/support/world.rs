@@ -21,7 +21,7 @@ fn columns() -> Vec<(&'static str, ColumnType, Value)> {
     let members = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let latin1 = Collation::by_name("latin1_swedish_ci").expect("known");
     let string = |text: &str, collation| Value::Str(Str { bytes: text.into(), collation });
-    let moment = |text: &str| DateTime::parse(text.as_bytes(), SqlMode::NONE).value.expect("a datetime");
+    let datetime = |text: &str| DateTime::parse(text.as_bytes(), SqlMode::NONE).value.expect("a datetime");
     let int = |kind| ColumnType::int(kind, None, false);
     let zerofill =
         ColumnType { zerofill: true, unsigned: true, ..ColumnType::int(TypeKind::Int, Some(6), true) };
@@ -64,7 +64,7 @@ fn columns() -> Vec<(&'static str, ColumnType, Value)> {
         (
             "dt",
             ColumnType::temporal(TypeKind::DateTime, 3),
-            Value::DateTime(moment("2020-02-29 10:11:12.345")),
+            Value::DateTime(datetime("2020-02-29 10:11:12.345")),
         ),
         ("ts", ColumnType::temporal(TypeKind::Timestamp, 1), Value::Timestamp(1_700_000_000_500_000)),
         ("b", ColumnType::bit(10), Value::Bit { bits: 65, width: 10 }),

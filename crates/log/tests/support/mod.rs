@@ -45,9 +45,9 @@ pub fn open(fs: &SharedFs) -> Result<(Log, Vec<Vec<u8>>), LogError> {
 
 /// Reserves space for a record and appends it.
 pub fn append(log: &Log, payload: &[u8]) -> Result<Span, LogError> {
-    let room = log.reserve(payload.len() as u64)?;
+    let reservation = log.reserve(payload.len() as u64)?;
     let (a, b) = payload.split_at(payload.len() / 3);
-    Ok(log.append(room, RecordKind(1), &[a, b]))
+    Ok(log.append(reservation, RecordKind(1), &[a, b]))
 }
 
 /// Returns a payload of this size that contains its number.

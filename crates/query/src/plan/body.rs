@@ -100,7 +100,7 @@ pub enum StoredWay {
     /// All rows form one group.
     Totals {
         /// One per aggregate.
-        measures: Box<[Measure]>,
+        aggregates: Box<[StoredAggregate]>,
         /// Columns that are not aggregated have the values of the first row.
         reads_first_row: bool,
     },
@@ -108,14 +108,14 @@ pub enum StoredWay {
 
 /// Accumulation of one aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measure {
-    pub of: MeasureOf,
+pub struct StoredAggregate {
+    pub of: StoredAggregateKind,
     /// The column that it reads; 0 if it reads none.
     pub column: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MeasureOf {
+pub enum StoredAggregateKind {
     Rows,
     /// Rows in which the column is not NULL.
     Present,

@@ -19,7 +19,7 @@ use cohort_sql::ast;
 use cohort_types::SqlResult;
 
 pub use body::{DirectPlan, DirectTable, GroupPlan, PlanBody, SortItem, SortValue};
-pub(crate) use body::{Measure, MeasureOf, StoredWay};
+pub(crate) use body::{StoredAggregate, StoredAggregateKind, StoredWay};
 pub use query::QueryPlan;
 pub use shape::PlanShape;
 

@@ -9,7 +9,7 @@ use cohort_expr::{Aggregate, AggregateKind, Expr, Quantifier};
 use cohort_optimize::ReadMode;
 use cohort_types::{ColumnType, TypeKind, VectorType};
 
-use crate::plan::body::{DirectPlan, GroupPlan, Measure, MeasureOf, SortValue, StoredWay};
+use crate::plan::body::{DirectPlan, GroupPlan, SortValue, StoredAggregate, StoredAggregateKind, StoredWay};
 
 impl StoredWay {
     /// Returns `None` if the plan needs decoded values.
@@ -51,13 +51,13 @@ fn columns(plan: &DirectPlan) -> Option<StoredWay> {
         let collation = plan.items[n].ty().collation;
         sorted.any(|(item, key)| *key == items[n] && item.key.collation == collation)
     };
-    let tells_equal = |column: &usize| {
+    let decides_equality = |column: &usize| {
         let ty = column_type(plan, *column);
         ty.is_some_and(|ty| ty.kind.is_integer() || ty.stored_len().is_none())
     };
     let merges_equal = keys.iter().all(|key| items.contains(key))
         && (0..items.len()).all(is_sorted_by)
-        && items.iter().all(tells_equal);
+        && items.iter().all(decides_equality);
     (!plan.distinct || merges_equal).then_some(StoredWay::Columns { items, keys })
 }
 
@@ -65,35 +65,38 @@ fn totals(plan: &DirectPlan, group: &GroupPlan) -> Option<StoredWay> {
     if !group.keys.is_empty() || group.explicit {
         return None;
     }
-    let measures: Option<Box<[Measure]>> = group.aggregates.iter().map(|a| measure(plan, a)).collect();
+    let aggregates: Option<Box<[StoredAggregate]>> =
+        group.aggregates.iter().map(|of| stored_aggregate(plan, of)).collect();
     let sorts = plan.sort.iter().filter_map(|item| match &item.value {
         SortValue::Item(_) => None,
         SortValue::Expr(expr) => Some(expr),
     });
     let mut exprs = plan.items.iter().chain(&plan.having).chain(sorts);
     let reads_first_row = exprs.any(|expr| expr.columns().into_iter().any(|column| column < plan.width));
-    Some(StoredWay::Totals { measures: measures?, reads_first_row })
+    Some(StoredWay::Totals { aggregates: aggregates?, reads_first_row })
 }
 
-fn measure(plan: &DirectPlan, aggregate: &Aggregate) -> Option<Measure> {
+fn stored_aggregate(plan: &DirectPlan, aggregate: &Aggregate) -> Option<StoredAggregate> {
     let kind = aggregate.kind;
     let is_extreme = matches!(kind, AggregateKind::Min | AggregateKind::Max);
     if aggregate.options.quantifier == Quantifier::Distinct && !is_extreme {
         return None;
     }
     let column = match (kind, aggregate.args.as_slice()) {
-        (AggregateKind::CountStar, _) => return Some(Measure { of: MeasureOf::Rows, column: 0 }),
+        (AggregateKind::CountStar, _) => {
+            return Some(StoredAggregate { of: StoredAggregateKind::Rows, column: 0 });
+        }
         (_, [Expr::Column(column)]) => column.ordinal,
         _ => return None,
     };
     let ty = VectorType::of(column_type(plan, column)?)?;
     let is_number = matches!(ty, VectorType::Int | VectorType::UInt | VectorType::Decimal { .. });
     let of = match kind {
-        AggregateKind::Count => MeasureOf::Present,
-        AggregateKind::Sum | AggregateKind::Avg if is_number => MeasureOf::Total,
-        AggregateKind::Min if !ty.is_text() => MeasureOf::Least,
-        AggregateKind::Max if !ty.is_text() => MeasureOf::Greatest,
+        AggregateKind::Count => StoredAggregateKind::Present,
+        AggregateKind::Sum | AggregateKind::Avg if is_number => StoredAggregateKind::Total,
+        AggregateKind::Min if !ty.is_text() => StoredAggregateKind::Least,
+        AggregateKind::Max if !ty.is_text() => StoredAggregateKind::Greatest,
         _ => return None,
     };
-    Some(Measure { of, column })
+    Some(StoredAggregate { of, column })
 }

@@ -119,8 +119,10 @@ impl ScanSink for Groups<'_> {
         way: &StoredWay,
         scan: StoredScan<'_>,
     ) -> SqlResult<()> {
-        let StoredWay::Totals { measures, reads_first_row } = way else { unreachable!("rows are no groups") };
-        let mut totals = Totals::of(ctx, measures, *reads_first_row, scan)?;
+        let StoredWay::Totals { aggregates, reads_first_row } = way else {
+            unreachable!("rows are no groups")
+        };
+        let mut totals = Totals::of(ctx, aggregates, *reads_first_row, scan)?;
         if totals.rows() > 0 {
             let row = totals.take_first().unwrap_or_else(|| vec![Value::Null; self.width]);
             let n = self.start_group(ctx, row)?;

@@ -9,14 +9,14 @@
 //! | `stored_sort` | sorts stored rows |
 //! | `tree` | operator trees, and the storage that they read |
 //! | `limited` | that storage under LIMIT ROWS EXAMINED |
-//! | `measured` | that storage with measurements |
+//! | `profiled` | that storage with a profile of the reads |
 //! | `prepare` | metadata locks, and the check that a plan is current |
 
 mod group;
 mod limited;
-mod measured;
 mod output;
 mod prepare;
+mod profiled;
 mod scan;
 mod sink;
 mod storage;
@@ -29,7 +29,7 @@ use std::time::Instant;
 use cohort_base::CommitSeq;
 use cohort_expr::EvalContext;
 use cohort_optimize::LimitCount;
-use cohort_run::{Measure, Sorted, limit_bounds, nanos_since};
+use cohort_run::{NodeProfile, Sorted, limit_bounds, nanos_since};
 use cohort_session::StatementContext;
 use cohort_trx::{Counted, SessionCounts};
 use cohort_types::{SqlResult, StoredColumns, Value, check_stack, row_memory_bytes};
@@ -143,14 +143,18 @@ fn run_within(
     let limit_default = if plan.has_limit { u64::MAX } else { limit_default };
     match &plan.body {
         PlanBody::Direct(direct) => {
-            let Some(measures) = ctx.session.statement.measures() else {
+            let Some(profile) = ctx.session.statement.profile() else {
                 return run_direct(direct, &plan.shape, ctx, limit_default, sink);
             };
             let start = Instant::now();
             let counts = run_direct(direct, &plan.shape, ctx, limit_default, sink)?;
-            let measure =
-                Measure { loops: 1, rows: counts.sent, nanos: nanos_since(start), ..Measure::default() };
-            measures.tally(&direct.items).add(measure);
+            let measure = NodeProfile {
+                loops: 1,
+                rows: counts.sent,
+                nanos: nanos_since(start),
+                ..NodeProfile::default()
+            };
+            profile.counters(&direct.items).add(measure);
             Ok(counts)
         }
         PlanBody::Tree(tree) => {

@@ -40,7 +40,7 @@ pub fn lock_names(
         }
         // Nothing was read.
         Ok(Freshness::Stale) | Err(_) => {
-            ctx.trx.unlock_names_behind(held);
+            ctx.trx.unlock_names_after(held);
             Ok(Freshness::Stale)
         }
     }
@@ -124,7 +124,7 @@ fn lock_tables_now(
         let open = ctx.trx.open_table(table)?;
         ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedRead)?;
     }
-    let is_behind = |table: &Arc<Table>| ctx.trx.view_is_behind(table.rows().since);
+    let is_behind = |table: &Arc<Table>| ctx.trx.view_is_older(table.rows().since);
     let are_current =
         ctx.db.read_catalog(|catalog| tables.iter().all(|(table, _)| is_current(catalog, table)));
     let is_fresh = are_current && !tables.iter().any(|(table, _)| is_behind(table));
@@ -148,6 +148,6 @@ pub fn lock_for_write(
     ctx.trx.pass_global_lock_to_write()?;
     ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedWrite)?;
     let is_current = ctx.db.read_catalog(|catalog| is_current(catalog, table));
-    let current = is_current && !ctx.trx.view_is_behind(table.rows().since);
+    let current = is_current && !ctx.trx.view_is_older(table.rows().since);
     Ok(if current { Freshness::Fresh } else { Freshness::Stale })
 }

@@ -5,8 +5,8 @@ use std::time::Instant;
 use cohort_catalog::ROWS;
 use cohort_expr::Expr;
 use cohort_optimize::ReadMode;
-use cohort_row::{CursorOptions, KeySpan, ResolveAccess, RowChanges, TableCursor, every_row, row_done};
-use cohort_run::{Measure, nanos_since};
+use cohort_row::{CursorOptions, KeySpan, RowChanges, TableCursor, every_row, resolve_exactly, row_done};
+use cohort_run::{NodeProfile, nanos_since};
 use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
@@ -29,16 +29,16 @@ pub(super) fn run(
         mode => mode,
     };
     let open = ctx.trx.open_table(&direct.table)?;
-    let (spans, is_exact) = direct.access.resolve_exactly(&open, &[], &ctx.eval)?;
+    let (spans, is_exact) = resolve_exactly(&direct.access, &open, &[], &ctx.eval)?;
     let (filter, columns) = match &direct.exact {
         Some(exact) if is_exact && mode == ReadMode::Snapshot => (&exact.filter, &exact.columns),
         _ => (&direct.filter, &direct.columns),
     };
-    let measures = ctx.session.statement.measures();
+    let profile = ctx.session.statement.profile();
     let needs_values = filter.is_some()
         || mode != ReadMode::Snapshot
         || ctx.session.statement.examined.is_limited()
-        || measures.is_some();
+        || profile.is_some();
     let way = plan.stored.as_ref().filter(|_| !needs_values);
     if let (Some(way), ROWS, [KeySpan::Point(key)]) = (way, spans.index, &*spans.spans)
         && sink.take_point(ctx, way, &open, key)?
@@ -52,7 +52,7 @@ pub(super) fn run(
     {
         return sink.take_stored(ctx, way, StoredScan { table: &open, columns, cursor });
     }
-    let Some(measures) = measures else {
+    let Some(profile) = profile else {
         return each_row(filter, plan.width, cursor, ctx, sink).map(|_| ());
     };
     let start = Instant::now();
@@ -60,8 +60,8 @@ pub(super) fn run(
     let seen = each_row(filter, plan.width, cursor, ctx, &mut timed)?;
     let rows = timed.rows;
     let nanos = nanos_since(start).saturating_sub(timed.nanos);
-    let measure = Measure { loops: 1, read: seen, rows, nanos, ..Measure::default() };
-    measures.tally(direct).add(measure);
+    let measure = NodeProfile { loops: 1, read: seen, rows, nanos, ..NodeProfile::default() };
+    profile.counters(direct).add(measure);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use cohort_config::VarId;
 use cohort_expr::{CallBack, EvalContext};
 use cohort_optimize::{ReadMode, Scan, VirtualScan};
 use cohort_row::{
-    CursorOptions, MatchScan, ResolveAccess, RowChanges, RowFilter, TableCursor, VectorScan, row_done,
+    CursorOptions, MatchScan, RowChanges, RowFilter, TableCursor, VectorScan, resolve, row_done,
 };
 use cohort_run::{Batch, CursorId, Event, Kept, Matching, Storage, Vectors};
 use cohort_session::{Callee, Database, Process, SessionState, StatementContext, WantedNames};
@@ -161,7 +161,7 @@ impl Storage for TrxStorage<'_> {
         eval: &EvalContext<'_>,
     ) -> SqlResult<CursorId> {
         let open = self.trx.open_table(&scan.table)?;
-        let spans = scan.access.resolve(&open, row, eval)?;
+        let spans = resolve(&scan.access, &open, row, eval)?;
         let options = CursorOptions {
             mode: self.mode(scan),
             columns: scan.read.clone(),
@@ -188,7 +188,7 @@ impl Storage for TrxStorage<'_> {
         eval: &EvalContext<'_>,
     ) -> SqlResult<()> {
         let open = self.scan(cursor);
-        let spans = scan.access.resolve(open.cursor.open_table(), row, eval)?;
+        let spans = resolve(&scan.access, open.cursor.open_table(), row, eval)?;
         open.cursor.reopen(spans);
         open.reading = Reading::Undecided;
         Ok(())

@@ -9,7 +9,7 @@ use cohort_session::StatementContext;
 use cohort_table::OpenTable;
 use cohort_types::{Interrupt, RowError, SqlResult, StoredColumns, Value, Vector, VectorReader, VectorType};
 
-use crate::plan::{Measure, MeasureOf};
+use crate::plan::{StoredAggregate, StoredAggregateKind};
 use crate::select::Flow;
 use crate::select::output::Output;
 use crate::select::sink::StoredScan;
@@ -98,7 +98,7 @@ pub(super) struct Totals {
 }
 
 struct Total {
-    measure: Measure,
+    aggregate: StoredAggregate,
     /// `None` if it reads no column.
     reader: Option<VectorReader>,
     vector: Vector,
@@ -111,13 +111,13 @@ impl Totals {
     /// Aggregates the rows of a scan.
     pub(super) fn of(
         ctx: &mut StatementContext<'_>,
-        measures: &[Measure],
+        aggregates: &[StoredAggregate],
         reads_first_row: bool,
         mut scan: StoredScan<'_>,
     ) -> SqlResult<Totals> {
         let refuse = |error| scan.table.row_error(error);
         let shape = StoredColumns::new(&scan.table.layout, [], &refuse);
-        let totals = measures.iter().map(|measure| Total::new(scan.table, *measure)).collect();
+        let totals = aggregates.iter().map(|aggregate| Total::new(scan.table, *aggregate)).collect();
         let mut all = Totals { totals, first: None, rows: 0 };
         while let Some(found) = scan.cursor.next_stored(ctx.trx, usize::MAX)? {
             let rows: Vec<&[u8]> = match &found {
@@ -157,12 +157,14 @@ impl Totals {
 }
 
 impl Total {
-    fn new(table: &OpenTable, measure: Measure) -> Total {
-        let reader = match measure.of {
-            MeasureOf::Rows => None,
-            _ => Some(table.layout.vector(measure.column).expect("the plan has looked at the column's type")),
+    fn new(table: &OpenTable, aggregate: StoredAggregate) -> Total {
+        let reader = match aggregate.of {
+            StoredAggregateKind::Rows => None,
+            _ => {
+                Some(table.layout.vector(aggregate.column).expect("the plan has looked at the column's type"))
+            }
         };
-        Total { measure, reader, vector: Vector::default(), total: 0, count: 0 }
+        Total { aggregate, reader, vector: Vector::default(), total: 0, count: 0 }
     }
 
     /// Reads the column of some rows.
@@ -174,14 +176,14 @@ impl Total {
         }
         if !is_plain {
             return rows.iter().try_for_each(|row| {
-                let value = table.layout.decode_one(row, self.measure.column)?;
+                let value = table.layout.decode_one(row, self.aggregate.column)?;
                 let is_in_place = self.vector.push_value(&value, reader.ty());
                 if is_in_place { Ok(()) } else { Err(RowError::Corrupt) }
             });
         }
         let rows = rows.iter().copied();
-        match self.measure.of {
-            MeasureOf::Present => reader.read_lens(rows, &mut self.vector),
+        match self.aggregate.of {
+            StoredAggregateKind::Present => reader.read_lens(rows, &mut self.vector),
             _ => reader.read(rows, &mut self.vector),
         }
     }
@@ -192,19 +194,19 @@ impl Total {
         let nulls = vector.nulls.iter().filter(|is_null| **is_null).count();
         let present = vector.numbers.iter().enumerate().filter(|(n, _)| !vector.is_null(*n));
         let present = present.map(|(_, number)| *number);
-        let found = match self.measure.of {
-            MeasureOf::Rows | MeasureOf::Present => None,
+        let found = match self.aggregate.of {
+            StoredAggregateKind::Rows | StoredAggregateKind::Present => None,
             // NULL is 0 in a vector.
-            MeasureOf::Total => {
+            StoredAggregateKind::Total => {
                 self.total += vector.numbers.iter().map(|number| i128::from(*number)).sum::<i128>();
                 None
             }
-            MeasureOf::Least => present.min(),
-            MeasureOf::Greatest => present.max(),
+            StoredAggregateKind::Least => present.min(),
+            StoredAggregateKind::Greatest => present.max(),
         };
         if let Some(found) = found.map(i128::from) {
-            let is_better = match self.measure.of {
-                MeasureOf::Least => found < self.total,
+            let is_better = match self.aggregate.of {
+                StoredAggregateKind::Least => found < self.total,
                 _ => found > self.total,
             };
             if self.count == 0 || is_better {
@@ -217,14 +219,18 @@ impl Total {
     fn state(&self, aggregate: &Aggregate) -> AggregateState {
         let (total, count) = (self.total, self.count);
         let ty = self.reader.as_ref().map_or(VectorType::Int, VectorReader::ty);
-        aggregate.gathered(match self.measure.of {
-            MeasureOf::Rows | MeasureOf::Present => Gathered::Count(count),
-            MeasureOf::Total => match ty {
+        aggregate.gathered(match self.aggregate.of {
+            StoredAggregateKind::Rows | StoredAggregateKind::Present => Gathered::Count(count),
+            StoredAggregateKind::Total => match ty {
                 VectorType::Decimal { scale } => Gathered::Total { total, scale, is_int: false, count },
                 _ => Gathered::Total { total, scale: 0, is_int: true, count },
             },
-            MeasureOf::Least | MeasureOf::Greatest if count == 0 => Gathered::Extreme(Value::Null),
-            MeasureOf::Least | MeasureOf::Greatest => Gathered::Extreme(ty.value_of(total as i64)),
+            StoredAggregateKind::Least | StoredAggregateKind::Greatest if count == 0 => {
+                Gathered::Extreme(Value::Null)
+            }
+            StoredAggregateKind::Least | StoredAggregateKind::Greatest => {
+                Gathered::Extreme(ty.value_of(total as i64))
+            }
         })
     }
 }

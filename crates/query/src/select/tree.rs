@@ -9,7 +9,7 @@ use cohort_session::StatementContext;
 use cohort_types::{SqlResult, Value};
 
 use super::limited::{LeftOut, LimitedStorage};
-use super::measured::MeasuredStorage;
+use super::profiled::ProfiledStorage;
 use crate::select::storage::TrxStorage;
 use crate::select::{Flow, RowCounts, RowSink};
 
@@ -26,7 +26,7 @@ pub(super) fn run(
     }
     let hold = Cell::new(ctx.trx.hold_until());
     let session = ctx.session;
-    let measures = ctx.session.statement.measures();
+    let profile = ctx.session.statement.profile();
     let mut storage = TrxStorage {
         db: ctx.db,
         session: ctx.session,
@@ -56,15 +56,15 @@ pub(super) fn run(
         let goes_on = flow == Flow::Continue && sent < limit_default;
         Ok(if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     };
-    let found = match &measures {
+    let found = match &profile {
         None if left_out.is_some() => {
             let mut storage = LimitedStorage::new(storage, examined);
             cohort_run::run(plan, row, &mut storage, eval, &mut push)
         }
         None => cohort_run::run(plan, row, &mut storage, eval, &mut push),
-        Some(measures) => {
-            let mut storage = MeasuredStorage::new(storage, measures);
-            cohort_run::run_measured(plan, row, measures, &mut storage, eval, &mut push)
+        Some(profile) => {
+            let mut storage = ProfiledStorage::new(storage, profile);
+            cohort_run::run_measured(plan, row, profile, &mut storage, eval, &mut push)
         }
     }?;
     // Even if there was nothing to push.

@@ -92,7 +92,7 @@ impl Replica {
         disk.create_dir_all(Path::new(DATADIR)).map_err(|error| error.to_string())?;
         let state = StateStore::open(disk.clone(), Path::new(DATADIR)).map_err(|error| error.to_string())?;
         let state = Arc::new(state);
-        let server = Server::open_beside(disk, BinlogCache::default(), vec![Arc::clone(&state) as _])?;
+        let server = Server::open_concurrently(disk, BinlogCache::default(), vec![Arc::clone(&state) as _])?;
         let globals = &server.db.globals;
         globals.put(VarId::ServerId, &VarValue::UInt(7));
         globals.put(VarId::LogSlaveUpdates, &VarValue::Bool(true));

@@ -26,13 +26,13 @@ use cohort_binlog::event::{Checksum, Event, EventType, GtidListEvent, HEADER_LEN
 use cohort_binlog::{BinlogError, BinlogFileWriter, Pin};
 use cohort_types::SqlError;
 
+use super::artificial;
 use super::errors::{self, Coordinates};
 use super::feed::{Feed, FeedStep, split_run};
 use super::filter::{Filter, GroupKind, GtidHead, Verdict, ends_group};
-use super::made_up;
-use super::outbox::{Header, LinkGone, Outbox, ReplicaLink};
 use super::registry::{DumpHandle, Source, WhyEnd};
 use super::request::{Annotations, AtEnd, Capability, ChecksumWish, DumpRequest, MarkedEvents, SemiSyncWish};
+use super::send_buffer::{ConnectionClosed, Header, ReplicaLink, SendBuffer};
 use super::start;
 
 /// Maximum time that a waiting dump sleeps before it checks for a request to end.
@@ -83,8 +83,8 @@ enum Stop {
     Gone,
 }
 
-impl From<LinkGone> for Stop {
-    fn from(_: LinkGone) -> Stop {
+impl From<ConnectionClosed> for Stop {
+    fn from(_: ConnectionClosed) -> Stop {
         Stop::Gone
     }
 }
@@ -97,14 +97,14 @@ pub fn run_dump<L: ReplicaLink>(
     observer: &dyn DumpObserver,
     link: L,
 ) -> DumpEnd {
-    let mut outbox = Outbox::new(link);
+    let mut send_buffer = SendBuffer::new(link);
     let acknowledges = request.semi_sync == SemiSyncWish::Acknowledges;
     if acknowledges {
         source.semi_sync().add_replica();
     }
     observer.state(DumpState::Sending);
     let stop = match Dump::open(source, request, handle, observer) {
-        Ok(mut dump) => match dump.run(&mut outbox) {
+        Ok(mut dump) => match dump.run(&mut send_buffer) {
             Ok(never) => match never {},
             Err(stop) => stop,
         },
@@ -114,8 +114,8 @@ pub fn run_dump<L: ReplicaLink>(
     if acknowledges {
         source.semi_sync().remove_replica();
     }
-    let flushed = outbox.flush();
-    let sequence = outbox.into_sequence();
+    let flushed = send_buffer.flush();
+    let sequence = send_buffer.into_sequence();
     match (stop, flushed) {
         (Stop::Finished, Ok(())) => DumpEnd::Finished(sequence),
         (Stop::Failed(error), Ok(())) => DumpEnd::Failed(error, sequence),
@@ -195,7 +195,7 @@ impl<'a> Dump<'a> {
         })
     }
 
-    fn run<L: ReplicaLink>(&mut self, out: &mut Outbox<L>) -> Result<Never, Stop> {
+    fn run<L: ReplicaLink>(&mut self, out: &mut SendBuffer<L>) -> Result<Never, Stop> {
         self.filter.stop_if_until_is_past();
         self.announce(out, self.start.offset)?;
         let first = BinlogPos { file: self.start.file, offset: 4 };
@@ -221,7 +221,7 @@ impl<'a> Dump<'a> {
         }
     }
 
-    fn take<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, step: FeedStep) -> Result<(), Stop> {
+    fn take<L: ReplicaLink>(&mut self, out: &mut SendBuffer<L>, step: FeedStep) -> Result<(), Stop> {
         match step {
             FeedStep::Nothing => Ok(()),
             FeedStep::NewFile(number) => {
@@ -267,7 +267,7 @@ impl<'a> Dump<'a> {
     /// Waits for more events and sends heartbeats meanwhile. Never returns `Ok(None)`.
     fn wait<L: ReplicaLink>(
         &mut self,
-        out: &mut Outbox<L>,
+        out: &mut SendBuffer<L>,
         alive: &mut Instant,
     ) -> Result<Option<FeedStep>, Stop> {
         self.observer.state(DumpState::Waiting);
@@ -282,7 +282,8 @@ impl<'a> Dump<'a> {
             // An acknowledgement may have arrived meanwhile.
             self.note_caught_up();
             if self.request.heartbeat.is_some_and(|period| alive.elapsed() >= period) {
-                let beat = made_up::heartbeat(self.server, &self.file_name, self.feed.position(), self.sum);
+                let beat =
+                    artificial::heartbeat(self.server, &self.file_name, self.feed.position(), self.sum);
                 out.event(self.header(), &beat)?;
                 out.flush()?;
                 *alive = Instant::now();
@@ -291,8 +292,8 @@ impl<'a> Dump<'a> {
     }
 
     /// Sends a fake ROTATE that names the current file.
-    fn announce<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, offset: u64) -> Result<(), Stop> {
-        let rotate = made_up::fake_rotate(self.server, &self.file_name, offset, self.sum);
+    fn announce<L: ReplicaLink>(&mut self, out: &mut SendBuffer<L>, offset: u64) -> Result<(), Stop> {
+        let rotate = artificial::fake_rotate(self.server, &self.file_name, offset, self.sum);
         Ok(out.event(self.header(), &rotate)?)
     }
 
@@ -329,7 +330,7 @@ impl<'a> Dump<'a> {
     }
 
     /// Sends the format description of the file in whose middle the dump starts.
-    fn send_format_of_start<L: ReplicaLink>(&mut self, out: &mut Outbox<L>) -> Result<(), Stop> {
+    fn send_format_of_start<L: ReplicaLink>(&mut self, out: &mut SendBuffer<L>) -> Result<(), Stop> {
         let number = self.start.file;
         let mut reader =
             self.files.with_files(|files| files.reader(number)).map_err(|e| self.unreadable(&e))?;
@@ -341,7 +342,7 @@ impl<'a> Dump<'a> {
 
     fn format_description<L: ReplicaLink>(
         &mut self,
-        out: &mut Outbox<L>,
+        out: &mut SendBuffer<L>,
         event: &[u8],
         is_middle: bool,
     ) -> Result<(), Stop> {
@@ -357,12 +358,12 @@ impl<'a> Dump<'a> {
         }
         // A replica that continues still needs its temporary tables.
         let keeps_tables = self.filter.is_by_gtid && !self.filter.is_position_reached();
-        let made = made_up::format_description(event, is_middle, keeps_tables);
+        let made = artificial::format_description(event, is_middle, keeps_tables);
         out.event(self.header(), &made)?;
         self.end_if_until(out, event)
     }
 
-    fn forward_run<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, at: BinlogPos) -> Result<(), Stop> {
+    fn forward_run<L: ReplicaLink>(&mut self, out: &mut SendBuffer<L>, at: BinlogPos) -> Result<(), Stop> {
         // The feed keeps the bytes until its next step. The run is taken out so that `self` is not borrowed.
         let run = self.feed.take_run();
         self.last_byte = at.offset;
@@ -391,7 +392,7 @@ impl<'a> Dump<'a> {
         let mut probe = (!self.filter.is_open()).then(|| self.filter.clone());
         for event in split_run(run) {
             offset += event.len() as u64;
-            group = self.group_behind(group, event);
+            group = self.group_after(group, event);
             let is_passed = probe.as_mut().is_none_or(|probe| self.passes(probe, event));
             let is_sent = is_passed && !self.is_left_out(event);
             // After a ROTATE the replica's position is in the next file.
@@ -414,16 +415,16 @@ impl<'a> Dump<'a> {
     }
 
     /// Returns the group that is open after an event.
-    fn group_behind(&self, group: Option<GroupKind>, event: &[u8]) -> Option<GroupKind> {
+    fn group_after(&self, group: Option<GroupKind>, event: &[u8]) -> Option<GroupKind> {
         match EventType(event[4]) {
             EventType::GTID => GtidHead::read(event).map(|head| head.kind),
             _ => group.filter(|kind| !ends_group(*kind, event, self.sum)),
         }
     }
 
-    fn forward<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, event: &[u8]) -> Result<(), Stop> {
+    fn forward<L: ReplicaLink>(&mut self, out: &mut SendBuffer<L>, event: &[u8]) -> Result<(), Stop> {
         let kind = EventType(event[4]);
-        self.group = self.group_behind(self.group, event);
+        self.group = self.group_after(self.group, event);
         match kind {
             EventType::FORMAT_DESCRIPTION => return self.format_description(out, event, false),
             EventType::GTID => {
@@ -460,7 +461,7 @@ impl<'a> Dump<'a> {
     /// Sends an event in a form that the replica understands, unless the replica must not get it.
     fn send<L: ReplicaLink>(
         &mut self,
-        out: &mut Outbox<L>,
+        out: &mut SendBuffer<L>,
         kind: EventType,
         event: &[u8],
     ) -> Result<(), Stop> {
@@ -487,9 +488,9 @@ impl<'a> Dump<'a> {
         let is_transaction = kind == EventType::GTID
             && GtidHead::read(event).is_some_and(|head| head.kind == GroupKind::Transaction);
         let made = match (is_transaction, may_omit) {
-            (true, _) => made_up::begin(event, self.sum),
+            (true, _) => artificial::begin(event, self.sum),
             (false, true) => return Ok(()),
-            (false, false) => made_up::dummy(event, self.sum),
+            (false, false) => artificial::dummy(event, self.sum),
         };
         let too_small = "Failed to replace an event with one that the slave knows: too small event.";
         let made = made.ok_or_else(|| Stop::Failed(errors::fatal(too_small)))?;
@@ -502,13 +503,13 @@ impl<'a> Dump<'a> {
         self.request.marked == MarkedEvents::Skip && flags_of_event & flags::SKIP_REPLICATION != 0
     }
 
-    fn send_list<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, list_flags: u8) -> Result<(), Stop> {
+    fn send_list<L: ReplicaLink>(&mut self, out: &mut SendBuffer<L>, list_flags: u8) -> Result<(), Stop> {
         let gtids = self.filter.seen.list();
-        let list = made_up::fake_gtid_list(self.server, gtids, list_flags, self.last_byte, self.sum);
+        let list = artificial::fake_gtid_list(self.server, gtids, list_flags, self.last_byte, self.sum);
         Ok(out.event(self.header(), &list)?)
     }
 
-    fn end_if_until<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, event: &[u8]) -> Result<(), Stop> {
+    fn end_if_until<L: ReplicaLink>(&mut self, out: &mut SendBuffer<L>, event: &[u8]) -> Result<(), Stop> {
         if self.filter.is_until_reached(event, self.sum) {
             self.send_list(out, GtidListEvent::UNTIL_REACHED)?;
             return Err(Stop::Finished);

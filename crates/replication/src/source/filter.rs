@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn until_ends_behind_the_last_domains_group() {
+    fn until_ends_after_the_group_of_the_last_domain() {
         let mut filter = by_gtid(&[], Some(&["0-1-2", "5-1-1"]));
         let groups = ["0-1-1", "7-1-1", "0-1-2", "0-1-3", "5-1-1", "5-1-2"];
         assert_eq!(pass(&mut filter, &groups), ["0-1-1", "0-1-2", "5-1-1", "end"]);

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mariadb_replica_sets_is_understood() {
+    fn settings_of_a_mariadb_replica_are_accepted() {
         let set = |name: &str| {
             let value = match name {
                 "slave_connect_state" => "0-1-9,3-2-1",

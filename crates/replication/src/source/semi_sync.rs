@@ -68,11 +68,11 @@ pub struct SemiSyncOptions {
 }
 
 /// Writes a state change to the error log.
-pub type SemiSyncLog = Box<dyn Fn(SemiSyncNews) + Send + Sync>;
+pub type SemiSyncLog = Box<dyn Fn(SemiSyncEvent) + Send + Sync>;
 
 /// A state change for the error log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SemiSyncNews {
+pub enum SemiSyncEvent {
     /// A group ending at the first position timed out. The second position is the newest acknowledgement.
     TimedOut(BinlogPos, BinlogPos),
     /// A replica has everything up to this position.
@@ -286,20 +286,20 @@ impl SemiSync {
         if is_back {
             // Cannot fail: only a switch to not waiting can.
             let _ = self.change(|switches| switches.is_on = switches.options.is_enabled);
-            (self.log)(SemiSyncNews::SwitchedOn(end));
+            (self.log)(SemiSyncEvent::SwitchedOn(end));
         }
     }
 
     /// Releases a killed client whose reply is held until `seq`, if `seq` waits for replicas. `own` is the
     /// client's newest commit, if it was waiting when the client was killed; the reply may also wait for
-    /// another client's commit, and that client keeps waiting. `will_tell` is called before the client gets
-    /// its early reply.
+    /// another client's commit, and that client keeps waiting. `before_reply` is called before the client
+    /// gets its early reply.
     pub fn give_up(
         &self,
         seq: CommitSeq,
         own: Option<CommitSeq>,
         client: ConnectionId,
-        will_tell: &dyn Fn(),
+        before_reply: &dyn Fn(),
     ) {
         let Some(commit) = self.commit.upgrade() else { return };
         if !self.is_gated.load(Ordering::Relaxed) {
@@ -318,7 +318,7 @@ impl SemiSync {
             (wait.end, gate)
         };
         if gate == Gate::Acknowledge && commit.release_from_replicas(|| ()).is_ok() {
-            will_tell();
+            before_reply();
             if commit.acknowledge_early(seq, client) {
                 let Some(own) = own.filter(|own| *own > commit.acknowledged()) else { return };
                 let mut state = self.state.lock();
@@ -378,12 +378,12 @@ impl SemiSync {
         // A deadline that overflows means no deadline.
         match oldest.since.checked_add(state.switches.options.timeout) {
             Some(deadline) if Instant::now() >= deadline => {
-                let news = SemiSyncNews::TimedOut(oldest.end, state.acknowledged);
+                let event = SemiSyncEvent::TimedOut(oldest.end, state.acknowledged);
                 drop(state);
                 match self.change(|switches| switches.is_on = false) {
                     Ok(()) => {
                         self.state.lock().counters.no_times += 1;
-                        (self.log)(news);
+                        (self.log)(event);
                     }
                     // The log is not writable at the moment.
                     Err(_) => std::thread::sleep(RETRY),
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn without_replicas_only_who_wants_to_waits() {
+    fn without_replicas_only_configured_sessions_wait() {
         let semi = semi_sync(SemiSyncOptions { waits_without_replica: false, ..options(60_000) });
         semi.made_durable(pos(100), CommitSeq(100), 1);
         assert!(!semi.holds(Gate::Publish, pos(100)));

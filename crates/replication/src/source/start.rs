@@ -86,7 +86,7 @@ fn by_gtid(files: &BinlogFileWriter, logged: &GtidState, request: &GtidRequest) 
         if !holds_all_wanted(&filter, &list) {
             continue;
         }
-        start_behind_list(&mut filter, &list);
+        start_after_list(&mut filter, &list);
         return Ok(Start { at: BinlogPos { file: number, offset: MAGIC.len() as u64 }, filter });
     }
     Err(errors::purged())
@@ -146,7 +146,7 @@ fn holds_all_wanted(filter: &Filter, list: &[Gtid]) -> bool {
 }
 
 /// Removes the domains from the filter whose position is covered by the list.
-fn start_behind_list(filter: &mut Filter, list: &[Gtid]) {
+fn start_after_list(filter: &mut Filter, list: &[Gtid]) {
     for before in list {
         if filter.wanted.get(&before.domain).is_some_and(|wanted| wanted.gtid == *before) {
             filter.wanted.remove(&before.domain);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_here_is_refused_and_unknown_domains_are_not() {
+    fn missing_positions_are_refused_and_unknown_domains_accepted() {
         let logged = GtidState::from_list(&gtids("0-1-5,0-2-7"));
         let mut filter = Filter::default();
         let mut request = GtidRequest::default();

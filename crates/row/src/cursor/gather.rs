@@ -62,7 +62,7 @@ impl TableCursor {
         let rest = match span {
             KeySpan::Point(key) => {
                 let found =
-                    engine.get_with_hint(ReadAt::View(&view), index, &key, &mut self.value, &mut self.near);
+                    engine.get_with_hint(ReadAt::View(&view), index, &key, &mut self.value, &mut self.hint);
                 found.map(|found| {
                     if found {
                         batch.push(&key, &self.value);
@@ -75,7 +75,7 @@ impl TableCursor {
                 let more = engine.scan_with_hint(
                     &ScanRequest { at, index, range: &range, direction, limit },
                     batch,
-                    &mut self.near,
+                    &mut self.hint,
                 );
                 more.map(|more| {
                     more.then(|| {

@@ -2,17 +2,22 @@
 //!
 //! # States
 //! - *unbuilt*: the table is built when the first left row arrives;
-//! - *whole*: all right rows that can match are in memory. Rows are returned in the order of the left rows.
-//!   The table is reused when the join is opened again, unless the right rows may have changed;
-//! - *parted* (partitioned): the right rows do not fit into memory. The rows of both sides are spilled to
+//! - *whole*: all right rows with keys that are not NULL are in memory. Rows are returned in the order of the
+//!   left rows. The table is reused when the join is opened again, unless the right rows may have changed;
+//! - *partitioned*: the right rows do not fit into memory. The rows of both sides are spilled to
 //!   partitions ([`crate::partition`]), which are joined one after the other, so rows are returned in no
-//!   particular order. A right partition that does not fit is partitioned again, except at level [`DEEPEST`]
-//!   and while all its rows read so far have the same key, which partitioning cannot separate. Such a
-//!   partition is kept in memory beyond the limit.
+//!   particular order. A right partition that does not fit is partitioned again, unless it is at level
+//!   [`DEEPEST`] or all of its rows read so far have the same key, which partitioning cannot separate. Such
+//!   a partition is kept in memory beyond the limit. A partitioned join is rebuilt when it is opened again.
+//!
+//! # Invariants
+//! - Both sides are partitioned by the same function of the key at each level.
+//! - Left rows with a NULL key match nothing; an outer join keeps them.
+//! - The join changes to another state only before it has returned a row.
 //!
 //! # Vectorized
-//! If the consumer reads vectors, the join works on columns ([`VectorHash`]). If the right rows turn out not
-//! to fit, which is before the first row is returned, it partitions the rows of both sides as above.
+//! If the consumer reads vectors, the join works on columns ([`VectorHash`]). If the right rows do not fit,
+//! which is known before the first row is returned, it partitions the rows of both sides as above.
 
 use cohort_expr::Expr;
 use cohort_optimize::{HashKey, Join, JoinKind, JoinMethod};
@@ -540,7 +545,7 @@ impl<'p> Operator<'p> for Hash<'p> {
             }
             self.matching = if self.left.decide(run, out)? { None } else { Some(next) };
         }
-        self.left.settle(out);
+        self.left.return_lent(out);
         Ok(())
     }
 

@@ -118,7 +118,7 @@ impl<'p> Left<'p> {
     }
 
     /// Copies the lent values back to the left row. Must be called before `out` is handed to the consumer.
-    pub fn settle(&mut self, out: &Batch) {
+    pub fn return_lent(&mut self, out: &Batch) {
         if let Some(row) = self.lent.take() {
             let own = self.rows.row_mut(self.at);
             own.clone_from_slice(&out.row(row)[..own.len()]);

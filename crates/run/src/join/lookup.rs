@@ -220,7 +220,7 @@ impl<'p> Operator<'p> for Lookup<'p> {
             let is_decided = self.left.decide(run, out)?;
             self.seeking = !(is_decided || self.is_unique && self.left.matched);
         }
-        self.left.settle(out);
+        self.left.return_lent(out);
         Ok(())
     }
 

@@ -68,7 +68,7 @@ impl StoredRight {
             out.open_row().extend_from_slice(self.rows.row(&mut self.reader, at)?);
             self.next = if left.decide(run, out)? { None } else { Some(at + 1) };
         }
-        left.settle(out);
+        left.return_lent(out);
         Ok(())
     }
 }

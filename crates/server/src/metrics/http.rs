@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_request_is_refused() {
+    fn malformed_requests_are_refused() {
         let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(REQUEST_BYTES_MAX));
         for (request, status) in [
             ("POST / HTTP/1.1\r\n\r\n", "405"),

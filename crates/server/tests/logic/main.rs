@@ -68,7 +68,7 @@ fn answers_are_those_that_mariadb_gave() {
 }
 
 #[test]
-fn what_is_recorded_is_what_mariadb_answers() {
+fn recorded_answers_equal_mariadbs() {
     let mariadb = Maria::new(&[]);
     let mut client = mariadb.client();
     let mut asked = Asked { client: &mut client, names: &["mysql", "mariadb"] };
@@ -83,7 +83,7 @@ fn what_is_recorded_is_what_mariadb_answers() {
 }
 
 #[test]
-fn wrong_answers_are_told() {
+fn wrong_answers_are_reported() {
     let server = Cohort::new(&[]);
     let mut client = server.client();
     let mut asked = Asked { client: &mut client, names: &["mysql", "cohort"] };

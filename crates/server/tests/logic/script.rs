@@ -182,7 +182,7 @@ fn scripts_are_read_and_written() {
 }
 
 #[test]
-fn what_is_no_record_is_told() {
+fn malformed_records_are_reported() {
     for (text, line) in [
         ("# c\nstatment ok\n", "line 2"),
         ("query X nosort\n", "line 1"),

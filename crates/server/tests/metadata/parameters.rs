@@ -62,7 +62,7 @@ fn parameters() {
 }
 
 #[test]
-fn a_client_is_told_when_a_statement_has_other_columns() {
+fn a_client_receives_new_metadata_when_columns_change() {
     let mut pair = Pair::new();
     pair.run_both("CREATE TABLE changing (a INT, b VARCHAR(20))");
     let mut differences = Differences::default();

@@ -6,18 +6,18 @@
 //! that as a deadlock, together with the schedule that replays it. Each check runs a fixed number of random
 //! schedules; `COHORT_MODEL_SCHEDULES` multiplies it.
 //!
-//! The *bell* (`Bell`) is the wakeup event of the ready queue.
+//! The *wakeup* (`WakeupEvent`) is the wakeup event of the ready queue.
 //!
 //! # Mutations that were detected
 //! | mutation | check |
 //! |---|---|
-//! | a worker that handles the bell does not pass it on | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | a worker woken by another event counts the bell as rung | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | `lie_down` counts the caller as idle after unlocking | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | a worker ignores the bell together with another event | `a_burst_of_work_wakes_a_worker_for_each` |
-//! | `release` forgets an event that arrived meanwhile | `no_event_is_lost_and_nobody_shares_a_connection` |
-//! | `take` forgets the event of a parked connection | `no_event_is_lost_and_nobody_shares_a_connection` |
-//! | `unpark` hands out a running connection | `no_event_is_lost_and_nobody_shares_a_connection` |
+//! | a worker that handles the wakeup does not pass it on | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | a worker woken by another event counts the wakeup as received | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | `become_idle` counts the caller as idle after unlocking | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | a worker ignores the wakeup together with another event | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | `release` forgets an event that arrived meanwhile | `no_event_is_lost_and_no_connection_is_shared` |
+//! | `take` forgets the event of a parked connection | `no_event_is_lost_and_no_connection_is_shared` |
+//! | `unpark` hands out a running connection | `no_event_is_lost_and_no_connection_is_shared` |
 //! | `mark_stalled` sets the bit without comparing | `a_worker_is_counted_once` |
 //! | `end` clears the bit before it takes the lock | `a_worker_is_counted_once` |
 //! | `done` does not count the worker as active again | `a_worker_is_counted_once` |
@@ -45,7 +45,7 @@ use shuttle::rand::Rng;
 use crate::ownership::{Events, Ownership};
 use crate::poller::{PollEvent, Poller};
 use crate::pool::{WorkerLimits, Workers};
-use crate::ready::{Bell as _, Heard, Next, Ready};
+use crate::ready::{Next, Ready, WaitEnd, WakeupEvent as _};
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, thread};
 
@@ -84,7 +84,7 @@ fn a_burst_of_work_wakes_a_worker_for_each() {
     const WORK: usize = 3;
     check(4000, || {
         let poller = Arc::new(Poller::default());
-        let ready = Arc::new(Ready::new(poller::BellOf(Arc::clone(&poller))));
+        let ready = Arc::new(Ready::new(poller::WakeupOf(Arc::clone(&poller))));
         let begun = Arc::new(Tally::default());
         let ended = Arc::new(Tally::default());
         let work = {
@@ -94,12 +94,12 @@ fn a_burst_of_work_wakes_a_worker_for_each() {
                 loop {
                     let more = |event| match event {
                         PollEvent::Connection(_) => ready.push_within([()].into_iter()),
-                        PollEvent::Bell => ready.bell().ring(),
+                        PollEvent::Wakeup => ready.wakeup().notify(),
                         PollEvent::Stop => {}
                     };
                     let wait = |is_alone: bool| match poller.wait(is_alone.then_some(more)) {
-                        PollEvent::Bell => Heard::Bell,
-                        other => Heard::Other(other),
+                        PollEvent::Wakeup => WaitEnd::Wakeup,
+                        other => WaitEnd::Other(other),
                     };
                     match ready.next(|| true, wait) {
                         Next::Work(()) | Next::Event(PollEvent::Connection(_)) => {
@@ -171,7 +171,7 @@ impl Connection {
 
 /// Two threads that receive events, a client that sends, and a publisher.
 #[test]
-fn no_event_is_lost_and_nobody_shares_a_connection() {
+fn no_event_is_lost_and_no_connection_is_shared() {
     const REQUESTS: usize = 3;
     check(6000, || {
         let connection = Arc::new(Connection::new());
@@ -313,7 +313,7 @@ const ROUNDS: usize = 2;
 
 struct Model {
     poller: Arc<Poller>,
-    ready: Ready<usize, poller::BellOf>,
+    ready: Ready<usize, poller::WakeupOf>,
     workers: Workers,
     connections: Vec<Connection>,
     /// Connections whose reply waits for the publisher.
@@ -328,7 +328,7 @@ impl Model {
     fn new() -> Model {
         let poller = Arc::new(Poller::default());
         Model {
-            ready: Ready::new(poller::BellOf(Arc::clone(&poller))),
+            ready: Ready::new(poller::WakeupOf(Arc::clone(&poller))),
             poller,
             workers: Workers::new(WorkerLimits {
                 active: 2,
@@ -351,12 +351,12 @@ impl Model {
                 PollEvent::Connection(client) if self.connections[client].owner.take() => {
                     self.ready.push_within([client].into_iter());
                 }
-                PollEvent::Bell => self.ready.bell().ring(),
+                PollEvent::Wakeup => self.ready.wakeup().notify(),
                 PollEvent::Connection(_) | PollEvent::Stop => {}
             };
             let wait = |is_alone: bool| match self.poller.wait(is_alone.then_some(more)) {
-                PollEvent::Bell => Heard::Bell,
-                other => Heard::Other(other),
+                PollEvent::Wakeup => WaitEnd::Wakeup,
+                other => WaitEnd::Other(other),
             };
             let client = match self.ready.next(|| self.workers.stay(|| ()), wait) {
                 Next::Work(client) => client,

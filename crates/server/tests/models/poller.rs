@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::ready::Bell;
+use crate::ready::WakeupEvent;
 use crate::sync::{Condvar, Mutex};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PollEvent {
-    Bell,
+    Wakeup,
     Connection(usize),
     /// Level-triggered: reported repeatedly.
     Stop,
@@ -66,11 +66,11 @@ impl Poller {
     }
 }
 
-/// The wakeup event (`Bell`) of the ready queue.
-pub(crate) struct BellOf(pub Arc<Poller>);
+/// The wakeup event (`WakeupEvent`) of the ready queue.
+pub(crate) struct WakeupOf(pub Arc<Poller>);
 
-impl Bell for BellOf {
-    fn ring(&self) {
-        self.0.report(PollEvent::Bell);
+impl WakeupEvent for WakeupOf {
+    fn notify(&self) {
+        self.0.report(PollEvent::Wakeup);
     }
 }

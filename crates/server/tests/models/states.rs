@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::ownership::{Events, Ownership};
 use crate::pool::{WorkerLimits, Workers};
-use crate::ready::{Bell, Heard, Next, Ready};
+use crate::ready::{Next, Ready, WaitEnd, WakeupEvent};
 use crate::sync::thread;
 use crate::{Tally, check};
 
@@ -29,10 +29,10 @@ fn an_event_is_remembered_until_the_owner_hears_of_it() {
 }
 
 #[derive(Default)]
-struct Strokes(Cell<usize>);
+struct Notified(Cell<usize>);
 
-impl Bell for Strokes {
-    fn ring(&self) {
+impl WakeupEvent for Notified {
+    fn notify(&self) {
         self.0.set(self.0.get() + 1);
     }
 }
@@ -40,10 +40,10 @@ impl Bell for Strokes {
 #[test]
 fn the_bell_goes_from_worker_to_worker() {
     check(1, || {
-        let ready: Ready<u32, Strokes> = Ready::new(Strokes::default());
+        let ready: Ready<u32, Notified> = Ready::new(Notified::default());
         ready.push(0);
-        assert_eq!(ready.bell().0.get(), 0, "no worker is idle");
-        assert_eq!(ready.next(|| panic!("there is work"), |_| Heard::Other(())), Next::Work(0));
+        assert_eq!(ready.wakeup().0.get(), 0, "no worker is idle");
+        assert_eq!(ready.next(|| panic!("there is work"), |_| WaitEnd::Other(())), Next::Work(0));
         // Two workers are idle. Both pushes signal the wakeup event once; the worker that handles it signals
         // it for the other.
         let outer = ready.next(
@@ -54,13 +54,13 @@ fn the_bell_goes_from_worker_to_worker() {
                     |_| {
                         ready.push(1);
                         ready.push(2);
-                        assert_eq!(ready.bell().0.get(), 1);
-                        Heard::<()>::Bell
+                        assert_eq!(ready.wakeup().0.get(), 1);
+                        WaitEnd::<()>::Wakeup
                     },
                 );
                 assert_eq!(inner, Next::Work(1));
-                assert_eq!(ready.bell().0.get(), 2, "work is left, and a worker rests");
-                Heard::<()>::Bell
+                assert_eq!(ready.wakeup().0.get(), 2, "work is left, and a worker rests");
+                WaitEnd::<()>::Wakeup
             },
         );
         assert_eq!(outer, Next::Work(2));
@@ -69,13 +69,13 @@ fn the_bell_goes_from_worker_to_worker() {
             || true,
             |_| {
                 ready.push(3);
-                Heard::Other("event")
+                WaitEnd::Other("event")
             },
         );
-        assert_eq!((event, ready.bell().0.get()), (Next::Event("event"), 3));
+        assert_eq!((event, ready.wakeup().0.get()), (Next::Event("event"), 3));
         assert_eq!(ready.pop(), Some(3));
-        assert_eq!(ready.next(|| true, |_| Heard::<()>::Bell), Next::Nothing);
-        assert_eq!(ready.next(|| false, |_| Heard::Other(())), Next::Leave);
+        assert_eq!(ready.next(|| true, |_| WaitEnd::<()>::Wakeup), Next::Nothing);
+        assert_eq!(ready.next(|| false, |_| WaitEnd::Other(())), Next::Leave);
     });
 }
 

@@ -137,7 +137,7 @@ fn every_test_that_passes_is_listed() {
 }
 
 #[test]
-fn what_must_pass_is_there_once() {
+fn required_cases_exist_exactly_once() {
     let listed = names(PASSING);
     let strangers: Vec<&String> = listed.iter().filter(|name| !suite::is_there(name)).collect();
     assert!(strangers.is_empty(), "not in the suite: {strangers:?}");

@@ -150,7 +150,7 @@ fn clients_that_vanish_in_a_statement_or_a_commit_leave_nothing_half_done() {
 }
 
 #[test]
-fn ten_thousand_connections_leave_no_memory_behind() {
+fn ten_thousand_connections_leak_no_memory() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Cohort::start(folder.path(), "data", &[]);
     let mut client = server.client();
@@ -170,7 +170,7 @@ fn ten_thousand_connections_leave_no_memory_behind() {
 }
 
 #[test]
-fn a_gibibyte_of_statements_on_one_connection_leaves_no_memory_behind() {
+fn a_gibibyte_of_statements_on_one_connection_leaks_no_memory() {
     let folder = tempfile::tempdir().expect("a folder");
     let total: usize = long_or(1 << 30, 192 << 20);
     let server =

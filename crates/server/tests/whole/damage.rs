@@ -152,7 +152,7 @@ fn the_control_file_is_mended_from_either_of_its_copies_and_refused_without_one(
 }
 
 #[test]
-fn a_damaged_older_binary_log_file_is_told_soon_after_the_start() {
+fn a_damaged_older_binary_log_file_is_reported_after_the_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let content = killed(folder.path());
     // While the log still has its contents, a start would write the file again.

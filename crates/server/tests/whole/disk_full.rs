@@ -68,7 +68,7 @@ fn insert(id: i32) -> String {
 }
 
 #[test]
-fn a_disk_that_somebody_else_fills_while_everything_is_tried() {
+fn all_operations_on_a_disk_that_another_process_fills() {
     let Some(mut server) = start() else { return };
     let mut client = server.in_test();
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v INT, c CHAR(200))").expect("made");

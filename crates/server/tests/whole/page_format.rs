@@ -24,13 +24,13 @@ fn used(client: &mut Conn) -> u64 {
 /// Returns the used blocks of the data file after an ALTER whose leftovers have been freed.
 fn altered(client: &mut Conn, what: &str) -> u64 {
     client.query_drop(format!("ALTER TABLE t {what}")).expect("altered");
-    settled(client)
+    blocks_at_rest(client)
 }
 
 /// Returns the used blocks of the data file once no more are freed: old versions are purged, and all
 /// checkpoints that could be in progress have ended. PURGE waits for a checkpoint if files before the current
 /// one are still needed, and a checkpoint that began before the ALTER still refers to the old table.
-fn settled(client: &mut Conn) -> u64 {
+fn blocks_at_rest(client: &mut Conn) -> u64 {
     let mut alike = 0;
     let mut before = used(client);
     for _ in 0..600 {
@@ -45,7 +45,7 @@ fn settled(client: &mut Conn) -> u64 {
         before = now;
         std::thread::sleep(Duration::from_millis(100));
     }
-    panic!("the data file does not settle: {before} blocks");
+    panic!("the data file does not become stable: {before} blocks");
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn changes_and_ddl() {
 }
 
 #[test]
-fn what_tools_ask() {
+fn statements_of_tools() {
     compare(include_str!("scripts/asked.sql"));
 }
 
@@ -235,7 +235,7 @@ fn answers_that_once_differed() {
 }
 
 #[test]
-fn what_is_rarely_written() {
+fn rarely_written_syntax() {
     compare(include_str!("scripts/rarely_written.sql"));
 }
 

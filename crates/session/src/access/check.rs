@@ -47,12 +47,12 @@ impl SessionState {
 
     /// Returns the user and host to name in errors about tables and columns: the account's user and the
     /// client's host.
-    pub(crate) fn who_is_denied(&self) -> (&str, &str) {
+    pub(crate) fn denied_logins(&self) -> (&str, &str) {
         (&self.info.account.0, &self.info.host)
     }
 
     pub fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError {
-        let (user, host) = self.who_is_denied();
+        let (user, host) = self.denied_logins();
         SqlError::table_access_denied(command, user, host, schema, table)
     }
 }
@@ -99,7 +99,7 @@ pub fn check_table(
     if is_information_schema(schema) {
         return check_schema(session, all, schema);
     }
-    check_table_as(&session.access(), session.who_is_denied(), all, schema, table)
+    check_table_as(&session.access(), session.denied_logins(), all, schema, table)
 }
 
 /// Does the check of [`check_table`] with given privileges.
@@ -181,7 +181,7 @@ pub fn check_column(
     if session.access().on_column(table, column).has(privilege) {
         return Ok(());
     }
-    let (user, host) = session.who_is_denied();
+    let (user, host) = session.denied_logins();
     Err(SqlError::column_access_denied(privilege.name(), user, host, column, &table.table))
 }
 
@@ -261,7 +261,7 @@ pub(crate) fn may_list(session: &SessionState, schema: &str) -> SqlResult<()> {
 }
 
 /// Checks that EXPLAIN may show how a view is read: error 1345.
-pub fn check_view_told(session: &SessionState, view: &View) -> SqlResult<()> {
+pub fn check_view_shown(session: &SessionState, view: &View) -> SqlResult<()> {
     let may = |privilege: Privilege, schema: &str, table: &str| {
         check_table(session, privilege, schema, table).is_ok()
     };

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_a_pattern_holds_what_it_means_and_no_more() {
+    fn a_pattern_grant_covers_matching_schemas_only() {
         for (pattern, other) in [
             ("a_", "a_"),
             ("a%", "a%"),

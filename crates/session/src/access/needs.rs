@@ -128,7 +128,7 @@ fn check_column(
     }
     let (user, host) = match viewer {
         Viewer::Definer((user, host)) => (user.as_str(), host.as_str()),
-        Viewer::Session | Viewer::Server => session.who_is_denied(),
+        Viewer::Session | Viewer::Server => session.denied_logins(),
     };
     Err(SqlError::column_access_denied(how.name(), user, host, column, &table.table))
 }

@@ -382,7 +382,7 @@ impl StatementCheck<'_> {
             }
             // In contrast to other errors about databases, this one contains the client's host.
             Show::CreateDatabase { name, .. } => may_enter(session, name).map_err(|_| {
-                let (user, host) = session.who_is_denied();
+                let (user, host) = session.denied_logins();
                 SqlError::database_access_denied(user, host, name)
             }),
             Show::Grants(account) | Show::CreateUser(account) => self.show_account(account.as_ref()),

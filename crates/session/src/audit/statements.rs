@@ -34,8 +34,8 @@ impl SessionState {
         let rules = Arc::clone(&db.audit.rules.read());
         let client = self.client();
         let mode = self.settings.parse.mode;
-        let is_told = self.log.always_audits.take() || rules.wants_user(client.user);
-        if !db.audit.wants(EventKind::Statement) || !is_told || !rules.wants_statement(text, mode) {
+        let is_wanted = self.log.always_audits.take() || rules.wants_user(client.user);
+        if !db.audit.wants(EventKind::Statement) || !is_wanted || !rules.wants_statement(text, mode) {
             return;
         }
         let mut line = head(&db.globals, client, self.log.statement.get(), "QUERY");

@@ -202,7 +202,7 @@ mod tests {
 
     /// The other results, for example whether a plan may be cached, are also equal.
     #[test]
-    fn what_is_told_besides_is_what_the_grammar_tells() {
+    fn the_quick_path_returns_what_the_grammar_returns() {
         for text in ["BEGIN", "COMMIT", "ROLLBACK", "XA START 'a'", "XA COMMIT 'a','b',3"] {
             let options = ParseOptions::default();
             let read = crate::parse(text.as_bytes(), &options).expect("a statement");

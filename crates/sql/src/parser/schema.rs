@@ -27,7 +27,7 @@ impl Parser<'_> {
             () if self.eat_words(&["TEMPORARY", "TABLE"]) => self.create_table(or_replace, true),
             () if self.eat_word("SEQUENCE") => self.create_sequence(or_replace, false),
             () if self.eat_words(&["TEMPORARY", "SEQUENCE"]) => self.create_sequence(or_replace, true),
-            () if self.is_any(&["INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "ONLINE"]) => {
+            () if self.is_any(&["INDEX", "ONLINE"]) || self.key_word_follows() => {
                 self.create_index(or_replace)
             }
             () if self.eat_word("USER") => self.create_user(or_replace),

@@ -155,17 +155,12 @@ impl Parser<'_> {
     }
 
     pub(super) fn at_key_or_constraint(&self) -> bool {
-        self.is_any(&[
-            "CONSTRAINT",
-            "PRIMARY",
-            "UNIQUE",
-            "KEY",
-            "INDEX",
-            "FULLTEXT",
-            "SPATIAL",
-            "FOREIGN",
-            "CHECK",
-        ])
+        self.is_any(&["CONSTRAINT", "PRIMARY", "KEY", "INDEX", "FOREIGN", "CHECK"]) || self.key_word_follows()
+    }
+
+    /// Returns whether a word of [`ast::KeyKind::WORDS`] follows.
+    pub(super) fn key_word_follows(&self) -> bool {
+        KeyKind::WORDS.iter().any(|(word, _)| self.is(word))
     }
 
     pub(super) fn key_or_constraint(&mut self, elements: &mut Elements) -> SqlResult<()> {

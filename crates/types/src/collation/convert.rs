@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn unrepresentable_characters_are_reported() {
         let mut out = Vec::new();
         assert_eq!(Charset::Latin1.encode("a€Ж".as_bytes(), &mut out), 1);
         assert_eq!(out, b"a\x80?");

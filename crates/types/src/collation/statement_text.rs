@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_behind_a_backslash_is_no_part_of_a_character() {
+    fn a_byte_after_a_backslash_is_not_part_of_a_character() {
         // mysql_real_escape_string returns this for bf 27: a literal of these two bytes.
         assert_eq!(decoded(Charset::Gbk, b"'\\\xbf\\''"), Ok(b"'\\\xbf\\''".to_vec()));
         // Without backslash escapes the quote ends the literal, as the client expects.

@@ -49,7 +49,7 @@ fn add_time(date: Date, time: Time) -> Option<DateTime> {
 
 fn number_of(value: &Value) -> Decimal {
     match value {
-        Value::Double(v) => Decimal::of_moment(*v),
+        Value::Double(v) => Decimal::of_temporal_number(*v),
         other => other.to_decimal(&mut NoWarnings).unwrap_or(Decimal::ZERO),
     }
 }
@@ -81,7 +81,7 @@ impl Store<'_> {
     }
 
     /// Reports the issues and returns the value to store.
-    fn judge<T: Default>(&mut self, kind: &str, value: &Value, parsed: Parsed<T>) -> SqlResult<T> {
+    fn accept<T: Default>(&mut self, kind: &str, value: &Value, parsed: Parsed<T>) -> SqlResult<T> {
         if parsed.value.is_some() && parsed.issues.any(Issues::OUT_OF_RANGE) {
             self.beyond(kind, value)?;
         } else if parsed.value.is_none() || !parsed.issues.is_good() {
@@ -98,7 +98,7 @@ impl Store<'_> {
     pub(super) fn date(&mut self, value: Value) -> SqlResult<Value> {
         let value = self.local(value);
         let parsed = datetime_of(&value, self.ctx.sql_mode, self.ctx.today());
-        self.judge("date", &value, parsed.into_date()).map(Value::Date)
+        self.accept("date", &value, parsed.into_date()).map(Value::Date)
     }
 
     pub(super) fn time(&mut self, value: Value) -> SqlResult<Value> {
@@ -113,14 +113,14 @@ impl Store<'_> {
             }
             number => Time::from_decimal(&number_of(number), mode),
         };
-        let time = self.judge("time", &value, parsed)?;
+        let time = self.accept("time", &value, parsed)?;
         Ok(Value::Time(time.with_decimals(self.ty.decimals, mode)))
     }
 
     pub(super) fn datetime(&mut self, value: Value) -> SqlResult<Value> {
         let value = self.local(value);
         let parsed = datetime_of(&value, self.ctx.sql_mode, self.ctx.today());
-        let local = self.judge("datetime", &value, parsed)?;
+        let local = self.accept("datetime", &value, parsed)?;
         match local.with_decimals(self.ty.decimals, self.ctx.sql_mode) {
             Some(rounded) => Ok(Value::DateTime(rounded)),
             None => {
@@ -138,7 +138,7 @@ impl Store<'_> {
         // A TIMESTAMP is an instant, so a partial date is never valid.
         let mode = self.ctx.sql_mode | SqlMode::NO_ZERO_IN_DATE;
         let parsed = datetime_of(&value, mode, self.ctx.today());
-        let local = self.judge("datetime", &value, parsed)?;
+        let local = self.accept("datetime", &value, parsed)?;
         let local = local.with_decimals(self.ty.decimals, mode).unwrap_or(local);
         if local.is_zero() {
             return Ok(Value::Timestamp(0));

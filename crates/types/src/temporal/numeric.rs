@@ -37,7 +37,7 @@ pub(super) fn split(v: &Decimal, mode: SqlMode) -> (i64, u32) {
 impl Decimal {
     /// Converts a double that represents a date or time: nine digits of the fraction are kept, the others
     /// truncated.
-    pub fn of_moment(v: f64) -> Decimal {
+    pub fn of_temporal_number(v: f64) -> Decimal {
         const LONGEST: f64 = 1e18;
         let magnitude = v.abs().min(LONGEST);
         let nanos = ((magnitude - magnitude.floor()) * 1e9) as i128;

@@ -315,7 +315,7 @@ const INTERVAL_HOURS_MAX: u64 = 87_649_415;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// A date, with or without a time of day.
-    Moment(DateTime),
+    DateTime(DateTime),
     /// An interval in days to microseconds, which may exceed the range of TIME.
     Interval(Time),
 }
@@ -333,7 +333,7 @@ impl Span {
                 && (f.is_datetime || dashed)
                 && f.count >= 3
             {
-                return datetime_of(f, s.rest, mode).map(Span::Moment);
+                return datetime_of(f, s.rest, mode).map(Span::DateTime);
             }
         }
         let mut s = Scanner { rest: body };
@@ -347,7 +347,7 @@ impl Span {
             && f.is_datetime
             && f.count >= 3
         {
-            return datetime_of(f, s.rest, mode).map(Span::Moment);
+            return datetime_of(f, s.rest, mode).map(Span::DateTime);
         }
         Time::parse(text, mode).map(Span::Interval)
     }
@@ -357,7 +357,7 @@ impl Span {
     pub fn time_from_decimal(v: &crate::Decimal, mode: SqlMode) -> Parsed<Span> {
         let (whole, micros) = super::numeric::split(v, mode);
         if whole > 9_999_999 {
-            return DateTime::from_number(whole, micros, mode).map(Span::Moment);
+            return DateTime::from_number(whole, micros, mode).map(Span::DateTime);
         }
         Time::from_decimal(v, mode).map(Span::Interval)
     }
@@ -367,7 +367,7 @@ impl Span {
         const LONGEST: i64 = 999_999_995_959;
         let (whole, micros) = super::numeric::split(v, mode);
         if whole > LONGEST {
-            return DateTime::from_number(whole, micros, mode).map(Span::Moment);
+            return DateTime::from_number(whole, micros, mode).map(Span::DateTime);
         }
         let magnitude = whole.unsigned_abs();
         let (minute, second) = (magnitude / 100 % 100, magnitude % 100);

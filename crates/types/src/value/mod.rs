@@ -105,7 +105,7 @@ impl Value {
     pub fn is_refused_date(&self, mode: SqlMode) -> bool {
         match self {
             Value::Date(date) => date.is_refused(mode),
-            Value::DateTime(moment) => moment.date.is_refused(mode),
+            Value::DateTime(datetime) => datetime.date.is_refused(mode),
             Value::Timestamp(micros) => *micros == 0 && mode.has(SqlMode::NO_ZERO_DATE),
             _ => false,
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// A request to dump or load the list of pages in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WarmRequest {
+pub enum PoolDumpRequest {
     /// Writes the list: `percent` percent of the pages, the recently used ones first.
     Dump { file: PathBuf, percent: u8 },
     /// Reads the listed pages back in the background.
@@ -15,7 +15,7 @@ pub enum WarmRequest {
 
 /// Progress of a request. Times are microseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum WarmState {
+pub enum PoolDumpState {
     #[default]
     NotStarted,
     Running {
@@ -37,7 +37,7 @@ pub enum WarmState {
 
 /// Progress of the last dump and the last load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Warmth {
-    pub dump: WarmState,
-    pub load: WarmState,
+pub struct PoolDumpStates {
+    pub dump: PoolDumpState,
+    pub load: PoolDumpState,
 }

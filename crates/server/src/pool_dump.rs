@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_config::{Globals, StatusSource, VarId, VarValue};
-use cohort_engine::{Engine, WarmRequest, WarmState};
+use cohort_engine::{Engine, PoolDumpRequest, PoolDumpState};
 use cohort_vfs::{SharedClock, SharedFs};
 
 use crate::error_log::local_time;
 
 /// The engines whose pages are listed, and the settings.
-pub struct WarmRestart {
+pub struct PoolDump {
     engines: Vec<Arc<dyn Engine>>,
     globals: Arc<Globals>,
     fs: SharedFs,
@@ -19,15 +19,15 @@ pub struct WarmRestart {
     datadir: PathBuf,
 }
 
-impl WarmRestart {
+impl PoolDump {
     /// Creates it. No list is read yet.
     pub fn new(
         engines: Vec<Arc<dyn Engine>>,
         globals: &Arc<Globals>,
         (fs, clock): (SharedFs, SharedClock),
         datadir: &Path,
-    ) -> WarmRestart {
-        WarmRestart { engines, globals: Arc::clone(globals), fs, clock, datadir: datadir.to_owned() }
+    ) -> PoolDump {
+        PoolDump { engines, globals: Arc::clone(globals), fs, clock, datadir: datadir.to_owned() }
     }
 
     fn file(&self) -> PathBuf {
@@ -35,26 +35,26 @@ impl WarmRestart {
         self.datadir.join(name.as_deref().unwrap_or("ib_buffer_pool"))
     }
 
-    fn request(&self, request: &WarmRequest) {
-        self.engines.iter().for_each(|engine| engine.warm(request.clone(), &self.clock));
+    fn request(&self, request: &PoolDumpRequest) {
+        self.engines.iter().for_each(|engine| engine.dump_or_load_pool(request.clone(), &self.clock));
     }
 
     fn dump(&self) {
         let percent = self.globals.uint(VarId::InnodbBufferPoolDumpPct).min(100) as u8;
-        self.request(&WarmRequest::Dump { file: self.file(), percent });
+        self.request(&PoolDumpRequest::Dump { file: self.file(), percent });
     }
 
     /// Starts loading the listed pages in the background after the start of the server. A first start has no
     /// list.
     pub fn started(&self) {
         if self.globals.flag(VarId::InnodbBufferPoolLoadAtStartup) && self.fs.exists(&self.file()) {
-            self.request(&WarmRequest::Load { file: self.file() });
+            self.request(&PoolDumpRequest::Load { file: self.file() });
         }
     }
 
     /// Aborts a load and writes the list when the server stops and no statements are running.
     pub fn stopping(&self) {
-        self.request(&WarmRequest::AbortLoad);
+        self.request(&PoolDumpRequest::AbortLoad);
         if self.globals.flag(VarId::InnodbBufferPoolDumpAtShutdown) {
             self.dump();
         }
@@ -69,16 +69,16 @@ impl WarmRestart {
         self.globals.put(id, &VarValue::Bool(false));
         match id {
             VarId::InnodbBufferPoolDumpNow => self.dump(),
-            VarId::InnodbBufferPoolLoadNow => self.request(&WarmRequest::Load { file: self.file() }),
-            _ => self.request(&WarmRequest::AbortLoad),
+            VarId::InnodbBufferPoolLoadNow => self.request(&PoolDumpRequest::Load { file: self.file() }),
+            _ => self.request(&PoolDumpRequest::AbortLoad),
         }
     }
 }
 
 /// Status variables of dump and load.
-pub struct WarmStatus(pub Arc<WarmRestart>);
+pub struct PoolDumpStatus(pub Arc<PoolDump>);
 
-impl StatusSource for WarmStatus {
+impl StatusSource for PoolDumpStatus {
     fn status(&self, out: &mut Vec<(String, String)>) {
         let Some(warmth) = self.0.engines.iter().find_map(|engine| engine.warmth()) else { return };
         out.push(("Innodb_buffer_pool_dump_status".to_owned(), status_text(&warmth.dump, "dump")));
@@ -87,7 +87,7 @@ impl StatusSource for WarmStatus {
 }
 
 /// Returns a status text in MariaDB's form; empty if the operation was never started.
-fn status_text(state: &WarmState, noun: &str) -> String {
+fn status_text(state: &PoolDumpState, noun: &str) -> String {
     let at = |at_us: u64| {
         let parts = local_time(at_us);
         format!(
@@ -101,14 +101,14 @@ fn status_text(state: &WarmState, noun: &str) -> String {
         )
     };
     match state {
-        WarmState::NotStarted => String::new(),
-        WarmState::Running { done, of } => format!("Loaded {done}/{of} pages"),
-        WarmState::Completed { at_us, .. } => {
+        PoolDumpState::NotStarted => String::new(),
+        PoolDumpState::Running { done, of } => format!("Loaded {done}/{of} pages"),
+        PoolDumpState::Completed { at_us, .. } => {
             format!("Buffer pool(s) {noun} completed at {}", at(*at_us))
         }
-        WarmState::Aborted { at_us, .. } => {
+        PoolDumpState::Aborted { at_us, .. } => {
             format!("Buffer pool(s) {noun} aborted on request at {}", at(*at_us))
         }
-        WarmState::Failed(why) => format!("Buffer pool(s) {noun} failed: {why}"),
+        PoolDumpState::Failed(why) => format!("Buffer pool(s) {noun} failed: {why}"),
     }
 }

@@ -1,4 +1,4 @@
-//! A wrapper that measures an operator.
+//! A wrapper that profiles an operator.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,35 +6,35 @@ use std::time::Instant;
 use cohort_types::{SqlResult, VectorType};
 
 use crate::batch::Batch;
-use crate::measure::{Measure, Measures, Tally, nanos_since};
 use crate::operator::Operator;
+use crate::profile::{NodeCounters, NodeProfile, PlanProfile, nanos_since};
 use crate::runtime::Run;
 use crate::vectors::Vectors;
 
-/// A wrapper that measures an operator.
-pub(crate) struct Measured<'p> {
+/// A wrapper that profiles an operator.
+pub(crate) struct Profiled<'p> {
     pub inner: Box<dyn Operator<'p> + 'p>,
-    pub measures: &'p Measures,
-    pub tally: Arc<Tally>,
+    pub profile: &'p PlanProfile,
+    pub counters: Arc<NodeCounters>,
 }
 
-impl<'p> Measured<'p> {
+impl<'p> Profiled<'p> {
     /// Calls the operator. The second result of `call` is the number of rows returned.
     fn call<T>(
         &mut self,
         loops: u64,
         call: impl FnOnce(&mut dyn Operator<'p>) -> SqlResult<(T, u64)>,
     ) -> SqlResult<T> {
-        let (start, spills) = (Instant::now(), self.measures.spills());
+        let (start, spills) = (Instant::now(), self.profile.spills());
         let answer = call(&mut *self.inner);
         let rows = answer.as_ref().map_or(0, |(_, rows)| *rows);
-        let spills = self.measures.spills() - spills;
-        self.tally.add(Measure { loops, read: 0, rows, nanos: nanos_since(start), spills });
+        let spills = self.profile.spills() - spills;
+        self.counters.add(NodeProfile { loops, read: 0, rows, nanos: nanos_since(start), spills });
         answer.map(|(answer, _)| answer)
     }
 }
 
-impl<'p> Operator<'p> for Measured<'p> {
+impl<'p> Operator<'p> for Profiled<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.call(1, |inner| Ok((inner.open(run)?, 0)))
     }

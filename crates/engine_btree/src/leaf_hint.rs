@@ -24,12 +24,12 @@ use crate::tree::{Side, Tree, TreeContext};
 
 /// The end of a reader's last descent.
 #[derive(Default)]
-pub struct NearLeaf {
+pub struct LeafHint {
     leaf: Option<Latch>,
     parent: Option<Latch>,
 }
 
-impl NearLeaf {
+impl LeafHint {
     /// Returns the leaf that covers the key, latched in shared mode.
     pub fn leaf(
         &mut self,

@@ -10,12 +10,12 @@
 
 /// The connection is broken, or the replica did not read for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkGone;
+pub struct ConnectionClosed;
 
 /// A connection to a replica.
 pub trait ReplicaLink {
     /// Sends all bytes. Blocks at most `net_write_timeout` without progress.
-    fn send(&mut self, bytes: &[u8]) -> Result<(), LinkGone>;
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ConnectionClosed>;
 
     /// Returns whether the connection compresses its frames.
     fn is_compressed(&self) -> bool {
@@ -23,7 +23,7 @@ pub trait ReplicaLink {
     }
 
     /// Restarts the numbering of compressed frames: the next one has number 1.
-    fn count_anew(&mut self) {}
+    fn recount(&mut self) {}
 }
 
 /// Payload of a packet that is continued in another one.
@@ -44,20 +44,20 @@ pub(crate) enum Header {
 }
 
 /// Buffers and sends packets.
-pub(crate) struct Outbox<L> {
+pub(crate) struct SendBuffer<L> {
     link: L,
     buf: Vec<u8>,
     sequence: u8,
 }
 
-impl<L: ReplicaLink> Outbox<L> {
+impl<L: ReplicaLink> SendBuffer<L> {
     /// Creates an empty buffer. The reply to a command starts with sequence 1.
-    pub fn new(link: L) -> Outbox<L> {
-        Outbox { link, buf: Vec::new(), sequence: 1 }
+    pub fn new(link: L) -> SendBuffer<L> {
+        SendBuffer { link, buf: Vec::new(), sequence: 1 }
     }
 
     /// Appends an event.
-    pub fn event(&mut self, header: Header, event: &[u8]) -> Result<(), LinkGone> {
+    pub fn event(&mut self, header: Header, event: &[u8]) -> Result<(), ConnectionClosed> {
         let prefix: &[u8] = match header {
             Header::Plain => &[0],
             Header::SemiSync => &[0, SEMI_SYNC_MAGIC, 0],
@@ -78,14 +78,14 @@ impl<L: ReplicaLink> Outbox<L> {
             if self.link.is_compressed() {
                 // The acknowledgement replaces what the replica has not read of the frame.
                 self.flush()?;
-                self.link.count_anew();
+                self.link.recount();
             }
         }
         Ok(())
     }
 
     /// Sends an event that is too large to be copied.
-    fn large(&mut self, prefix: &[u8], event: &[u8]) -> Result<(), LinkGone> {
+    fn large(&mut self, prefix: &[u8], event: &[u8]) -> Result<(), ConnectionClosed> {
         let (mut prefix, mut rest) = (prefix, event);
         loop {
             let len = (prefix.len() + rest.len()).min(FULL);
@@ -108,7 +108,7 @@ impl<L: ReplicaLink> Outbox<L> {
     }
 
     /// Sends the buffer.
-    pub fn flush(&mut self) -> Result<(), LinkGone> {
+    pub fn flush(&mut self) -> Result<(), ConnectionClosed> {
         if !self.buf.is_empty() {
             self.link.send(&self.buf)?;
             self.buf.clear();
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     impl ReplicaLink for &mut Vec<u8> {
-        fn send(&mut self, bytes: &[u8]) -> Result<(), LinkGone> {
+        fn send(&mut self, bytes: &[u8]) -> Result<(), ConnectionClosed> {
             self.extend_from_slice(bytes);
             Ok(())
         }
@@ -140,12 +140,12 @@ mod tests {
         for size in [19, GATHER_BYTES, GATHER_BYTES + 1, FULL - 2, FULL - 1, FULL, 2 * FULL - 1, 2 * FULL + 5]
         {
             let mut sent = Vec::new();
-            let mut outbox = Outbox::new(&mut sent);
+            let mut send_buffer = SendBuffer::new(&mut sent);
             let event: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
-            outbox.event(Header::Plain, &event).expect("a vector");
-            outbox.event(Header::SemiSyncAcknowledge, b"second").expect("a vector");
-            outbox.event(Header::SemiSync, b"third").expect("a vector");
-            outbox.flush().expect("a vector");
+            send_buffer.event(Header::Plain, &event).expect("a vector");
+            send_buffer.event(Header::SemiSyncAcknowledge, b"second").expect("a vector");
+            send_buffer.event(Header::SemiSync, b"third").expect("a vector");
+            send_buffer.flush().expect("a vector");
             let mut input = InputBuffer::default();
             input.extend(&sent);
             input.expect_sequence(1);

@@ -1,4 +1,4 @@
-//! Statement caches ([`Kept`]) that all sessions share: plans and prepared texts.
+//! Statement caches ([`SharedCaches`]) that all sessions share: plans and prepared texts.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
@@ -21,7 +21,7 @@ const PLANS_BYTES_MAX: u64 = 64 << 20;
 const PLANS_SHARE: u64 = 16;
 
 /// The statement caches of a database.
-pub struct Kept {
+pub struct SharedCaches {
     /// Plans of statements by digest.
     pub plans: PlanCache<CachedPlan>,
     /// Prepared texts.
@@ -31,7 +31,7 @@ pub struct Kept {
     pub(crate) triggers: Triggers,
 }
 
-impl StatementCaches for Kept {
+impl StatementCaches for SharedCaches {
     fn limit(&self, bytes: u64) -> u64 {
         let of_plans = (bytes / PLANS_SHARE).min(PLANS_BYTES_MAX);
         self.plans.set_bytes_max(of_plans);
@@ -39,9 +39,9 @@ impl StatementCaches for Kept {
     }
 }
 
-impl Kept {
+impl SharedCaches {
     fn begin(memory: &Arc<Budget>) -> Arc<dyn StatementCaches> {
-        Arc::new(Kept {
+        Arc::new(SharedCaches {
             plans: PlanCache::new(PLANS_MAX, PLANS_BYTES_MAX),
             prepared_texts: PreparedTexts::new(Arc::clone(memory)),
             routines: Routines::default(),
@@ -50,15 +50,15 @@ impl Kept {
     }
 
     /// Returns the statement caches of a database.
-    pub fn of(db: &Database) -> Arc<Kept> {
-        let kept: Arc<dyn Any + Send + Sync> = Arc::clone(&db.kept) as _;
-        kept.downcast().expect("the database was made by `database`")
+    pub fn of(db: &Database) -> Arc<SharedCaches> {
+        let caches: Arc<dyn Any + Send + Sync> = Arc::clone(&db.caches) as _;
+        caches.downcast().expect("the database was made by `database`")
     }
 }
 
 /// Creates a database from its parts.
 pub fn database(parts: DatabaseParts) -> Arc<Database> {
-    let db = Database::new(parts, Kept::begin);
+    let db = Database::new(parts, SharedCaches::begin);
     db.env.set_deadlock_observer(Box::new(DeadlockNotes(Arc::downgrade(&db))));
     db
 }

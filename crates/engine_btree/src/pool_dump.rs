@@ -13,13 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::{AbortOnUnwind, IndexId, Reader, Truncated, Write};
-use cohort_engine::{WarmRequest, WarmState};
+use cohort_engine::{PoolDumpRequest, PoolDumpState};
 use cohort_vfs::{OpenMode, SharedClock, SharedFs};
 
 use crate::inner::Inner;
 use crate::page::PageId;
+use crate::pool_dump_state::PAUSE;
 use crate::sync::{Ordering, spawn};
-use crate::warm_state::PAUSE;
 
 const MAGIC: &[u8; 8] = b"COHPOOL1";
 /// Number of pages between two updates of the load's progress.
@@ -30,18 +30,19 @@ const PAUSES_MAX: usize = 20;
 const FILE_BYTES_MAX: u64 = 10 << 30;
 
 /// Executes a request.
-pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {
+pub fn request(inner: &Arc<Inner>, request: PoolDumpRequest, clock: &SharedClock) {
     match request {
-        WarmRequest::Dump { file, percent } => {
+        PoolDumpRequest::Dump { file, percent } => {
             let pages = inner.context.pool.hottest(percent.into());
-            let written = inner.warm.fs.replace(&file, &file.with_extension("incomplete"), &encode(&pages));
-            inner.warm.state.lock().dump = match written {
-                Ok(()) => WarmState::Completed { pages: pages.len(), at_us: clock.wall_us() },
-                Err(error) => WarmState::Failed(format!("{}: {error}", file.display())),
+            let written =
+                inner.pool_dump.fs.replace(&file, &file.with_extension("incomplete"), &encode(&pages));
+            inner.pool_dump.state.lock().dump = match written {
+                Ok(()) => PoolDumpState::Completed { pages: pages.len(), at_us: clock.wall_us() },
+                Err(error) => PoolDumpState::Failed(format!("{}: {error}", file.display())),
             };
         }
-        WarmRequest::Load { file } => {
-            if !inner.warm.begin_load() {
+        PoolDumpRequest::Load { file } => {
+            if !inner.pool_dump.begin_load() {
                 return;
             }
             let (of, clock) = (Arc::clone(inner), clock.clone());
@@ -49,34 +50,34 @@ pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {
                 // Closing the engine waits until this thread has ended.
                 let guard = AbortOnUnwind::during("the reading of listed pages");
                 let ended = load(&of, &file, &clock);
-                of.warm.set_load(ended);
+                of.pool_dump.set_load(ended);
                 guard.disarm();
             };
             if let Err(error) = spawn("pool-load", run) {
-                inner.warm.set_load(WarmState::Failed(error.to_string()));
+                inner.pool_dump.set_load(PoolDumpState::Failed(error.to_string()));
             }
         }
-        WarmRequest::AbortLoad => inner.warm.is_aborted.store(true, Ordering::SeqCst),
+        PoolDumpRequest::AbortLoad => inner.pool_dump.is_aborted.store(true, Ordering::SeqCst),
     }
 }
 
 /// Loads the listed pages and returns the result.
-fn load(inner: &Inner, file: &Path, clock: &SharedClock) -> WarmState {
-    let pages = match read(&inner.warm.fs, file) {
+fn load(inner: &Inner, file: &Path, clock: &SharedClock) -> PoolDumpState {
+    let pages = match read(&inner.pool_dump.fs, file) {
         Ok(pages) => inner.store.in_file_order(pages),
         Err(why) => {
             let why = format!("{}: {why}", file.display());
             log::info!("pages are not loaded into the buffer pool: {why}");
-            return WarmState::Failed(why);
+            return PoolDumpState::Failed(why);
         }
     };
     let of = pages.len();
     for (done, (index, id)) in pages.into_iter().enumerate() {
-        if inner.warm.is_aborted.load(Ordering::SeqCst) {
-            return WarmState::Aborted { done, of, at_us: clock.wall_us() };
+        if inner.pool_dump.is_aborted.load(Ordering::SeqCst) {
+            return PoolDumpState::Aborted { done, of, at_us: clock.wall_us() };
         }
         if done.is_multiple_of(NOTE_EVERY) {
-            inner.warm.set_load(WarmState::Running { done, of });
+            inner.pool_dump.set_load(PoolDumpState::Running { done, of });
         }
         for _ in 0..PAUSES_MAX {
             if !inner.context.pool.is_behind() {
@@ -87,10 +88,10 @@ fn load(inner: &Inner, file: &Path, clock: &SharedClock) -> WarmState {
         // A page that was merged into its neighbour is unused, even if the map still contains it.
         let is_there = inner.tree(index).is_some_and(|tree| tree.pages.lock().contains(&id));
         if is_there && !inner.context.pool.prefetch_sync(index, id) {
-            return WarmState::Completed { pages: done, at_us: clock.wall_us() };
+            return PoolDumpState::Completed { pages: done, at_us: clock.wall_us() };
         }
     }
-    WarmState::Completed { pages: of, at_us: clock.wall_us() }
+    PoolDumpState::Completed { pages: of, at_us: clock.wall_us() }
 }
 
 fn encode(pages: &[(IndexId, PageId)]) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! [`WordScan`]: returns the rows that contain one of several words, each row once, in clustered order.
+//! [`PostingScan`]: returns the rows that contain one of several words, each row once, in clustered order.
 
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView, ScanRequest};
 use cohort_table::OpenTable;
@@ -12,7 +12,7 @@ const BATCH_ENTRIES_MAX: usize = 256;
 
 /// A merge of the posting lists of several words. The entries of one word are in the order of the clustered
 /// keys.
-pub(crate) struct WordScan {
+pub(crate) struct PostingScan {
     index: usize,
     words: Vec<Word>,
     /// Entries read at once per word.
@@ -29,12 +29,12 @@ struct Word {
     at: usize,
 }
 
-impl WordScan {
+impl PostingScan {
     /// Creates a scan. Each range holds the entries of one word.
-    pub fn new(index: usize, ranges: Vec<KeyRange>) -> WordScan {
+    pub fn new(index: usize, ranges: Vec<KeyRange>) -> PostingScan {
         let word = |range| Word { range: Some(range), batch: Batch::default(), at: 0 };
         let entries = (BATCH_ENTRIES / ranges.len().max(1)).clamp(BATCH_ENTRIES_MIN, BATCH_ENTRIES_MAX);
-        WordScan { index, words: ranges.into_iter().map(word).collect(), entries, last: None }
+        PostingScan { index, words: ranges.into_iter().map(word).collect(), entries, last: None }
     }
 
     /// Writes the next row's clustered key to `key`. Returns false at the end.

@@ -1,7 +1,7 @@
 //! Operator statistics of one run, for ANALYZE of a statement and for the slow query log.
 //!
-//! A run with [`Measures`] wraps each operator in a `Measured`, which counts and times every call. Storage
-//! that reads tables for the run adds its own counts. A run without measures has no overhead.
+//! A run with [`PlanProfile`] wraps each operator in a `Profiled`, which counts and times every call. Storage
+//! that reads tables for the run adds its own counts. A run without one has no overhead.
 //!
 //! Parts of a plan are identified by their address, because a plan does not move while it runs and is
 //! reported.
@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 
 /// Statistics of the parts of one plan.
 #[derive(Debug, Default)]
-pub struct Measures {
-    parts: Mutex<HashMap<usize, Arc<Tally>>>,
+pub struct PlanProfile {
+    parts: Mutex<HashMap<usize, Arc<NodeCounters>>>,
     /// Number of temporary files created.
     spills: AtomicU64,
     /// Planning time in nanoseconds.
@@ -25,7 +25,7 @@ pub struct Measures {
 
 /// Statistics of one part: an operator, or the reads of one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Measure {
+pub struct NodeProfile {
     /// Number of times it was opened.
     pub loops: u64,
     /// Rows read from a table, before its filter.
@@ -38,9 +38,9 @@ pub struct Measure {
     pub spills: u64,
 }
 
-/// A [`Measure`] that accumulates.
+/// A [`NodeProfile`] that accumulates.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct NodeCounters {
     loops: AtomicU64,
     read: AtomicU64,
     rows: AtomicU64,
@@ -48,9 +48,9 @@ pub struct Tally {
     spills: AtomicU64,
 }
 
-impl Tally {
+impl NodeCounters {
     /// Adds counts.
-    pub fn add(&self, more: Measure) {
+    pub fn add(&self, more: NodeProfile) {
         let sums = [&self.loops, &self.read, &self.rows, &self.nanos, &self.spills];
         let parts = [more.loops, more.read, more.rows, more.nanos, more.spills];
         for (sum, part) in sums.into_iter().zip(parts) {
@@ -58,22 +58,22 @@ impl Tally {
         }
     }
 
-    fn get(&self) -> Measure {
+    fn get(&self) -> NodeProfile {
         let [loops, read, rows, nanos, spills] =
             [&self.loops, &self.read, &self.rows, &self.nanos, &self.spills]
                 .map(|sum| sum.load(Ordering::Relaxed));
-        Measure { loops, read, rows, nanos, spills }
+        NodeProfile { loops, read, rows, nanos, spills }
     }
 }
 
-impl Measures {
+impl PlanProfile {
     /// Returns the statistics of a part, or `None` if it never ran.
-    pub fn of<T: ?Sized>(&self, part: &T) -> Option<Measure> {
-        self.parts.lock().get(&place(part)).map(|tally| tally.get())
+    pub fn of<T: ?Sized>(&self, part: &T) -> Option<NodeProfile> {
+        self.parts.lock().get(&place(part)).map(|counters| counters.get())
     }
 
     /// Returns the accumulator of a part.
-    pub fn tally<T: ?Sized>(&self, part: &T) -> Arc<Tally> {
+    pub fn counters<T: ?Sized>(&self, part: &T) -> Arc<NodeCounters> {
         Arc::clone(self.parts.lock().entry(place(part)).or_default())
     }
 

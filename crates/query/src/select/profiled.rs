@@ -1,4 +1,4 @@
-//! [`MeasuredStorage`]: reads a transaction's tables and measures the reads.
+//! [`ProfiledStorage`]: reads a transaction's tables and counts the reads in the profile.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,7 +6,8 @@ use std::time::Instant;
 use cohort_expr::{CallBack, EvalContext};
 use cohort_optimize::{Scan, VirtualScan};
 use cohort_run::{
-    Batch, CursorId, Event, Kept, Matching, Measure, Measures, Storage, Tally, Vectors, nanos_since,
+    Batch, CursorId, Event, Kept, Matching, NodeCounters, NodeProfile, PlanProfile, Storage, Vectors,
+    nanos_since,
 };
 use cohort_types::{SqlResult, Value, VectorType};
 use cohort_vfs::SharedFile;
@@ -14,35 +15,35 @@ use hashbrown::HashMap;
 
 use super::storage::{TrxStorage, passes};
 
-/// A storage that measures each scan.
-pub(super) struct MeasuredStorage<'m, 's> {
+/// A storage that profiles each scan.
+pub(super) struct ProfiledStorage<'m, 's> {
     inner: TrxStorage<'s>,
-    measures: &'m Measures,
+    profile: &'m PlanProfile,
     /// Accumulators by cursor.
-    tallies: HashMap<usize, Arc<Tally>>,
+    counters: HashMap<usize, Arc<NodeCounters>>,
 }
 
-impl<'m, 's> MeasuredStorage<'m, 's> {
-    pub(super) fn new(inner: TrxStorage<'s>, measures: &'m Measures) -> MeasuredStorage<'m, 's> {
-        MeasuredStorage { inner, measures, tallies: HashMap::new() }
+impl<'m, 's> ProfiledStorage<'m, 's> {
+    pub(super) fn new(inner: TrxStorage<'s>, profile: &'m PlanProfile) -> ProfiledStorage<'m, 's> {
+        ProfiledStorage { inner, profile, counters: HashMap::new() }
     }
 
     /// Records a read of a cursor that began at `start`, and the number of rows that passed.
     fn note(&mut self, cursor: CursorId, start: Instant, read: u64, rows: u64) {
         let read = read + self.inner.take_examined(cursor);
         let nanos = nanos_since(start);
-        self.tallies[&cursor.0].add(Measure { read, rows, nanos, ..Measure::default() });
+        self.counters[&cursor.0].add(NodeProfile { read, rows, nanos, ..NodeProfile::default() });
     }
 
     /// Records a read of matches. Each looked-up row counts as a loop.
     fn note_matched(&mut self, cursor: CursorId, start: Instant, rows: u64) {
         let (read, loops) = self.inner.take_matched(cursor);
         let nanos = nanos_since(start);
-        self.tallies[&cursor.0].add(Measure { loops, read, rows, nanos, ..Measure::default() });
+        self.counters[&cursor.0].add(NodeProfile { loops, read, rows, nanos, ..NodeProfile::default() });
     }
 }
 
-impl Storage for MeasuredStorage<'_, '_> {
+impl Storage for ProfiledStorage<'_, '_> {
     fn call(&mut self, function: &CallBack, args: &[Value], eval: &EvalContext<'_>) -> SqlResult<Value> {
         self.inner.call(function, args, eval)
     }
@@ -56,9 +57,9 @@ impl Storage for MeasuredStorage<'_, '_> {
     ) -> SqlResult<CursorId> {
         let start = Instant::now();
         let cursor = self.inner.open(scan, row, rows_expected, eval)?;
-        let tally = self.measures.tally(scan);
-        tally.add(Measure { loops: 1, nanos: nanos_since(start), ..Measure::default() });
-        self.tallies.insert(cursor.0, tally);
+        let counters = self.profile.counters(scan);
+        counters.add(NodeProfile { loops: 1, nanos: nanos_since(start), ..NodeProfile::default() });
+        self.counters.insert(cursor.0, counters);
         Ok(cursor)
     }
 
@@ -71,7 +72,11 @@ impl Storage for MeasuredStorage<'_, '_> {
     ) -> SqlResult<()> {
         let start = Instant::now();
         self.inner.reopen(cursor, scan, row, eval)?;
-        self.tallies[&cursor.0].add(Measure { loops: 1, nanos: nanos_since(start), ..Measure::default() });
+        self.counters[&cursor.0].add(NodeProfile {
+            loops: 1,
+            nanos: nanos_since(start),
+            ..NodeProfile::default()
+        });
         Ok(())
     }
 
@@ -175,7 +180,7 @@ impl Storage for MeasuredStorage<'_, '_> {
     }
 
     fn close(&mut self, cursor: CursorId) {
-        self.tallies.remove(&cursor.0);
+        self.counters.remove(&cursor.0);
         self.inner.close(cursor);
     }
 
@@ -183,13 +188,13 @@ impl Storage for MeasuredStorage<'_, '_> {
         let start = Instant::now();
         let rows = self.inner.virtual_rows(scan, eval)?;
         let read = rows.len() as u64;
-        let measure = Measure { loops: 1, read, nanos: nanos_since(start), ..Measure::default() };
-        self.measures.tally(scan).add(measure);
+        let measure = NodeProfile { loops: 1, read, nanos: nanos_since(start), ..NodeProfile::default() };
+        self.profile.counters(scan).add(measure);
         Ok(rows)
     }
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
-        self.measures.spilled();
+        self.profile.spilled();
         self.inner.spill_file()
     }
 
