@@ -108,3 +108,5 @@ set sql_mode = default;
 create event there on schedule every 1 year do select 1;
 alter event missing rename to there;
 alter event missing rename to missing2;
+signal sqlstate 'HY000' set mysql_errno = 65534;
+signal sqlstate 'HY000' set mysql_errno = 65535;
