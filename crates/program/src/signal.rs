@@ -70,7 +70,8 @@ fn with_items(
         }
         if item == SignalItem::MysqlErrno {
             let number = value.to_int(&mut NoWarnings).map(|number| number.wide());
-            let number = number.and_then(|number| u16::try_from(number).ok()).filter(|number| ERRNOS.contains(number));
+            let number =
+                number.and_then(|number| u16::try_from(number).ok()).filter(|number| ERRNOS.contains(number));
             parts.number = number.ok_or_else(|| SqlError::wrong_variable_value(word, &value.to_text()))?;
             continue;
         }
