@@ -234,6 +234,8 @@ with_inert_settings! { settings! {
     BinlogOptimizeThreadScheduling = Setting::inert("binlog_optimize_thread_scheduling", flag(true), "no thread sleeps per commit here").read_only().doc("Wake commit threads cheaply.");
     BinlogAlterTwoPhase = Setting::both("binlog_alter_two_phase", flag(false)).no_effect("ALTER TABLE is logged in one event").doc("Log ALTER TABLE in two events.");
     MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).admin(Privilege::ReplicationMasterAdmin).doc("Check checksums when events are read for a replica.").no_effect("checksums are always checked");
+    BackupMibPerS = Setting::global("backup_mib_per_s", num(200, 0, 1 << 20)).acts(Statement)
+        .doc("Maximum rate at which `BACKUP SERVER` copies. A change acts on the running backup. 0: no limit.").unit("MiB per second");
     BinlogVerifyMibPerS = Setting::global("binlog_verify_mib_per_s", num(16, 0, 1 << 20)).read_only()
         .doc("How fast older binary log files are read and their checksums verified, once after each start, in the background; damage is reported in the error log. 0: not at all.").unit("MiB per second");
     BinlogDoDb = Setting::global("binlog_do_db", text("")).read_only().hidden().doc("Log only what happens in this database; may be given several times.");

@@ -563,7 +563,7 @@ impl Session {
     }
 
     /// Sends the end of a result set.
-    fn finish_rows(&self, status: StatusFlags, warnings: u16, sink: &mut dyn ResultSink) {
+    pub(crate) fn finish_rows(&self, status: StatusFlags, warnings: u16, sink: &mut dyn ResultSink) {
         // The end of the rows may depend on changes that are not durable (I5).
         self.trx.mark_observed();
         if self.state.transactions.is_on() {

@@ -102,6 +102,8 @@ pub fn backup(ctx: &mut StatementContext<'_>, backup: &Backup) -> SqlResult<()> 
             ctx.trx.unlock_for_backup();
             Ok(())
         }
+        // The session runs it.
+        Backup::Server(_) => Err(SqlError::not_supported("this BACKUP here")),
     }
 }
 

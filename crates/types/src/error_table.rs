@@ -26,6 +26,8 @@ macro_rules! error_table {
         };
         CantCreateFile = 1004, "HY000" {
             too_many_cursor_files(max: usize) = "Can't create a temporary file: {max} open cursors have one";
+            backup_directory_not_empty(directory: impl Display) =
+                "Can't create a backup in '{directory}': the directory is not empty";
             cannot_write_file(directory: impl Display, why: impl Display) =
                 "Can't create/write to file in '{directory}' ({why})";
         };
@@ -224,7 +226,9 @@ macro_rules! error_table {
             wrong_database_name(name: &str) = "Incorrect database name '{}'", clip(name, 100);
         };
         WrongTableName = 1103, "42000" { wrong_table_name(name: &str) = "Incorrect table name '{name}'"; };
-        UnknownError = 1105, "HY000";
+        UnknownError = 1105, "HY000" {
+            backup_failed(why: impl Display) = "The backup failed: {why}";
+        };
         UnknownTable = 1109, "42S02" {
             /// "Unknown table 't' in field list".
             unknown_table_in(table: &str, place: &str) = "Unknown table '{table}' in {place}";
@@ -404,6 +408,8 @@ macro_rules! error_table {
             lock_table_full() = "The total number of locks exceeds the lock table size";
         };
         WrongArguments = 1210, "HY000" {
+            backup_in_datadir(directory: impl Display) =
+                "Incorrect arguments to BACKUP SERVER: '{directory}' and the data directory contain one another";
             wrong_arguments(function: &str) = "Incorrect arguments to {function}";
         };
         LockDeadlock = 1213, "40001" {

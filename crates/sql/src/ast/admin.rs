@@ -89,6 +89,16 @@ pub enum Backup {
     Stage(BackupStage),
     Lock(ObjectName),
     Unlock,
+    Server(BackupTarget),
+}
+
+/// Destination of BACKUP SERVER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackupTarget {
+    /// A new or empty directory of the server's host.
+    Directory(String),
+    /// The client, as a result set.
+    Stream,
 }
 
 /// PURGE BINARY LOGS.

@@ -4,8 +4,8 @@ use cohort_types::{SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
-    Backup, BackupStage, ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal, MaintenanceKind, Plugin,
-    PurgeBinaryLogs, SlaveControl, Statement, TableMaintenance,
+    Backup, BackupStage, BackupTarget, ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal,
+    MaintenanceKind, Plugin, PurgeBinaryLogs, SlaveControl, Statement, TableMaintenance,
 };
 use crate::lexer::Kind;
 
@@ -161,10 +161,31 @@ impl Parser<'_> {
         if self.eat_word("UNLOCK") {
             return Ok(Backup::Unlock);
         }
+        if self.eat_word("SERVER") {
+            return self.backup_server().map(Backup::Server);
+        }
         self.expect_word("STAGE")?;
         let name = self.name()?;
         let stage = BackupStage::ALL.into_iter().find(|stage| stage.name().eq_ignore_ascii_case(&name));
         stage.map(Backup::Stage).ok_or_else(|| SqlError::backup_unknown_stage(&name))
+    }
+
+    /// Parses the rest of BACKUP SERVER TO 'directory' [1 CONCURRENT], as a later MariaDB has it, or of
+    /// BACKUP SERVER TO STREAM.
+    fn backup_server(&mut self) -> SqlResult<BackupTarget> {
+        self.expect_word("TO")?;
+        if self.eat_word("STREAM") {
+            return Ok(BackupTarget::Stream);
+        }
+        let directory = self.text()?;
+        if self.token().kind == Kind::Integer {
+            let threads = self.number()?;
+            self.expect_word("CONCURRENT")?;
+            if threads != 1 {
+                return Err(SqlError::not_supported("BACKUP SERVER with several threads"));
+            }
+        }
+        Ok(BackupTarget::Directory(directory))
     }
 
     // ---- RESET, PURGE
