@@ -26,6 +26,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     }
     lock_all(ctx, names.iter())?;
     let catalog = catalog(ctx);
+    let named = names.clone();
     let (views, names): (Vec<_>, Vec<_>) =
         names.into_iter().partition(|name| catalog.view(&name.schema, &name.table).is_some());
     if let Some(error) = views.first().map(is_a_view)
@@ -67,8 +68,9 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     if let (Some(error), true) = (&referenced, gone.is_empty()) {
         return Err(error.clone());
     }
+    // With the views, which are kept: MariaDB logs all names.
     let logged: Vec<&TableName> = match drop.if_exists && referenced.is_none() {
-        true => names.iter().collect(),
+        true => named.iter().collect(),
         false => gone,
     };
     let text = drop_text(ctx, drop, &logged);

@@ -66,7 +66,7 @@ pub use cached_plan::CachedPlan;
 pub use cohort_ddl::{drop_orphans, set_page_formats};
 pub use cohort_dml::{KeySet, RowKeys};
 pub use cohort_expr::TimeZone;
-pub use cohort_info::{information_schema, reset_error};
+pub use cohort_info::{STORED_TABLES, create_text_of_mysql, information_schema, reset_error};
 pub use cohort_session::{
     AccountUsages, ApplierReport, Audit, AuditSink, Client, Closer, Command, ConnectionEvent, ConnectionInfo,
     Database, DatabaseParts, EncryptedSession, Ids, LogFiles, LogRows, MemoryLimits, Process,

@@ -306,6 +306,14 @@ impl Session {
             SetValue::Expr(expr) => Some(from_value(&self.eval_alone(expr, job)?)),
         };
         let value = value.map(|value| charset_by_number(id, value));
+        let value = match value {
+            Some(VarValue::Text(word))
+                if id == VarId::EventScheduler && word.eq_ignore_ascii_case("ORIGINAL") =>
+            {
+                self.state.db.event_scheduler_at_start.get().cloned()
+            }
+            value => value,
+        };
         if let (VarId::TimeZone, Some(value)) = (id, &value) {
             check_time_zone(value)?;
         }

@@ -221,11 +221,17 @@ impl SqlBackend {
         next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
         stop: &Arc<AtomicBool>,
     ) -> std::io::Result<()> {
-        if self.db.globals.value(VarId::EventScheduler) == VarValue::text("DISABLED") {
+        let at_start = self.db.globals.value(VarId::EventScheduler);
+        self.db.event_scheduler_at_start.get_or_init(|| at_start.clone());
+        if at_start == VarValue::text("DISABLED") {
             return Ok(());
         }
         let scheduler = EventScheduler::new(&self.db, log.clone(), next_id, Arc::clone(stop));
         std::thread::Builder::new().name("events".into()).spawn(move || scheduler.run()).map(drop)
+    }
+
+    pub(crate) fn database(&self) -> &Arc<Database> {
+        &self.db
     }
 
     /// Opens the session of the server itself, for `init_file`.

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
-use cohort_catalog::CatalogVersions;
+use cohort_catalog::{CatalogVersions, TableName};
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
@@ -31,7 +31,7 @@ use crate::sequence::Sequences;
 use crate::server_files::ServerFiles;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::user_lock_holders::UserLockHolders;
-use crate::virtual_table::VirtualTables;
+use crate::virtual_table::{Replaceable, VirtualTable, VirtualTables};
 use crate::word_check::WordList;
 
 /// A connected replica, as it registered itself.
@@ -159,6 +159,8 @@ pub struct Database {
     pub row_hooks: OnceLock<Arc<dyn RowHooks>>,
     /// The times of the last runs of events.
     pub event_runs: EventRuns,
+    /// `event_scheduler` at the start of the server; set once, for the value ORIGINAL.
+    pub event_scheduler_at_start: OnceLock<VarValue>,
     /// The files of the statement logs; set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// The replica side; set once by the server.
@@ -220,6 +222,7 @@ impl Database {
             functions: OnceLock::new(),
             row_hooks: OnceLock::new(),
             event_runs: EventRuns::default(),
+            event_scheduler_at_start: OnceLock::new(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
             callbacks: RwLock::new(None),
@@ -227,6 +230,30 @@ impl Database {
         });
         adopt(&db.env);
         db
+    }
+
+    /// Finds a virtual table by name, ignoring case. A stored table in the schema `mysql` hides the virtual
+    /// table of its name.
+    pub fn virtual_table(&self, schema: &str, name: &str) -> Option<&Arc<dyn VirtualTable>> {
+        self.virtual_tables.find(schema, name).filter(|found| !self.is_replaced(&***found))
+    }
+
+    /// Returns whether a stored table has replaced a virtual table.
+    pub fn is_replaced(&self, table: &dyn VirtualTable) -> bool {
+        let is_stored = || self.catalog().table(table.schema(), table.name()).is_some();
+        table.replaceable() != Replaceable::Never && is_stored()
+    }
+
+    /// Returns the names of virtual tables that stored tables have replaced until FLUSH PRIVILEGES.
+    pub fn replaced_tables(&self) -> Vec<TableName> {
+        let tables = self.virtual_tables.all().iter().filter(|table| {
+            table.replaceable() == Replaceable::UntilFlushPrivileges && self.is_replaced(&***table)
+        });
+        let name = |table: &Arc<dyn VirtualTable>| TableName {
+            schema: table.schema().to_owned(),
+            table: table.name().to_owned(),
+        };
+        tables.map(name).collect()
     }
 
     /// Reopens the file of a statement log, for FLUSH.

@@ -117,5 +117,8 @@ pub use statements::{
 };
 pub use statistics::{PlanStatistics, cardinality, has_row};
 pub use transaction_track::{TrackTransaction, TransactionState};
-pub use virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames};
+pub use virtual_table::{
+    Replaceable, VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames,
+    default_create_text,
+};
 pub use word_check::WordList;

@@ -156,7 +156,7 @@ impl Names for SessionNames<'_> {
     }
 
     fn virtual_table(&self, schema: &str, name: &str) -> SqlResult<Option<Arc<dyn VirtualDefinition>>> {
-        let Some(found) = self.session.db.virtual_tables.find(schema, name) else { return Ok(None) };
+        let Some(found) = self.session.db.virtual_table(schema, name) else { return Ok(None) };
         self.want(found.schema(), found.name(), Privilege::Select.into())?;
         Ok(Some(found.clone()))
     }

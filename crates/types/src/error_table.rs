@@ -228,6 +228,12 @@ macro_rules! error_table {
         WrongTableName = 1103, "42000" { wrong_table_name(name: &str) = "Incorrect table name '{name}'"; };
         UnknownError = 1105, "HY000" {
             backup_failed(why: impl Display) = "The backup failed: {why}";
+            accounts_replaced(table: &str) =
+                "The table 'mysql'.'{table}' was replaced, and its accounts are not in effect: execute FLUSH PRIVILEGES first";
+            computed_database(name: &str, statement: &str) =
+                "The database '{name}' is computed from the server's data: {statement} has no effect";
+            virtual_not_altered(table: &str, statement: &str) =
+                "The table 'mysql'.'{table}' is computed from the server's data: {statement} has no effect";
         };
         UnknownTable = 1109, "42S02" {
             /// "Unknown table 't' in field list".
@@ -1121,6 +1127,10 @@ macro_rules! error_table {
         };
         IndexCorrupt = 1712, "HY000" {
             index_corrupt(what: impl Display) = "Index is corrupted: {what}";
+        };
+        CannotLoadFromTableV2 = 1728, "HY000" {
+            cannot_load_accounts(table: &str) =
+                "Cannot load from mysql.{table}. The table is probably corrupted";
         };
         MasterDelayValueOutOfRange = 1729, "HY000" {
             master_delay_too_long(seconds: impl Display, max: u64) =

@@ -102,7 +102,7 @@ impl Session {
             S::Explain { format, statement } => return self.explain(*format, statement, job, sink),
             S::Help(_) => return Err(SqlError::not_supported("this statement")),
 
-            S::Flush(flush) => self.with_context(job, |ctx| cohort_info::flush(ctx, flush))?,
+            S::Flush(flush) => self.flush(flush, job)?,
             S::ResetMaster { to } => self.with_context(job, |ctx| cohort_info::reset_master(ctx, *to))?,
             S::PurgeBinaryLogs(purge) => self.with_context(job, |ctx| cohort_info::purge(ctx, purge))?,
             S::Binlog(text) => self.binlog(text, job)?,

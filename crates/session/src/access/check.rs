@@ -87,8 +87,27 @@ pub fn check_schemas(session: &SessionState, all: Privileges, named: &str) -> Sq
     if is_allowed { Ok(()) } else { Err(session.database_access_denied(named)) }
 }
 
+/// The tables of the schema `mysql` that define the accounts and their privileges.
+pub const ACCOUNT_TABLES: [&str; 8] = [
+    "columns_priv",
+    "db",
+    "global_priv",
+    "procs_priv",
+    "proxies_priv",
+    "roles_mapping",
+    "tables_priv",
+    "user",
+];
+
+/// Returns whether these privileges allow changing a stored table of accounts.
+pub(crate) fn changes_accounts(all: Privileges, schema: &str, table: &str) -> bool {
+    let reading = Privileges::of(&[Privilege::Select, Privilege::ShowView, Privilege::LockTables]);
+    schema == "mysql" && ACCOUNT_TABLES.contains(&table) && !all.without(reading).is_empty()
+}
+
 /// Requires all of these privileges on a table: error 1142 names the missing ones. A privilege granted on
-/// some column is enough, because columns are checked separately.
+/// some column is enough, because columns are checked separately. An account that changes a stored table of
+/// accounts decides about all privileges, so it must hold all of them.
 pub fn check_table(
     session: &SessionState,
     all: impl Into<Privileges>,
@@ -104,6 +123,26 @@ pub fn check_table(
 
 /// Does the check of [`check_table`] with given privileges.
 pub(crate) fn check_table_as(
+    access: &Access,
+    who: (&str, &str),
+    all: Privileges,
+    schema: &str,
+    table: &str,
+) -> SqlResult<()> {
+    check_grants_as(access, who, all, schema, table)?;
+    match changes_accounts(all, schema, table) && !access.everywhere().covers(Privileges::EVERY) {
+        true => Err(SqlError::table_access_denied(&all.to_string(), who.0, who.1, schema, table)),
+        false => Ok(()),
+    }
+}
+
+/// Requires these privileges on a table of accounts, for changes that run as account statements: error 1142.
+/// These statements check the other privileges.
+pub fn check_grants(session: &SessionState, all: Privilege, schema: &str, table: &str) -> SqlResult<()> {
+    check_grants_as(&session.access(), session.denied_logins(), all.into(), schema, table)
+}
+
+fn check_grants_as(
     access: &Access,
     (user, host): (&str, &str),
     all: Privileges,

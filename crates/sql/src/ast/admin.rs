@@ -114,6 +114,8 @@ pub struct TableMaintenance {
     pub kind: MaintenanceKind,
     /// NO_WRITE_TO_BINLOG or LOCAL.
     pub local: bool,
+    /// CHECK VIEW, REPAIR VIEW.
+    pub of_views: bool,
     pub names: Vec<ObjectName>,
     /// QUICK, FAST, EXTENDED, FOR UPGRADE, PERSISTENT FOR ..., upper case, in the order written.
     pub options: Vec<String>,

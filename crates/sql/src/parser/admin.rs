@@ -226,10 +226,10 @@ impl Parser<'_> {
         if word == "ANALYZE" && !local && !self.is_any(&["TABLE", "TABLES"]) {
             return self.analyze_statement();
         }
-        if self.is_any(&["VIEW", "VIEWS"]) {
-            return Err(self.unsupported(&format!("{word} VIEW")));
+        let of_views = matches!(word, "CHECK" | "REPAIR") && self.eat_any(&["VIEW", "VIEWS"]);
+        if !of_views {
+            self.expect_any(&["TABLE", "TABLES"])?;
         }
-        self.expect_any(&["TABLE", "TABLES"])?;
         let kind = match word {
             "CHECK" => MaintenanceKind::Check,
             "ANALYZE" => MaintenanceKind::Analyze,
@@ -240,6 +240,9 @@ impl Parser<'_> {
         let names = self.object_names()?;
         let mut options = Vec::new();
         while !self.at_end() {
+            if of_views && self.eat_words(&["FROM", "MYSQL"]) {
+                continue;
+            }
             if self.eat_words(&["PERSISTENT", "FOR"]) {
                 self.persistent_parts()?;
                 continue;
@@ -257,7 +260,7 @@ impl Parser<'_> {
             }
             options.push(self.upper_word()?);
         }
-        Ok(Statement::TableMaintenance(TableMaintenance { kind, local, names, options }))
+        Ok(Statement::TableMaintenance(TableMaintenance { kind, local, of_views, names, options }))
     }
 
     /// Skips ALL, or COLUMNS (..) INDEXES (..), which select statistics to store. The server stores none.
