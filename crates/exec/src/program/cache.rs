@@ -20,9 +20,7 @@ use cohort_types::{RoutineKind, SqlResult};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use super::routines::compiled_routine;
-use super::session_host::columns_of_table;
-use super::triggers::compiled_trigger;
+use super::routines::{columns_of_table, compiled_routine, compiled_trigger};
 
 /// Maximum number of bound forms of a program: sessions may differ in settings.
 const BOUND_MAX: usize = 4;

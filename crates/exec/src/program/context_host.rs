@@ -30,15 +30,15 @@ use cohort_types::{Level, SqlError, SqlResult, StoreContext, Value, Warning, che
 
 use super::cache::Compiled;
 use super::call::{check_arguments, find_procedure};
+use super::routines::OF_ROUTINES;
 use super::session_host::{BodyPlan, HeldRows, columns_of, is_final, with_names};
-use super::settings::OF_ROUTINES;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan, make_plan};
 use crate::dispatch::{Executed, PLAN_ATTEMPTS, execute};
 use crate::get_diagnostics;
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan_locks::{check_needs, lock_and_check, with_tables_in_use};
 use crate::shared_caches::SharedCaches;
-use crate::variables::{charset_by_number, check_time_zone, from_value};
+use crate::variable_values::{charset_by_number, check_time_zone, from_value};
 
 /// A running statement in which a function or a trigger runs.
 pub(super) struct ContextHost<'h> {
@@ -555,8 +555,8 @@ pub(super) struct Counts {
     found_rows: u64,
 }
 
-/// Runs a routine inside the running statement, as its definer or as the session. Functions do not call themselves: error 1424. Procedures do,
-/// as often as `max_sp_recursion_depth` says: error 1456.
+/// Runs a routine inside the running statement, as its definer or as the session. Functions do not call
+/// themselves: error 1424. Procedures do, as often as `max_sp_recursion_depth` says: error 1456.
 pub(super) fn run_routine(
     ctx: &mut StatementContext<'_>,
     (routine, compiled): (&Arc<Routine>, &Compiled),

@@ -1,10 +1,15 @@
-//! Compilation of the catalog's routines.
+//! Compilation of the catalog's routines and triggers.
 
-use cohort_catalog::{ProgramSettings, Routine};
-use cohort_program::{Program, ProgramKind, compile};
+use cohort_catalog::{Column, ProgramSettings, Routine, Table, Trigger};
+use cohort_config::VarId;
+use cohort_program::{Program, ProgramKind, ResultColumn, compile};
 use cohort_sql::ParseOptions;
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{DataAccess, RoutineKind, SqlError, SqlResult};
+
+/// The settings of a routine's creation.
+pub(super) const OF_ROUTINES: &[VarId] =
+    &[VarId::SqlMode, VarId::CharacterSetClient, VarId::CharacterSetConnection, VarId::CollationConnection];
 
 /// Parses the definition of a stored program with the settings of its creation. Returns an error that names
 /// it if the text is damaged.
@@ -62,4 +67,25 @@ fn lines_before_body(routine: &Routine) -> usize {
     let breaks =
         [&routine.parameters, &routine.returns, &routine.comment].map(|text| text.matches('\n').count());
     written.into_iter().filter(|is_written| *is_written).count() + breaks.iter().sum::<usize>()
+}
+
+/// Parses and compiles a trigger.
+pub(crate) fn compiled_trigger(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
+    let text = format!("CREATE {}", trigger.text);
+    let name = (&*table.name.schema, &*trigger.name);
+    let ast::Program::CreateTrigger(create) = parsed(&text, &trigger.settings, name)? else {
+        return Err(damaged(name));
+    };
+    let body = text.get(create.body.range.clone()).ok_or_else(|| damaged(name))?;
+    let kind = ProgramKind::Trigger(trigger.timing, trigger.event);
+    let mut program = compile(kind, &trigger.name, &[], None, &create.body, body)?;
+    program.schema = Some(table.name.schema.clone());
+    program.first_line = text[..create.body.range.start].matches('\n').count() + 1;
+    Ok(program)
+}
+
+/// Returns the columns of a table.
+pub(super) fn columns_of_table(table: &Table) -> Vec<ResultColumn> {
+    let of = |column: &Column| ResultColumn { name: column.name.clone(), ty: column.ty.clone() };
+    table.columns.iter().map(of).collect()
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use cohort_base::Reservation;
-use cohort_catalog::{Column, Table};
 use cohort_expr::SessionHooks;
 use cohort_plan::{Names, ParamSource};
 use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
@@ -16,6 +15,7 @@ use cohort_table::definition_changed;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, row_memory_bytes};
 
 use super::body_sink::BodySink;
+use super::routines::columns_of_table;
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};
 use crate::dispatch::PLAN_ATTEMPTS;
@@ -99,12 +99,6 @@ pub(super) fn columns_of(
         (ErrorCode::BadField, Some(column)) => SqlError::unknown_column(column, &table.name),
         _ => error,
     })
-}
-
-/// Returns the columns of a table.
-pub(super) fn columns_of_table(table: &Table) -> Vec<ResultColumn> {
-    let of = |column: &Column| ResultColumn { name: column.name.clone(), ty: column.ty.clone() };
-    table.columns.iter().map(of).collect()
 }
 
 impl Host for SessionHost<'_> {

@@ -11,6 +11,7 @@ use cohort_config::{SessionVars, VarId, VarValue};
 use cohort_session::access::{Access, may_execute};
 use cohort_types::{SqlError, SqlResult};
 
+use super::routines::OF_ROUTINES;
 use crate::session::Session;
 
 /// The settings and the account to restore when a program ends.
@@ -27,10 +28,6 @@ struct IdentityBefore {
     role: Option<String>,
     access: Option<Arc<Access>>,
 }
-
-/// The settings of a routine's creation.
-pub(super) const OF_ROUTINES: &[VarId] =
-    &[VarId::SqlMode, VarId::CharacterSetClient, VarId::CharacterSetConnection, VarId::CollationConnection];
 
 impl Session {
     /// Switches to the account and the settings of a routine. A compound statement has those of the session.

@@ -6,30 +6,14 @@
 use std::sync::{Arc, OnceLock};
 
 use cohort_catalog::{Table, Trigger};
-use cohort_program::{Program, ProgramKind, compile, run_trigger};
+use cohort_program::{ProgramKind, run_trigger};
 use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access};
-use cohort_sql::ast::{self, TriggerEvent, TriggerTiming, Variable};
+use cohort_sql::ast::{TriggerEvent, TriggerTiming, Variable};
 use cohort_types::{Privilege, SqlResult, Value};
 
 use super::cache::Compiled;
 use super::context_host::ContextHost;
-use super::routines::{damaged, parsed};
 use crate::shared_caches::SharedCaches;
-
-/// Parses and compiles a trigger.
-pub(crate) fn compiled_trigger(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
-    let text = format!("CREATE {}", trigger.text);
-    let name = (&*table.name.schema, &*trigger.name);
-    let ast::Program::CreateTrigger(create) = parsed(&text, &trigger.settings, name)? else {
-        return Err(damaged(name));
-    };
-    let body = text.get(create.body.range.clone()).ok_or_else(|| damaged(name))?;
-    let kind = ProgramKind::Trigger(trigger.timing, trigger.event);
-    let mut program = compile(kind, &trigger.name, &[], None, &create.body, body)?;
-    program.schema = Some(table.name.schema.clone());
-    program.first_line = text[..create.body.range.start].matches('\n').count() + 1;
-    Ok(program)
-}
 
 /// The triggers of all tables.
 pub(crate) struct TriggersOfTables(pub Arc<SharedCaches>);
