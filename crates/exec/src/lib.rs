@@ -60,6 +60,7 @@ mod statement_frames;
 mod statement_names;
 mod text_logging;
 mod unfilled;
+mod variable_values;
 mod variables;
 mod work;
 mod xa;

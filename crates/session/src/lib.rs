@@ -91,7 +91,7 @@ pub use diagnostics::{Diagnostics, Marked, syntax_error};
 pub use event_kind::{EventKind, event_name};
 pub use event_runs::EventRuns;
 pub use examined::RowsExamined;
-pub use functions::{FoundFunction, StatementFunctions};
+pub use functions::{Callee, FoundFunction, StatementFunction, StatementFunctions};
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
 pub use inner_session::{InnerSession, ProgramContext};
