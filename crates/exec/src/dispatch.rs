@@ -43,8 +43,8 @@ use cohort_protocol::{ColumnMeta, NullSink, OkInfo, ResultHead, ResultSink, Stat
 use cohort_query::{Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, run_query};
 use cohort_row::chain_too_long;
 use cohort_session::{
-    Conditions, ImplicitCommit, Job, SessionState, StatementContext, StatementTraits, TransactionState,
-    access, traits_of,
+    Changed, Conditions, ImplicitCommit, Job, SessionState, StatementContext, StatementTraits,
+    TransactionState, access, traits_of,
 };
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
@@ -430,7 +430,23 @@ impl Session {
         if let Some(id) = self.state.statement.next_insert_id.take() {
             self.state.settings.env.last_insert_id = id;
         }
-        self.trx.statement_end(outcome)
+        let outcome = self.trx.statement_end(outcome);
+        self.keep_variables_of_programs();
+        outcome
+    }
+
+    /// Sets the variables of the session that functions and triggers of the statement have set.
+    fn keep_variables_of_programs(&mut self) {
+        let variables = self.state.programs.borrow_mut().take_variables();
+        if variables.is_empty() {
+            return;
+        }
+        for (id, value) in variables {
+            self.state.settings.vars.put(id, &value);
+            self.state.note_change(Changed::Variable(id));
+        }
+        self.state.refresh();
+        self.apply_settings();
     }
 
     /// Starts the time limit of a statement.

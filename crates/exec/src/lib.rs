@@ -57,6 +57,7 @@ mod statement;
 mod statement_names;
 mod text_logging;
 mod unfilled;
+mod variable_values;
 mod variables;
 mod work;
 mod xa;

@@ -74,6 +74,30 @@ pub struct ResultColumn {
     pub ty: ColumnType,
 }
 
+/// The use of a query's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowsFor {
+    /// All rows.
+    Cursor,
+    /// The first row, as the value of an expression. With `is_strict`, the first warning is the error.
+    Value { is_strict: bool },
+}
+
+impl RowsFor {
+    /// Returns the maximum number of rows.
+    pub fn rows_max(self) -> Option<u64> {
+        match self {
+            RowsFor::Cursor => None,
+            RowsFor::Value { .. } => Some(1),
+        }
+    }
+
+    /// Returns whether a warning is an error.
+    pub fn is_strict(self) -> bool {
+        self == RowsFor::Value { is_strict: true }
+    }
+}
+
 /// The rows of a cursor or of an expression's query, in order.
 pub trait QueryRows: Send {
     /// Returns the next row, or `None` after the last.
@@ -107,19 +131,20 @@ pub trait Host {
     /// (`StatementState::assigned`). SIGNAL, RESIGNAL and CALL never reach it.
     fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>>;
 
-    /// Runs a query whose rows the program reads: at most `rows_max` of them, or all.
+    /// Runs a query whose rows the program reads.
     fn query(
         &mut self,
         query: &BodyStatement,
         params: &[Value],
-        rows_max: Option<u64>,
+        rows_for: RowsFor,
     ) -> SqlResult<Box<dyn QueryRows>>;
 
     /// Returns the columns of a query's result.
     fn describe(&mut self, query: &BodyStatement) -> SqlResult<Vec<ResultColumn>>;
 
-    /// Returns the columns of a table, for TYPE OF and ROW TYPE OF.
-    fn columns_of(&mut self, table: &ObjectName) -> SqlResult<Vec<ResultColumn>>;
+    /// Returns the columns of a table, for ROW TYPE OF, or at least the given one, for TYPE OF. Errors 1142
+    /// and 1143 without SELECT on them.
+    fn columns_of(&mut self, table: &ObjectName, column: Option<&str>) -> SqlResult<Vec<ResultColumn>>;
 
     /// Calls a procedure with the values of its arguments, that of an OUT argument being NULL. `is_variable`
     /// says which arguments are variables, which OUT and INOUT parameters need (error 1414). Returns the

@@ -88,7 +88,7 @@ pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCall
 pub use diagnostics::{Diagnostics, Marked, syntax_error};
 pub use event_runs::EventRuns;
 pub use examined::RowsExamined;
-pub use functions::{FoundFunction, StatementFunctions};
+pub use functions::{Callee, FoundFunction, StatementFunction, StatementFunctions};
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
 pub use inner_session::{InnerSession, ProgramContext};

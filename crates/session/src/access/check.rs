@@ -215,21 +215,31 @@ pub fn sees_routine(session: &SessionState, routine: &Routine) -> bool {
             .meets(Privileges::OF_ROUTINE)
 }
 
+/// Requires a privilege on a column: error 1143.
+pub fn check_column(
+    session: &SessionState,
+    privilege: Privilege,
+    table: &TableName,
+    column: &str,
+) -> SqlResult<()> {
+    if session.access().on_column(table, column).has(privilege) {
+        return Ok(());
+    }
+    let (user, host) = session.denied_logins();
+    Err(SqlError::column_access_denied(privilege.name(), user, host, column, &table.table))
+}
+
 /// Requires SELECT on a table and on each of these columns, as `*` does: errors 1142, 1143.
 pub fn check_all_of<'c>(
     session: &SessionState,
     table: &TableName,
     columns: impl IntoIterator<Item = &'c str>,
 ) -> SqlResult<()> {
-    let access = session.access();
-    if access.on_table(&table.schema, &table.table).has(Privilege::Select) {
+    if session.access().on_table(&table.schema, &table.table).has(Privilege::Select) {
         return Ok(());
     }
     check_table(session, Privilege::Select, &table.schema, &table.table)?;
-    let missing = |column: &&str| !access.on_column(table, column).has(Privilege::Select);
-    let (user, host) = session.denied_logins();
-    let denied = |column| SqlError::column_access_denied("SELECT", user, host, column, &table.table);
-    columns.into_iter().find(missing).map_or(Ok(()), |column| Err(denied(column)))
+    columns.into_iter().try_for_each(|column| check_column(session, Privilege::Select, table, column))
 }
 
 /// Requires any privilege on a table as a whole: error 1142, which names the command.
